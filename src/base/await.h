@@ -1,0 +1,35 @@
+// Waiting for an asynchronous operation from a thread that is allowed to wait (a command, a publication's own
+// thread; never a FUSE thread or an executor's).
+#pragma once
+
+#include <condition_variable>
+#include <memory>
+#include <mutex>
+#include <optional>
+
+#include "base/callback.h"
+
+namespace playfs {
+
+/// Starts an operation by handing it a Callback<T> and returns what it is called with.
+///   auto project = await<model::Project>([&](auto done) { client.get_project(id, {}, std::move(done)); });
+/// Cancellation is the operation's own affair: pass it a token, and it answers `interrupted`.
+template <class T, class Start>
+Result<T> await(Start&& start) {
+  struct Shared {
+    std::mutex mutex;
+    std::condition_variable answered;
+    std::optional<Result<T>> result;
+  };
+  auto shared = std::make_shared<Shared>();
+  start(Callback<T>([shared](Result<T> result) {
+    std::lock_guard lock(shared->mutex);
+    shared->result.emplace(std::move(result));
+    shared->answered.notify_one();
+  }));
+  std::unique_lock lock(shared->mutex);
+  shared->answered.wait(lock, [&] { return shared->result.has_value(); });
+  return std::move(*shared->result);
+}
+
+}  // namespace playfs

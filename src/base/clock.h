@@ -1,0 +1,43 @@
+// Time, handed in so that tests and the simulator can turn the hands themselves. Implementations are thread-safe.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace playfs {
+
+/// Nanoseconds since the Unix epoch, UTC.
+struct WallTime {
+  std::int64_t nanoseconds = 0;
+  auto operator<=>(const WallTime&) const = default;
+  [[nodiscard]] std::int64_t seconds() const { return nanoseconds / 1'000'000'000; }
+};
+
+using SteadyTime = std::chrono::steady_clock::time_point;
+
+class Clock {
+ public:
+  virtual ~Clock() = default;
+  [[nodiscard]] virtual WallTime wall() const = 0;
+  [[nodiscard]] virtual SteadyTime steady() const = 0;
+};
+
+/// The machine's clocks. One shared instance is enough for a process.
+class SystemClock final : public Clock {
+ public:
+  [[nodiscard]] WallTime wall() const override;
+  [[nodiscard]] SteadyTime steady() const override;
+};
+
+/// "2026-10-01T12:00:00.123456Z": UTC, microseconds, so that the order of text is the order of time.
+std::string format_iso8601(WallTime time);
+
+/// Reads an ISO 8601 date-time with any number of fraction digits and `Z` or a numeric offset (none: UTC), and any
+/// prefix of one down to the year ("2026-10", "2026-10-01T12:00"). A prefix names its first instant; `end_of_period`
+/// asks for its last nanosecond instead ("2026-10" -> just before November).
+std::optional<WallTime> parse_iso8601(std::string_view text, bool end_of_period = false);
+
+}  // namespace playfs

@@ -1,0 +1,38 @@
+// Where work goes that must not run here: off a FUSE thread, or later. Implementations are thread-safe.
+#pragma once
+
+#include <chrono>
+#include <memory>
+
+#include "base/callback.h"
+
+namespace playfs {
+
+class Executor {
+ public:
+  virtual ~Executor() = default;
+  /// Runs `task` soon, on one of the executor's threads. After stop() tasks are dropped unrun.
+  virtual void post(Task task) = 0;
+  /// Runs `task` no earlier than `delay` from now.
+  virtual void post_after(std::chrono::nanoseconds delay, Task task) = 0;
+};
+
+/// A fixed number of threads over one queue. The destructor lets running tasks end and drops those not begun.
+class ThreadPool final : public Executor {
+ public:
+  explicit ThreadPool(unsigned threads);
+  ~ThreadPool() override;
+  ThreadPool(const ThreadPool&) = delete;
+  ThreadPool& operator=(const ThreadPool&) = delete;
+
+  void post(Task task) override;
+  void post_after(std::chrono::nanoseconds delay, Task task) override;
+  /// Ends the threads; what runs is waited for, what waits is dropped. Idempotent; not to be called from a task.
+  void stop();
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace playfs

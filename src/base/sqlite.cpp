@@ -1,0 +1,202 @@
+#include "base/sqlite.h"
+
+#include <fcntl.h>
+#include <sqlite3.h>
+#include <sys/stat.h>
+
+#include <cerrno>
+
+#include "base/fd.h"
+
+namespace playfs {
+
+namespace {
+Error sqlite_error(int result, std::string what) {
+  ErrorCode code = ErrorCode::io;
+  switch (result & 0xff) {
+    case SQLITE_FULL: code = ErrorCode::no_space; break;
+    case SQLITE_BUSY:
+    case SQLITE_LOCKED: code = ErrorCode::busy; break;
+    case SQLITE_CORRUPT:
+    case SQLITE_NOTADB: code = ErrorCode::corrupt; break;
+    case SQLITE_READONLY: code = ErrorCode::read_only; break;
+    case SQLITE_CANTOPEN:
+    case SQLITE_PERM:
+    case SQLITE_AUTH: code = ErrorCode::permission_denied; break;
+    case SQLITE_TOOBIG: code = ErrorCode::file_too_big; break;
+    case SQLITE_CONSTRAINT: code = ErrorCode::already_exists; break;
+    case SQLITE_MISUSE:
+    case SQLITE_RANGE: code = ErrorCode::internal; break;
+    default: break;
+  }
+  return Error{code, std::move(what), {}, std::nullopt, 0, {}};
+}
+
+Error sqlite_error(sqlite3* handle, int result, std::string_view doing) {
+  return sqlite_error(result, std::string(doing) + ": " + (handle ? sqlite3_errmsg(handle) : sqlite3_errstr(result)));
+}
+}  // namespace
+
+Statement::Statement(Statement&& other) noexcept
+    : handle_(std::exchange(other.handle_, nullptr)), bind_error_(std::exchange(other.bind_error_, 0)) {}
+
+Statement& Statement::operator=(Statement&& other) noexcept {
+  std::swap(handle_, other.handle_);
+  std::swap(bind_error_, other.bind_error_);
+  return *this;
+}
+
+Statement::~Statement() { sqlite3_finalize(handle_); }
+
+Statement& Statement::bind(int index, std::int64_t value) {
+  if (int result = sqlite3_bind_int64(handle_, index, value); result != SQLITE_OK) bind_error_ = result;
+  return *this;
+}
+
+Statement& Statement::bind(int index, std::string_view text) {
+  int result = sqlite3_bind_text64(handle_, index, text.empty() ? "" : text.data(), text.size(), SQLITE_TRANSIENT, SQLITE_UTF8);
+  if (result != SQLITE_OK) bind_error_ = result;
+  return *this;
+}
+
+Statement& Statement::bind_blob(int index, std::string_view bytes) {
+  int result = sqlite3_bind_blob64(handle_, index, bytes.empty() ? "" : bytes.data(), bytes.size(), SQLITE_TRANSIENT);
+  if (result != SQLITE_OK) bind_error_ = result;
+  return *this;
+}
+
+Statement& Statement::bind_null(int index) {
+  if (int result = sqlite3_bind_null(handle_, index); result != SQLITE_OK) bind_error_ = result;
+  return *this;
+}
+
+Result<bool> Statement::step() {
+  if (int result = std::exchange(bind_error_, 0); result != 0) {
+    reset();
+    return fail(sqlite_error(sqlite3_db_handle(handle_), result, "bind"));
+  }
+  int result = sqlite3_step(handle_);
+  if (result == SQLITE_ROW) return true;
+  if (result == SQLITE_DONE) {
+    sqlite3_reset(handle_);
+    return false;
+  }
+  Error error = sqlite_error(sqlite3_db_handle(handle_), result, "SQLite");
+  sqlite3_reset(handle_);
+  return fail(std::move(error));
+}
+
+Status Statement::run() {
+  for (;;) {
+    PLAYFS_TRY(bool row, step());
+    if (!row) return {};
+  }
+}
+
+void Statement::reset() {
+  sqlite3_reset(handle_);
+  bind_error_ = 0;
+}
+
+std::int64_t Statement::integer(int column) const { return sqlite3_column_int64(handle_, column); }
+
+std::string_view Statement::text(int column) const {
+  const void* bytes = sqlite3_column_blob(handle_, column);
+  int size = sqlite3_column_bytes(handle_, column);
+  return bytes ? std::string_view(static_cast<const char*>(bytes), static_cast<std::size_t>(size)) : std::string_view();
+}
+
+bool Statement::is_null(int column) const { return sqlite3_column_type(handle_, column) == SQLITE_NULL; }
+
+Result<Database> Database::open(const std::string& path, Durability durability) {
+  // Created by ourselves first: SQLite would use the umask, and give its journals the mode of the database.
+  UniqueFd created(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
+  if (!created) return fail(error_from_errno(errno, "open " + path));
+  sqlite3* handle = nullptr;
+  int result = sqlite3_open_v2(path.c_str(), &handle, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE, nullptr);
+  Database database(handle);
+  if (result != SQLITE_OK) return fail(sqlite_error(handle, result, "open " + path));
+  sqlite3_busy_timeout(handle, 10'000);
+  // Changing to WAL needs the file for itself for an instant; the busy timeout does not cover it in every version,
+  // but a database that is in WAL mode already answers without a lock.
+  auto configured = database.execute(std::string("PRAGMA journal_mode=WAL; PRAGMA foreign_keys=ON; PRAGMA synchronous=") +
+                                     (durability == Durability::full ? "FULL" : "NORMAL"));
+  if (!configured) return fail(configured.error().while_doing(path));
+  return database;
+}
+
+Database::Database(Database&& other) noexcept : handle_(std::exchange(other.handle_, nullptr)) {}
+
+Database& Database::operator=(Database&& other) noexcept {
+  std::swap(handle_, other.handle_);
+  return *this;
+}
+
+Database::~Database() { sqlite3_close_v2(handle_); }
+
+Status Database::execute(const std::string& sql) {
+  int result = sqlite3_exec(handle_, sql.c_str(), nullptr, nullptr, nullptr);
+  if (result != SQLITE_OK) return fail(sqlite_error(handle_, result, "SQLite"));
+  return {};
+}
+
+Result<Statement> Database::prepare(std::string_view sql) {
+  sqlite3_stmt* handle = nullptr;
+  int result = sqlite3_prepare_v3(handle_, sql.data(), static_cast<int>(sql.size()), SQLITE_PREPARE_PERSISTENT, &handle, nullptr);
+  if (result != SQLITE_OK) return fail(sqlite_error(handle_, result, sql));
+  return Statement(handle);
+}
+
+std::int64_t Database::last_insert_id() const { return sqlite3_last_insert_rowid(handle_); }
+std::int64_t Database::rows_changed() const { return sqlite3_changes64(handle_); }
+
+Status Database::sync() {
+  const char* path = sqlite3_db_filename(handle_, "main");
+  std::string wal = std::string(path) + "-wal";
+  UniqueFd fd(::open(wal.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!fd && errno == ENOENT) return {};
+  if (!fd) return fail(error_from_errno(errno, "open " + wal));
+  if (fdatasync(fd.get()) != 0) return fail(error_from_errno(errno, "fsync " + wal));
+  return {};
+}
+
+Status Database::backup_to(const std::string& path) {
+  UniqueFd created(::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600));
+  if (!created) return fail(error_from_errno(errno, "create " + path));
+  sqlite3* copy = nullptr;
+  int result = sqlite3_open_v2(path.c_str(), &copy, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, nullptr);
+  Database target(copy);
+  if (result != SQLITE_OK) return fail(sqlite_error(copy, result, "open " + path));
+  sqlite3_backup* backup = sqlite3_backup_init(copy, "main", handle_, "main");
+  if (!backup) return fail(sqlite_error(copy, sqlite3_errcode(copy), "backup"));
+  // In one step, from one read transaction: writers do not make it start again.
+  sqlite3_backup_step(backup, -1);
+  result = sqlite3_backup_finish(backup);
+  if (result != SQLITE_OK) return fail(sqlite_error(copy, result, "backup"));
+  return {};
+}
+
+Status Database::check_integrity() {
+  PLAYFS_TRY(Statement check, prepare("PRAGMA integrity_check(1)"));
+  PLAYFS_TRY(bool row, check.step());
+  if (row && check.text(0) != "ok") return fail(ErrorCode::corrupt, std::string(check.text(0)));
+  return {};
+}
+
+Result<Transaction> Transaction::begin(Database& database) {
+  PLAYFS_CHECK(database.execute("BEGIN IMMEDIATE"));
+  return Transaction(database);
+}
+
+Transaction::~Transaction() {
+  // Nothing can be done about a rollback that fails; the connection's next BEGIN reports it.
+  if (database_) static_cast<void>(database_->execute("ROLLBACK"));
+}
+
+Status Transaction::commit() {
+  PLAYFS_CHECK(database_->execute("COMMIT"));
+  database_ = nullptr;
+  return {};
+}
+
+}  // namespace playfs

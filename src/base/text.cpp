@@ -1,0 +1,187 @@
+#include "base/text.h"
+
+#include <array>
+#include <cstdint>
+
+#include <fmt/format.h>
+
+namespace playfs {
+
+namespace {
+
+struct Decoded {
+  std::uint32_t code_point = 0;
+  std::size_t length = 0;  // 0: not valid UTF-8 here
+};
+
+Decoded decode_utf8(std::string_view text) {
+  auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
+  auto continues = [&](std::size_t i) { return i < text.size() && (byte(i) & 0xC0) == 0x80; };
+  unsigned first = byte(0);
+  if (first < 0x80) return {first, 1};
+  if (first >= 0xC2 && first <= 0xDF && continues(1)) return {(first & 0x1Fu) << 6 | (byte(1) & 0x3Fu), 2};
+  if (first >= 0xE0 && first <= 0xEF && continues(1) && continues(2)) {
+    std::uint32_t value = (first & 0x0Fu) << 12 | (byte(1) & 0x3Fu) << 6 | (byte(2) & 0x3Fu);
+    if (value >= 0x800 && (value < 0xD800 || value > 0xDFFF)) return {value, 3};
+  }
+  if (first >= 0xF0 && first <= 0xF4 && continues(1) && continues(2) && continues(3)) {
+    std::uint32_t value =
+        (first & 0x07u) << 18 | (byte(1) & 0x3Fu) << 12 | (byte(2) & 0x3Fu) << 6 | (byte(3) & 0x3Fu);
+    if (value >= 0x10000 && value <= 0x10FFFF) return {value, 4};
+  }
+  return {};
+}
+
+int hex_digit(char c) {
+  if (c >= '0' && c <= '9') return c - '0';
+  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
+  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
+  return -1;
+}
+
+constexpr std::string_view kBase64 = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+
+bool is_bidirectional_control(std::uint32_t c) {
+  return c == 0x061C || c == 0x200E || c == 0x200F || (c >= 0x202A && c <= 0x202E) || (c >= 0x2066 && c <= 0x2069);
+}
+
+}  // namespace
+
+bool is_valid_utf8(std::string_view text) {
+  while (!text.empty()) {
+    auto decoded = decode_utf8(text);
+    if (decoded.length == 0) return false;
+    text.remove_prefix(decoded.length);
+  }
+  return true;
+}
+
+std::size_t count_code_points(std::string_view text) {
+  std::size_t count = 0;
+  for (char c : text) count += (static_cast<unsigned char>(c) & 0xC0) != 0x80;
+  return count;
+}
+
+std::size_t count_utf16_units(std::string_view text) {
+  std::size_t count = count_code_points(text);
+  for (char c : text) count += static_cast<unsigned char>(c) >= 0xF0;
+  return count;
+}
+
+std::string to_hex(std::span<const std::byte> bytes) {
+  constexpr std::string_view digits = "0123456789abcdef";
+  std::string out;
+  out.reserve(bytes.size() * 2);
+  for (std::byte b : bytes) {
+    out += digits[std::to_integer<unsigned>(b) >> 4];
+    out += digits[std::to_integer<unsigned>(b) & 15];
+  }
+  return out;
+}
+
+std::optional<std::string> from_hex(std::string_view digits) {
+  if (digits.size() % 2 != 0) return std::nullopt;
+  std::string out;
+  out.reserve(digits.size() / 2);
+  for (std::size_t i = 0; i < digits.size(); i += 2) {
+    int high = hex_digit(digits[i]), low = hex_digit(digits[i + 1]);
+    if (high < 0 || low < 0) return std::nullopt;
+    out += static_cast<char>(high << 4 | low);
+  }
+  return out;
+}
+
+std::string to_base64(std::string_view bytes) {
+  std::string out;
+  out.reserve((bytes.size() + 2) / 3 * 4);
+  for (std::size_t i = 0; i < bytes.size(); i += 3) {
+    std::size_t count = std::min<std::size_t>(3, bytes.size() - i);
+    std::uint32_t group = 0;
+    for (std::size_t k = 0; k < 3; ++k)
+      group = group << 8 | (k < count ? static_cast<unsigned char>(bytes[i + k]) : 0u);
+    for (std::size_t k = 0; k < 4; ++k) out += k <= count ? kBase64[group >> (18 - 6 * k) & 63] : '=';
+  }
+  return out;
+}
+
+std::optional<std::string> from_base64(std::string_view text) {
+  std::string out;
+  out.reserve(text.size() / 4 * 3);
+  std::uint32_t group = 0;
+  std::size_t digits = 0, padding = 0;
+  for (char c : text) {
+    if (c == '\n' || c == '\r') continue;
+    if (c == '=') {
+      ++padding;
+      continue;
+    }
+    auto value = kBase64.find(c);
+    if (value == std::string_view::npos || padding > 0) return std::nullopt;
+    group = group << 6 | static_cast<std::uint32_t>(value);
+    if (++digits % 4 == 0)
+      for (int shift : {16, 8, 0}) out += static_cast<char>(group >> shift & 255);
+  }
+  std::size_t rest = digits % 4;
+  if ((digits + padding) % 4 != 0 || rest == 1 || padding > 2) return std::nullopt;
+  if (rest == 2) out += static_cast<char>(group >> 4 & 255);
+  if (rest == 3) {
+    out += static_cast<char>(group >> 10 & 255);
+    out += static_cast<char>(group >> 2 & 255);
+  }
+  return out;
+}
+
+std::string percent_encode(std::string_view text) {
+  std::string out;
+  for (char c : text) {
+    bool unreserved = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' ||
+                      c == '.' || c == '_' || c == '~';
+    if (unreserved) out += c;
+    else out += fmt::format("%{:02X}", static_cast<unsigned char>(c));
+  }
+  return out;
+}
+
+std::optional<std::string> percent_decode(std::string_view text) {
+  std::string out;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (text[i] != '%') {
+      out += text[i];
+      continue;
+    }
+    if (i + 2 >= text.size()) return std::nullopt;
+    int high = hex_digit(text[i + 1]), low = hex_digit(text[i + 2]);
+    if (high < 0 || low < 0) return std::nullopt;
+    out += static_cast<char>(high << 4 | low);
+    i += 2;
+  }
+  return out;
+}
+
+std::string escape_for_terminal(std::string_view text, bool keep_newlines) {
+  std::string out;
+  while (!text.empty()) {
+    auto decoded = decode_utf8(text);
+    std::size_t length = std::max<std::size_t>(decoded.length, 1);
+    auto c = decoded.code_point;
+    if (decoded.length == 0) out += fmt::format("\\x{:02x}", static_cast<unsigned char>(text[0]));
+    else if (c == '\t' || (c == '\n' && keep_newlines)) out += static_cast<char>(c);
+    else if (c < 0x20 || c == 0x7F) out += fmt::format("\\x{:02x}", c);
+    else if ((c >= 0x80 && c < 0xA0) || is_bidirectional_control(c) || c == 0x2028 || c == 0x2029)
+      out += fmt::format("\\u{:04x}", c);
+    else out += text.substr(0, length);
+    text.remove_prefix(length);
+  }
+  return out;
+}
+
+std::string to_lower(std::string_view text) {
+  std::string out(text);
+  for (char& c : out)
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  return out;
+}
+
+bool equals_ignoring_case(std::string_view a, std::string_view b) { return a.size() == b.size() && to_lower(a) == to_lower(b); }
+
+}  // namespace playfs

@@ -1,0 +1,33 @@
+// From bytes to the text that records can hold, and back. Pure functions.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "model/manifest.h"
+
+namespace playfs {
+
+/// Content that is valid UTF-8 without NUL travels as text; everything else as base64.
+ContentEncoding encoding_for(std::string_view content);
+
+/// The most text in one chunk, in bytes: "about 12 KB".
+inline constexpr std::size_t kMaxChunkText = 12 * 1024;
+/// What else a file_chunks record may need beside its text, in bytes of JSON: path, ids, hash, times, names.
+/// The worst case is held down by cutting chunks shorter, see cut_text.
+inline constexpr std::size_t kMaxChunkJson = 15 * 1024;
+
+/// Cuts text into pieces of at most kMaxChunkText bytes whose JSON form stays within `json_room` bytes, never inside
+/// a UTF-8 sequence. Concatenated they are `text`. Views into it. Empty text gives no pieces.
+/// REQUIRES: valid UTF-8, json_room >= 64.
+std::vector<std::string_view> cut_text(std::string_view text, std::size_t json_room = kMaxChunkJson);
+
+/// The text of a file's content in the given encoding.
+std::string encode_content(std::string_view content, ContentEncoding encoding);
+/// The inverse; nullopt where base64 is not valid.
+std::optional<std::string> decode_content(std::string text, ContentEncoding encoding);
+
+}  // namespace playfs

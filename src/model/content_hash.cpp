@@ -1,0 +1,61 @@
+#include "model/content_hash.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <span>
+
+#include <openssl/evp.h>
+
+#include "base/text.h"
+
+namespace playfs {
+
+struct ContentHasher::Context {
+  EVP_MD_CTX* handle = EVP_MD_CTX_new();
+  Context() = default;
+  Context(const Context&) = delete;
+  Context& operator=(const Context&) = delete;
+  ~Context() { EVP_MD_CTX_free(handle); }
+};
+
+ContentHasher::ContentHasher() : context_(std::make_unique<Context>()) {
+  if (EVP_DigestInit_ex(context_->handle, EVP_sha256(), nullptr) != 1) std::abort();  // out of memory, or no SHA-256
+}
+ContentHasher::ContentHasher(ContentHasher&&) noexcept = default;
+ContentHasher& ContentHasher::operator=(ContentHasher&&) noexcept = default;
+ContentHasher::~ContentHasher() = default;
+
+void ContentHasher::update(std::string_view bytes) {
+  if (EVP_DigestUpdate(context_->handle, bytes.data(), bytes.size()) != 1) std::abort();
+}
+
+ContentHash ContentHasher::finish() {
+  ContentHash hash;
+  if (EVP_DigestFinal_ex(context_->handle, reinterpret_cast<unsigned char*>(hash.bytes_.data()), nullptr) != 1) std::abort();
+  return hash;
+}
+
+ContentHash ContentHash::of(std::string_view bytes) {
+  ContentHasher hasher;
+  hasher.update(bytes);
+  return hasher.finish();
+}
+
+std::optional<ContentHash> ContentHash::parse(std::string_view text) {
+  for (std::string_view prefix : {"sha256:", "sha256-"}) {
+    if (text.size() == 64 + prefix.size() && equals_ignoring_case(text.substr(0, prefix.size()), prefix)) {
+      text.remove_prefix(prefix.size());
+      break;
+    }
+  }
+  if (text.size() != 64) return std::nullopt;
+  auto bytes = from_hex(text);
+  if (!bytes) return std::nullopt;
+  ContentHash hash;
+  std::copy_n(std::as_bytes(std::span(*bytes)).begin(), hash.bytes_.size(), hash.bytes_.begin());
+  return hash;
+}
+
+std::string ContentHash::hex() const { return to_hex(bytes_); }
+
+}  // namespace playfs

@@ -1,0 +1,70 @@
+// The manifest of a revision as a value: a map from path to file entry, as published, strangers' fields included.
+//
+// Entries that playfs will not show (a path it refuses, an entry it cannot read) are kept whole in `refused`, so
+// that a commit on top carries them forward untouched. Plain values.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "model/content_hash.h"
+#include "model/ids.h"
+#include "model/json.h"
+#include "model/path.h"
+
+namespace playfs {
+
+/// git's three kinds of published files.
+enum class FileMode {
+  regular,     ///< 100644, the default, not written out
+  executable,  ///< 100755
+  symlink,     ///< 120000: the content is the target
+};
+
+enum class ContentEncoding {
+  text,    ///< the text is the content, as UTF-8
+  base64,  ///< the text is base64 of the content (`e`)
+};
+
+/// One entry of `manifest.files`. Exactly one of `inline_text` and `chunks` carries the content; an empty file may
+/// have an empty list of chunks.
+struct FileEntry {
+  std::string hash_claim;                          ///< `h` as published; empty where absent
+  std::optional<std::uint64_t> size_claim;         ///< `s` as published, in bytes or in whatever its writer counted
+  FileMode mode = FileMode::regular;               ///< `m`
+  ContentEncoding encoding = ContentEncoding::text;///< `e`
+  std::optional<std::string> inline_text;          ///< `inline`, before decoding
+  std::vector<ChunkId> chunks;                     ///< `c`
+  JsonObject extra;                                ///< fields that playfs does not know, carried forward
+
+  bool operator==(const FileEntry&) const = default;
+
+  /// The content without any fetch: decoded `inline`; nullopt where it is chunked or not valid base64.
+  [[nodiscard]] std::optional<std::string> inline_content() const;
+  /// Whether two entries have the same content and mode for sure, judged without fetching.
+  [[nodiscard]] bool same_content_and_mode(const FileEntry& other) const;
+};
+
+struct RefusedEntry {
+  std::string path;    ///< as published; may be anything
+  std::string reason;  ///< in words for a person
+  Json entry;          ///< as published
+};
+
+struct Manifest {
+  std::map<std::string, FileEntry, std::less<>> files;  ///< by path; every key is a valid TreePath
+  std::vector<RefusedEntry> refused;
+  JsonObject extra;                                      ///< fields beside `files`, carried forward
+  /// `manifest.tx`: the 128-bit id (hex) of the commit that a playfs client published as this revision; empty for
+  /// other clients' revisions. Sizes in a manifest that has one are bytes.
+  std::string tx;
+};
+
+/// Moves the entries whose path is no valid TreePath, or is both a file and a directory, to `refused`.
+/// `files` holds what was published, in order.
+Manifest make_manifest(std::vector<std::pair<std::string, FileEntry>> files);
+
+}  // namespace playfs

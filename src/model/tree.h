@@ -1,0 +1,41 @@
+// A manifest as nested directories: what a read-only tree looks like, without any I/O.
+//
+// Immutable once built, so it is shared between threads without locks (shared_ptr<const Tree>).
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <variant>
+
+#include "model/manifest.h"
+
+namespace playfs {
+
+class Tree {
+ public:
+  struct Directory;
+  /// A file (owned by the tree's manifest) or a subdirectory.
+  using Child = std::variant<const FileEntry*, std::unique_ptr<Directory>>;
+  struct Directory {
+    std::map<std::string, Child, std::less<>> children;  ///< by name, in byte order
+    /// nullptr where there is none, or it is a file.
+    [[nodiscard]] const Directory* directory(std::string_view name) const;
+    [[nodiscard]] const FileEntry* file(std::string_view name) const;
+  };
+
+  explicit Tree(Manifest manifest);
+
+  [[nodiscard]] const Manifest& manifest() const { return manifest_; }
+  [[nodiscard]] const Directory& root() const { return root_; }
+  /// "" is the root; nullptr where the path is no directory.
+  [[nodiscard]] const Directory* directory_at(std::string_view path) const;
+  [[nodiscard]] const FileEntry* file_at(std::string_view path) const;
+
+ private:
+  Manifest manifest_;
+  Directory root_;
+};
+
+}  // namespace playfs

@@ -1,0 +1,31 @@
+// When to try a request again, as a pure function: arithmetic only, no clock and no sleep.
+#pragma once
+
+#include <chrono>
+#include <optional>
+
+#include "base/result.h"
+
+namespace playfs::net {
+
+struct RetryPolicy {
+  int attempts = 4;                                ///< in all; rate limits do not count against it
+  std::chrono::milliseconds first_delay{250};
+  std::chrono::milliseconds longest_delay{8'000};
+  /// The longest pause that a caller sits out when the service says retry_after; longer ones are reported.
+  std::chrono::seconds longest_obeyed{20};
+};
+
+/// What an attempt came to, after the response was classified.
+struct Attempt {
+  int number = 1;         ///< counted from 1
+  Error error;
+  bool repeatable = true; ///< a read, or a write that carries an Idempotency-Key
+};
+
+/// How long to wait before the next attempt, or nullopt to give up and report the error. `random` is uniform in
+/// [0, 2^64) and spreads clients that failed together. Retried: unreachable, timed_out, 5xx, and rate_limited after
+/// what the service asked for (never sooner).
+std::optional<std::chrono::nanoseconds> retry_delay(const RetryPolicy& policy, const Attempt& attempt, std::uint64_t random);
+
+}  // namespace playfs::net

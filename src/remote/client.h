@@ -1,0 +1,82 @@
+// The Data API as a typed client over a Transport: paths, headers, bodies, errors, retries.
+//
+// Thread-safe. Every call answers its callback exactly once, after the retries that the policy allows; waiting goes
+// through the Executor, never through a sleeping thread. A 429 pauses all requests of its kind to this site until
+// the service's time is over. Callbacks run on a thread of the transport's or the executor's and must not block.
+// The transport, executor, clock and random must outlive the client; outstanding calls keep their own state alive.
+#pragma once
+
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "base/callback.h"
+#include "base/cancel.h"
+#include "base/clock.h"
+#include "base/executor.h"
+#include "base/random.h"
+#include "model/records.h"
+#include "net/retry.h"
+#include "net/transport.h"
+#include "wire/records.h"
+
+namespace playfs::remote {
+
+struct ClientOptions {
+  std::string base_path = "/.site/data";
+  std::string api_key;  ///< sent as a bearer token; empty: none
+  net::RetryPolicy retry;
+  net::Deadline deadline;
+  bool offline = false;  ///< answer everything with ErrorCode::offline, sending nothing
+};
+
+/// How the service's answers have been lately, for status and limits.json.
+struct Health {
+  bool reachable = true;
+  std::string last_error;
+  std::optional<WallTime> last_success;
+  std::optional<WallTime> last_failure;
+  std::optional<WallTime> paused_until;  ///< rate limited
+  std::uint64_t requests = 0;            ///< sent, retries included
+};
+
+/// An answer to a conditional GET.
+template <class T>
+struct Fetched {
+  std::optional<T> value;  ///< absent: not modified since the ETag that was sent
+  std::string etag;        ///< empty where the service gives none
+};
+
+class Client {
+ public:
+  Client(net::Transport& transport, Executor& executor, const Clock& clock, Random& random, ClientOptions options);
+  ~Client();
+  Client(const Client&) = delete;
+  Client& operator=(const Client&) = delete;
+
+  // Reads.
+  void get_record(std::string collection, std::string id, CancelToken cancel, Callback<Record> done);
+  void list_records(std::string collection, int limit, std::string cursor, CancelToken cancel, Callback<wire::RecordPage> done);
+  void get_project(ProjectId id, std::string etag, CancelToken cancel, Callback<Fetched<Project>> done);
+  void get_revision(RevisionId id, CancelToken cancel, Callback<Revision> done);
+  void get_chunk(ChunkId id, CancelToken cancel, Callback<FileChunk> done);
+
+  // Writes. The same idempotency key must always go with the same body.
+  void create_record(std::string collection, Json body, std::string idempotency_key, CancelToken cancel, Callback<Record> done);
+  void patch_record(std::string collection, std::string id, Json body, CancelToken cancel, Callback<Record> done);
+
+  /// Any call, unretried and undecoded, for `playfs api`.
+  void raw(HttpRequest request, CancelToken cancel, Callback<HttpResponse> done);
+
+  [[nodiscard]] Health health() const;
+  /// Names the site in caches and credentials: the transport's origin plus the base path.
+  [[nodiscard]] const std::string& site() const;
+
+ private:
+  struct Core;
+  std::shared_ptr<Core> core_;
+};
+
+}  // namespace playfs::remote

@@ -1,0 +1,33 @@
+// JSON text to values and back: the only door to RapidJSON.
+//
+// Text comes from strangers, so parsing is iterative and bounded; a document past a limit is an error that says
+// which. Pure functions, thread-safe.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+#include "base/result.h"
+#include "model/json.h"
+
+namespace playfs::wire {
+
+struct JsonLimits {
+  std::size_t document_size = 4 << 20;  ///< bytes of text
+  std::size_t depth = 64;               ///< nested arrays and objects
+  std::size_t values = 500'000;         ///< values in the whole document
+  std::size_t string_size = 2 << 20;    ///< bytes of one string, after unescaping
+};
+
+/// One JSON document, with nothing but white space around it. Strings must be valid UTF-8 (escaped lone surrogates
+/// are refused with it). Fails with `protocol`, saying the offset.
+Result<Json> parse_json(std::string_view text, const JsonLimits& limits = {});
+
+/// Compact; strings escaped as json_size_of_string counts them. A string that is not valid UTF-8 gets U+FFFD in
+/// place of each bad byte.
+std::string to_text(const Json& value);
+/// Indented by two spaces, for files that people read; ends with a newline.
+std::string to_pretty_text(const Json& value);
+
+}  // namespace playfs::wire

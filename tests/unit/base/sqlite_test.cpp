@@ -1,0 +1,77 @@
+#include "base/sqlite.h"
+
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+
+#include <gtest/gtest.h>
+
+namespace playfs {
+namespace {
+
+class SqliteTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    std::string pattern = testing::TempDir() + "playfs-sqlite-XXXXXX";
+    ASSERT_NE(mkdtemp(pattern.data()), nullptr);
+    directory_ = pattern;
+    auto opened = Database::open(directory_ + "/a.db", Database::Durability::normal);
+    ASSERT_TRUE(opened) << opened.error().message;
+    database_.emplace(std::move(*opened));
+    ASSERT_TRUE(database_->execute("CREATE TABLE t (k TEXT PRIMARY KEY, v INTEGER)"));
+  }
+  void TearDown() override {
+    database_.reset();
+    std::filesystem::remove_all(directory_);
+  }
+  std::int64_t count(Database& database) {
+    auto select = database.prepare("SELECT count(*) FROM t");
+    EXPECT_TRUE(select && select->step().value_or(false));
+    return select->integer(0);
+  }
+  std::string directory_;
+  std::optional<Database> database_;
+};
+
+TEST_F(SqliteTest, TransactionRollsBackUnlessCommitted) {
+  auto insert = database_->prepare("INSERT INTO t VALUES (?, ?)");
+  ASSERT_TRUE(insert);
+  {
+    auto transaction = Transaction::begin(*database_);
+    ASSERT_TRUE(insert->bind(1, "a").bind(2, 1).run());
+  }
+  EXPECT_EQ(count(*database_), 0);
+  {
+    auto transaction = Transaction::begin(*database_);
+    ASSERT_TRUE(insert->bind(1, "a").bind(2, 1).run());
+    ASSERT_TRUE(transaction->commit());
+  }
+  EXPECT_EQ(count(*database_), 1);
+  auto again = insert->bind(1, "a").bind(2, 2).run();
+  ASSERT_FALSE(again);
+  EXPECT_EQ(again.error().code, ErrorCode::already_exists);
+}
+
+TEST_F(SqliteTest, BackupIsAWholeDatabase) {
+  ASSERT_TRUE(database_->execute("INSERT INTO t VALUES ('x', 7)"));
+  ASSERT_TRUE(database_->backup_to(directory_ + "/copy.db"));
+  auto copy = Database::open(directory_ + "/copy.db", Database::Durability::full);
+  ASSERT_TRUE(copy);
+  EXPECT_EQ(count(*copy), 1);
+  EXPECT_TRUE(copy->check_integrity());
+  EXPECT_FALSE(database_->backup_to(directory_ + "/copy.db"));
+}
+
+TEST_F(SqliteTest, ADatabaseThatIsNoneSaysSo) {
+  std::string path = directory_ + "/junk.db";
+  FILE* file = fopen(path.c_str(), "w");
+  fputs(std::string(4096, 'j').c_str(), file);
+  fclose(file);
+  auto opened = Database::open(path, Database::Durability::full);
+  ASSERT_FALSE(opened);
+  EXPECT_EQ(opened.error().code, ErrorCode::corrupt);
+}
+
+}  // namespace
+}  // namespace playfs
