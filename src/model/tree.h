@@ -9,7 +9,7 @@
 #include <string_view>
 #include <variant>
 
-#include "model/manifest.h"
+#include "model/records.h"
 
 namespace playfs {
 
@@ -36,6 +36,22 @@ class Tree {
  private:
   Manifest manifest_;
   Directory root_;
+};
+
+/// A revision with its tree: the unit that trees, the stage's base and publications stand on. The manifest lives in
+/// `tree`; `revision.manifest` is empty.
+struct RevisionTree {
+  explicit RevisionTree(Revision from) : tree(std::move(from.manifest)), revision(std::move(from)) { revision.manifest = {}; }
+  Tree tree;
+  Revision revision;
+};
+using RevisionTreePtr = std::shared_ptr<const RevisionTree>;
+
+/// One published file: an entry and where it stands. Keeps its revision alive.
+struct FileRef {
+  RevisionTreePtr revision;
+  std::string path;
+  const FileEntry* entry = nullptr;  ///< owned by revision->tree
 };
 
 }  // namespace playfs

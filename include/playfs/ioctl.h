@@ -1,0 +1,121 @@
+/* playfs: the ioctls of a mounted work tree.
+ *
+ * Usable on any open file or directory inside a project's work/. Structs have a fixed size; the caller zeroes them
+ * and sets `size` and `version`. Every call needs write permission on the work tree's root.
+ *
+ *   struct playfs_commit c = {.size = sizeof c, .version = PLAYFS_IOCTL_VERSION};
+ *   strcpy(c.message, "Fix the parser");
+ *   if (ioctl(fd, PLAYFS_IOC_COMMIT, &c) == 0 && c.outcome == PLAYFS_PUBLISHED) puts(c.revision);
+ *
+ * Errors (errno): EINVAL wrong size, version, flags or text that is not terminated or not UTF-8; EACCES no permission,
+ * or the service forbids it; EBUSY conflicts left in the work tree; EFBIG does not fit what the service can hold,
+ * nothing was sent; EAGAIN rate limited (only with PLAYFS_COMMIT_NOWAIT); EHOSTUNREACH, ETIMEDOUT the service is away;
+ * EINTR interrupted, the publication goes on in the background; ENOTTY not inside a work tree. The reason in words is
+ * in .playfs/errors.ndjson at the mount's root.
+ */
+#ifndef PLAYFS_IOCTL_H
+#define PLAYFS_IOCTL_H
+
+#include <linux/ioctl.h>
+#include <linux/types.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define PLAYFS_IOCTL_VERSION 1
+
+#define PLAYFS_ID_MAX 208      /* bytes of an id with its NUL */
+#define PLAYFS_AGENT_MAX 128   /* bytes of an agent's handle with its NUL */
+#define PLAYFS_MESSAGE_MAX 4096 /* bytes of a message with its NUL */
+
+enum playfs_outcome {
+  PLAYFS_PUBLISHED = 1, /* it is head */
+  PLAYFS_MERGED = 2,    /* it is an ancestor of head, merged automatically */
+  PLAYFS_BRANCHED = 3,  /* it is published as a branch beside head: update, then commit the merge */
+  PLAYFS_PENDING = 4,   /* journalled; it is published in the background */
+  PLAYFS_NOTHING = 5    /* nothing was staged */
+};
+
+/* playfs_commit.flags */
+#define PLAYFS_COMMIT_NOWAIT 1u   /* return PLAYFS_PENDING as soon as the change is frozen */
+#define PLAYFS_COMMIT_NO_MERGE 2u /* publish a branch rather than merge */
+
+struct playfs_commit {
+  /* in */
+  __u32 size;    /* sizeof(struct playfs_commit) */
+  __u32 version; /* PLAYFS_IOCTL_VERSION */
+  __u32 flags;
+  __u32 reserved0;
+  char agent[PLAYFS_AGENT_MAX];     /* empty: the mount's default */
+  char message[PLAYFS_MESSAGE_MAX];
+  /* out */
+  __u32 outcome; /* enum playfs_outcome */
+  __u32 files_changed;
+  __u32 writes_used; /* POST and PATCH requests sent */
+  __u32 chunks_done;
+  __u32 chunks_total;
+  __u32 retry_after_s; /* PENDING on a rate limit: seconds until it goes on */
+  char revision[PLAYFS_ID_MAX];
+  char merged_revision[PLAYFS_ID_MAX]; /* MERGED: the merge that is head */
+  __u64 reserved[8];
+};
+
+/* playfs_status.phase */
+enum playfs_phase {
+  PLAYFS_PHASE_IDLE = 0,
+  PLAYFS_PHASE_FREEZING = 1,
+  PLAYFS_PHASE_PLANNING = 2,
+  PLAYFS_PHASE_UPLOADING = 3,
+  PLAYFS_PHASE_POSTING = 4,
+  PLAYFS_PHASE_VERIFYING = 5
+};
+
+struct playfs_status {
+  /* in */
+  __u32 size;
+  __u32 version;
+  /* out */
+  char project[PLAYFS_ID_MAX];
+  char base[PLAYFS_ID_MAX]; /* the revision that the work tree stands on; empty: none yet */
+  char head[PLAYFS_ID_MAX]; /* the published latest, as last seen */
+  __u32 staged;             /* paths */
+  __u32 pending;            /* paths of a publication under way */
+  __u32 conflicts;          /* paths that an update left in conflict */
+  __u32 phase;              /* enum playfs_phase */
+  __u32 chunks_done;
+  __u32 chunks_total;
+  __u32 retry_after_s;
+  __u32 reserved0;
+  __u64 reserved[8];
+};
+
+/* Drops what is staged at and below the file or directory that the call is made on. */
+struct playfs_discard {
+  __u32 size;
+  __u32 version;
+  __u32 flags; /* 0 */
+  __u32 discarded; /* out: paths */
+  __u64 reserved[4];
+};
+
+/* Moves the base of the work tree to head, merging what is staged. */
+struct playfs_update {
+  __u32 size;
+  __u32 version;
+  __u32 flags; /* 0 */
+  __u32 conflicts; /* out: paths in conflict */
+  char base[PLAYFS_ID_MAX]; /* out: the new base */
+  __u64 reserved[4];
+};
+
+#define PLAYFS_IOC_COMMIT _IOWR('P', 0x70, struct playfs_commit)
+#define PLAYFS_IOC_STATUS _IOWR('P', 0x71, struct playfs_status)
+#define PLAYFS_IOC_DISCARD _IOWR('P', 0x72, struct playfs_discard)
+#define PLAYFS_IOC_UPDATE _IOWR('P', 0x73, struct playfs_update)
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

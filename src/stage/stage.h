@@ -1,0 +1,190 @@
+// The writable tree of one project: a base revision below, what was changed locally above, kept across crashes.
+//
+// Overlay in the usual words: *lower* is the base revision's tree, *upper* the local inodes, directory entries and
+// spool files; a *whiteout* hides a lower name; *copy-up* brings a lower file's bytes into a spool file before they
+// are changed. Inodes, entries and metadata are rows of a SQLite database in the stage's directory, loaded whole at
+// open and written through; bytes are plain files in `spool/`, where size and mtime of a staged file also live, so
+// that a write is one pwrite(2). After kill -9 everything that was acknowledged is there; after sync() also past a
+// power loss.
+//
+// Rows outlive a publication: they then carry what the service does not keep (times, owner, permission bits, links,
+// inode numbers), and what is staged is whatever differs from the base.
+//
+// Thread-safe. Calls do local I/O only and never wait for the network: a caller that needs bytes which are still
+// below gets told by lower_content() and brings them by copy_up(). One process at a time: open() takes a lock.
+// Inode objects may outlive a commit or a change of base: an old one then keeps reading its old bytes. An inode
+// whose last name is gone is removed with the last InodePtr.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/result.h"
+#include "model/tree.h"
+
+namespace playfs::stage {
+
+class Inode;  // opaque; identified by address while alive, by Attributes::ino for ever
+using InodePtr = std::shared_ptr<Inode>;
+
+enum class Kind { file, directory, symlink, fifo, socket };
+
+struct Attributes {
+  std::uint64_t ino = 0;  ///< stable across forget and remount
+  Kind kind = Kind::file;
+  unsigned permissions = 0644;  ///< the low 12 bits
+  uid_t uid = 0;
+  gid_t gid = 0;
+  std::uint32_t links = 1;
+  std::uint64_t size = 0;  ///< bytes; 0 while lower_content() is engaged: the content room knows
+  std::uint64_t blocks = 0;  ///< of 512 bytes
+  WallTime atime, mtime, ctime;
+};
+
+struct AttributeChange {
+  std::optional<unsigned> permissions;
+  std::optional<uid_t> uid;
+  std::optional<gid_t> gid;
+  std::optional<std::uint64_t> size;  ///< REQUIRES: 0, or no lower_content()
+  std::optional<WallTime> atime, mtime;
+};
+
+/// Who makes a new inode, and how.
+struct Creation {
+  unsigned permissions = 0644;  ///< after the umask
+  uid_t uid = 0;
+  gid_t gid = 0;
+};
+
+struct DirectoryEntry {
+  std::string name;
+  InodePtr inode;
+  std::uint64_t cookie = 0;  ///< where to go on after this entry; stable while entries come and go
+};
+
+enum class RenameMode { replace, no_replace, exchange };
+
+enum class ChangeKind { added, modified, deleted };
+struct Change {
+  std::string path;
+  ChangeKind kind = ChangeKind::added;
+  bool pending = false;  ///< part of a publication that has begun
+};
+
+/// One file of a frozen layer.
+struct FrozenFile {
+  std::string path;
+  FileMode mode = FileMode::regular;
+  ContentHash hash;       ///< of the bytes; unset where `published` is engaged
+  std::uint64_t size = 0;
+  std::optional<FileEntry> published;  ///< bytes that never left the base (moved or chmod-ed): the entry to carry over
+  std::uint64_t spool = 0;             ///< otherwise: which frozen spool file
+};
+
+/// What a commit publishes, fixed at one moment: later writes go elsewhere (copy on write).
+struct Frozen {
+  std::string tx;                     ///< the commit's 128-bit id, hex
+  RevisionId base;                    ///< may be empty: the project's first revision
+  std::vector<FrozenFile> files;      ///< added or changed
+  std::vector<std::string> deletions;
+  std::optional<std::string> state;   ///< staged JSON text of the project's `state`
+};
+
+/// A name below `directory` whose meaning changed without the kernel's doing: after a change of base or a discard.
+struct Invalidation {
+  InodePtr directory;
+  std::string name;
+  InodePtr before;  ///< what the name meant; nullptr where nothing was known of it
+};
+
+struct StageOptions {
+  std::string directory;  ///< private to this stage; created where missing
+  uid_t uid = 0;          ///< owner shown for what nobody changed
+  gid_t gid = 0;
+  unsigned umask = 022;   ///< taken from 0666/0777 for what nobody changed
+};
+
+class Stage {
+ public:
+  /// `base` gives the tree of a revision id that the stage stands on; the stage's own record of its base decides
+  /// which. A new stage stands on `head` (nullptr: a project without a revision). Fails with `busy` where another
+  /// process has the stage open.
+  static Result<std::unique_ptr<Stage>> open(StageOptions options, const Clock& clock, RevisionTreePtr base);
+  /// The base that is recorded in a stage directory, before it is opened; nullopt: there is no stage yet.
+  static Result<std::optional<RevisionId>> recorded_base(const std::string& directory);
+  ~Stage();
+
+  // Names and attributes.
+  [[nodiscard]] InodePtr root() const;
+  [[nodiscard]] Result<InodePtr> lookup(const InodePtr& directory, std::string_view name);
+  [[nodiscard]] Result<Attributes> attributes(const InodePtr& inode) const;
+  [[nodiscard]] Result<Attributes> set_attributes(const InodePtr& inode, const AttributeChange& change);
+  [[nodiscard]] Result<std::vector<DirectoryEntry>> list(const InodePtr& directory, std::uint64_t after_cookie, std::size_t most);
+  [[nodiscard]] Result<InodePtr> make_file(const InodePtr& directory, std::string_view name, const Creation& creation);
+  [[nodiscard]] Result<InodePtr> make_directory(const InodePtr& directory, std::string_view name, const Creation& creation);
+  [[nodiscard]] Result<InodePtr> make_symlink(const InodePtr& directory, std::string_view name, std::string_view target, const Creation& creation);
+  [[nodiscard]] Result<InodePtr> make_special(const InodePtr& directory, std::string_view name, Kind kind, const Creation& creation);
+  [[nodiscard]] Status link(const InodePtr& inode, const InodePtr& directory, std::string_view name);
+  [[nodiscard]] Status unlink(const InodePtr& directory, std::string_view name);
+  [[nodiscard]] Status remove_directory(const InodePtr& directory, std::string_view name);
+  [[nodiscard]] Status rename(const InodePtr& from, std::string_view name, const InodePtr& to, std::string_view new_name, RenameMode mode);
+  /// Of a symbolic link that is not below.
+  [[nodiscard]] Result<std::string> symlink_target(const InodePtr& inode) const;
+  /// Relative to the root, "" for the root itself; of any of its names; nullopt where it has none left.
+  [[nodiscard]] std::optional<std::string> path_of(const InodePtr& inode) const;
+
+  // Bytes.
+  /// The published file whose bytes this inode still has; nullopt once they are its own.
+  [[nodiscard]] std::optional<FileRef> lower_content(const InodePtr& inode) const;
+  /// Gives the inode bytes of its own: those of `from`, read piece by piece. Does nothing where it has them already
+  /// (another thread was faster), or `from` is no longer what lies below.
+  using PieceReader = std::function<Result<std::string>(std::uint64_t offset, std::size_t size)>;
+  [[nodiscard]] Status copy_up(const InodePtr& inode, const FileRef& from, std::uint64_t size, const PieceReader& read);
+  /// These four: REQUIRES no lower_content().
+  [[nodiscard]] Result<std::string> read(const InodePtr& inode, std::uint64_t offset, std::size_t size);
+  [[nodiscard]] Result<std::size_t> write(const InodePtr& inode, std::uint64_t offset, std::string_view data);
+  [[nodiscard]] Status allocate(const InodePtr& inode, int mode, std::uint64_t offset, std::uint64_t length);
+  [[nodiscard]] Result<std::uint64_t> seek(const InodePtr& inode, std::uint64_t offset, int whence);
+  /// fsync of a file or a directory: bytes, names and attributes are safe from a power loss when it returns. An
+  /// error stays the inode's answer to every later sync.
+  [[nodiscard]] Status sync(const InodePtr& inode);
+
+  // What is staged.
+  [[nodiscard]] RevisionTreePtr base() const;
+  [[nodiscard]] Result<std::vector<Change>> changes() const;
+  [[nodiscard]] bool is_clean() const;  ///< nothing staged, nothing pending
+  /// The names that are kept here and never published (ignore rules, empty directories, fifos and sockets).
+  [[nodiscard]] Result<std::vector<std::string>> unpublished() const;
+  [[nodiscard]] std::optional<std::string> staged_state() const;
+  [[nodiscard]] Status stage_state(std::string text);
+  /// Drops what is staged at and below `path` ("" is everything).
+  [[nodiscard]] Result<std::vector<Invalidation>> discard(std::string_view path);
+
+  // Publication.
+  /// Fixes what is staged now as the pending layer `tx`; nullopt where nothing is staged. Only one at a time.
+  [[nodiscard]] Result<std::optional<Frozen>> freeze(const std::string& tx);
+  /// The pending layer, if there is one: to be resumed after a restart.
+  [[nodiscard]] Result<std::optional<Frozen>> pending() const;
+  [[nodiscard]] Result<std::string> read_frozen(const FrozenFile& file) const;
+  /// The pending layer was published: `base`, which holds it, becomes the base; what was written since stays staged.
+  [[nodiscard]] Result<std::vector<Invalidation>> settle(const std::string& tx, RevisionTreePtr base);
+  /// The pending layer will not be published: it is simply staged again.
+  [[nodiscard]] Status thaw(const std::string& tx);
+  /// Another base under a clean work tree. Fails with `busy` where something is staged.
+  [[nodiscard]] Result<std::vector<Invalidation>> move_base(RevisionTreePtr base);
+
+ private:
+  struct State;
+  explicit Stage(std::unique_ptr<State> state);
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace playfs::stage
