@@ -24,6 +24,7 @@
 #include "base/callback.h"
 #include "base/cancel.h"
 #include "base/clock.h"
+#include "publish/publisher.h"
 
 namespace playfs::vfs {
 
@@ -35,7 +36,6 @@ struct Caller {
   uid_t uid = 0;
   gid_t gid = 0;
   pid_t pid = 0;
-  mode_t umask = 0;
   CancelToken cancel;  ///< the kernel's INTERRUPT
 };
 
@@ -79,6 +79,31 @@ struct SetAttributes {
   std::optional<WallTime> atime, mtime;
 };
 
+/// A commit, and how it went: publish's own words, so that nothing has to be translated on the way.
+using publish::CommitRequest;
+using publish::CommitResult;
+using publish::Outcome;
+using publish::Phase;
+
+/// What the STATUS ioctl tells of a work tree.
+struct WorkStatus {
+  std::string project;
+  std::string base;             ///< empty: none yet
+  std::string head;             ///< as last seen
+  std::uint32_t staged = 0;     ///< paths
+  std::uint32_t pending = 0;    ///< paths of a publication under way
+  std::uint32_t conflicts = 0;  ///< paths that an update left in conflict
+  Phase phase = Phase::idle;
+  std::uint32_t chunks_done = 0;
+  std::uint32_t chunks_total = 0;
+  std::uint32_t retry_after_s = 0;
+};
+
+struct UpdateResult {
+  std::string base;             ///< the new one
+  std::uint32_t conflicts = 0;  ///< paths
+};
+
 struct FileSystemStatus {
   std::uint64_t block_size = 4096, blocks = 0, blocks_free = 0, blocks_available = 0, files = 0, files_free = 0;
 };
@@ -104,15 +129,17 @@ class FileSystem {
   virtual void get_attributes(const Caller&, NodeId, Reply<AttributesReply>) = 0;
   virtual void set_attributes(const Caller&, NodeId, const SetAttributes&, Reply<AttributesReply>) = 0;
   virtual void read_link(const Caller&, NodeId, Reply<std::string>) = 0;
-  /// Regular files, fifos and sockets by the type bits of `mode`.
+  /// Regular files, fifos and sockets by the type bits of `mode`. In all modes the umask has been applied already.
   virtual void make_node(const Caller&, NodeId parent, std::string_view name, mode_t mode, Reply<Entry>) = 0;
   virtual void make_directory(const Caller&, NodeId parent, std::string_view name, mode_t mode, Reply<Entry>) = 0;
-  virtual void make_symlink(const Caller&, NodeId parent, std::string_view name, std::string_view target, Reply<Entry>) = 0;
+  virtual void make_symlink(const Caller&, NodeId parent, std::string_view name, std::string_view target,
+                            Reply<Entry>) = 0;
   virtual void link(const Caller&, NodeId, NodeId new_parent, std::string_view new_name, Reply<Entry>) = 0;
   virtual void unlink(const Caller&, NodeId parent, std::string_view name, Reply<void>) = 0;
   virtual void remove_directory(const Caller&, NodeId parent, std::string_view name, Reply<void>) = 0;
   /// `flags` as renameat2(2).
-  virtual void rename(const Caller&, NodeId parent, std::string_view name, NodeId new_parent, std::string_view new_name, unsigned flags, Reply<void>) = 0;
+  virtual void rename(const Caller&, NodeId parent, std::string_view name, NodeId new_parent, std::string_view new_name,
+                      unsigned flags, Reply<void>) = 0;
   virtual void read(const Caller&, NodeId, std::uint64_t offset, std::size_t size, Reply<std::string>) = 0;
   virtual void write(const Caller&, NodeId, std::uint64_t offset, std::string data, Reply<std::size_t>) = 0;
   virtual void sync(const Caller&, NodeId, Reply<void>) = 0;
@@ -127,8 +154,15 @@ class FileSystem {
   virtual void list_xattrs(const Caller&, NodeId, Reply<std::vector<std::string>>) = 0;
   virtual void set_xattr(const Caller&, NodeId, std::string_view name, std::string_view value, Reply<void>) = 0;
   virtual void remove_xattr(const Caller&, NodeId, std::string_view name, Reply<void>) = 0;
-  /// An ioctl of include/playfs/ioctl.h: the struct's bytes in, the struct's bytes out.
-  virtual void control(const Caller&, NodeId, unsigned request, std::string input, Reply<std::string>) = 0;
+
+  // The ioctls of include/playfs/ioctl.h, on any node inside a work tree; elsewhere they fail with `not_supported`
+  // (ENOTTY). All need write permission on the work tree's root.
+  /// An empty agent is the mount's default. Without `wait` answered as soon as the change is frozen.
+  virtual void commit(const Caller&, NodeId, CommitRequest, Reply<CommitResult>) = 0;
+  virtual void work_status(const Caller&, NodeId, Reply<WorkStatus>) = 0;
+  /// Drops what is staged at and below the node; answers how many paths that were.
+  virtual void discard(const Caller&, NodeId, Reply<std::uint32_t>) = 0;
+  virtual void update(const Caller&, NodeId, Reply<UpdateResult>) = 0;
 };
 
 }  // namespace playfs::vfs
