@@ -1,3 +1,4 @@
+# shellcheck shell=bash disable=SC2034  # sourced: its variables are used elsewhere
 # Shared by quickstart, test and the gate. To be sourced by bash, with the working directory anywhere.
 
 ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
