@@ -23,6 +23,8 @@ std::string_view name_of(ErrorCode code) {
     case ErrorCode::no_attribute: return "no_attribute";
     case ErrorCode::too_many_links: return "too_many_links";
     case ErrorCode::loop: return "loop";
+    case ErrorCode::cross_device: return "cross_device";
+    case ErrorCode::no_data: return "no_data";
     case ErrorCode::record_too_large: return "record_too_large";
     case ErrorCode::file_too_big: return "file_too_big";
     case ErrorCode::no_space: return "no_space";
@@ -80,6 +82,8 @@ ErrorCode code_from_errno(int errnum) {
     case ENODATA: return ErrorCode::no_attribute;
     case EMLINK: return ErrorCode::too_many_links;
     case ELOOP: return ErrorCode::loop;
+    case EXDEV: return ErrorCode::cross_device;
+    case ENXIO: return ErrorCode::no_data;
     case EFBIG: return ErrorCode::file_too_big;
     case ENOSPC: return ErrorCode::no_space;
     case EDQUOT: return ErrorCode::quota_exceeded;

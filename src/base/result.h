@@ -34,6 +34,8 @@ enum class ErrorCode {
   no_attribute,       // no such extended attribute
   too_many_links,
   loop,
+  cross_device,       // a rename or link between trees that share nothing (EXDEV)
+  no_data,            // SEEK_DATA or SEEK_HOLE past the last byte (ENXIO)
   // Size and room.
   record_too_large,  // the service refused a record for its size
   file_too_big,      // does not fit what the service can hold; nothing was sent
