@@ -44,7 +44,8 @@ struct FileEntry {
 
   /// The content without any fetch: decoded `inline`; nullopt where it is chunked or not valid base64.
   [[nodiscard]] std::optional<std::string> inline_content() const;
-  /// Whether two entries have the same content and mode for sure, judged without fetching.
+  /// Whether two entries have the same content and mode for sure, judged without fetching: by their text, by their
+  /// chunks, or by equal claims of the form of SHA-256 (which whoever reads the content holds it to).
   [[nodiscard]] bool same_content_and_mode(const FileEntry& other) const;
 };
 
@@ -63,8 +64,16 @@ struct Manifest {
   std::string tx;
 };
 
-/// Moves the entries whose path is no valid TreePath, or is both a file and a directory, to `refused`.
-/// `files` holds what was published, in order.
-Manifest make_manifest(std::vector<std::pair<std::string, FileEntry>> files);
+/// One member of `manifest.files` that could be read as an entry.
+struct PublishedFile {
+  std::string path;
+  FileEntry entry;
+  Json published;  ///< as it came, for `refused`
+};
+
+/// Sorts out what can be shown. Refused are entries whose path is no valid TreePath, and files at a path that is also
+/// a directory of another file: the directory stays, since it may hold many files and the file is only one. The
+/// outcome does not depend on the order. REQUIRES: no path twice.
+Manifest make_manifest(std::vector<PublishedFile> files);
 
 }  // namespace playfs

@@ -1,0 +1,50 @@
+#include "model/manifest.h"
+
+#include "model/chunking.h"
+
+namespace playfs {
+
+std::optional<std::string> FileEntry::inline_content() const {
+  if (!inline_text) return std::nullopt;
+  return decode_content(*inline_text, encoding);
+}
+
+bool FileEntry::same_content_and_mode(const FileEntry& other) const {
+  if (mode != other.mode) return false;
+  if (inline_text && other.inline_text) {
+    if (encoding == other.encoding && *inline_text == *other.inline_text) return true;
+    auto content = inline_content();
+    return content && content == other.inline_content();
+  }
+  if (!inline_text && !other.inline_text && encoding == other.encoding && chunks == other.chunks) return true;
+  // Content is served only where it matches a claim of this form, so equal claims cannot stand for two contents.
+  // An opaque claim says nothing.
+  auto identity = ContentHash::parse(hash_claim);
+  return identity && identity == ContentHash::parse(other.hash_claim);
+}
+
+Manifest make_manifest(std::vector<PublishedFile> files) {
+  Manifest manifest;
+  std::map<std::string, Json> published;
+  for (auto& file : files) {
+    std::string why;
+    if (!TreePath::parse(file.path, &why)) {
+      manifest.refused.push_back({std::move(file.path), std::move(why), std::move(file.published)});
+    } else if (manifest.files.emplace(file.path, std::move(file.entry)).second) {
+      published.emplace(std::move(file.path), std::move(file.published));
+    }
+  }
+  for (auto file = manifest.files.begin(); file != manifest.files.end();) {
+    auto below = manifest.files.lower_bound(file->first + '/');
+    if (below == manifest.files.end() || !below->first.starts_with(file->first + '/')) {
+      ++file;
+      continue;
+    }
+    manifest.refused.push_back({file->first, "a file of that name stands where a directory has to",
+                                std::move(published.find(file->first)->second)});
+    file = manifest.files.erase(file);
+  }
+  return manifest;
+}
+
+}  // namespace playfs

@@ -1,0 +1,227 @@
+#include "wire/json.h"
+
+#include <unordered_map>
+#include <utility>
+
+#include <fmt/format.h>
+#include <rapidjson/error/en.h>
+#include <rapidjson/memorystream.h>
+#include <rapidjson/prettywriter.h>
+#include <rapidjson/reader.h>
+#include <rapidjson/writer.h>
+
+#include "base/text.h"
+
+namespace playfs::wire {
+
+namespace {
+
+/// Builds the value from RapidJSON's events. Returning false ends the parse; `refusal` then says why.
+class Builder {
+ public:
+  explicit Builder(const JsonLimits& limits) : limits_(limits) {}
+
+  std::string refusal;
+  Json take() { return std::move(root_); }
+
+  bool Null() { return add(Json()); }
+  bool Bool(bool value) { return add(Json(value)); }
+  bool RawNumber(const char* text, rapidjson::SizeType length, bool) {
+    return check_string(length) && add(Json::Number{std::string(text, length)});
+  }
+  bool String(const char* text, rapidjson::SizeType length, bool) {
+    return check_text({text, length}) && add(Json(std::string(text, length)));
+  }
+  bool Key(const char* text, rapidjson::SizeType length, bool) {
+    if (!check_text({text, length})) return false;
+    open_.back().name.assign(text, length);
+    return true;
+  }
+  bool StartObject() { return open(true); }
+  bool StartArray() { return open(false); }
+  bool EndObject(rapidjson::SizeType) {
+    Open& object = open_.back();
+    JsonObject members;
+    members.had_duplicate_names = object.had_duplicate_names;
+    for (auto& member : object.members) members.append(std::move(member.name), std::move(member.value));
+    open_.pop_back();
+    place(std::move(members));
+    return true;
+  }
+  bool EndArray(rapidjson::SizeType) {
+    Json::Array items = std::move(open_.back().items);
+    open_.pop_back();
+    place(std::move(items));
+    return true;
+  }
+  // Numbers arrive as text only (kParseNumbersAsStringsFlag), but the reader's template names these too.
+  bool Int(int) { return false; }
+  bool Uint(unsigned) { return false; }
+  bool Int64(std::int64_t) { return false; }
+  bool Uint64(std::uint64_t) { return false; }
+  bool Double(double) { return false; }
+
+ private:
+  /// An array or object whose end has not come yet.
+  struct Open {
+    bool is_object = false;
+    Json::Array items;
+    std::vector<JsonMember> members;
+    std::string name;                                        // of the member whose value comes next
+    std::unordered_map<std::string, std::size_t> positions;  // of members, by name, once there are many
+    bool had_duplicate_names = false;
+
+    JsonMember* find(const std::string& wanted) {
+      constexpr std::size_t few = 16;
+      if (members.size() > few) {
+        if (positions.empty())
+          for (std::size_t i = 0; i < members.size(); ++i) positions.emplace(members[i].name, i);
+        auto found = positions.find(wanted);
+        return found == positions.end() ? nullptr : &members[found->second];
+      }
+      for (auto& member : members)
+        if (member.name == wanted) return &member;
+      return nullptr;
+    }
+    void put(Json value) {
+      if (JsonMember* earlier = find(name)) {
+        had_duplicate_names = true;
+        earlier->value = std::move(value);
+        return;
+      }
+      if (!positions.empty()) positions.emplace(name, members.size());
+      members.push_back({std::move(name), std::move(value)});
+    }
+  };
+
+  bool refuse(std::string reason) {
+    refusal = std::move(reason);
+    return false;
+  }
+  bool check_string(std::size_t length) {
+    return length <= limits_.string_size || refuse(fmt::format("a string longer than {} bytes", limits_.string_size));
+  }
+  // The unescaped text is checked, so that escaped lone surrogates are found as well, which RapidJSON lets through.
+  bool check_text(std::string_view text) {
+    return check_string(text.size()) && (is_valid_utf8(text) || refuse("a string that is not valid UTF-8"));
+  }
+  bool count() { return ++values_ <= limits_.values || refuse(fmt::format("more than {} values", limits_.values)); }
+  bool open(bool is_object) {
+    if (!count()) return false;
+    if (open_.size() >= limits_.depth) return refuse(fmt::format("nested deeper than {} levels", limits_.depth));
+    open_.emplace_back().is_object = is_object;
+    return true;
+  }
+  bool add(Json value) {
+    if (!count()) return false;
+    place(std::move(value));
+    return true;
+  }
+  void place(Json value) {
+    if (open_.empty()) root_ = std::move(value);
+    else if (open_.back().is_object) open_.back().put(std::move(value));
+    else open_.back().items.push_back(std::move(value));
+  }
+
+  const JsonLimits& limits_;
+  std::vector<Open> open_;
+  Json root_;
+  std::size_t values_ = 0;
+};
+
+/// What RapidJSON's writers write to.
+struct StringStream {
+  using Ch = char;
+  std::string text;
+  void Put(char c) { text += c; }
+  void Flush() {}
+};
+
+std::string with_bad_bytes_replaced(std::string_view text) {
+  std::string out;
+  while (!text.empty()) {
+    std::size_t length = 1;
+    while (length < 4 && length < text.size() && (static_cast<unsigned char>(text[length]) & 0xC0) == 0x80) ++length;
+    if (is_valid_utf8(text.substr(0, length))) {
+      out += text.substr(0, length);
+    } else {
+      length = 1;
+      out += is_valid_utf8(text.substr(0, 1)) ? text.substr(0, 1) : std::string_view("\uFFFD");
+    }
+    text.remove_prefix(length);
+  }
+  return out;
+}
+
+template <class Writer>
+void write_string(Writer& writer, const std::string& text, bool is_name) {
+  auto write = [&](const std::string& valid) {
+    auto length = static_cast<rapidjson::SizeType>(valid.size());
+    is_name ? writer.Key(valid.data(), length) : writer.String(valid.data(), length);
+  };
+  if (is_valid_utf8(text)) write(text);
+  else write(with_bad_bytes_replaced(text));
+}
+
+template <class Writer>
+void write(Writer& writer, const Json& value) {
+  if (auto* text = value.string()) {
+    write_string(writer, *text, false);
+  } else if (auto* number = value.number()) {
+    writer.RawValue(number->text.data(), number->text.size(), rapidjson::kNumberType);
+  } else if (auto flag = value.boolean()) {
+    writer.Bool(*flag);
+  } else if (auto* array = value.array()) {
+    writer.StartArray();
+    for (const Json& item : *array) write(writer, item);
+    writer.EndArray();
+  } else if (auto* object = value.object()) {
+    writer.StartObject();
+    for (const auto& member : *object) {
+      write_string(writer, member.name, true);
+      write(writer, member.value);
+    }
+    writer.EndObject();
+  } else {
+    writer.Null();
+  }
+}
+
+}  // namespace
+
+Result<Json> parse_json(std::string_view text, const JsonLimits& limits) {
+  if (text.size() > limits.document_size)
+    return fail(ErrorCode::protocol, fmt::format("JSON of {} bytes, more than {}", text.size(), limits.document_size));
+  constexpr unsigned flags = rapidjson::kParseIterativeFlag | rapidjson::kParseNumbersAsStringsFlag;
+  rapidjson::MemoryStream stream(text.data(), text.size());
+  rapidjson::Reader reader;
+  Builder builder(limits);
+  auto outcome = reader.Parse<flags>(stream, builder);
+  if (outcome.IsError()) {
+    std::string reason = builder.refusal.empty() ? rapidjson::GetParseError_En(outcome.Code()) : builder.refusal;
+    return fail(ErrorCode::protocol, fmt::format("JSON at offset {}: {}", outcome.Offset(), reason));
+  }
+  // The stream shows its end as NUL, and so does a NUL in the text.
+  if (stream.Tell() != text.size())
+    return fail(ErrorCode::protocol, fmt::format("JSON at offset {}: something follows the document", stream.Tell()));
+  return builder.take();
+}
+
+std::string to_text(const Json& value) {
+  StringStream out;
+  out.text.reserve(json_size(value));
+  rapidjson::Writer<StringStream> writer(out);
+  write(writer, value);
+  return std::move(out.text);
+}
+
+std::string to_pretty_text(const Json& value) {
+  StringStream out;
+  rapidjson::PrettyWriter<StringStream> writer(out);
+  writer.SetIndent(' ', 2);
+  write(writer, value);
+  out.text += '\n';
+  return std::move(out.text);
+}
+
+}  // namespace playfs::wire

@@ -1,0 +1,201 @@
+// Manifests and their entries. A field that playfs knows may be written in ways that mean the same (`m` as a number,
+// `s` as 3.0); what came is then kept in `extra` beside the value, and written again while it still means that value.
+// So a manifest that passes through comes out as it went in.
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "wire/ids.h"
+#include "wire/records.h"
+
+namespace playfs::wire {
+
+namespace {
+
+// Each read_* gives what a field means: the field's default where it is absent or null, nullopt where it cannot be
+// read.
+
+std::optional<FileMode> read_mode(const Json* json) {
+  if (!json) return FileMode::regular;
+  std::string text = json->string() ? *json->string() : json->number() ? json->number()->text : std::string();
+  if (text == "100755") return FileMode::executable;
+  if (text == "120000") return FileMode::symlink;
+  return FileMode::regular;  // of any other mode only the content is shown
+}
+
+std::optional<ContentEncoding> read_encoding(const Json* json) {
+  if (!json || json->is_null()) return ContentEncoding::text;
+  auto* text = json->string();
+  if (!text) return std::nullopt;
+  if (*text == "base64") return ContentEncoding::base64;
+  if (*text == "text" || *text == "utf-8" || *text == "utf8" || text->empty()) return ContentEncoding::text;
+  return std::nullopt;  // its text would be the wrong bytes
+}
+
+std::string read_hash(const Json* json) { return json && json->string() ? *json->string() : std::string(); }
+
+std::optional<std::uint64_t> read_size(const Json* json) {
+  auto whole = json ? json->integer() : std::nullopt;
+  if (!whole || *whole < 0) return std::nullopt;  // a claim that cannot be true is none
+  return static_cast<std::uint64_t>(*whole);
+}
+
+std::optional<std::vector<ChunkId>> read_chunks(const Json* json) {
+  if (!json || !json->array()) return std::nullopt;
+  std::vector<ChunkId> chunks;
+  for (const Json& item : *json->array()) {
+    auto id = read_id(item);
+    if (!id) return std::nullopt;
+    chunks.emplace_back(*std::move(id));
+  }
+  return chunks;
+}
+
+bool is_absent(const Json* json) { return !json || json->is_null(); }
+
+/// A field as playfs writes it; nullopt where its value goes without saying.
+using Written = std::optional<Json>;
+
+Written write_mode(FileMode mode) {
+  switch (mode) {
+    case FileMode::regular: return std::nullopt;
+    case FileMode::executable: return Json("100755");
+    case FileMode::symlink: return Json("120000");
+  }
+  return std::nullopt;
+}
+
+Written write_chunks(const FileEntry& entry) {
+  if (entry.inline_text) return std::nullopt;
+  Json::Array ids;
+  for (const auto& id : entry.chunks) ids.emplace_back(id.text());
+  return Json(std::move(ids));
+}
+
+struct Field {
+  std::string_view name;
+  Written written;
+  bool (*still_means)(const Json&, const FileEntry&);
+};
+
+/// What playfs writes for an entry's own fields, in order.
+std::array<Field, 6> fields_of(const FileEntry& entry) {
+  auto text = [](const std::string& value) { return value.empty() ? Written() : Written(value); };
+  return {{
+      {"h", text(entry.hash_claim), [](const Json& j, const FileEntry& e) { return read_hash(&j) == e.hash_claim; }},
+      {"s", entry.size_claim ? Written(*entry.size_claim) : Written(),
+       [](const Json& j, const FileEntry& e) { return read_size(&j) == e.size_claim; }},
+      {"m", write_mode(entry.mode), [](const Json& j, const FileEntry& e) { return read_mode(&j) == e.mode; }},
+      {"e", entry.encoding == ContentEncoding::base64 ? Written("base64") : Written(),
+       [](const Json& j, const FileEntry& e) { return read_encoding(&j) == e.encoding; }},
+      {"inline", entry.inline_text ? Written(*entry.inline_text) : Written(),
+       // Beside chunks an empty text says nothing.
+       [](const Json& j, const FileEntry& e) {
+         return e.inline_text ? j.string() && *j.string() == *e.inline_text
+                              : !e.chunks.empty() && (j.is_null() || (j.string() && j.string()->empty()));
+       }},
+      {"c", write_chunks(entry),
+       [](const Json& j, const FileEntry& e) {
+         auto chunks = read_chunks(&j);
+         return e.inline_text ? j.is_null() || (chunks && chunks->empty()) : chunks == e.chunks;
+       }},
+  }};
+}
+
+bool is_transaction_id(const Json& json) {
+  auto* text = json.string();
+  return text && text->size() == 32 && text->find_first_not_of("0123456789abcdef") == std::string::npos;
+}
+
+std::optional<FileEntry> refuse(std::string* why, std::string_view reason) {
+  if (why) *why = reason;
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::optional<FileEntry> decode_file_entry(const Json& json, std::string* why) {
+  auto* object = json.object();
+  if (!object) return refuse(why, "an entry that is no object");
+  if (object->had_duplicate_names) return refuse(why, "an entry with a field given twice");
+  auto encoding = read_encoding(object->find("e"));
+  if (!encoding) return refuse(why, "content in an unknown encoding");
+
+  FileEntry entry;
+  entry.encoding = *encoding;
+  entry.hash_claim = read_hash(object->find("h"));
+  entry.size_claim = read_size(object->find("s"));
+  entry.mode = *read_mode(object->find("m"));
+
+  const Json* text = object->find("inline");
+  const Json* list = object->find("c");
+  if (!is_absent(text) && !text->string()) return refuse(why, "inline content that is no text");
+  auto chunks = is_absent(list) ? std::vector<ChunkId>() : read_chunks(list);
+  if (!chunks) return refuse(why, "a list of chunks that cannot be read");
+  if (is_absent(text) && is_absent(list)) return refuse(why, "an entry without content");
+  bool has_text = !is_absent(text) && !text->string()->empty();
+  if (has_text && !chunks->empty()) return refuse(why, "an entry with both inline content and chunks");
+  if (!is_absent(text) && chunks->empty()) entry.inline_text = *text->string();
+  else entry.chunks = *std::move(chunks);
+
+  auto own = fields_of(entry);
+  for (const auto& member : *object) {
+    auto field = std::find_if(own.begin(), own.end(), [&](const Field& f) { return f.name == member.name; });
+    if (field == own.end() || field->written != member.value) entry.extra.append(member.name, member.value);
+  }
+  return entry;
+}
+
+Json encode_file_entry(const FileEntry& entry) {
+  JsonObject object;
+  auto own = fields_of(entry);
+  for (const Field& field : own) {
+    const Json* spelling = entry.extra.find(field.name);
+    if (spelling && field.still_means(*spelling, entry)) object.append(std::string(field.name), *spelling);
+    else if (field.written) object.append(std::string(field.name), *field.written);
+  }
+  for (const auto& member : entry.extra) {
+    bool is_own = std::any_of(own.begin(), own.end(), [&](const Field& field) { return field.name == member.name; });
+    if (!is_own) object.append(member.name, member.value);
+  }
+  return object;
+}
+
+Result<Manifest> decode_manifest(const Json& json) {
+  auto* object = json.object();
+  if (!object) return fail(ErrorCode::refused_input, "the manifest is no object");
+  if (object->had_duplicate_names) return fail(ErrorCode::refused_input, "the manifest names a field twice");
+  std::vector<PublishedFile> readable;
+  std::vector<RefusedEntry> unreadable;
+  if (const Json* files = object->find("files"); !is_absent(files)) {
+    if (!files->object()) return fail(ErrorCode::refused_input, "the manifest's files are no object");
+    if (files->object()->had_duplicate_names) return fail(ErrorCode::refused_input, "the manifest names a path twice");
+    for (const auto& [path, entry] : *files->object()) {
+      std::string why;
+      if (auto decoded = decode_file_entry(entry, &why)) readable.push_back({path, *std::move(decoded), entry});
+      else unreadable.push_back({path, std::move(why), entry});
+    }
+  }
+  Manifest manifest = make_manifest(std::move(readable));
+  std::move(unreadable.begin(), unreadable.end(), std::back_inserter(manifest.refused));
+  for (const auto& [name, value] : *object) {
+    if (name == "tx" && is_transaction_id(value)) manifest.tx = *value.string();
+    else if (name != "files") manifest.extra.append(name, value);
+  }
+  return manifest;
+}
+
+Json encode_manifest(const Manifest& manifest) {
+  JsonObject files;
+  for (const auto& [path, entry] : manifest.files) files.append(path, encode_file_entry(entry));
+  for (const auto& refused : manifest.refused)
+    if (!manifest.files.contains(refused.path)) files.append(refused.path, refused.entry);
+  JsonObject object;
+  object.append("files", std::move(files));
+  if (!manifest.tx.empty()) object.append("tx", manifest.tx);
+  for (const auto& [name, value] : manifest.extra)
+    if (!object.find(name)) object.append(name, value);
+  return object;
+}
+
+}  // namespace playfs::wire

@@ -1,0 +1,52 @@
+#include "model/path.h"
+
+#include <gtest/gtest.h>
+
+namespace playfs {
+namespace {
+
+using namespace std::string_view_literals;
+
+TEST(GitAlias, IsWhatGitRefuses) {
+  for (auto name :
+       {".git", ".GIT", ".Git", ".git.", ".git ", ".git. . ", "git~1", "GIT~1", "git~1. ", ".git::$INDEX_ALLOCATION",
+        ".git:stream", ".git ::$DATA", ".git\\hooks", ".g\u200cit", "\ufeff.git", ".git\u202e", ".gi\u206ft."})
+    EXPECT_TRUE(is_git_alias(name)) << name;
+  for (auto name : {"git", ".gi", ".gitignore", ".gitmodules", ".github", "git~2", "git~10", "a.git", " .git", ".git x",
+                    "..git", ".g\u0131t", ".git\u00a0"})
+    EXPECT_FALSE(is_git_alias(name)) << name;
+}
+
+TEST(Component, RefusesWhatCannotBeAName) {
+  for (auto name : {""sv, "."sv, ".."sv, "a/b"sv, "a\0b"sv, "\xff"sv, "\xed\xa0\x80"sv, ".Git"sv})
+    EXPECT_TRUE(why_not_a_component(name).has_value()) << name;
+  EXPECT_TRUE(why_not_a_component(std::string(256, 'a')));
+  for (auto name : {"..."sv, ".a"sv, " "sv, "a\nb"sv, "\\"sv, "\u202e"sv, "CON"sv, "a:b"sv})
+    EXPECT_FALSE(why_not_a_component(name).has_value()) << name;
+  EXPECT_FALSE(why_not_a_component(std::string(255, 'a')));
+}
+
+TEST(TreePath, RefusesWithAReason) {
+  for (auto text : {""sv, "/"sv, "/a"sv, "a/"sv, "a//b"sv, "./a"sv, "a/.."sv, "a/.GIT/config"sv, "a\0"sv}) {
+    std::string why;
+    EXPECT_FALSE(TreePath::parse(text, &why)) << text;
+    EXPECT_FALSE(why.empty()) << text;
+  }
+  std::string deep = "a";
+  while (deep.size() + 2 <= kMaxPathLength) deep += "/a";
+  EXPECT_EQ(deep.size(), kMaxPathLength);
+  EXPECT_TRUE(TreePath::parse(deep));
+  EXPECT_FALSE(TreePath::parse(deep + "a"));
+}
+
+TEST(TreePath, FallsIntoComponents) {
+  auto path = TreePath::parse("src/a b/ü.c");
+  ASSERT_TRUE(path);
+  EXPECT_EQ(path->name(), "ü.c");
+  EXPECT_EQ(path->components(), (std::vector{"src"sv, "a b"sv, "ü.c"sv}));
+  EXPECT_EQ(TreePath::parse("x")->name(), "x");
+  EXPECT_EQ(TreePath::parse("x")->components(), std::vector{"x"sv});
+}
+
+}  // namespace
+}  // namespace playfs

@@ -1,0 +1,109 @@
+#include "wire/json.h"
+
+#include <gtest/gtest.h>
+
+#include "support.h"
+
+namespace playfs::wire {
+namespace {
+
+using namespace std::string_literals;
+
+TEST(ParseJson, KeepsNumbersAndOrder) {
+  const std::string text = R"({"z":1.50,"a":[-0,1e5,123456789012345678901234567890,true,false,null],"":{}})";
+  auto json = parse_json(text);
+  ASSERT_TRUE(json) << json.error().message;
+  EXPECT_EQ(to_text(*json), text);
+}
+
+TEST(ParseJson, RefusesWhatIsNoDocument) {
+  for (const auto& text : {""s,
+                           " "s,
+                           "{"s,
+                           "[1,]"s,
+                           "{\"a\":1,}"s,
+                           "01"s,
+                           "NaN"s,
+                           "'a'"s,
+                           "{}{}"s,
+                           "1 2"s,
+                           "{}\0"s,
+                           "\"\n\""s,
+                           "\"\\x\""s,
+                           "\"\xff\""s,
+                           "\"\xc0\x80\""s,
+                           R"("\ud800")"s,
+                           R"("\udc00")"s,
+                           R"("\ud800A")"s,
+                           "tru"s,
+                           "// c\n1"s,
+                           "\"\0\""s}) {
+    auto json = parse_json(text);
+    ASSERT_FALSE(json) << text;
+    EXPECT_EQ(json.error().code, ErrorCode::protocol);
+  }
+  EXPECT_TRUE(parse_json(" \t\r\n1\n "));
+  EXPECT_EQ(*parse_json(R"("\ud83d\ude00\u0000")")->string(), "😀\0"s);
+}
+
+TEST(ParseJson, HoldsItsLimits) {
+  auto message = [](const std::string& text, JsonLimits limits) {
+    auto json = parse_json(text, limits);
+    return json ? std::string() : json.error().message;
+  };
+  EXPECT_EQ(message("[[1]]", {.depth = 2}), "");
+  EXPECT_NE(message("[[[1]]]", {.depth = 2}).find("deeper"), std::string::npos);
+  EXPECT_EQ(message("[1,2]", {.values = 3}), "");
+  EXPECT_NE(message("[1,2,3]", {.values = 3}).find("values"), std::string::npos);
+  EXPECT_EQ(message("\"\\n\\n\"", {.string_size = 2}), "");
+  EXPECT_NE(message("\"abc\"", {.string_size = 2}).find("string"), std::string::npos);
+  EXPECT_NE(message("{\"abc\":1}", {.string_size = 2}).find("string"), std::string::npos);
+  EXPECT_NE(message("123", {.string_size = 2}).find("string"), std::string::npos);
+  EXPECT_NE(message("[1]", {.document_size = 2}), "");
+  // Neither the parser nor what it builds may recurse by what the text says.
+  EXPECT_FALSE(parse_json(std::string(2'000'000, '[')));
+}
+
+TEST(ParseJson, SeesNamesGivenTwice) {
+  auto json = parse_json(R"({"a":1,"b":{"c":1},"a":2})");
+  ASSERT_TRUE(json);
+  EXPECT_TRUE(json->object()->had_duplicate_names);
+  EXPECT_EQ(*json->object()->find("a")->integer(), 2);
+  EXPECT_EQ(json->object()->size(), 2u);
+  EXPECT_FALSE(json->object()->find("b")->object()->had_duplicate_names);
+}
+
+TEST(ParseJson, SeesThemInLargeObjectsInLinearTime) {
+  std::string text = "{";
+  for (int round = 0; round < 2; ++round)
+    for (int i = 0; i < 100'000; ++i) text += "\"" + std::to_string(i) + "\":" + std::to_string(round) + ",";
+  text.back() = '}';
+  auto json = parse_json(text);
+  ASSERT_TRUE(json);
+  EXPECT_TRUE(json->object()->had_duplicate_names);
+  EXPECT_EQ(json->object()->size(), 100'000u);
+  EXPECT_EQ(*json->object()->begin()->value.integer(), 1);
+}
+
+TEST(ToText, EscapesOnlyWhatItMust) {
+  EXPECT_EQ(to_text(Json("\"\\/\b\f\n\r\t\x01\x1f\x7fä😀\0"s)),
+            "\"\\\"\\\\/\\b\\f\\n\\r\\t\\u0001\\u001F\x7fä😀\\u0000\"");
+  EXPECT_EQ(to_text(Json("a\xff\xe2\x82z")), "\"a\uFFFD\uFFFD\uFFFDz\"");
+  EXPECT_EQ(to_pretty_text(JsonObject{{"a", Json::Array{1, JsonObject{}}}}), "{\n  \"a\": [\n    1,\n    {}\n  ]\n}\n");
+}
+
+TEST(ToText, IsReadBackAndHasTheSizeThatWasCounted) {
+  EXPECT_TRUE(rc::check([] {
+    Json json = *any_json();
+    std::string text = to_text(json);
+    RC_ASSERT(text.size() == json_size(json));
+    auto back = parse_json(text);
+    RC_ASSERT(back.has_value());
+    RC_ASSERT(*back == json);
+    RC_ASSERT(to_text(*back) == text);
+    RC_ASSERT(parse_json(to_pretty_text(json)).value() == json);
+  }));
+}
+
+}  // namespace
+}  // namespace playfs::wire
