@@ -1,0 +1,2 @@
+let greet = fn(name) => "¡Hola, " + name + "! — " + text(len(name)) + " letters";
+print(greet("Señorita Øresund"));

@@ -1,0 +1,2 @@
+print("nothing runs when the text cannot be read");
+let x = (1 + 2;
