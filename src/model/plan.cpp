@@ -1,0 +1,313 @@
+#include "model/plan.h"
+
+#include <algorithm>
+#include <cassert>
+#include <deque>
+#include <map>
+#include <optional>
+#include <set>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "model/chunking.h"
+
+namespace playfs {
+
+namespace {
+
+constexpr std::size_t kLeastChunkRoom = 64;  // what cut_text requires
+constexpr std::size_t kPathsInRefusal = 10;
+
+/// One text that may stand inline or in chunks, and the entries that hold it.
+struct Item {
+  std::vector<FileEntry*> entries;
+  std::vector<std::string> paths;
+  std::string text;
+  bool may_be_inline = false;
+  bool chunked = false;
+  std::vector<ChunkId> chunks;                      ///< what chunked entries get, placeholders included
+  std::vector<std::optional<std::size_t>> missing;  ///< for each of them, the piece that has to be uploaded
+  std::vector<std::string_view> pieces;             ///< views into `text`
+  std::vector<ContentHash> piece_hashes;
+  std::size_t inline_size = 0;  ///< of all entries together
+  std::size_t chunked_size = 0;
+
+  [[nodiscard]] std::size_t writes() const { return pieces.size(); }
+  [[nodiscard]] std::size_t saved() const { return inline_size > chunked_size ? inline_size - chunked_size : 0; }
+};
+
+struct Cost {
+  std::size_t size = 0;
+  std::string what;
+};
+
+tl::unexpected<Error> refuse(std::size_t needed, std::vector<Cost> costs) {
+  std::sort(costs.begin(), costs.end(),
+            [](const Cost& a, const Cost& b) { return a.size != b.size ? a.size > b.size : a.what < b.what; });
+  std::string list;
+  for (std::size_t i = 0; i < std::min(costs.size(), kPathsInRefusal); ++i)
+    list += fmt::format("{}{} {}", i == 0 ? "" : ", ", costs[i].what, costs[i].size);
+  if (costs.size() > kPathsInRefusal) list += fmt::format(" and {} more", costs.size() - kPathsInRefusal);
+  return fail(ErrorCode::file_too_big,
+              fmt::format("the revision needs {} bytes and its record holds {}: {}", needed, kRecordRoom, list),
+              "remove files from the project, or join small ones: each costs its path, its hash and one id a chunk");
+}
+
+class Planner {
+ public:
+  Planner(PlanInput input, const RecordSizes& sizes) : input_(std::move(input)), sizes_(sizes) {
+    plan_.draft = std::move(input_.draft);
+    placeholder_ = ChunkId(std::string(input_.chunk_id_size, '0'));
+  }
+
+  Result<Plan> run() {
+    apply_changes();
+    PLAYFS_CHECK(collect_items());
+    PLAYFS_CHECK(choose());
+    for (Item& item : items_) emit(item);
+    plan_.revision_size = sizes_.revision(plan_.draft);
+    return std::move(plan_);
+  }
+
+ private:
+  using Files = std::map<std::string, FileEntry, std::less<>>;
+
+  void apply_changes() {
+    Manifest& manifest = plan_.draft.manifest;
+    std::set<std::string_view> put;
+    for (const PutFile& file : input_.puts) put.insert(file.path);
+    for (const auto& path : input_.deletions)
+      if (!put.contains(path)) manifest.files.erase(path);
+    // Whoever puts a file where a refused entry stands means the file: a manifest names a path once.
+    std::erase_if(manifest.refused, [&](const RefusedEntry& entry) { return put.contains(entry.path); });
+    for (PutFile& file : input_.puts) {
+      FileEntry& entry = manifest.files[file.path];
+      if (file.published) {
+        entry = std::move(*file.published);
+      } else {
+        // What strangers said of this path beside its content stays said.
+        entry = FileEntry{.hash_claim = file.hash.hex(),
+                          .size_claim = file.content.size(),
+                          .mode = {},
+                          .encoding = {},
+                          .inline_text = {},
+                          .chunks = {},
+                          .extra = std::move(entry.extra)};
+      }
+      entry.mode = file.mode;
+    }
+  }
+
+  Status collect_items() {
+    for (const PutFile& file : input_.puts) {
+      FileEntry& entry = plan_.draft.manifest.files.find(file.path)->second;
+      if (file.published) {
+        if (entry.inline_text) PLAYFS_CHECK(add(file.path, entry, *entry.inline_text, true, nullptr));
+        continue;
+      }
+      auto stored = input_.stored.contents.find(file.hash);
+      bool is_stored = stored != input_.stored.contents.end() && !stored->second.chunks.empty();
+      entry.encoding = is_stored ? stored->second.encoding : encoding_for(file.content);
+      std::string text = encode_content(file.content, entry.encoding);
+      entry.inline_text = text;
+      PLAYFS_CHECK(add(file.path, entry, std::move(text), false, is_stored ? &stored->second : nullptr));
+    }
+    std::set<std::string_view> put;
+    for (const PutFile& file : input_.puts) put.insert(file.path);
+    for (auto& [path, entry] : plan_.draft.manifest.files)
+      if (entry.inline_text && !put.contains(path)) PLAYFS_CHECK(add(path, entry, *entry.inline_text, true, nullptr));
+    for (Item& item : items_) measure(item);
+    return {};
+  }
+
+  /// The text of one entry, which is inline so far.
+  Status add(const std::string& path, FileEntry& entry, std::string text, bool is_carried,
+             const StoredContent* stored) {
+    if (text.empty()) return {};  // inline, at no cost
+    auto [known, is_new] = item_of_text_.try_emplace(ContentHash::of(text), items_.size());
+    if (is_new) {
+      Item& item = items_.emplace_back();
+      item.text = std::move(text);
+      if (stored) {
+        item.chunks = stored->chunks;
+        item.missing.resize(item.chunks.size());
+      } else {
+        PLAYFS_CHECK(cut(item, path));
+      }
+    }
+    Item& item = items_[known->second];
+    item.entries.push_back(&entry);
+    item.paths.push_back(path);
+    item.may_be_inline |= is_carried || item.text.size() <= kMaxInlineText;  // nobody's entry is moved without need
+    return {};
+  }
+
+  Status cut(Item& item, const std::string& path) {
+    ChunkDraft empty{input_.base, path, item.text.size(), ContentHash(), {}};
+    std::size_t around = sizes_.chunk(empty) - 2;  // the quotes of the empty text belong to the text
+    if (around + kLeastChunkRoom > kRecordRoom) return refuse(around, {{around, path}});
+    for (std::string_view piece : cut_text(item.text, std::min(kMaxChunkJson, kRecordRoom - around))) {
+      ContentHash hash = ContentHash::of(piece);
+      if (auto stored = input_.stored.chunks.find(hash); stored != input_.stored.chunks.end()) {
+        item.chunks.push_back(stored->second);
+        item.missing.emplace_back();
+        continue;
+      }
+      auto same = std::find(item.piece_hashes.begin(), item.piece_hashes.end(), hash);
+      item.chunks.push_back(placeholder_);
+      item.missing.emplace_back(same - item.piece_hashes.begin());
+      if (same != item.piece_hashes.end()) continue;
+      item.pieces.push_back(piece);
+      item.piece_hashes.push_back(hash);
+    }
+    return {};
+  }
+
+  void measure(Item& item) {
+    for (const FileEntry* entry : item.entries) {
+      item.inline_size += sizes_.entry(*entry);
+      item.chunked_size += sizes_.entry(in_chunks(*entry, item));
+    }
+    item.chunked = !item.may_be_inline;
+  }
+
+  static FileEntry in_chunks(FileEntry entry, const Item& item) {
+    entry.inline_text.reset();
+    entry.chunks = item.chunks;
+    return entry;
+  }
+
+  Status choose() {
+    // As it would be with all of `items_` inline; what differs is added and taken off below.
+    std::size_t size = sizes_.revision(plan_.draft);
+    for (const Item& item : items_)
+      if (item.chunked) size = size - item.inline_size + item.chunked_size;
+    std::vector<Item*> open;
+    std::size_t least = size;
+    for (Item& item : items_) {
+      if (item.chunked || item.saved() == 0) continue;
+      least -= item.saved();
+      if (item.writes() == 0) {
+        item.chunked = true;
+        size -= item.saved();
+      } else {
+        open.push_back(&item);
+      }
+    }
+    if (least > kRecordRoom) return refuse_all(least);
+    if (size > kRecordRoom) chunk_cheapest(open, size - kRecordRoom);
+    return {};
+  }
+
+  /// Chunks the items that cost the fewest writes among those that save `excess` bytes together: the knapsack problem,
+  /// solved exactly. It is small, because what is in `open` fits into one record once it is chunked.
+  static void chunk_cheapest(const std::vector<Item*>& open, std::size_t excess) {
+    std::size_t all = 0;
+    for (const Item* item : open) all += item->writes();
+    std::vector<std::optional<std::size_t>> most_saved(all + 1);  // by exactly so many writes
+    most_saved[0] = 0;
+    std::vector<std::vector<bool>> taken(open.size(), std::vector<bool>(all + 1));
+    for (std::size_t i = 0; i < open.size(); ++i) {
+      std::size_t writes = open[i]->writes();
+      for (std::size_t w = all; w >= writes; --w) {
+        if (!most_saved[w - writes]) continue;
+        std::size_t saved = *most_saved[w - writes] + open[i]->saved();
+        if (most_saved[w] && *most_saved[w] >= saved) continue;
+        most_saved[w] = saved;
+        taken[i][w] = true;
+      }
+    }
+    std::size_t fewest = 0;
+    while (!most_saved[fewest] || *most_saved[fewest] < excess) ++fewest;
+    for (std::size_t i = open.size(); i-- > 0;) {
+      if (!taken[i][fewest]) continue;
+      open[i]->chunked = true;
+      fewest -= open[i]->writes();
+    }
+  }
+
+  tl::unexpected<Error> refuse_all(std::size_t least) {
+    for (Item& item : items_)
+      if (item.saved() > 0 || !item.may_be_inline)
+        for (FileEntry* entry : item.entries) *entry = in_chunks(std::move(*entry), item);
+    std::vector<Cost> costs;
+    for (const auto& [path, entry] : plan_.draft.manifest.files)
+      costs.push_back({json_size_of_string(path) + 1 + sizes_.entry(entry), path});
+    std::size_t refused = 0;
+    for (const auto& entry : plan_.draft.manifest.refused)
+      refused += json_size_of_string(entry.path) + 1 + json_size(entry.entry);
+    if (refused > 0) costs.push_back({refused, "(entries that are not shown)"});
+    if (!plan_.draft.state.is_null()) costs.push_back({json_size(plan_.draft.state), "(the project's state)"});
+    costs.push_back({json_size_of_string(plan_.draft.message), "(the message)"});
+    return refuse(least, std::move(costs));
+  }
+
+  void emit(Item& item) {
+    if (!item.chunked) return;
+    std::vector<std::size_t> upload_of_piece;
+    for (std::size_t i = 0; i < item.pieces.size(); ++i) {
+      auto [known, is_new] = upload_of_text_.try_emplace(item.piece_hashes[i], plan_.uploads.size());
+      upload_of_piece.push_back(known->second);
+      if (!is_new) continue;
+      auto position = std::find(item.missing.begin(), item.missing.end(), std::optional(i)) - item.missing.begin();
+      plan_.uploads.push_back({input_.base, item.paths.front(), static_cast<std::uint64_t>(position),
+                               item.piece_hashes[i], std::string(item.pieces[i])});
+    }
+    for (std::size_t e = 0; e < item.entries.size(); ++e) {
+      *item.entries[e] = in_chunks(std::move(*item.entries[e]), item);
+      for (std::size_t position = 0; position < item.missing.size(); ++position)
+        if (item.missing[position])
+          plan_.holes.push_back({item.paths[e], position, upload_of_piece[*item.missing[position]]});
+    }
+  }
+
+  PlanInput input_;
+  const RecordSizes& sizes_;
+  Plan plan_;
+  ChunkId placeholder_;
+  std::deque<Item> items_;  // never moved: pieces are views into their texts
+  std::unordered_map<ContentHash, std::size_t> item_of_text_;
+  std::unordered_map<ContentHash, std::size_t> upload_of_text_;
+};
+
+}  // namespace
+
+Manifest carried_forward(Manifest base, std::string tx) {
+  base.extra.erase("auto");
+  base.tx = std::move(tx);
+  return base;
+}
+
+Status check_could_fit(const PlanInput& input, const RecordSizes& sizes) {
+  std::vector<Cost> costs;
+  std::size_t least = 0;
+  for (const PutFile& file : input.puts) {
+    FileEntry entry;
+    if (file.published) {
+      entry = *file.published;
+      if (entry.inline_text) entry.inline_text.emplace();  // it might move to chunks that are stored
+    } else {
+      entry.hash_claim = file.hash.hex();
+      entry.size_claim = file.size;
+      entry.chunks.assign(file.size / kMaxRecordSize, ChunkId(std::string(input.chunk_id_size, '0')));
+    }
+    entry.mode = file.mode;
+    costs.push_back({json_size_of_string(file.path) + 1 + sizes.entry(entry), file.path});
+    least += costs.back().size;
+  }
+  if (least > kRecordRoom) return refuse(least, std::move(costs));
+  return {};
+}
+
+Result<Plan> make_plan(PlanInput input, const RecordSizes& sizes) { return Planner(std::move(input), sizes).run(); }
+
+RevisionDraft fill(const Plan& plan, std::span<const ChunkId> ids) {
+  assert(ids.size() == plan.uploads.size());
+  RevisionDraft draft = plan.draft;
+  for (const auto& hole : plan.holes)
+    draft.manifest.files.find(hole.path)->second.chunks[hole.position] = ids[hole.upload];
+  return draft;
+}
+
+}  // namespace playfs

@@ -1,0 +1,405 @@
+#include "model/plan.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include <gtest/gtest.h>
+#include <rapidcheck.h>
+
+#include "base/random.h"
+#include "model/chunking.h"
+#include "wire/json.h"
+#include "wire/records.h"
+
+namespace playfs {
+namespace {
+
+class PrintedSizes final : public RecordSizes {
+ public:
+  std::size_t entry(const FileEntry& entry) const override { return printed(wire::encode_file_entry(entry)); }
+  std::size_t revision(const RevisionDraft& draft) const override {
+    return printed(wire::encode_revision_draft(draft));
+  }
+  std::size_t chunk(const ChunkDraft& draft) const override { return printed(wire::encode_chunk_draft(draft)); }
+
+ private:
+  static std::size_t printed(const Json& json) { return wire::to_text(json).size(); }
+};
+const PrintedSizes sizes;
+
+PutFile put(std::string path, std::string content, FileMode mode = FileMode::regular) {
+  auto hash = ContentHash::of(content);
+  auto size = content.size();
+  return {.path = std::move(path),
+          .mode = mode,
+          .published = {},
+          .content = std::move(content),
+          .size = size,
+          .hash = hash};
+}
+
+/// Words that do not repeat, so that no two pieces are equal by chance.
+std::string text_of(std::size_t size, int seed) {
+  std::string text;
+  for (std::size_t i = 0; text.size() < size; ++i)
+    text += std::to_string(i * 7919 + static_cast<std::size_t>(seed)) + " ";
+  text.resize(size);
+  return text;
+}
+
+PlanInput commit(std::vector<PutFile> puts, Manifest base = {}) {
+  PlanInput input;
+  input.draft.project = ProjectId("p");
+  input.draft.parents = {RevisionId("base")};
+  input.draft.agent = "a";
+  input.draft.message = "m";
+  input.draft.manifest = carried_forward(std::move(base), std::string(32, 'a'));
+  input.base = RevisionId("base");
+  input.puts = std::move(puts);
+  return input;
+}
+
+/// The service, as far as a plan is concerned: gives ids to chunks and keeps their text.
+struct Uploaded {
+  std::map<ChunkId, std::string> texts;
+  std::vector<ChunkId> ids;
+  Stored stored;
+
+  void take(const Plan& plan, std::size_t id_size = kUsualIdSize) {
+    ids.clear();
+    for (const auto& chunk : plan.uploads) {
+      std::string id = std::to_string(texts.size());
+      ids.emplace_back(std::string(id_size - id.size(), '0') + id);
+      texts[ids.back()] = chunk.content;
+      stored.chunks[chunk.hash] = ids.back();
+    }
+  }
+  std::optional<std::string> content(const FileEntry& entry) const {
+    if (entry.inline_text) return entry.inline_content();
+    std::string text;
+    for (const auto& id : entry.chunks) text += texts.at(id);
+    return decode_content(text, entry.encoding);
+  }
+};
+
+std::size_t printed(const RevisionDraft& draft) { return wire::to_text(wire::encode_revision_draft(draft)).size(); }
+
+TEST(Plan, SmallFilesStandInline) {
+  auto plan = make_plan(commit({put("a", "hello\n"), put("empty", ""), put("run", "#!", FileMode::executable),
+                                put("bin", std::string("\0\xff", 2))}),
+                        sizes);
+  ASSERT_TRUE(plan);
+  EXPECT_TRUE(plan->uploads.empty());
+  const auto& files = plan->draft.manifest.files;
+  EXPECT_EQ(files.at("a").inline_text, "hello\n");
+  EXPECT_EQ(files.at("a").hash_claim, ContentHash::of("hello\n").hex());
+  EXPECT_EQ(files.at("a").size_claim, 6u);
+  EXPECT_EQ(files.at("empty").inline_text, "");
+  EXPECT_EQ(files.at("run").mode, FileMode::executable);
+  EXPECT_EQ(files.at("bin").encoding, ContentEncoding::base64);
+  EXPECT_EQ(files.at("bin").size_claim, 2u);
+  EXPECT_EQ(plan->draft.manifest.tx, std::string(32, 'a'));
+}
+
+TEST(Plan, InlineEndsAtEightKilobytes) {
+  EXPECT_EQ(make_plan(commit({put("a", text_of(kMaxInlineText, 1))}), sizes)->uploads.size(), 0u);
+  EXPECT_EQ(make_plan(commit({put("a", text_of(kMaxInlineText + 1, 1))}), sizes)->uploads.size(), 1u);
+  EXPECT_EQ(make_plan(commit({put("a", text_of(kMaxChunkText, 1))}), sizes)->uploads.size(), 1u);
+  EXPECT_EQ(make_plan(commit({put("a", text_of(kMaxChunkText + 1, 1))}), sizes)->uploads.size(), 2u);
+}
+
+TEST(Plan, SmallestStayInlineWhenRoomEnds) {
+  auto plan = make_plan(commit({put("a", text_of(7000, 1)), put("b", text_of(4500, 2)), put("c", text_of(5000, 3)),
+                                put("d", text_of(100, 4))}),
+                        sizes);
+  ASSERT_TRUE(plan);
+  ASSERT_EQ(plan->uploads.size(), 1u);
+  EXPECT_EQ(plan->uploads[0].path, "a");
+}
+
+TEST(Plan, EqualTextIsUploadedOnce) {
+  auto plan = make_plan(commit({put("a", text_of(30'000, 1)), put("b", text_of(30'000, 1))}), sizes);
+  ASSERT_TRUE(plan);
+  EXPECT_EQ(plan->uploads.size(), 3u);
+  EXPECT_EQ(plan->holes.size(), 6u);
+  auto zeros = make_plan(commit({put("z", std::string(5 * kMaxChunkText, '0'))}), sizes);
+  ASSERT_TRUE(zeros);
+  EXPECT_EQ(zeros->uploads.size(), 1u);
+}
+
+TEST(Plan, AppendingToALargeFileUploadsItsEnd) {
+  Uploaded service;
+  auto first = make_plan(commit({put("log", text_of(200'000, 1))}), sizes);
+  ASSERT_TRUE(first);
+  service.take(*first);
+  auto input = commit({put("log", text_of(200'000, 1) + "more")}, fill(*first, service.ids).manifest);
+  input.stored = service.stored;
+  auto second = make_plan(std::move(input), sizes);
+  ASSERT_TRUE(second);
+  EXPECT_EQ(second->uploads.size(), 1u);
+}
+
+TEST(Plan, RenamingUploadsNothing) {
+  Uploaded service;
+  auto first = make_plan(commit({put("old", text_of(50'000, 1)), put("s", "small")}), sizes);
+  ASSERT_TRUE(first);
+  service.take(*first);
+  auto base = fill(*first, service.ids).manifest;
+  base.files.at("old").extra.set("licence", "MIT");
+  PutFile moved{.path = "new",
+                .mode = FileMode::executable,
+                .published = base.files.at("old"),
+                .content = {},
+                .size = 0,
+                .hash = {}};
+  auto input = commit({moved}, base);
+  input.deletions = {"old"};
+  auto second = make_plan(std::move(input), sizes);
+  ASSERT_TRUE(second);
+  EXPECT_TRUE(second->uploads.empty());
+  const auto& files = second->draft.manifest.files;
+  EXPECT_FALSE(files.contains("old"));
+  EXPECT_EQ(files.at("new").chunks, base.files.at("old").chunks);
+  EXPECT_EQ(files.at("new").mode, FileMode::executable);
+  EXPECT_EQ(*files.at("new").extra.find("licence")->string(), "MIT");
+  EXPECT_EQ(files.at("s").inline_text, "small");
+}
+
+TEST(Plan, StoredContentIsReferencedInItsOwnEncoding) {
+  auto content = text_of(20'000, 1);
+  auto input = commit({put("copy", content)});
+  // Somebody published it as base64, in pieces of their own.
+  input.stored.contents[ContentHash::of(content)] = {ContentEncoding::base64, {ChunkId("x"), ChunkId("y")}};
+  auto plan = make_plan(std::move(input), sizes);
+  ASSERT_TRUE(plan);
+  EXPECT_TRUE(plan->uploads.empty());
+  EXPECT_EQ(plan->draft.manifest.files.at("copy").encoding, ContentEncoding::base64);
+  EXPECT_EQ(plan->draft.manifest.files.at("copy").chunks, (std::vector{ChunkId("x"), ChunkId("y")}));
+}
+
+TEST(Plan, MakesRoomByMovingOneInlineEntryOfTheBase) {
+  Manifest base;
+  for (int i = 0; i < 3; ++i) {
+    FileEntry entry;
+    entry.hash_claim = "crc:" + std::to_string(i);  // another client's way
+    entry.inline_text = text_of(4900, i);
+    entry.extra.set("note", "kept");
+    base.files["old" + std::to_string(i)] = entry;
+  }
+  base.files["old1"].inline_text = text_of(5100, 1);
+  auto plan = make_plan(commit({put("new", text_of(1000, 9))}, base), sizes);
+  ASSERT_TRUE(plan);
+  ASSERT_EQ(plan->uploads.size(), 1u);
+  EXPECT_EQ(plan->uploads[0].path, "old1");
+  const auto& moved = plan->draft.manifest.files.at("old1");
+  EXPECT_FALSE(moved.inline_text);
+  EXPECT_EQ(moved.hash_claim, "crc:1");
+  EXPECT_EQ(*moved.extra.find("note")->string(), "kept");
+}
+
+TEST(Plan, LargeInlineEntriesOfOthersStayWhereTheyAre) {
+  Manifest base;
+  base.files["long"].inline_text = text_of(10'000, 1);
+  auto plan = make_plan(commit({put("new", "x")}, base), sizes);
+  ASSERT_TRUE(plan);
+  EXPECT_TRUE(plan->uploads.empty());
+}
+
+TEST(Plan, CarriesForwardWhatItDoesNotKnow) {
+  auto base = wire::decode_manifest(*wire::parse_json(
+      R"({"files":{"a":{"h":"1","s":3.0,"inline":"abc","x":[1]},"../up":{"h":"2","inline":"?"},"b":{"z":9,"inline":"b"}},
+          "tx":"00000000000000000000000000000000","auto":{"of":["p"]},"theirs":{"k":null}})"));
+  ASSERT_TRUE(base);
+  auto plan = make_plan(commit({put("b", "changed")}, *base), sizes);
+  ASSERT_TRUE(plan);
+  auto printed = wire::to_text(wire::encode_manifest(plan->draft.manifest));
+  auto expected = wire::parse_json(
+      R"({"files":{"a":{"h":"1","s":3.0,"inline":"abc","x":[1]},"../up":{"h":"2","inline":"?"},"b":{"h":")" +
+      ContentHash::of("changed").hex() + R"(","s":7,"inline":"changed","z":9}},
+          "tx":"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa","theirs":{"k":null}})");
+  EXPECT_EQ(*wire::parse_json(printed), *expected) << printed;
+}
+
+TEST(Plan, AFilePutWhereARefusedEntryStandsReplacesIt) {
+  Manifest base;
+  base.refused.push_back({"a", "a file where a directory has to stand", JsonObject{{"inline", "1"}}});
+  base.files["a/b"].inline_text = "2";
+  auto input = commit({put("a", "3")}, base);
+  input.deletions = {"a/b"};
+  auto plan = make_plan(std::move(input), sizes);
+  ASSERT_TRUE(plan);
+  EXPECT_TRUE(plan->draft.manifest.refused.empty());
+  EXPECT_EQ(plan->draft.manifest.files.at("a").inline_text, "3");
+}
+
+TEST(Plan, RefusesWithTheCostsLargestFirst) {
+  std::vector<PutFile> puts;
+  for (int i = 0; i < 200; ++i) puts.push_back(put("dir/file" + std::to_string(i), text_of(300, i)));
+  puts.push_back(put("large", text_of(100'000, 999)));
+  auto plan = make_plan(commit(puts), sizes);
+  ASSERT_FALSE(plan);
+  EXPECT_EQ(plan.error().code, ErrorCode::file_too_big);
+  auto& message = plan.error().message;
+  EXPECT_NE(message.find(": large "), std::string::npos) << message;
+  EXPECT_NE(message.find("and 192 more"), std::string::npos) << message;
+
+  EXPECT_TRUE(check_could_fit(commit({put("a", text_of(9000, 1))}), sizes));
+  EXPECT_FALSE(check_could_fit(commit(puts), sizes));
+  PutFile huge = put("huge", "");
+  huge.size = 64 << 20;
+  auto refused = check_could_fit(commit({huge}), sizes);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, ErrorCode::file_too_big);
+}
+
+TEST(Plan, RefusesAPathThatLeavesNoRoomForAChunk) {
+  auto plan = make_plan(commit({put(std::string(2600, '\x01'), text_of(9000, 1))}), sizes);
+  ASSERT_FALSE(plan);
+  EXPECT_EQ(plan.error().code, ErrorCode::file_too_big);
+}
+
+TEST(Plan, IdsOfAnotherLengthAreCounted) {
+  auto input = commit({put("a", text_of(1'000'000, 1))});
+  input.chunk_id_size = 100;
+  auto plan = make_plan(std::move(input), sizes);
+  ASSERT_TRUE(plan);
+  Uploaded service;
+  service.take(*plan, 100);
+  EXPECT_EQ(plan->revision_size, printed(fill(*plan, service.ids)));
+  input = commit({put("a", text_of(2'500'000, 1))});
+  EXPECT_TRUE(make_plan(input, sizes));
+  input.chunk_id_size = 100;
+  EXPECT_FALSE(make_plan(input, sizes));
+}
+
+/// Content in which everything that counts differently is frequent, of any size up to several chunks.
+rc::Gen<std::string> any_content() {
+  return rc::gen::exec([] {
+    auto unit = *rc::gen::element<std::string>("a", "\n", "\"\\", "\x01", "ä", "😀", std::string("\0", 1), "\xff");
+    auto size = *rc::gen::weightedOneOf<int>(
+        {{4, rc::gen::inRange(0, 300)}, {3, rc::gen::inRange(0, 9000)}, {1, rc::gen::inRange(0, 60'000)}});
+    auto seed = *rc::gen::inRange(0, 6);  // few, so that contents are equal at times
+    std::string content = text_of(static_cast<std::size_t>(size / 2), seed);
+    while (static_cast<int>(content.size()) < size) content += unit;
+    return content;
+  });
+}
+
+TEST(PlanProperties, ReassembledContentIsWhatWasPutAndRecordsFit) {
+  EXPECT_TRUE(rc::check([] {
+    Uploaded service;
+    Manifest base;
+    std::map<std::string, std::string> expected;
+    for (int round = 0; round < 3; ++round) {
+      std::vector<PutFile> puts;
+      std::vector<std::string> deletions;
+      auto attempted = expected;
+      for (std::string name : {"a", "b", "c/d", "ä", "e\n", "f"}) {
+        auto action = *rc::gen::inRange(0, 5);
+        if (action == 0) continue;
+        if (action == 1) {
+          deletions.push_back(name);
+          attempted.erase(name);
+        } else {
+          auto mode = *rc::gen::element(FileMode::regular, FileMode::executable, FileMode::symlink);
+          puts.push_back(put(name, *any_content(), mode));
+          attempted[name] = puts.back().content;
+        }
+      }
+      auto input = commit(puts, base);
+      input.deletions = deletions;
+      input.stored = service.stored;
+      auto plan = make_plan(input, sizes);
+      if (!plan) {
+        RC_ASSERT(plan.error().code == ErrorCode::file_too_big);
+        RC_TAG("refused");
+        break;
+      }
+      service.take(*plan);
+      auto draft = fill(*plan, service.ids);
+      RC_ASSERT(printed(draft) == plan->revision_size);
+      RC_ASSERT(plan->revision_size <= kRecordRoom);
+      std::set<std::string> texts;
+      for (const auto& chunk : plan->uploads) {
+        RC_ASSERT(sizes.chunk(chunk) <= kRecordRoom);
+        RC_ASSERT(chunk.content.size() <= kMaxChunkText);
+        RC_ASSERT(chunk.hash == ContentHash::of(chunk.content));
+        RC_ASSERT(texts.insert(chunk.content).second);
+      }
+      RC_ASSERT(draft.manifest.files.size() == attempted.size());
+      for (const auto& [path, content] : attempted) {
+        const auto& entry = draft.manifest.files.at(path);
+        RC_ASSERT(service.content(entry) == content);
+        RC_ASSERT(entry.hash_claim == ContentHash::of(content).hex());
+      }
+      base = std::move(draft.manifest);
+      expected = std::move(attempted);
+    }
+  }));
+}
+
+/// The fewest uploads of any choice of what stands inline, by trying all of them.
+std::optional<std::size_t> fewest_uploads(const PlanInput& input) {
+  auto everything_inline = input.draft;
+  for (const auto& file : input.puts) {
+    auto& entry = everything_inline.manifest.files[file.path];
+    entry.hash_claim = file.hash.hex();
+    entry.size_claim = file.size;
+    entry.inline_text = file.content;
+  }
+  std::vector<std::string> paths;
+  for (const auto& [path, entry] : everything_inline.manifest.files) paths.push_back(path);
+  std::optional<std::size_t> fewest;
+  for (unsigned choice = 0; choice < 1u << paths.size(); ++choice) {
+    auto draft = everything_inline;
+    std::size_t uploads = 0;
+    bool allowed = true;
+    for (std::size_t i = 0; i < paths.size(); ++i) {
+      auto& entry = draft.manifest.files.at(paths[i]);
+      if (choice >> i & 1) {
+        auto pieces = cut_text(*entry.inline_text);
+        uploads += pieces.size();
+        entry.chunks.assign(pieces.size(), ChunkId(std::string(kUsualIdSize, 'x')));
+        entry.inline_text.reset();
+      } else {
+        allowed &= entry.inline_text->size() <= kMaxInlineText;
+      }
+    }
+    if (allowed && printed(draft) <= kRecordRoom) fewest = std::min(uploads, fewest.value_or(uploads));
+  }
+  return fewest;
+}
+
+TEST(PlanProperties, NoChoiceNeedsFewerUploads) {
+  EXPECT_TRUE(rc::check([] {
+    Manifest base;
+    std::vector<PutFile> puts;
+    auto count = *rc::gen::inRange(1, 9);
+    for (int i = 0; i < count; ++i) {
+      // Many control characters make a text that is short but takes two chunks.
+      auto content = text_of(static_cast<std::size_t>(*rc::gen::inRange(1, 7000)), i) +
+                     std::string(static_cast<std::size_t>(*rc::gen::element(0, 0, 0, 1000, 2600)), '\x01');
+      auto path = "file" + std::to_string(i);
+      if (*rc::gen::arbitrary<bool>()) {
+        puts.push_back(put(path, content));
+      } else {
+        auto& entry = base.files[path];
+        entry.hash_claim = ContentHash::of(content).hex();
+        entry.size_claim = content.size();
+        entry.inline_text = content;
+      }
+    }
+    auto input = commit(puts, base);
+    auto best = fewest_uploads(input);
+    auto plan = make_plan(input, sizes);
+    RC_ASSERT(plan.has_value() == best.has_value());
+    if (plan) {
+      RC_TAG(std::min<std::size_t>(plan->uploads.size(), 3));
+      RC_ASSERT(plan->uploads.size() == *best);
+    }
+  }));
+}
+
+}  // namespace
+}  // namespace playfs
