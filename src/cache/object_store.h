@@ -3,9 +3,10 @@
 //
 // The directory may be shared by any number of processes and may be deleted at any time. An object appears whole or
 // not at all (written aside, renamed); it is not synced, since a torn object is found by its checksums and fetched
-// again. Thread-safe. Objects stay readable after their file was removed.
+// again. Thread-safe. Objects stay readable after their file was removed, and after the store is gone.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -16,34 +17,41 @@
 
 namespace playfs::cache {
 
-/// An open object. Immutable and thread-safe.
+/// An open object. Immutable and thread-safe. Holds a file descriptor while it lives: keep it for a read, not for
+/// the life of a file handle.
 class Object {
  public:
   virtual ~Object() = default;
   [[nodiscard]] virtual const ContentHash& hash() const = 0;
   [[nodiscard]] virtual std::uint64_t size() const = 0;
   /// Up to `size` bytes at `offset`, fewer only at the end. Every block touched is checked; a block that is damaged
-  /// fails with `corrupt`, sets the object aside, and the next open() does not find it.
+  /// fails with `corrupt`, sets the object aside, and the next find() does not find it: fetch it again.
   [[nodiscard]] virtual Result<std::string> read(std::uint64_t offset, std::size_t size) const = 0;
 };
 using ObjectPtr = std::shared_ptr<const Object>;
 
+struct ObjectStoreOptions {
+  std::size_t open_files = 256;   ///< descriptors kept open for objects that nobody uses at the moment
+  std::size_t memory = 64 << 20;  ///< bytes of objects that could not be written
+};
+
 class ObjectStore {
  public:
-  /// Creates the directory (0700) where it is missing.
-  static Result<std::unique_ptr<ObjectStore>> open(const std::string& directory);
+  /// Creates the directory (0700) where it is missing; refuses one that belongs to somebody else.
+  static Result<std::unique_ptr<ObjectStore>> open(const std::string& directory, ObjectStoreOptions options = {});
   ~ObjectStore();
 
   /// Stores the bytes under their SHA-256, which is computed here. Where they cannot be written (disk full) the
-  /// object that is returned lives in memory.
+  /// object that is returned lives in memory, and find() knows it until newer ones need the room.
   [[nodiscard]] Result<ObjectPtr> put(std::string_view bytes);
-  /// nullptr where there is no such object.
+  /// nullptr where there is no such object, or a damaged one, which is set aside. Errors: the disk does not let us
+  /// look (io, permission_denied).
   [[nodiscard]] Result<ObjectPtr> find(const ContentHash& hash);
 
  private:
   struct State;
-  explicit ObjectStore(std::unique_ptr<State> state);
-  std::unique_ptr<State> state_;
+  explicit ObjectStore(std::shared_ptr<State> state);
+  std::shared_ptr<State> state_;
 };
 
 }  // namespace playfs::cache

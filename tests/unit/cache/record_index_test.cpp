@@ -1,0 +1,217 @@
+#include "cache/record_index.h"
+
+#include <fcntl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "base/fd.h"
+#include "base/sqlite.h"
+#include "temporary_directory.h"
+
+namespace playfs::cache {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::ElementsAre;
+using testing::IsEmpty;
+
+const std::string kSite = "https://one.example/.site/data";
+
+ListedRecord listed(const std::string& id, std::int64_t time = 1, const std::string& name = "") {
+  return {id, WallTime{time}, name, ""};
+}
+
+class RecordIndexTest : public testing::Test {
+ protected:
+  void SetUp() override { index_ = fresh(); }
+  std::unique_ptr<RecordIndex> fresh() {
+    auto opened = RecordIndex::open(directory_.path());
+    EXPECT_TRUE(opened);
+    return std::move(*opened);
+  }
+  std::string database() { return directory_.path() + "/records.db"; }
+  /// Changes rows behind the index's back, as a disk would.
+  void tamper(const std::string& sql) {
+    auto opened = Database::open(database(), Database::Durability::normal);
+    ASSERT_TRUE(opened);
+    ASSERT_TRUE(opened->execute(sql));
+    ASSERT_GT(opened->rows_changed(), 0);
+  }
+  void store(const std::string& id, const std::string& text) {
+    index_->store_record(kSite, "revisions", id, {text, "etag", WallTime{42}});
+  }
+  std::string text_of(const std::string& id) {
+    auto record = index_->record(kSite, "revisions", id);
+    return record ? record->text : "absent";
+  }
+
+  TemporaryDirectory directory_;
+  std::unique_ptr<RecordIndex> index_;
+};
+
+TEST_F(RecordIndexTest, KeepsRecordsAcrossOpening) {
+  store("a", R"({"id":"a"})");
+  index_ = fresh();
+  auto record = index_->record(kSite, "revisions", "a");
+  ASSERT_TRUE(record);
+  EXPECT_EQ(record->text, R"({"id":"a"})");
+  EXPECT_EQ(record->etag, "etag");
+  EXPECT_EQ(record->fetched_at, WallTime{42});
+}
+
+TEST_F(RecordIndexTest, OneSiteNeverSpeaksForAnother) {
+  store("a", "one");
+  EXPECT_FALSE(index_->record("https://two.example/.site/data", "revisions", "a"));
+  EXPECT_FALSE(index_->record(kSite, "projects", "a"));
+  index_->store_content_of(kSite, "key", ContentHash::of("x"));
+  EXPECT_FALSE(index_->content_of("https://two.example/.site/data", "key"));
+}
+
+TEST_F(RecordIndexTest, ReplacesAndForgets) {
+  store("a", "old");
+  store("a", "new");
+  EXPECT_EQ(text_of("a"), "new");
+  index_->forget_record(kSite, "revisions", "a");
+  EXPECT_EQ(text_of("a"), "absent");
+}
+
+TEST_F(RecordIndexTest, ContentsAreFoundByOrigin) {
+  EXPECT_FALSE(index_->content_of(kSite, "key"));
+  index_->store_content_of(kSite, "key", ContentHash::of("first"));
+  index_->store_content_of(kSite, "key", ContentHash::of("second"));
+  EXPECT_EQ(index_->content_of(kSite, "key"), ContentHash::of("second"));
+}
+
+TEST_F(RecordIndexTest, ARowThatItsChecksumDeniesIsForgotten) {
+  store("a", "right");
+  store("b", "right");
+  tamper("UPDATE records SET text = 'wrong' WHERE id = 'a'");
+  EXPECT_EQ(text_of("a"), "absent");
+  EXPECT_EQ(text_of("b"), "right");
+
+  index_->store_content_of(kSite, "key", ContentHash::of("right"));
+  tamper("UPDATE contents SET hash = '" + ContentHash::of("wrong").hex() + "'");
+  EXPECT_FALSE(index_->content_of(kSite, "key"));
+}
+
+TEST_F(RecordIndexTest, ARowUnderAnotherKeyIsForgotten) {
+  store("a", "a's text");
+  tamper("UPDATE records SET id = 'b'");
+  EXPECT_EQ(text_of("b"), "absent");
+}
+
+TEST_F(RecordIndexTest, AnotherSchemaVersionIsMadeAnew) {
+  store("a", "text");
+  index_ = nullptr;
+  {
+    auto opened = Database::open(database(), Database::Durability::normal);
+    ASSERT_TRUE(opened && opened->execute("PRAGMA user_version = 99; DROP TABLE records"));
+  }
+  index_ = fresh();
+  EXPECT_EQ(text_of("a"), "absent");
+  store("a", "again");
+  EXPECT_EQ(text_of("a"), "again");
+}
+
+TEST_F(RecordIndexTest, ADamagedDatabaseIsMadeAnew) {
+  store("a", "text");
+  index_ = nullptr;
+  for (std::string damage : {"no database at all", ""}) {
+    if (damage.empty()) damage = std::string(100'000, '\x5a');
+    ASSERT_TRUE(write_file_atomically(database(), damage));
+    index_ = fresh();
+    EXPECT_EQ(text_of("a"), "absent");
+    store("a", "again");
+    EXPECT_EQ(text_of("a"), "again");
+    index_ = nullptr;
+  }
+}
+
+TEST_F(RecordIndexTest, DamageThatShowsWhileItIsOpenIsAnsweredByForgetting) {
+  for (int i = 0; i < 200; ++i) store("id" + std::to_string(i), std::string(2000, 'x'));
+  index_ = nullptr;  // the log is folded into the database
+  {
+    UniqueFd fd(open(database().c_str(), O_RDWR));
+    const auto size = fs::file_size(database());
+    ASSERT_TRUE(write_all_at(fd.get(), std::string(size - 8192, '\x7f'), 8192));
+  }
+  index_ = fresh();
+  for (int i = 0; i < 200; ++i) EXPECT_EQ(text_of("id" + std::to_string(i)), "absent");
+  store("a", "again");
+  EXPECT_EQ(text_of("a"), "again");
+}
+
+TEST_F(RecordIndexTest, TheDirectoryMayBeDeletedUnderneath) {
+  store("a", "text");
+  fs::remove_all(directory_.path());
+  EXPECT_EQ(text_of("a"), "absent");
+  store("a", "again");
+  index_ = fresh();
+  EXPECT_EQ(text_of("a"), "again");
+}
+
+TEST_F(RecordIndexTest, WithoutADirectoryNothingIsKnownAndNothingFails) {
+  fs::remove_all(directory_.path());
+  std::ofstream(directory_.path()) << "in the way";
+  store("a", "text");
+  EXPECT_EQ(text_of("a"), "absent");
+  EXPECT_FALSE(RecordIndex::open(directory_.path()));
+}
+
+TEST_F(RecordIndexTest, TwoProcessesShareIt) {
+  const pid_t child = fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) {
+    // Only what is safe between fork and _exit in a process with one thread: an index of its own.
+    auto own = RecordIndex::open(directory_.path());
+    for (int i = 0; own && i < 100; ++i)
+      (*own)->store_record(kSite, "revisions", "child" + std::to_string(i), {"text", "", {}});
+    _exit(own ? 0 : 1);
+  }
+  for (int i = 0; i < 100; ++i) store("parent" + std::to_string(i), "text");
+  int status = 1;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
+  for (int i = 0; i < 100; ++i) {
+    EXPECT_EQ(text_of("child" + std::to_string(i)), "text");
+    EXPECT_EQ(text_of("parent" + std::to_string(i)), "text");
+  }
+}
+
+TEST_F(RecordIndexTest, ListsGrowOnTop) {
+  EXPECT_THAT(index_->list(kSite, "projects"), IsEmpty());
+  const std::vector<ListedRecord> first{listed("b", 2), listed("a", 1)};
+  index_->replace_list(kSite, "projects", first);
+  const std::vector<ListedRecord> newer{listed("d", 4), listed("c", 3)};
+  index_->extend_list(kSite, "projects", newer);
+  index_ = fresh();
+  EXPECT_THAT(index_->list(kSite, "projects"),
+              ElementsAre(listed("d", 4), listed("c", 3), listed("b", 2), listed("a", 1)));
+  EXPECT_THAT(index_->list(kSite, "threads"), IsEmpty());
+}
+
+TEST_F(RecordIndexTest, WhatIsListedAlreadyKeepsItsPlaceAndGetsItsNewName) {
+  const std::vector<ListedRecord> first{listed("b", 2), listed("a", 1, "old")};
+  index_->extend_list(kSite, "projects", first);
+  const std::vector<ListedRecord> again{listed("c", 3), listed("a", 1, "new")};
+  index_->extend_list(kSite, "projects", again);
+  EXPECT_THAT(index_->list(kSite, "projects"), ElementsAre(listed("c", 3), listed("b", 2), listed("a", 1, "new")));
+}
+
+TEST_F(RecordIndexTest, ADamagedListIsForgottenWhole) {
+  const std::vector<ListedRecord> first{listed("b", 2), listed("a", 1)};
+  index_->replace_list(kSite, "projects", first);
+  tamper("UPDATE listed SET name = 'wrong' WHERE id = 'a'");
+  EXPECT_THAT(index_->list(kSite, "projects"), IsEmpty());
+  index_->extend_list(kSite, "projects", first);
+  EXPECT_THAT(index_->list(kSite, "projects"), ElementsAre(listed("b", 2), listed("a", 1)));
+}
+
+}  // namespace
+}  // namespace playfs::cache
