@@ -1,0 +1,34 @@
+// A playground of one's own: a directory with a store, and the service over it. What `playfs serve` puts on the
+// network, and what a mount of `local:…` carries inside itself. Several processes may open one directory at once.
+//
+// Thread-safe as the service is.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "base/clock.h"
+#include "base/random.h"
+#include "base/result.h"
+#include "service/service.h"
+#include "service/store.h"
+
+namespace playfs::app {
+
+class Playground {
+ public:
+  /// Opens the playground in `directory`, and makes one where there is none (0700). The store's own site id is added
+  /// to `options.site_hosts`. Clock and random must outlive it.
+  static Result<std::unique_ptr<Playground>> open(const std::string& directory, service::ServiceOptions options,
+                                                  const Clock& clock, Random& random);
+
+  [[nodiscard]] const service::Service& service() const { return service_; }
+  [[nodiscard]] service::Store& store() { return *store_; }
+
+ private:
+  Playground(std::unique_ptr<service::Store> store, service::ServiceOptions options);
+  std::unique_ptr<service::Store> store_;
+  service::Service service_;
+};
+
+}  // namespace playfs::app

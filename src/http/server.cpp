@@ -1,0 +1,384 @@
+#include "http/server.h"
+
+#include <ctime>
+#include <exception>
+#include <mutex>
+#include <optional>
+#include <thread>
+#include <unordered_set>
+#include <utility>
+
+#include <boost/asio/executor_work_guard.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/asio/thread_pool.hpp>
+#include <boost/asio/write.hpp>
+#include <boost/beast/core/flat_buffer.hpp>
+#include <boost/beast/core/string.hpp>
+#include <boost/beast/core/tcp_stream.hpp>
+#include <boost/beast/http.hpp>
+
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+
+#include "base/log.h"
+#include "service/problem.h"
+
+namespace playfs::http {
+
+namespace asio = boost::asio;
+namespace beast = boost::beast;
+namespace bh = boost::beast::http;
+using asio::ip::tcp;
+using boost::system::error_code;
+
+namespace {
+
+constexpr std::size_t kFirstRead = 1024;
+
+Error error_from_boost(const error_code& error, const std::string& what) {
+  if (error.category() == boost::system::system_category()) return error_from_errno(error.value(), what);
+  return Error{ErrorCode::io, what + ": " + error.message(), {}, std::nullopt, 0, {}};
+}
+
+HttpResponse problem_response(int status, std::string code, std::string message) {
+  return service::response_of({status, std::move(code), std::move(message), std::nullopt, {}, {}});
+}
+
+std::string http_date() {
+  std::time_t now = std::time(nullptr);
+  std::tm parts{};
+  gmtime_r(&now, &parts);
+  return fmt::format("{:%a, %d %b %Y %H:%M:%S} GMT", parts);
+}
+
+std::string text_of(const asio::ip::address& address) {
+  if (address.is_v6() && address.to_v6().is_v4_mapped())
+    return asio::ip::make_address_v4(asio::ip::v4_mapped, address.to_v6()).to_string();
+  return address.to_string();
+}
+
+}  // namespace
+
+// All members are used on the I/O thread only, but for the options, the handler and the pool.
+class Server::Core : public std::enable_shared_from_this<Core> {
+ public:
+  Core(ServerOptions options, Handler handler)
+      : options_(std::move(options)),
+        handler_(std::move(handler)),
+        io_(1),
+        acceptor_(io_),
+        pause_(io_),
+        stop_timer_(io_),
+        handlers_(options_.handler_threads) {}
+
+  Status listen();
+  void run();
+  void stop();
+  [[nodiscard]] tcp::endpoint local() const { return local_; }
+
+ private:
+  class Session;
+  void accept();
+  void begin_stop();
+  void forget(Session* session);
+
+  const ServerOptions options_;
+  const Handler handler_;
+  asio::io_context io_;
+  tcp::acceptor acceptor_;
+  tcp::endpoint local_;
+  asio::steady_timer pause_;
+  asio::steady_timer stop_timer_;
+  asio::thread_pool handlers_;
+  std::unordered_set<Session*> sessions_;
+  bool stopping_ = false;
+  std::thread thread_;
+  std::once_flag stopped_;
+};
+
+/// One connection. It keeps itself alive through the operation it waits for.
+class Server::Core::Session : public std::enable_shared_from_this<Session> {
+ public:
+  Session(std::shared_ptr<Core> core, tcp::socket socket, std::string peer)
+      : core_(std::move(core)), stream_(std::move(socket)), peer_(std::move(peer)) {
+    core_->sessions_.insert(this);
+  }
+  ~Session() { core_->forget(this); }
+  Session(const Session&) = delete;
+  Session& operator=(const Session&) = delete;
+
+  void wait_for_request();
+  void close_if_idle();
+  void close() { stream_.close(); }
+
+ private:
+  using Parser = bh::request_parser<bh::string_body>;
+  using Response = bh::response<bh::string_body>;
+
+  void read_header();
+  void after_header(error_code error);
+  void after_bad_header(error_code error);
+  void offer_to_continue();
+  void read_body();
+  void after_body(error_code error);
+  void respond(HttpResponse answer);
+  void after_response(error_code error);
+  /// Answers what cannot be read to its end, and closes.
+  void refuse(int status, std::string code, std::string message);
+  /// Reads on for a while before closing: a socket closed with data unread takes the answer down with it.
+  void drain();
+  void hang_up();
+
+  std::shared_ptr<Core> core_;
+  beast::tcp_stream stream_;
+  const std::string peer_;
+  beast::flat_buffer buffer_;
+  std::optional<Parser> parser_;
+  std::optional<Response> response_;
+  bool idle_ = true;
+};
+
+Status Server::Core::listen() {
+  error_code error;
+  auto address = asio::ip::make_address(options_.address, error);
+  if (error) return fail(ErrorCode::invalid_argument, "not a numeric address: " + options_.address);
+  tcp::endpoint wanted(address, options_.port);
+  std::string what = fmt::format("listen on {} port {}", options_.address, options_.port);
+  acceptor_.open(wanted.protocol(), error);
+  if (!error) acceptor_.set_option(asio::socket_base::reuse_address(true), error);
+  if (!error) acceptor_.bind(wanted, error);
+  if (!error) acceptor_.listen(asio::socket_base::max_listen_connections, error);
+  if (!error) local_ = acceptor_.local_endpoint(error);
+  if (error) return fail(error_from_boost(error, what));
+  return {};
+}
+
+void Server::Core::run() {
+  accept();
+  thread_ = std::thread([this] {
+    // Handlers of asio may throw std::bad_alloc; the connection concerned is lost, the server goes on.
+    for (;;) {
+      try {
+        io_.run();
+        return;
+      } catch (const std::exception& exception) {
+        log_error(std::string("HTTP server: ") + exception.what());
+      }
+    }
+  });
+}
+
+void Server::Core::accept() {
+  acceptor_.async_accept([this](error_code error, tcp::socket socket) {
+    if (stopping_) return;
+    if (error == asio::error::operation_aborted) return;
+    if (error) {
+      // Out of descriptors, most likely: those who are connected are served, and somebody will leave.
+      log_warning("cannot accept a connection: " + error.message());
+      pause_.expires_after(std::chrono::milliseconds(100));
+      pause_.async_wait([this](error_code) {
+        if (!stopping_) accept();
+      });
+      return;
+    }
+    error_code ignored;
+    socket.set_option(tcp::no_delay(true), ignored);
+    auto peer = socket.remote_endpoint(error);
+    // Past the limit the connection is closed at once, which a client sees as a refusal and tries again.
+    if (!error && sessions_.size() < options_.connection_limit)
+      std::make_shared<Session>(shared_from_this(), std::move(socket), text_of(peer.address()))->wait_for_request();
+    accept();
+  });
+}
+
+void Server::Core::forget(Session* session) {
+  sessions_.erase(session);
+  if (stopping_ && sessions_.empty()) stop_timer_.cancel();
+}
+
+void Server::Core::begin_stop() {
+  stopping_ = true;
+  error_code ignored;
+  acceptor_.close(ignored);
+  pause_.cancel();
+  if (sessions_.empty()) return;
+  stop_timer_.expires_after(options_.stop_time);
+  stop_timer_.async_wait([this](error_code error) {
+    if (error) return;
+    for (Session* session : sessions_) session->close();
+  });
+  for (Session* session : sessions_) session->close_if_idle();
+}
+
+void Server::Core::stop() {
+  std::call_once(stopped_, [this] {
+    asio::post(io_, [this] { begin_stop(); });
+    // Runs out of work once every connection is closed and its handler has answered.
+    thread_.join();
+    handlers_.join();
+  });
+}
+
+void Server::Core::Session::wait_for_request() {
+  response_.reset();
+  parser_.reset();
+  if (buffer_.size() > 0) return read_header();  // a pipelined request
+  buffer_ = beast::flat_buffer();
+  idle_ = true;
+  if (core_->stopping_) return hang_up();
+  stream_.expires_after(core_->options_.idle_time);
+  stream_.async_read_some(buffer_.prepare(kFirstRead), [self = shared_from_this()](error_code error, std::size_t size) {
+    if (error) return self->hang_up();
+    self->buffer_.commit(size);
+    self->read_header();
+  });
+}
+
+void Server::Core::Session::close_if_idle() {
+  // What arrived in this very instant is still answered: only the wait is cancelled.
+  if (idle_) stream_.cancel();
+}
+
+void Server::Core::Session::read_header() {
+  idle_ = false;
+  parser_.emplace();
+  parser_->header_limit(core_->options_.header_limit);
+  parser_->body_limit(core_->options_.body_limit);
+  stream_.expires_after(core_->options_.header_time);
+  bh::async_read_header(stream_, buffer_, *parser_,
+                        [self = shared_from_this()](error_code error, std::size_t) { self->after_header(error); });
+}
+
+void Server::Core::Session::after_header(error_code error) {
+  if (error) return after_bad_header(error);
+  if (parser_->is_done()) return after_body({});
+  if (beast::iequals(parser_->get()[bh::field::expect], "100-continue")) return offer_to_continue();
+  read_body();
+}
+
+void Server::Core::Session::after_bad_header(error_code error) {
+  if (error == bh::error::header_limit)
+    return refuse(431, "header_too_large", "the request's header is larger than this server takes");
+  if (error == bh::error::body_limit)
+    return refuse(413, "record_too_large", "the body is larger than any record; split content into chunks");
+  if (error == beast::error::timeout) return refuse(408, "timeout", "the request's header did not arrive in time");
+  if (error == bh::error::end_of_stream || error.category() == boost::system::system_category() ||
+      error == asio::error::eof)
+    return hang_up();
+  refuse(400, "invalid_request", "not an HTTP request: " + error.message());
+}
+
+void Server::Core::Session::offer_to_continue() {
+  static constexpr std::string_view kContinue = "HTTP/1.1 100 Continue\r\n\r\n";
+  stream_.expires_after(core_->options_.body_time);
+  asio::async_write(stream_, asio::buffer(kContinue), [self = shared_from_this()](error_code error, std::size_t) {
+    if (error) return self->hang_up();
+    self->read_body();
+  });
+}
+
+void Server::Core::Session::read_body() {
+  stream_.expires_after(core_->options_.body_time);
+  bh::async_read(stream_, buffer_, *parser_,
+                 [self = shared_from_this()](error_code error, std::size_t) { self->after_body(error); });
+}
+
+void Server::Core::Session::after_body(error_code error) {
+  if (error == bh::error::body_limit)
+    return refuse(413, "record_too_large", "the body is larger than any record; split content into chunks");
+  if (error == beast::error::timeout) return refuse(408, "timeout", "the request's body did not arrive in time");
+  if (error) return hang_up();
+
+  auto& message = parser_->get();
+  HttpRequest request;
+  request.method = std::string(message.method_string());
+  request.target = std::string(message.target());
+  for (const auto& field : message) request.headers.add(std::string(field.name_string()), std::string(field.value()));
+  request.body = std::move(message.body());
+  stream_.expires_never();  // the handler has its own limits
+  // The guard keeps the I/O thread in its loop: a connection that only waits for its handler is no work to asio.
+  auto work = asio::make_work_guard(core_->io_);
+  asio::post(core_->handlers_, [self = shared_from_this(), work, request = std::move(request)]() mutable {
+    auto answer = self->core_->handler_(request, self->peer_);
+    auto& io = self->core_->io_;
+    asio::post(io,
+               [self = std::move(self), answer = std::move(answer)]() mutable { self->respond(std::move(answer)); });
+  });
+}
+
+void Server::Core::Session::respond(HttpResponse answer) {
+  const auto& request = parser_->get();
+  bool head = request.method() == bh::verb::head;
+  response_.emplace(static_cast<bh::status>(answer.status), request.version() == 10 ? 10u : 11u);
+  for (const auto& [name, value] : answer.headers) response_->insert(name, value);
+  response_->set(bh::field::date, http_date());
+  response_->keep_alive(request.keep_alive() && !core_->stopping_);
+  bool bodiless = answer.status == 204 || answer.status == 304;
+  if (!bodiless) response_->content_length(answer.body.size());
+  if (!head && !bodiless) response_->body() = std::move(answer.body);
+  stream_.expires_after(core_->options_.write_time);
+  bh::async_write(stream_, *response_,
+                  [self = shared_from_this()](error_code error, std::size_t) { self->after_response(error); });
+}
+
+void Server::Core::Session::after_response(error_code error) {
+  if (error || response_->need_eof()) return hang_up();
+  wait_for_request();
+}
+
+void Server::Core::Session::refuse(int status, std::string code, std::string message) {
+  HttpResponse answer = problem_response(status, std::move(code), std::move(message));
+  response_.emplace(static_cast<bh::status>(status), 11u);
+  for (const auto& [name, value] : answer.headers) response_->insert(name, value);
+  response_->set(bh::field::date, http_date());
+  response_->keep_alive(false);  // where the next request would begin is unknown
+  response_->body() = std::move(answer.body);
+  response_->prepare_payload();
+  stream_.expires_after(core_->options_.write_time);
+  bh::async_write(stream_, *response_, [self = shared_from_this()](error_code error, std::size_t) {
+    if (error) return self->hang_up();
+    error_code ignored;
+    self->stream_.socket().shutdown(tcp::socket::shutdown_send, ignored);
+    self->stream_.expires_after(self->core_->options_.header_time);
+    self->drain();
+  });
+}
+
+void Server::Core::Session::drain() {
+  buffer_.clear();
+  stream_.async_read_some(buffer_.prepare(kFirstRead), [self = shared_from_this()](error_code error, std::size_t) {
+    if (error) return self->hang_up();
+    self->drain();
+  });
+}
+
+void Server::Core::Session::hang_up() {
+  error_code ignored;
+  stream_.socket().shutdown(tcp::socket::shutdown_send, ignored);
+  stream_.close();
+}
+
+Result<std::unique_ptr<Server>> Server::start(ServerOptions options, Handler handler) {
+  auto core = std::make_shared<Core>(std::move(options), std::move(handler));
+  PLAYFS_CHECK(core->listen());
+  core->run();
+  return std::unique_ptr<Server>(new Server(std::move(core)));
+}
+
+Server::Server(std::shared_ptr<Core> core) : core_(std::move(core)) {}
+Server::~Server() { stop(); }
+
+void Server::stop() { core_->stop(); }
+std::uint16_t Server::port() const { return core_->local().port(); }
+
+std::string Server::endpoint() const {
+  auto local = core_->local();
+  std::string address = local.address().to_string();
+  if (local.address().is_v6()) address = '[' + address + ']';
+  return address + ':' + std::to_string(local.port());
+}
+
+}  // namespace playfs::http

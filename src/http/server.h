@@ -1,0 +1,59 @@
+// An HTTP/1.1 listener for a handler that answers each request on its own: keep-alive, limits, graceful stop.
+//
+// One thread does all network I/O and never blocks; the handler runs on a small pool, since it waits for disks. An
+// idle connection costs a few kilobytes and no thread. TLS and HTTP/2 are the business of a proxy in front.
+// Thread-safe.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "base/http.h"
+#include "base/result.h"
+
+namespace playfs::http {
+
+struct ServerOptions {
+  std::string address = "127.0.0.1";  ///< an IPv4 or IPv6 address
+  std::uint16_t port = 0;             ///< 0: a free one
+  unsigned handler_threads = 16;      ///< writes that arrive together are committed together, so more than cores
+  std::uint32_t header_limit = 16 * 1024;
+  std::uint64_t body_limit = 256 * 1024;
+  std::size_t connection_limit = 10'000;
+  std::chrono::milliseconds idle_time{75'000};    ///< between requests
+  std::chrono::milliseconds header_time{10'000};  ///< from the first byte of a request to the end of its header
+  std::chrono::milliseconds body_time{30'000};    ///< for the body
+  std::chrono::milliseconds write_time{60'000};   ///< for a response
+  std::chrono::milliseconds stop_time{10'000};    ///< what running requests get to end in stop()
+};
+
+/// Answers a request of the client at `peer` (a numeric address, no port). Called on several threads at once; must
+/// not throw. HEAD comes as it is; a body in its answer is measured and left out.
+using Handler = std::function<HttpResponse(const HttpRequest& request, const std::string& peer)>;
+
+class Server {
+ public:
+  /// Listens when it returns. Errors: invalid_argument for an address that is none, otherwise what bind(2) said.
+  static Result<std::unique_ptr<Server>> start(ServerOptions options, Handler handler);
+  /// As stop().
+  ~Server();
+  Server(const Server&) = delete;
+  Server& operator=(const Server&) = delete;
+
+  [[nodiscard]] std::uint16_t port() const;
+  /// "127.0.0.1:8787", "[::1]:8787".
+  [[nodiscard]] std::string endpoint() const;
+
+  /// Accepts nothing more, closes idle connections, lets running requests be answered, then ends. Idempotent.
+  void stop();
+
+ private:
+  class Core;
+  explicit Server(std::shared_ptr<Core> core);
+  std::shared_ptr<Core> core_;
+};
+
+}  // namespace playfs::http

@@ -1,0 +1,36 @@
+// What the service answers when it does not do what was asked: a status and the API's error object. Pure values.
+#pragma once
+
+#include <chrono>
+#include <optional>
+#include <string>
+
+#include "base/http.h"
+#include "base/result.h"
+#include "model/json.h"
+
+namespace playfs::service {
+
+struct Problem {
+  int status = 500;
+  std::string code;     ///< for programs: "rate_limited", "forbidden", "not_found", "record_too_large" …
+  std::string message;  ///< for people: what is wrong and what to do
+  std::optional<std::chrono::seconds> retry_after;
+  JsonObject details;  ///< what exactly is wrong, for programs; left out when empty
+  std::string allow;   ///< the Allow header of a 405; empty: none
+};
+
+/// The one place where an ErrorCode becomes an HTTP status. Errors that are ours to mend (a broken disk, a bug) say
+/// nothing of their cause to the caller.
+Problem problem_of(const Error& error);
+
+/// A request that the service understands and refuses: 400 invalid_request.
+Problem invalid_request(std::string message, JsonObject details = {});
+
+/// `docs_url` is put into the error object unless it is empty.
+HttpResponse response_of(const Problem& problem, const std::string& docs_url = {});
+
+/// "Not Found" for 404; the `error` member of the error object.
+std::string_view reason_phrase(int status);
+
+}  // namespace playfs::service

@@ -1,0 +1,90 @@
+#include "service/record_text.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <unordered_map>
+
+#include <fmt/format.h>
+
+#include "base/clock.h"
+#include "service/record_id.h"
+
+namespace playfs::service {
+
+namespace {
+
+// The camelCase forms too: clients accept either spelling, so a field of that name would pass for the system's.
+constexpr std::array<std::string_view, 6> kSystemFields = {"id",        "created_at", "updated_at",
+                                                           "createdAt", "updatedAt",  "status"};
+
+bool is_system_field(std::string_view name) {
+  return std::find(kSystemFields.begin(), kSystemFields.end(), name) != kSystemFields.end();
+}
+
+constexpr char kCursorPrefix = 'p';
+
+}  // namespace
+
+Result<JsonObject> declared_fields(const Json& body) {
+  const JsonObject* members = body.object();
+  if (!members) return fail(ErrorCode::invalid_argument, "the body must be a JSON object of fields");
+  JsonObject flat;
+  JsonObject nested;
+  for (const auto& [name, value] : *members) {
+    if (is_system_field(name)) continue;
+    if (name != "data") {
+      flat.append(name, value);
+      continue;
+    }
+    const JsonObject* data = value.object();
+    if (!data) return fail(ErrorCode::invalid_argument, "data must be a JSON object of fields");
+    for (const auto& [inner, inner_value] : *data) {
+      if (inner == "data") return fail(ErrorCode::invalid_argument, "a field cannot be named data");
+      if (!is_system_field(inner)) nested.append(inner, inner_value);
+    }
+  }
+  return nested.empty() ? flat : merge(nested, flat);
+}
+
+JsonObject merge(const JsonObject& base, const JsonObject& changes) {
+  // By an index, since a stranger may send thousands of members.
+  std::unordered_map<std::string_view, const Json*> changed;
+  for (const auto& [name, value] : changes) changed.emplace(name, &value);
+  JsonObject merged;
+  for (const auto& [name, value] : base) {
+    auto change = changed.extract(name);
+    merged.append(name, change.empty() ? value : *change.mapped());
+  }
+  for (const auto& [name, value] : changes)
+    if (changed.erase(name) > 0) merged.append(name, value);
+  return merged;
+}
+
+void print_record(const StoredRecord& record, std::string& out) {
+  // None of these needs an escape: ids, times and statuses are the service's own.
+  fmt::format_to(std::back_inserter(out), R"({{"id":"{}","created_at":"{}","updated_at":"{}","status":"{}")", record.id,
+                 format_iso8601(record.created_at), format_iso8601(record.updated_at), record.status);
+  if (record.fields.size() > 2) out += ',';
+  out.append(record.fields, 1);  // all but the opening brace
+}
+
+std::size_t printed_size(std::string_view fields) {
+  StoredRecord record{std::string(kRecordIdLength, '0'), {}, {}, kInitialStatus, {}, std::string(fields)};
+  std::string text;
+  print_record(record, text);
+  return text.size();
+}
+
+std::string print_cursor(Position position) { return fmt::format("{}{:x}", kCursorPrefix, position); }
+
+std::optional<Position> parse_cursor(std::string_view text) {
+  if (text.size() < 2 || text.front() != kCursorPrefix) return std::nullopt;
+  Position position = 0;
+  const char* end = text.data() + text.size();
+  auto [stop, error] = std::from_chars(text.data() + 1, end, position, 16);
+  if (error != std::errc() || stop != end || position < 0) return std::nullopt;
+  return position;
+}
+
+}  // namespace playfs::service

@@ -1,0 +1,248 @@
+#include "service/service.h"
+
+#include <algorithm>
+#include <charconv>
+#include <exception>
+#include <utility>
+
+#include "base/log.h"
+#include "base/text.h"
+#include "model/content_hash.h"
+#include "model/records.h"
+#include "service/record_text.h"
+#include "wire/json.h"
+
+namespace playfs::service {
+
+namespace {
+
+constexpr std::size_t kDefaultPage = 50;
+constexpr std::size_t kLargestPage = 100;
+constexpr std::size_t kLongestIdempotencyKey = 255;
+// A replace loses only to another one that won, so this many losses in a row mean that something is wrong.
+constexpr int kReplaceAttempts = 1000;
+
+HttpResponse json_response(std::string body) {
+  HttpResponse response;
+  response.status = 200;
+  response.headers.add("Content-Type", "application/json");
+  response.body = std::move(body);
+  return response;
+}
+
+HttpResponse record_response(const StoredRecord& record) {
+  std::string body;
+  body.reserve(record.fields.size() + 256);
+  body += R"({"record":)";
+  print_record(record, body);
+  body += '}';
+  return json_response(std::move(body));
+}
+
+bool is_json(std::string_view content_type) {
+  std::string type = to_lower(content_type.substr(0, content_type.find(';')));
+  while (!type.empty() && type.back() == ' ') type.pop_back();
+  return type == "application/json" || (type.starts_with("application/") && type.ends_with("+json"));
+}
+
+Result<std::size_t> page_size(const Target& target) {
+  auto text = target.parameter("limit");
+  if (!text) return kDefaultPage;
+  std::size_t limit = 0;
+  const char* end = text->data() + text->size();
+  auto [stop, error] = std::from_chars(text->data(), end, limit);
+  if (error != std::errc() || stop != end || limit < 1 || limit > kLargestPage)
+    return fail(ErrorCode::invalid_argument, "limit must be a whole number from 1 to " + std::to_string(kLargestPage));
+  return limit;
+}
+
+Result<Position> page_start(const Target& target) {
+  auto text = target.parameter("cursor");
+  if (!text || text->empty()) return kNewest;
+  auto position = parse_cursor(*text);
+  if (!position) return fail(ErrorCode::invalid_argument, "cursor must be a nextCursor of an earlier page, unchanged");
+  return *position;
+}
+
+Result<JsonObject> read_fields(const HttpRequest& request) {
+  if (request.body.size() > kMaxBodySize)
+    return fail(ErrorCode::record_too_large, "the body is larger than any record; split content into chunks");
+  wire::JsonLimits limits;
+  limits.document_size = kMaxBodySize;
+  limits.values = 20'000;
+  auto body = wire::parse_json(request.body, limits);
+  if (!body) return fail(ErrorCode::invalid_argument, "the body is not usable as JSON: " + body.error().message);
+  return declared_fields(*body);
+}
+
+Status check_kind(const Collection& collection, const JsonObject& fields) {
+  const Json* kind = fields.find("kind");
+  if (!kind || collection.kinds.empty()) return {};
+  const std::string* name = kind->string();
+  if (name && std::find(collection.kinds.begin(), collection.kinds.end(), *name) != collection.kinds.end()) return {};
+  std::string allowed;
+  for (auto known : collection.kinds) allowed += (allowed.empty() ? "" : ", ") + std::string(known);
+  return fail(ErrorCode::invalid_argument, "kind must be one of " + allowed);
+}
+
+Result<std::string> print_fields(JsonObject fields) {
+  std::string text = wire::to_text(Json(std::move(fields)));
+  if (std::size_t size = printed_size(text); size > kMaxRecordSize)
+    return fail(ErrorCode::record_too_large, "the record would take " + std::to_string(size) + " bytes of " +
+                                                 std::to_string(kMaxRecordSize) + "; split content into chunks");
+  return text;
+}
+
+/// One name for the request of one caller to one collection, of fixed length whatever the client sends. None of the
+/// parts before the key can contain a line break.
+std::string request_key(const Collection& collection, const Caller& caller, std::string_view idempotency_key) {
+  std::string named = std::string(collection.name) + '\n' + caller.address + '\n' + std::string(idempotency_key);
+  return ContentHash::of(named).hex();
+}
+
+}  // namespace
+
+Service::Service(Store& store, ServiceOptions options)
+    : store_(store), options_(std::move(options)), site_(options_.site_hosts) {}
+
+HttpResponse Service::handle(const HttpRequest& request, const Caller& caller) const {
+  try {
+    return route(request, caller);
+  } catch (const std::exception& exception) {
+    return answer(fail(ErrorCode::internal, std::string("exception: ") + exception.what()));
+  }
+}
+
+HttpResponse Service::route(const HttpRequest& request, const Caller& caller) const {
+  std::string_view host = request.headers.get("Host").value_or("");
+  if (!site_.answers_for(host)) return refuse(421, "misdirected", "this host is not one of this site's");
+
+  auto target = parse_target(request.target);
+  if (!target) return answer(fail(std::move(target).error()));
+  auto segments = segments_below(options_.base_path, target->path);
+  if (!segments || segments->size() > 2) return refuse(404, "not_found", "there is nothing at this path");
+
+  bool reading = request.method == "GET" || request.method == "HEAD";
+  if (segments->empty()) {
+    if (!reading) return refuse(405, "method_not_allowed", "only GET is possible here", "GET, HEAD");
+    return capabilities();
+  }
+  const Collection* collection = find_collection(segments->front());
+  if (!collection) return refuse(404, "not_found", "there is no such collection");
+
+  if (segments->size() == 1) {
+    if (reading) return answer(list(*collection, *target));
+    if (request.method != "POST")
+      return refuse(405, "method_not_allowed", "a collection takes GET and POST", "GET, HEAD, POST");
+    auto origin = request.headers.get("Origin");
+    if (!origin) return refuse(403, "forbidden", "a POST needs an Origin header that names this site's host");
+    if (!site_.is_own_origin(*origin, host)) return refuse(403, "forbidden", "Origin does not match this site's host");
+    return answer(create(*collection, request, caller));
+  }
+  if (reading) return answer(get(*collection, segments->back()));
+  if (request.method != "PATCH")
+    return refuse(405, "method_not_allowed", "a record takes GET and PATCH", "GET, HEAD, PATCH");
+  return answer(patch(*collection, segments->back(), request));
+}
+
+HttpResponse Service::capabilities() const {
+  auto names = [](auto list) {
+    Json::Array array;
+    for (std::string_view name : list) array.emplace_back(name);
+    return Json(std::move(array));
+  };
+  Json::Array table;
+  for (const Collection& collection : all_collections()) {
+    JsonObject entry{{"name", collection.name},
+                     {"purpose", collection.purpose},
+                     {"insert", "public"},
+                     {"update", collection.update == Access::anyone ? "public" : "owner"},
+                     {"writes_per_hour", collection.writes_per_hour},
+                     {"fields", names(collection.fields)}};
+    if (!collection.kinds.empty()) entry.append("kinds", names(collection.kinds));
+    table.emplace_back(std::move(entry));
+  }
+  JsonObject body{{"name", "Agent Playground Data API"},
+                  {"version", "1.0.0"},
+                  {"base_path", options_.base_path},
+                  {"record_size", static_cast<std::int64_t>(kMaxRecordSize)},
+                  {"collections", std::move(table)}};
+  return json_response(wire::to_text(Json(std::move(body))));
+}
+
+Result<HttpResponse> Service::list(const Collection& collection, const Target& target) const {
+  PLAYFS_TRY(std::size_t limit, page_size(target));
+  PLAYFS_TRY(Position before, page_start(target));
+  PLAYFS_TRY(Page page, store_.list(collection.name, limit, before));
+  std::size_t size = 64;
+  for (const auto& record : page.records) size += record.fields.size() + 256;
+  std::string body;
+  body.reserve(size);
+  body += R"({"records":[)";
+  for (const auto& record : page.records) {
+    if (&record != &page.records.front()) body += ',';
+    print_record(record, body);
+  }
+  body += R"(],"nextCursor":)";
+  if (page.next) body += '"' + print_cursor(*page.next) + '"';
+  else body += "null";
+  body += '}';
+  return json_response(std::move(body));
+}
+
+Result<HttpResponse> Service::get(const Collection& collection, const std::string& id) const {
+  PLAYFS_TRY(StoredRecord record, store_.get(collection.name, id));
+  return record_response(record);
+}
+
+Result<HttpResponse> Service::create(const Collection& collection, const HttpRequest& request,
+                                     const Caller& caller) const {
+  auto content_type = request.headers.get("Content-Type");
+  if (content_type && !is_json(*content_type))
+    return refuse(415, "unsupported_media_type", "send the fields as application/json");
+  NewRecord record;
+  if (auto key = request.headers.get("Idempotency-Key")) {
+    if (key->empty() || key->size() > kLongestIdempotencyKey)
+      return fail(ErrorCode::invalid_argument, "Idempotency-Key must have 1 to 255 characters, a uuid for example");
+    record.request_key = request_key(collection, caller, *key);
+  }
+  PLAYFS_TRY(JsonObject fields, read_fields(request));
+  PLAYFS_CHECK(check_kind(collection, fields));
+  PLAYFS_TRY(record.fields, print_fields(std::move(fields)));
+  record.collection = collection.name;
+  PLAYFS_TRY(StoredRecord created, store_.insert(record));
+  return record_response(created);
+}
+
+Result<HttpResponse> Service::patch(const Collection& collection, const std::string& id,
+                                    const HttpRequest& request) const {
+  if (collection.update == Access::owner)
+    return fail(ErrorCode::permission_denied, "only its owner may change a record of " + std::string(collection.name));
+  auto content_type = request.headers.get("Content-Type");
+  if (content_type && !is_json(*content_type))
+    return refuse(415, "unsupported_media_type", "send the fields as application/json");
+  PLAYFS_TRY(JsonObject changes, read_fields(request));
+  PLAYFS_CHECK(check_kind(collection, changes));
+  for (int attempt = 0; attempt < kReplaceAttempts; ++attempt) {
+    PLAYFS_TRY(StoredRecord record, store_.get(collection.name, id));
+    PLAYFS_TRY(Json stored, wire::parse_json(record.fields));
+    const JsonObject* fields = stored.object();
+    if (!fields) return fail(ErrorCode::corrupt, "record " + id + " is no JSON object");
+    PLAYFS_TRY(std::string merged, print_fields(merge(*fields, changes)));
+    PLAYFS_TRY(auto replaced, store_.replace(collection.name, record, std::move(merged)));
+    if (replaced) return record_response(*replaced);
+  }
+  return fail(ErrorCode::busy, "record " + id + " changes too often");
+}
+
+HttpResponse Service::answer(Result<HttpResponse> result) const {
+  if (result) return *std::move(result);
+  return response_of(problem_of(result.error()), options_.docs_url);
+}
+
+HttpResponse Service::refuse(int status, std::string code, std::string message, std::string allow) const {
+  return response_of({status, std::move(code), std::move(message), std::nullopt, {}, std::move(allow)},
+                     options_.docs_url);
+}
+
+}  // namespace playfs::service

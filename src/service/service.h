@@ -1,0 +1,60 @@
+// The Agent Playground Data API: a request in, a response out. No sockets: http/ calls it for the network, and
+// app/local_transport.h for a mount that carries its playground in its own process.
+//
+// Thread-safe. handle() may block for as long as the store needs (a commit to disk, other processes' writes), so it
+// belongs on a worker thread.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/http.h"
+#include "base/result.h"
+#include "service/collections.h"
+#include "service/problem.h"
+#include "service/site.h"
+#include "service/store.h"
+#include "service/target.h"
+
+namespace playfs::service {
+
+struct ServiceOptions {
+  std::string base_path = "/.site/data";
+  std::vector<std::string> site_hosts;  ///< names the site is reached by, see Site; addresses and localhost always are
+  std::string docs_url;                 ///< put into error objects; empty: none
+};
+
+/// Who sent a request, as far as the connection tells.
+struct Caller {
+  std::string address;  ///< of the client; "local" in the same process
+};
+
+/// The largest body that can hold a record: 16 KB with every byte escaped, and some white space.
+inline constexpr std::size_t kMaxBodySize = 128 * 1024;
+
+class Service {
+ public:
+  /// `store` must outlive the service.
+  Service(Store& store, ServiceOptions options);
+
+  HttpResponse handle(const HttpRequest& request, const Caller& caller) const;
+
+  [[nodiscard]] const ServiceOptions& options() const { return options_; }
+
+ private:
+  HttpResponse route(const HttpRequest& request, const Caller& caller) const;
+  HttpResponse capabilities() const;
+  Result<HttpResponse> list(const Collection& collection, const Target& target) const;
+  Result<HttpResponse> get(const Collection& collection, const std::string& id) const;
+  Result<HttpResponse> create(const Collection& collection, const HttpRequest& request, const Caller& caller) const;
+  Result<HttpResponse> patch(const Collection& collection, const std::string& id, const HttpRequest& request) const;
+  [[nodiscard]] HttpResponse answer(Result<HttpResponse> result) const;
+  [[nodiscard]] HttpResponse refuse(int status, std::string code, std::string message, std::string allow = {}) const;
+
+  Store& store_;
+  const ServiceOptions options_;
+  const Site site_;
+};
+
+}  // namespace playfs::service

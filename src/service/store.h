@@ -1,0 +1,76 @@
+// Where the service keeps its records. The interface that SqliteStore implements, and any other database may.
+//
+// A store knows nothing of HTTP, of JSON or of who may do what: it keeps the declared fields as text, hands out ids
+// and times, and puts all records of a collection in one total order. Implementations are thread-safe and safe with
+// several processes on the same data.
+//
+// What every implementation promises:
+// - Order: a record that was acknowledged before another insert began stands before it; lists show the newest first;
+//   `created_at` is strictly increasing along that order, whatever the clock does.
+// - A list that is paged through by `next` shows every record that existed when it began, once.
+// - insert and replace are durable when they return, and all or nothing.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/result.h"
+
+namespace playfs::service {
+
+/// The `status` of a record that nothing happened to.
+inline constexpr const char* kInitialStatus = "active";
+
+struct StoredRecord {
+  std::string id;
+  WallTime created_at;  ///< whole microseconds
+  WallTime updated_at;  ///< whole microseconds; grows with every change, so it serves as the record's version
+  std::string status;
+  std::string owner;   ///< the account that created it; empty for none
+  std::string fields;  ///< the declared fields: a compact JSON object
+};
+
+struct NewRecord {
+  std::string collection;
+  std::string fields;       ///< a compact JSON object
+  std::string owner;        ///< empty for none
+  std::string request_key;  ///< names the request (key, caller, collection) over which it is created once; empty: none
+};
+
+/// A position in a collection's order, as handed out in Page::next.
+using Position = std::int64_t;
+inline constexpr Position kNewest = std::numeric_limits<Position>::max();
+
+struct Page {
+  std::vector<StoredRecord> records;  ///< newest first
+  std::optional<Position> next;       ///< absent on the last page
+};
+
+class Store {
+ public:
+  virtual ~Store() = default;
+
+  /// The new record, or the one that an earlier insert with the same request_key created.
+  virtual Result<StoredRecord> insert(const NewRecord& record) = 0;
+
+  /// Errors: not_found.
+  virtual Result<StoredRecord> get(std::string_view collection, std::string_view id) = 0;
+
+  /// Up to `limit` records older than `before`.
+  virtual Result<Page> list(std::string_view collection, std::size_t limit, Position before) = 0;
+
+  /// Gives `read` new fields, provided that nobody changed it since it was read; nullopt where somebody did.
+  /// Errors: not_found.
+  virtual Result<std::optional<StoredRecord>> replace(std::string_view collection, const StoredRecord& read,
+                                                      std::string fields) = 0;
+
+  /// A random name that the data got when it was created and keeps wherever it is moved.
+  [[nodiscard]] virtual const std::string& site_id() const = 0;
+};
+
+}  // namespace playfs::service

@@ -1,0 +1,300 @@
+#include "http/server.h"
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+
+#include <algorithm>
+#include <atomic>
+#include <condition_variable>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "base/fd.h"
+
+namespace playfs::http {
+namespace {
+
+/// A client that sends exactly the bytes it is told to.
+class Connection {
+ public:
+  explicit Connection(std::uint16_t port) : fd_(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_port = htons(port);
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    timeval patience{20, 0};
+    setsockopt(fd_.get(), SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
+    connected = connect(fd_.get(), reinterpret_cast<sockaddr*>(&address), sizeof address) == 0;
+  }
+
+  void send(std::string_view bytes) {
+    while (!bytes.empty()) {
+      ssize_t sent = ::send(fd_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
+      if (sent <= 0) return;
+      bytes.remove_prefix(static_cast<std::size_t>(sent));
+    }
+  }
+
+  /// One response, header and body; what arrived of it where the server closes first.
+  std::string receive(bool head = false) {
+    for (;;) {
+      auto end = received_.find("\r\n\r\n");
+      if (end != std::string::npos) {
+        std::size_t length = 0;
+        auto field = received_.find("Content-Length: ");
+        if (!head && field < end) length = std::stoul(received_.substr(field + 16));
+        if (received_.size() >= end + 4 + length) {
+          std::string response = received_.substr(0, end + 4 + length);
+          received_.erase(0, response.size());
+          return response;
+        }
+      }
+      if (!read_more()) return std::exchange(received_, {});
+    }
+  }
+
+  bool closed_by_server() {
+    while (read_more()) {
+    }
+    return closed_;
+  }
+
+  bool connected = false;
+
+ private:
+  bool read_more() {
+    char bytes[4096];
+    ssize_t got = recv(fd_.get(), bytes, sizeof bytes, 0);
+    if (got == 0 || (got < 0 && errno == ECONNRESET)) closed_ = true;
+    if (got <= 0) return false;
+    received_.append(bytes, static_cast<std::size_t>(got));
+    return true;
+  }
+
+  UniqueFd fd_;
+  std::string received_;
+  bool closed_ = false;
+};
+
+HttpResponse echo(const HttpRequest& request, const std::string& peer) {
+  return {
+      200, {{"Content-Type", "text/plain"}}, request.method + " " + request.target + " " + peer + " " + request.body};
+}
+
+std::unique_ptr<Server> start(ServerOptions options = {}, Handler handler = echo) {
+  auto server = Server::start(std::move(options), std::move(handler));
+  EXPECT_TRUE(server) << server.error().message;
+  return server ? *std::move(server) : nullptr;
+}
+
+bool contains(const std::string& text, std::string_view part) { return text.find(part) != std::string::npos; }
+
+const std::string kGet = "GET /a?b=c HTTP/1.1\r\nHost: x\r\n\r\n";
+
+TEST(Server, AnswersSeveralRequestsOnOneConnection) {
+  auto server = start();
+  Connection connection(server->port());
+  for (int i = 0; i < 3; ++i) {
+    connection.send(kGet);
+    std::string response = connection.receive();
+    EXPECT_TRUE(response.starts_with("HTTP/1.1 200 OK\r\n")) << response;
+    EXPECT_TRUE(response.ends_with("\r\n\r\nGET /a?b=c 127.0.0.1 ")) << response;
+    EXPECT_TRUE(contains(response, "Date: ")) << response;
+  }
+}
+
+TEST(Server, AnswersPipelinedRequestsInOrder) {
+  auto server = start();
+  Connection connection(server->port());
+  connection.send("POST /1 HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\n\r\none" + kGet +
+                  "PATCH /3 HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nab\r\n1\r\nc\r\n0\r\n\r\n");
+  EXPECT_TRUE(connection.receive().ends_with("POST /1 127.0.0.1 one"));
+  EXPECT_TRUE(connection.receive().ends_with("GET /a?b=c 127.0.0.1 "));
+  EXPECT_TRUE(connection.receive().ends_with("PATCH /3 127.0.0.1 abc"));
+}
+
+TEST(Server, HeadHasTheLengthAndNoBody) {
+  auto server = start();
+  Connection connection(server->port());
+  connection.send("HEAD /h HTTP/1.1\r\nHost: x\r\n\r\n" + kGet);
+  std::string response = connection.receive(true);
+  EXPECT_TRUE(contains(response, "Content-Length: 18\r\n")) << response;
+  EXPECT_TRUE(contains(connection.receive(), "GET /a?b=c")) << "the HEAD had a body";
+}
+
+TEST(Server, ClosesWhenTheClientAsksForIt) {
+  auto server = start();
+  Connection connection(server->port());
+  connection.send("GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
+  EXPECT_TRUE(contains(connection.receive(), "Connection: close"));
+  EXPECT_TRUE(connection.closed_by_server());
+  Connection old(server->port());
+  old.send("GET / HTTP/1.0\r\n\r\n");
+  EXPECT_TRUE(contains(old.receive(), "200 OK"));
+  EXPECT_TRUE(old.closed_by_server());
+}
+
+TEST(Server, InvitesABodyThatWaits) {
+  auto server = start();
+  Connection connection(server->port());
+  connection.send("POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\nExpect: 100-continue\r\n\r\n");
+  EXPECT_EQ(connection.receive(), "HTTP/1.1 100 Continue\r\n\r\n");
+  connection.send("ok");
+  EXPECT_TRUE(connection.receive().ends_with(" ok"));
+}
+
+TEST(Server, RefusesWhatIsTooLargeOrNoHttp) {
+  auto server = start();
+  struct Case {
+    std::string request;
+    std::string status;
+  };
+  for (const Case& c : std::vector<Case>{
+           {"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 300000\r\n\r\n" + std::string(300'000, 'x'), "413"},
+           {"POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n493e0\r\n" + std::string(300'000, 'x'),
+            "413"},
+           {"GET / HTTP/1.1\r\nHost: x\r\nX: " + std::string(20'000, 'x') + "\r\n\r\n", "431"},
+           {"nonsense\r\n\r\n", "400"},
+           {"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nab", "400"}}) {
+    Connection connection(server->port());
+    connection.send(c.request);
+    std::string response = connection.receive();
+    EXPECT_TRUE(response.starts_with("HTTP/1.1 " + c.status)) << c.request.substr(0, 80) << "\n" << response;
+    EXPECT_TRUE(contains(response, "\"code\":")) << response;
+    Connection other(server->port());
+    other.send(kGet);
+    std::string answer = other.receive();
+    EXPECT_TRUE(contains(answer, "200 OK")) << answer;
+  }
+}
+
+TEST(Server, SlowHeadersAndBodiesAreCutOff) {
+  ServerOptions options;
+  options.header_time = options.body_time = std::chrono::milliseconds(150);
+  auto server = start(options);
+  Connection header(server->port()), body(server->port());
+  header.send("GET / HT");
+  body.send("POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\nab");
+  header.closed_by_server();
+  EXPECT_TRUE(header.closed_by_server());
+  EXPECT_TRUE(body.closed_by_server());
+}
+
+TEST(Server, IdleConnectionsAreClosedAfterAWhile) {
+  ServerOptions options;
+  options.idle_time = std::chrono::milliseconds(100);
+  auto server = start(options);
+  Connection connection(server->port());
+  EXPECT_TRUE(connection.closed_by_server());
+}
+
+TEST(Server, ManyIdleConnectionsDoNotHinderOthers) {
+  auto server = start();
+  std::vector<std::unique_ptr<Connection>> idle;
+  for (int i = 0; i < 400; ++i) {
+    idle.push_back(std::make_unique<Connection>(server->port()));
+    if (i % 2) idle.back()->send("GET / HT");
+  }
+  Connection busy(server->port());
+  busy.send(kGet);
+  EXPECT_TRUE(contains(busy.receive(), "200 OK"));
+  idle.back()->send("TP/1.1\r\nHost: x\r\n\r\n");
+  EXPECT_TRUE(contains(idle.back()->receive(), "200 OK"));
+}
+
+/// A handler that is inside until it is let go.
+class Gate {
+ public:
+  HttpResponse operator()() {
+    std::unique_lock lock(mutex_);
+    ++inside_;
+    changed_.notify_all();
+    changed_.wait(lock, [&] { return open_; });
+    return {200, {}, "through"};
+  }
+  void await_inside(int count) {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [&] { return inside_ == count; });
+  }
+  void open() {
+    std::lock_guard lock(mutex_);
+    open_ = true;
+    changed_.notify_all();
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  int inside_ = 0;
+  bool open_ = false;
+};
+
+TEST(Server, ASlowHandlerDoesNotStopOthers) {
+  Gate gate;
+  auto server = start({}, [&](const HttpRequest& request, const std::string& peer) {
+    return request.target == "/slow" ? gate() : echo(request, peer);
+  });
+  Connection slow(server->port());
+  slow.send("GET /slow HTTP/1.1\r\nHost: x\r\n\r\n");
+  gate.await_inside(1);
+  Connection quick(server->port());
+  quick.send(kGet);
+  EXPECT_TRUE(contains(quick.receive(), "200 OK"));
+  gate.open();
+  EXPECT_TRUE(contains(slow.receive(), "through"));
+}
+
+TEST(Server, StopAnswersWhatRunsAndClosesWhatIsIdle) {
+  Gate gate;
+  auto server = start({}, [&](const HttpRequest&, const std::string&) { return gate(); });
+  std::uint16_t port = server->port();
+  Connection idle(port), running(port);
+  running.send(kGet);
+  gate.await_inside(1);
+  std::thread stopper([&] { server->stop(); });
+  EXPECT_TRUE(idle.closed_by_server());
+  EXPECT_FALSE(Connection(port).connected);
+  gate.open();
+  std::string response = running.receive();
+  EXPECT_TRUE(contains(response, "through")) << response;
+  EXPECT_TRUE(contains(response, "Connection: close")) << response;
+  stopper.join();
+  server->stop();
+}
+
+TEST(Server, AClientThatLeavesWhileItIsServedHarmsNobody) {
+  Gate gate;
+  auto server = start({}, [&](const HttpRequest&, const std::string&) { return gate(); });
+  { Connection(server->port()).send(kGet); }
+  gate.await_inside(1);
+  gate.open();
+  Connection next(server->port());
+  next.send(kGet);
+  EXPECT_TRUE(contains(next.receive(), "through"));
+}
+
+TEST(Server, SaysWhyItCannotListen) {
+  auto first = start();
+  ServerOptions options;
+  options.port = first->port();
+  auto second = Server::start(options, echo);
+  ASSERT_FALSE(second);
+  EXPECT_TRUE(contains(second.error().message, std::to_string(options.port))) << second.error().message;
+  options.address = "not an address";
+  auto third = Server::start(options, echo);
+  ASSERT_FALSE(third);
+  EXPECT_EQ(third.error().code, ErrorCode::invalid_argument);
+}
+
+TEST(Server, NamesItsEndpoint) {
+  auto server = start();
+  EXPECT_EQ(server->endpoint(), "127.0.0.1:" + std::to_string(server->port()));
+}
+
+}  // namespace
+}  // namespace playfs::http

@@ -1,0 +1,205 @@
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <set>
+#include <thread>
+#include <vector>
+
+#include "fixture.h"
+
+namespace playfs::service {
+namespace {
+
+class StoreTest : public testing::Test {
+ protected:
+  Result<std::unique_ptr<SqliteStore>> open() {
+    return SqliteStore::open(directory / "s.db", Database::Durability::normal, clock, random);
+  }
+
+  /// Runs `work` in `count` processes at once; it gets a store that its process opened, and its number.
+  template <class Work>
+  void in_processes(int count, Work work) {
+    std::vector<pid_t> children;
+    for (int i = 0; i < count; ++i) {
+      pid_t child = fork();
+      ASSERT_GE(child, 0);
+      if (child == 0) {
+        auto store = open();
+        if (!store) fprintf(stderr, "open: %s\n", store.error().message.c_str());
+        _exit(store && work(**store, i) ? 0 : 1);
+      }
+      children.push_back(child);
+    }
+    for (pid_t child : children) {
+      int status = 0;
+      ASSERT_EQ(waitpid(child, &status, 0), child);
+      EXPECT_EQ(status, 0);
+    }
+  }
+
+  static std::vector<StoredRecord> everything(Store& store, const std::string& collection) {
+    std::vector<StoredRecord> all;
+    for (Position before = kNewest;;) {
+      auto page = store.list(collection, 7, before);
+      EXPECT_TRUE(page);
+      if (!page) return all;
+      for (auto& record : page->records) all.push_back(std::move(record));
+      if (!page->next) return all;
+      before = *page->next;
+    }
+  }
+
+  static void expect_in_order(const std::vector<StoredRecord>& newest_first) {
+    for (std::size_t i = 1; i < newest_first.size(); ++i)
+      EXPECT_GT(newest_first[i - 1].created_at, newest_first[i].created_at) << i;
+  }
+
+  TemporaryDirectory directory;
+  SystemClock clock;
+  SystemRandom random;
+};
+
+NewRecord message(std::string fields = "{}", std::string request_key = {}) {
+  return {"messages", std::move(fields), {}, std::move(request_key)};
+}
+
+TEST_F(StoreTest, ProcessesThatOpenAFreshStoreTogetherAllInsert) {
+  in_processes(6, [](Store& store, int) {
+    for (int i = 0; i < 20; ++i)
+      if (!store.insert(message())) return false;
+    return true;
+  });
+  auto store = open();
+  ASSERT_TRUE(store);
+  auto all = everything(**store, "messages");
+  EXPECT_EQ(all.size(), 120u);
+  expect_in_order(all);
+}
+
+TEST_F(StoreTest, ARequestKeyCreatesOneRecordHoweverManyRace) {
+  ASSERT_TRUE(open());
+  in_processes(3, [](Store& store, int) {
+    std::atomic<bool> good = true;
+    std::vector<std::thread> threads;
+    for (int t = 0; t < 4; ++t)
+      threads.emplace_back([&] {
+        for (int i = 0; i < 10; ++i)
+          if (!store.insert(message("{}", "key" + std::to_string(i)))) good = false;
+      });
+    for (auto& thread : threads) thread.join();
+    return good.load();
+  });
+  auto store = open();
+  ASSERT_TRUE(store);
+  EXPECT_EQ(everything(**store, "messages").size(), 10u);
+}
+
+TEST_F(StoreTest, PagingWhileOthersInsertMissesAndDoublesNothing) {
+  auto store = open();
+  ASSERT_TRUE(store);
+  std::set<std::string> at_start;
+  for (int i = 0; i < 200; ++i) {
+    auto inserted = (*store)->insert(message());
+    ASSERT_TRUE(inserted);
+    at_start.insert(inserted->id);
+  }
+  std::atomic<bool> stop = false;
+  std::thread writer([&] {
+    while (!stop) ASSERT_TRUE((*store)->insert(message()));
+  });
+  for (int round = 0; round < 5; ++round) {
+    auto all = everything(**store, "messages");
+    expect_in_order(all);
+    std::set<std::string> seen;
+    for (const auto& record : all) EXPECT_TRUE(seen.insert(record.id).second);
+    EXPECT_TRUE(std::includes(seen.begin(), seen.end(), at_start.begin(), at_start.end()));
+  }
+  stop = true;
+  writer.join();
+}
+
+TEST_F(StoreTest, NoReaderEverSeesARecordAppearBehindANewerOne) {
+  ASSERT_TRUE(open());
+  auto store = open();
+  ASSERT_TRUE(store);
+  std::atomic<bool> stop = false;
+  std::thread reader([&] {
+    std::vector<std::string> before;
+    while (!stop) {
+      std::vector<std::string> now;
+      for (const auto& record : everything(**store, "messages")) now.push_back(record.id);
+      std::reverse(now.begin(), now.end());  // oldest first: what was there stays a prefix
+      ASSERT_GE(now.size(), before.size());
+      ASSERT_TRUE(std::equal(before.begin(), before.end(), now.begin()));
+      before = std::move(now);
+    }
+  });
+  std::vector<std::unique_ptr<SqliteStore>> stores;
+  std::vector<std::thread> writers;
+  for (int i = 0; i < 4; ++i) {
+    auto opened = open();
+    ASSERT_TRUE(opened);
+    stores.push_back(*std::move(opened));
+  }
+  for (auto& writing : stores)
+    writers.emplace_back([&writing] {
+      for (int i = 0; i < 50; ++i) ASSERT_TRUE(writing->insert(message()));
+    });
+  for (auto& thread : writers) thread.join();
+  stop = true;
+  reader.join();
+}
+
+TEST_F(StoreTest, AFailedWriteLeavesOthersInItsGroupAlone) {
+  auto store = open();
+  ASSERT_TRUE(store);
+  std::atomic<int> refused = 0;
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 8; ++t)
+    threads.emplace_back([&, t] {
+      for (int i = 0; i < 20; ++i) {
+        if (t % 2 == 0) {
+          EXPECT_TRUE((*store)->insert(message()));
+        } else {
+          auto replaced = (*store)->replace("messages", {"none", {}, {}, {}, {}, {}}, "{}");
+          refused += !replaced && replaced.error().code == ErrorCode::not_found;
+        }
+      }
+    });
+  for (auto& thread : threads) thread.join();
+  EXPECT_EQ(refused, 80);
+  EXPECT_EQ(everything(**store, "messages").size(), 80u);
+}
+
+TEST_F(StoreTest, ReplaceRefusesAStaleRead) {
+  auto store = open();
+  ASSERT_TRUE(store);
+  auto first = (*store)->insert(message(R"({"a":1})"));
+  ASSERT_TRUE(first);
+  auto second = (*store)->replace("messages", *first, R"({"a":2})");
+  ASSERT_TRUE(second && *second);
+  EXPECT_GT((*second)->updated_at, first->updated_at);
+  auto stale = (*store)->replace("messages", *first, R"({"a":3})");
+  ASSERT_TRUE(stale);
+  EXPECT_FALSE(*stale);
+  EXPECT_EQ((*store)->get("messages", first->id)->fields, R"({"a":2})");
+}
+
+TEST_F(StoreTest, KeepsItsNameAndItsRecordsWhenReopened) {
+  std::string name, id;
+  {
+    auto store = open();
+    ASSERT_TRUE(store);
+    name = (*store)->site_id();
+    id = (*store)->insert(message(R"({"body":"hello"})", "key"))->id;
+  }
+  auto store = open();
+  ASSERT_TRUE(store);
+  EXPECT_EQ((*store)->site_id(), name);
+  EXPECT_EQ((*store)->insert(message("{}", "key"))->id, id);
+  EXPECT_EQ((*store)->get("messages", id)->fields, R"({"body":"hello"})");
+}
+
+}  // namespace
+}  // namespace playfs::service
