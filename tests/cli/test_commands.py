@@ -1,0 +1,187 @@
+#!/usr/bin/env python3
+"""The commands as scripts meet them: output, errors and exit codes, against the embedded playground and over HTTP."""
+import json
+import os
+
+import rig
+
+DONE, FAILED, USAGE, BRANCHED, NOT_FOUND, UNREACHABLE = 0, 1, 2, 3, 5, 7
+
+
+class WithoutMount(rig.Rig):
+    def setUp(self):
+        super().setUp()
+        self.plain = self.home / 'garden'
+        (self.plain / 'beds').mkdir(parents=True)
+        (self.plain / 'beds/rose.txt').write_text('rosa\n')
+        (self.plain / 'water.sh').write_text('#!/bin/sh\necho wet\n')
+        (self.plain / 'water.sh').chmod(0o755)
+        (self.plain / 'first').symlink_to('beds/rose.txt')
+        (self.plain / 'data').write_bytes(bytes(range(256)) * 100)
+
+    def json(self, *words, code=DONE, **options):
+        done = self.playfs(*words, '--json', check=False, **options)
+        self.assertEqual(done.returncode, code, done.stdout + done.stderr)
+        document = json.loads(done.stdout)
+        self.assertEqual(document['schema_version'], 1)
+        return document
+
+    def test_version_and_help(self):
+        self.assertRegex(self.playfs('--version').stdout, r'\b0\.\d+\.\d+\b')
+        overview = self.playfs('--help').stdout
+        for command in ('mount umount serve status diff log commit discard init import export ls cat show api'.split()):
+            self.assertIn(command, overview)
+            self.assertIn(command, self.playfs(command, '--help').stdout)
+
+    def test_wrong_usage_says_so_on_stderr(self):
+        for words in ([], ['no-such-command'], ['cat'], ['ls', '--no-such-flag'], ['import']):
+            done = self.playfs(*words, check=False)
+            self.assertEqual((done.returncode, done.stdout), (USAGE, ''), words)
+            self.assertTrue(done.stderr, words)
+
+    def test_import_list_read_and_export(self):
+        self.playfs('import', self.plain, '-m', 'Plant')
+        self.assertIn('garden', self.playfs('ls').stdout)
+        self.assertEqual(self.playfs('ls', '-R', 'garden').stdout.split(),
+                         ['beds/rose.txt', 'data', 'first', 'water.sh'])
+        self.assertEqual(self.playfs('cat', 'garden', 'beds/rose.txt').stdout, 'rosa\n')
+        revision = self.json('ls', 'garden')['revision']
+        self.playfs('export', revision, self.home / 'copy')
+        self.assert_same_tree(self.plain, self.home / 'copy')
+
+    def test_what_is_not_there(self):
+        self.playfs('import', self.plain)
+        for words in (['cat', 'garden', 'nothing'], ['cat', 'desert', 'x'], ['ls', 'desert'],
+                      ['export', 'no-such-revision', self.home / 'copy']):
+            done = self.playfs(*words, check=False)
+            self.assertEqual((done.returncode, done.stdout), (NOT_FOUND, ''), words)
+            error = self.json(*words, code=NOT_FOUND)['error']
+            self.assertEqual(error['code'], 'not_found')
+            self.assertIs(error['retryable'], False)
+            self.assertTrue(error['message'])
+
+    def test_over_http_and_when_nobody_answers(self):
+        api = self.serve()
+        self.playfs('import', self.plain, '--site', api.origin)
+        self.assertEqual([rig.fields(project)['name'] for project in api.all('projects')], ['garden'])
+        self.assertEqual(self.playfs('cat', 'garden', 'data', '--site', api.origin, text=False).stdout,
+                         (self.plain / 'data').read_bytes())
+        self.assertEqual(self.playfs('ls').stdout, '', 'the embedded playground knows nothing of it')
+        records = json.loads(self.playfs('api', 'GET', '/projects?limit=1', '--site', api.origin).stdout)['records']
+        self.assertEqual(len(records), 1)
+        nobody = f'http://127.0.0.1:{rig.free_port()}'
+        self.assertEqual(self.playfs('ls', '--site', nobody, check=False).returncode, UNREACHABLE)
+
+    def test_two_imports_leave_the_second_out_of_the_first(self):
+        self.playfs('import', self.plain)
+        first = self.json('ls', 'garden')['revision']
+        (self.plain / 'beds/tulip.txt').write_text('tulipa\n')
+        self.playfs('import', self.plain, '--project', 'garden', '-m', 'Tulips')
+        second = self.json('ls', 'garden')['revision']
+        self.assertNotEqual(first, second)
+        self.assertNotIn('beds/tulip.txt', self.playfs('ls', '-R', first).stdout)
+        self.assertIn('beds/tulip.txt', self.playfs('ls', '-R', second).stdout)
+
+
+@rig.needs_fuse
+class InMount(rig.Rig):
+    def mount_embedded(self):
+        """By `playfs mount` as people type it, which goes to the background."""
+        directory = self.home / 'mnt'
+        directory.mkdir()
+        # A daemon that kept these pipes open would never let this return.
+        self.playfs('mount', directory)
+        self.addCleanup(self.leave, directory)
+        self.assertTrue(os.path.ismount(directory), 'it answers by the time the command returns')
+        return directory
+
+    def leave(self, directory):
+        if os.path.ismount(directory):
+            self.playfs('umount', directory, cwd='/', check=False)
+        if os.path.ismount(directory):
+            self.command('fusermount3', '-u', '-z', directory)
+            self.fail('playfs umount left the mount')
+
+    def test_a_day_in_the_work_tree(self):
+        top = self.mount_embedded()
+        self.assertIn('commit', (top / 'README.md').read_text())
+        self.playfs('init', 'diary')
+        self.assertTrue((top / 'projects/by-name/diary').is_symlink())
+        work = (top / 'projects/by-name/diary').resolve() / 'work'
+        run = lambda *words, **options: self.playfs(*words, cwd=work, **options)
+
+        (work / 'monday.txt').write_text('rain\n')
+        self.assertIn('monday.txt', run('status').stdout)
+        run('commit', '-m', 'A wet start')
+        self.assertNotIn('monday.txt', run('status').stdout)
+        self.assertIn('A wet start', run('log').stdout)
+
+        (work / 'monday.txt').write_text('rain, then sun\n')
+        diff = run('diff').stdout
+        self.assertIn('-rain\n', diff)
+        self.assertIn('+rain, then sun\n', diff)
+        self.assertIn('monday.txt', json.dumps(json.loads(run('status', '--json').stdout)))
+        run('discard', 'monday.txt')
+        self.assertEqual((work / 'monday.txt').read_text(), 'rain\n')
+        self.assertEqual(run('diff').stdout, '')
+
+        (work / 'tuesday.txt').write_text('fog\n')
+        run('commit', '-m', 'Fog')
+        messages = [json.loads(line)['message'] for line in (work.parent / 'log.ndjson').read_text().splitlines()]
+        self.assertEqual(messages, ['Fog', 'A wet start'])
+        self.assertEqual(self.playfs('cat', 'diary', 'tuesday.txt').stdout, 'fog\n')
+
+    def test_projects_by_control_file(self):
+        top = self.mount_embedded()
+        (top / 'projects/new').write_text('{"name": "by hand"}')
+        record = json.loads((top / 'projects/new').read_text())
+        self.assertEqual(rig.fields(record.get('record', record))['name'], 'by hand')
+        with self.assertRaises(OSError):
+            (top / 'projects/new').write_text('this is no JSON')
+
+    def test_umount_keeps_and_tells_of_what_is_staged(self):
+        top = self.mount_embedded()
+        self.playfs('init', 'notes')
+        (top / 'projects/by-name/notes/work/draft').write_text('not yet\n')
+        done = self.playfs('umount', top)
+        self.assertFalse(os.path.ismount(top))
+        self.assertIn('notes', done.stdout + done.stderr)
+        self.playfs('mount', top)
+        self.assertEqual((top / 'projects/by-name/notes/work/draft').read_text(), 'not yet\n')
+
+    def test_commands_of_a_mount_fail_elsewhere(self):
+        for words in (['status'], ['commit', '-m', 'x'], ['discard', '.'], ['umount', str(self.home)]):
+            done = self.playfs(*words, cwd=self.home, check=False)
+            self.assertNotIn(done.returncode, (DONE, USAGE), words)
+            self.assertTrue(done.stderr, words)
+            self.assertNotIn('terminate called', done.stderr)
+
+    def test_a_branch_is_exit_code_3(self):
+        api = self.serve()
+        project = api.create('projects', name='race')
+        work = self.mount(api.origin).project('race') / 'work'
+        (work / 'note').write_text('base\n')
+        self.playfs('commit', '-m', 'Base', cwd=work)
+        (work / 'note').write_text('mine\n')
+        head = api.get('projects', project['id'])['latest_revision']
+        other = api.create('revisions', project=project['id'], parents=[head], agent='bob', message='Theirs', state={},
+                           manifest={'files': {'note': {'h': 'x', 's': 7, 'inline': 'theirs\n'}}})['id']
+        api.call('PATCH', f'/projects/{project["id"]}', {'latest_revision': other})
+        done = self.playfs('commit', '-m', 'Mine', cwd=work, check=False)
+        self.assertEqual(done.returncode, BRANCHED, done.stdout + done.stderr)
+
+    def test_mount_helper(self):
+        """As mount(8) calls it for `mount -t playfs` and a line in /etc/fstab."""
+        helper = self.home / 'mount.playfs'
+        helper.symlink_to(self.playfs_path)
+        directory = self.home / 'mnt'
+        directory.mkdir()
+        self.command(helper, f'local:{self.home}/store', directory, '-o', 'rw,_netdev,nofail,x-systemd.automount')
+        self.addCleanup(self.leave, directory)
+        self.assertTrue((directory / 'projects').is_dir())
+        bad = self.command(helper, 'http://127.0.0.1:1', self.home / 'missing', check=False)
+        self.assertEqual(bad.returncode, 32)
+
+
+if __name__ == '__main__':
+    rig.main()

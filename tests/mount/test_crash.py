@@ -1,0 +1,72 @@
+#!/usr/bin/env python3
+"""What is staged outlives its mount; what is published cannot be changed."""
+import errno
+import os
+
+import rig
+
+
+@rig.needs_fuse
+class Crash(rig.Rig):
+    def test_kill_and_remount_keeps_the_stage(self):
+        api = self.serve()
+        api.create('projects', name='p')
+        mount = self.mount(api.origin, 'ann')
+        work = mount.project('p') / 'work'
+        (work / 'dir').mkdir()
+        (work / 'kept').write_text('kept\n')
+        (work / 'edited').write_text('before\n')
+        (work / 'removed').write_text('removed\n')
+        self.assertEqual(self.commit(work, 'Base')[0], 'published')
+
+        big = os.urandom(300 * 1024)
+        (work / 'edited').write_text('after\n')
+        (work / 'dir/new').write_bytes(big)
+        (work / 'removed').unlink()
+        (work / 'kept').rename(work / 'moved')
+        (work / 'moved').chmod(0o755)
+        (work / 'link').symlink_to('moved')
+        staged = self.describe(work)
+        mount.kill()
+        with self.assertRaises(OSError) as dead:
+            os.listdir(work)
+        self.assertEqual(dead.exception.errno, errno.ENOTCONN)
+
+        # The dead mount is still there; mounting over it clears it away.
+        again = self.mount(api.origin, 'ann', at=mount.directory)
+        work = again.project('p') / 'work'
+        self.assertEqual(self.describe(work), staged)
+        status = self.playfs('status', cwd=work).stdout
+        for path in ('edited', 'dir/new', 'removed', 'moved', 'link'):
+            self.assertIn(path, status)
+        self.assertEqual(self.commit(work, 'After the crash')[0], 'published')
+        self.assertEqual(self.describe(again.project('p') / 'head'), staged)
+
+        again.unmount()
+        third = self.mount(api.origin, 'ann')
+        self.assertEqual(self.describe(third.project('p') / 'work'), staged)
+        self.assertEqual(self.commit(third.project('p') / 'work', 'Nothing new')[0], 'nothing')
+
+    def test_published_trees_are_read_only(self):
+        api = self.serve()
+        api.create('projects', name='p')
+        place = self.mount(api.origin, 'ann').project('p')
+        (place / 'work/file').write_text('content\n')
+        revision = self.commit(place / 'work', 'Base')[1]
+        for tree in (place / 'revisions' / revision, place / 'head'):
+            file, new = tree / 'file', tree / 'new'
+            for what, change in {
+                'touch': lambda: os.utime(file), 'create': lambda: new.touch(), 'write': lambda: file.open('r+').close(),
+                'truncate': lambda: os.truncate(file, 0), 'unlink': file.unlink, 'rename': lambda: file.rename(new),
+                'mkdir': new.mkdir, 'chmod': lambda: file.chmod(0o755), 'symlink': lambda: new.symlink_to('file'),
+            }.items():
+                with self.assertRaises(OSError, msg=what) as refusal:
+                    change()
+                self.assertEqual(refusal.exception.errno, errno.EROFS, what)
+            touch = self.command('touch', tree / 'x', check=False)
+            self.assertIn('Read-only file system', touch.stderr)
+            self.assertEqual(file.read_text(), 'content\n')
+
+
+if __name__ == '__main__':
+    rig.main()

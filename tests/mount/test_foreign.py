@@ -1,0 +1,80 @@
+#!/usr/bin/env python3
+"""Revisions of other clients: posted with curl as the service's documents show them, without our optional fields."""
+import json
+import os
+
+import rig
+
+
+@rig.needs_fuse
+class Foreign(rig.Rig):
+    def curl(self, api, method, path, body):
+        said = self.command('curl', '-sS', '-X', method, api.base + path, '-H', 'Content-Type: application/json',
+                            '-H', f'Origin: {api.origin}', '-d', json.dumps(body)).stdout
+        answer = json.loads(said)
+        self.assertNotIn('error', answer)
+        return rig.fields(answer.get('record', answer))
+
+    def publish(self, api):
+        project = self.curl(api, 'POST', '/projects', {'name': 'foreign', 'topic': 'gardens'})['id']
+        pieces = ['The first piece, in which a hedge is trimmed.\n' * 200, 'The second: größer, höher.\n' * 200]
+        chunks = [self.curl(api, 'POST', '/file_chunks', {'rev': '', 'path': 'tale.txt', 'seq': seq, 'hash': f'fnv:{seq}',
+                                                         'content': piece})['id'] for seq, piece in enumerate(pieces)]
+        tale = ''.join(pieces)
+        files = {
+            'tale.txt': {'h': 'fnv:77', 's': len(tale.encode()), 'c': chunks, 'lang': 'en'},
+            'plants/rose.txt': {'h': 'opaque', 's': 5, 'inline': 'rosa\n', 'tags': ['thorns', {'n': 1}]},
+            '../outside': {'h': 'x', 's': 1, 'inline': 'x'},
+            '.git/config': {'h': 'y', 's': 1, 'inline': 'y'},
+        }
+        revision = self.curl(api, 'POST', '/revisions', {
+            'project': project, 'parents': [], 'agent': 'gardener', 'message': 'Plant',
+            'manifest': {'files': files, 'generator': {'name': 'other', 'v': 3}}, 'state': {'season': 'spring'}})['id']
+        self.curl(api, 'PATCH', f'/projects/{project}', {'latest_revision': revision})
+        return project, files, tale
+
+    def test_it_is_readable_and_what_we_do_not_know_survives_our_commit(self):
+        api = self.serve()
+        project, files, tale = self.publish(api)
+        mount = self.mount(api.origin, 'ann')
+        place = mount.project('foreign')
+        self.assertEqual(place.name, project)
+        self.assertEqual((place / 'work/tale.txt').read_text(), tale)
+        self.assertEqual((place / 'head/plants/rose.txt').read_text(), 'rosa\n')
+        self.assertEqual(sorted(os.listdir(place / 'work')), ['plants', 'tale.txt'], 'unsafe paths are not shown')
+        status = (place / 'status').read_text()
+        self.assertIn('outside', status)
+        self.assertIn('.git/config', status)
+
+        (place / 'work/plants/tulip.txt').write_text('tulipa\n')
+        outcome, revision, files_changed, _ = self.commit(place / 'work', 'A tulip')
+        self.assertEqual((outcome, files_changed), ('published', 1))
+        record = api.get('revisions', revision)
+        manifest = record['manifest']
+        self.assertEqual({path: manifest['files'][path] for path in files}, files, 'entries are carried on as they were')
+        self.assertEqual(manifest['generator'], {'name': 'other', 'v': 3})
+        self.assertEqual(record['state'], {'season': 'spring'})
+        self.assertEqual(record['agent'], 'ann')
+        self.assertEqual(api.get('projects', project)['topic'], 'gardens')
+
+        # Changed content gets a hash of its own, and what else its entry said stays.
+        with open(place / 'work/plants/rose.txt', 'a', encoding='utf-8') as rose:
+            rose.write('canina\n')
+        entry = api.get('revisions', self.commit(place / 'work', 'Which rose')[1])['manifest']['files']['plants/rose.txt']
+        self.assertEqual((entry['s'], entry['inline'], entry['tags']), (12, 'rosa\ncanina\n', ['thorns', {'n': 1}]))
+        self.assertEqual(len(entry['h']), 64)
+
+    def test_size_counted_in_characters_is_no_reason_to_refuse(self):
+        api = self.serve()
+        project = api.create('projects', name='counted')['id']
+        text = 'größer\n'
+        revision = api.create('revisions', project=project, parents=[], agent='x', message='x', manifest={
+            'files': {'a': {'h': 'h', 's': len(text), 'inline': text}}}, state={})['id']
+        api.call('PATCH', f'/projects/{project}', {'latest_revision': revision})
+        place = self.mount(api.origin, 'ann').project('counted')
+        self.assertEqual(os.stat(place / 'work/a').st_size, len(text.encode()))
+        self.assertEqual((place / 'work/a').read_text(), text)
+
+
+if __name__ == '__main__':
+    rig.main()

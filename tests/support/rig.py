@@ -1,0 +1,269 @@
+"""What tests of the real binary stand on: the service on a free port, mounts in private folders, and time limits.
+
+Everything that a test starts is ended by its cleanups, last started first, also when it fails, runs out of time or is
+terminated. Nothing here looks at a process or a mount that the test did not start.
+"""
+import atexit
+import contextlib
+import json
+import os
+import pathlib
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import unittest
+import urllib.error
+import urllib.request
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+PROJECT = ROOT / 'tests/data/cproject'
+SKIPPED = 77
+COMMAND_LIMIT = 60  # seconds that one command or one wait may take
+TEST_LIMIT = 240    # seconds until the mounts of a test are killed, which ends whatever hangs on them
+RECORD_LIMIT = 16 * 1024
+
+
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(('127.0.0.1', 0))
+        return probe.getsockname()[1]
+
+
+def fields(record):
+    """The declared fields of a record, whether they stand flat or under `data`, with the system fields."""
+    return {**record, **record.get('data', {})}
+
+
+class Api:
+    """The Data API as plain HTTP, with nothing of the client under test in between."""
+
+    def __init__(self, url):
+        self.origin = url
+        self.base = url + '/.site/data'
+
+    def request(self, method, path, body=None):
+        """Status and parsed body."""
+        data = None if body is None else json.dumps(body).encode()
+        request = urllib.request.Request(self.base + path, data, method=method, headers={
+            'Content-Type': 'application/json', 'Origin': self.origin})
+        try:
+            with urllib.request.urlopen(request, timeout=COMMAND_LIMIT) as answer:
+                return answer.status, json.load(answer)
+        except urllib.error.HTTPError as refusal:
+            return refusal.code, json.load(refusal)
+
+    def call(self, method, path, body=None):
+        status, answer = self.request(method, path, body)
+        if status != 200:
+            raise AssertionError(f'{method} {path}: {status} {answer}')
+        return answer
+
+    def create(self, collection, **body):
+        return fields(self.call('POST', f'/{collection}', body)['record'])
+
+    def get(self, collection, record):
+        return fields(self.call('GET', f'/{collection}/{record}')['record'])
+
+    def all(self, collection):
+        """Every record as it was sent."""
+        cursor, records = '', []
+        while cursor is not None:
+            page = self.call('GET', f'/{collection}?limit=100' + (f'&cursor={cursor}' if cursor else ''))
+            records += page['records']
+            cursor = page.get('nextCursor')
+        return records
+
+
+class Mount:
+    """A mount by a process of its own, which stays in the foreground so that its pid is known."""
+
+    def __init__(self, rig, source, directory, who, options):
+        self.rig, self.directory, self.who = rig, pathlib.Path(directory), who
+        command = [rig.playfs_path, 'mount', '-f', *([source] if source else []), str(directory)]
+        if options:
+            command += ['-o', ','.join(options)]
+        self.process = subprocess.Popen(command, env=rig.environment(who), stdin=subprocess.DEVNULL)
+        rig.addCleanup(self.end)
+        rig.eventually(self.answers, f'the mount at {directory} answers')
+
+    def answers(self):
+        if self.process.poll() is not None:
+            raise AssertionError(f'playfs mount ended with {self.process.returncode}')
+        return os.path.ismount(self.directory) and (self.directory / 'projects').is_dir()
+
+    def project(self, name):
+        return (self.directory / 'projects/by-name' / name).resolve()
+
+    def kill(self):
+        """As the kernel's out-of-memory killer would; the dead mount stays behind."""
+        self.process.kill()
+        self.process.wait(COMMAND_LIMIT)
+
+    def unmount(self):
+        self.rig.command('fusermount3', '-u', str(self.directory))
+        self.process.wait(COMMAND_LIMIT)
+
+    def end(self):
+        if self.process.poll() is None:
+            subprocess.run(['fusermount3', '-u', '-z', str(self.directory)], capture_output=True, timeout=COMMAND_LIMIT)
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self.process.wait(10)
+        if self.process.poll() is None:
+            self.kill()
+        while str(self.directory) in mounted_directories():
+            if subprocess.run(['fusermount3', '-u', '-z', str(self.directory)], capture_output=True).returncode:
+                break
+
+
+def mounted_directories():
+    with open('/proc/self/mounts', encoding='utf-8', errors='surrogateescape') as mounts:
+        return [line.split()[1].replace('\\040', ' ') for line in mounts]
+
+
+class Rig(unittest.TestCase):
+    playfs_path = os.environ.get('PLAYFS', str(ROOT / 'build/src/app/playfs'))
+
+    def setUp(self):
+        self.home = pathlib.Path(tempfile.mkdtemp(prefix='playfs-test-'))
+        self.mounts = []
+        self.addCleanup(self._remove_home)
+        self.out_of_time = threading.Timer(TEST_LIMIT, self._kill_mounts)
+        self.out_of_time.daemon = True
+        self.out_of_time.start()
+        self.addCleanup(self.out_of_time.cancel)
+        # meson ends a test that takes too long with SIGTERM; leave by way of the cleanups all the same.
+        atexit.register(self.doCleanups)
+        self.addCleanup(atexit.unregister, self.doCleanups)
+
+    def _remove_home(self):
+        below = [path for path in mounted_directories() if path.startswith(f'{self.home}/')]
+        if below:  # never remove through a mount
+            raise AssertionError(f'left mounted: {below}')
+        shutil.rmtree(self.home)
+
+    def _kill_mounts(self):
+        print(f'out of time after {TEST_LIMIT} s: killing the mounts', file=sys.stderr)
+        for mount in self.mounts:
+            mount.process.kill()
+
+    # Processes.
+
+    def environment(self, who):
+        """Folders of their own for each user, so that two mounts share nothing but the service."""
+        home = self.home / who
+        inner = {f'XDG_{kind}_HOME': str(home / kind.lower()) for kind in ('CONFIG', 'DATA', 'CACHE', 'STATE')}
+        (home / 'run').mkdir(parents=True, exist_ok=True, mode=0o700)
+        kept = {key: value for key, value in os.environ.items() if not key.startswith(('PLAYFS_', 'XDG_'))}
+        return {**kept, **inner, 'HOME': str(home), 'XDG_RUNTIME_DIR': str(home / 'run'), 'PLAYFS_AGENT': who}
+
+    def command(self, *words, who='ann', check=True, text=True, **options):
+        """Runs a command to its end, with its output."""
+        done = subprocess.run([str(word) for word in words], env=self.environment(who), timeout=COMMAND_LIMIT, text=text,
+                              stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, **options)
+        if check and done.returncode:
+            raise AssertionError(f'{words}: exit {done.returncode}\n{done.stdout}{done.stderr}')
+        return done
+
+    def playfs(self, *words, **options):
+        return self.command(self.playfs_path, *words, **options)
+
+    def serve(self):
+        """The Data API of a fresh store, without write limits."""
+        url = f'http://127.0.0.1:{free_port()}'
+        process = subprocess.Popen([self.playfs_path, 'serve', '--listen', url.removeprefix('http://'), '--store',
+                                    str(self.home / 'store'), '--limits', 'off'],
+                                   env=self.environment('server'), stdin=subprocess.DEVNULL)
+
+        def end():
+            process.terminate()
+            try:
+                process.wait(10)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+
+        self.addCleanup(end)
+        api = Api(url)
+
+        def answers():
+            if process.poll() is not None:
+                raise AssertionError(f'playfs serve ended with {process.returncode}')
+            with contextlib.suppress(urllib.error.URLError, ConnectionError):
+                return api.request('GET', '/projects')[0] == 200
+
+        self.eventually(answers, f'{url} answers')
+        return api
+
+    def mount(self, source, who='ann', options=('refresh=1',), at=None):
+        directory = at or self.home / f'{who}-{len(self.mounts)}'
+        if at is None:
+            directory.mkdir()
+        mount = Mount(self, source, directory, who, options)
+        self.mounts.append(mount)
+        return mount
+
+    def commit(self, path, message, who='ann'):
+        """Commits by a C program that knows nothing but the public header: outcome, revision, files, writes."""
+        program = self.home / 'commit'
+        if not program.exists():
+            self.command('cc', '-std=gnu11', '-Wall', '-Werror', '-I', ROOT / 'include', '-o', program,
+                         ROOT / 'tests/mount/commit.c')
+        outcome, revision, files, writes = self.command(program, path, message, who=who).stdout.split()
+        return outcome, revision, int(files), int(writes)
+
+    # Claims.
+
+    def eventually(self, claim, what, limit=COMMAND_LIMIT):
+        """Waits for `claim()` to be true; only how it ends is judged, never how long it took."""
+        end = time.monotonic() + limit
+        while not claim():
+            if time.monotonic() > end:
+                self.fail(f'not within {limit} s: {what}')
+            time.sleep(0.05)
+
+    def describe(self, tree, without=()):
+        """Everything below a folder by path: kind, x bit, target or content."""
+        tree, found = str(tree), {}
+        for folder, folders, files in os.walk(tree):
+            folders[:] = [name for name in folders if name not in without]
+            for name in folders + files:
+                path = os.path.join(folder, name)
+                key = os.path.relpath(path, tree)
+                if os.path.islink(path):
+                    found[key] = 'link to ' + os.readlink(path)
+                elif os.path.isdir(path):
+                    found[key] = 'folder'
+                else:
+                    mode = 'executable' if os.stat(path).st_mode & 0o100 else 'file'
+                    found[key] = (mode, pathlib.Path(path).read_bytes())
+        return found
+
+    def assert_same_tree(self, wanted, got):
+        """By diff(1), and modes and links too, which it does not compare."""
+        said = self.command('diff', '-r', '--no-dereference', wanted, got, check=False)
+        self.assertEqual(said.returncode, 0, said.stdout[:2000] + said.stderr[:2000])
+        self.assertEqual(self.describe(wanted), self.describe(got))
+
+    def assert_records_fit(self, api):
+        """That no record is larger than the service's documents allow, in any collection that commits write."""
+        for collection in ('projects', 'revisions', 'file_chunks'):
+            for record in api.all(collection):
+                size = len(json.dumps(record, ensure_ascii=False, separators=(',', ':')).encode())
+                self.assertLessEqual(size, RECORD_LIMIT, f'{collection}/{record["id"]}')
+
+
+def needs_fuse(test):
+    return unittest.skipUnless(os.path.exists('/dev/fuse'), '/dev/fuse is missing')(test)
+
+
+def main():
+    # unittest lets KeyboardInterrupt through, and goes on to the next test after any other exception.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    result = unittest.main(verbosity=2, exit=False).result
+    all_skipped = result.testsRun > 0 and len(result.skipped) == result.testsRun
+    sys.exit(SKIPPED if all_skipped else not result.wasSuccessful() or result.testsRun == 0)
