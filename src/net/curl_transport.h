@@ -1,6 +1,10 @@
 // HTTP over libcurl's multi interface: one I/O thread, connections kept and reused, HTTP/2 where it is offered.
+//
+// Thread-safe as every Transport; callbacks run on the I/O thread, so the destructor must not run there. Proxies are
+// taken from the environment as curl does, but never for loopback hosts.
 #pragma once
 
+#include <chrono>
 #include <memory>
 #include <string>
 
@@ -9,19 +13,24 @@
 namespace playfs::net {
 
 struct CurlOptions {
-  std::string ca_file;                     ///< own certificate authority, PEM; empty: the system's
+  std::string ca_file = {};  ///< own certificate authority, PEM; empty: the system's
   std::string user_agent = "playfs";
   std::size_t response_ceiling = 4 << 20;  ///< bytes of a response body, after inflation
   long max_connections = 64;
+  /// A transfer that moves fewer bytes a second than this for that long has stalled and ends with timed_out.
+  long low_speed = 64;
+  std::chrono::seconds low_speed_time{30};
 };
 
 class CurlTransport final : public Transport {
  public:
   /// `site` is scheme, host and optional port, no path. https is verified, TLS 1.2 or newer; redirects are not
-  /// followed. Fails with invalid_argument for anything but http and https.
+  /// followed. Fails with invalid_argument for anything else, user names included.
   static Result<std::unique_ptr<CurlTransport>> create(const std::string& site, CurlOptions options);
   ~CurlTransport() override;
 
+  /// Beside the interface's errors: invalid_argument for a request that cannot be written down safely (line breaks in
+  /// a header, blanks in the target).
   void send(HttpRequest request, Deadline deadline, CancelToken cancel, Callback<HttpResponse> done) override;
   [[nodiscard]] const std::string& origin() const override;
 

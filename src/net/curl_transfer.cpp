@@ -1,0 +1,163 @@
+#include "net/curl_transfer.h"
+
+#include <fmt/format.h>
+
+#include "base/text.h"
+
+namespace playfs::net {
+
+namespace {
+
+constexpr std::size_t kMaxHeaderBytes = 64 * 1024;
+
+std::string_view trim(std::string_view text) {
+  auto begin = text.find_first_not_of(" \t\r\n");
+  if (begin == std::string_view::npos) return {};
+  return text.substr(begin, text.find_last_not_of(" \t\r\n") - begin + 1);
+}
+
+bool is_loopback(std::string_view origin) {
+  auto host = origin.substr(origin.find("://") + 3);
+  return host.starts_with("127.") || host.starts_with("[::1]") || host == "localhost" || host.starts_with("localhost:");
+}
+
+ErrorCode classify(CURLcode code) {
+  switch (code) {
+    case CURLE_COULDNT_RESOLVE_PROXY:
+    case CURLE_COULDNT_RESOLVE_HOST:
+    case CURLE_COULDNT_CONNECT:
+    case CURLE_SSL_CONNECT_ERROR:
+    case CURLE_SEND_ERROR:
+    case CURLE_RECV_ERROR:
+    case CURLE_GOT_NOTHING:
+    case CURLE_PARTIAL_FILE:
+    case CURLE_HTTP2:
+    case CURLE_HTTP2_STREAM:
+    case CURLE_AGAIN: return ErrorCode::unreachable;
+    case CURLE_OPERATION_TIMEDOUT: return ErrorCode::timed_out;
+    case CURLE_ABORTED_BY_CALLBACK: return ErrorCode::interrupted;
+    // What is left makes no sense as HTTP, or is a certificate that does not hold: trying again is no help.
+    default: return ErrorCode::protocol;
+  }
+}
+
+}  // namespace
+
+CurlTransfer::CurlTransfer(HttpRequest request, Deadline deadline, Callback<HttpResponse> done_callback)
+    : done(std::move(done_callback)), request_(std::move(request)), deadline_(deadline) {}
+
+bool CurlTransfer::prepare(const std::string& origin, const CurlOptions& options) {
+  easy_.reset(curl_easy_init());
+  if (!easy_) return false;
+  ceiling_ = options.response_ceiling;
+  bool sound = true;
+  auto set = [&](CURLoption option, auto value) {
+    sound = sound && curl_easy_setopt(easy_.get(), option, value) == CURLE_OK;
+  };
+
+  set(CURLOPT_PRIVATE, this);
+  set(CURLOPT_ERRORBUFFER, &error_text_[0]);
+  set(CURLOPT_URL, (origin + request_.target).c_str());
+  set(CURLOPT_PATH_AS_IS, 1L);  // an id such as ".." must not walk up the tree
+  set(CURLOPT_PROTOCOLS_STR, "http,https");
+  set(CURLOPT_FOLLOWLOCATION, 0L);
+  set(CURLOPT_NOSIGNAL, 1L);
+  set(CURLOPT_QUICK_EXIT, 1L);  // cancelling does not wait for the resolver
+  set(CURLOPT_HTTP_VERSION, static_cast<long>(CURL_HTTP_VERSION_2TLS));
+  // Only where HTTP/2 may come of it: otherwise requests would queue behind the first answer of a slow server.
+  set(CURLOPT_PIPEWAIT, origin.starts_with("https:") ? 1L : 0L);
+  set(CURLOPT_ACCEPT_ENCODING, "gzip");
+  set(CURLOPT_SSLVERSION, static_cast<long>(CURL_SSLVERSION_TLSv1_2));
+  if (!options.ca_file.empty()) set(CURLOPT_CAINFO, options.ca_file.c_str());
+  if (is_loopback(origin)) set(CURLOPT_PROXY, "");
+  set(CURLOPT_CONNECTTIMEOUT_MS, static_cast<long>(deadline_.connect.count()));
+  set(CURLOPT_TIMEOUT_MS, static_cast<long>(deadline_.total.count()));
+  set(CURLOPT_LOW_SPEED_LIMIT, options.low_speed);
+  set(CURLOPT_LOW_SPEED_TIME, static_cast<long>(options.low_speed_time.count()));
+  set(CURLOPT_TCP_KEEPALIVE, 1L);
+  set(CURLOPT_TCP_KEEPIDLE, 30L);
+  set(CURLOPT_TCP_KEEPINTVL, 15L);
+  set(CURLOPT_USERAGENT, options.user_agent.c_str());
+  set(CURLOPT_HEADERFUNCTION, &CurlTransfer::on_header);
+  set(CURLOPT_HEADERDATA, this);
+  set(CURLOPT_WRITEFUNCTION, &CurlTransfer::on_body);
+  set(CURLOPT_WRITEDATA, this);
+
+  if (request_.method == "HEAD") {
+    set(CURLOPT_NOBODY, 1L);
+  } else if (request_.method != "GET" || !request_.body.empty()) {
+    set(CURLOPT_POSTFIELDSIZE_LARGE, static_cast<curl_off_t>(request_.body.size()));
+    set(CURLOPT_POSTFIELDS, request_.body.data());
+    if (request_.method != "POST") set(CURLOPT_CUSTOMREQUEST, request_.method.c_str());
+    // libcurl itself repeats a request that a kept connection lost before any answer. A POST may only be repeated
+    // with its key.
+    if (request_.method == "POST" && !request_.headers.get("Idempotency-Key")) set(CURLOPT_FRESH_CONNECT, 1L);
+  }
+
+  auto append = [&](const std::string& line) {
+    curl_slist* longer = curl_slist_append(header_list_.get(), line.c_str());
+    if (!longer) return sound = false;
+    static_cast<void>(header_list_.release());
+    header_list_.reset(longer);
+    return true;
+  };
+  append("Expect:");  // no round trip spent on asking whether a body is welcome
+  if (!request_.headers.get("Content-Type")) append("Content-Type:");
+  for (const auto& [name, value] : request_.headers) append(value.empty() ? name + ";" : name + ": " + value);
+  set(CURLOPT_HTTPHEADER, header_list_.get());
+  return sound;
+}
+
+Result<HttpResponse> CurlTransfer::outcome(CURLcode code) {
+  if (too_large_)
+    return fail(ErrorCode::protocol, fmt::format("{} {}: the answer is larger than {} bytes, or its header than {}",
+                                                 request_.method, request_.target, ceiling_, kMaxHeaderBytes));
+  // libcurl is content with a connection that ends within the header.
+  if (code == CURLE_OK && !header_whole_)
+    return fail(ErrorCode::unreachable, fmt::format("{} {}: the answer was cut off", request_.method, request_.target));
+  if (code == CURLE_OK) {
+    long status = 0;
+    curl_easy_getinfo(easy_.get(), CURLINFO_RESPONSE_CODE, &status);
+    response_.status = static_cast<int>(status);
+    return std::move(response_);
+  }
+  std::string_view words = trim(error_text_);
+  if (words.empty()) words = curl_easy_strerror(code);
+  std::string hint;
+  if (code == CURLE_PEER_FAILED_VERIFICATION) hint = "give the site's own certificate authority with -o cafile=FILE";
+  return fail(classify(code), fmt::format("{} {}: {}", request_.method, request_.target, words), std::move(hint));
+}
+
+std::size_t CurlTransfer::on_header(char* data, std::size_t, std::size_t size, void* self) {
+  return static_cast<CurlTransfer*>(self)->take_header({data, size}) ? size : 0;
+}
+
+bool CurlTransfer::take_header(std::string_view line) {
+  header_bytes_ += line.size();
+  if (header_bytes_ > kMaxHeaderBytes) {
+    too_large_ = true;
+    return false;
+  }
+  if (line.starts_with("HTTP/")) {  // of the answer, or of an interim one before it
+    response_.headers = {};
+    header_whole_ = false;
+    return true;
+  }
+  if (trim(line).empty()) header_whole_ = true;
+  auto colon = line.find(':');
+  if (colon != std::string_view::npos && colon > 0)
+    response_.headers.add(std::string(trim(line.substr(0, colon))), std::string(trim(line.substr(colon + 1))));
+  return true;
+}
+
+std::size_t CurlTransfer::on_body(char* data, std::size_t, std::size_t size, void* self_pointer) {
+  auto* self = static_cast<CurlTransfer*>(self_pointer);
+  if (size > self->ceiling_ - self->response_.body.size()) {
+    self->too_large_ = true;
+    return 0;
+  }
+  self->response_.body.append(data, size);
+  return size;
+}
+
+}  // namespace playfs::net

@@ -1,0 +1,55 @@
+// One request while libcurl works on it: its easy handle set up, its answer collected and bounded, its outcome
+// classified. For the room's own use, on the I/O thread; only `cancelled` is touched from elsewhere.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include <curl/curl.h>
+
+#include "net/curl_transport.h"
+
+namespace playfs::net {
+
+class CurlTransfer {
+ public:
+  CurlTransfer(HttpRequest request, Deadline deadline, Callback<HttpResponse> done);
+  CurlTransfer(const CurlTransfer&) = delete;
+  CurlTransfer& operator=(const CurlTransfer&) = delete;
+
+  /// Makes the easy handle. `origin` is a site as CurlTransport::create has normalised it. False when memory is out.
+  bool prepare(const std::string& origin, const CurlOptions& options);
+  [[nodiscard]] CURL* handle() const { return easy_.get(); }
+  /// What came of it, once libcurl is done.
+  Result<HttpResponse> outcome(CURLcode code);
+
+  std::uint64_t id = 0;
+  std::shared_ptr<std::atomic<bool>> cancelled = std::make_shared<std::atomic<bool>>(false);
+  CancelToken::Registration registration;
+  Callback<HttpResponse> done;
+
+ private:
+  struct Cleanup {
+    void operator()(CURL* handle) const { curl_easy_cleanup(handle); }
+    void operator()(curl_slist* list) const { curl_slist_free_all(list); }
+  };
+
+  static std::size_t on_header(char* data, std::size_t, std::size_t size, void* self);
+  static std::size_t on_body(char* data, std::size_t, std::size_t size, void* self);
+  bool take_header(std::string_view line);
+
+  HttpRequest request_;
+  Deadline deadline_;
+  HttpResponse response_;
+  std::size_t ceiling_ = 0;
+  std::size_t header_bytes_ = 0;
+  bool header_whole_ = false;
+  bool too_large_ = false;
+  char error_text_[CURL_ERROR_SIZE] = {};
+  std::unique_ptr<curl_slist, Cleanup> header_list_;
+  std::unique_ptr<CURL, Cleanup> easy_;  // last, so that it goes first: it points into the members above
+};
+
+}  // namespace playfs::net

@@ -1,0 +1,249 @@
+#include "net/curl_transport.h"
+
+#include <pthread.h>
+
+#include <algorithm>
+#include <csignal>
+#include <map>
+#include <thread>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "base/log.h"
+#include "base/mutex.h"
+#include "net/curl_transfer.h"
+
+namespace playfs::net {
+
+namespace {
+
+/// The most requests at once on one HTTP/2 connection; libcurl's default of 100 leaves a prefetch waiting.
+constexpr long kMaxStreams = 512;
+constexpr int kPollMilliseconds = 60'000;  // timers and wake-ups of libcurl's own end a poll sooner
+
+struct MultiCleanup {
+  void operator()(CURLM* multi) const { curl_multi_cleanup(multi); }
+};
+
+struct UrlCleanup {
+  void operator()(CURLU* url) const { curl_url_cleanup(url); }
+};
+using Url = std::unique_ptr<CURLU, UrlCleanup>;
+
+/// The part of a URL; empty where it has none.
+std::string part_of(const Url& url, CURLUPart part, unsigned flags = 0) {
+  char* text = nullptr;
+  if (curl_url_get(url.get(), part, &text, flags) != CURLUE_OK) return {};
+  std::string copy = text;
+  curl_free(text);
+  return copy;
+}
+
+Result<std::string> normalise_origin(const std::string& site) {
+  auto refuse = [&](std::string_view why) {
+    return fail(ErrorCode::invalid_argument, fmt::format("\"{}\" is no site: {}", site, why), "https://HOST[:PORT]");
+  };
+  Url url(curl_url());
+  if (!url || curl_url_set(url.get(), CURLUPART_URL, site.c_str(), 0) != CURLUE_OK) return refuse("not a URL");
+  std::string scheme = part_of(url, CURLUPART_SCHEME);
+  std::string host = part_of(url, CURLUPART_HOST, CURLU_PUNYCODE);
+  std::string path = part_of(url, CURLUPART_PATH);
+  if (scheme != "http" && scheme != "https") return refuse("only http and https are spoken");
+  if (host.empty()) return refuse("it names no host");
+  if (!part_of(url, CURLUPART_USER).empty() || !part_of(url, CURLUPART_PASSWORD).empty())
+    return refuse("credentials do not belong there");
+  if (path != "/" || !part_of(url, CURLUPART_QUERY).empty() || !part_of(url, CURLUPART_FRAGMENT).empty())
+    return refuse("nothing may follow the host and port");
+  std::transform(host.begin(), host.end(), host.begin(), [](char c) { return c >= 'A' && c <= 'Z' ? c + 32 : c; });
+  std::string port = part_of(url, CURLUPART_PORT, CURLU_NO_DEFAULT_PORT);
+  return scheme + "://" + host + (port.empty() ? "" : ":" + port);
+}
+
+bool can_be_sent(const HttpRequest& request) {
+  auto has_control = [](std::string_view text, unsigned char lowest) {
+    return std::any_of(text.begin(), text.end(), [&](char c) {
+      auto byte = static_cast<unsigned char>(c);
+      return byte < lowest || byte == 0x7F;
+    });
+  };
+  if (request.method.empty() || has_control(request.method, '!')) return false;
+  if (!request.target.starts_with('/') || has_control(request.target, '!')) return false;
+  return std::none_of(request.headers.begin(), request.headers.end(), [&](const auto& field) {
+    return field.first.empty() || has_control(field.first, '!') || has_control(field.second, ' ');
+  });
+}
+
+}  // namespace
+
+/// The I/O thread and what it works on.
+class CurlTransport::Loop {
+ public:
+  Loop(std::string origin, CurlOptions options)
+      : origin_(std::move(origin)),
+        options_(std::move(options)),
+        multi_(curl_multi_init()),
+        inbox_(std::make_shared<Inbox>()) {
+    inbox_->multi = multi_.get();
+    curl_multi_setopt(multi_.get(), CURLMOPT_PIPELINING, static_cast<long>(CURLPIPE_MULTIPLEX));
+    curl_multi_setopt(multi_.get(), CURLMOPT_MAX_CONCURRENT_STREAMS, kMaxStreams);
+    curl_multi_setopt(multi_.get(), CURLMOPT_MAX_TOTAL_CONNECTIONS, options_.max_connections);
+    curl_multi_setopt(multi_.get(), CURLMOPT_MAXCONNECTS, options_.max_connections);
+    thread_ = std::thread([this] { run(); });
+  }
+
+  ~Loop() {
+    inbox_->close();
+    thread_.join();
+  }
+
+  void send(HttpRequest request, Deadline deadline, const CancelToken& cancel, Callback<HttpResponse> done) {
+    auto transfer = std::make_unique<CurlTransfer>(std::move(request), deadline, std::move(done));
+    transfer->id = inbox_->next_id++;
+    // The token may be cancelled before the transfer is in the inbox, hence the flag beside the message.
+    transfer->registration = cancel.on_cancel([inbox = inbox_, flag = transfer->cancelled, id = transfer->id] {
+      flag->store(true);
+      inbox->cancel(id);
+    });
+    if (!inbox_->add(transfer))
+      transfer->done(fail(ErrorCode::interrupted, "the connection to the site is being closed"));
+  }
+
+ private:
+  using TransferPtr = std::unique_ptr<CurlTransfer>;
+
+  /// What other threads leave for the I/O thread. Shared, since a cancel hook may run while the loop goes away.
+  struct Inbox {
+    Mutex mutex;
+    std::vector<TransferPtr> added PLAYFS_GUARDED_BY(mutex);
+    std::vector<std::uint64_t> cancelled PLAYFS_GUARDED_BY(mutex);
+    bool closed PLAYFS_GUARDED_BY(mutex) = false;
+    CURLM* multi PLAYFS_GUARDED_BY(mutex) = nullptr;  // valid until `closed` is acted upon; then nullptr
+    std::atomic<std::uint64_t> next_id = 1;
+
+    /// Takes the transfer unless the inbox is closed.
+    bool add(TransferPtr& transfer) {
+      MutexLock lock(mutex);
+      if (closed) return false;
+      added.push_back(std::move(transfer));
+      wake();
+      return true;
+    }
+    void cancel(std::uint64_t id) {
+      MutexLock lock(mutex);
+      if (closed) return;
+      cancelled.push_back(id);
+      wake();
+    }
+    void close() {
+      MutexLock lock(mutex);
+      closed = true;
+      wake();
+      multi = nullptr;
+    }
+    void wake() PLAYFS_REQUIRES(mutex) {
+      if (multi) curl_multi_wakeup(multi);
+    }
+  };
+
+  void run() {
+    pthread_setname_np(pthread_self(), "playfs-net");
+    sigset_t all;
+    sigfillset(&all);
+    pthread_sigmask(SIG_BLOCK, &all, nullptr);  // signals are for the threads that expect them
+    for (bool open = true; open;) {
+      open = take_inbox();
+      int running = 0;
+      CURLMcode code = curl_multi_perform(multi_.get(), &running);
+      if (code != CURLM_OK) log_error(fmt::format("libcurl: {}", curl_multi_strerror(code)));
+      finish_completed();
+      if (open) curl_multi_poll(multi_.get(), nullptr, 0, kPollMilliseconds, nullptr);
+    }
+    while (!active_.empty()) stop(active_.begin()->first, "the connection to the site is being closed");
+  }
+
+  /// Starts and cancels; false when the loop is to end.
+  bool take_inbox() {
+    std::vector<TransferPtr> added;
+    std::vector<std::uint64_t> cancelled;
+    bool closed = false;
+    {
+      MutexLock lock(inbox_->mutex);
+      added.swap(inbox_->added);
+      cancelled.swap(inbox_->cancelled);
+      closed = inbox_->closed;
+    }
+    for (auto& transfer : added) start(std::move(transfer));
+    for (auto id : cancelled) stop(id, "cancelled");
+    return !closed;
+  }
+
+  void start(TransferPtr transfer) {
+    if (transfer->cancelled->load()) {
+      transfer->done(fail(ErrorCode::interrupted, "cancelled"));
+    } else if (!transfer->prepare(origin_, options_) ||
+               curl_multi_add_handle(multi_.get(), transfer->handle()) != CURLM_OK) {
+      transfer->done(fail(ErrorCode::internal, "libcurl takes no further request"));
+    } else {
+      auto id = transfer->id;
+      active_.emplace(id, std::move(transfer));
+    }
+  }
+
+  void stop(std::uint64_t id, std::string_view why) {
+    if (auto transfer = take(id)) transfer->done(fail(ErrorCode::interrupted, std::string(why)));
+  }
+
+  void finish_completed() {
+    int left = 0;
+    while (CURLMsg* message = curl_multi_info_read(multi_.get(), &left)) {
+      if (message->msg != CURLMSG_DONE) continue;
+      CURLcode code = message->data.result;  // the message is gone once its handle is removed
+      CurlTransfer* finished = nullptr;
+      curl_easy_getinfo(message->easy_handle, CURLINFO_PRIVATE, &finished);
+      if (auto transfer = take(finished->id)) transfer->done(transfer->outcome(code));
+    }
+  }
+
+  TransferPtr take(std::uint64_t id) {
+    auto found = active_.find(id);
+    if (found == active_.end()) return nullptr;
+    TransferPtr transfer = std::move(found->second);
+    active_.erase(found);
+    curl_multi_remove_handle(multi_.get(), transfer->handle());
+    return transfer;
+  }
+
+  const std::string origin_;
+  const CurlOptions options_;
+  std::unique_ptr<CURLM, MultiCleanup> multi_;
+  std::shared_ptr<Inbox> inbox_;
+  std::map<std::uint64_t, TransferPtr> active_;  // of the I/O thread alone
+  std::thread thread_;
+};
+
+Result<std::unique_ptr<CurlTransport>> CurlTransport::create(const std::string& site, CurlOptions options) {
+  // libcurl's own set-up is once for a process; everything else belongs to the transport.
+  static const CURLcode ready = curl_global_init(CURL_GLOBAL_DEFAULT);
+  if (ready != CURLE_OK) return fail(ErrorCode::internal, fmt::format("libcurl: {}", curl_easy_strerror(ready)));
+  PLAYFS_TRY(std::string origin, normalise_origin(site));
+  auto loop = std::make_unique<Loop>(origin, std::move(options));
+  return std::unique_ptr<CurlTransport>(new CurlTransport(std::move(origin), std::move(loop)));
+}
+
+CurlTransport::CurlTransport(std::string origin, std::unique_ptr<Loop> loop)
+    : origin_(std::move(origin)), loop_(std::move(loop)) {}
+
+CurlTransport::~CurlTransport() = default;
+
+void CurlTransport::send(HttpRequest request, Deadline deadline, CancelToken cancel, Callback<HttpResponse> done) {
+  if (!can_be_sent(request)) {
+    done(fail(ErrorCode::invalid_argument, "a request with blanks or control characters where HTTP has none"));
+    return;
+  }
+  loop_->send(std::move(request), deadline, cancel, std::move(done));
+}
+
+const std::string& CurlTransport::origin() const { return origin_; }
+
+}  // namespace playfs::net

@@ -1,0 +1,48 @@
+#include "net/retry.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace playfs::net {
+
+namespace {
+
+using Nanoseconds = std::chrono::nanoseconds;
+
+bool may_pass(const Error& error) {
+  return error.code == ErrorCode::unreachable || error.code == ErrorCode::timed_out ||
+         error.code == ErrorCode::rate_limited || error.http_status >= 500;
+}
+
+/// Uniform between half of `delay` and all of it.
+Nanoseconds spread(Nanoseconds delay, std::uint64_t random) {
+  double fraction = std::ldexp(static_cast<double>(random >> 11), -53);
+  return delay / 2 + Nanoseconds(static_cast<std::int64_t>(fraction * static_cast<double>((delay / 2).count())));
+}
+
+}  // namespace
+
+std::optional<Nanoseconds> retry_delay(const RetryPolicy& policy, const Attempt& attempt, std::uint64_t random) {
+  if (!attempt.repeatable || !may_pass(attempt.error)) return std::nullopt;
+  bool limited = attempt.error.code == ErrorCode::rate_limited;
+  if (!limited && attempt.number >= policy.attempts) return std::nullopt;
+
+  const Nanoseconds first = policy.first_delay, longest = policy.longest_delay;
+  Nanoseconds delay;
+  Nanoseconds pause{0};  // as far as the service asked for it
+  if (attempt.error.retry_after) {
+    pause = *attempt.error.retry_after;
+    delay = pause + spread(first, random);
+  } else if (limited) {
+    // These attempts are not counted, so what was sat out already takes the place of the doubling.
+    pause = delay = spread(std::clamp(attempt.paused, first, longest), random);
+  } else {
+    delay = first;
+    for (int i = 1; i < attempt.number && delay < longest; ++i) delay *= 2;
+    delay = spread(std::min(delay, longest), random);
+  }
+  if (pause > Nanoseconds(0) && attempt.paused + pause > policy.longest_obeyed) return std::nullopt;
+  return delay;
+}
+
+}  // namespace playfs::net

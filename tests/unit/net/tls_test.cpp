@@ -1,0 +1,55 @@
+#include <fstream>
+
+#include <gtest/gtest.h>
+
+#include "support.h"
+#include "support/scripted_server.h"
+
+namespace playfs::net {
+namespace {
+
+class Tls : public ::testing::Test {
+ protected:
+  Tls() : ca_file(::testing::TempDir() + "playfs-tls-" + std::to_string(::getpid()) + ".pem") {
+    std::ofstream(ca_file) << identity.certificate;
+  }
+  ~Tls() override { std::remove(ca_file.c_str()); }
+
+  static void answer_ok(test::ScriptedServer::Connection& connection) {
+    while (connection.read_request()) connection.answer(200, "safe");
+  }
+
+  test::TlsIdentity identity;
+  std::string ca_file;
+};
+
+TEST_F(Tls, AnOwnAuthorityIsTrusted) {
+  test::ScriptedServer server(answer_ok, {.identity = &identity});
+  auto response = get(*connect_to(server.url(), {.ca_file = ca_file}));
+  ASSERT_TRUE(response) << response.error().message;
+  EXPECT_EQ(response->body, "safe");
+}
+
+TEST_F(Tls, AnUnknownCertificateIsRefusedForGood) {
+  test::ScriptedServer server(answer_ok, {.identity = &identity});
+  auto response = get(*connect_to(server.url()));
+  ASSERT_FALSE(response);
+  EXPECT_EQ(response.error().code, ErrorCode::protocol);
+  EXPECT_NE(response.error().hint.find("cafile"), std::string::npos);
+}
+
+TEST_F(Tls, ACertificateForAnotherHostIsRefused) {
+  test::ScriptedServer server(answer_ok, {.identity = &identity});
+  std::string by_name = "https://localhost" + server.url().substr(server.url().rfind(':'));
+  auto response = get(*connect_to(by_name, {.ca_file = ca_file}));
+  ASSERT_FALSE(response);
+  EXPECT_EQ(response.error().code, ErrorCode::protocol);
+}
+
+TEST_F(Tls, OldVersionsAreRefused) {
+  test::ScriptedServer server(answer_ok, {.identity = &identity, .only_tls_1_1 = true});
+  EXPECT_FALSE(get(*connect_to(server.url(), {.ca_file = ca_file})));
+}
+
+}  // namespace
+}  // namespace playfs::net
