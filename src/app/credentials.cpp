@@ -1,0 +1,70 @@
+#include "app/credentials.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+
+#include <toml++/toml.h>
+
+#include "base/fd.h"
+
+namespace playfs::app {
+
+namespace {
+
+constexpr std::size_t kLargestFile = 1 << 20;
+
+/// The file's text, once it is certain that it is the user's own and nobody else's to read; "" where there is none.
+Result<std::string> read_private(const Places& places) {
+  std::string path = credentials_path(places);
+  UniqueFd directory(open(places.config.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+  if (!directory) {
+    if (errno == ENOENT) return std::string();
+    return fail(error_from_errno(errno, "open " + places.config));
+  }
+  struct stat attributes {};
+  if (fstat(directory.get(), &attributes) != 0) return fail(error_from_errno(errno, "stat " + places.config));
+  if (attributes.st_uid != geteuid() || (attributes.st_mode & 022) != 0)
+    return fail(ErrorCode::permission_denied,
+                places.config + " can be changed by others, so the credentials in it are not used",
+                "chmod 700 " + places.config);
+
+  UniqueFd file(openat(directory.get(), "credentials.toml", O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
+  if (!file) {
+    if (errno == ENOENT) return std::string();
+    if (errno == ELOOP)
+      return fail(ErrorCode::permission_denied,
+                  path + " is a symbolic link; credentials are read from a plain file only", "rm " + path);
+    return fail(error_from_errno(errno, "open " + path));
+  }
+  if (fstat(file.get(), &attributes) != 0) return fail(error_from_errno(errno, "stat " + path));
+  if (!S_ISREG(attributes.st_mode)) return fail(ErrorCode::permission_denied, path + " is no plain file");
+  if (attributes.st_uid != geteuid()) return fail(ErrorCode::permission_denied, path + " belongs to another user");
+  if ((attributes.st_mode & 077) != 0)
+    return fail(ErrorCode::permission_denied, path + " can be read by others, so it is not used", "chmod 600 " + path);
+  if (static_cast<std::uint64_t>(attributes.st_size) > kLargestFile)
+    return fail(ErrorCode::file_too_big, path + " is too large for what it is");
+  return read_at(file.get(), 0, kLargestFile);
+}
+
+}  // namespace
+
+std::string credentials_path(const Places& places) { return places.config + "/credentials.toml"; }
+
+Result<std::string> api_key_for(const Source& source, const Places& places) {
+  if (!source.may_carry_credentials()) return std::string();
+  PLAYFS_TRY(std::string text, read_private(places));
+  try {
+    toml::table document = toml::parse(text);
+    auto key = document[source.origin]["api_key"].value_exact<std::string>();
+    return key.value_or("");
+  } catch (const toml::parse_error& error) {
+    // The parser's own words may quote the file, and with it a key.
+    return fail(ErrorCode::invalid_argument,
+                credentials_path(places) + ", line " + std::to_string(error.source().begin.line) + ": not valid TOML");
+  }
+}
+
+}  // namespace playfs::app

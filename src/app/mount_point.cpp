@@ -1,0 +1,107 @@
+#include "app/mount_point.h"
+
+#include <fcntl.h>
+#include <spawn.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <climits>
+#include <cstdlib>
+#include <filesystem>
+#include <memory>
+
+#include "app/mounted.h"
+#include "base/fd.h"
+
+namespace playfs::app {
+
+namespace {
+
+Status check_fuse() {
+  UniqueFd device(open("/dev/fuse", O_RDWR | O_CLOEXEC));
+  if (device) return {};
+  constexpr const char* hint = "modprobe fuse, or in a container: start it with --device /dev/fuse --cap-add SYS_ADMIN";
+  if (errno == ENOENT || errno == ENXIO || errno == ENODEV)
+    return fail(ErrorCode::not_supported,
+                "/dev/fuse is missing: this kernel or container has no FUSE, so nothing can be mounted", hint);
+  if (errno == EACCES || errno == EPERM)
+    return fail(ErrorCode::permission_denied, "/dev/fuse may not be opened by this user or in this container", hint);
+  return fail(error_from_errno(errno, "open /dev/fuse"));
+}
+
+Result<std::string> real_path(const std::string& path) {
+  std::unique_ptr<char, decltype(&std::free)> real(realpath(path.c_str(), nullptr), &std::free);
+  if (!real) return fail(error_from_errno(errno, "find " + path));
+  return std::string(real.get());
+}
+
+/// A dead mount answers every question about it with ENOTCONN, so it is looked up by the text of its path.
+Status detach_dead_mount(const std::string& path) {
+  struct stat attributes {};
+  if (stat(path.c_str(), &attributes) == 0 || errno != ENOTCONN) return {};
+  PLAYFS_TRY(auto table, read_mount_table());
+  const MountEntry* mount = mount_holding(table, path);
+  if (mount == nullptr || mount->mount_point != path || mount->type != kMountType)
+    return fail(ErrorCode::busy, path + " holds a dead mount that is not playfs's", "fusermount3 -u -z " + path);
+  auto detached = unmount(path, Unmount::lazy);
+  if (!detached) return fail(detached.error().while_doing("detach the dead mount at " + path));
+  return {};
+}
+
+}  // namespace
+
+Result<std::string> prepare_mount_point(const std::string& path, bool nonempty) {
+  PLAYFS_CHECK(check_fuse());
+  // Where the directory itself is reached through links, its parent still answers.
+  auto slash = path.rfind('/');
+  std::string last = path.substr(slash + 1);
+  auto parent = real_path(slash == 0 ? "/" : path.substr(0, slash));
+  if (parent && !last.empty()) PLAYFS_CHECK(detach_dead_mount((*parent == "/" ? "" : *parent) + "/" + last));
+
+  struct stat attributes {};
+  if (stat(path.c_str(), &attributes) != 0) {
+    if (errno == ENOENT)
+      return fail(ErrorCode::not_found, path + " does not exist; a mount needs a directory", "mkdir -p " + path);
+    return fail(error_from_errno(errno, "stat " + path));
+  }
+  if (!S_ISDIR(attributes.st_mode))
+    return fail(ErrorCode::not_a_directory, path + " is not a directory", "name an empty directory");
+  PLAYFS_TRY(std::string real, real_path(path));
+  PLAYFS_TRY(auto table, read_mount_table());
+  const MountEntry* mount = mount_holding(table, real);
+  if (mount != nullptr && mount->mount_point == real && mount->type == kMountType)
+    return fail(ErrorCode::already_exists, mount->source + " is mounted at " + real + " already",
+                "playfs umount " + real);
+  std::error_code unreadable;
+  if (!nonempty && !std::filesystem::is_empty(real, unreadable) && !unreadable)
+    return fail(ErrorCode::not_empty, real + " is not empty, and a mount would hide what is in it",
+                "an empty directory, or -o nonempty");
+  return real;
+}
+
+Status unmount(const std::string& path, Unmount how) {
+  if (geteuid() == 0) {
+    if (umount2(path.c_str(), UMOUNT_NOFOLLOW | (how == Unmount::lazy ? MNT_DETACH : 0)) == 0) return {};
+    if (errno == EBUSY)
+      return fail(ErrorCode::busy, path + " is in use: a program has a file open there, or its working directory",
+                  "fuser -vm " + path);
+    return fail(error_from_errno(errno, "unmount " + path));
+  }
+  std::string program = "fusermount3", flag = how == Unmount::lazy ? "-uz" : "-u", end = "--", directory = path;
+  char* argv[] = {program.data(), flag.data(), end.data(), directory.data(), nullptr};
+  pid_t child = 0;
+  if (int problem = posix_spawnp(&child, program.c_str(), nullptr, nullptr, argv, environ); problem != 0)
+    return fail(error_from_errno(problem, "run fusermount3"));
+  int outcome = 0;
+  while (waitpid(child, &outcome, 0) < 0 && errno == EINTR) continue;
+  // It has said why on stderr; its exit code is the same for every reason.
+  if (!WIFEXITED(outcome) || WEXITSTATUS(outcome) != 0)
+    return fail(ErrorCode::busy, path + " could not be unmounted, most likely because it is in use",
+                "fuser -vm " + path);
+  return {};
+}
+
+}  // namespace playfs::app

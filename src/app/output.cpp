@@ -1,0 +1,55 @@
+#include "app/output.h"
+
+#include "wire/json.h"
+
+namespace playfs::app {
+
+bool Output::colour() const { return io_.out_is_terminal && !io_.variable("NO_COLOR"); }
+
+void Output::document(JsonObject fields) {
+  if (!json_) return;
+  JsonObject whole{{"schema_version", kSchemaVersion}};
+  for (const auto& [name, value] : fields) whole.append(name, value);
+  io_.out << wire::to_pretty_text(Json(std::move(whole)));
+}
+
+void Output::stream_item(JsonObject fields) {
+  if (json_) io_.out << wire::to_text(Json(std::move(fields))) << '\n';
+}
+
+void Output::line(std::string_view text) {
+  if (!json_) io_.out << text << '\n';
+}
+
+void Output::bytes(std::string_view data) { io_.out.write(data.data(), static_cast<std::streamsize>(data.size())); }
+
+void Output::note(std::string_view text) {
+  io_.out.flush();
+  io_.err << text << '\n';
+  io_.err.flush();
+}
+
+ExitCode Output::error(const Error& error) {
+  if (json_) {
+    document(JsonObject{{"error", error_document(error)}});
+  } else {
+    note("playfs: " + escape_for_terminal(error.message, true));
+    if (error.retry_after)
+      note("The service asks to wait " + std::to_string(error.retry_after->count()) +
+           " s; after that the same command may succeed.");
+    else if (is_retryable(error.code)) note("The same command may succeed later.");
+    if (!error.hint.empty()) note("Try: " + escape_for_terminal(error.hint, true));
+  }
+  return exit_code_for(error.code);
+}
+
+JsonObject error_document(const Error& error) {
+  JsonObject fields{{"code", name_of(error.code)},
+                    {"message", error.message},
+                    {"hint", error.hint},
+                    {"retryable", is_retryable(error.code)}};
+  if (error.retry_after) fields.append("retry_after", static_cast<std::int64_t>(error.retry_after->count()));
+  return fields;
+}
+
+}  // namespace playfs::app
