@@ -1,0 +1,153 @@
+#include "publish/bodies.h"
+
+#include <algorithm>
+#include <set>
+
+#include <fmt/format.h>
+
+#include "model/chunking.h"
+#include "wire/json.h"
+#include "wire/records.h"
+
+namespace playfs::publish {
+
+namespace {
+
+/// Whether the chunks, one after the other, are this text.
+bool are_chunks_of(std::string_view text, const std::vector<ChunkId>& chunks, const ChunkTexts& known) {
+  for (const auto& id : chunks) {
+    auto chunk = known.find(id);
+    if (chunk == known.end() || chunk->second.size > text.size()) return false;
+    auto size = static_cast<std::size_t>(chunk->second.size);
+    if (ContentHash::of(text.substr(0, size)) != chunk->second.hash) return false;
+    text.remove_prefix(size);
+  }
+  return text.empty();
+}
+
+bool holds_content(const FileEntry& entry, const std::string& content, const ChunkTexts& chunks) {
+  if (entry.inline_text) return entry.inline_content() == content;
+  // Any content can be written as base64, but only some as text.
+  if (entry.encoding == ContentEncoding::text && encoding_for(content) != ContentEncoding::text) return false;
+  return are_chunks_of(encode_content(content, entry.encoding), entry.chunks, chunks);
+}
+
+/// Whether the fields that playfs does not know are still there. (Its own may stand among them, as somebody else
+/// spelled them; those go when their value does.)
+bool keeps_unknown(const JsonObject& before, const JsonObject& after, std::initializer_list<std::string_view> own) {
+  return std::all_of(before.begin(), before.end(), [&](const JsonMember& member) {
+    if (std::find(own.begin(), own.end(), member.name) != own.end()) return true;
+    const Json* kept = after.find(member.name);
+    return kept && *kept == member.value;
+  });
+}
+
+bool keeps_unknown(const FileEntry& before, const FileEntry& after) {
+  return keeps_unknown(before.extra, after.extra, {"h", "s", "m", "e", "inline", "c"});
+}
+
+/// Whether `entry` is `before`, perhaps with its text moved from inline to chunks.
+bool is_carried(const FileEntry& entry, FileEntry before, FileMode mode, const ChunkTexts& chunks) {
+  if (entry.mode != mode || !keeps_unknown(before, entry)) return false;
+  before.mode = mode;
+  if (before.inline_text && !entry.inline_text) {
+    if (!are_chunks_of(*before.inline_text, entry.chunks, chunks)) return false;
+    before.inline_text.reset();
+    before.chunks = entry.chunks;
+  }
+  before.extra = entry.extra;
+  return entry == before;
+}
+
+Status wrong(std::string_view path, std::string_view what) {
+  return fail(ErrorCode::internal, fmt::format("the revision that was planned would not give back {}: {}", path, what));
+}
+
+Result<Manifest> manifest_of_body(std::string_view body) {
+  PLAYFS_TRY(auto json, wire::parse_json(body));
+  const Json* manifest = json.object() ? json.object()->find("manifest") : nullptr;
+  if (!manifest) return fail(ErrorCode::internal, "a revision's body without a manifest");
+  return wire::decode_manifest(*manifest);
+}
+
+bool same_file(const FileEntry& a, const FileEntry& b) {
+  return a.hash_claim == b.hash_claim && a.mode == b.mode && a.encoding == b.encoding &&
+         a.inline_text == b.inline_text && a.chunks == b.chunks;
+}
+
+}  // namespace
+
+std::size_t WireSizes::entry(const FileEntry& entry) const { return json_size(wire::encode_file_entry(entry)); }
+std::size_t WireSizes::revision(const RevisionDraft& draft) const {
+  return json_size(wire::encode_revision_draft(draft));
+}
+std::size_t WireSizes::chunk(const ChunkDraft& draft) const { return json_size(wire::encode_chunk_draft(draft)); }
+
+Status check_revision_body(std::string_view body, const Expected& expected) {
+  PLAYFS_TRY(auto manifest, manifest_of_body(body));
+  if (manifest.tx != expected.frozen.tx) return wrong("the commit's id", "another one stands there");
+  std::set<std::string_view> accounted;
+  for (std::size_t i = 0; i < expected.frozen.files.size(); ++i) {
+    const auto& file = expected.frozen.files[i];
+    auto entry = manifest.files.find(file.path);
+    if (entry == manifest.files.end()) return wrong(file.path, "it is missing or refused");
+    accounted.insert(entry->first);
+    if (file.published) {
+      if (!is_carried(entry->second, *file.published, file.mode, expected.chunks))
+        return wrong(file.path, "it is not what was published before");
+      continue;
+    }
+    const auto& content = expected.puts[i].content;
+    if (ContentHash::of(content) != file.hash || entry->second.hash_claim != file.hash.hex())
+      return wrong(file.path, "its hash is another one");
+    if (entry->second.mode != file.mode) return wrong(file.path, "its mode is another one");
+    if (!holds_content(entry->second, content, expected.chunks)) return wrong(file.path, "its content is another one");
+    auto before = expected.base.files.find(file.path);
+    if (before != expected.base.files.end() && !keeps_unknown(before->second, entry->second))
+      return wrong(file.path, "a field is not carried forward");
+  }
+  std::set<std::string_view> deleted(expected.frozen.deletions.begin(), expected.frozen.deletions.end());
+  for (const auto& [path, before] : expected.base.files) {
+    if (accounted.contains(path)) continue;
+    auto entry = manifest.files.find(path);
+    if (deleted.contains(path)) {
+      if (entry != manifest.files.end()) return wrong(path, "it was deleted");
+      continue;
+    }
+    if (entry == manifest.files.end()) return wrong(path, "it is missing or refused");
+    accounted.insert(entry->first);
+    if (!is_carried(entry->second, before, before.mode, expected.chunks)) return wrong(path, "it was not changed");
+  }
+  for (const auto& before : expected.base.refused) {
+    if (accounted.contains(before.path)) continue;
+    // It may have become readable, when a directory that stood in its place was deleted.
+    if (auto entry = manifest.files.find(before.path); entry != manifest.files.end()) {
+      accounted.insert(entry->first);
+      continue;
+    }
+    bool kept = std::any_of(manifest.refused.begin(), manifest.refused.end(), [&](const RefusedEntry& after) {
+      return after.path == before.path && after.entry == before.entry;
+    });
+    if (!kept) return wrong(before.path, "it is not carried forward");
+  }
+  for (const auto& [path, entry] : manifest.files)
+    if (!accounted.contains(path)) return wrong(path, "nobody put it there");
+  if (!keeps_unknown(expected.base.extra, manifest.extra, {"auto"}))
+    return wrong("the manifest", "a field is not carried forward");
+  return {};
+}
+
+bool is_revision_of_body(const Revision& revision, std::string_view body) {
+  auto json = wire::parse_json(body);
+  if (!json || !json->object()) return false;
+  // Through the same door as the record, as if the service had given back just this.
+  auto sent = wire::decode_revision(
+      Record{.id = revision.id.text(), .created_at = {}, .updated_at = {}, .status = {}, .fields = *json->object()});
+  if (!sent || revision.project != sent->project || revision.parents != sent->parents) return false;
+  if (revision.manifest.tx != sent->manifest.tx) return false;
+  return std::equal(revision.manifest.files.begin(), revision.manifest.files.end(), sent->manifest.files.begin(),
+                    sent->manifest.files.end(),
+                    [](const auto& a, const auto& b) { return a.first == b.first && same_file(a.second, b.second); });
+}
+
+}  // namespace playfs::publish

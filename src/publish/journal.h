@@ -1,0 +1,128 @@
+// What a publisher is about to do, on disk before it is done, so that a restart can finish it.
+//
+// One SQLite database (`publish.db`) with a row for each publication and one for each chunk that it uploads. Every
+// call is one transaction that is synced before it returns: what was not journalled was not sent. Bodies are kept as
+// the exact text that is sent, so that a repetition has the same bytes even if another version of this program makes
+// it; a manifest has room for some 400 chunks, which bounds a publication's bodies to a few megabytes.
+//
+// Thread-safe.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "base/mutex.h"
+#include "base/result.h"
+#include "base/sqlite.h"
+#include "model/content_hash.h"
+#include "model/ids.h"
+
+namespace playfs::publish {
+
+/// How far a publication is. A row stands at the step that is being done; doing it again after a crash is harmless.
+enum class Step {
+  queued = 0,     ///< asked for; perhaps frozen already
+  frozen = 1,     ///< the stage holds the pending layer; to be planned
+  uploading = 2,  ///< its chunks have rows; some may be acknowledged
+  posting = 3,    ///< the revision's body and key are fixed; perhaps sent
+  posted = 4,     ///< the revision exists; head has to be looked at
+  patching = 5,   ///< a PATCH of head was about to be sent
+  settling = 6,   ///< the outcome is certain; the stage has to learn it
+  thawing = 7,    ///< given up for good; the stage has to learn it
+  ended = 8,
+};
+
+/// How it ended, as the journal keeps it.
+enum class Ending { nothing = 0, published = 1, branched = 2, failed = 3 };
+
+struct Publication {
+  std::int64_t number = 0;  ///< the order of the queue
+  std::string tx;           ///< the commit's id: 128 bits in hex
+  std::string agent;
+  std::string message;
+  Step step = Step::queued;
+  RevisionId base;                  ///< from `frozen`; may be empty
+  std::uint32_t files_changed = 0;  ///< from `frozen`
+  std::string key;                  ///< from `posting`: the revision's Idempotency-Key
+  std::string body;                 ///< from `posting` until it ends: what is sent, exactly
+  RevisionId revision;              ///< from `posted`
+  std::uint32_t chunks = 0;         ///< from `uploading`: how many are uploaded in all
+  std::uint32_t writes = 0;         ///< write requests: what was acknowledged, and each PATCH before it is sent
+  Ending ending = Ending::nothing;  ///< from `settling` or `thawing`
+  std::string error_code;           ///< name_of(code), from `thawing`
+  std::string error_message;
+  std::string error_hint;
+};
+
+/// A chunk that is stored, by its text's hash.
+struct KnownChunk {
+  ChunkId id;
+  std::uint64_t size = 0;  ///< of its text, in bytes
+};
+
+struct Upload {
+  std::int64_t number = 0;  ///< within its publication
+  std::string key;
+  std::string body;
+  ContentHash text_hash;  ///< of the chunk's text
+  std::uint64_t text_size = 0;
+  ChunkId chunk;  ///< empty until it was acknowledged
+};
+
+/// Told of every change of the journal, before it and after it was synced. A simulator crashes here.
+using JournalProbe = std::function<void(std::string_view what, bool synced)>;
+
+class Journal {
+ public:
+  /// Creates what is missing.
+  static Result<std::unique_ptr<Journal>> open(const std::string& directory, JournalProbe probe = {});
+
+  /// Adds a publication behind all others.
+  [[nodiscard]] Status enqueue(const std::string& tx, const std::string& agent, const std::string& message);
+  /// The oldest that has not ended.
+  [[nodiscard]] Result<std::optional<Publication>> front();
+  /// The last that ended.
+  [[nodiscard]] Result<std::optional<Publication>> last();
+
+  [[nodiscard]] Status record_frozen(Publication& publication, RevisionId base, std::uint32_t files_changed);
+  /// Adds chunks to be uploaded, and goes to `uploading`.
+  [[nodiscard]] Status record_uploads(Publication& publication, const std::vector<Upload>& uploads);
+  [[nodiscard]] Result<std::vector<Upload>> uploads(const Publication& publication);
+  /// Their `chunk` is set: they may be referred to from now on, by any commit.
+  [[nodiscard]] Status record_acknowledged(Publication& publication, const std::vector<Upload>& uploads);
+  [[nodiscard]] Status record_posting(Publication& publication, std::string key, std::string body);
+  [[nodiscard]] Status record_posted(Publication& publication, RevisionId revision);
+  /// Counts the PATCH that is about to be sent.
+  [[nodiscard]] Status record_patching(Publication& publication);
+  [[nodiscard]] Status record_settling(Publication& publication, Ending ending);
+  [[nodiscard]] Status record_thawing(Publication& publication, const Error& error);
+  /// Keeps the row as the last one and forgets bodies, uploads and the last one before it.
+  [[nodiscard]] Status record_ended(Publication& publication);
+
+  /// All chunks that were ever uploaded from here, by the SHA-256 of their text.
+  [[nodiscard]] Result<std::unordered_map<ContentHash, KnownChunk>> known_chunks();
+
+  /// The revision that the work tree was left on when it became a branch; empty where it did not.
+  [[nodiscard]] Result<RevisionId> branch();
+
+ private:
+  Journal(Database database, JournalProbe probe) : probe_(std::move(probe)), database_(std::move(database)) {}
+
+  Status write(std::string_view what, const std::function<Status(Database&)>& change);
+  Status store(std::string_view what, const Publication& publication,
+               const std::function<Status(Database&)>& more = {});
+  Result<std::optional<Publication>> find(std::string_view condition);
+
+  const JournalProbe probe_;
+  Mutex mutex_;
+  Database database_ PLAYFS_GUARDED_BY(mutex_);
+};
+
+}  // namespace playfs::publish

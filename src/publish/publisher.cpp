@@ -1,0 +1,310 @@
+// The queue around the engine: a thread that runs one publication after the other, rests where time has to heal an
+// error, and answers those who wait.
+#include "publish/publisher.h"
+
+#include <algorithm>
+#include <map>
+#include <thread>
+#include <utility>
+
+#include "base/log.h"
+#include "base/mutex.h"
+#include "publish/engine.h"
+#include "publish/rest.h"
+
+namespace playfs::publish {
+
+namespace {
+constexpr std::size_t kTxDigits = 32;  // 128 bits
+}
+
+struct Publisher::State : std::enable_shared_from_this<Publisher::State> {
+  struct Waiter {
+    std::string tx;
+    Callback<CommitResult> done;
+    bool wait = true;
+    bool is_journalled = false;
+    CancelToken::Registration on_cancel;
+  };
+
+  State(stage::Stage& stage, Executor& executor, const Clock& clock, Random& random, PublisherOptions options)
+      : stage(stage), executor(executor), clock(clock), random(random), options(std::move(options)) {}
+
+  stage::Stage& stage;
+  Executor& executor;
+  const Clock& clock;
+  Random& random;
+  const PublisherOptions options;
+  std::unique_ptr<Journal> journal;
+  std::unique_ptr<Engine> engine;  // the thread's
+  content::EventLog* events = nullptr;
+  CancelSource stop;
+  std::thread thread;
+
+  Mutex mutex;
+  Condition changed;
+  bool stopping PLAYFS_GUARDED_BY(mutex) = false;
+  bool has_work PLAYFS_GUARDED_BY(mutex) = false;
+  std::uint64_t rest PLAYFS_GUARDED_BY(mutex) = 0;  ///< counts the rests, so that a late alarm ends no other
+  bool is_rested PLAYFS_GUARDED_BY(mutex) = false;
+  SteadyTime goes_on PLAYFS_GUARDED_BY(mutex);
+  Progress progress PLAYFS_GUARDED_BY(mutex);
+  std::optional<Result<CommitResult>> last PLAYFS_GUARDED_BY(mutex);
+  std::uint64_t next_waiter PLAYFS_GUARDED_BY(mutex) = 1;
+  std::map<std::uint64_t, Waiter> waiters PLAYFS_GUARDED_BY(mutex);
+
+  void run();
+  std::optional<Error> run_front();
+  void take_a_rest(const Error& error, int streak);
+  void wait_for_work();
+  void has_progress(Phase phase, const CommitResult& so_far);
+  void has_ended(const Publication& publication);
+
+  void enqueue(std::uint64_t waiter, const CommitRequest& request, const std::string& tx);
+  void wake();
+  void answer(std::uint64_t waiter, Result<CommitResult> result);
+  template <class Wanted>
+  void answer_all(const Wanted& wanted, const Result<CommitResult>& result);
+  CommitResult pending_result(const std::string& tx);
+};
+
+// The thread.
+
+void Publisher::State::run() {
+  for (int streak = 0;;) {
+    {
+      MutexLock lock(mutex);
+      if (stopping) return;
+      has_work = false;
+    }
+    if (auto error = run_front()) take_a_rest(*error, ++streak);
+    else streak = 0;
+  }
+}
+
+/// Runs the oldest publication, or waits until there is one.
+std::optional<Error> Publisher::State::run_front() {
+  auto front = journal->front();
+  if (!front) return front.error();
+  if (!*front) {
+    wait_for_work();
+    return std::nullopt;
+  }
+  {
+    MutexLock lock(mutex);
+    progress.tx = (*front)->tx;
+  }
+  if (Status ran = engine->run(**front); !ran) return ran.error();
+  has_ended(**front);
+  return std::nullopt;
+}
+
+void Publisher::State::take_a_rest(const Error& error, int streak) {
+  auto length = rest_after(error, streak, options.first_rest, options.longest_rest);
+  std::uint64_t alarm = 0;
+  std::string tx;
+  {
+    MutexLock lock(mutex);
+    if (stopping) return;
+    alarm = ++rest;
+    is_rested = false;
+    progress.last_error = error;
+    goes_on = clock.steady() + length;
+    tx = progress.tx;
+  }
+  if (streak == 1) {
+    events->error("commit", error);
+    events->event("commit_waiting",
+                  {{"tx", tx}, {"error", error.message}, {"goes_on_in_ms", std::int64_t{length.count()}}});
+  }
+  executor.post_after(length, [weak = weak_from_this(), alarm] {
+    auto state = weak.lock();
+    if (!state) return;
+    MutexLock lock(state->mutex);
+    if (state->rest == alarm) state->is_rested = true;
+    state->changed.notify_all();
+  });
+  MutexLock lock(mutex);
+  while (!stopping && !is_rested) changed.wait(mutex);
+  progress.last_error.reset();
+}
+
+void Publisher::State::wait_for_work() {
+  MutexLock lock(mutex);
+  progress = {};
+  while (!stopping && !has_work) changed.wait(mutex);
+}
+
+void Publisher::State::has_progress(Phase phase, const CommitResult& so_far) {
+  std::string tx;
+  {
+    MutexLock lock(mutex);
+    progress.phase = phase;
+    progress.so_far = so_far;
+    tx = progress.tx;
+  }
+  // Past freezing what is published is fixed: all that those who do not wait have to know.
+  if (phase > Phase::freezing)
+    answer_all([&](const Waiter& waiter) { return waiter.tx == tx && !waiter.wait; }, so_far);
+}
+
+void Publisher::State::has_ended(const Publication& publication) {
+  auto result = result_of(publication);
+  {
+    MutexLock lock(mutex);
+    last = result;
+    progress = {};
+  }
+  answer_all([&](const Waiter& waiter) { return waiter.tx == publication.tx; }, result);
+}
+
+// Those who wait.
+
+void Publisher::State::enqueue(std::uint64_t waiter, const CommitRequest& request, const std::string& tx) {
+  {
+    MutexLock lock(mutex);
+    if (stopping) return;
+  }
+  if (Status stored = journal->enqueue(tx, request.agent, request.message); !stored) {
+    answer(waiter, fail(stored.error().while_doing("journal the commit")));
+    return;
+  }
+  {
+    MutexLock lock(mutex);
+    if (auto found = waiters.find(waiter); found != waiters.end()) found->second.is_journalled = true;
+  }
+  wake();
+  auto front = journal->front();
+  bool is_behind = front && *front && (*front)->tx != tx;
+  if (!request.wait && is_behind) answer(waiter, pending_result(tx));
+}
+
+void Publisher::State::wake() {
+  MutexLock lock(mutex);
+  has_work = true;
+  changed.notify_all();
+}
+
+void Publisher::State::answer(std::uint64_t waiter, Result<CommitResult> result) {
+  Waiter taken;
+  {
+    MutexLock lock(mutex);
+    auto found = waiters.find(waiter);
+    if (found == waiters.end()) return;
+    taken = std::move(found->second);
+    waiters.erase(found);
+  }
+  taken.done(std::move(result));
+}
+
+template <class Wanted>
+void Publisher::State::answer_all(const Wanted& wanted, const Result<CommitResult>& result) {
+  std::vector<std::uint64_t> chosen;
+  {
+    MutexLock lock(mutex);
+    for (const auto& [id, waiter] : waiters)
+      if (wanted(waiter)) chosen.push_back(id);
+  }
+  for (auto id : chosen) answer(id, result);
+}
+
+CommitResult Publisher::State::pending_result(const std::string& tx) {
+  MutexLock lock(mutex);
+  CommitResult result;
+  if (progress.tx == tx) result = progress.so_far;
+  result.outcome = Outcome::pending;
+  return result;
+}
+
+// The surface.
+
+Publisher::Publisher(std::shared_ptr<State> state) : state_(std::move(state)) {}
+
+Result<std::unique_ptr<Publisher>> Publisher::open(const std::string& directory, ProjectId project, content::Site& site,
+                                                   stage::Stage& stage, Executor& executor, const Clock& clock,
+                                                   Random& random, Settled settled, PublisherOptions options) {
+  auto state = std::make_shared<State>(stage, executor, clock, random, std::move(options));
+  PLAYFS_TRY(state->journal, Journal::open(directory, state->options.probe));
+  state->events = &site.events();
+  state->engine = std::make_unique<Engine>(
+      Engine::Parts{.project = std::move(project),
+                    .site = site,
+                    .stage = stage,
+                    .journal = *state->journal,
+                    .random = random,
+                    .cancel = state->stop.token(),
+                    .parallel_uploads = std::max<std::size_t>(state->options.parallel_uploads, 1),
+                    .progress = [state = state.get()](
+                                    Phase phase, const CommitResult& so_far) { state->has_progress(phase, so_far); },
+                    .settled = std::move(settled)});
+  PLAYFS_CHECK(state->engine->recover());
+  PLAYFS_TRY(auto last, state->journal->last());
+  {
+    MutexLock lock(state->mutex);
+    if (last) state->last = result_of(*last);
+  }
+  state->thread = std::thread([state = state.get()] { state->run(); });
+  return std::unique_ptr<Publisher>(new Publisher(std::move(state)));
+}
+
+Publisher::~Publisher() {
+  {
+    MutexLock lock(state_->mutex);
+    state_->stopping = true;
+    state_->changed.notify_all();
+  }
+  state_->stop.cancel();
+  state_->thread.join();
+  state_->answer_all([](const State::Waiter& waiter) { return !waiter.is_journalled; },
+                     fail(ErrorCode::interrupted, "the commit was not begun"));
+  CommitResult pending;
+  pending.outcome = Outcome::pending;
+  state_->answer_all([](const State::Waiter&) { return true; }, pending);
+}
+
+void Publisher::commit(CommitRequest request, CancelToken cancel, Callback<CommitResult> done) {
+  std::string tx = state_->random.hex(kTxDigits);
+  std::uint64_t id = 0;
+  {
+    MutexLock lock(state_->mutex);
+    id = state_->next_waiter++;
+    State::Waiter waiter;
+    waiter.tx = tx;
+    waiter.done = std::move(done);
+    waiter.wait = request.wait;
+    state_->waiters.emplace(id, std::move(waiter));
+  }
+  auto registration = cancel.on_cancel([weak = std::weak_ptr(state_), id, tx] {
+    if (auto state = weak.lock()) state->answer(id, state->pending_result(tx));
+  });
+  {
+    MutexLock lock(state_->mutex);
+    auto found = state_->waiters.find(id);
+    if (found != state_->waiters.end()) found->second.on_cancel = std::move(registration);
+  }
+  state_->executor.post([state = state_, id, request = std::move(request), tx] { state->enqueue(id, request, tx); });
+}
+
+Progress Publisher::progress() const {
+  MutexLock lock(state_->mutex);
+  Progress progress = state_->progress;
+  if (progress.last_error && progress.last_error->code == ErrorCode::rate_limited) {
+    auto left = std::chrono::ceil<std::chrono::seconds>(state_->goes_on - state_->clock.steady()).count();
+    progress.so_far.retry_after_s = static_cast<std::uint32_t>(std::max<decltype(left)>(left, 0));
+  }
+  return progress;
+}
+
+std::optional<Result<CommitResult>> Publisher::last() const {
+  MutexLock lock(state_->mutex);
+  return state_->last;
+}
+
+std::optional<RevisionId> Publisher::branch() const {
+  auto branch = state_->journal->branch();
+  auto base = state_->stage.base();
+  if (!branch || branch->empty() || !base || base->revision.id != *branch) return std::nullopt;
+  return *branch;
+}
+
+}  // namespace playfs::publish

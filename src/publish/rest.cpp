@@ -1,0 +1,33 @@
+#include "publish/rest.h"
+
+#include <algorithm>
+
+namespace playfs::publish {
+
+bool may_heal(ErrorCode code) {
+  switch (code) {
+    case ErrorCode::rate_limited:
+    case ErrorCode::unreachable:
+    case ErrorCode::timed_out:
+    case ErrorCode::interrupted:
+    case ErrorCode::offline:
+    case ErrorCode::protocol:
+    // The local disk: nothing was sent that was not journalled.
+    case ErrorCode::busy:
+    case ErrorCode::no_space:
+    case ErrorCode::quota_exceeded:
+    case ErrorCode::io: return true;
+    default: return false;
+  }
+}
+
+std::chrono::milliseconds rest_after(const Error& error, int streak, std::chrono::milliseconds first,
+                                     std::chrono::milliseconds longest) {
+  auto rest = first;
+  for (int i = 1; i < streak && rest < longest; ++i) rest *= 2;
+  rest = std::min(rest, longest);
+  if (error.retry_after) rest = std::max(rest, std::chrono::milliseconds(*error.retry_after));
+  return rest;
+}
+
+}  // namespace playfs::publish
