@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "base/text.h"
+#include "net/origin.h"
 
 namespace playfs::net {
 
@@ -14,11 +14,6 @@ std::string_view trim(std::string_view text) {
   auto begin = text.find_first_not_of(" \t\r\n");
   if (begin == std::string_view::npos) return {};
   return text.substr(begin, text.find_last_not_of(" \t\r\n") - begin + 1);
-}
-
-bool is_loopback(std::string_view origin) {
-  auto host = origin.substr(origin.find("://") + 3);
-  return host.starts_with("127.") || host.starts_with("[::1]") || host == "localhost" || host.starts_with("localhost:");
 }
 
 ErrorCode classify(CURLcode code) {

@@ -28,20 +28,14 @@ std::optional<Nanoseconds> retry_delay(const RetryPolicy& policy, const Attempt&
   if (!limited && attempt.number >= policy.attempts) return std::nullopt;
 
   const Nanoseconds first = policy.first_delay, longest = policy.longest_delay;
-  Nanoseconds delay;
-  Nanoseconds pause{0};  // as far as the service asked for it
-  if (attempt.error.retry_after) {
-    pause = *attempt.error.retry_after;
-    delay = pause + spread(first, random);
-  } else if (limited) {
-    // These attempts are not counted, so what was sat out already takes the place of the doubling.
-    pause = delay = spread(std::clamp(attempt.paused, first, longest), random);
-  } else {
-    delay = first;
-    for (int i = 1; i < attempt.number && delay < longest; ++i) delay *= 2;
-    delay = spread(std::min(delay, longest), random);
-  }
-  if (pause > Nanoseconds(0) && attempt.paused + pause > policy.longest_obeyed) return std::nullopt;
+  Nanoseconds asked = attempt.error.retry_after.value_or(std::chrono::seconds(0));
+  if ((limited || asked > Nanoseconds(0)) && attempt.paused + asked > policy.longest_obeyed) return std::nullopt;
+  Nanoseconds delay = first;
+  // Attempts that met a limit are not counted; what was sat out takes the place of the doubling.
+  if (limited) delay = std::max(first, attempt.paused);
+  for (int i = 1; !limited && i < attempt.number && delay < longest; ++i) delay *= 2;
+  delay = spread(std::min(delay, longest), random);
+  if (asked > Nanoseconds(0)) delay = std::max(delay, asked + spread(first, random));
   return delay;
 }
 

@@ -1,9 +1,13 @@
 // The Data API as a typed client over a Transport: paths, headers, bodies, errors, retries.
 //
 // Thread-safe. Every call answers its callback exactly once, after the retries that the policy allows; waiting goes
-// through the Executor, never through a sleeping thread. A 429 pauses all requests of its kind to this site until
-// the service's time is over. Callbacks run on a thread of the transport's or the executor's and must not block.
-// The transport, executor, clock and random must outlive the client; outstanding calls keep their own state alive.
+// through the Executor, never through a sleeping thread. A 429 pauses all requests of its kind (reads; writes to one
+// collection) until the service's time is over. Callbacks run on a thread of the transport's or the executor's and
+// must not block. Cancelling answers `interrupted` at any stage, waiting included.
+//
+// The transport, executor, clock and random must outlive the client. Destroying it, not from a callback of its own,
+// sends nothing more: calls that wait to try again answer `interrupted` when their time comes or the executor drops
+// them. What README.md beside this file says about repeating holds for all of them.
 #pragma once
 
 #include <chrono>
@@ -56,18 +60,22 @@ class Client {
   Client(const Client&) = delete;
   Client& operator=(const Client&) = delete;
 
-  // Reads.
+  // Reads. An id or collection that cannot be part of a path answers not_found; a record of another id than the one
+  // asked for, or an answer that is no JSON, `protocol`.
   void get_record(std::string collection, std::string id, CancelToken cancel, Callback<Record> done);
-  void list_records(std::string collection, int limit, std::string cursor, CancelToken cancel, Callback<wire::RecordPage> done);
+  void list_records(std::string collection, int limit, std::string cursor, CancelToken cancel,
+                    Callback<wire::RecordPage> done);
   void get_project(ProjectId id, std::string etag, CancelToken cancel, Callback<Fetched<Project>> done);
   void get_revision(RevisionId id, CancelToken cancel, Callback<Revision> done);
   void get_chunk(ChunkId id, CancelToken cancel, Callback<FileChunk> done);
 
-  // Writes. The same idempotency key must always go with the same body.
-  void create_record(std::string collection, Json body, std::string idempotency_key, CancelToken cancel, Callback<Record> done);
+  // Writes. The same idempotency key must always go with the same body; without one a POST is sent once.
+  void create_record(std::string collection, Json body, std::string idempotency_key, CancelToken cancel,
+                     Callback<Record> done);
   void patch_record(std::string collection, std::string id, Json body, CancelToken cancel, Callback<Record> done);
 
-  /// Any call, unretried and undecoded, for `playfs api`.
+  /// Any call, unretried and undecoded, for `playfs api`. `target` goes below the base path; headers that a call of
+  /// this client would have are added where they are missing. Answers rate_limited at once during a pause.
   void raw(HttpRequest request, CancelToken cancel, Callback<HttpResponse> done);
 
   [[nodiscard]] Health health() const;
@@ -75,8 +83,7 @@ class Client {
   [[nodiscard]] const std::string& site() const;
 
  private:
-  struct Core;
-  std::shared_ptr<Core> core_;
+  std::shared_ptr<class Engine> engine_;
 };
 
 }  // namespace playfs::remote

@@ -1,0 +1,191 @@
+#include "remote/client.h"
+
+#include <algorithm>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "base/text.h"
+#include "net/origin.h"
+#include "remote/engine.h"
+#include "wire/json.h"
+
+namespace playfs::remote {
+
+namespace {
+
+constexpr std::size_t kMaxEtag = 256;
+
+/// Whether the text can be one segment of a path. Dots stay dots when they are encoded, and would walk up the tree.
+bool is_segment(std::string_view text) { return !text.empty() && text != "." && text != ".."; }
+
+/// "/" and each part as a segment; empty where one of them cannot be one.
+std::string target_of(std::initializer_list<std::string_view> parts) {
+  std::string target;
+  for (auto part : parts) {
+    if (!is_segment(part)) return {};
+    target += '/' + percent_encode(part);
+  }
+  return target;
+}
+
+Result<Json> parse_body(const HttpResponse& response) { return wire::parse_json(response.body); }
+
+Result<Record> decode_record(const HttpResponse& response) {
+  PLAYFS_TRY(Json json, parse_body(response));
+  return wire::decode_record(json);
+}
+
+Result<Record> decode_record_of(const std::string& id, const HttpResponse& response) {
+  PLAYFS_TRY(Record record, decode_record(response));
+  if (record.id != id) return fail(ErrorCode::protocol, fmt::format("asked for record {}, got {}", id, record.id));
+  return record;
+}
+
+/// An ETag that can be sent back in a header.
+std::string etag_of(const HttpResponse& response) {
+  std::string_view etag = response.headers.get("ETag").value_or("");
+  bool plain = std::all_of(etag.begin(), etag.end(), [](char c) { return c > ' ' && c < 0x7F; });
+  return plain && etag.size() <= kMaxEtag ? std::string(etag) : std::string();
+}
+
+/// A callback for the response that answers `done` with what `decode` makes of it.
+template <class T, class Decode>
+Callback<HttpResponse> decoded(Callback<T> done, Decode decode) {
+  return [done = std::move(done), decode = std::move(decode)](Result<HttpResponse> response) mutable {
+    if (response) done(decode(*response));
+    else done(fail(std::move(response).error()));
+  };
+}
+
+/// A `done` for a record that passes it through a further step of decoding.
+template <class T>
+Callback<Record> then(Callback<T> done, Result<T> (*step)(Record)) {
+  return [done = std::move(done), step](Result<Record> record) mutable {
+    if (record) done(step(*std::move(record)));
+    else done(fail(std::move(record).error()));
+  };
+}
+
+/// Adds what each request carries and starts it. `target` is below the base path; empty: it cannot be asked for.
+void send(Engine& engine, HttpRequest request, std::string lane, Repeat repeat, bool judged, CancelToken cancel,
+          Callback<HttpResponse> done) {
+  auto call = std::make_shared<Call>();
+  call->lane = std::move(lane);
+  call->repeat = repeat;
+  call->judged = judged;
+  call->cancel = std::move(cancel);
+  call->done = std::move(done);
+  call->request = std::move(request);
+  auto& headers = call->request.headers;
+  auto add_missing = [&](const char* name, std::string value) {
+    if (!headers.get(name)) headers.add(name, std::move(value));
+  };
+  if (call->request.target.empty()) {
+    Error error{ErrorCode::not_found, "no record can have that id", {}, {}, 0, {}};
+    return engine.reject(call, std::move(error));
+  }
+  call->request.target.insert(0, engine.options().base_path);
+  add_missing("Accept", "application/json");
+  if (call->request.method != "GET" && call->request.method != "HEAD") {
+    add_missing("Origin", engine.origin());
+    add_missing("Content-Type", "application/json");
+  }
+  // A key never travels in the clear.
+  bool is_private = engine.origin().starts_with("https:") || net::is_loopback(engine.origin());
+  if (!engine.options().api_key.empty() && is_private)
+    add_missing("Authorization", "Bearer " + engine.options().api_key);
+  engine.start(std::move(call));
+}
+
+constexpr std::string_view kReads = "";  // the lane of all reads; a write's is its collection
+
+void read(Engine& engine, std::string target, HttpHeaders headers, CancelToken cancel, Callback<HttpResponse> done) {
+  send(engine, {"GET", std::move(target), std::move(headers), {}}, std::string(kReads), Repeat::freely, true, std::move(cancel),
+       std::move(done));
+}
+
+}  // namespace
+
+Client::Client(net::Transport& transport, Executor& executor, const Clock& clock, Random& random, ClientOptions options)
+    : engine_(std::make_shared<Engine>(transport, executor, clock, random, std::move(options))) {}
+
+Client::~Client() { engine_->close(); }
+
+void Client::get_record(std::string collection, std::string id, CancelToken cancel, Callback<Record> done) {
+  std::string target = target_of({collection, id});
+  read(*engine_, std::move(target), {}, std::move(cancel),
+       decoded(std::move(done),
+               [id = std::move(id)](const HttpResponse& response) { return decode_record_of(id, response); }));
+}
+
+void Client::list_records(std::string collection, int limit, std::string cursor, CancelToken cancel,
+                          Callback<wire::RecordPage> done) {
+  std::string target = target_of({collection});
+  if (!target.empty()) {
+    target += fmt::format("?limit={}", std::clamp(limit, 1, 100));
+    if (!cursor.empty()) target += "&cursor=" + percent_encode(cursor);
+  }
+  auto decode = [](const HttpResponse& response) -> Result<wire::RecordPage> {
+    PLAYFS_TRY(Json json, parse_body(response));
+    return wire::decode_page(json);
+  };
+  read(*engine_, std::move(target), {}, std::move(cancel), decoded(std::move(done), decode));
+}
+
+void Client::get_project(ProjectId id, std::string etag, CancelToken cancel, Callback<Fetched<Project>> done) {
+  HttpHeaders headers;
+  if (!etag.empty()) headers.add("If-None-Match", etag);
+  auto decode = [id, etag](const HttpResponse& response) -> Result<Fetched<Project>> {
+    if (response.status == 304) return Fetched<Project>{std::nullopt, etag};
+    PLAYFS_TRY(Record record, decode_record_of(id.text(), response));
+    PLAYFS_TRY(Project project, wire::decode_project(std::move(record)));
+    return Fetched<Project>{std::move(project), etag_of(response)};
+  };
+  read(*engine_, target_of({"projects", id.text()}), std::move(headers), std::move(cancel),
+       decoded(std::move(done), std::move(decode)));
+}
+
+void Client::get_revision(RevisionId id, CancelToken cancel, Callback<Revision> done) {
+  get_record("revisions", id.text(), std::move(cancel), then(std::move(done), &wire::decode_revision));
+}
+
+void Client::get_chunk(ChunkId id, CancelToken cancel, Callback<FileChunk> done) {
+  get_record("file_chunks", id.text(), std::move(cancel), then(std::move(done), &wire::decode_chunk));
+}
+
+void Client::create_record(std::string collection, Json body, std::string idempotency_key, CancelToken cancel,
+                           Callback<Record> done) {
+  HttpHeaders headers;
+  Repeat repeat = idempotency_key.empty() ? Repeat::never : Repeat::freely;
+  if (!idempotency_key.empty()) headers.add("Idempotency-Key", std::move(idempotency_key));
+  std::string target = target_of({collection});
+  send(*engine_, {"POST", std::move(target), std::move(headers), wire::to_text(body)}, std::move(collection), repeat,
+       true, std::move(cancel), decoded(std::move(done), &decode_record));
+}
+
+void Client::patch_record(std::string collection, std::string id, Json body, CancelToken cancel,
+                          Callback<Record> done) {
+  std::string target = target_of({collection, id});
+  HttpHeaders headers{{"Idempotency-Key", engine_->new_key()}};
+  send(*engine_, {"PATCH", std::move(target), std::move(headers), wire::to_text(body)}, std::move(collection),
+       Repeat::if_not_done, true, std::move(cancel),
+       decoded(std::move(done),
+               [id = std::move(id)](const HttpResponse& response) { return decode_record_of(id, response); }));
+}
+
+void Client::raw(HttpRequest request, CancelToken cancel, Callback<HttpResponse> done) {
+  std::string lane(kReads);
+  if (request.method != "GET" && request.method != "HEAD") {
+    std::string_view collection = request.target;
+    if (collection.starts_with('/')) collection.remove_prefix(1);
+    lane = collection.substr(0, collection.find_first_of("/?"));
+  }
+  send(*engine_, std::move(request), std::move(lane), Repeat::never, false, std::move(cancel), std::move(done));
+}
+
+Health Client::health() const { return engine_->health(); }
+
+const std::string& Client::site() const { return engine_->site(); }
+
+}  // namespace playfs::remote

@@ -1,0 +1,202 @@
+#include "remote/engine.h"
+
+#include <algorithm>
+#include <atomic>
+
+#include <fmt/format.h>
+
+#include "net/origin.h"
+
+namespace playfs::remote {
+
+namespace {
+
+using std::chrono::nanoseconds;
+using std::chrono::seconds;
+
+Error interrupted(std::string why) { return Error{ErrorCode::interrupted, std::move(why), {}, {}, 0, {}}; }
+
+/// How long a limit without a time holds the others of its kind back.
+constexpr seconds kPauseUnasked{1};
+
+/// The seconds that Retry-After asks for, also where it gives a date. Counted from the service's own clock where it
+/// tells it, since ours may be off.
+std::optional<std::string> retry_after_of(const HttpResponse& response, const Clock& clock) {
+  auto header = response.headers.get("Retry-After");
+  if (!header) return std::nullopt;
+  auto until = net::parse_http_date(*header);
+  if (!until) return std::string(*header);
+  auto date = response.headers.get("Date");
+  auto now = date ? net::parse_http_date(*date) : std::nullopt;
+  return std::to_string(std::max<std::int64_t>(0, until->seconds() - now.value_or(clock.wall()).seconds()));
+}
+
+/// Whether a body that has to be a JSON object may have come to its end. Without a length, a connection that breaks
+/// looks like one that is done.
+bool is_whole(std::string_view body) {
+  auto last = body.find_last_not_of(" \t\r\n");
+  return last != std::string_view::npos && body[last] == '}';
+}
+
+}  // namespace
+
+Call::~Call() {
+  if (done) done(fail(interrupted(fmt::format("{} {}: playfs is ending", request.method, request.target))));
+}
+
+void Call::answer(Result<HttpResponse> result) {
+  auto callback = std::move(done);
+  callback(std::move(result));
+}
+
+Engine::Use::Use(Engine& engine) : engine_(engine), open_(false) {
+  MutexLock lock(engine_.mutex_);
+  if (engine_.closed_) return;
+  ++engine_.users_;
+  open_ = true;
+}
+
+Engine::Use::~Use() {
+  if (!open_) return;
+  MutexLock lock(engine_.mutex_);
+  if (--engine_.users_ == 0) engine_.idle_.notify_all();
+}
+
+Engine::Engine(net::Transport& transport, Executor& executor, const Clock& clock, Random& random, ClientOptions options)
+    : transport_(transport),
+      executor_(executor),
+      clock_(clock),
+      random_(random),
+      options_(std::move(options)),
+      origin_(transport.origin()),
+      site_(origin_ + options_.base_path) {}
+
+void Engine::start(CallPtr call) {
+  if (options_.offline) {
+    reject(call, Error{ErrorCode::offline,
+                       fmt::format("{} {}: offline", call->request.method, call->request.target),
+                       {},
+                       {},
+                       0,
+                       {}});
+  } else {
+    attempt(call);
+  }
+}
+
+void Engine::reject(const CallPtr& call, Error error) {
+  Use use(*this);
+  if (!use) return;  // the call answers for itself when it goes
+  executor_.post([call, error = std::move(error)]() mutable { call->answer(fail(std::move(error))); });
+}
+
+void Engine::close() {
+  MutexLock lock(mutex_);
+  closed_ = true;
+  while (users_ > 0) idle_.wait(mutex_);
+}
+
+void Engine::attempt(const CallPtr& call) {
+  Use use(*this);
+  if (!use) return;
+  if (call->cancel.cancelled()) return reject(call, interrupted("cancelled"));
+
+  nanoseconds pause{0};
+  {
+    MutexLock lock(mutex_);
+    auto paused = pauses_.find(call->lane);
+    if (paused != pauses_.end()) pause = paused->second - clock_.steady();
+    if (pause <= nanoseconds(0)) ++health_.requests;
+  }
+  if (pause > nanoseconds(0)) {
+    if (!call->judged || call->paused + pause > options_.retry.longest_obeyed) {
+      Error error{ErrorCode::rate_limited,
+                  fmt::format("{} {}: the service asked for a pause", call->request.method, call->request.target),
+                  {},
+                  std::chrono::ceil<seconds>(pause),
+                  429,
+                  "rate_limited"};
+      return reject(call, std::move(error));
+    }
+    // Those who waited for the same moment do not all come at once.
+    pause += nanoseconds(random_.next() % std::max<std::int64_t>(1, nanoseconds(options_.retry.first_delay).count()));
+    call->paused += pause;
+    return wait(call, pause);
+  }
+  transport_.send(
+      call->request, options_.deadline, call->cancel,
+      [self = shared_from_this(), call](Result<HttpResponse> result) { self->on_response(call, std::move(result)); });
+}
+
+void Engine::on_response(const CallPtr& call, Result<HttpResponse> result) {
+  Use use(*this);
+  if (!use) return call->answer(fail(interrupted("the client is closed")));
+  auto error = judge(*call, result);
+  note(*call, error);
+  if (!call->judged) return call->answer(std::move(result));
+  if (!error) return call->answer(std::move(result));
+
+  bool limited = error->code == ErrorCode::rate_limited;
+  bool repeatable = call->repeat == Repeat::freely || (call->repeat == Repeat::if_not_done && limited);
+  auto delay = net::retry_delay(options_.retry, {call->number, *error, repeatable, call->paused}, random_.next());
+  if (!delay) return call->answer(fail(*std::move(error)));
+  if (limited) call->paused += *delay;
+  else ++call->number;
+  wait(call, *delay);
+}
+
+void Engine::wait(const CallPtr& call, nanoseconds delay) {
+  // Either the time comes or the token is cancelled: whoever is first has the call.
+  auto taken = std::make_shared<std::atomic<bool>>(false);
+  auto registration = call->cancel.on_cancel([self = shared_from_this(), call, taken] {
+    if (!taken->exchange(true)) self->reject(call, interrupted("cancelled"));
+  });
+  executor_.post_after(delay, [self = shared_from_this(), call, taken, registration = std::move(registration)]() {
+    if (!taken->exchange(true)) self->attempt(call);
+  });
+}
+
+std::optional<Error> Engine::judge(const Call& call, const Result<HttpResponse>& result) const {
+  if (!result) return result.error();
+  int status = result->status;
+  bool unchanged = status == 304 && call.request.headers.get("If-None-Match");
+  if (unchanged || (status >= 200 && status < 300 && (!call.judged || is_whole(result->body)))) return std::nullopt;
+  std::string what = fmt::format("{} {}", call.request.method, call.request.target);
+  if (status >= 200 && status < 300)
+    return Error{ErrorCode::unreachable, what + ": the answer is not whole", {}, {}, status, {}};
+  auto retry_after = retry_after_of(*result, clock_);
+  return wire::decode_error(status, result->body, retry_after).while_doing(what);
+}
+
+void Engine::note(const Call& call, const std::optional<Error>& error) {
+  if (error && (error->code == ErrorCode::interrupted || error->code == ErrorCode::invalid_argument)) return;
+  MutexLock lock(mutex_);
+  bool away = error && (error->code == ErrorCode::unreachable || error->code == ErrorCode::timed_out ||
+                        (error->code == ErrorCode::protocol && error->http_status == 0));
+  health_.reachable = !away;
+  if (away) {
+    health_.last_failure = clock_.wall();
+    health_.last_error = error->message;
+  } else {
+    health_.last_success = clock_.wall();
+  }
+  if (error && error->code == ErrorCode::rate_limited) {
+    auto until = clock_.steady() + nanoseconds(error->retry_after.value_or(kPauseUnasked));
+    auto& pause = pauses_[call.lane];
+    pause = std::max(pause, until);
+  }
+}
+
+Health Engine::health() const {
+  MutexLock lock(mutex_);
+  Health health = health_;
+  auto now = clock_.steady();
+  for (const auto& [lane, until] : pauses_) {
+    if (until <= now) continue;
+    WallTime wall{clock_.wall().nanoseconds + nanoseconds(until - now).count()};
+    health.paused_until = std::max(health.paused_until.value_or(wall), wall);
+  }
+  return health;
+}
+
+}  // namespace playfs::remote

@@ -1,0 +1,101 @@
+// A clock and an executor whose time only the test moves, so that waiting takes no time and its order is certain.
+#pragma once
+
+#include <chrono>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <utility>
+
+#include "base/clock.h"
+#include "base/executor.h"
+
+namespace playfs::test {
+
+/// Thread-safe.
+class ManualClock final : public Clock {
+ public:
+  [[nodiscard]] WallTime wall() const override {
+    std::lock_guard lock(mutex_);
+    return wall_;
+  }
+  [[nodiscard]] SteadyTime steady() const override {
+    std::lock_guard lock(mutex_);
+    return steady_;
+  }
+  void advance(std::chrono::nanoseconds by) {
+    std::lock_guard lock(mutex_);
+    steady_ += by;
+    wall_.nanoseconds += by.count();
+  }
+  /// Sets the calendar's time alone.
+  void set_wall(WallTime time) {
+    std::lock_guard lock(mutex_);
+    wall_ = time;
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  WallTime wall_{1'790'856'000'000'000'000};  // 2026-10-01T12:00:00Z
+  SteadyTime steady_{std::chrono::hours(1)};
+};
+
+/// Tasks run when the test says so, on its thread, in the order in which they are due. Posting is thread-safe.
+class ManualExecutor final : public Executor {
+ public:
+  explicit ManualExecutor(ManualClock& clock) : clock_(clock) {}
+
+  void post(Task task) override { post_after(std::chrono::nanoseconds(0), std::move(task)); }
+  void post_after(std::chrono::nanoseconds delay, Task task) override {
+    std::lock_guard lock(mutex_);
+    tasks_.emplace(clock_.steady() + delay, std::move(task));
+  }
+
+  /// Runs what is due, and what that posts, without moving time.
+  void run_due() {
+    while (Task task = take(clock_.steady())) task();
+  }
+  /// Moves time on from task to task until `by` has passed, running each when it is due.
+  void advance(std::chrono::nanoseconds by) {
+    SteadyTime end = clock_.steady() + by;
+    for (;;) {
+      run_due();
+      auto next = next_due();
+      if (!next || *next > end) break;
+      clock_.advance(*next - clock_.steady());
+    }
+    clock_.advance(end - clock_.steady());
+  }
+  /// How long until the next task is due; nullopt when there is none.
+  [[nodiscard]] std::optional<std::chrono::nanoseconds> until_next() {
+    auto next = next_due();
+    if (!next) return std::nullopt;
+    return *next - clock_.steady();
+  }
+  /// Drops what has not run, as a stopped executor does.
+  void drop_all() {
+    std::multimap<SteadyTime, Task> dropped;
+    std::lock_guard lock(mutex_);
+    dropped.swap(tasks_);
+  }
+
+ private:
+  Task take(SteadyTime now) {
+    std::lock_guard lock(mutex_);
+    if (tasks_.empty() || tasks_.begin()->first > now) return {};
+    Task task = std::move(tasks_.begin()->second);
+    tasks_.erase(tasks_.begin());
+    return task;
+  }
+  std::optional<SteadyTime> next_due() {
+    std::lock_guard lock(mutex_);
+    if (tasks_.empty()) return std::nullopt;
+    return tasks_.begin()->first;
+  }
+
+  ManualClock& clock_;
+  std::mutex mutex_;
+  std::multimap<SteadyTime, Task> tasks_;
+};
+
+}  // namespace playfs::test

@@ -1,0 +1,83 @@
+// A transport that keeps every request until the test answers it: what depends on the order of answers can be tried
+// in every order. Thread-safe; callbacks run on the thread that answers.
+#pragma once
+
+#include <condition_variable>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "net/transport.h"
+
+namespace playfs::test {
+
+class ScriptedTransport final : public net::Transport {
+ public:
+  explicit ScriptedTransport(std::string origin = "https://play.example.org") : origin_(std::move(origin)) {}
+  ~ScriptedTransport() override {
+    for (std::size_t i = 0; i < count(); ++i) answer(i, fail(ErrorCode::interrupted, "the transport is going away"));
+  }
+
+  void send(HttpRequest request, net::Deadline, CancelToken cancel, Callback<HttpResponse> done) override {
+    auto exchange = std::make_shared<Exchange>();
+    exchange->request = std::move(request);
+    exchange->done = std::move(done);
+    auto registration = cancel.on_cancel([weak = std::weak_ptr(exchange)] {
+      if (auto cancelled = weak.lock()) cancelled->answer(fail(ErrorCode::interrupted, "cancelled"));
+    });
+    std::lock_guard lock(mutex_);
+    exchange->registration = std::move(registration);
+    exchanges_.push_back(std::move(exchange));
+    arrived_.notify_all();
+  }
+  [[nodiscard]] const std::string& origin() const override { return origin_; }
+
+  /// How many requests have come so far, answered ones included.
+  [[nodiscard]] std::size_t count() const {
+    std::lock_guard lock(mutex_);
+    return exchanges_.size();
+  }
+  /// Waits until that many have come.
+  void wait_for(std::size_t requests) {
+    std::unique_lock lock(mutex_);
+    arrived_.wait(lock, [&] { return exchanges_.size() >= requests; });
+  }
+  /// REQUIRES: it has come.
+  [[nodiscard]] const HttpRequest& request(std::size_t index) const { return exchange(index)->request; }
+
+  /// Answers the request unless it has been answered or cancelled. REQUIRES: it has come.
+  void answer(std::size_t index, Result<HttpResponse> result) { exchange(index)->answer(std::move(result)); }
+  void answer(std::size_t index, int status, std::string body, HttpHeaders headers = {}) {
+    answer(index, HttpResponse{status, std::move(headers), std::move(body)});
+  }
+
+ private:
+  struct Exchange {
+    HttpRequest request;
+    CancelToken::Registration registration;
+    std::mutex mutex;
+    Callback<HttpResponse> done;  // empty once answered
+
+    void answer(Result<HttpResponse> result) {
+      Callback<HttpResponse> callback;
+      {
+        std::lock_guard lock(mutex);
+        std::swap(callback, done);
+      }
+      if (callback) callback(std::move(result));
+    }
+  };
+
+  std::shared_ptr<Exchange> exchange(std::size_t index) const {
+    std::lock_guard lock(mutex_);
+    return exchanges_.at(index);
+  }
+
+  const std::string origin_;
+  mutable std::mutex mutex_;
+  std::condition_variable arrived_;
+  std::vector<std::shared_ptr<Exchange>> exchanges_;
+};
+
+}  // namespace playfs::test

@@ -1,0 +1,159 @@
+#include "support.h"
+
+namespace playfs::remote {
+namespace {
+
+using namespace std::chrono_literals;
+
+TEST_F(ClientTest, ReadsAreRepeatedUntilThePolicyEnds) {
+  auto answer = get();
+  transport.answer(0, fail(ErrorCode::unreachable, "gone"));
+  EXPECT_EQ(transport.count(), 1u);  // not before its time
+  executor.advance(250ms);
+  ASSERT_EQ(transport.count(), 2u);
+  transport.answer(1, 503, "<html>");
+  executor.advance(500ms);
+  ASSERT_EQ(transport.count(), 3u);
+  transport.answer(2, 200, R"({"record":{"id":"a",)");  // cut off
+  executor.advance(1s);
+  ASSERT_EQ(transport.count(), 4u);
+  EXPECT_FALSE(answer.given());
+  transport.answer(3, fail(ErrorCode::timed_out, "slow"));
+  EXPECT_TRUE(answer.is(ErrorCode::timed_out));
+  EXPECT_FALSE(executor.until_next());
+}
+
+TEST_F(ClientTest, RepeatedRequestsAreTheSame) {
+  auto answer = create("key-1");
+  transport.answer(0, fail(ErrorCode::timed_out, "lost"));
+  executor.advance(250ms);
+  ASSERT_EQ(transport.count(), 2u);
+  EXPECT_EQ(transport.request(1).headers.get("Idempotency-Key"), "key-1");
+  EXPECT_EQ(transport.request(1).body, transport.request(0).body);
+  transport.answer(1, 200, kRecord);
+  EXPECT_TRUE(answer.ok());
+}
+
+TEST_F(ClientTest, APostWithoutAKeyIsSentOnce) {
+  auto lost = create("");
+  transport.answer(0, fail(ErrorCode::timed_out, "lost"));
+  EXPECT_TRUE(lost.is(ErrorCode::timed_out));
+  auto limited = create("");
+  transport.answer(1, 429, R"({"retry_after":1})");
+  EXPECT_TRUE(limited.is(ErrorCode::rate_limited));
+  EXPECT_EQ(limited.error().retry_after, 1s);
+}
+
+TEST_F(ClientTest, APatchIsRepeatedOnlyWhereItWasNotDone) {
+  auto lost = patch();
+  transport.answer(0, fail(ErrorCode::timed_out, "lost"));
+  EXPECT_TRUE(lost.is(ErrorCode::timed_out));
+  auto limited = patch();
+  transport.answer(1, 429, R"({"retry_after":1})");
+  EXPECT_FALSE(limited.given());
+  executor.advance(2s);
+  ASSERT_EQ(transport.count(), 3u);
+  EXPECT_EQ(transport.request(2).headers.get("Idempotency-Key"), transport.request(1).headers.get("Idempotency-Key"));
+  EXPECT_NE(transport.request(1).headers.get("Idempotency-Key"), transport.request(0).headers.get("Idempotency-Key"));
+  transport.answer(2, 200, kRecord);
+  EXPECT_TRUE(limited.ok());
+}
+
+TEST_F(ClientTest, APauseHoldsForAllOfItsKind) {
+  auto first = create("1"), second = create("2");
+  transport.answer(0, 429, R"({"retry_after":5})");
+  auto third = create("3");
+  auto other_collection = create("4", {}, "messages");
+  auto read = get();
+  EXPECT_EQ(transport.count(), 4u);  // the third write waits; messages and reads have a limit of their own
+  transport.answer(1, 429, R"({"retry_after":7})");
+  executor.advance(6900ms);
+  EXPECT_EQ(transport.count(), 4u);
+  executor.advance(5s);
+  EXPECT_EQ(transport.count(), 7u);
+  for (std::size_t i = 4; i < 7; ++i) transport.answer(i, 200, kRecord);
+  EXPECT_TRUE(first.ok() && second.ok() && third.ok());
+}
+
+TEST_F(ClientTest, LongPausesAreReportedAndStillObeyed) {
+  auto first = get();
+  transport.answer(0, 429, "", {{"Retry-After", "3600"}});
+  ASSERT_TRUE(first.is(ErrorCode::rate_limited));
+  EXPECT_EQ(first.error().retry_after, 3600s);
+  clock.advance(1000s);
+  auto second = get();
+  executor.run_due();
+  ASSERT_TRUE(second.is(ErrorCode::rate_limited));
+  EXPECT_EQ(second.error().retry_after, 2600s);
+  Answer<HttpResponse> raw;
+  client().raw({"GET", "/agents", {}, ""}, {}, raw.callback());
+  executor.run_due();
+  EXPECT_TRUE(raw.is(ErrorCode::rate_limited));
+  EXPECT_EQ(transport.count(), 1u);
+  clock.advance(2601s);
+  auto third = get();
+  EXPECT_EQ(transport.count(), 2u);
+}
+
+TEST_F(ClientTest, RetryAfterMayBeADate) {
+  // The service's clock is far from ours; only the difference counts.
+  auto answer = get();
+  transport.answer(0, 429, "",
+                   {{"Date", "Sun, 06 Nov 1994 08:49:37 GMT"}, {"Retry-After", "Sun, 06 Nov 1994 08:49:47 GMT"}});
+  executor.advance(9900ms);
+  EXPECT_EQ(transport.count(), 1u);
+  executor.advance(1s);
+  EXPECT_EQ(transport.count(), 2u);
+}
+
+TEST_F(ClientTest, AnEverLimitingServiceIsGivenUp) {
+  auto answer = get();
+  for (std::size_t i = 0; !answer.given() && i < 1000; ++i) {
+    ASSERT_EQ(transport.count(), i + 1);
+    transport.answer(i, 429, R"({"retry_after":0})");
+    executor.advance(20s);
+  }
+  EXPECT_TRUE(answer.is(ErrorCode::rate_limited));
+}
+
+TEST_F(ClientTest, CancellingWorksWithTheTransportAndWhileWaiting) {
+  CancelSource sending, waiting, before;
+  auto first = get(sending.token());
+  sending.cancel();
+  EXPECT_TRUE(first.is(ErrorCode::interrupted));
+
+  auto second = get(waiting.token());
+  transport.answer(1, fail(ErrorCode::unreachable, "gone"));
+  ASSERT_TRUE(executor.until_next());
+  waiting.cancel();
+  executor.run_due();  // no time has passed
+  EXPECT_TRUE(second.is(ErrorCode::interrupted));
+
+  before.cancel();
+  auto third = get(before.token());
+  executor.run_due();
+  EXPECT_TRUE(third.is(ErrorCode::interrupted));
+  executor.advance(1h);
+  EXPECT_EQ(transport.count(), 2u);
+}
+
+TEST_F(ClientTest, ADroppedWaitIsAnswered) {
+  auto answer = get();
+  transport.answer(0, fail(ErrorCode::unreachable, "gone"));
+  executor.drop_all();
+  EXPECT_TRUE(answer.is(ErrorCode::interrupted));
+}
+
+TEST_F(ClientTest, AfterTheClientNothingIsSent) {
+  auto waiting = get(), sent = get();
+  transport.answer(0, fail(ErrorCode::unreachable, "gone"));
+  drop_client();
+  executor.advance(1s);
+  EXPECT_TRUE(waiting.is(ErrorCode::interrupted));
+  EXPECT_EQ(transport.count(), 2u);
+  transport.answer(1, 200, kRecord);
+  EXPECT_TRUE(sent.is(ErrorCode::interrupted));
+}
+
+}  // namespace
+}  // namespace playfs::remote
