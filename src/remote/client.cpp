@@ -29,7 +29,7 @@ std::string target_of(std::initializer_list<std::string_view> parts) {
   return target;
 }
 
-Result<Json> parse_body(const HttpResponse& response) { return wire::parse_json(response.body); }
+Result<Json> parse_body(const HttpResponse& response) { return wire::parse_answer(response.body); }
 
 Result<Record> decode_record(const HttpResponse& response) {
   PLAYFS_TRY(Json json, parse_body(response));

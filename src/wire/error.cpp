@@ -73,7 +73,7 @@ std::optional<std::chrono::seconds> read_wait(const Json* json) {
 
 Error decode_error(int http_status, std::string_view body, std::optional<std::string_view> retry_after_header) {
   JsonObject fields;
-  auto json = parse_json(body, {.document_size = 64 << 10, .depth = 16, .values = 1000, .string_size = 16 << 10});
+  auto json = parse_answer(body, {.document_size = 64 << 10, .depth = 16, .values = 1000, .string_size = 16 << 10});
   if (json && json->object()) fields = *json->object();
   auto text = [&](std::string_view name) -> std::string {
     const Json* value = fields.find(name);

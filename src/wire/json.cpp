@@ -11,6 +11,7 @@
 #include <rapidjson/writer.h>
 
 #include "base/text.h"
+#include "wire/json_repair.h"
 
 namespace playfs::wire {
 
@@ -19,7 +20,7 @@ namespace {
 /// Builds the value from RapidJSON's events. Returning false ends the parse; `refusal` then says why.
 class Builder {
  public:
-  explicit Builder(const JsonLimits& limits) : limits_(limits) {}
+  Builder(const JsonLimits& limits, bool drop_deep_records) : limits_(limits), drop_deep_records_(drop_deep_records) {}
 
   std::string refusal;
   Json take() { return std::move(root_); }
@@ -34,12 +35,13 @@ class Builder {
   }
   bool Key(const char* text, rapidjson::SizeType length, bool) {
     if (!check_text({text, length})) return false;
-    open_.back().name.assign(text, length);
+    if (skipping_ == 0) open_.back().name.assign(text, length);
     return true;
   }
   bool StartObject() { return open(true); }
   bool StartArray() { return open(false); }
   bool EndObject(rapidjson::SizeType) {
+    if (skipping_ > 0) return end_skipped();
     Open& object = open_.back();
     JsonObject members;
     members.had_duplicate_names = object.had_duplicate_names;
@@ -49,6 +51,7 @@ class Builder {
     return true;
   }
   bool EndArray(rapidjson::SizeType) {
+    if (skipping_ > 0) return end_skipped();
     Json::Array items = std::move(open_.back().items);
     open_.pop_back();
     place(std::move(items));
@@ -108,13 +111,27 @@ class Builder {
   bool count() { return ++values_ <= limits_.values || refuse(fmt::format("more than {} values", limits_.values)); }
   bool open(bool is_object) {
     if (!count()) return false;
-    if (open_.size() >= limits_.depth) return refuse(fmt::format("nested deeper than {} levels", limits_.depth));
+    if (skipping_ > 0) return ++skipping_ <= kDeepestSkipped || refuse("nested without end");
+    if (open_.size() >= limits_.depth) {
+      if (!drop_deep_records_ || !in_record_of_page())
+        return refuse(fmt::format("nested deeper than {} levels", limits_.depth));
+      skipping_ = open_.size() - kRecordLevel + 1;
+      open_.erase(open_.begin() + kRecordLevel, open_.end());
+      return true;
+    }
     open_.emplace_back().is_object = is_object;
     return true;
   }
   bool add(Json value) {
     if (!count()) return false;
-    place(std::move(value));
+    if (skipping_ == 0) place(std::move(value));
+    return true;
+  }
+  bool in_record_of_page() const {
+    return open_.size() > kRecordLevel && open_[0].is_object && open_[0].name == "records" && !open_[1].is_object;
+  }
+  bool end_skipped() {
+    if (--skipping_ == 0) open_.back().items.emplace_back();  // null, in the page's list
     return true;
   }
   void place(Json value) {
@@ -123,11 +140,35 @@ class Builder {
     else open_.back().items.push_back(std::move(value));
   }
 
+  // Containers around a record in a page: the page and its list.
+  static constexpr std::size_t kRecordLevel = 2;
+  static constexpr std::size_t kDeepestSkipped = 100'000;  // RapidJSON keeps some bytes for each level
+
   const JsonLimits& limits_;
+  const bool drop_deep_records_;
+  std::size_t skipping_ = 0;  // open containers of a record that is being dropped
   std::vector<Open> open_;
   Json root_;
   std::size_t values_ = 0;
 };
+
+Result<Json> parse(std::string_view text, const JsonLimits& limits, bool drop_deep_records) {
+  if (text.size() > limits.document_size)
+    return fail(ErrorCode::protocol, fmt::format("JSON of {} bytes, more than {}", text.size(), limits.document_size));
+  constexpr unsigned flags = rapidjson::kParseIterativeFlag | rapidjson::kParseNumbersAsStringsFlag;
+  rapidjson::MemoryStream stream(text.data(), text.size());
+  rapidjson::Reader reader;
+  Builder builder(limits, drop_deep_records);
+  auto outcome = reader.Parse<flags>(stream, builder);
+  if (outcome.IsError()) {
+    std::string reason = builder.refusal.empty() ? rapidjson::GetParseError_En(outcome.Code()) : builder.refusal;
+    return fail(ErrorCode::protocol, fmt::format("JSON at offset {}: {}", outcome.Offset(), reason));
+  }
+  // The stream shows its end as NUL, and so does a NUL in the text.
+  if (stream.Tell() != text.size())
+    return fail(ErrorCode::protocol, fmt::format("JSON at offset {}: something follows the document", stream.Tell()));
+  return builder.take();
+}
 
 /// What RapidJSON's writers write to.
 struct StringStream {
@@ -136,22 +177,6 @@ struct StringStream {
   void Put(char c) { text += c; }
   void Flush() {}
 };
-
-std::string with_bad_bytes_replaced(std::string_view text) {
-  std::string out;
-  while (!text.empty()) {
-    std::size_t length = 1;
-    while (length < 4 && length < text.size() && (static_cast<unsigned char>(text[length]) & 0xC0) == 0x80) ++length;
-    if (is_valid_utf8(text.substr(0, length))) {
-      out += text.substr(0, length);
-    } else {
-      length = 1;
-      out += is_valid_utf8(text.substr(0, 1)) ? text.substr(0, 1) : std::string_view("\uFFFD");
-    }
-    text.remove_prefix(length);
-  }
-  return out;
-}
 
 template <class Writer>
 void write_string(Writer& writer, const std::string& text, bool is_name) {
@@ -189,22 +214,12 @@ void write(Writer& writer, const Json& value) {
 
 }  // namespace
 
-Result<Json> parse_json(std::string_view text, const JsonLimits& limits) {
-  if (text.size() > limits.document_size)
-    return fail(ErrorCode::protocol, fmt::format("JSON of {} bytes, more than {}", text.size(), limits.document_size));
-  constexpr unsigned flags = rapidjson::kParseIterativeFlag | rapidjson::kParseNumbersAsStringsFlag;
-  rapidjson::MemoryStream stream(text.data(), text.size());
-  rapidjson::Reader reader;
-  Builder builder(limits);
-  auto outcome = reader.Parse<flags>(stream, builder);
-  if (outcome.IsError()) {
-    std::string reason = builder.refusal.empty() ? rapidjson::GetParseError_En(outcome.Code()) : builder.refusal;
-    return fail(ErrorCode::protocol, fmt::format("JSON at offset {}: {}", outcome.Offset(), reason));
-  }
-  // The stream shows its end as NUL, and so does a NUL in the text.
-  if (stream.Tell() != text.size())
-    return fail(ErrorCode::protocol, fmt::format("JSON at offset {}: something follows the document", stream.Tell()));
-  return builder.take();
+Result<Json> parse_json(std::string_view text, const JsonLimits& limits) { return parse(text, limits, false); }
+
+Result<Json> parse_answer(std::string_view text, const JsonLimits& limits) {
+  auto json = parse(text, limits, true);
+  if (json || text.size() > limits.document_size) return json;
+  return parse(repair_json(text), limits, true);
 }
 
 std::string to_text(const Json& value) {

@@ -24,6 +24,11 @@ struct JsonLimits {
 /// are refused with it). Fails with `protocol`, saying the offset.
 Result<Json> parse_json(std::string_view text, const JsonLimits& limits = {});
 
+/// The same for the answer of a service, which carries what strangers wrote: one record must not make the rest
+/// unreadable. Escaped lone surrogates and bad UTF-8 become U+FFFD, numbers past a double's range become null, and a
+/// record in the list of a page that is nested past `limits.depth` becomes null.
+Result<Json> parse_answer(std::string_view text, const JsonLimits& limits = {});
+
 /// Compact; strings escaped as json_size_of_string counts them. A string that is not valid UTF-8 gets U+FFFD in
 /// place of each bad byte.
 std::string to_text(const Json& value);

@@ -85,6 +85,42 @@ TEST(ParseJson, SeesThemInLargeObjectsInLinearTime) {
   EXPECT_EQ(*json->object()->begin()->value.integer(), 1);
 }
 
+TEST(ParseAnswer, MendsWhatAStrangerMayHaveWritten) {
+  auto mended = [](const std::string& text) {
+    EXPECT_FALSE(parse_json(text)) << text;
+    auto json = parse_answer(text);
+    return json ? to_text(*json) : json.error().message;
+  };
+  EXPECT_EQ(mended(R"(["\ud800","\udc00x","\ud800\ud800","\ud83d\ude00","\\ud800"])"),
+            "[\"\uFFFD\",\"\uFFFDx\",\"\uFFFD\uFFFD\",\"😀\",\"\\\\ud800\"]");
+  EXPECT_EQ(mended("[\"a\xff\",\"\xed\xa0\x80\",\"ä\"]"), "[\"a\uFFFD\",\"\uFFFD\uFFFD\uFFFD\",\"ä\"]");
+  EXPECT_EQ(mended("[1e400,-1E+309,0e999,1e0400,5,1e300,1e-400,\"1e400\"]"),
+            "[null,null,null,null,5,1e300,1e-400,\"1e400\"]");
+  EXPECT_EQ(mended("[" + std::string(400, '9') + ",2]"), "[null,2]");
+  // What is broken stays broken.
+  for (const std::string& text : {""s, "["s, "{\"a\":\"\\"s, "\"\\ud800"s, "1e400 2"s, "[1e]"s, "\"\\u12\""s})
+    EXPECT_FALSE(parse_answer(text)) << text;
+}
+
+TEST(ParseAnswer, DropsOnlyTheRecordThatIsTooDeep) {
+  auto nested = [](int levels) { return std::string(levels, '[') + std::string(levels, ']'); };
+  auto page = [&](const std::string& deep) {
+    return R"({"records":[{"id":"a"},{"id":"b","x":)" + deep + R"(,"y":[{}]},{"id":"c"}],"nextCursor":"n"})";
+  };
+  EXPECT_EQ(to_text(*parse_answer(page(nested(61)))), page(nested(61)));
+  EXPECT_EQ(to_text(*parse_answer(page(nested(5000)))), R"({"records":[{"id":"a"},null,{"id":"c"}],"nextCursor":"n"})");
+  EXPECT_FALSE(parse_answer(R"({"record":{"id":"b","state":)" + nested(100) + "}}"));
+  EXPECT_FALSE(parse_answer(R"({"other":[{"id":"b","state":)" + nested(100) + "}]}"));
+  EXPECT_FALSE(parse_answer(page(nested(1'000'000))));
+}
+
+TEST(ParseAnswer, AgreesWithTheStrictReading) {
+  EXPECT_TRUE(rc::check([] {
+    Json json = *any_json();
+    RC_ASSERT(parse_answer(to_text(json)).value() == json);
+  }));
+}
+
 TEST(ToText, EscapesOnlyWhatItMust) {
   EXPECT_EQ(to_text(Json("\"\\/\b\f\n\r\t\x01\x1f\x7fä😀\0"s)),
             "\"\\\"\\\\/\\b\\f\\n\\r\\t\\u0001\\u001F\x7fä😀\\u0000\"");
