@@ -89,10 +89,10 @@ std::array<Field, 6> fields_of(const FileEntry& entry) {
       {"e", entry.encoding == ContentEncoding::base64 ? Written("base64") : Written(),
        [](const Json& j, const FileEntry& e) { return read_encoding(&j) == e.encoding; }},
       {"inline", entry.inline_text ? Written(*entry.inline_text) : Written(),
-       // Beside chunks an empty text says nothing.
+       // Beside chunks an empty text says nothing, and null never does.
        [](const Json& j, const FileEntry& e) {
-         return e.inline_text ? j.string() && *j.string() == *e.inline_text
-                              : !e.chunks.empty() && (j.is_null() || (j.string() && j.string()->empty()));
+         if (e.inline_text) return j.string() && *j.string() == *e.inline_text;
+         return j.is_null() || (j.string() && j.string()->empty() && !e.chunks.empty());
        }},
       {"c", write_chunks(entry),
        [](const Json& j, const FileEntry& e) {

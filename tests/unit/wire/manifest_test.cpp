@@ -81,6 +81,13 @@ TEST(FileEntry, KeepsItsSpellingUntilItsMeaningChanges) {
   EXPECT_EQ(to_text(encode_file_entry(emptied)), R"({"c":["1"]})");
 }
 
+TEST(FileEntry, KeepsFieldsThatSayNothing) {
+  for (auto text : {R"({"inline":null,"c":[]})", R"({"inline":null,"c":["1"]})", R"({"inline":"","c":["1"]})",
+                    R"({"inline":"","c":[]})", R"({"inline":"a","c":null})",
+                    R"({"inline":"a","m":null,"s":null,"h":null,"e":null})"})
+    EXPECT_EQ(encode_file_entry(entry(text)), json(text)) << text;
+}
+
 TEST(Manifest, RefusesEntryByEntry) {
   const Json published =
       json(R"({"files":{"a":{"inline":"x"},"../b":{"inline":"x"},"c":7,"d":{"inline":"x"},"d/e":{"c":[]}},"v":1})");

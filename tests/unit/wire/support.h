@@ -7,6 +7,7 @@
 #include <rapidcheck.h>
 
 #include "model/json.h"
+#include "wire/json.h"
 
 namespace playfs::wire {
 
@@ -52,5 +53,6 @@ inline rc::Gen<Json> any_json(int depth = 3) {
 }  // namespace playfs::wire
 
 namespace playfs {
-inline void showValue(const Json&, std::ostream& out) { out << "(json)"; }
+inline void showValue(const Json& json, std::ostream& out) { out << wire::to_text(json); }
+inline void showValue(const JsonObject& object, std::ostream& out) { showValue(Json(object), out); }
 }  // namespace playfs
