@@ -3,7 +3,11 @@
 // Everything has two forms. `try_…` answers at once from memory or the local disk and never touches the network;
 // the asynchronous form fetches what is missing (once, however many ask at the same time: single-flight), stores it
 // and then answers. A caller that must not wait tries first. Thread-safe. Callbacks may run on any thread, with no
-// lock held. A cancelled waiter is answered `interrupted` at once; the fetch goes on while others wait for it.
+// lock held, also before the call returns. A cancelled waiter is answered `interrupted` at once; the fetch goes on for
+// others, and into the cache.
+//
+// What the constructor takes must outlive the Site. The destructor answers all who wait with `interrupted` and waits
+// for callbacks that are running: do not destroy a Site from one of them.
 #pragma once
 
 #include <functional>
@@ -18,53 +22,21 @@
 #include "base/executor.h"
 #include "cache/object_store.h"
 #include "cache/record_index.h"
+#include "content/blob.h"
 #include "content/event_log.h"
+#include "content/types.h"
 #include "model/tree.h"
 #include "remote/client.h"
 
 namespace playfs::content {
-
-/// The bytes of one published file, complete and verified. Cheap to copy, thread-safe.
-class Blob {
- public:
-  /// `owner` keeps the text alive: content that stands inline in a manifest.
-  Blob(std::shared_ptr<const void> owner, std::string_view text);
-  explicit Blob(cache::ObjectPtr object);
-  [[nodiscard]] std::uint64_t size() const;
-  /// Fewer bytes only at the end; `corrupt` where the disk gave back other bytes than were stored.
-  [[nodiscard]] Result<std::string> read(std::uint64_t offset, std::size_t size) const;
-
- private:
-  std::shared_ptr<const void> owner_;
-  std::string_view text_;
-  cache::ObjectPtr object_;
-};
-
-/// A project's record as last seen.
-struct Head {
-  Project project;
-  SteadyTime fetched_at;
-};
-
-/// A record of a list without its body.
-struct Listed {
-  std::string id;
-  WallTime created_at;
-  std::string name;     ///< projects: name
-  std::string project;  ///< revisions: project
-};
-
-struct SiteOptions {
-  std::chrono::milliseconds refresh{10'000};  ///< how old a head may be before it is asked for again
-  bool prefetch = true;
-  std::uint64_t file_ceiling = 64 << 20;      ///< bytes; larger files are refused
-};
 
 class Site {
  public:
   Site(remote::Client& client, cache::ObjectStore& objects, cache::RecordIndex& records, Executor& executor,
        const Clock& clock, EventLog& events, SiteOptions options);
   ~Site();
+  Site(const Site&) = delete;
+  Site& operator=(const Site&) = delete;
 
   // Revisions are immutable: what was seen once is never fetched again.
   [[nodiscard]] RevisionTreePtr try_revision(const RevisionId& id);
@@ -77,12 +49,14 @@ class Site {
   void head(const ProjectId& id, CancelToken cancel, Callback<Head> done);
   /// Asks the service whatever the age; for a publication that has to know.
   void refresh_head(const ProjectId& id, CancelToken cancel, Callback<Head> done);
-  /// Keeps asking for the heads of projects in use (touched within the last minutes) every `refresh`; `changed` runs
-  /// when a latest_revision differs from what was known, after that revision has been fetched.
+  /// Keeps asking for the heads of projects in use (followed anew within the last minutes) every `refresh`. Cheap:
+  /// call it whenever the project is used. `changed` runs when a latest_revision differs from what was known (also
+  /// to an earlier process), after that revision has been fetched; with nullptr where the project has none any more.
   void follow(const ProjectId& id);
   void on_head_changed(std::function<void(const ProjectId&, const RevisionTreePtr&)> changed);
 
-  // Contents.
+  // Contents. What does not match its claims fails with `corrupt`, what is too large with `refused_input`; the reason
+  // goes to the event log once, and the same answer is given for `refresh` before the service is asked again.
   [[nodiscard]] std::optional<Blob> try_blob(const FileRef& file);
   void blob(const FileRef& file, CancelToken cancel, Callback<Blob> done);
   /// The size that stat may show without fetching: of content that is here, or claimed by a manifest of a playfs
@@ -92,17 +66,20 @@ class Site {
   void prefetch(const RevisionTreePtr& revision);
 
   // Lists, newest first, brought up to date by reading pages until something known appears.
-  void list(const std::string& collection, CancelToken cancel, Callback<std::shared_ptr<const std::vector<Listed>>> done);
-  [[nodiscard]] std::shared_ptr<const std::vector<Listed>> try_list(const std::string& collection);
-  /// Any record as pretty JSON, for `records/`, `threads/` and their like; immutable ones come from the cache.
+  // Each call asks; where the service is away, the list is answered as it was. Names longer than any path component
+  // are left out.
+  void list(const std::string& collection, CancelToken cancel, Callback<ListPtr> done);
+  [[nodiscard]] ListPtr try_list(const std::string& collection);
+  /// Any record, for `records/`, `threads/` and their like; immutable ones come from the cache, others are asked for
+  /// each time and answered as last seen where the service is away.
   void record(const std::string& collection, const std::string& id, CancelToken cancel, Callback<Record> done);
 
   [[nodiscard]] remote::Client& client();
   [[nodiscard]] EventLog& events();
 
  private:
-  struct Core;
-  std::shared_ptr<Core> core_;
+  struct Parts;
+  std::unique_ptr<Parts> parts_;
 };
 
 }  // namespace playfs::content

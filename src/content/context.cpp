@@ -1,0 +1,22 @@
+#include "content/context.h"
+
+#include "wire/json.h"
+#include "wire/records.h"
+
+namespace playfs::content {
+
+std::optional<Record> Context::stored(const std::string& collection, const std::string& id) const {
+  auto found = records.record(site, collection, id);
+  if (!found) return std::nullopt;
+  auto json = wire::parse_json(found->text);
+  if (!json) return std::nullopt;
+  auto record = wire::decode_record(*json);
+  if (!record || record->id != id) return std::nullopt;
+  return std::move(*record);
+}
+
+void Context::store(const std::string& collection, const Record& record, const std::string& etag) const {
+  records.store_record(site, collection, record.id, {wire::to_text(wire::encode_record(record)), etag, clock.wall()});
+}
+
+}  // namespace playfs::content

@@ -1,0 +1,55 @@
+// What the parts of one Site share: where to ask, where to keep, whom to tell. One instance a Site; thread-safe.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "base/callback.h"
+#include "base/cancel.h"
+#include "base/executor.h"
+#include "cache/object_store.h"
+#include "cache/record_index.h"
+#include "content/event_log.h"
+#include "content/gate.h"
+#include "content/outage.h"
+#include "content/types.h"
+#include "remote/client.h"
+
+namespace playfs::content {
+
+struct Context {
+  remote::Client& client;
+  cache::ObjectStore& objects;
+  cache::RecordIndex& records;
+  Executor& executor;
+  const Clock& clock;
+  EventLog& events;
+  const SiteOptions options;
+  const std::string site;
+  OutageWatch outage;
+  const std::shared_ptr<Gate> gate = std::make_shared<Gate>();
+  CancelSource stop{};  ///< ends the requests under way when the Site goes
+
+  template <class F>
+  auto guarded(F f) {
+    return Gate::guard(gate, std::move(f));
+  }
+
+  /// A callback for the client: tells the outage watch, then runs `f` on the executor. The client's own threads carry
+  /// everybody's answers and must not wait for a disk.
+  template <class T, class F>
+  Callback<T> answered(F f) {
+    return guarded([this, f = std::move(f)](Result<T> result) mutable {
+      outage.saw(result ? nullptr : &result.error());
+      executor.post(guarded([f = std::move(f), result = std::move(result)]() mutable { f(std::move(result)); }));
+    });
+  }
+
+  /// The record as it was stored, if it can be read.
+  [[nodiscard]] std::optional<Record> stored(const std::string& collection, const std::string& id) const;
+  void store(const std::string& collection, const Record& record, const std::string& etag = {}) const;
+};
+
+}  // namespace playfs::content

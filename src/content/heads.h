@@ -1,0 +1,85 @@
+// Projects' records as last seen: fresh for a while, asked for again conditionally, followed while in use, kept on
+// disk so that a mount without the service knows where it was. Thread-safe.
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cache/lru.h"
+#include "content/context.h"
+#include "content/revisions.h"
+#include "content/single_flight.h"
+
+namespace playfs::content {
+
+class Heads {
+ public:
+  using Changed = std::function<void(const ProjectId&, const RevisionTreePtr&)>;
+
+  Heads(Context& context, Revisions& revisions) : context_(context), revisions_(revisions) {}
+
+  /// From memory or the disk, however old.
+  [[nodiscard]] std::optional<Head> known(const ProjectId& id);
+  [[nodiscard]] bool is_fresh(const Head& head) const;
+  /// A fresh one; an old one where the service is away.
+  void get(const ProjectId& id, const CancelToken& cancel, Callback<Head> done);
+  /// Sends a request of its own: the answer is no older than this call.
+  void refresh(const ProjectId& id, const CancelToken& cancel, Callback<Head> done);
+  void follow(const ProjectId& id);
+  void on_changed(Changed changed);
+  void close() {
+    flights_.close();
+    refreshes_.close();
+  }
+
+ private:
+  struct Request {
+    ProjectId id;
+    std::uint64_t ticket = 0;  ///< grows with the time of asking
+    SteadyTime asked_at;
+  };
+  struct Project {
+    std::optional<Head> head;
+    std::string text;  ///< the record as it is on disk
+    std::string etag;
+    std::uint64_t applied = 0;  ///< ticket of the newest request whose answer `head` is; older answers come too late
+    /// The latest revision that listeners know of, or that was there from the beginning.
+    std::optional<RevisionId> announced;
+    std::optional<RevisionId> announcing;  ///< being fetched for that
+    std::optional<RevisionId> failed;      ///< could not be fetched, for a reason that was told
+    bool failed_for_good = false;
+    SteadyTime touched;
+    bool polled = false;
+  };
+  using ProjectPtr = std::shared_ptr<Project>;
+
+  ProjectPtr& state_of(const ProjectId& id) PLAYFS_REQUIRES(mutex_);
+  void load(const ProjectId& id);
+  void ask(const ProjectId& id, Callback<Head> answered);
+  Result<Head> arrived(const Request& request, Result<remote::Fetched<playfs::Project>> answer);
+  Result<Head> apply(const Request& request, Result<remote::Fetched<playfs::Project>> answer,
+                     std::optional<cache::StoredRecord>& to_store);
+  void announce(const ProjectId& id);
+  void announced(const ProjectId& id, const RevisionId& revision, const Result<RevisionTreePtr>& tree);
+  void tell(const ProjectId& id, const RevisionTreePtr& tree);
+  void poll(const ProjectId& id);
+  void poll_after(const ProjectId& id, std::chrono::nanoseconds delay);
+
+  static constexpr std::size_t kKept = 4096;
+
+  Context& context_;
+  Revisions& revisions_;
+  SingleFlight<ProjectId, Head> flights_;
+  SingleFlight<std::uint64_t, Head> refreshes_;  ///< each its own flight: for cancellation and close() alone
+  std::atomic<std::uint64_t> next_refresh_ = 0;
+  Mutex mutex_;
+  cache::Lru<ProjectId, ProjectPtr> projects_ PLAYFS_GUARDED_BY(mutex_){kKept};
+  std::uint64_t last_ticket_ PLAYFS_GUARDED_BY(mutex_) = 0;
+  std::vector<std::shared_ptr<const Changed>> listeners_ PLAYFS_GUARDED_BY(mutex_);
+};
+
+}  // namespace playfs::content

@@ -1,0 +1,32 @@
+// Notices when the service goes away and when it is back, and says each once. Thread-safe.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "base/clock.h"
+#include "base/mutex.h"
+#include "content/event_log.h"
+
+namespace playfs::content {
+
+/// Whether an error says that the service could not be asked, so that what is known from before still serves.
+bool is_away(const Error& error);
+
+class OutageWatch {
+ public:
+  OutageWatch(std::string site, const Clock& clock, EventLog& events)
+      : site_(std::move(site)), clock_(clock), events_(events) {}
+
+  /// After each request: how it ended; nullptr for an answer.
+  void saw(const Error* error);
+
+ private:
+  const std::string site_;
+  const Clock& clock_;
+  EventLog& events_;
+  Mutex mutex_;
+  std::optional<SteadyTime> away_since_ PLAYFS_GUARDED_BY(mutex_);
+};
+
+}  // namespace playfs::content

@@ -1,0 +1,36 @@
+// Fetching the contents of a whole revision ahead of its readers, within bounds. Thread-safe.
+#pragma once
+
+#include <deque>
+
+#include "cache/lru.h"
+#include "content/blobs.h"
+#include "content/context.h"
+
+namespace playfs::content {
+
+class Prefetch {
+ public:
+  Prefetch(Context& context, Blobs& blobs) : context_(context), blobs_(blobs) {}
+
+  /// Returns at once. Asking again for a revision that was asked for lately costs nothing.
+  void start(const RevisionTreePtr& revision);
+
+ private:
+  void enqueue(const RevisionTreePtr& revision);
+  void go_on();
+  std::optional<FileRef> take_next();
+  void landed(std::size_t chunks);
+
+  static constexpr std::size_t kRemembered = 256;
+
+  Context& context_;
+  Blobs& blobs_;
+  Mutex mutex_;
+  cache::Lru<RevisionId, bool> asked_for_ PLAYFS_GUARDED_BY(mutex_){kRemembered};
+  std::deque<FileRef> waiting_ PLAYFS_GUARDED_BY(mutex_);
+  /// Chunks of files that have begun. Bounded, since a file's chunks are in memory until its last one is here.
+  std::size_t begun_ PLAYFS_GUARDED_BY(mutex_) = 0;
+};
+
+}  // namespace playfs::content

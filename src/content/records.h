@@ -1,0 +1,25 @@
+// Records of any collection, one by one: those that never change from the cache, others asked for each time.
+// Thread-safe.
+#pragma once
+
+#include <string>
+
+#include "content/context.h"
+#include "content/single_flight.h"
+
+namespace playfs::content {
+
+class Records {
+ public:
+  explicit Records(Context& context) : context_(context) {}
+
+  /// Where the service is away, a record that may have changed is answered as it was last seen.
+  void get(const std::string& collection, const std::string& id, const CancelToken& cancel, Callback<Record> done);
+  void close() { flights_.close(); }
+
+ private:
+  Context& context_;
+  SingleFlight<std::string, std::shared_ptr<const Record>> flights_;  // by "collection/id"
+};
+
+}  // namespace playfs::content

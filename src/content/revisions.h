@@ -1,0 +1,41 @@
+// Revisions with their trees: in memory, on disk, fetched. What was seen once is never fetched again. Thread-safe.
+#pragma once
+
+#include <memory>
+#include <unordered_map>
+
+#include "cache/lru.h"
+#include "content/context.h"
+#include "content/single_flight.h"
+#include "model/tree.h"
+
+namespace playfs::content {
+
+class Revisions {
+ public:
+  explicit Revisions(Context& context) : context_(context) {}
+
+  /// nullptr where it is neither in memory nor on disk. Does local I/O.
+  [[nodiscard]] RevisionTreePtr known(const RevisionId& id);
+  void get(const RevisionId& id, const CancelToken& cancel, Callback<RevisionTreePtr> done);
+  void close() { flights_.close(); }
+
+ private:
+  void arrived(const RevisionId& id, Result<Record> answer);
+  Result<RevisionTreePtr> decode(const RevisionId& id, Result<Record> answer);
+  /// One object for each revision, however many threads decode it at once.
+  RevisionTreePtr adopt(RevisionTreePtr tree, std::size_t cost);
+
+  // In bytes of JSON, of which a tree in memory needs a few times as many.
+  static constexpr std::size_t kKeptBytes = 3 << 20;
+
+  Context& context_;
+  SingleFlight<RevisionId, RevisionTreePtr> flights_;
+  Mutex mutex_;
+  cache::Lru<RevisionId, RevisionTreePtr> recent_ PLAYFS_GUARDED_BY(mutex_){kKeptBytes};
+  /// Also those that only somebody else keeps alive.
+  std::unordered_map<RevisionId, std::weak_ptr<const RevisionTree>> alive_ PLAYFS_GUARDED_BY(mutex_);
+  std::size_t prune_at_ PLAYFS_GUARDED_BY(mutex_) = 256;
+};
+
+}  // namespace playfs::content

@@ -1,0 +1,90 @@
+#include "content/site.h"
+
+#include "content/blobs.h"
+#include "content/chunks.h"
+#include "content/context.h"
+#include "content/heads.h"
+#include "content/lists.h"
+#include "content/prefetch.h"
+#include "content/records.h"
+#include "content/revisions.h"
+
+namespace playfs::content {
+
+struct Site::Parts {
+  Context context;
+  Revisions revisions{context};
+  Heads heads{context, revisions};
+  Chunks chunks{context};
+  Blobs blobs{context, chunks};
+  Prefetch prefetch{context, blobs};
+  Lists lists{context};
+  Records records{context};
+};
+
+Site::Site(remote::Client& client, cache::ObjectStore& objects, cache::RecordIndex& records, Executor& executor,
+           const Clock& clock, EventLog& events, SiteOptions options)
+    : parts_(new Parts{Context{client, objects, records, executor, clock, events, options, client.site(),
+                               OutageWatch(client.site(), clock, events)}}) {}
+
+Site::~Site() {
+  // First nobody comes in any more, then requests end (their answers find the gate closed), then waiters are told.
+  parts_->context.gate->close();
+  parts_->context.stop.cancel();
+  parts_->heads.close();
+  parts_->blobs.close();
+  parts_->chunks.close();
+  parts_->revisions.close();
+  parts_->lists.close();
+  parts_->records.close();
+}
+
+RevisionTreePtr Site::try_revision(const RevisionId& id) { return parts_->revisions.known(id); }
+
+void Site::revision(const RevisionId& id, CancelToken cancel, Callback<RevisionTreePtr> done) {
+  parts_->revisions.get(id, cancel, std::move(done));
+}
+
+std::optional<Head> Site::try_head(const ProjectId& id) { return parts_->heads.known(id); }
+
+bool Site::is_fresh(const Head& head) const { return parts_->heads.is_fresh(head); }
+
+void Site::head(const ProjectId& id, CancelToken cancel, Callback<Head> done) {
+  parts_->heads.get(id, cancel, std::move(done));
+}
+
+void Site::refresh_head(const ProjectId& id, CancelToken cancel, Callback<Head> done) {
+  parts_->heads.refresh(id, cancel, std::move(done));
+}
+
+void Site::follow(const ProjectId& id) { parts_->heads.follow(id); }
+
+void Site::on_head_changed(std::function<void(const ProjectId&, const RevisionTreePtr&)> changed) {
+  parts_->heads.on_changed(std::move(changed));
+}
+
+std::optional<Blob> Site::try_blob(const FileRef& file) { return parts_->blobs.known(file); }
+
+void Site::blob(const FileRef& file, CancelToken cancel, Callback<Blob> done) {
+  parts_->blobs.get(file, Urgency::demand, cancel, std::move(done));
+}
+
+std::optional<std::uint64_t> Site::size_of(const FileRef& file) { return parts_->blobs.size_of(file); }
+
+void Site::prefetch(const RevisionTreePtr& revision) { parts_->prefetch.start(revision); }
+
+void Site::list(const std::string& collection, CancelToken cancel, Callback<ListPtr> done) {
+  parts_->lists.get(collection, cancel, std::move(done));
+}
+
+ListPtr Site::try_list(const std::string& collection) { return parts_->lists.known(collection); }
+
+void Site::record(const std::string& collection, const std::string& id, CancelToken cancel, Callback<Record> done) {
+  parts_->records.get(collection, id, cancel, std::move(done));
+}
+
+remote::Client& Site::client() { return parts_->context.client; }
+
+EventLog& Site::events() { return parts_->context.events; }
+
+}  // namespace playfs::content

@@ -1,0 +1,33 @@
+// Values that a Site hands out, and its settings.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "base/clock.h"
+#include "cache/record_index.h"
+#include "model/records.h"
+
+namespace playfs::content {
+
+/// A project's record as last seen.
+struct Head {
+  Project project;
+  SteadyTime fetched_at;  ///< when the service was asked for it; long ago for one from an earlier process
+};
+
+/// A record of a list without its body. `name` is the record's name, or its title.
+using Listed = cache::ListedRecord;
+using ListPtr = std::shared_ptr<const std::vector<Listed>>;
+
+struct SiteOptions {
+  std::chrono::milliseconds refresh{10'000};  ///< how old a head may be before it is asked for again
+  std::chrono::milliseconds in_use{300'000};  ///< how long after its last follow() a project's head is asked for
+  bool prefetch = true;
+  std::uint64_t file_ceiling = 64 << 20;  ///< bytes; larger files are refused
+  std::size_t parallel_chunks = 64;       ///< chunk requests under way at once
+};
+
+}  // namespace playfs::content

@@ -1,0 +1,187 @@
+// Lists through a Site: what is read, how often is asked, what ends badly.
+#include <gmock/gmock.h>
+
+#include "rig.h"
+
+namespace playfs::content {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+class ListsTest : public SiteTest {
+ protected:
+  void put_projects(int from, int to) {
+    for (int i = from; i < to; ++i) put_project("p" + std::to_string(i), "");
+  }
+  Answer<ListPtr> list(const std::string& collection = "projects") {
+    Answer<ListPtr> answer;
+    site_->list(collection, {}, answer.callback());
+    run();
+    return answer;
+  }
+  std::vector<std::string> ids(const Answer<ListPtr>& answer) {
+    std::vector<std::string> ids;
+    if (answer.ok())
+      for (const auto& item : **answer) ids.push_back(item.id);
+    return ids;
+  }
+  std::ptrdiff_t requests_of(const std::function<void()>& work) {
+    service_.forget_requests();
+    work();
+    return service_.requests();
+  }
+};
+
+TEST_F(ListsTest, ReadsAllPagesOnceAndThenOnlyWhatIsNew) {
+  put_projects(0, 1000);
+  EXPECT_FALSE(site_->try_list("projects"));
+  EXPECT_EQ(requests_of([&] { EXPECT_EQ(ids(list()).size(), 1000U); }), 10);
+  EXPECT_EQ(requests_of([&] { EXPECT_EQ(ids(list()).size(), 1000U); }), 1) << "nothing new: one request";
+  put_projects(1000, 1003);
+  EXPECT_EQ(requests_of([&] { EXPECT_EQ(ids(list()).size(), 1003U); }), 1);
+  put_projects(1003, 1203);
+  EXPECT_EQ(requests_of([&] { EXPECT_EQ(ids(list()).size(), 1203U); }), 3);
+
+  auto all = **list();
+  ASSERT_EQ(all.size(), 1203U);
+  for (std::size_t i = 0; i < all.size(); ++i) EXPECT_EQ(all[i].id, "p" + std::to_string(1202 - i));
+  EXPECT_EQ(all[0].name, "name of p1202");
+  EXPECT_GT(all[0].created_at, all[1].created_at);
+  EXPECT_EQ(*site_->try_list("projects"), all);
+}
+
+TEST_F(ListsTest, IsKeptAcrossARestart) {
+  put_projects(0, 300);
+  list();
+  restart();
+  ASSERT_TRUE(site_->try_list("projects"));
+  EXPECT_EQ(site_->try_list("projects")->size(), 300U);
+  put_projects(300, 301);
+  EXPECT_EQ(requests_of([&] { EXPECT_EQ(ids(list()).size(), 301U); }), 1);
+  restart();
+  EXPECT_EQ(site_->try_list("projects")->size(), 301U);
+  EXPECT_EQ(site_->try_list("projects")->front().id, "p300");
+}
+
+TEST_F(ListsTest, AnEmptyListIsAList) {
+  ASSERT_TRUE(list().ok());
+  EXPECT_TRUE(site_->try_list("projects"));
+  put_projects(0, 1);
+  EXPECT_THAT(ids(list()), ElementsAre("p0"));
+}
+
+TEST_F(ListsTest, ManyWhoAskShareOneReading) {
+  put_projects(0, 250);
+  service_.hold();
+  std::vector<Answer<ListPtr>> answers(10);
+  for (auto& answer : answers) site_->list("projects", {}, answer.callback());
+  service_.release();
+  run();
+  EXPECT_EQ(service_.requests(), 3);
+  for (auto& answer : answers) EXPECT_EQ(ids(answer).size(), 250U);
+}
+
+TEST_F(ListsTest, ANewNameIsSeenAndKept) {
+  put_projects(0, 3);
+  list();
+  service_.put("projects", "p1", {{"name", "renamed"}});
+  auto renamed = list();
+  ASSERT_TRUE(renamed.ok());
+  EXPECT_EQ((**renamed)[1].name, "renamed");
+  EXPECT_THAT(ids(renamed), ElementsAre("p2", "p1", "p0"));
+  restart();
+  EXPECT_EQ((*site_->try_list("projects"))[1].name, "renamed");
+}
+
+TEST_F(ListsTest, NamesAreTitlesWhereThereIsNoName) {
+  service_.put("threads", "t", {{"title", "a title"}});
+  EXPECT_EQ((**list("threads"))[0].name, "a title");
+  put_revision("r", {}, {}, "p9");
+  EXPECT_EQ((**list("revisions"))[0].project, "p9");
+}
+
+TEST_F(ListsTest, EndlessNamesAreNotKept) {
+  service_.put("projects", "p", {{"name", std::string(100'000, 'x')}});
+  EXPECT_EQ((**list())[0].name, "");
+}
+
+TEST_F(ListsTest, RemovedRecordsAtTheTopDoNotHideWhatIsBelow) {
+  put_projects(0, 5);
+  list();
+  service_.remove("projects", "p4");
+  put_projects(5, 6);
+  auto answer = list();
+  EXPECT_EQ(ids(answer).front(), "p5");
+  EXPECT_THAT(ids(answer), testing::IsSupersetOf({"p0", "p1", "p2", "p3"}));
+}
+
+TEST_F(ListsTest, AListThatWasReplacedIsReplaced) {
+  put_projects(0, 5);
+  list();
+  for (int i = 0; i < 5; ++i) service_.remove("projects", "p" + std::to_string(i));
+  put_projects(7, 9);
+  EXPECT_THAT(ids(list()), ElementsAre("p8", "p7"));
+  restart();
+  EXPECT_EQ(site_->try_list("projects")->size(), 2U);
+}
+
+TEST_F(ListsTest, ARecordThatAppearsBelowTheNewestIsNotMissed) {
+  put_projects(0, 5);
+  list();
+  // A node of the service with a slow clock: the page shows it between known records.
+  const std::string target = "/.site/data/projects?limit=100";
+  Json::Array shown;
+  for (const auto& item : *site_->try_list("projects"))
+    shown.push_back(JsonObject{{"id", item.id}, {"created_at", format_iso8601(item.created_at)}, {"name", item.name}});
+  const WallTime between{(*site_->try_list("projects"))[1].created_at.nanoseconds - 1};
+  shown.insert(shown.begin() + 2, JsonObject{{"id", "late"}, {"created_at", format_iso8601(between)}});
+  service_.instead[target] = wire::to_text(JsonObject{{"records", shown}, {"nextCursor", Json()}});
+  auto answer = list();
+  EXPECT_EQ(ids(answer).size(), 6U);
+  EXPECT_THAT(ids(answer), testing::Contains("late"));
+}
+
+TEST_F(ListsTest, WhereTheServiceIsAwayTheOldListServes) {
+  put_projects(0, 3);
+  list();
+  service_.away = true;
+  EXPECT_EQ(ids(list()).size(), 3U);
+  EXPECT_EQ(list("threads").code(), ErrorCode::unreachable);
+}
+
+TEST_F(ListsTest, CursorsThatLoopEndWithAnError) {
+  auto page = [](const std::string& id, const std::string& next) {
+    return wire::to_text(JsonObject{{"records", Json::Array{JsonObject{{"id", id}}}}, {"nextCursor", next}});
+  };
+  service_.instead["/.site/data/projects?limit=100"] = page("a", "x");
+  service_.instead["/.site/data/projects?limit=100&cursor=x"] = page("b", "y");
+  service_.instead["/.site/data/projects?limit=100&cursor=y"] = page("c", "x");
+  EXPECT_EQ(list().code(), ErrorCode::protocol);
+  EXPECT_LE(service_.requests(), 3);
+  EXPECT_THAT(events_->errors_text(), HasSubstr("projects"));
+}
+
+TEST_F(ListsTest, PagesThatBringNothingEndWithAnError) {
+  for (int i = 0; i < 50; ++i) {
+    const std::string cursor = i == 0 ? "" : "&cursor=n" + std::to_string(i);
+    service_.instead["/.site/data/projects?limit=100" + cursor] =
+        wire::to_text(JsonObject{{"records", Json::Array()}, {"nextCursor", "n" + std::to_string(i + 1)}});
+  }
+  EXPECT_EQ(list().code(), ErrorCode::protocol);
+  EXPECT_LE(service_.requests(), 5);
+}
+
+TEST_F(ListsTest, ACancelledReaderIsAnsweredAtOnce) {
+  put_projects(0, 3);
+  service_.hold();
+  CancelSource cancel;
+  Answer<ListPtr> impatient;
+  site_->list("projects", cancel.token(), impatient.callback());
+  run();
+  cancel.cancel();
+  EXPECT_EQ(impatient.code(), ErrorCode::interrupted);
+}
+
+}  // namespace
+}  // namespace playfs::content

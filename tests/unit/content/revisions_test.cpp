@@ -1,0 +1,140 @@
+// Revisions and single records through a Site.
+#include <gmock/gmock.h>
+
+#include "rig.h"
+
+namespace playfs::content {
+namespace {
+
+using testing::HasSubstr;
+
+class RevisionsTest : public SiteTest {};
+
+TEST_F(RevisionsTest, IsFetchedOnceForAllWhoAsk) {
+  put_revision("r", {{"f", JsonObject{{"h", "x"}, {"s", 1}, {"inline", "y"}}}});
+  EXPECT_FALSE(site_->try_revision(RevisionId("r")));
+  service_.hold();
+  std::vector<Answer<RevisionTreePtr>> answers(10);
+  for (auto& answer : answers) site_->revision(RevisionId("r"), {}, answer.callback());
+  run();
+  EXPECT_EQ(service_.requests(), 1);
+  service_.release();
+  run();
+  for (auto& answer : answers) {
+    ASSERT_TRUE(answer.ok());
+    EXPECT_EQ(*answer, *answers[0]) << "one object for all";
+  }
+  EXPECT_NE((*answers[0])->tree.file_at("f"), nullptr);
+  EXPECT_EQ(site_->try_revision(RevisionId("r")), *answers[0]);
+  EXPECT_EQ(service_.requests(), 1);
+}
+
+TEST_F(RevisionsTest, IsKeptAcrossARestartWithItsUnknownFields) {
+  put_revision("r", {}, {{"unknown_too", "kept"}});
+  revision("r");
+  restart();
+  service_.away = true;
+  auto tree = site_->try_revision(RevisionId("r"));
+  ASSERT_TRUE(tree);
+  ASSERT_NE(tree->revision.extra.find("unknown"), nullptr);
+  EXPECT_EQ(tree->revision.extra.find("unknown")->integer(), 7);
+  EXPECT_NE(tree->tree.manifest().extra.find("unknown_too"), nullptr);
+}
+
+TEST_F(RevisionsTest, OneThatSomebodyHoldsIsNotMadeTwice) {
+  put_revision("first", {});
+  auto held = revision("first");
+  const std::string filler(40'000, 'x');
+  for (int i = 0; i < 200; ++i) {
+    const std::string id = "r" + std::to_string(i);
+    put_revision(id, {}, {{"filler", filler}});
+    revision(id);
+  }
+  EXPECT_EQ(site_->try_revision(RevisionId("first")), held);
+}
+
+TEST_F(RevisionsTest, AbsentOnesAndImpossibleIdsAreNotFound) {
+  Answer<RevisionTreePtr> absent, impossible, empty;
+  site_->revision(RevisionId("absent"), {}, absent.callback());
+  run();
+  EXPECT_EQ(absent.code(), ErrorCode::not_found);
+  service_.forget_requests();
+  site_->revision(RevisionId(std::string(kMaxIdLength + 1, 'x')), {}, impossible.callback());
+  site_->revision(RevisionId(), {}, empty.callback());
+  run();
+  EXPECT_EQ(impossible.code(), ErrorCode::not_found);
+  EXPECT_EQ(empty.code(), ErrorCode::not_found);
+  EXPECT_EQ(service_.requests(), 0);
+}
+
+TEST_F(RevisionsTest, AnUnreadableOneIsAnErrorWithAReason) {
+  service_.put("revisions", "r", {{"project", "p"}, {"manifest", "none"}});
+  Answer<RevisionTreePtr> answer;
+  site_->revision(RevisionId("r"), {}, answer.callback());
+  run();
+  EXPECT_EQ(answer.code(), ErrorCode::refused_input);
+  EXPECT_THAT(events_->errors_text(), HasSubstr("revisions/r"));
+  EXPECT_FALSE(records_->record(client_->site(), "revisions", "r"));
+}
+
+TEST_F(RevisionsTest, AnotherRecordThanAskedForIsNotBelieved) {
+  put_revision("r", {});
+  service_.instead["/.site/data/revisions/r"] = R"({"record":{"id":"other","manifest":{"files":{}}}})";
+  Answer<RevisionTreePtr> answer;
+  site_->revision(RevisionId("r"), {}, answer.callback());
+  run();
+  EXPECT_EQ(answer.code(), ErrorCode::protocol);
+  EXPECT_FALSE(site_->try_revision(RevisionId("other")));
+}
+
+TEST_F(RevisionsTest, ACancelledWaiterIsAnsweredWhileTheServiceIsSilent) {
+  put_revision("r", {});
+  service_.hold();
+  CancelSource cancel;
+  Answer<RevisionTreePtr> impatient;
+  site_->revision(RevisionId("r"), cancel.token(), impatient.callback());
+  run();
+  cancel.cancel();
+  EXPECT_EQ(impatient.code(), ErrorCode::interrupted);
+  service_.release();
+  run();
+  EXPECT_TRUE(site_->try_revision(RevisionId("r"))) << "what was under way is kept";
+}
+
+class RecordsTest : public SiteTest {
+ protected:
+  Answer<Record> get(const std::string& collection, const std::string& id) {
+    Answer<Record> answer;
+    site_->record(collection, id, {}, answer.callback());
+    run();
+    return answer;
+  }
+};
+
+TEST_F(RecordsTest, ImmutableOnesComeFromTheCache) {
+  put_revision("r", {});
+  ASSERT_TRUE(get("revisions", "r").ok());
+  ASSERT_TRUE(get("revisions", "r").ok());
+  EXPECT_EQ(service_.requests(), 1);
+}
+
+TEST_F(RecordsTest, OthersAreAskedForEachTimeAndServedOldWhereTheServiceIsAway) {
+  service_.put("threads", "t", {{"title", "old"}});
+  ASSERT_TRUE(get("threads", "t").ok());
+  service_.put("threads", "t", {{"title", "new"}});
+  EXPECT_EQ(*get("threads", "t")->fields.find("title")->string(), "new");
+  service_.away = true;
+  auto answer = get("threads", "t");
+  ASSERT_TRUE(answer.ok());
+  EXPECT_EQ(*answer->fields.find("title")->string(), "new");
+  EXPECT_EQ(get("threads", "other").code(), ErrorCode::unreachable);
+}
+
+TEST_F(RecordsTest, UnknownCollectionsAreTolerated) {
+  service_.put("inventions", "i", {{"anything", 1}});
+  EXPECT_TRUE(get("inventions", "i").ok());
+  EXPECT_EQ(get("inventions", "j").code(), ErrorCode::not_found);
+}
+
+}  // namespace
+}  // namespace playfs::content

@@ -1,0 +1,272 @@
+// A Site over a service that the test holds in its hand: records are put in, answers can be held back, the service
+// can be away. Everything runs on the test's thread, step by step, in run().
+#pragma once
+
+#include <algorithm>
+#include <cstdlib>
+#include <deque>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "base/random.h"
+#include "base/text.h"
+#include "content/site.h"
+#include "model/chunking.h"
+#include "net/transport.h"
+#include "remote/client.h"
+#include "support/manual_time.h"
+#include "wire/json.h"
+#include "wire/records.h"
+
+namespace playfs::content {
+
+class FakeService final : public net::Transport {
+ public:
+  /// Adds a record, the newest of its collection, or replaces one in place.
+  void put(const std::string& collection, const std::string& id, JsonObject fields) {
+    auto& records = collections_[collection];
+    auto found = std::find_if(records.begin(), records.end(), [&](const Record& record) { return record.id == id; });
+    if (found == records.end()) {
+      const WallTime created{1'700'000'000'000'000'000 + ++time_ * 1'000'000'000};
+      records.push_back({id, format_iso8601(created), format_iso8601(created), "active", std::move(fields)});
+    } else {
+      found->fields = std::move(fields);
+    }
+  }
+  void remove(const std::string& collection, const std::string& id) {
+    std::erase_if(collections_[collection], [&](const Record& record) { return record.id == id; });
+  }
+
+  void hold() { held_ = true; }
+  void release() { held_ = false; }
+  bool away = false;  ///< nobody answers
+  bool etags = false;
+  /// Answers for one target instead of the record.
+  std::map<std::string, std::string> instead;
+
+  /// How many requests were sent whose target contains `part`.
+  [[nodiscard]] std::ptrdiff_t requests(const std::string& part = "") const {
+    return std::count_if(targets_.begin(), targets_.end(),
+                         [&](const std::string& target) { return target.find(part) != std::string::npos; });
+  }
+  [[nodiscard]] const std::vector<std::string>& targets() const { return targets_; }
+  [[nodiscard]] std::size_t outstanding() const { return waiting_.size(); }
+  void forget_requests() { targets_.clear(); }
+
+  void send(HttpRequest request, net::Deadline, CancelToken, Callback<HttpResponse> done) override {
+    targets_.push_back(request.target);
+    waiting_.push_back({std::move(request), std::move(done)});
+  }
+  [[nodiscard]] const std::string& origin() const override { return origin_; }
+
+  /// Answers the oldest request, unless answers are held back.
+  bool answer_one() { return !held_ && answer_at(0); }
+  /// Answers the request at `index` of those outstanding, held back or not.
+  bool answer_at(std::size_t index) {
+    if (index >= waiting_.size()) return false;
+    auto [request, done] = std::move(waiting_[index]);
+    waiting_.erase(waiting_.begin() + static_cast<std::ptrdiff_t>(index));
+    done(away ? Result<HttpResponse>(fail(ErrorCode::unreachable, "nobody answers")) : answer(request));
+    return true;
+  }
+
+ private:
+  struct Waiting {
+    HttpRequest request;
+    Callback<HttpResponse> done;
+  };
+
+  HttpResponse answer(const HttpRequest& request) const {
+    if (auto other = instead.find(request.target); other != instead.end()) return {200, {}, other->second};
+    const std::string base = "/.site/data/";
+    std::string rest = request.target.substr(std::min(base.size(), request.target.size()));
+    const auto query = rest.find('?');
+    const std::string parameters = query == std::string::npos ? "" : rest.substr(query + 1);
+    rest.resize(std::min(query, rest.size()));
+    const auto slash = rest.find('/');
+    auto collection = collections_.find(rest.substr(0, slash));
+    if (slash == std::string::npos) return page(collection, parameters);
+    const std::string id = percent_decode(rest.substr(slash + 1)).value_or("");
+    if (collection != collections_.end())
+      for (const Record& record : collection->second)
+        if (record.id == id) return one(record, request);
+    return {404, {}, R"({"error":"Not found","code":"not_found","message":"No such record"})"};
+  }
+
+  HttpResponse one(const Record& record, const HttpRequest& request) const {
+    HttpResponse response{200, {}, wire::to_text(JsonObject{{"record", wire::encode_record(record)}})};
+    if (!etags) return response;
+    const std::string tag = "\"" + ContentHash::of(response.body).hex() + "\"";
+    response.headers.add("ETag", tag);
+    if (request.headers.get("If-None-Match") == tag) return {304, response.headers, ""};
+    return response;
+  }
+
+  HttpResponse page(std::map<std::string, std::vector<Record>>::const_iterator collection,
+                    const std::string& parameters) const {
+    static const std::vector<Record> none;
+    const auto& records = collection == collections_.end() ? none : collection->second;
+    auto number = [&](const std::string& name, std::size_t otherwise) {
+      const auto at = parameters.find(name + "=");
+      return at == std::string::npos ? otherwise : std::stoul(parameters.substr(at + name.size() + 1));
+    };
+    // The cursor is the number of records below the page, which stays right while others are added.
+    std::size_t below = number("cursor", records.size());
+    Json::Array shown;
+    for (std::size_t left = number("limit", 50); left > 0 && below > 0; --left)
+      shown.push_back(wire::encode_record(records[--below]));
+    JsonObject body{{"records", std::move(shown)}};
+    body.append("nextCursor", below > 0 ? Json(std::to_string(below)) : Json());
+    return {200, {}, wire::to_text(body)};
+  }
+
+  const std::string origin_ = "https://site.example";
+  std::map<std::string, std::vector<Record>> collections_;  // oldest first
+  std::int64_t time_ = 0;
+  bool held_ = false;
+  std::vector<std::string> targets_;
+  std::deque<Waiting> waiting_;
+};
+
+/// What a callback was called with.
+template <class T>
+class Answer {
+ public:
+  Callback<T> callback() {
+    return [state = state_](Result<T> result) {
+      ++state->calls;
+      state->result.emplace(std::move(result));
+    };
+  }
+  [[nodiscard]] int calls() const { return state_->calls; }
+  [[nodiscard]] bool ok() const { return state_->result && state_->result->has_value(); }
+  const T& operator*() const { return **state_->result; }
+  const T* operator->() const { return &**state_->result; }
+  [[nodiscard]] const Error& error() const { return state_->result->error(); }
+  [[nodiscard]] std::optional<ErrorCode> code() const {
+    return state_->result && !*state_->result ? std::optional(state_->result->error().code) : std::nullopt;
+  }
+
+ private:
+  struct State {
+    int calls = 0;
+    std::optional<Result<T>> result;
+  };
+  std::shared_ptr<State> state_ = std::make_shared<State>();
+};
+
+class SiteTest : public testing::Test {
+ protected:
+  SiteTest() : directory_(testing::TempDir() + "playfs-content-XXXXXX") {
+    if (!mkdtemp(directory_.data())) std::abort();
+    restart();
+  }
+  ~SiteTest() override {
+    site_.reset();
+    std::filesystem::remove_all(directory_);
+  }
+
+  /// A new process over the same cache directory.
+  void restart(SiteOptions options = {}) {
+    site_.reset();
+    client_.reset();
+    remote::ClientOptions client_options;
+    client_options.retry.attempts = 1;
+    client_ = std::make_unique<remote::Client>(service_, executor_, clock_, random_, client_options);
+    objects_ = std::move(*cache::ObjectStore::open(directory_ + "/objects"));
+    records_ = std::move(*cache::RecordIndex::open(directory_));
+    events_ = std::make_unique<EventLog>(clock_);
+    site_ = std::make_unique<Site>(*client_, *objects_, *records_, executor_, clock_, *events_, options);
+  }
+
+  /// Runs tasks and gives answers until nothing is left to do now.
+  void run() {
+    do {
+      executor_.run_due();
+    } while (service_.answer_one());
+  }
+  void advance(std::chrono::milliseconds by) {
+    clock_.advance(by);
+    run();
+  }
+
+  /// A file entry as a client would publish it, in chunks of which it puts the records.
+  JsonObject chunked(const std::string& content, const std::string& hash, const std::vector<std::string>& chunk_ids) {
+    Json::Array ids;
+    const std::size_t length = (content.size() + chunk_ids.size() - 1) / std::max<std::size_t>(chunk_ids.size(), 1);
+    for (std::size_t i = 0; i < chunk_ids.size(); ++i) {
+      service_.put("file_chunks", chunk_ids[i],
+                   {{"content", content.substr(std::min(content.size(), i * length), length)}, {"hash", "opaque"}});
+      ids.emplace_back(chunk_ids[i]);
+    }
+    return {{"h", hash}, {"s", content.size()}, {"c", std::move(ids)}};
+  }
+  void put_revision(const std::string& id, JsonObject files, JsonObject manifest_extra = {},
+                    const std::string& project = "p") {
+    JsonObject manifest{{"files", std::move(files)}};
+    for (const auto& [name, value] : manifest_extra) manifest.set(name, value);
+    service_.put("revisions", id,
+                 {{"project", project},
+                  {"parents", Json::Array()},
+                  {"agent", "a"},
+                  {"message", "m"},
+                  {"manifest", std::move(manifest)},
+                  {"unknown", 7}});
+  }
+  void put_project(const std::string& id, const std::string& latest) {
+    service_.put("projects", id, {{"name", "name of " + id}, {"latest_revision", latest}});
+  }
+
+  RevisionTreePtr revision(const std::string& id) {
+    Answer<RevisionTreePtr> answer;
+    site_->revision(RevisionId(id), {}, answer.callback());
+    run();
+    EXPECT_TRUE(answer.ok()) << id;
+    return answer.ok() ? *answer : nullptr;
+  }
+  FileRef file(const std::string& revision_id, const std::string& path) {
+    auto tree = revision(revision_id);
+    const FileEntry* entry = tree ? tree->tree.file_at(path) : nullptr;
+    EXPECT_NE(entry, nullptr) << path;
+    return {tree, path, entry};
+  }
+  Answer<Blob> fetch(const FileRef& of) {
+    Answer<Blob> answer;
+    site_->blob(of, {}, answer.callback());
+    run();
+    EXPECT_EQ(answer.calls(), 1);
+    return answer;
+  }
+  /// The content, or the name of the error.
+  std::string content(const FileRef& of) {
+    auto blob = fetch(of);
+    if (!blob.ok()) return "error: " + std::string(name_of(*blob.code()));
+    auto bytes = blob->read(0, blob->size());
+    return bytes ? *bytes : "error: " + std::string(name_of(bytes.error().code));
+  }
+  std::string object_file(const std::string& bytes) {
+    const std::string hex = ContentHash::of(bytes).hex();
+    return directory_ + "/objects/" + hex.substr(0, 2) + "/" + hex.substr(2);
+  }
+
+  std::string directory_;
+  FakeService service_;
+  test::ManualClock clock_;
+  test::ManualExecutor executor_{clock_};
+  SystemRandom random_;
+  std::unique_ptr<remote::Client> client_;
+  std::unique_ptr<cache::ObjectStore> objects_;
+  std::unique_ptr<cache::RecordIndex> records_;
+  std::unique_ptr<EventLog> events_;
+  std::unique_ptr<Site> site_;
+};
+
+inline std::string sha256(const std::string& bytes) { return ContentHash::of(bytes).hex(); }
+
+}  // namespace playfs::content
