@@ -3,7 +3,6 @@
 #include <utility>
 
 #include "base/fd.h"
-#include "service/sqlite_store.h"
 
 namespace playfs::app {
 
@@ -16,7 +15,7 @@ Result<std::unique_ptr<Playground>> Playground::open(const std::string& director
   return std::unique_ptr<Playground>(new Playground(std::move(store), std::move(options)));
 }
 
-Playground::Playground(std::unique_ptr<service::Store> store, service::ServiceOptions options)
-    : store_(std::move(store)), service_(*store_, std::move(options)) {}
+Playground::Playground(std::unique_ptr<service::SqliteStore> store, service::ServiceOptions options)
+    : store_(std::move(store)), service_(*store_, *store_, std::move(options)) {}
 
 }  // namespace playfs::app

@@ -11,7 +11,7 @@
 #include "base/random.h"
 #include "base/result.h"
 #include "service/service.h"
-#include "service/store.h"
+#include "service/sqlite_store.h"
 
 namespace playfs::app {
 
@@ -26,8 +26,8 @@ class Playground {
   [[nodiscard]] service::Store& store() { return *store_; }
 
  private:
-  Playground(std::unique_ptr<service::Store> store, service::ServiceOptions options);
-  std::unique_ptr<service::Store> store_;
+  Playground(std::unique_ptr<service::SqliteStore> store, service::ServiceOptions options);
+  std::unique_ptr<service::SqliteStore> store_;
   service::Service service_;
 };
 

@@ -97,6 +97,7 @@ HttpResponse response_of(const Problem& problem, const std::string& docs_url) {
   }
   if (!problem.details.empty()) body.append("details", problem.details);
   if (!docs_url.empty()) body.append("docs_url", docs_url);
+  if (problem.status == 401) response.headers.add("WWW-Authenticate", "Bearer");
   if (!problem.allow.empty()) response.headers.add("Allow", problem.allow);
   response.body = wire::to_text(Json(std::move(body)));
   return response;

@@ -39,8 +39,10 @@ HttpResponse record_response(const StoredRecord& record) {
   return json_response(std::move(body));
 }
 
-bool is_json(std::string_view content_type) {
-  std::string type = to_lower(content_type.substr(0, content_type.find(';')));
+bool says_json(const HttpRequest& request) {
+  auto content_type = request.headers.get("Content-Type");
+  if (!content_type) return true;
+  std::string type = to_lower(content_type->substr(0, content_type->find(';')));
   while (!type.empty() && type.back() == ' ') type.pop_back();
   return type == "application/json" || (type.starts_with("application/") && type.ends_with("+json"));
 }
@@ -95,15 +97,18 @@ Result<std::string> print_fields(JsonObject fields) {
 
 /// One name for the request of one caller to one collection, of fixed length whatever the client sends. None of the
 /// parts before the key can contain a line break.
-std::string request_key(const Collection& collection, const Caller& caller, std::string_view idempotency_key) {
-  std::string named = std::string(collection.name) + '\n' + caller.address + '\n' + std::string(idempotency_key);
+std::string request_key(const Collection& collection, const std::string& caller, std::string_view idempotency_key) {
+  std::string named = std::string(collection.name) + '\n' + caller + '\n' + std::string(idempotency_key);
   return ContentHash::of(named).hex();
 }
 
 }  // namespace
 
-Service::Service(Store& store, ServiceOptions options)
-    : store_(store), options_(std::move(options)), site_(options_.site_hosts) {}
+Service::Service(Store& store, Accounts& accounts, ServiceOptions options)
+    : store_(store),
+      options_(std::move(options)),
+      site_(options_.site_hosts),
+      gatekeeper_(accounts, options_.steward_key) {}
 
 HttpResponse Service::handle(const HttpRequest& request, const Caller& caller) const {
   try {
@@ -142,7 +147,7 @@ HttpResponse Service::route(const HttpRequest& request, const Caller& caller) co
   if (reading) return answer(get(*collection, segments->back()));
   if (request.method != "PATCH")
     return refuse(405, "method_not_allowed", "a record takes GET and PATCH", "GET, HEAD, PATCH");
-  return answer(patch(*collection, segments->back(), request));
+  return answer(patch(*collection, segments->back(), request, caller));
 }
 
 HttpResponse Service::capabilities() const {
@@ -153,11 +158,12 @@ HttpResponse Service::capabilities() const {
   };
   Json::Array table;
   for (const Collection& collection : all_collections()) {
+    auto limit = options_.limits.writes(collection);
     JsonObject entry{{"name", collection.name},
                      {"purpose", collection.purpose},
                      {"insert", "public"},
                      {"update", collection.update == Access::anyone ? "public" : "owner"},
-                     {"writes_per_hour", collection.writes_per_hour},
+                     {"writes_per_hour", limit ? Json(*limit) : Json()},
                      {"fields", names(collection.fields)}};
     if (!collection.kinds.empty()) entry.append("kinds", names(collection.kinds));
     table.emplace_back(std::move(entry));
@@ -195,42 +201,62 @@ Result<HttpResponse> Service::get(const Collection& collection, const std::strin
   return record_response(record);
 }
 
+std::string Service::counted_client(const HttpRequest& request, const Caller& caller) const {
+  // A proxy may add a line of its own below the one that the client wrote.
+  std::string forwarded_for;
+  for (const auto& [name, value] : request.headers)
+    if (equals_ignoring_case(name, "X-Forwarded-For")) forwarded_for += (forwarded_for.empty() ? "" : ",") + value;
+  return counted_address(options_.proxies.client(caller.address, forwarded_for));
+}
+
+std::optional<Charge> Service::charge_for(const Collection& collection, const std::string& client) const {
+  auto allowance = options_.limits.writes(collection);
+  if (!allowance) return std::nullopt;
+  std::string name(collection.name);
+  return Charge{name + '\n' + client, *allowance, Limits::kWindow,
+                std::to_string(*allowance) + " per hour for " + name};
+}
+
 Result<HttpResponse> Service::create(const Collection& collection, const HttpRequest& request,
                                      const Caller& caller) const {
-  auto content_type = request.headers.get("Content-Type");
-  if (content_type && !is_json(*content_type))
-    return refuse(415, "unsupported_media_type", "send the fields as application/json");
+  if (!says_json(request)) return refuse(415, "unsupported_media_type", "send the fields as application/json");
+  PLAYFS_TRY(Identity who, gatekeeper_.identify(request));
   NewRecord record;
+  record.collection = collection.name;
+  record.owner = who.account;
+  std::string client = counted_client(request, caller);
+  record.charge = charge_for(collection, client);
   if (auto key = request.headers.get("Idempotency-Key")) {
     if (key->empty() || key->size() > kLongestIdempotencyKey)
       return fail(ErrorCode::invalid_argument, "Idempotency-Key must have 1 to 255 characters, a uuid for example");
-    record.request_key = request_key(collection, caller, *key);
+    record.request_key = request_key(collection, who.account.empty() ? client : who.account, *key);
   }
   PLAYFS_TRY(JsonObject fields, read_fields(request));
+  PLAYFS_CHECK(may_set(who, collection, fields));
   PLAYFS_CHECK(check_kind(collection, fields));
   PLAYFS_TRY(record.fields, print_fields(std::move(fields)));
-  record.collection = collection.name;
   PLAYFS_TRY(StoredRecord created, store_.insert(record));
   return record_response(created);
 }
 
-Result<HttpResponse> Service::patch(const Collection& collection, const std::string& id,
-                                    const HttpRequest& request) const {
-  if (collection.update == Access::owner)
-    return fail(ErrorCode::permission_denied, "only its owner may change a record of " + std::string(collection.name));
-  auto content_type = request.headers.get("Content-Type");
-  if (content_type && !is_json(*content_type))
-    return refuse(415, "unsupported_media_type", "send the fields as application/json");
+Result<HttpResponse> Service::patch(const Collection& collection, const std::string& id, const HttpRequest& request,
+                                    const Caller& caller) const {
+  PLAYFS_TRY(StoredRecord record, store_.get(collection.name, id));
+  PLAYFS_TRY(Identity who, gatekeeper_.identify(request));
+  PLAYFS_CHECK(may_update(who, collection, record));
+  if (!says_json(request)) return refuse(415, "unsupported_media_type", "send the fields as application/json");
   PLAYFS_TRY(JsonObject changes, read_fields(request));
+  PLAYFS_CHECK(may_set(who, collection, changes));
   PLAYFS_CHECK(check_kind(collection, changes));
+  auto charge = charge_for(collection, counted_client(request, caller));
   for (int attempt = 0; attempt < kReplaceAttempts; ++attempt) {
-    PLAYFS_TRY(StoredRecord record, store_.get(collection.name, id));
     PLAYFS_TRY(Json stored, wire::parse_json(record.fields));
     const JsonObject* fields = stored.object();
     if (!fields) return fail(ErrorCode::corrupt, "record " + id + " is no JSON object");
     PLAYFS_TRY(std::string merged, print_fields(merge(*fields, changes)));
-    PLAYFS_TRY(auto replaced, store_.replace(collection.name, record, std::move(merged)));
+    PLAYFS_TRY(auto replaced, store_.replace(collection.name, record, std::move(merged), charge));
     if (replaced) return record_response(*replaced);
+    PLAYFS_TRY(record, store_.get(collection.name, id));
   }
   return fail(ErrorCode::busy, "record " + id + " changes too often");
 }

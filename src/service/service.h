@@ -5,17 +5,21 @@
 // belongs on a worker thread.
 #pragma once
 
+#include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "base/http.h"
 #include "base/result.h"
+#include "service/accounts.h"
+#include "service/client_address.h"
 #include "service/collections.h"
+#include "service/identity.h"
 #include "service/problem.h"
 #include "service/site.h"
 #include "service/store.h"
 #include "service/target.h"
+#include "service/write_limits.h"
 
 namespace playfs::service {
 
@@ -23,11 +27,14 @@ struct ServiceOptions {
   std::string base_path = "/.site/data";
   std::vector<std::string> site_hosts;  ///< names the site is reached by, see Site; addresses and localhost always are
   std::string docs_url;                 ///< put into error objects; empty: none
+  Limits limits;                        ///< none unless set
+  TrustedProxies proxies;               ///< whose X-Forwarded-For is believed
+  std::string steward_key;              ///< the bearer key of the domain steward; empty: there is none
 };
 
 /// Who sent a request, as far as the connection tells.
 struct Caller {
-  std::string address;  ///< of the client; "local" in the same process
+  std::string address;  ///< numeric, of the connection's other end; "local" in the same process
 };
 
 /// The largest body that can hold a record: 16 KB with every byte escaped, and some white space.
@@ -35,12 +42,10 @@ inline constexpr std::size_t kMaxBodySize = 128 * 1024;
 
 class Service {
  public:
-  /// `store` must outlive the service.
-  Service(Store& store, ServiceOptions options);
+  /// `store` and `accounts` must outlive the service.
+  Service(Store& store, Accounts& accounts, ServiceOptions options);
 
   HttpResponse handle(const HttpRequest& request, const Caller& caller) const;
-
-  [[nodiscard]] const ServiceOptions& options() const { return options_; }
 
  private:
   HttpResponse route(const HttpRequest& request, const Caller& caller) const;
@@ -48,13 +53,17 @@ class Service {
   Result<HttpResponse> list(const Collection& collection, const Target& target) const;
   Result<HttpResponse> get(const Collection& collection, const std::string& id) const;
   Result<HttpResponse> create(const Collection& collection, const HttpRequest& request, const Caller& caller) const;
-  Result<HttpResponse> patch(const Collection& collection, const std::string& id, const HttpRequest& request) const;
+  Result<HttpResponse> patch(const Collection& collection, const std::string& id, const HttpRequest& request,
+                             const Caller& caller) const;
+  [[nodiscard]] std::string counted_client(const HttpRequest& request, const Caller& caller) const;
+  [[nodiscard]] std::optional<Charge> charge_for(const Collection& collection, const std::string& client) const;
   [[nodiscard]] HttpResponse answer(Result<HttpResponse> result) const;
   [[nodiscard]] HttpResponse refuse(int status, std::string code, std::string message, std::string allow = {}) const;
 
   Store& store_;
   const ServiceOptions options_;
   const Site site_;
+  const Gatekeeper gatekeeper_;
 };
 
 }  // namespace playfs::service

@@ -1,4 +1,5 @@
-// Records in one SQLite database in WAL mode. Any number of threads and processes may use one file at once.
+// Records and accounts in one SQLite database in WAL mode. Any number of threads and processes may use one file at
+// once.
 //
 // Reads run side by side, each on a connection of its own; writes go through one connection and are committed in
 // groups. The order of records is an AUTOINCREMENT sequence taken inside the write transaction: SQLite has one writer
@@ -11,11 +12,14 @@
 #include "base/clock.h"
 #include "base/random.h"
 #include "base/sqlite.h"
+#include "service/accounts.h"
 #include "service/store.h"
 
 namespace playfs::service {
 
-class SqliteStore final : public Store {
+class Connections;
+
+class SqliteStore final : public Store, public Accounts {
  public:
   /// Opens or creates `path`. Clock and random must outlive the store.
   static Result<std::unique_ptr<SqliteStore>> open(const std::string& path, Database::Durability durability,
@@ -25,19 +29,20 @@ class SqliteStore final : public Store {
   Result<StoredRecord> insert(const NewRecord& record) override;
   Result<StoredRecord> get(std::string_view collection, std::string_view id) override;
   Result<Page> list(std::string_view collection, std::size_t limit, Position before) override;
-  Result<std::optional<StoredRecord>> replace(std::string_view collection, const StoredRecord& read,
-                                              std::string fields) override;
-  [[nodiscard]] const std::string& site_id() const override;
+  Result<std::optional<StoredRecord>> replace(std::string_view collection, const StoredRecord& read, std::string fields,
+                                              const std::optional<Charge>& charge) override;
+  [[nodiscard]] const std::string& site_id() const override { return site_id_; }
+
+  Result<std::optional<std::string>> account_of_key(std::string_view key_hash) override;
+  Result<SignedIn> sign_in(std::string_view email, std::string_view key_hash) override;
 
  private:
-  struct Reader;
-  struct Writer;
-  class Readers;
-  SqliteStore(std::unique_ptr<Readers> readers, std::unique_ptr<Writer> writer, std::string site_id);
+  SqliteStore(std::unique_ptr<Connections> connections, std::string site_id, const Clock& clock, Random& random);
 
-  std::unique_ptr<Readers> readers_;
-  std::unique_ptr<Writer> writer_;
-  std::string site_id_;
+  const std::unique_ptr<Connections> connections_;
+  const std::string site_id_;
+  const Clock& clock_;
+  Random& random_;
 };
 
 }  // namespace playfs::service

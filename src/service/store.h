@@ -11,6 +11,7 @@
 // - insert and replace are durable when they return, and all or nothing.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <limits>
 #include <optional>
@@ -35,11 +36,20 @@ struct StoredRecord {
   std::string fields;  ///< the declared fields: a compact JSON object
 };
 
+/// A write that counts against a limit of so many in any window of that length.
+struct Charge {
+  std::string bucket;  ///< who and what is counted together
+  std::int64_t allowance = 0;
+  std::chrono::seconds window{3600};
+  std::string what;  ///< the limit in words, for the error
+};
+
 struct NewRecord {
   std::string collection;
   std::string fields;       ///< a compact JSON object
   std::string owner;        ///< empty for none
   std::string request_key;  ///< names the request (key, caller, collection) over which it is created once; empty: none
+  std::optional<Charge> charge;  ///< counted with the insert, and only if there is one
 };
 
 /// A position in a collection's order, as handed out in Page::next.
@@ -55,7 +65,8 @@ class Store {
  public:
   virtual ~Store() = default;
 
-  /// The new record, or the one that an earlier insert with the same request_key created.
+  /// The new record, or the one that an earlier insert with the same request_key created, which is not charged.
+  /// Errors: rate_limited.
   virtual Result<StoredRecord> insert(const NewRecord& record) = 0;
 
   /// Errors: not_found.
@@ -65,9 +76,9 @@ class Store {
   virtual Result<Page> list(std::string_view collection, std::size_t limit, Position before) = 0;
 
   /// Gives `read` new fields, provided that nobody changed it since it was read; nullopt where somebody did.
-  /// Errors: not_found.
+  /// Errors: not_found, rate_limited.
   virtual Result<std::optional<StoredRecord>> replace(std::string_view collection, const StoredRecord& read,
-                                                      std::string fields) = 0;
+                                                      std::string fields, const std::optional<Charge>& charge) = 0;
 
   /// A random name that the data got when it was created and keeps wherever it is moved.
   [[nodiscard]] virtual const std::string& site_id() const = 0;

@@ -48,8 +48,20 @@ class ServiceTest : public testing::Test {
     auto opened = SqliteStore::open(directory / "playground.db", Database::Durability::normal, clock, random);
     ASSERT_TRUE(opened) << opened.error().message;
     store = *std::move(opened);
-    service = std::make_unique<Service>(
-        *store, ServiceOptions{.base_path = "/.site/data", .site_hosts = {"play.test"}, .docs_url = {}});
+    serve({});
+  }
+
+  /// Starts the service anew with other options, over the same store.
+  void serve(ServiceOptions options) {
+    options.site_hosts = {"play.test"};
+    service = std::make_unique<Service>(*store, *store, std::move(options));
+  }
+
+  /// A key of the account of `email`.
+  std::string key_of(const std::string& email) {
+    std::string key = random.uuid();
+    EXPECT_TRUE(store->sign_in(email, hash_of_secret(key)));
+    return key;
   }
 
   HttpResponse send(const std::string& method, const std::string& path, const std::string& body = {},

@@ -61,7 +61,7 @@ class StoreTest : public testing::Test {
 };
 
 NewRecord message(std::string fields = "{}", std::string request_key = {}) {
-  return {"messages", std::move(fields), {}, std::move(request_key)};
+  return {"messages", std::move(fields), {}, std::move(request_key), std::nullopt};
 }
 
 TEST_F(StoreTest, ProcessesThatOpenAFreshStoreTogetherAllInsert) {
@@ -162,7 +162,7 @@ TEST_F(StoreTest, AFailedWriteLeavesOthersInItsGroupAlone) {
         if (t % 2 == 0) {
           EXPECT_TRUE((*store)->insert(message()));
         } else {
-          auto replaced = (*store)->replace("messages", {"none", {}, {}, {}, {}, {}}, "{}");
+          auto replaced = (*store)->replace("messages", {"none", {}, {}, {}, {}, {}}, "{}", std::nullopt);
           refused += !replaced && replaced.error().code == ErrorCode::not_found;
         }
       }
@@ -177,10 +177,10 @@ TEST_F(StoreTest, ReplaceRefusesAStaleRead) {
   ASSERT_TRUE(store);
   auto first = (*store)->insert(message(R"({"a":1})"));
   ASSERT_TRUE(first);
-  auto second = (*store)->replace("messages", *first, R"({"a":2})");
+  auto second = (*store)->replace("messages", *first, R"({"a":2})", std::nullopt);
   ASSERT_TRUE(second && *second);
   EXPECT_GT((*second)->updated_at, first->updated_at);
-  auto stale = (*store)->replace("messages", *first, R"({"a":3})");
+  auto stale = (*store)->replace("messages", *first, R"({"a":3})", std::nullopt);
   ASSERT_TRUE(stale);
   EXPECT_FALSE(*stale);
   EXPECT_EQ((*store)->get("messages", first->id)->fields, R"({"a":2})");

@@ -1,0 +1,46 @@
+// Who may do what: API keys to identities, and the rules that name the owner and the steward. Thread-safe.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "base/http.h"
+#include "base/result.h"
+#include "model/json.h"
+#include "service/accounts.h"
+#include "service/collections.h"
+#include "service/store.h"
+
+namespace playfs::service {
+
+struct Identity {
+  std::string account;  ///< empty for a caller without a key
+  bool steward = false;
+};
+
+/// The account name under which the steward's records stand.
+inline constexpr std::string_view kStewardAccount = "steward";
+
+/// What is stored of a key or a code: SHA-256, which is enough for a secret with 128 bits or more of chance.
+std::string hash_of_secret(std::string_view secret);
+
+class Gatekeeper {
+ public:
+  /// `accounts` must outlive it. `steward_key` is the operator's own key; empty: there is no steward.
+  Gatekeeper(Accounts& accounts, std::string_view steward_key);
+
+  /// From the Authorization header. Errors: unauthorized, for anything but a known bearer key.
+  [[nodiscard]] Result<Identity> identify(const HttpRequest& request) const;
+
+ private:
+  Accounts& accounts_;
+  std::string steward_hash_;
+};
+
+/// Whether `who` may change `record`. Errors: permission_denied.
+Status may_update(const Identity& who, const Collection& collection, const StoredRecord& record);
+
+/// Whether `who` may set these fields. Errors: permission_denied.
+Status may_set(const Identity& who, const Collection& collection, const JsonObject& fields);
+
+}  // namespace playfs::service

@@ -1,0 +1,47 @@
+#include "service/sqlite_limits.h"
+
+#include <algorithm>
+#include <string>
+#include <string_view>
+
+#include "service/sqlite_schema.h"
+
+namespace playfs::service {
+
+namespace {
+// Rows from further ahead than the window were written before the clock was set back.
+constexpr std::string_view kForget = "DELETE FROM writes WHERE bucket = ?1 AND (expires <= ?2 OR expires > ?3)";
+// What others left behind goes a few rows at a time, so that no write ever pays for all of it.
+constexpr std::string_view kSweep =
+    "DELETE FROM writes WHERE rowid IN (SELECT rowid FROM writes WHERE expires <= ?1 ORDER BY expires LIMIT 4)";
+// The write that has to expire before there is room for another.
+constexpr std::string_view kInTheWay =
+    "SELECT expires FROM writes WHERE bucket = ?1 ORDER BY expires DESC LIMIT 1 OFFSET ?2";
+constexpr std::string_view kCount = "INSERT INTO writes (bucket, expires) VALUES (?1, ?2)";
+}  // namespace
+
+Status charge_write(Connection& connection, const Charge& charge, WallTime now) {
+  constexpr std::int64_t second = 1'000'000;
+  const std::int64_t time = to_column(now);
+  const std::int64_t expiry = time + charge.window.count() * second;
+  PLAYFS_TRY(auto forget, connection.use(kForget));
+  PLAYFS_CHECK(forget->bind(1, charge.bucket).bind(2, time).bind(3, expiry).run());
+  PLAYFS_TRY(auto sweep, connection.use(kSweep));
+  PLAYFS_CHECK(sweep->bind(1, time).run());
+
+  if (charge.allowance > 0) {
+    PLAYFS_TRY(auto in_the_way, connection.use(kInTheWay));
+    PLAYFS_TRY(bool full, in_the_way->bind(1, charge.bucket).bind(2, charge.allowance - 1).step());
+    if (!full) {
+      PLAYFS_TRY(auto count, connection.use(kCount));
+      return count->bind(1, charge.bucket).bind(2, expiry).run();
+    }
+    Error error{ErrorCode::rate_limited, "write limit exceeded: " + charge.what, {}, std::nullopt, 0, {}};
+    error.retry_after = std::chrono::seconds((in_the_way->integer(0) - time + second - 1) / second);
+    return fail(std::move(error));
+  }
+  Error error{ErrorCode::rate_limited, "no writes are taken here: " + charge.what, {}, charge.window, 0, {}};
+  return fail(std::move(error));
+}
+
+}  // namespace playfs::service

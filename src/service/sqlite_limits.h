@@ -1,0 +1,15 @@
+// Write limits that outlive a restart: one row for each write that still counts. An exact sliding window.
+#pragma once
+
+#include "base/clock.h"
+#include "base/result.h"
+#include "service/sqlite_connections.h"
+#include "service/store.h"
+
+namespace playfs::service {
+
+/// Counts one write against `charge`, or fails with rate_limited and the time until one is free again.
+/// REQUIRES: inside a write transaction, which is undone where this fails.
+Status charge_write(Connection& connection, const Charge& charge, WallTime now);
+
+}  // namespace playfs::service

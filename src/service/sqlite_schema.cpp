@@ -1,0 +1,71 @@
+#include "service/sqlite_schema.h"
+
+namespace playfs::service {
+
+namespace {
+
+constexpr std::int64_t kVersion = 2;
+
+// `position` is the order of all records; the index on it makes a page of one collection cost the same wherever it
+// lies. `writes` holds one row for each write that still counts against somebody's limit.
+constexpr const char* kTables = R"sql(
+  CREATE TABLE IF NOT EXISTS site (id TEXT NOT NULL);
+
+  CREATE TABLE IF NOT EXISTS records (
+    position INTEGER PRIMARY KEY AUTOINCREMENT,
+    collection TEXT NOT NULL,
+    id TEXT NOT NULL UNIQUE,
+    created_at INTEGER NOT NULL,
+    updated_at INTEGER NOT NULL,
+    status TEXT NOT NULL,
+    owner TEXT NOT NULL,
+    request_key BLOB,
+    fields TEXT NOT NULL
+  );
+  CREATE INDEX IF NOT EXISTS records_of_collection ON records (collection, position);
+  CREATE UNIQUE INDEX IF NOT EXISTS records_by_request_key ON records (request_key) WHERE request_key IS NOT NULL;
+
+  CREATE TABLE IF NOT EXISTS writes (bucket TEXT NOT NULL, expires INTEGER NOT NULL);
+  CREATE INDEX IF NOT EXISTS writes_of_bucket ON writes (bucket, expires);
+  CREATE INDEX IF NOT EXISTS writes_by_expiry ON writes (expires);
+
+  CREATE TABLE IF NOT EXISTS accounts (
+    id TEXT PRIMARY KEY,
+    email TEXT NOT NULL UNIQUE,
+    created_at INTEGER NOT NULL
+  );
+  CREATE TABLE IF NOT EXISTS api_keys (
+    hash BLOB PRIMARY KEY,
+    account TEXT NOT NULL REFERENCES accounts (id),
+    created_at INTEGER NOT NULL
+  );
+  CREATE INDEX IF NOT EXISTS api_keys_of_account ON api_keys (account, created_at);
+)sql";
+
+}  // namespace
+
+Result<std::string> prepare_schema(Database& database, Random& random) {
+  PLAYFS_TRY(Transaction transaction, Transaction::begin(database));
+  PLAYFS_TRY(Statement version_query, database.prepare("PRAGMA user_version"));
+  PLAYFS_TRY(bool has_version, version_query.step());
+  std::int64_t version = has_version ? version_query.integer(0) : 0;
+  version_query.reset();
+  if (version > kVersion)
+    return fail(ErrorCode::not_supported, "the store was written by a newer version of playfs", "update playfs");
+  if (version < kVersion) {
+    PLAYFS_CHECK(database.execute(kTables));
+    PLAYFS_TRY(Statement name,
+               database.prepare("INSERT INTO site (id) SELECT ?1 WHERE NOT EXISTS (SELECT * FROM site)"));
+    PLAYFS_CHECK(name.bind(1, random.hex(16)).run());
+    PLAYFS_CHECK(database.execute("PRAGMA user_version = " + std::to_string(kVersion)));
+  }
+  PLAYFS_TRY(Statement site, database.prepare("SELECT id FROM site"));
+  PLAYFS_TRY(bool has_site, site.step());
+  if (!has_site) return fail(ErrorCode::corrupt, "the store has no site id");
+  std::string site_id(site.text(0));
+  site.reset();
+  PLAYFS_CHECK(transaction.commit());
+  return site_id;
+}
+
+}  // namespace playfs::service
