@@ -44,7 +44,7 @@ struct Attributes {
   uid_t uid = 0;
   gid_t gid = 0;
   std::uint32_t links = 1;
-  std::uint64_t size = 0;  ///< bytes; 0 while lower_content() is engaged: the content room knows
+  std::uint64_t size = 0;    ///< bytes; 0 while lower_content() is engaged: the content room knows
   std::uint64_t blocks = 0;  ///< of 512 bytes
   WallTime atime, mtime, ctime;
 };
@@ -53,7 +53,7 @@ struct AttributeChange {
   std::optional<unsigned> permissions;
   std::optional<uid_t> uid;
   std::optional<gid_t> gid;
-  std::optional<std::uint64_t> size;  ///< REQUIRES: 0, or no lower_content()
+  std::optional<std::uint64_t> size;  ///< other than 0 it fails with `busy` while there is lower_content()
   std::optional<WallTime> atime, mtime;
 };
 
@@ -67,7 +67,7 @@ struct Creation {
 struct DirectoryEntry {
   std::string name;
   InodePtr inode;
-  std::uint64_t cookie = 0;  ///< where to go on after this entry; stable while entries come and go
+  std::uint64_t cookie = 0;  ///< where to go on after this entry; above 2, stable while entries come and go
 };
 
 enum class RenameMode { replace, no_replace, exchange };
@@ -86,7 +86,8 @@ struct FrozenFile {
   ContentHash hash;       ///< of the bytes; unset where `published` is engaged
   std::uint64_t size = 0;
   std::optional<FileEntry> published;  ///< bytes that never left the base (moved or chmod-ed): the entry to carry over
-  std::uint64_t spool = 0;             ///< otherwise: which frozen spool file
+  std::uint64_t spool = 0;             ///< otherwise: which frozen spool file, if there are bytes
+  std::string target;                  ///< of a symbolic link, where `published` is not engaged
 };
 
 /// What a commit publishes, fixed at one moment: later writes go elsewhere (copy on write).
@@ -110,6 +111,10 @@ struct StageOptions {
   uid_t uid = 0;          ///< owner shown for what nobody changed
   gid_t gid = 0;
   unsigned umask = 022;   ///< taken from 0666/0777 for what nobody changed
+  std::size_t descriptors = 256;  ///< spool files that are kept open beyond those in use
+  /// The bytes of a published file if they are at hand, without waiting: for `.gitignore` and its like below.
+  /// Called under the stage's lock; must not call the stage.
+  std::function<std::optional<std::string>(const FileRef&)> read_lower;
 };
 
 class Stage {
@@ -132,11 +137,14 @@ class Stage {
   [[nodiscard]] Result<InodePtr> make_directory(const InodePtr& directory, std::string_view name, const Creation& creation);
   [[nodiscard]] Result<InodePtr> make_symlink(const InodePtr& directory, std::string_view name, std::string_view target, const Creation& creation);
   [[nodiscard]] Result<InodePtr> make_special(const InodePtr& directory, std::string_view name, Kind kind, const Creation& creation);
+  /// A regular file without a name, as O_TMPFILE wants it; link() may give it one, otherwise it goes with its last
+  /// InodePtr.
+  [[nodiscard]] Result<InodePtr> make_unnamed(const InodePtr& directory, const Creation& creation);
   [[nodiscard]] Status link(const InodePtr& inode, const InodePtr& directory, std::string_view name);
   [[nodiscard]] Status unlink(const InodePtr& directory, std::string_view name);
   [[nodiscard]] Status remove_directory(const InodePtr& directory, std::string_view name);
   [[nodiscard]] Status rename(const InodePtr& from, std::string_view name, const InodePtr& to, std::string_view new_name, RenameMode mode);
-  /// Of a symbolic link that is not below.
+  /// Of a symbolic link that is not below; `busy` for one that is.
   [[nodiscard]] Result<std::string> symlink_target(const InodePtr& inode) const;
   /// Relative to the root, "" for the root itself; of any of its names; nullopt where it has none left.
   [[nodiscard]] std::optional<std::string> path_of(const InodePtr& inode) const;
@@ -148,10 +156,13 @@ class Stage {
   /// (another thread was faster), or `from` is no longer what lies below.
   using PieceReader = std::function<Result<std::string>(std::uint64_t offset, std::size_t size)>;
   [[nodiscard]] Status copy_up(const InodePtr& inode, const FileRef& from, std::uint64_t size, const PieceReader& read);
-  /// These four: REQUIRES no lower_content().
+  /// These four fail with `busy` while there is lower_content(): bring it by copy_up() and try again. It may come
+  /// back under a caller's hands, when a publication has settled.
   [[nodiscard]] Result<std::string> read(const InodePtr& inode, std::uint64_t offset, std::size_t size);
   [[nodiscard]] Result<std::size_t> write(const InodePtr& inode, std::uint64_t offset, std::string_view data);
+  /// `mode` as fallocate(2).
   [[nodiscard]] Status allocate(const InodePtr& inode, int mode, std::uint64_t offset, std::uint64_t length);
+  /// SEEK_DATA or SEEK_HOLE; `no_data` where there is none from there on.
   [[nodiscard]] Result<std::uint64_t> seek(const InodePtr& inode, std::uint64_t offset, int whence);
   /// fsync of a file or a directory: bytes, names and attributes are safe from a power loss when it returns. An
   /// error stays the inode's answer to every later sync.
@@ -165,24 +176,31 @@ class Stage {
   [[nodiscard]] Result<std::vector<std::string>> unpublished() const;
   [[nodiscard]] std::optional<std::string> staged_state() const;
   [[nodiscard]] Status stage_state(std::string text);
-  /// Drops what is staged at and below `path` ("" is everything).
+  /// Drops what is staged at and below `path` ("" is everything). Fails with `busy` where some of it is pending.
   [[nodiscard]] Result<std::vector<Invalidation>> discard(std::string_view path);
 
   // Publication.
-  /// Fixes what is staged now as the pending layer `tx`; nullopt where nothing is staged. Only one at a time.
+  /// Fixes what is staged now as the pending layer `tx`, synced; nullopt where nothing is staged. Only one at a time
+  /// (`busy`); the same `tx` again gives the same layer. Fails with `offline` where ignore rules are below that
+  /// StageOptions::read_lower does not know: see rules_needed().
   [[nodiscard]] Result<std::optional<Frozen>> freeze(const std::string& tx);
+  /// The rule files below that have to be at hand for freeze().
+  [[nodiscard]] std::vector<FileRef> rules_needed() const;
   /// The pending layer, if there is one: to be resumed after a restart.
   [[nodiscard]] Result<std::optional<Frozen>> pending() const;
   [[nodiscard]] Result<std::string> read_frozen(const FrozenFile& file) const;
   /// The pending layer was published: `base`, which holds it, becomes the base; what was written since stays staged.
+  /// The bytes of the layer are dropped here and become lower content: REQUIRES that they can be read from `base`.
+  /// Repeating it after it succeeded does nothing.
   [[nodiscard]] Result<std::vector<Invalidation>> settle(const std::string& tx, RevisionTreePtr base);
   /// The pending layer will not be published: it is simply staged again.
   [[nodiscard]] Status thaw(const std::string& tx);
   /// Another base under a clean work tree. Fails with `busy` where something is staged.
   [[nodiscard]] Result<std::vector<Invalidation>> move_base(RevisionTreePtr base);
 
+  struct State;  ///< only this room knows what is in it
+
  private:
-  struct State;
   explicit Stage(std::unique_ptr<State> state);
   std::unique_ptr<State> state_;
 };

@@ -1,0 +1,398 @@
+// Bytes of staged files, and the attributes that go with them.
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <limits>
+
+#include "stage/state.h"
+
+namespace playfs::stage {
+
+namespace {
+
+constexpr std::uint64_t kEverything = std::numeric_limits<std::uint64_t>::max();
+
+timespec to_timespec(WallTime time) {
+  constexpr std::int64_t second = 1'000'000'000;
+  std::int64_t nanoseconds = time.nanoseconds % second;
+  std::int64_t seconds = time.nanoseconds / second;
+  if (nanoseconds < 0) {
+    nanoseconds += second;
+    --seconds;
+  }
+  return {static_cast<time_t>(seconds), static_cast<long>(nanoseconds)};
+}
+
+WallTime to_wall_time(const timespec& time) { return {std::int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec}; }
+
+/// A spool file's mtime is the file's; its atime, which nothing else needs, holds the file's ctime.
+Status store_times(int fd, const Metadata& metadata) {
+  const timespec times[2] = {to_timespec(metadata.ctime), to_timespec(metadata.mtime)};
+  if (futimens(fd, times) != 0) return fail(error_from_errno(errno, "set the times of a staged file"));
+  return {};
+}
+
+Error still_below() {
+  return Error{ErrorCode::busy, "the bytes are still those of the base", "copy them up first", std::nullopt, 0, {}};
+}
+
+}  // namespace
+
+Status Stage::State::measure(Inode& inode) {
+  if (!inode.spool || (inode.measured && !inode.times_ahead)) return {};
+  PLAYFS_TRY(SharedFd fd, spool->descriptor(*inode.spool, false));
+  if (!fd) {
+    inode.size = inode.blocks = 0;
+    inode.measured = true;
+    inode.times_ahead = false;
+    return {};
+  }
+  if (inode.times_ahead) PLAYFS_CHECK(store_times(fd->get(), inode.metadata));
+  struct stat found {};
+  if (fstat(fd->get(), &found) != 0) return fail(error_from_errno(errno, "stat a staged file"));
+  inode.size = static_cast<std::uint64_t>(found.st_size);
+  inode.blocks = static_cast<std::uint64_t>(found.st_blocks);
+  if (!inode.times_ahead) {
+    inode.metadata.mtime = to_wall_time(found.st_mtim);
+    inode.metadata.ctime = std::max(inode.metadata.ctime, to_wall_time(found.st_atim));
+  }
+  inode.times_ahead = false;
+  inode.measured = inode.writers == 0;
+  return {};
+}
+
+Attributes Stage::State::attributes(const Inode& inode) const {
+  Attributes shown;
+  shown.ino = inode.ino;
+  shown.kind = inode.kind;
+  shown.permissions = inode.metadata.permissions;
+  shown.uid = inode.metadata.uid;
+  shown.gid = inode.metadata.gid;
+  shown.atime = inode.metadata.atime;
+  shown.mtime = inode.metadata.mtime;
+  shown.ctime = inode.metadata.ctime;
+  shown.links = static_cast<std::uint32_t>(inode.names.size());
+  if (inode.is_directory()) {
+    shown.links = is_removed(inode) ? 0 : 2 + inode.directory->subdirectories;
+    shown.size = 4096;
+  } else if (!inode.is_below()) {
+    shown.size = inode.kind == Kind::symlink ? inode.target.size() : inode.size;
+    shown.blocks = inode.blocks;
+  }
+  return shown;
+}
+
+Result<Attributes> Stage::attributes(const InodePtr& inode) const {
+  MutexLock lock(state_->mutex);
+  if (inode->is_directory()) state_->load_directory(*inode);
+  PLAYFS_CHECK(state_->measure(*inode));
+  return state_->attributes(*inode);
+}
+
+Result<Attributes> Stage::set_attributes(const InodePtr& inode, const AttributeChange& change) {
+  State& state = *state_;
+  if (change.size) PLAYFS_CHECK(state.resize(inode, *change.size));
+  MutexLock lock(state.mutex);
+  if (inode->is_directory()) state.load_directory(*inode);
+  PLAYFS_CHECK(state.measure(*inode));
+  if (!change.permissions && !change.uid && !change.gid && !change.atime && !change.mtime)
+    return state.attributes(*inode);
+
+  Metadata metadata = inode->metadata;
+  if (change.permissions) metadata.permissions = *change.permissions & 07777;
+  if (change.uid) metadata.uid = *change.uid;
+  if (change.gid) metadata.gid = *change.gid;
+  if (change.atime) metadata.atime = *change.atime;
+  if (change.mtime) metadata.mtime = *change.mtime;
+  metadata.ctime = state.clock.wall();
+  if (!state.is_removed(*inode)) {
+    PLAYFS_TRY(Batch batch, state.rows->begin());
+    PLAYFS_CHECK(state.secure(batch, *inode));
+    InodeRow row = state.row_of(*inode);
+    row.metadata = metadata;
+    PLAYFS_CHECK(state.rows->put_inode(row));
+    PLAYFS_CHECK(batch.commit());
+  }
+  inode->metadata = metadata;
+  state.changed();
+  if (change.mtime && inode->spool) {
+    inode->times_ahead = true;
+    PLAYFS_CHECK(state.measure(*inode));
+  }
+  return state.attributes(*inode);
+}
+
+Result<std::string> Stage::symlink_target(const InodePtr& inode) const {
+  MutexLock lock(state_->mutex);
+  if (inode->kind != Kind::symlink) return fail(ErrorCode::invalid_argument, "not a symbolic link");
+  if (inode->is_below()) return fail(still_below());
+  return inode->target;
+}
+
+std::optional<FileRef> Stage::lower_content(const InodePtr& inode) const {
+  MutexLock lock(state_->mutex);
+  if (!inode->is_below()) return std::nullopt;
+  return inode->lower;
+}
+
+Result<SpoolFilePtr> Stage::State::begin_change(Inode& inode, std::uint64_t keep) {
+  for (;;) {
+    if (inode.is_below()) return fail(still_below());
+    if (gate_closed || inode.switching) {
+      moved_on.wait(mutex);
+      continue;
+    }
+    if (!frozen.contains(inode.spool->number())) break;
+    PLAYFS_CHECK(unfreeze(inode, keep));
+  }
+  ++inode.writers;
+  ++writers;
+  ++inode.generation;
+  inode.measured = false;
+  changed();
+  return inode.spool;
+}
+
+void Stage::State::end_change(Inode& inode, bool done) {
+  --inode.writers;
+  --writers;
+  ++inode.generation;
+  inode.measured = false;
+  changed();
+  if (done) {
+    inode.metadata.mtime = inode.metadata.ctime = clock.wall();
+    inode.times_ahead = true;
+  }
+  if (gate_closed) moved_on.notify_all();
+}
+
+Status Stage::State::unfreeze(Inode& inode, std::uint64_t keep) {
+  PLAYFS_CHECK(measure(inode));
+  SpoolFilePtr old = inode.spool;
+  SpoolFilePtr fresh = new_spool_file(false);
+  std::uint64_t size = std::min(keep, inode.size);
+  inode.switching = true;
+  mutex.unlock();
+  auto copied = [&]() -> Status {
+    if (size == 0) return {};
+    PLAYFS_CHECK(spool->clone(*old, *fresh, size));
+    // Synced before a row says that these are the bytes: the old ones may have been.
+    PLAYFS_TRY(SharedFd fd, spool->descriptor(*fresh, false));
+    if (fd && fsync(fd->get()) != 0) return fail(error_from_errno(errno, "sync a staged file"));
+    return spool->sync_names();
+  }();
+  mutex.lock();
+  inode.switching = false;
+  moved_on.notify_all();
+  if (!copied) return copied;
+  if (inode.spool != old || !frozen.contains(old->number())) return {};  // settled or thawed meanwhile
+  if (inode.has_row) {
+    PLAYFS_TRY(Batch batch, rows->begin());
+    InodeRow row = row_of(inode);
+    row.spool = fresh->number();
+    PLAYFS_CHECK(rows->put_inode(row));
+    PLAYFS_CHECK(batch.commit());
+  }
+  fresh->keep = inode.has_row;
+  inode.spool = fresh;
+  inode.measured = false;
+  inode.times_ahead = true;
+  return {};
+}
+
+template <class Change>
+Status Stage::State::change_bytes(const InodePtr& inode, std::uint64_t keep, const Change& change) {
+  SpoolFilePtr file;
+  {
+    MutexLock locked(mutex);
+    if (inode->is_directory()) return fail(ErrorCode::is_a_directory, "a directory");
+    if (inode->kind != Kind::file) return fail(ErrorCode::invalid_argument, "not a regular file");
+    PLAYFS_TRY(file, begin_change(*inode, keep));
+  }
+  auto changed = [&]() -> Status {
+    PLAYFS_TRY(SharedFd fd, spool->descriptor(*file, true));
+    return change(fd->get());
+  }();
+  MutexLock locked(mutex);
+  end_change(*inode, changed.has_value());
+  return changed;
+}
+
+Result<std::size_t> Stage::write(const InodePtr& inode, std::uint64_t offset, std::string_view data) {
+  std::size_t written = 0;
+  PLAYFS_CHECK(state_->change_bytes(inode, kEverything, [&](int fd) -> Status {
+    while (written < data.size()) {
+      ssize_t step = pwrite(fd, data.data() + written, data.size() - written, static_cast<off_t>(offset + written));
+      if (step < 0 && errno == EINTR) continue;
+      // What was written before the disk was full counts, as write(2) has it.
+      if (step < 0 && written > 0) break;
+      if (step < 0) return fail(error_from_errno(errno, "write a staged file"));
+      written += static_cast<std::size_t>(step);
+    }
+    return {};
+  }));
+  return written;
+}
+
+Status Stage::allocate(const InodePtr& inode, int mode, std::uint64_t offset, std::uint64_t length) {
+  return state_->change_bytes(inode, kEverything, [&](int fd) -> Status {
+    while (fallocate(fd, mode, static_cast<off_t>(offset), static_cast<off_t>(length)) != 0) {
+      if (errno != EINTR) return fail(error_from_errno(errno, "allocate room for a staged file"));
+    }
+    return {};
+  });
+}
+
+Status Stage::State::resize(const InodePtr& inode, std::uint64_t size) {
+  if (size == 0) {
+    MutexLock locked(mutex);
+    if (inode->is_directory()) return fail(ErrorCode::is_a_directory, "a directory");
+    if (inode->kind != Kind::file) return fail(ErrorCode::invalid_argument, "not a regular file");
+    while (gate_closed || inode->switching) moved_on.wait(mutex);
+    if (inode->is_below() || frozen.contains(inode->spool->number())) return empty_out(*inode);
+  }
+  return change_bytes(inode, size, [&](int fd) -> Status {
+    if (ftruncate(fd, static_cast<off_t>(size)) != 0)
+      return fail(error_from_errno(errno, "change the size of a staged file"));
+    return {};
+  });
+}
+
+Status Stage::State::empty_out(Inode& inode) {
+  SpoolFilePtr fresh = new_spool_file(false);
+  WallTime now = clock.wall();
+  if (!is_removed(inode)) {
+    PLAYFS_TRY(Batch batch, rows->begin());
+    PLAYFS_CHECK(secure(batch, inode));
+    InodeRow row = row_of(inode);
+    row.spool = fresh->number();
+    row.lower_path.clear();
+    row.lower_revision.clear();
+    row.metadata.mtime = row.metadata.ctime = now;
+    PLAYFS_CHECK(rows->put_inode(row));
+    PLAYFS_CHECK(batch.commit());
+  }
+  fresh->keep = inode.has_row;
+  inode.lower = {};
+  inode.spool = fresh;
+  inode.metadata.mtime = inode.metadata.ctime = now;
+  inode.measured = inode.times_ahead = false;
+  ++inode.generation;
+  changed();
+  return {};
+}
+
+Status Stage::copy_up(const InodePtr& inode, const FileRef& from, std::uint64_t size, const PieceReader& read) {
+  State& state = *state_;
+  auto is_current = [&] {
+    return inode->is_below() && inode->lower.entry == from.entry && inode->lower.path == from.path;
+  };
+  SpoolFilePtr fresh;
+  {
+    MutexLock lock(state.mutex);
+    if (inode->kind != Kind::file || !is_current()) return {};
+    fresh = state.new_spool_file(false);
+  }
+  SharedFd fd;
+  if (size > 0) {
+    PLAYFS_TRY(fd, state.spool->descriptor(*fresh, true));
+  }
+  constexpr std::uint64_t step = 1 << 20;
+  for (std::uint64_t offset = 0; offset < size;) {
+    PLAYFS_TRY(std::string piece, read(offset, std::min(step, size - offset)));
+    if (piece.empty()) return fail(ErrorCode::corrupt, "the published file is shorter than it should be");
+    PLAYFS_CHECK(write_all_at(fd->get(), piece, offset));
+    offset += piece.size();
+  }
+  // Synced before a row says that these are the bytes: what the base has is never lost to a power failure.
+  if (fd && fsync(fd->get()) != 0) return fail(error_from_errno(errno, "sync a staged file"));
+  PLAYFS_CHECK(state.spool->sync_names());
+
+  MutexLock lock(state.mutex);
+  if (!is_current()) return {};
+  if (fd) PLAYFS_CHECK(store_times(fd->get(), inode->metadata));
+  if (!state.is_removed(*inode)) {
+    PLAYFS_TRY(Batch batch, state.rows->begin());
+    PLAYFS_CHECK(state.secure(batch, *inode));
+    InodeRow row = state.row_of(*inode);
+    row.spool = fresh->number();
+    row.lower_path.clear();
+    row.lower_revision.clear();
+    PLAYFS_CHECK(state.rows->put_inode(row));
+    PLAYFS_CHECK(batch.commit());
+  }
+  fresh->keep = inode->has_row;
+  inode->lower = {};
+  inode->spool = fresh;
+  inode->measured = inode->times_ahead = false;
+  ++inode->generation;
+  state.changed();
+  return {};
+}
+
+Result<std::string> Stage::read(const InodePtr& inode, std::uint64_t offset, std::size_t size) {
+  SpoolFilePtr file;
+  {
+    MutexLock lock(state_->mutex);
+    if (inode->is_directory()) return fail(ErrorCode::is_a_directory, "a directory");
+    if (inode->kind != Kind::file) return fail(ErrorCode::invalid_argument, "not a regular file");
+    if (inode->is_below()) return fail(still_below());
+    file = inode->spool;
+  }
+  PLAYFS_TRY(SharedFd fd, state_->spool->descriptor(*file, false));
+  if (!fd) return std::string();
+  return read_at(fd->get(), offset, size);
+}
+
+Result<std::uint64_t> Stage::seek(const InodePtr& inode, std::uint64_t offset, int whence) {
+  if (whence != SEEK_DATA && whence != SEEK_HOLE)
+    return fail(ErrorCode::invalid_argument, "neither SEEK_DATA nor SEEK_HOLE");
+  SpoolFilePtr file;
+  {
+    MutexLock lock(state_->mutex);
+    if (inode->kind != Kind::file) return fail(ErrorCode::invalid_argument, "not a regular file");
+    if (inode->is_below()) return fail(still_below());
+    file = inode->spool;
+  }
+  PLAYFS_TRY(SharedFd fd, state_->spool->descriptor(*file, false));
+  if (!fd) return fail(ErrorCode::no_data, "past the end of an empty file");
+  off_t found = lseek(fd->get(), static_cast<off_t>(offset), whence);
+  if (found < 0) return fail(error_from_errno(errno, "seek in a staged file"));
+  return static_cast<std::uint64_t>(found);
+}
+
+Status Stage::sync(const InodePtr& inode) {
+  State& state = *state_;
+  SpoolFilePtr file;
+  {
+    MutexLock lock(state.mutex);
+    if (inode->sync_error) return fail(*inode->sync_error);
+    if (state.sync_error) return fail(*state.sync_error);
+    PLAYFS_CHECK(state.measure(*inode));
+    file = inode->spool;
+  }
+  if (file) {
+    auto synced = [&]() -> Status {
+      PLAYFS_TRY(SharedFd fd, state.spool->descriptor(*file, false));
+      if (!fd) return {};
+      if (fsync(fd->get()) != 0) return fail(error_from_errno(errno, "sync a staged file"));
+      return state.spool->sync_names();
+    }();
+    if (!synced) {
+      MutexLock lock(state.mutex);
+      inode->sync_error = synced.error();
+      return synced;
+    }
+  }
+  if (auto synced = state.rows->sync(); !synced) {
+    MutexLock lock(state.mutex);
+    state.sync_error = synced.error();
+    return synced;
+  }
+  return {};
+}
+
+}  // namespace playfs::stage

@@ -1,0 +1,337 @@
+// What is staged: the differences between the tree and its base, as far as they are published.
+#include <algorithm>
+
+#include "stage/state.h"
+
+namespace playfs::stage {
+
+namespace {
+
+constexpr std::size_t kMaxRules = 1 << 20;  // bytes of a rule file that are read
+
+/// What the bytes of a published file hash to, where that can be known without them.
+std::optional<ContentHash> expected_hash(const FileEntry& entry) {
+  if (auto content = entry.inline_content()) return ContentHash::of(*content);
+  if (!entry.inline_text && entry.chunks.empty()) return ContentHash::of("");
+  return ContentHash::parse(entry.hash_claim);
+}
+
+std::optional<ContentHash> known_hash(const Inode& inode) {
+  if (inode.kind == Kind::symlink) return ContentHash::of(inode.target);
+  if (inode.hashed && inode.hashed->generation == inode.generation) return inode.hashed->hash;
+  return std::nullopt;
+}
+
+}  // namespace
+
+bool is_content_of(const ContentHash& hash, const FileEntry& entry) { return hash == expected_hash(entry); }
+
+Result<FileDigest> digest(Spool& spool, const SpoolFile& file) {
+  ContentHasher hasher;
+  FileDigest found;
+  PLAYFS_TRY(SharedFd fd, spool.descriptor(file, false));
+  for (bool more = fd != nullptr; more;) {
+    constexpr std::size_t step = 1 << 20;
+    PLAYFS_TRY(std::string piece, read_at(fd->get(), found.size, step));
+    hasher.update(piece);
+    found.size += piece.size();
+    more = piece.size() == step;
+  }
+  found.hash = hasher.finish();
+  return found;
+}
+
+/// Walks the directories that have rows: everything else is as in the base.
+class Surveyor {
+ public:
+  Surveyor(Stage::State& state, Survey& survey) : state_(state), survey_(survey) {}
+
+  void run() PLAYFS_REQUIRES(state_.mutex) {
+    Frame top{nullptr, state_.root.get(), "", state_.base_root(), std::nullopt, {}};
+    walk(top);
+    std::sort(survey_.differences.begin(), survey_.differences.end(),
+              [](const Difference& a, const Difference& b) { return a.path < b.path; });
+    std::sort(survey_.unpublished.begin(), survey_.unpublished.end());
+  }
+
+ private:
+  struct Frame {
+    Frame* above;
+    Inode* directory;
+    std::string path;
+    const Tree::Directory* lower;  ///< what the base has at this path, whether it shows through or not
+    std::optional<bool> excluded;  ///< the directory is ignored, and what is tracked in it stays tracked
+    std::optional<std::vector<IgnoreRules>> rules;  ///< the strongest first
+  };
+
+  void walk(Frame& frame) PLAYFS_REQUIRES(state_.mutex) {
+    const Directory& in = *frame.directory->directory;
+    for (const auto& [name, child] : in.children) {
+      if (child.inode->has_row) visit(frame, name, child.inode);
+    }
+    if (!frame.lower) return;
+    if (in.opaque) {
+      for (const auto& [name, child] : frame.lower->children) {
+        if (!in.children.contains(name)) deleted(join_path(frame.path, name), child);
+      }
+    } else {
+      for (const auto& name : in.whiteouts) {
+        auto child = frame.lower->children.find(name);
+        if (child != frame.lower->children.end()) deleted(join_path(frame.path, name), child->second);
+      }
+    }
+  }
+
+  void visit(Frame& frame, const std::string& name, const InodePtr& inode) PLAYFS_REQUIRES(state_.mutex) {
+    std::string path = join_path(frame.path, name);
+    const FileEntry* tracked = frame.lower ? frame.lower->file(name) : nullptr;
+    const Tree::Directory* below = frame.lower ? frame.lower->directory(name) : nullptr;
+    bool publishable = path.size() <= kMaxPathLength && !why_not_a_component(name);
+    if (inode->is_directory()) {
+      if (tracked) survey_.differences.push_back({path, nullptr, tracked, false, 0});
+      const Directory& in = *inode->directory;
+      bool is_empty = in.children.empty() && (in.loaded || !in.lower);
+      if (!below && (!publishable || is_empty || is_ignored(frame, path, true))) {
+        survey_.unpublished.push_back(path + '/');
+        return;
+      }
+      Frame next{&frame, inode.get(), std::move(path), below, std::nullopt, {}};
+      if (!below) next.excluded = false;
+      walk(next);
+      return;
+    }
+    if (below) {
+      for (const auto& [child_name, child] : below->children) deleted(join_path(path, child_name), child);
+    }
+    bool is_special = inode->kind != Kind::file && inode->kind != Kind::symlink;
+    if (is_special || (!tracked && (!publishable || is_ignored(frame, path, false)))) {
+      if (tracked) survey_.differences.push_back({path, nullptr, tracked, false, 0});
+      survey_.unpublished.push_back(std::move(path));
+      return;
+    }
+    Difference difference{std::move(path), inode, tracked, false, inode->generation};
+    if (tracked && !judge(*inode, *tracked, difference.uncertain)) return;
+    survey_.differences.push_back(std::move(difference));
+  }
+
+  void deleted(const std::string& path, const Tree::Child& child) {
+    if (const auto* file = std::get_if<const FileEntry*>(&child)) {
+      survey_.differences.push_back({path, nullptr, *file, false, 0});
+      return;
+    }
+    for (const auto& [name, below] : std::get<std::unique_ptr<Tree::Directory>>(child)->children)
+      deleted(join_path(path, name), below);
+  }
+
+  /// Whether a file differs from what is tracked, or may.
+  bool judge(Inode& inode, const FileEntry& tracked, bool& uncertain) PLAYFS_REQUIRES(state_.mutex) {
+    if (published_mode(inode) != tracked.mode) return true;
+    if (inode.is_below()) return !same_content(*inode.lower.entry, tracked);
+    auto expected = expected_hash(tracked);
+    if (!expected) return true;
+    if (auto known = known_hash(inode)) return known != expected;
+    // Sizes in the manifests of playfs clients are bytes.
+    if (!state_.base->tree.manifest().tx.empty() && tracked.size_claim && state_.measure(inode) &&
+        inode.size != *tracked.size_claim)
+      return true;
+    uncertain = true;
+    return true;
+  }
+
+  bool is_ignored(Frame& frame, std::string_view path, bool is_directory) PLAYFS_REQUIRES(state_.mutex) {
+    if (is_excluded(frame)) return true;
+    for (Frame* at = &frame; at; at = at->above) {
+      std::string_view relative = at->path.empty() ? path : path.substr(at->path.size() + 1);
+      for (const auto& rules : rules_of(*at)) {
+        if (auto verdict = rules.judge(relative, is_directory); verdict != Verdict::none)
+          return verdict == Verdict::ignored;
+      }
+    }
+    return built_in_rules().judge(path, is_directory) == Verdict::ignored;
+  }
+
+  bool is_excluded(Frame& frame) PLAYFS_REQUIRES(state_.mutex) {
+    if (!frame.above) return false;
+    if (!frame.excluded) frame.excluded = is_ignored(*frame.above, frame.path, true);
+    return *frame.excluded;
+  }
+
+  const std::vector<IgnoreRules>& rules_of(Frame& frame) PLAYFS_REQUIRES(state_.mutex) {
+    if (frame.rules) return *frame.rules;
+    frame.rules.emplace();
+    for (const char* name : {".playfsignore", ".gitignore"}) {
+      InodePtr file = state_.find(*frame.directory, name);
+      if (!file || file->kind != Kind::file) continue;
+      if (auto text = text_of(*file)) frame.rules->push_back(IgnoreRules::parse(*text));
+    }
+    return *frame.rules;
+  }
+
+  std::optional<std::string> text_of(const Inode& file) PLAYFS_REQUIRES(state_.mutex) {
+    if (!file.is_below()) {
+      auto fd = state_.spool->descriptor(*file.spool, false);
+      if (!fd || !*fd) return std::nullopt;
+      auto text = read_at((*fd)->get(), 0, kMaxRules);
+      return text ? std::optional(std::move(*text)) : std::nullopt;
+    }
+    if (auto text = file.lower.entry->inline_content()) return text;
+    if (state_.options.read_lower) {
+      if (auto text = state_.options.read_lower(file.lower)) return text;
+    }
+    survey_.missing_rules.push_back(file.lower);
+    return std::nullopt;
+  }
+
+  Stage::State& state_;
+  Survey& survey_;
+};
+
+Survey Stage::State::survey() {
+  Survey survey;
+  survey.base = base;
+  Surveyor(*this, survey).run();
+  return survey;
+}
+
+bool Stage::State::equals(const Inode& inode, const FileEntry& entry) const {
+  if (inode.kind != Kind::file && inode.kind != Kind::symlink) return false;
+  if (published_mode(inode) != entry.mode) return false;
+  if (inode.is_below()) return same_content(*inode.lower.entry, entry);
+  auto known = known_hash(inode);
+  return known && known == expected_hash(entry);
+}
+
+Status Stage::State::settle_doubts(std::vector<Difference>& differences) {
+  auto is_none = [&](Difference& difference) -> Result<bool> {
+    if (!difference.uncertain) return false;
+    Inode& inode = *difference.inode;
+    SpoolFilePtr file;
+    {
+      MutexLock locked(mutex);
+      if (inode.generation != difference.generation || inode.writers > 0 || !inode.spool) return false;
+      file = inode.spool;
+    }
+    PLAYFS_TRY(FileDigest found, digest(*spool, *file));
+    MutexLock locked(mutex);
+    if (inode.generation != difference.generation) return false;
+    inode.hashed = {inode.generation, found.size, found.hash};
+    return is_content_of(found.hash, *difference.base);
+  };
+  std::vector<Difference> kept;
+  for (auto& difference : differences) {
+    PLAYFS_TRY(bool none, is_none(difference));
+    if (!none) kept.push_back(std::move(difference));
+  }
+  differences = std::move(kept);
+  return {};
+}
+
+bool Stage::State::has_bytes_of(const Inode& inode, const std::string& path, const FileEntry& entry) const {
+  auto expected = expected_hash(entry);
+  if (auto known = known_hash(inode)) return known == expected;
+  if (!pending) return false;
+  auto as = pending->files.find(path);
+  if (as == pending->files.end() || as->second.published || as->second.hash != expected) return false;
+  if (as->second.spool != 0) return inode.spool && inode.spool->number() == as->second.spool;
+  return inode.spool && inode.measured && inode.size == 0 && as->second.size == 0;
+}
+
+bool Stage::State::is_as_frozen(const std::string& path, const Inode* inode) const {
+  if (pending) {
+    if (pending->deletions.contains(path)) return !inode;
+    if (auto file = pending->files.find(path); file != pending->files.end()) {
+      const FrozenFile& as = file->second;
+      if (!inode || (inode->kind != Kind::file && inode->kind != Kind::symlink)) return false;
+      if (published_mode(*inode) != as.mode) return false;
+      if (as.published) return inode->is_below() && same_content(*inode->lower.entry, *as.published);
+      if (inode->is_below()) return false;
+      if (as.spool != 0 && inode->spool && inode->spool->number() == as.spool) return true;
+      if (as.size == 0 && inode->kind == Kind::file) return inode->measured && inode->size == 0;
+      return known_hash(*inode) == as.hash;
+    }
+  }
+  const FileEntry* tracked = base ? base->tree.file_at(path) : nullptr;
+  if (!tracked || !inode) return !tracked && !inode;
+  return equals(*inode, *tracked);
+}
+
+Result<std::vector<Change>> Stage::State::changes() {
+  Survey found;
+  std::uint64_t seen = 0;
+  {
+    MutexLock locked(mutex);
+    if (changes_generation == generation) return known_changes;
+    seen = generation;
+    found = survey();
+  }
+  PLAYFS_CHECK(settle_doubts(found.differences));
+  MutexLock locked(mutex);
+  std::map<std::string, Change> changes;
+  for (const auto& difference : found.differences) {
+    ChangeKind kind = !difference.inode  ? ChangeKind::deleted
+                      : difference.base ? ChangeKind::modified
+                                        : ChangeKind::added;
+    if (difference.inode) static_cast<void>(measure(*difference.inode));
+    bool as_frozen = pending && is_as_frozen(difference.path, difference.inode.get());
+    changes.emplace(difference.path, Change{difference.path, kind, as_frozen});
+  }
+  // What was frozen and then put back as it was in the base will be a change once the pending layer is the base.
+  if (pending) {
+    for (const auto& [path, file] : pending->files) {
+      bool tracked = base && base->tree.file_at(path);
+      changes.emplace(path, Change{path, tracked ? ChangeKind::modified : ChangeKind::deleted, false});
+    }
+    for (const auto& path : pending->deletions) changes.emplace(path, Change{path, ChangeKind::added, false});
+  }
+  std::vector<Change> listed;
+  for (auto& [path, change] : changes) listed.push_back(std::move(change));
+  if (generation == seen) {
+    changes_generation = seen;
+    known_changes = listed;
+  }
+  return listed;
+}
+
+Result<std::vector<Change>> Stage::changes() const { return state_->changes(); }
+
+bool Stage::is_clean() const {
+  {
+    MutexLock lock(state_->mutex);
+    if (state_->pending || state_->freezing || state_->staged_state) return false;
+  }
+  auto changes = state_->changes();
+  return changes && changes->empty();
+}
+
+Result<std::vector<std::string>> Stage::unpublished() const {
+  MutexLock lock(state_->mutex);
+  return state_->survey().unpublished;
+}
+
+std::vector<FileRef> Stage::rules_needed() const {
+  MutexLock lock(state_->mutex);
+  return state_->survey().missing_rules;
+}
+
+RevisionTreePtr Stage::base() const {
+  MutexLock lock(state_->mutex);
+  return state_->base;
+}
+
+std::optional<std::string> Stage::staged_state() const {
+  MutexLock lock(state_->mutex);
+  return state_->staged_state;
+}
+
+Status Stage::stage_state(std::string text) {
+  State& state = *state_;
+  MutexLock lock(state.mutex);
+  PLAYFS_TRY(Batch batch, state.rows->begin());
+  PLAYFS_CHECK(state.rows->put_value("state", text));
+  PLAYFS_CHECK(batch.commit());
+  state.staged_state = std::move(text);
+  state.changed();
+  return {};
+}
+
+}  // namespace playfs::stage

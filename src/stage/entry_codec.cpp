@@ -1,0 +1,163 @@
+#include "stage/entry_codec.h"
+
+#include <cstdint>
+#include <utility>
+
+namespace playfs::stage {
+
+namespace {
+
+// Everything is a byte or a string with its length in front; the format's version is that of the database.
+constexpr int kMaxDepth = 200;  // of JSON; deeper documents never come out of wire
+
+void put_number(std::string& out, std::uint64_t value) {
+  for (int shift = 0; shift < 64; shift += 8) out += static_cast<char>(value >> shift & 0xff);
+}
+
+void put_text(std::string& out, std::string_view text) {
+  put_number(out, text.size());
+  out += text;
+}
+
+enum class Tag : char { null, falsity, truth, number, string, array, object };
+
+void put_object(std::string& out, const JsonObject& object);
+
+void put_json(std::string& out, const Json& value) {
+  auto tag = [&](Tag kind) { out += static_cast<char>(kind); };
+  if (auto truth = value.boolean()) {
+    tag(*truth ? Tag::truth : Tag::falsity);
+  } else if (const auto* number = value.number()) {
+    tag(Tag::number);
+    put_text(out, number->text);
+  } else if (const auto* text = value.string()) {
+    tag(Tag::string);
+    put_text(out, *text);
+  } else if (const auto* array = value.array()) {
+    tag(Tag::array);
+    put_number(out, array->size());
+    for (const auto& item : *array) put_json(out, item);
+  } else if (const auto* object = value.object()) {
+    tag(Tag::object);
+    put_object(out, *object);
+  } else {
+    tag(Tag::null);
+  }
+}
+
+void put_object(std::string& out, const JsonObject& object) {
+  put_number(out, object.size());
+  for (const auto& member : object) {
+    put_text(out, member.name);
+    put_json(out, member.value);
+  }
+}
+
+class Reader {
+ public:
+  explicit Reader(std::string_view bytes) : rest_(bytes) {}
+
+  [[nodiscard]] bool ended_well() const { return good_ && rest_.empty(); }
+
+  std::uint8_t byte() {
+    if (rest_.empty()) good_ = false;
+    if (!good_) return 0;
+    auto value = static_cast<std::uint8_t>(rest_[0]);
+    rest_.remove_prefix(1);
+    return value;
+  }
+
+  std::uint64_t number() {
+    std::uint64_t value = 0;
+    for (int shift = 0; shift < 64; shift += 8) value |= std::uint64_t{byte()} << shift;
+    return value;
+  }
+
+  /// A count of things that take at least a byte each.
+  std::uint64_t count() {
+    std::uint64_t value = number();
+    if (value > rest_.size()) good_ = false;
+    return good_ ? value : 0;
+  }
+
+  std::string text() {
+    std::uint64_t size = count();
+    std::string value(rest_.substr(0, size));
+    rest_.remove_prefix(size);
+    return value;
+  }
+
+  Json json(int depth) {
+    if (depth > kMaxDepth) good_ = false;
+    if (!good_) return {};
+    switch (static_cast<Tag>(byte())) {
+      case Tag::null: return {};
+      case Tag::falsity: return false;
+      case Tag::truth: return true;
+      case Tag::number: return Json::Number{text()};
+      case Tag::string: return text();
+      case Tag::array: {
+        Json::Array items;
+        for (std::uint64_t left = count(); left > 0 && good_; --left) items.push_back(json(depth + 1));
+        return items;
+      }
+      case Tag::object: return object(depth + 1);
+    }
+    good_ = false;
+    return {};
+  }
+
+  JsonObject object(int depth) {
+    JsonObject members;
+    for (std::uint64_t left = count(); left > 0 && good_; --left) {
+      std::string name = text();
+      members.append(std::move(name), json(depth));
+    }
+    return members;
+  }
+
+ private:
+  std::string_view rest_;
+  bool good_ = true;
+};
+
+}  // namespace
+
+std::string encode_entry(const FileEntry& entry) {
+  std::string out;
+  put_text(out, entry.hash_claim);
+  out += static_cast<char>(entry.size_claim.has_value());
+  put_number(out, entry.size_claim.value_or(0));
+  out += static_cast<char>(entry.mode);
+  out += static_cast<char>(entry.encoding);
+  out += static_cast<char>(entry.inline_text.has_value());
+  put_text(out, entry.inline_text.value_or(""));
+  put_number(out, entry.chunks.size());
+  for (const auto& chunk : entry.chunks) put_text(out, chunk.text());
+  put_object(out, entry.extra);
+  return out;
+}
+
+std::optional<FileEntry> decode_entry(std::string_view bytes) {
+  Reader reader(bytes);
+  FileEntry entry;
+  entry.hash_claim = reader.text();
+  bool has_size = reader.byte() != 0;
+  std::uint64_t size = reader.number();
+  if (has_size) entry.size_claim = size;
+  std::uint8_t mode = reader.byte();
+  std::uint8_t encoding = reader.byte();
+  if (mode > static_cast<std::uint8_t>(FileMode::symlink)) return std::nullopt;
+  if (encoding > static_cast<std::uint8_t>(ContentEncoding::base64)) return std::nullopt;
+  entry.mode = static_cast<FileMode>(mode);
+  entry.encoding = static_cast<ContentEncoding>(encoding);
+  bool is_inline = reader.byte() != 0;
+  std::string text = reader.text();
+  if (is_inline) entry.inline_text = std::move(text);
+  for (std::uint64_t left = reader.count(); left > 0; --left) entry.chunks.emplace_back(reader.text());
+  entry.extra = reader.object(0);
+  if (!reader.ended_well()) return std::nullopt;
+  return entry;
+}
+
+}  // namespace playfs::stage

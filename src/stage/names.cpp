@@ -1,0 +1,260 @@
+// Names: looking them up, listing, making, linking, removing and renaming them.
+#include <algorithm>
+
+#include "stage/state.h"
+
+namespace playfs::stage {
+
+InodePtr Stage::root() const {
+  MutexLock lock(state_->mutex);
+  return state_->root;
+}
+
+Result<InodePtr> Stage::lookup(const InodePtr& directory, std::string_view name) {
+  MutexLock lock(state_->mutex);
+  return state_->existing(*directory, name);
+}
+
+Result<std::vector<DirectoryEntry>> Stage::list(const InodePtr& directory, std::uint64_t after_cookie,
+                                                std::size_t most) {
+  MutexLock lock(state_->mutex);
+  if (!directory->is_directory()) return fail(ErrorCode::not_a_directory, "not a directory");
+  state_->load_directory(*directory);
+  const Directory& in = *directory->directory;
+  std::vector<DirectoryEntry> entries;
+  for (auto at = in.by_cookie.upper_bound(after_cookie); at != in.by_cookie.end() && entries.size() < most; ++at) {
+    entries.push_back({*at->second, in.children.find(*at->second)->second.inode, at->first});
+  }
+  return entries;
+}
+
+std::optional<std::string> Stage::path_of(const InodePtr& inode) const {
+  MutexLock lock(state_->mutex);
+  return state_->path(*inode);
+}
+
+Result<InodePtr> Stage::State::make(const InodePtr& directory, std::string_view name, Kind kind,
+                                    const Creation& creation, std::string_view target) {
+  MutexLock locked(mutex);
+  PLAYFS_CHECK(check_directory(*directory, name));
+  if (is_removed(*directory)) return fail(ErrorCode::not_found, "the directory was removed");
+  if (find(*directory, name)) return fail(ErrorCode::already_exists, "the name is taken");
+
+  PLAYFS_TRY(Batch batch, rows->begin());
+  PLAYFS_TRY(std::uint64_t ino, take_ino(batch));
+  auto inode = std::make_shared<Inode>(ino, kind);
+  WallTime now = clock.wall();
+  inode->metadata = {creation.permissions & 07777, creation.uid, creation.gid, now, now, now};
+  if ((directory->metadata.permissions & 02000) != 0) {
+    inode->metadata.gid = directory->metadata.gid;
+    if (kind == Kind::directory) inode->metadata.permissions |= 02000;
+  }
+  inode->target = target;
+  if (kind == Kind::directory) {
+    inode->directory = std::make_unique<Directory>();
+    inode->directory->opaque = inode->directory->loaded = true;
+  }
+  // Its bytes will come: the row names their file already, so that the first write needs no row.
+  if (kind == Kind::file) inode->spool = new_spool_file(false);
+  PLAYFS_CHECK(touch(batch, *directory, now));
+  PLAYFS_CHECK(rows->put_inode(row_of(*inode)));
+  PLAYFS_CHECK(rows->put_entry(directory->ino, name, ino));
+  PLAYFS_CHECK(batch.commit());
+  inode->has_row = true;
+  if (inode->spool) inode->spool->keep = true;
+  attach(*directory, name, inode);
+  changed();
+  return inode;
+}
+
+Result<InodePtr> Stage::make_file(const InodePtr& directory, std::string_view name, const Creation& creation) {
+  return state_->make(directory, name, Kind::file, creation, {});
+}
+
+Result<InodePtr> Stage::make_directory(const InodePtr& directory, std::string_view name, const Creation& creation) {
+  return state_->make(directory, name, Kind::directory, creation, {});
+}
+
+Result<InodePtr> Stage::make_symlink(const InodePtr& directory, std::string_view name, std::string_view target,
+                                     const Creation& creation) {
+  if (target.empty()) return fail(ErrorCode::not_found, "a symbolic link to nowhere");
+  if (target.size() > kMaxPathLength) return fail(ErrorCode::name_too_long, "the target is longer than 4095 bytes");
+  return state_->make(directory, name, Kind::symlink, creation, target);
+}
+
+Result<InodePtr> Stage::make_special(const InodePtr& directory, std::string_view name, Kind kind,
+                                     const Creation& creation) {
+  if (kind != Kind::fifo && kind != Kind::socket)
+    return fail(ErrorCode::not_permitted, "neither a fifo nor a socket");
+  return state_->make(directory, name, kind, creation, {});
+}
+
+Result<InodePtr> Stage::make_unnamed(const InodePtr& directory, const Creation& creation) {
+  State& state = *state_;
+  MutexLock lock(state.mutex);
+  if (!directory->is_directory()) return fail(ErrorCode::not_a_directory, "not a directory");
+  if (state.is_removed(*directory)) return fail(ErrorCode::not_found, "the directory was removed");
+  PLAYFS_TRY(Batch batch, state.rows->begin());
+  PLAYFS_TRY(std::uint64_t ino, state.take_ino(batch));
+  PLAYFS_CHECK(batch.commit());
+  auto inode = std::make_shared<Inode>(ino, Kind::file);
+  WallTime now = state.clock.wall();
+  inode->metadata = {creation.permissions & 07777, creation.uid, creation.gid, now, now, now};
+  if ((directory->metadata.permissions & 02000) != 0) inode->metadata.gid = directory->metadata.gid;
+  inode->unnamed = true;
+  inode->spool = state.new_spool_file(false);
+  return inode;
+}
+
+Status Stage::link(const InodePtr& inode, const InodePtr& directory, std::string_view name) {
+  State& state = *state_;
+  MutexLock lock(state.mutex);
+  PLAYFS_CHECK(state.check_directory(*directory, name));
+  if (inode->is_directory()) return fail(ErrorCode::not_permitted, "a directory has one name");
+  if (state.is_removed(*directory)) return fail(ErrorCode::not_found, "the directory was removed");
+  if (state.is_removed(*inode) && !inode->unnamed) return fail(ErrorCode::not_found, "the file was removed");
+  if (state.find(*directory, name)) return fail(ErrorCode::already_exists, "the name is taken");
+  WallTime now = state.clock.wall();
+  PLAYFS_TRY(Batch batch, state.rows->begin());
+  PLAYFS_CHECK(state.touch(batch, *directory, now));
+  if (!inode->unnamed) PLAYFS_CHECK(state.secure(batch, *inode));
+  InodeRow row = state.row_of(*inode);
+  row.metadata.ctime = now;
+  PLAYFS_CHECK(state.rows->put_inode(row));
+  PLAYFS_CHECK(state.rows->put_entry(directory->ino, name, inode->ino));
+  PLAYFS_CHECK(batch.commit());
+  inode->metadata.ctime = now;
+  inode->has_row = true;
+  if (inode->spool) inode->spool->keep = true;
+  state.attach(*directory, name, inode);
+  state.changed();
+  return {};
+}
+
+Status Stage::unlink(const InodePtr& directory, std::string_view name) {
+  State& state = *state_;
+  MutexLock lock(state.mutex);
+  PLAYFS_TRY(InodePtr inode, state.existing(*directory, name));
+  if (inode->is_directory()) return fail(ErrorCode::is_a_directory, "a directory");
+  WallTime now = state.clock.wall();
+  PLAYFS_TRY(Batch batch, state.rows->begin());
+  PLAYFS_CHECK(state.touch(batch, *directory, now));
+  PLAYFS_CHECK(state.drop_name(batch, *directory, name));
+  PLAYFS_CHECK(state.drop_link(batch, *inode, now));
+  PLAYFS_CHECK(batch.commit());
+  state.detach(*directory, name);
+  state.changed();
+  return {};
+}
+
+Status Stage::remove_directory(const InodePtr& directory, std::string_view name) {
+  State& state = *state_;
+  MutexLock lock(state.mutex);
+  PLAYFS_TRY(InodePtr inode, state.existing(*directory, name));
+  if (!inode->is_directory()) return fail(ErrorCode::not_a_directory, "not a directory");
+  state.load_directory(*inode);
+  if (!inode->directory->children.empty()) return fail(ErrorCode::not_empty, "the directory is not empty");
+  WallTime now = state.clock.wall();
+  PLAYFS_TRY(Batch batch, state.rows->begin());
+  PLAYFS_CHECK(state.touch(batch, *directory, now));
+  PLAYFS_CHECK(state.drop_name(batch, *directory, name));
+  PLAYFS_CHECK(state.drop_link(batch, *inode, now));
+  PLAYFS_CHECK(batch.commit());
+  state.detach(*directory, name);
+  state.changed();
+  return {};
+}
+
+Status Stage::rename(const InodePtr& from, std::string_view name, const InodePtr& to, std::string_view new_name,
+                     RenameMode mode) {
+  MutexLock lock(state_->mutex);
+  return state_->rename(from, name, to, new_name, mode);
+}
+
+namespace {
+/// Whether `inside` is `directory` or lies anywhere below it.
+bool is_within(const Inode* inside, const Inode& directory) {
+  for (; inside; inside = inside->names.empty() ? nullptr : inside->names[0].directory) {
+    if (inside == &directory) return true;
+  }
+  return false;
+}
+}  // namespace
+
+Status Stage::State::rename(const InodePtr& from, std::string_view name, const InodePtr& to,
+                            std::string_view new_name, RenameMode mode) {
+  PLAYFS_TRY(InodePtr moved, existing(*from, name));
+  PLAYFS_CHECK(check_directory(*to, new_name));
+  if (is_removed(*to)) return fail(ErrorCode::not_found, "the directory was removed");
+  InodePtr target = find(*to, new_name);
+  if (mode == RenameMode::exchange) return exchange(from, name, to, new_name);
+  if (target && mode == RenameMode::no_replace) return fail(ErrorCode::already_exists, "the name is taken");
+  if (target == moved) return {};  // two names of one file: POSIX wants nothing done
+  if (moved->is_directory() && is_within(to.get(), *moved))
+    return fail(ErrorCode::invalid_argument, "a directory cannot move into itself");
+  if (target && moved->is_directory()) {
+    if (!target->is_directory()) return fail(ErrorCode::not_a_directory, "a file is in the way of a directory");
+    load_directory(*target);
+    if (!target->directory->children.empty()) return fail(ErrorCode::not_empty, "the directory is not empty");
+  } else if (target && target->is_directory()) {
+    return fail(ErrorCode::is_a_directory, "a directory is in the way of a file");
+  }
+
+  WallTime now = clock.wall();
+  PLAYFS_TRY(Batch batch, rows->begin());
+  PLAYFS_CHECK(touch(batch, *from, now));
+  PLAYFS_CHECK(touch(batch, *to, now));
+  PLAYFS_CHECK(secure(batch, *moved));
+  if (moved->is_directory()) PLAYFS_CHECK(secure_tree(batch, *moved));
+  PLAYFS_CHECK(rows->touch(moved->ino, moved->metadata.mtime, now));
+  if (target) PLAYFS_CHECK(drop_link(batch, *target, now));
+  PLAYFS_CHECK(drop_name(batch, *from, name));
+  PLAYFS_CHECK(rows->put_entry(to->ino, new_name, moved->ino));
+  PLAYFS_CHECK(batch.commit());
+  moved->metadata.ctime = now;
+  std::uint64_t place = 0;
+  if (target) {
+    place = to->directory->children.find(new_name)->second.cookie;
+    detach(*to, new_name);
+  }
+  detach(*from, name);
+  attach(*to, new_name, moved);
+  if (place != 0) keep_place(*to, new_name, place);
+  changed();
+  return {};
+}
+
+Status Stage::State::exchange(const InodePtr& from, std::string_view name, const InodePtr& to,
+                              std::string_view new_name) {
+  PLAYFS_TRY(InodePtr one, existing(*from, name));
+  PLAYFS_TRY(InodePtr other, existing(*to, new_name));
+  if (one == other) return {};
+  if ((one->is_directory() && is_within(to.get(), *one)) || (other->is_directory() && is_within(from.get(), *other)))
+    return fail(ErrorCode::invalid_argument, "a directory cannot move into itself");
+
+  WallTime now = clock.wall();
+  PLAYFS_TRY(Batch batch, rows->begin());
+  PLAYFS_CHECK(touch(batch, *from, now));
+  PLAYFS_CHECK(touch(batch, *to, now));
+  for (const auto& inode : {one, other}) {
+    PLAYFS_CHECK(secure(batch, *inode));
+    if (inode->is_directory()) PLAYFS_CHECK(secure_tree(batch, *inode));
+    PLAYFS_CHECK(rows->touch(inode->ino, inode->metadata.mtime, now));
+  }
+  PLAYFS_CHECK(rows->put_entry(from->ino, name, other->ino));
+  PLAYFS_CHECK(rows->put_entry(to->ino, new_name, one->ino));
+  PLAYFS_CHECK(batch.commit());
+  one->metadata.ctime = other->metadata.ctime = now;
+  std::uint64_t place = from->directory->children.find(name)->second.cookie;
+  std::uint64_t other_place = to->directory->children.find(new_name)->second.cookie;
+  detach(*from, name);
+  detach(*to, new_name);
+  attach(*from, name, other);
+  attach(*to, new_name, one);
+  keep_place(*from, name, place);
+  keep_place(*to, new_name, other_place);
+  changed();
+  return {};
+}
+
+}  // namespace playfs::stage

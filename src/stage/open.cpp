@@ -1,0 +1,260 @@
+// Opening a stage: the lock, the database and the spool of one directory become a tree in memory.
+#include <fcntl.h>
+#include <sys/file.h>
+#include <unistd.h>
+#include <xxhash.h>
+
+#include <cerrno>
+#include <charconv>
+#include <unordered_set>
+
+#include "base/log.h"
+#include "stage/state.h"
+
+namespace playfs::stage {
+
+namespace {
+
+constexpr const char* kDatabase = "/stage.db";
+
+Error damaged(std::string what) {
+  return Error{ErrorCode::corrupt, "the stage is damaged: " + std::move(what), {}, std::nullopt, 0, {}};
+}
+
+template <class Number>
+std::optional<Number> parse_number(std::string_view text) {
+  Number number = 0;
+  auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return number;
+}
+
+/// Held as long as the descriptor is open; the kernel gives it back when the process ends, however it ends.
+Result<UniqueFd> take_lock(const std::string& directory) {
+  std::string path = directory + "/lock";
+  UniqueFd fd(open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
+  if (!fd) return fail(error_from_errno(errno, "open " + path));
+  if (flock(fd.get(), LOCK_EX | LOCK_NB) != 0) {
+    if (errno != EWOULDBLOCK) return fail(error_from_errno(errno, "lock " + path));
+    auto holder = read_at(fd.get(), 0, 20).value_or("");
+    return fail(ErrorCode::busy,
+                "the work tree's staged changes in " + directory + " are in use" +
+                    (holder.empty() ? "" : " by process " + holder),
+                "unmount it there first, or give this mount a state directory of its own");
+  }
+  if (ftruncate(fd.get(), 0) == 0) static_cast<void>(write_all_at(fd.get(), std::to_string(getpid()), 0));
+  return fd;
+}
+
+}  // namespace
+
+Stage::Stage(std::unique_ptr<State> state) : state_(std::move(state)) {}
+Stage::~Stage() = default;
+
+Result<std::unique_ptr<Stage>> Stage::open(StageOptions options, const Clock& clock, RevisionTreePtr base) {
+  auto state = std::make_unique<State>(std::move(options), clock);
+  const std::string& directory = state->options.directory;
+  PLAYFS_CHECK(make_private_directory(directory));
+  PLAYFS_TRY(state->lock, take_lock(directory));
+  PLAYFS_TRY(state->rows, Rows::open(directory + kDatabase));
+  PLAYFS_TRY(state->spool, Spool::open(directory + "/spool", state->options.descriptors));
+  {
+    MutexLock lock(state->mutex);
+    PLAYFS_TRY(auto recorded, state->rows->value("base"));
+    if (!recorded) PLAYFS_CHECK(state->create(base));
+    if (auto loaded = state->load(std::move(base)); !loaded)
+      return fail(loaded.error().while_doing("open the staged changes in " + directory));
+  }
+  return std::unique_ptr<Stage>(new Stage(std::move(state)));
+}
+
+Result<std::optional<RevisionId>> Stage::recorded_base(const std::string& directory) {
+  if (access((directory + kDatabase).c_str(), F_OK) != 0) return std::optional<RevisionId>();
+  PLAYFS_TRY(UniqueFd lock, take_lock(directory));
+  PLAYFS_TRY(auto rows, Rows::open(directory + kDatabase));
+  PLAYFS_TRY(auto recorded, rows->value("base"));
+  if (!recorded) return std::optional<RevisionId>();
+  return std::optional<RevisionId>(RevisionId(std::move(*recorded)));
+}
+
+Status Stage::State::create(const RevisionTreePtr& given) {
+  WallTime now = given ? given->revision.created_at : clock.wall();
+  PLAYFS_TRY(Batch batch, rows->begin());
+  std::string salted = options.directory + '\n' + std::to_string(clock.wall().nanoseconds);
+  salt = XXH3_64bits(salted.data(), salted.size());
+  PLAYFS_CHECK(rows->put_value("salt", std::to_string(salt)));
+  PLAYFS_CHECK(rows->put_value("base", given ? given->revision.id.text() : ""));
+  PLAYFS_CHECK(rows->put_value("base_time", std::to_string(now.nanoseconds)));
+  PLAYFS_TRY(std::uint64_t ino, take_ino(batch));
+  PLAYFS_CHECK(rows->put_value("root", std::to_string(ino)));
+  InodeRow row;
+  row.ino = ino;
+  row.kind = Kind::directory;
+  row.metadata = {0777 & ~options.umask, options.uid, options.gid, now, now, now};
+  PLAYFS_CHECK(rows->put_inode(row));
+  PLAYFS_CHECK(batch.commit());
+  return rows->sync();
+}
+
+Status Stage::State::load(RevisionTreePtr given) {
+  PLAYFS_CHECK(load_values(given));
+  base = std::move(given);
+  PLAYFS_CHECK(load_tree());
+  PLAYFS_CHECK(load_pending());
+
+  std::unordered_set<std::uint64_t> wanted;
+  for (const auto& [ino, inode] : by_ino) {
+    if (inode->spool) wanted.insert(inode->spool->number());
+  }
+  for (const auto& [number, file] : frozen) wanted.insert(number);
+  PLAYFS_TRY(std::uint64_t highest, spool->sweep(wanted));
+  for (std::uint64_t number : wanted) highest = std::max(highest, number);
+  next_spool = highest + 1;
+  return {};
+}
+
+Status Stage::State::load_values(const RevisionTreePtr& given) {
+  auto number = [&](const char* key) -> Result<std::uint64_t> {
+    PLAYFS_TRY(auto text, rows->value(key));
+    auto value = text ? parse_number<std::uint64_t>(*text) : std::nullopt;
+    if (!value) return fail(damaged(std::string("no value of ") + key));
+    return *value;
+  };
+  PLAYFS_TRY(auto recorded, rows->value("base"));
+  std::string offered = given ? given->revision.id.text() : "";
+  if (recorded != offered)
+    return fail(ErrorCode::invalid_argument,
+                "it stands on revision \"" + recorded.value_or("") + "\", not on \"" + offered + '"');
+  PLAYFS_TRY(salt, number("salt"));
+  PLAYFS_TRY(next_ino, number("next_ino"));
+  reserved_inos = next_ino;
+  PLAYFS_TRY(auto since, rows->value("base_time"));
+  auto time = since ? parse_number<std::int64_t>(*since) : std::nullopt;
+  if (!time) return fail(damaged("no value of base_time"));
+  base_time = {*time};
+  PLAYFS_TRY(auto times, rows->times());
+  for (auto& [path, changed_at] : times) path_times.emplace(std::move(path), changed_at);
+  PLAYFS_TRY(staged_state, rows->value("state"));
+  return {};
+}
+
+Status Stage::State::load_tree() {
+  std::map<std::pair<std::string, std::string>, RevisionTreePtr> rescued;
+  PLAYFS_TRY(auto rescued_rows, rows->rescued());
+  for (auto& row : rescued_rows) {
+    // A revision with the one file that is still needed of it.
+    Revision revision;
+    revision.id = RevisionId(row.revision);
+    revision.project = ProjectId(row.project);
+    revision.manifest.tx = row.tx;
+    revision.manifest.files.emplace(row.path, std::move(row.entry));
+    rescued[{row.revision, row.path}] = std::make_shared<RevisionTree>(std::move(revision));
+  }
+
+  std::unordered_map<std::uint64_t, InodePtr> inodes;
+  PLAYFS_TRY(auto inode_rows, rows->inodes());
+  for (auto& row : inode_rows) {
+    auto inode = std::make_shared<Inode>(row.ino, row.kind);
+    inode->metadata = row.metadata;
+    inode->has_row = true;
+    inode->target = std::move(row.target);
+    if (row.kind == Kind::directory) {
+      inode->directory = std::make_unique<Directory>();
+      inode->directory->opaque = row.opaque;
+    } else if (!row.lower_path.empty()) {
+      RevisionTreePtr revision = base;
+      if (!row.lower_revision.empty()) revision = rescued[{row.lower_revision, row.lower_path}];
+      const FileEntry* entry = revision ? revision->tree.file_at(row.lower_path) : nullptr;
+      if (!entry) return fail(damaged("no published file " + row.lower_path));
+      inode->lower = {std::move(revision), std::move(row.lower_path), entry};
+    } else if (row.kind == Kind::file) {
+      if (row.spool == 0) return fail(damaged("a file without content"));
+      inode->spool = std::make_shared<SpoolFile>(spool, row.spool, true);
+    }
+    inodes.emplace(row.ino, std::move(inode));
+  }
+
+  PLAYFS_TRY(auto root_number, rows->value("root"));
+  auto top = inodes.find(parse_number<std::uint64_t>(root_number.value_or("")).value_or(0));
+  if (top == inodes.end() || !top->second->is_directory()) return fail(damaged("no root directory"));
+  root = top->second;
+  by_ino.emplace(root->ino, root.get());
+
+  PLAYFS_TRY(auto entries, rows->entries());
+  for (auto& entry : entries) {
+    auto parent = inodes.find(entry.parent);
+    if (parent == inodes.end() || !parent->second->is_directory()) return fail(damaged("a name without a directory"));
+    if (entry.ino == 0) {
+      parent->second->directory->whiteouts.insert(std::move(entry.name));
+      continue;
+    }
+    auto child = inodes.find(entry.ino);
+    if (child == inodes.end() || child->second == root) return fail(damaged("a name without a file"));
+    if (child->second->is_directory() && !child->second->names.empty())
+      return fail(damaged("a directory with two names"));
+    attach(*parent->second, entry.name, child->second);
+  }
+
+  std::vector<std::pair<Inode*, const Tree::Directory*>> left = {{root.get(), base_root()}};
+  while (!left.empty()) {
+    auto [inode, lower] = left.back();
+    left.pop_back();
+    Directory& in = *inode->directory;
+    if (in.opaque) in.loaded = true;
+    else in.lower = lower;
+    for (auto& [name, child] : in.children) {
+      if (!child.inode->is_directory()) continue;
+      left.emplace_back(child.inode.get(), in.lower ? in.lower->directory(name) : nullptr);
+    }
+  }
+  return {};
+}
+
+Status Stage::State::load_pending() {
+  PLAYFS_TRY(auto tx, rows->value("pending_tx"));
+  if (!tx) return {};
+  PLAYFS_TRY(auto pending_base, rows->value("pending_base"));
+  PLAYFS_TRY(auto files, rows->pending());
+  PLAYFS_TRY(auto deletions, rows->pending_deletions());
+  pending.emplace();
+  pending->tx = std::move(*tx);
+  pending->base = RevisionId(pending_base.value_or(""));
+  PLAYFS_TRY(pending->state, rows->value("pending_state"));
+  std::unordered_map<std::uint64_t, SpoolFilePtr> in_use;
+  for (const auto& [ino, inode] : by_ino) {
+    if (inode->spool) in_use.emplace(inode->spool->number(), inode->spool);
+  }
+  for (auto& file : files) {
+    if (file.spool != 0) {
+      auto known = in_use.find(file.spool);
+      frozen.emplace(file.spool, known != in_use.end() ? known->second
+                                                       : std::make_shared<SpoolFile>(spool, file.spool, true));
+    }
+    std::string path = file.path;
+    pending->files.emplace(std::move(path), std::move(file));
+  }
+  pending->deletions.insert(deletions.begin(), deletions.end());
+  return {};
+}
+
+Stage::State::~State() {
+  // Destroying a tree from its root recurses as deep as it is; so every directory is emptied first.
+  MutexLock locked(mutex);
+  std::vector<InodePtr> all;
+  if (root) all.push_back(root);
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    if (all[i]->times_ahead) {
+      if (auto stored = measure(*all[i]); !stored) log_warning("times of a staged file: " + stored.error().message);
+    }
+    if (!all[i]->directory) continue;
+    for (auto& [name, child] : all[i]->directory->children) all.push_back(child.inode);
+  }
+  for (auto& inode : all) {
+    inode->names.clear();
+    if (!inode->directory) continue;
+    inode->directory->by_cookie.clear();
+    inode->directory->children.clear();
+  }
+}
+
+}  // namespace playfs::stage

@@ -1,0 +1,267 @@
+// Freezing what is staged, and what becomes of it; other bases under the tree; discarding.
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+
+#include "stage/rebase.h"
+
+namespace playfs::stage {
+
+namespace {
+
+/// Past this many files one sync of the whole file system is cheaper than one of each.
+constexpr std::size_t kSyncedOneByOne = 16;
+
+Status sync_files(Spool& spool, const std::vector<SpoolFilePtr>& files) {
+  if (files.size() > kSyncedOneByOne) return spool.sync_everything();
+  for (const auto& file : files) {
+    PLAYFS_TRY(SharedFd fd, spool.descriptor(*file, false));
+    if (fd && fsync(fd->get()) != 0) return fail(error_from_errno(errno, "sync a staged file"));
+  }
+  return spool.sync_names();
+}
+
+Error in_the_way(const std::vector<std::string>& paths) {
+  std::string message = paths.front() + " is kept here only, and the revision brings something of that name";
+  if (paths.size() > 1) message += " (and " + std::to_string(paths.size() - 1) + " more)";
+  return Error{ErrorCode::busy, std::move(message), "move it out of the way", std::nullopt, 0, {}};
+}
+
+}  // namespace
+
+Result<std::optional<Frozen>> Stage::freeze(const std::string& tx) { return state_->freeze(tx); }
+
+Result<std::optional<Frozen>> Stage::State::freeze(const std::string& tx) {
+  Survey found;
+  std::map<std::string, Candidate> candidates;
+  Frozen layer;
+  {
+    MutexLock locked(mutex);
+    if (pending && pending->tx == tx) return std::optional(pending_layer());
+    if (pending || freezing) return fail(ErrorCode::busy, "another publication has begun");
+    freezing = true;
+    // One moment for all files: whoever is writing ends, whoever wants to begin waits.
+    gate_closed = true;
+    while (writers > 0) moved_on.wait(mutex);
+    found = survey();
+    for (auto& difference : found.differences) {
+      if (difference.inode) candidates.emplace(difference.path, candidate_of(*difference.inode));
+    }
+    layer.tx = tx;
+    layer.base = base ? base->revision.id : RevisionId();
+    layer.state = staged_state;
+    gate_closed = false;
+    moved_on.notify_all();
+  }
+  auto result = freeze_candidates(std::move(layer), found, candidates);
+  MutexLock locked(mutex);
+  freezing = false;
+  if (!pending) frozen.clear();
+  changed();
+  return result;
+}
+
+Stage::State::Candidate Stage::State::candidate_of(Inode& inode) {
+  Candidate candidate;
+  candidate.file.mode = published_mode(inode);
+  if (inode.is_below()) {
+    candidate.file.published = *inode.lower.entry;
+    candidate.file.published->mode = candidate.file.mode;
+  } else if (inode.kind == Kind::symlink) {
+    candidate.file.target = inode.target;
+    candidate.file.size = inode.target.size();
+    candidate.file.hash = ContentHash::of(inode.target);
+  } else {
+    candidate.bytes = inode.spool;
+    frozen.emplace(inode.spool->number(), inode.spool);
+  }
+  return candidate;
+}
+
+Result<std::optional<Frozen>> Stage::State::freeze_candidates(Frozen layer, const Survey& found,
+                                                              std::map<std::string, Candidate>& candidates) {
+  if (!found.missing_rules.empty())
+    return fail(ErrorCode::offline, "the ignore rules in " + found.missing_rules.front().path + " are not here yet");
+  std::vector<SpoolFilePtr> files;
+  for (const auto& difference : found.differences) {
+    if (!difference.inode) {
+      layer.deletions.push_back(difference.path);
+      continue;
+    }
+    Candidate& candidate = candidates.find(difference.path)->second;
+    if (candidate.bytes) {
+      PLAYFS_TRY(FileDigest bytes, digest(*spool, *candidate.bytes));
+      candidate.file.size = bytes.size;
+      candidate.file.hash = bytes.hash;
+      if (difference.uncertain && is_content_of(bytes.hash, *difference.base)) continue;
+      if (bytes.size > 0) {
+        candidate.file.spool = candidate.bytes->number();
+        files.push_back(candidate.bytes);
+      }
+    }
+    candidate.file.path = difference.path;
+    layer.files.push_back(candidate.file);
+  }
+  if (layer.files.empty() && layer.deletions.empty() && !layer.state) return std::optional<Frozen>();
+  PLAYFS_CHECK(sync_files(*spool, files));
+
+  {
+    MutexLock locked(mutex);
+    PLAYFS_TRY(Batch batch, rows->begin());
+    PLAYFS_CHECK(rows->put_value("pending_tx", layer.tx));
+    PLAYFS_CHECK(rows->put_value("pending_base", layer.base.text()));
+    if (layer.state) PLAYFS_CHECK(rows->put_value("pending_state", *layer.state));
+    for (const auto& file : layer.files) PLAYFS_CHECK(rows->put_pending(file));
+    for (const auto& path : layer.deletions) PLAYFS_CHECK(rows->put_pending_deletion(path));
+    PLAYFS_CHECK(batch.commit());
+    pending = Pending{layer.tx, layer.base, {}, {layer.deletions.begin(), layer.deletions.end()}, layer.state};
+    for (const auto& file : layer.files) pending->files.emplace(file.path, file);
+    frozen.clear();
+    for (auto& file : files) {
+      file->keep = true;
+      frozen.emplace(file->number(), file);
+    }
+  }
+  PLAYFS_CHECK(rows->sync());
+  return std::optional(std::move(layer));
+}
+
+Frozen Stage::State::pending_layer() const {
+  Frozen layer{pending->tx, pending->base, {}, {pending->deletions.begin(), pending->deletions.end()}, pending->state};
+  for (const auto& [path, file] : pending->files) layer.files.push_back(file);
+  return layer;
+}
+
+Result<std::optional<Frozen>> Stage::pending() const {
+  MutexLock lock(state_->mutex);
+  if (!state_->pending) return std::optional<Frozen>();
+  return std::optional(state_->pending_layer());
+}
+
+Result<std::string> Stage::read_frozen(const FrozenFile& file) const {
+  if (file.published) return fail(ErrorCode::invalid_argument, file.path + ": its bytes are in the base");
+  if (file.mode == FileMode::symlink) return file.target;
+  if (file.size == 0) return std::string();
+  SpoolFilePtr bytes;
+  {
+    MutexLock lock(state_->mutex);
+    auto found = state_->frozen.find(file.spool);
+    if (found == state_->frozen.end())
+      return fail(ErrorCode::not_found, file.path + ": no part of what is being published");
+    bytes = found->second;
+  }
+  PLAYFS_TRY(SharedFd fd, state_->spool->descriptor(*bytes, false));
+  if (!fd) return fail(ErrorCode::corrupt, file.path + ": its staged bytes are gone");
+  PLAYFS_TRY(std::string data, read_at(fd->get(), 0, file.size));
+  if (data.size() != file.size) return fail(ErrorCode::corrupt, file.path + ": its staged bytes were cut off");
+  return data;
+}
+
+Status Stage::State::drop_pending() {
+  PLAYFS_CHECK(rows->drop_pending());
+  PLAYFS_CHECK(rows->drop_value("pending_tx"));
+  PLAYFS_CHECK(rows->drop_value("pending_base"));
+  return rows->drop_value("pending_state");
+}
+
+void Stage::State::forget_pending() {
+  std::unordered_set<const SpoolFile*> in_use;
+  for (const auto& [ino, inode] : by_ino) {
+    if (inode->has_row && inode->spool) in_use.insert(inode->spool.get());
+  }
+  for (auto& [number, file] : frozen) file->keep = in_use.contains(file.get());
+  frozen.clear();
+  pending.reset();
+  changed();
+}
+
+Result<std::vector<Invalidation>> Stage::settle(const std::string& tx, RevisionTreePtr base) {
+  State& state = *state_;
+  // What was rewritten with equal bytes is known to be equal afterwards.
+  PLAYFS_TRY([[maybe_unused]] auto changes, state.changes());
+  std::vector<Invalidation> invalidations;
+  {
+    MutexLock lock(state.mutex);
+    if (!state.pending && state.base && base && state.base->revision.id == base->revision.id)
+      return invalidations;  // done before, when the caller did not live to write that down
+    if (!state.pending || state.pending->tx != tx)
+      return fail(ErrorCode::not_found, "there is no pending publication " + tx);
+    PLAYFS_TRY(Batch batch, state.rows->begin());
+    Rebase rebase(state, batch, std::move(base), [&](const std::string& path, const Inode* file) PLAYFS_NO_ANALYSIS {
+      return state.is_as_frozen(path, file);
+    });
+    PLAYFS_CHECK(rebase.run());
+    PLAYFS_CHECK(state.drop_pending());
+    bool state_was_published = state.staged_state == state.pending->state;
+    if (state_was_published) PLAYFS_CHECK(state.rows->drop_value("state"));
+    PLAYFS_CHECK(batch.commit());
+    if (state_was_published) state.staged_state.reset();
+    state.forget_pending();
+    invalidations = std::move(rebase.invalidations);
+  }
+  PLAYFS_CHECK(state.rows->sync());
+  return invalidations;
+}
+
+Status Stage::thaw(const std::string& tx) {
+  State& state = *state_;
+  {
+    MutexLock lock(state.mutex);
+    if (!state.pending) return {};
+    if (state.pending->tx != tx) return fail(ErrorCode::not_found, "there is no pending publication " + tx);
+    PLAYFS_TRY(Batch batch, state.rows->begin());
+    PLAYFS_CHECK(state.drop_pending());
+    PLAYFS_CHECK(batch.commit());
+    state.forget_pending();
+    state.moved_on.notify_all();
+  }
+  return state.rows->sync();
+}
+
+Result<std::vector<Invalidation>> Stage::move_base(RevisionTreePtr base) {
+  State& state = *state_;
+  PLAYFS_TRY(auto changes, state.changes());
+  MutexLock lock(state.mutex);
+  if (state.base == base || (state.base && base && state.base->revision.id == base->revision.id))
+    return std::vector<Invalidation>();
+  if (!changes.empty() || state.changes_generation != state.generation || state.pending || state.freezing ||
+      state.staged_state)
+    return fail(ErrorCode::busy, "there are staged changes", "commit or discard them first");
+  PLAYFS_TRY(Batch batch, state.rows->begin());
+  Rebase rebase(state, batch, std::move(base), [&](const std::string& path, const Inode* file) PLAYFS_NO_ANALYSIS {
+    return state.is_as_frozen(path, file);
+  });
+  PLAYFS_CHECK(rebase.run());
+  if (!rebase.obstructed.empty()) return fail(in_the_way(rebase.obstructed));
+  PLAYFS_CHECK(batch.commit());
+  return std::move(rebase.invalidations);
+}
+
+Result<std::vector<Invalidation>> Stage::discard(std::string_view path) {
+  State& state = *state_;
+  PLAYFS_TRY(auto changes, state.changes());
+  std::set<std::string, std::less<>> dropped;
+  for (const auto& change : changes) {
+    bool is_below = path.empty() || change.path == path ||
+                    (change.path.starts_with(path) && change.path[path.size()] == '/');
+    if (is_below) dropped.insert(change.path);
+  }
+  MutexLock lock(state.mutex);
+  if (state.freezing) return fail(ErrorCode::busy, "a publication is beginning", "try again");
+  for (const auto& each : dropped) {
+    if (state.pending && (state.pending->files.contains(each) || state.pending->deletions.contains(each)))
+      return fail(ErrorCode::busy, each + " is being published", "wait for the publication to end");
+  }
+  bool drops_state = path.empty() && state.staged_state && !state.pending;
+  PLAYFS_TRY(Batch batch, state.rows->begin());
+  Rebase rebase(state, batch, state.base,
+                [&](const std::string& each, const Inode*) { return dropped.contains(each); });
+  PLAYFS_CHECK(rebase.run());
+  if (drops_state) PLAYFS_CHECK(state.rows->drop_value("state"));
+  PLAYFS_CHECK(batch.commit());
+  if (drops_state) state.staged_state.reset();
+  return std::move(rebase.invalidations);
+}
+
+}  // namespace playfs::stage

@@ -1,0 +1,365 @@
+#include "stage/rebase.h"
+
+#include <algorithm>
+
+namespace playfs::stage {
+
+namespace {
+
+const Tree::Child* child_of(const Tree::Directory* directory, std::string_view name) {
+  if (!directory) return nullptr;
+  auto found = directory->children.find(name);
+  return found == directory->children.end() ? nullptr : &found->second;
+}
+
+const FileEntry* as_file(const Tree::Child* child) {
+  const auto* file = child ? std::get_if<const FileEntry*>(child) : nullptr;
+  return file ? *file : nullptr;
+}
+
+const Tree::Directory* as_directory(const Tree::Child* child) {
+  const auto* directory = child ? std::get_if<std::unique_ptr<Tree::Directory>>(child) : nullptr;
+  return directory ? directory->get() : nullptr;
+}
+
+}  // namespace
+
+WallTime time_of_revision(const RevisionTree& revision, const Clock& clock) {
+  return revision.revision.created_at == WallTime() ? clock.wall() : revision.revision.created_at;
+}
+
+Status Rebase::run() {
+  now_ = state_.clock.wall();
+  brought_ = now_;
+  times_ = state_.path_times;
+  default_time_ = state_.base_time;
+  if (next_ != state_.base) {
+    if (next_) brought_ = time_of_revision(*next_, state_.clock);
+    PLAYFS_CHECK(plan_times());
+    PLAYFS_CHECK(state_.rows->put_value("base", next_ ? next_->revision.id.text() : ""));
+  }
+  batch_.after_commit([this]() PLAYFS_NO_ANALYSIS {
+    state_.path_times = times_;
+    state_.base_time = default_time_;
+  });
+  PLAYFS_CHECK(state_.rows->clear_opaque());
+  PLAYFS_TRY([[maybe_unused]] Visited root,
+             visit(state_.root, "", state_.base_root(), next_ ? &next_->tree.root() : nullptr));
+  PLAYFS_CHECK(state_.rows->drop_unused_rescued());
+  batch_.after_commit([this]() PLAYFS_NO_ANALYSIS {
+    state_.base = next_;
+    state_.changed();
+  });
+  return {};
+}
+
+Status Rebase::plan_times() {
+  if (!state_.base) {
+    default_time_ = brought_;
+    times_.clear();
+    PLAYFS_CHECK(state_.rows->put_value("base_time", std::to_string(brought_.nanoseconds)));
+  } else if (next_) {
+    for (const auto& [path, entry] : next_->tree.manifest().files) {
+      const FileEntry* old = state_.base->tree.file_at(path);
+      if (!old || !same_content(*old, entry)) times_[path] = brought_;
+    }
+    plan_directory_times(&state_.base->tree.root(), next_->tree.root(), "");
+    std::erase_if(times_, [&](const auto& time) {
+      return !next_->tree.file_at(time.first) && !next_->tree.directory_at(time.first);
+    });
+  }
+  for (const auto& [path, time] : times_) {
+    auto known = state_.path_times.find(path);
+    if (known == state_.path_times.end() || known->second != time) PLAYFS_CHECK(state_.rows->put_time(path, time));
+  }
+  for (const auto& [path, time] : state_.path_times) {
+    if (!times_.contains(path)) PLAYFS_CHECK(state_.rows->drop_time(path));
+  }
+  return {};
+}
+
+void Rebase::plan_directory_times(const LowerDirectory* before, const LowerDirectory& after, const std::string& path) {
+  bool same_names = before && std::equal(before->children.begin(), before->children.end(), after.children.begin(),
+                                         after.children.end(),
+                                         [](const auto& a, const auto& b) { return a.first == b.first; });
+  if (!same_names && !path.empty()) times_[path] = brought_;
+  for (const auto& [name, child] : after.children) {
+    if (const auto* below = as_directory(&child))
+      plan_directory_times(as_directory(child_of(before, name)), *below, join_path(path, name));
+  }
+}
+
+WallTime Rebase::time_of(std::string_view path) const {
+  auto found = times_.find(path);
+  return found == times_.end() ? default_time_ : found->second;
+}
+
+Result<Rebase::Visited> Rebase::visit(const InodePtr& directory, const std::string& path, const LowerDirectory* before,
+                                      const LowerDirectory* after) {
+  Directory& in = *directory->directory;
+  batch_.after_commit([directory, after, this, path]() PLAYFS_NO_ANALYSIS {
+    directory->directory->lower = after;
+    directory->directory->opaque = false;
+    if (!directory->has_row) directory->metadata.mtime = directory->metadata.ctime = time_of(path);
+  });
+  // Where nobody looked yet nothing has to be told or moved.
+  if (!directory->has_row && !in.loaded) return Visited{after != nullptr, after == nullptr};
+
+  state_.load_directory(*directory);
+  std::set<std::string, std::less<>> names = in.whiteouts;
+  for (const auto& [name, child] : in.children) names.insert(name);
+  if (after) {
+    for (const auto& [name, child] : after->children) names.insert(name);
+  }
+  Visited visited;
+  std::size_t told = invalidations.size();
+  for (const auto& name : names) {
+    auto found = in.children.find(name);
+    InodePtr child = found == in.children.end() ? nullptr : found->second.inode;
+    std::string below = join_path(path, name);
+    bool is_there = false;
+    if (!child) {
+      PLAYFS_TRY(is_there, visit_nothing(directory, name, below, after));
+    } else if (child->is_directory()) {
+      PLAYFS_TRY(is_there, visit_directory(directory, name, below, child, before, after));
+    } else {
+      PLAYFS_TRY(is_there, visit_file(directory, name, below, child, before, after));
+    }
+    if (is_there) visited.has_names = true;
+    else if (child) visited.lost_names = true;
+  }
+  bool names_changed = std::any_of(invalidations.begin() + static_cast<std::ptrdiff_t>(told), invalidations.end(),
+                                   [&](const Invalidation& each) { return each.directory == directory; });
+  if (names_changed && directory->has_row) {
+    PLAYFS_CHECK(state_.rows->touch(directory->ino, brought_, now_));
+    batch_.after_commit([directory, this] {
+      directory->metadata.mtime = brought_;
+      directory->metadata.ctime = now_;
+    });
+  }
+  return visited;
+}
+
+Result<bool> Rebase::visit_directory(const InodePtr& parent, const std::string& name, const std::string& path,
+                                     const InodePtr& child, const LowerDirectory* before,
+                                     const LowerDirectory* after) {
+  const Tree::Child* becomes = child_of(after, name);
+  PLAYFS_TRY(Visited visited, visit(child, path, as_directory(child_of(before, name)), as_directory(becomes)));
+  bool vanishes = !as_directory(becomes) && !visited.has_names && (visited.lost_names || !child->has_row);
+  const FileEntry* file = as_file(becomes);
+  if (!vanishes) {
+    if (file && follows_(path, nullptr)) obstructed.push_back(path);
+    return true;
+  }
+  PLAYFS_CHECK(remove(parent, name, child));
+  if (!file) return false;
+  appear(parent, name, path, *becomes);
+  return true;
+}
+
+Result<bool> Rebase::visit_file(const InodePtr& parent, const std::string& name, const std::string& path,
+                                const InodePtr& child, const LowerDirectory* before, const LowerDirectory* after) {
+  const Tree::Child* becomes = child_of(after, name);
+  const FileEntry* file = as_file(becomes);
+  PLAYFS_CHECK(state_.measure(*child));
+  if (!follows_(path, child.get())) {
+    const FileEntry* was = as_file(child_of(before, name));
+    if (becomes && !(was && file && was->same_content_and_mode(*file))) obstructed.push_back(path);
+    PLAYFS_CHECK(keep_bytes(child, path));
+    return true;
+  }
+  if (!becomes) {
+    PLAYFS_CHECK(remove(parent, name, child));
+    return false;
+  }
+  bool is_same = file && published_mode(*child) == file->mode &&
+                 (child->is_below() ? same_content(*child->lower.entry, *file) : state_.has_bytes_of(*child, path, *file));
+  if (is_same) PLAYFS_CHECK(anchor(child, path, *file));
+  else PLAYFS_CHECK(replace(parent, name, path, child, *becomes));
+  return true;
+}
+
+Result<bool> Rebase::visit_nothing(const InodePtr& parent, const std::string& name, const std::string& path,
+                                   const LowerDirectory* after) {
+  const Tree::Child* becomes = child_of(after, name);
+  Share share = becomes ? share_that_follows(path, *becomes) : Share::none;
+  bool is_hidden = parent->directory->whiteouts.contains(name);
+  if (becomes && share == Share::none) {
+    if (!is_hidden) PLAYFS_CHECK(hide(parent, name));
+    return false;
+  }
+  if (is_hidden) {
+    PLAYFS_CHECK(state_.rows->drop_entry(parent->ino, name));
+    batch_.after_commit([parent, name] { parent->directory->whiteouts.erase(name); });
+  }
+  if (!becomes) return false;
+  if (share == Share::all) {
+    appear(parent, name, path, *becomes);
+    return true;
+  }
+  PLAYFS_TRY(InodePtr partial, make_partial(*parent, name, path, *becomes));
+  batch_.after_commit([this, parent, name, partial]() PLAYFS_NO_ANALYSIS { state_.attach(*parent, name, partial); });
+  invalidations.push_back({parent, name, nullptr});
+  return true;
+}
+
+Status Rebase::lose_name(const InodePtr& file) {
+  if (++names_lost_[file.get()] < file->names.size()) {
+    if (!file->has_row) return {};
+    return state_.rows->touch(file->ino, file->metadata.mtime, now_);
+  }
+  if (file->has_row) PLAYFS_CHECK(state_.rows->drop_inode(file->ino));
+  if (file->has_row && file->is_directory()) PLAYFS_CHECK(state_.rows->drop_whiteouts(file->ino));
+  batch_.after_commit([this, file]() PLAYFS_NO_ANALYSIS { state_.release(*file); });
+  return {};
+}
+
+Status Rebase::remove(const InodePtr& parent, const std::string& name, const InodePtr& child) {
+  PLAYFS_CHECK(lose_name(child));
+  if (parent->has_row) PLAYFS_CHECK(state_.rows->drop_entry(parent->ino, name));
+  batch_.after_commit([this, parent, name]() PLAYFS_NO_ANALYSIS { state_.detach(*parent, name); });
+  invalidations.push_back({parent, name, child});
+  return {};
+}
+
+void Rebase::appear(const InodePtr& parent, const std::string& name, const std::string& path,
+                    const Tree::Child& child) {
+  batch_.after_commit([this, parent, name, path, &child]() PLAYFS_NO_ANALYSIS {
+    state_.attach(*parent, name, state_.make_lower(path, child, next_, state_.lower_ino(path)));
+  });
+  if (invalidations.empty() || invalidations.back().directory != parent || invalidations.back().name != name)
+    invalidations.push_back({parent, name, nullptr});
+}
+
+Status Rebase::replace(const InodePtr& parent, const std::string& name, const std::string& path,
+                       const InodePtr& child, const Tree::Child& by) {
+  bool is_only_name = child->names.size() == 1;
+  if (is_only_name && child->has_row && as_file(&by)) return replace_row(parent, name, path, child, by);
+  std::uint64_t ino = is_only_name && !child->has_row ? child->ino : 0;
+  PLAYFS_CHECK(lose_name(child));
+  if (parent->has_row) PLAYFS_CHECK(state_.rows->drop_entry(parent->ino, name));
+  batch_.after_commit([this, parent, name, path, &by, ino]() PLAYFS_NO_ANALYSIS {
+    std::uint64_t place = parent->directory->children.find(name)->second.cookie;
+    state_.detach(*parent, name);
+    state_.attach(*parent, name, state_.make_lower(path, by, next_, ino != 0 ? ino : state_.lower_ino(path)));
+    state_.keep_place(*parent, name, place);
+  });
+  invalidations.push_back({parent, name, child});
+  return {};
+}
+
+Status Rebase::replace_row(const InodePtr& parent, const std::string& name, const std::string& path,
+                           const InodePtr& child, const Tree::Child& by) {
+  const FileEntry& entry = *as_file(&by);
+  InodePtr fresh = state_.make_lower(path, by, next_, child->ino);
+  fresh->metadata.uid = child->metadata.uid;
+  fresh->metadata.gid = child->metadata.gid;
+  if (child->kind == Kind::file && fresh->kind == Kind::file) {
+    unsigned permissions = child->metadata.permissions & ~0111U;
+    if (entry.mode == FileMode::executable) permissions |= (permissions & 0444U) >> 2 | 0100U;
+    fresh->metadata.permissions = permissions;
+  }
+  bool only_mode = child->is_below() && same_content(*child->lower.entry, entry);
+  fresh->metadata.mtime = only_mode ? child->metadata.mtime : time_of(path);
+  fresh->metadata.atime = fresh->metadata.mtime;
+  fresh->metadata.ctime = now_;
+  InodeRow row = state_.row_of(*fresh);
+  row.lower_revision.clear();
+  PLAYFS_CHECK(state_.rows->put_inode(row));
+  batch_.after_commit([this, parent, name, child, fresh]() PLAYFS_NO_ANALYSIS {
+    std::uint64_t place = parent->directory->children.find(name)->second.cookie;
+    state_.release(*child);
+    state_.detach(*parent, name);
+    fresh->has_row = true;
+    state_.attach(*parent, name, fresh);
+    state_.keep_place(*parent, name, place);
+  });
+  invalidations.push_back({parent, name, child});
+  return {};
+}
+
+Status Rebase::hide(const InodePtr& parent, const std::string& name) {
+  PLAYFS_CHECK(state_.rows->put_entry(parent->ino, name, 0));
+  batch_.after_commit([parent, name] { parent->directory->whiteouts.insert(name); });
+  return {};
+}
+
+Rebase::Share Rebase::share_that_follows(const std::string& path, const Tree::Child& child) const {
+  if (as_file(&child)) return follows_(path, nullptr) ? Share::all : Share::none;
+  bool any = false, every = true;
+  for (const auto& [name, below] : as_directory(&child)->children) {
+    Share share = share_that_follows(join_path(path, name), below);
+    any = any || share != Share::none;
+    every = every && share == Share::all;
+  }
+  return every ? Share::all : any ? Share::some : Share::none;
+}
+
+Result<InodePtr> Rebase::make_partial(Inode& parent, const std::string& name, const std::string& path,
+                                      const Tree::Child& child) {
+  PLAYFS_TRY(std::uint64_t ino, state_.take_ino(batch_));
+  InodePtr partial = state_.make_lower(path, child, next_, ino);
+  WallTime time = time_of(path);
+  partial->metadata.atime = partial->metadata.mtime = partial->metadata.ctime = time;
+  partial->has_row = true;
+  PLAYFS_CHECK(state_.rows->put_inode(state_.row_of(*partial)));
+  PLAYFS_CHECK(state_.rows->put_entry(parent.ino, name, ino));
+  for (const auto& [below_name, below] : as_directory(&child)->children) {
+    std::string below_path = join_path(path, below_name);
+    Share share = share_that_follows(below_path, below);
+    if (share == Share::none) {
+      PLAYFS_CHECK(state_.rows->put_entry(ino, below_name, 0));
+      partial->directory->whiteouts.insert(below_name);
+    } else if (share == Share::some) {
+      PLAYFS_TRY(InodePtr inner, make_partial(*partial, below_name, below_path, below));
+      batch_.after_commit([this, partial, name = below_name, inner]() PLAYFS_NO_ANALYSIS {
+        state_.attach(*partial, name, inner);
+      });
+    }
+  }
+  return partial;
+}
+
+Status Rebase::anchor(const InodePtr& file, const std::string& path, const FileEntry& entry) {
+  bool is_frozen = file->kind == Kind::file && file->spool && state_.frozen.contains(file->spool->number());
+  if (!file->is_below() && !is_frozen) return {};  // bytes of its own that happen to be the same
+  bool is_anchored = file->is_below() && file->lower.path == path && file->lower.revision == state_.base;
+  if (file->has_row && !is_anchored) {
+    InodeRow row = state_.row_of(*file);
+    row.spool = 0;
+    row.lower_path = path;
+    row.lower_revision.clear();
+    PLAYFS_CHECK(state_.rows->put_inode(row));
+  }
+  batch_.after_commit([this, file, path, &entry] {
+    file->lower = {next_, path, &entry};
+    file->spool = nullptr;
+    file->measured = file->times_ahead = false;
+    ++file->generation;
+  });
+  return {};
+}
+
+Status Rebase::keep_bytes(const InodePtr& file, const std::string& path) {
+  if (!file->is_below()) return {};
+  std::vector<std::string> candidates = {path, file->lower.path};
+  if (state_.pending) {
+    for (const auto& [frozen_path, frozen] : state_.pending->files) {
+      if (frozen.published && same_content(*frozen.published, *file->lower.entry)) candidates.push_back(frozen_path);
+    }
+  }
+  for (const auto& candidate : candidates) {
+    const FileEntry* entry = next_ ? next_->tree.file_at(candidate) : nullptr;
+    if (entry && same_content(*entry, *file->lower.entry)) return anchor(file, candidate, *entry);
+  }
+  if (file->lower.revision != state_.base) return {};  // it was rescued before
+  const Revision& revision = file->lower.revision->revision;
+  PLAYFS_CHECK(state_.rows->put_rescued({revision.id.text(), revision.project.text(),
+                                         file->lower.revision->tree.manifest().tx, file->lower.path,
+                                         *file->lower.entry}));
+  InodeRow row = state_.row_of(*file);
+  row.lower_revision = revision.id.text();
+  return state_.rows->put_inode(row);
+}
+
+}  // namespace playfs::stage

@@ -1,0 +1,87 @@
+// Another base under the tree: every path that is as it was published follows the new base, all others stay.
+//
+// In terms of three views of a path, each absent or bytes and a mode: F, what was published (the old base, with the
+// pending layer on top), L, the tree now, and N, the new base. Where L = F the tree becomes N; elsewhere L stays, and
+// what is staged is again the difference between the tree and its base. A discard is the same with N = the old base
+// and "L = F" said of whatever is to be dropped.
+//
+// All decisions are taken and all rows written first; memory changes when the batch is committed.
+#pragma once
+
+#include "stage/state.h"
+
+namespace playfs::stage {
+
+class Rebase {
+ public:
+  /// Whether the path follows the new base; `file` is what the tree has there, nullptr for nothing.
+  using Follows = std::function<bool(const std::string& path, const Inode* file)>;
+
+  Rebase(Stage::State& state, Batch& batch, RevisionTreePtr next, Follows follows)
+      : state_(state), batch_(batch), next_(std::move(next)), follows_(std::move(follows)) {}
+
+  [[nodiscard]] Status run() PLAYFS_REQUIRES(state_.mutex);
+
+  std::vector<Invalidation> invalidations;
+  /// Paths where the new base brings something that could not be put there: a local file is in the way.
+  std::vector<std::string> obstructed;
+
+ private:
+  using LowerDirectory = Tree::Directory;
+  struct Visited {
+    bool has_names = false;   ///< something is left in it
+    bool lost_names = false;  ///< something was removed from it
+  };
+  enum class Share { none, some, all };
+
+  [[nodiscard]] Status plan_times() PLAYFS_REQUIRES(state_.mutex);
+  void plan_directory_times(const LowerDirectory* before, const LowerDirectory& after, const std::string& path);
+  [[nodiscard]] WallTime time_of(std::string_view path) const PLAYFS_REQUIRES(state_.mutex);
+
+  [[nodiscard]] Result<Visited> visit(const InodePtr& directory, const std::string& path, const LowerDirectory* before,
+                                      const LowerDirectory* after) PLAYFS_REQUIRES(state_.mutex);
+  /// What stands in the tree afterwards: false for nothing.
+  [[nodiscard]] Result<bool> visit_directory(const InodePtr& parent, const std::string& name, const std::string& path,
+                                             const InodePtr& child, const LowerDirectory* before,
+                                             const LowerDirectory* after) PLAYFS_REQUIRES(state_.mutex);
+  [[nodiscard]] Result<bool> visit_file(const InodePtr& parent, const std::string& name, const std::string& path,
+                                        const InodePtr& child, const LowerDirectory* before,
+                                        const LowerDirectory* after) PLAYFS_REQUIRES(state_.mutex);
+  [[nodiscard]] Result<bool> visit_nothing(const InodePtr& parent, const std::string& name, const std::string& path,
+                                           const LowerDirectory* after) PLAYFS_REQUIRES(state_.mutex);
+
+  [[nodiscard]] Status remove(const InodePtr& parent, const std::string& name, const InodePtr& child)
+      PLAYFS_REQUIRES(state_.mutex);
+  [[nodiscard]] Status replace(const InodePtr& parent, const std::string& name, const std::string& path,
+                               const InodePtr& child, const Tree::Child& by) PLAYFS_REQUIRES(state_.mutex);
+  /// Another object for the same row: the path keeps its number, owner and permissions.
+  [[nodiscard]] Status replace_row(const InodePtr& parent, const std::string& name, const std::string& path,
+                                   const InodePtr& child, const Tree::Child& by) PLAYFS_REQUIRES(state_.mutex);
+  void appear(const InodePtr& parent, const std::string& name, const std::string& path, const Tree::Child& child)
+      PLAYFS_REQUIRES(state_.mutex);
+  [[nodiscard]] Status hide(const InodePtr& parent, const std::string& name) PLAYFS_REQUIRES(state_.mutex);
+  [[nodiscard]] Share share_that_follows(const std::string& path, const Tree::Child& child) const;
+  /// A directory of which only a part appears.
+  [[nodiscard]] Result<InodePtr> make_partial(Inode& parent, const std::string& name, const std::string& path,
+                                              const Tree::Child& child) PLAYFS_REQUIRES(state_.mutex);
+  /// The bytes are those of `entry` at `path` in the new base.
+  [[nodiscard]] Status anchor(const InodePtr& file, const std::string& path, const FileEntry& entry)
+      PLAYFS_REQUIRES(state_.mutex);
+  /// The bytes stay what they are, wherever the new base has them, if it does.
+  [[nodiscard]] Status keep_bytes(const InodePtr& file, const std::string& path) PLAYFS_REQUIRES(state_.mutex);
+  [[nodiscard]] Status lose_name(const InodePtr& file) PLAYFS_REQUIRES(state_.mutex);
+
+  Stage::State& state_;
+  Batch& batch_;
+  RevisionTreePtr next_;
+  Follows follows_;
+  WallTime now_, brought_;  ///< brought_: the time of what the new base brings
+  std::map<std::string, WallTime, std::less<>> times_;
+  WallTime default_time_;
+  std::map<const Inode*, std::size_t> names_lost_;
+};
+
+/// When the content of a revision came to be, for mtimes.
+WallTime time_of_revision(const RevisionTree& revision, const Clock& clock);
+
+}  // namespace playfs::stage

@@ -1,0 +1,162 @@
+#include "stage/spool.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <linux/fs.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <charconv>
+#include <optional>
+
+namespace playfs::stage {
+
+namespace {
+
+std::optional<std::uint64_t> number_of(std::string_view name) {
+  std::uint64_t number = 0;
+  auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), number);
+  if (error != std::errc() || end != name.data() + name.size() || std::to_string(number) != name) return std::nullopt;
+  return number;
+}
+
+/// Copies [offset, end) between descriptors: in the kernel where it can, through a buffer where not.
+Status copy_range(int from, int to, std::uint64_t offset, std::uint64_t end) {
+  auto in = static_cast<loff_t>(offset);
+  auto out = in;
+  while (static_cast<std::uint64_t>(in) < end) {
+    ssize_t copied = copy_file_range(from, &in, to, &out, end - static_cast<std::uint64_t>(in), 0);
+    if (copied == 0) return {};  // the file ends before
+    if (copied > 0 || errno == EINTR) continue;
+    if (errno != EXDEV && errno != EINVAL && errno != EOPNOTSUPP && errno != ENOSYS)
+      return fail(error_from_errno(errno, "copy a staged file"));
+    constexpr std::uint64_t piece = 1 << 20;
+    PLAYFS_TRY(std::string data, read_at(from, static_cast<std::uint64_t>(in),
+                                         std::min(piece, end - static_cast<std::uint64_t>(in))));
+    if (data.empty()) return {};
+    PLAYFS_CHECK(write_all_at(to, data, static_cast<std::uint64_t>(in)));
+    in += static_cast<loff_t>(data.size());
+    out = in;
+  }
+  return {};
+}
+
+}  // namespace
+
+SpoolFile::~SpoolFile() {
+  if (!keep) spool_->remove(number_);
+}
+
+Result<std::shared_ptr<Spool>> Spool::open(const std::string& directory, std::size_t descriptors) {
+  PLAYFS_CHECK(make_private_directory(directory));
+  UniqueFd fd(::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW));
+  if (!fd) return fail(error_from_errno(errno, "open " + directory));
+  return std::shared_ptr<Spool>(new Spool(std::move(fd), descriptors));
+}
+
+Result<std::uint64_t> Spool::sweep(const std::unordered_set<std::uint64_t>& wanted) {
+  UniqueFd copy(openat(directory_.get(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!copy) return fail(error_from_errno(errno, "open the spool"));
+  std::unique_ptr<DIR, int (*)(DIR*)> listing(fdopendir(copy.get()), closedir);
+  if (!listing) return fail(error_from_errno(errno, "list the spool"));
+  static_cast<void>(copy.release());  // closedir closes it
+  std::uint64_t highest = 0;
+  for (;;) {
+    errno = 0;
+    const dirent* item = readdir(listing.get());
+    if (!item && errno != 0) return fail(error_from_errno(errno, "list the spool"));
+    if (!item) return highest;
+    auto number = number_of(item->d_name);
+    if (!number) continue;
+    highest = std::max(highest, *number);
+    if (!wanted.contains(*number)) remove(*number);
+  }
+}
+
+Result<SharedFd> Spool::descriptor(const SpoolFile& file, bool create) {
+  {
+    MutexLock lock(mutex_);
+    if (auto found = open_.find(file.number()); found != open_.end()) {
+      recent_.splice(recent_.begin(), recent_, found->second.position);
+      return found->second.fd;
+    }
+  }
+  std::string name = std::to_string(file.number());
+  int flags = O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NOATIME;
+  UniqueFd fd(openat(directory_.get(), name.c_str(), flags));
+  if (!fd && errno == ENOENT && create) {
+    // Not O_EXCL: another thread may be writing the file's first bytes as well.
+    fd = UniqueFd(openat(directory_.get(), name.c_str(), flags | O_CREAT, 0600));
+    int error = errno;
+    names_unsynced_ = true;
+    errno = error;
+  }
+  if (!fd && errno == ENOENT && !create) return SharedFd();
+  if (!fd) return fail(error_from_errno(errno, "open spool/" + name));
+  auto shared = std::make_shared<const UniqueFd>(std::move(fd));
+  MutexLock lock(mutex_);
+  remember(file.number(), shared);
+  return shared;
+}
+
+void Spool::remember(std::uint64_t number, SharedFd fd) {
+  if (open_.contains(number)) return;
+  recent_.push_front(number);
+  open_.emplace(number, Open{std::move(fd), recent_.begin()});
+  if (open_.size() > descriptors_) {
+    open_.erase(recent_.back());
+    recent_.pop_back();
+  }
+}
+
+void Spool::remove(std::uint64_t number) noexcept {
+  {
+    MutexLock lock(mutex_);
+    if (auto found = open_.find(number); found != open_.end()) {
+      recent_.erase(found->second.position);
+      open_.erase(found);
+    }
+  }
+  // What cannot be removed now is swept when the spool is opened again.
+  unlinkat(directory_.get(), std::to_string(number).c_str(), 0);
+}
+
+Status Spool::clone(const SpoolFile& from, const SpoolFile& to, std::uint64_t size) {
+  PLAYFS_TRY(SharedFd source, descriptor(from, false));
+  if (!source) return {};
+  PLAYFS_TRY(SharedFd target, descriptor(to, true));
+  if (ioctl(target->get(), FICLONE, source->get()) != 0) {
+    for (std::uint64_t offset = 0; offset < size;) {
+      off_t data = lseek(source->get(), static_cast<off_t>(offset), SEEK_DATA);
+      if (data < 0 && errno == ENXIO) break;  // nothing but a hole is left
+      if (data < 0) return fail(error_from_errno(errno, "copy a staged file"));
+      off_t hole = lseek(source->get(), data, SEEK_HOLE);
+      if (hole < 0) return fail(error_from_errno(errno, "copy a staged file"));
+      std::uint64_t end = std::min(size, static_cast<std::uint64_t>(hole));
+      PLAYFS_CHECK(copy_range(source->get(), target->get(), static_cast<std::uint64_t>(data), end));
+      offset = static_cast<std::uint64_t>(hole);
+    }
+  }
+  if (ftruncate(target->get(), static_cast<off_t>(size)) != 0)
+    return fail(error_from_errno(errno, "copy a staged file"));
+  return {};
+}
+
+Status Spool::sync_names() {
+  if (!names_unsynced_.exchange(false)) return {};
+  if (fsync(directory_.get()) != 0) {
+    int error = errno;
+    names_unsynced_ = true;
+    return fail(error_from_errno(error, "fsync the spool"));
+  }
+  return {};
+}
+
+Status Spool::sync_everything() {
+  if (syncfs(directory_.get()) != 0) return fail(error_from_errno(errno, "sync the spool"));
+  return {};
+}
+
+}  // namespace playfs::stage

@@ -1,0 +1,80 @@
+// The bytes of staged files: plain files `spool/<number>`, 0600, reached through a bounded pool of descriptors.
+//
+// Thread-safe. A descriptor stays open while somebody holds it, however many others the pool has to close. A file
+// that nobody keeps (no row of the database, no pending layer) goes with the last SpoolFilePtr; after a crash such
+// files are swept when the spool is opened.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <list>
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <unordered_set>
+
+#include "base/fd.h"
+#include "base/mutex.h"
+#include "base/result.h"
+
+namespace playfs::stage {
+
+class Spool;
+
+/// One file of the spool. It need not exist on disk: then it stands for no bytes at all.
+class SpoolFile {
+ public:
+  SpoolFile(std::shared_ptr<Spool> spool, std::uint64_t number, bool keep)
+      : keep(keep), spool_(std::move(spool)), number_(number) {}
+  ~SpoolFile();
+  SpoolFile(const SpoolFile&) = delete;
+  SpoolFile& operator=(const SpoolFile&) = delete;
+  [[nodiscard]] std::uint64_t number() const { return number_; }
+
+  /// Whether the file outlives this object: something on disk refers to it.
+  std::atomic<bool> keep;
+
+ private:
+  std::shared_ptr<Spool> spool_;
+  std::uint64_t number_;
+};
+using SpoolFilePtr = std::shared_ptr<SpoolFile>;
+using SharedFd = std::shared_ptr<const UniqueFd>;
+
+class Spool {
+ public:
+  /// Creates `directory` where it is missing. At most `descriptors` files are kept open that nobody uses.
+  static Result<std::shared_ptr<Spool>> open(const std::string& directory, std::size_t descriptors);
+
+  /// Removes every file whose number is not in `wanted`; the highest number that was seen, wanted or not.
+  [[nodiscard]] Result<std::uint64_t> sweep(const std::unordered_set<std::uint64_t>& wanted);
+
+  /// Open for reading and writing; nullptr where the file does not exist and `create` does not ask for it.
+  [[nodiscard]] Result<SharedFd> descriptor(const SpoolFile& file, bool create);
+  /// The first `size` bytes of `from` in a new file `to`: shared with it where the disk can, holes kept.
+  [[nodiscard]] Status clone(const SpoolFile& from, const SpoolFile& to, std::uint64_t size);
+  /// Makes the names of files created since the last call safe from a power loss.
+  [[nodiscard]] Status sync_names();
+  /// Makes everything in the file system of the spool safe from a power loss: for many files at once.
+  [[nodiscard]] Status sync_everything();
+
+ private:
+  friend class SpoolFile;
+  struct Open {
+    SharedFd fd;
+    std::list<std::uint64_t>::iterator position;  ///< in recent_
+  };
+
+  Spool(UniqueFd directory, std::size_t descriptors) : directory_(std::move(directory)), descriptors_(descriptors) {}
+  void remove(std::uint64_t number) noexcept;
+  void remember(std::uint64_t number, SharedFd fd) PLAYFS_REQUIRES(mutex_);
+
+  const UniqueFd directory_;
+  const std::size_t descriptors_;
+  std::atomic<bool> names_unsynced_ = false;
+  Mutex mutex_;
+  std::unordered_map<std::uint64_t, Open> open_ PLAYFS_GUARDED_BY(mutex_);
+  std::list<std::uint64_t> recent_ PLAYFS_GUARDED_BY(mutex_);  ///< most recently used first
+};
+
+}  // namespace playfs::stage

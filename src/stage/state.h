@@ -1,0 +1,201 @@
+// The inside of a Stage: what is in memory, and the steps that its operations are made of.
+//
+// An operation checks, writes its rows in one transaction, and changes memory only when that is committed; so a full
+// disk leaves everything as it was. The mutex is released for the bytes: whoever changes a spool file is counted in
+// `writers`, of the inode and of the stage, which is what copy-on-write and freeze wait for.
+#pragma once
+
+#include <set>
+#include <unordered_map>
+#include <unordered_set>
+
+#include "base/mutex.h"
+#include "stage/ignore.h"
+#include "stage/inode.h"
+#include "stage/rows.h"
+#include "stage/spool.h"
+#include "stage/stage.h"
+
+namespace playfs::stage {
+
+std::string join_path(std::string_view directory, std::string_view name);
+
+/// Same bytes for sure, whatever the mode.
+bool same_content(const FileEntry& a, const FileEntry& b);
+
+/// A path whose published meaning is not that of the base.
+struct Difference {
+  std::string path;
+  InodePtr inode;                   ///< nullptr: deleted
+  const FileEntry* base = nullptr;  ///< nullptr: added
+  /// The bytes have to be compared before it is sure: they have the spool file's generation `generation`.
+  bool uncertain = false;
+  std::uint64_t generation = 0;
+};
+
+struct Survey {
+  RevisionTreePtr base;  ///< holds the entries that differences point to
+  std::vector<Difference> differences;
+  std::vector<std::string> unpublished;  ///< directories with a slash at the end
+  std::vector<FileRef> missing_rules;    ///< rule files below whose bytes are not at hand
+};
+
+struct FileDigest {
+  std::uint64_t size = 0;
+  ContentHash hash;
+};
+/// Whether `entry` is known to have bytes of that hash.
+bool is_content_of(const ContentHash& hash, const FileEntry& entry);
+
+/// Of a file that nobody changes meanwhile, or whose result is thrown away if somebody did.
+Result<FileDigest> digest(Spool& spool, const SpoolFile& file);
+
+struct Stage::State {
+  struct Pending {
+    std::string tx;
+    RevisionId base;
+    std::map<std::string, FrozenFile> files;
+    std::set<std::string> deletions;
+    std::optional<std::string> state;
+  };
+
+  State(StageOptions options, const Clock& clock) : options(std::move(options)), clock(clock) {}
+  ~State();
+
+  // open.cpp
+  [[nodiscard]] Status load(RevisionTreePtr given) PLAYFS_REQUIRES(mutex);
+  [[nodiscard]] Status create(const RevisionTreePtr& given) PLAYFS_REQUIRES(mutex);
+  [[nodiscard]] Status load_values(const RevisionTreePtr& given) PLAYFS_REQUIRES(mutex);
+  [[nodiscard]] Status load_pending() PLAYFS_REQUIRES(mutex);
+  [[nodiscard]] Status load_tree() PLAYFS_REQUIRES(mutex);
+
+  // tree.cpp: names in memory, and the rows behind them
+  [[nodiscard]] const Tree::Directory* base_root() const PLAYFS_REQUIRES(mutex) {
+    return base ? &base->tree.root() : nullptr;
+  }
+  [[nodiscard]] WallTime path_time(std::string_view path) const PLAYFS_REQUIRES(mutex);
+  /// "" for the root; nullopt where the inode has no name left.
+  [[nodiscard]] std::optional<std::string> path(const Inode& inode) const PLAYFS_REQUIRES(mutex);
+  [[nodiscard]] bool is_removed(const Inode& inode) const PLAYFS_REQUIRES(mutex) {
+    return inode.names.empty() && &inode != root.get();
+  }
+  void attach(Inode& directory, std::string_view name, const InodePtr& inode) PLAYFS_REQUIRES(mutex);
+  /// What the name meant, held so that the caller decides when it goes.
+  InodePtr detach(Inode& directory, std::string_view name) PLAYFS_REQUIRES(mutex);
+  /// A name whose inode was replaced keeps its place in listings. REQUIRES: the cookie is free.
+  void keep_place(Inode& directory, std::string_view name, std::uint64_t cookie) PLAYFS_REQUIRES(mutex);
+  /// Brings the names that show through among the children.
+  void load_directory(Inode& directory) PLAYFS_REQUIRES(mutex);
+  InodePtr make_lower(const std::string& path, const Tree::Child& child, RevisionTreePtr revision, std::uint64_t ino)
+      PLAYFS_REQUIRES(mutex);
+  [[nodiscard]] std::uint64_t lower_ino(std::string_view path) const PLAYFS_REQUIRES(mutex);
+  [[nodiscard]] InodePtr find(Inode& directory, std::string_view name) PLAYFS_REQUIRES(mutex);
+  [[nodiscard]] Status check_directory(const Inode& directory, std::string_view name) const PLAYFS_REQUIRES(mutex);
+  [[nodiscard]] Result<InodePtr> existing(Inode& directory, std::string_view name) PLAYFS_REQUIRES(mutex);
+  /// Whether the name would show through once nothing above covers it.
+  [[nodiscard]] static bool covers_lower(const Inode& directory, std::string_view name);
+
+  [[nodiscard]] InodeRow row_of(const Inode& inode) const PLAYFS_REQUIRES(mutex);
+  /// Rows for an inode and all directories above it.
+  [[nodiscard]] Status secure(Batch& batch, Inode& inode) PLAYFS_REQUIRES(mutex);
+  /// Rows for everything below a directory, which may then be moved: nothing shows through it any more.
+  [[nodiscard]] Status secure_tree(Batch& batch, Inode& directory) PLAYFS_REQUIRES(mutex);
+  /// mtime and ctime of a directory that lost or won a name.
+  [[nodiscard]] Status touch(Batch& batch, Inode& directory, WallTime now) PLAYFS_REQUIRES(mutex);
+  [[nodiscard]] Status drop_name(Batch& batch, Inode& directory, std::string_view name) PLAYFS_REQUIRES(mutex);
+  /// One name less, `inode` with it where that was its last.
+  [[nodiscard]] Status drop_link(Batch& batch, Inode& inode, WallTime now) PLAYFS_REQUIRES(mutex);
+  [[nodiscard]] Result<std::uint64_t> take_ino(Batch& batch) PLAYFS_REQUIRES(mutex);
+  SpoolFilePtr new_spool_file(bool keep) PLAYFS_REQUIRES(mutex);
+  /// An inode that lost its row: its spool file goes with it, unless a pending layer needs it.
+  void release(Inode& inode) PLAYFS_REQUIRES(mutex);
+
+  // names.cpp
+  [[nodiscard]] Result<InodePtr> make(const InodePtr& directory, std::string_view name, Kind kind,
+                                      const Creation& creation, std::string_view target) PLAYFS_EXCLUDES(mutex);
+  [[nodiscard]] Status rename(const InodePtr& from, std::string_view name, const InodePtr& to,
+                              std::string_view new_name, RenameMode mode) PLAYFS_REQUIRES(mutex);
+  [[nodiscard]] Status exchange(const InodePtr& from, std::string_view name, const InodePtr& to,
+                                std::string_view new_name) PLAYFS_REQUIRES(mutex);
+
+  // bytes.cpp
+  /// Size and times of an inode with a spool file, as they are now.
+  [[nodiscard]] Status measure(Inode& inode) PLAYFS_REQUIRES(mutex);
+  /// Waits until the bytes may be changed, gives the inode a spool file of its own where they are frozen (its first
+  /// `keep` bytes), and counts the caller as a writer.
+  [[nodiscard]] Result<SpoolFilePtr> begin_change(Inode& inode, std::uint64_t keep) PLAYFS_REQUIRES(mutex);
+  /// `done`: the bytes did change.
+  void end_change(Inode& inode, bool done) PLAYFS_REQUIRES(mutex);
+  [[nodiscard]] Status unfreeze(Inode& inode, std::uint64_t keep) PLAYFS_REQUIRES(mutex);
+  /// Runs `change` on the descriptor of an inode's bytes, without the mutex.
+  template <class Change>
+  [[nodiscard]] Status change_bytes(const InodePtr& inode, std::uint64_t keep, const Change& change)
+      PLAYFS_EXCLUDES(mutex);
+  [[nodiscard]] Status resize(const InodePtr& inode, std::uint64_t size) PLAYFS_EXCLUDES(mutex);
+  /// No bytes at all, without touching those that are below or frozen.
+  [[nodiscard]] Status empty_out(Inode& inode) PLAYFS_REQUIRES(mutex);
+  [[nodiscard]] Attributes attributes(const Inode& inode) const PLAYFS_REQUIRES(mutex);
+
+  // changes.cpp
+  [[nodiscard]] Survey survey() PLAYFS_REQUIRES(mutex);
+  /// Takes back the differences that turn out to be none, hashing what has to be; the mutex is released meanwhile.
+  [[nodiscard]] Status settle_doubts(std::vector<Difference>& differences) PLAYFS_EXCLUDES(mutex);
+  [[nodiscard]] Result<std::vector<Change>> changes() PLAYFS_EXCLUDES(mutex);
+  /// Whether the pending layer, or the base where that says nothing of it, means the same by the path.
+  [[nodiscard]] bool is_as_frozen(const std::string& path, const Inode* inode) const PLAYFS_REQUIRES(mutex);
+  /// Whether own bytes are known to be those of `entry`, by their hash or by what was frozen under the path.
+  [[nodiscard]] bool has_bytes_of(const Inode& inode, const std::string& path, const FileEntry& entry) const
+      PLAYFS_REQUIRES(mutex);
+  [[nodiscard]] bool equals(const Inode& inode, const FileEntry& entry) const PLAYFS_REQUIRES(mutex);
+  void changed() PLAYFS_REQUIRES(mutex) { ++generation; }
+
+  // publication.cpp
+  /// One file of a layer that is being frozen.
+  struct Candidate {
+    FrozenFile file;
+    SpoolFilePtr bytes;  ///< to be hashed; nullptr where all is known
+  };
+  [[nodiscard]] Result<std::optional<Frozen>> freeze(const std::string& tx) PLAYFS_EXCLUDES(mutex);
+  Candidate candidate_of(Inode& inode) PLAYFS_REQUIRES(mutex);
+  [[nodiscard]] Result<std::optional<Frozen>> freeze_candidates(Frozen layer, const Survey& found,
+                                                                std::map<std::string, Candidate>& candidates)
+      PLAYFS_EXCLUDES(mutex);
+  [[nodiscard]] Frozen pending_layer() const PLAYFS_REQUIRES(mutex);
+  /// The rows of the pending layer; forget_pending() is the same for memory.
+  [[nodiscard]] Status drop_pending() PLAYFS_REQUIRES(mutex);
+  void forget_pending() PLAYFS_REQUIRES(mutex);
+
+  const StageOptions options;
+  const Clock& clock;
+  UniqueFd lock;
+  std::shared_ptr<Spool> spool;
+  std::unique_ptr<Rows> rows;
+
+  Mutex mutex;
+  Condition moved_on;  ///< writers ended, a copy was made, a gate opened
+  RevisionTreePtr base PLAYFS_GUARDED_BY(mutex);
+  WallTime base_time PLAYFS_GUARDED_BY(mutex);
+  std::map<std::string, WallTime, std::less<>> path_times PLAYFS_GUARDED_BY(mutex);
+  InodePtr root PLAYFS_GUARDED_BY(mutex);
+  /// All inodes that have a name, as far as they are loaded.
+  std::unordered_map<std::uint64_t, Inode*> by_ino PLAYFS_GUARDED_BY(mutex);
+  std::uint64_t salt PLAYFS_GUARDED_BY(mutex) = 0;
+  std::uint64_t next_ino PLAYFS_GUARDED_BY(mutex) = 1;
+  std::uint64_t reserved_inos PLAYFS_GUARDED_BY(mutex) = 1;  ///< numbers below may be given out without a row
+  std::uint64_t next_spool PLAYFS_GUARDED_BY(mutex) = 1;
+  std::optional<std::string> staged_state PLAYFS_GUARDED_BY(mutex);
+
+  std::optional<Pending> pending PLAYFS_GUARDED_BY(mutex);
+  /// Spool files that nobody may change: those of the pending layer, or of the one that is being made.
+  std::unordered_map<std::uint64_t, SpoolFilePtr> frozen PLAYFS_GUARDED_BY(mutex);
+  bool freezing PLAYFS_GUARDED_BY(mutex) = false;     ///< a freeze is under way
+  bool gate_closed PLAYFS_GUARDED_BY(mutex) = false;  ///< nobody may begin to write
+  unsigned writers PLAYFS_GUARDED_BY(mutex) = 0;
+  std::optional<Error> sync_error PLAYFS_GUARDED_BY(mutex);  ///< of the database
+
+  std::uint64_t generation PLAYFS_GUARDED_BY(mutex) = 1;  ///< grows with every change of anything
+  std::uint64_t changes_generation PLAYFS_GUARDED_BY(mutex) = 0;
+  std::vector<Change> known_changes PLAYFS_GUARDED_BY(mutex);
+};
+
+}  // namespace playfs::stage
