@@ -268,7 +268,7 @@ Result<std::vector<Change>> Stage::State::changes() {
   MutexLock locked(mutex);
   std::map<std::string, Change> changes;
   for (const auto& difference : found.differences) {
-    ChangeKind kind = !difference.inode  ? ChangeKind::deleted
+    ChangeKind kind = !difference.inode ? ChangeKind::deleted
                       : difference.base ? ChangeKind::modified
                                         : ChangeKind::added;
     if (difference.inode) static_cast<void>(measure(*difference.inode));

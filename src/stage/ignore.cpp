@@ -209,7 +209,10 @@ IgnoreRules IgnoreRules::parse(std::string_view text) {
     rule.anchored = line.find('/') != std::string_view::npos;
     if (line.starts_with('/')) line.remove_prefix(1);
     if (line.empty()) continue;
-    rule.pattern = line;
+    // git compares what stands before the first wildcard apart from the rest, so that `a**/b` is `a` and then `**/b`.
+    std::size_t literal = rule.anchored ? std::min(line.find_first_of("*?[\\"), line.size()) : 0;
+    rule.prefix = line.substr(0, literal);
+    rule.pattern = line.substr(literal);
     rules.rules_.push_back(std::move(rule));
   }
   return rules;
@@ -219,7 +222,9 @@ Verdict IgnoreRules::judge(std::string_view path, bool is_directory) const {
   std::string_view name = last_component(path);
   for (auto rule = rules_.rbegin(); rule != rules_.rend(); ++rule) {
     if (rule->directories_only && !is_directory) continue;
-    if (wildmatch(rule->pattern, rule->anchored ? path : name)) return rule->verdict;
+    std::string_view text = rule->anchored ? path : name;
+    if (!text.starts_with(rule->prefix)) continue;
+    if (wildmatch(rule->pattern, text.substr(rule->prefix.size()))) return rule->verdict;
   }
   return Verdict::none;
 }

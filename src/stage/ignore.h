@@ -10,7 +10,7 @@
 namespace playfs::stage {
 
 enum class Verdict {
-  none,      ///< no rule speaks of it
+  none,  ///< no rule speaks of it
   ignored,
   included,  ///< a rule with `!` takes it back
 };
@@ -27,7 +27,8 @@ class IgnoreRules {
 
  private:
   struct Rule {
-    std::string pattern;
+    std::string prefix;   ///< without wildcards
+    std::string pattern;  ///< what follows it
     Verdict verdict = Verdict::ignored;
     bool directories_only = false;
     bool anchored = false;  ///< against the whole path, not only its last component

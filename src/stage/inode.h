@@ -53,8 +53,8 @@ class Inode {
   const std::uint64_t ino;
   const Kind kind;
   Metadata metadata;
-  bool has_row = false;   ///< it is in the database, and so are the directories above it
-  bool unnamed = false;   ///< made without a name: may still be given one
+  bool has_row = false;  ///< it is in the database, and so are the directories above it
+  bool unnamed = false;  ///< made without a name: may still be given one
   std::vector<Name> names;
 
   std::unique_ptr<Directory> directory;  ///< of a directory
@@ -64,12 +64,12 @@ class Inode {
   // spool file is empty.
   FileRef lower;
   SpoolFilePtr spool;
-  std::uint64_t size = 0;    ///< of own bytes, while `measured`
+  std::uint64_t size = 0;  ///< of own bytes, while `measured`
   std::uint64_t blocks = 0;
   bool measured = false;
-  bool times_ahead = false;  ///< mtime and ctime are newer than those of the spool file
-  unsigned writers = 0;      ///< calls that change the spool file at this moment, without the mutex
-  bool switching = false;    ///< its bytes are being copied: nobody may begin to write
+  bool times_ahead = false;      ///< mtime and ctime are newer than those of the spool file
+  unsigned writers = 0;          ///< calls that change the spool file at this moment, without the mutex
+  bool switching = false;        ///< its bytes are being copied: nobody may begin to write
   std::uint64_t generation = 0;  ///< grows whenever the bytes change
   struct Hashed {
     std::uint64_t generation = 0;

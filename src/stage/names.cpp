@@ -84,8 +84,7 @@ Result<InodePtr> Stage::make_symlink(const InodePtr& directory, std::string_view
 
 Result<InodePtr> Stage::make_special(const InodePtr& directory, std::string_view name, Kind kind,
                                      const Creation& creation) {
-  if (kind != Kind::fifo && kind != Kind::socket)
-    return fail(ErrorCode::not_permitted, "neither a fifo nor a socket");
+  if (kind != Kind::fifo && kind != Kind::socket) return fail(ErrorCode::not_permitted, "neither a fifo nor a socket");
   return state_->make(directory, name, kind, creation, {});
 }
 
@@ -181,8 +180,8 @@ bool is_within(const Inode* inside, const Inode& directory) {
 }
 }  // namespace
 
-Status Stage::State::rename(const InodePtr& from, std::string_view name, const InodePtr& to,
-                            std::string_view new_name, RenameMode mode) {
+Status Stage::State::rename(const InodePtr& from, std::string_view name, const InodePtr& to, std::string_view new_name,
+                            RenameMode mode) {
   PLAYFS_TRY(InodePtr moved, existing(*from, name));
   PLAYFS_CHECK(check_directory(*to, new_name));
   if (is_removed(*to)) return fail(ErrorCode::not_found, "the directory was removed");

@@ -227,8 +227,8 @@ Status Stage::State::load_pending() {
   for (auto& file : files) {
     if (file.spool != 0) {
       auto known = in_use.find(file.spool);
-      frozen.emplace(file.spool, known != in_use.end() ? known->second
-                                                       : std::make_shared<SpoolFile>(spool, file.spool, true));
+      frozen.emplace(file.spool,
+                     known != in_use.end() ? known->second : std::make_shared<SpoolFile>(spool, file.spool, true));
     }
     std::string path = file.path;
     pending->files.emplace(std::move(path), std::move(file));

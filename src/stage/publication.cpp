@@ -243,8 +243,8 @@ Result<std::vector<Invalidation>> Stage::discard(std::string_view path) {
   PLAYFS_TRY(auto changes, state.changes());
   std::set<std::string, std::less<>> dropped;
   for (const auto& change : changes) {
-    bool is_below = path.empty() || change.path == path ||
-                    (change.path.starts_with(path) && change.path[path.size()] == '/');
+    bool is_below =
+        path.empty() || change.path == path || (change.path.starts_with(path) && change.path[path.size()] == '/');
     if (is_below) dropped.insert(change.path);
   }
   MutexLock lock(state.mutex);

@@ -79,9 +79,9 @@ Status Rebase::plan_times() {
 }
 
 void Rebase::plan_directory_times(const LowerDirectory* before, const LowerDirectory& after, const std::string& path) {
-  bool same_names = before && std::equal(before->children.begin(), before->children.end(), after.children.begin(),
-                                         after.children.end(),
-                                         [](const auto& a, const auto& b) { return a.first == b.first; });
+  bool same_names =
+      before && std::equal(before->children.begin(), before->children.end(), after.children.begin(),
+                           after.children.end(), [](const auto& a, const auto& b) { return a.first == b.first; });
   if (!same_names && !path.empty()) times_[path] = brought_;
   for (const auto& [name, child] : after.children) {
     if (const auto* below = as_directory(&child))
@@ -141,8 +141,7 @@ Result<Rebase::Visited> Rebase::visit(const InodePtr& directory, const std::stri
 }
 
 Result<bool> Rebase::visit_directory(const InodePtr& parent, const std::string& name, const std::string& path,
-                                     const InodePtr& child, const LowerDirectory* before,
-                                     const LowerDirectory* after) {
+                                     const InodePtr& child, const LowerDirectory* before, const LowerDirectory* after) {
   const Tree::Child* becomes = child_of(after, name);
   PLAYFS_TRY(Visited visited, visit(child, path, as_directory(child_of(before, name)), as_directory(becomes)));
   bool vanishes = !as_directory(becomes) && !visited.has_names && (visited.lost_names || !child->has_row);
@@ -172,8 +171,9 @@ Result<bool> Rebase::visit_file(const InodePtr& parent, const std::string& name,
     PLAYFS_CHECK(remove(parent, name, child));
     return false;
   }
-  bool is_same = file && published_mode(*child) == file->mode &&
-                 (child->is_below() ? same_content(*child->lower.entry, *file) : state_.has_bytes_of(*child, path, *file));
+  bool is_same =
+      file && published_mode(*child) == file->mode &&
+      (child->is_below() ? same_content(*child->lower.entry, *file) : state_.has_bytes_of(*child, path, *file));
   if (is_same) PLAYFS_CHECK(anchor(child, path, *file));
   else PLAYFS_CHECK(replace(parent, name, path, child, *becomes));
   return true;
@@ -231,8 +231,8 @@ void Rebase::appear(const InodePtr& parent, const std::string& name, const std::
     invalidations.push_back({parent, name, nullptr});
 }
 
-Status Rebase::replace(const InodePtr& parent, const std::string& name, const std::string& path,
-                       const InodePtr& child, const Tree::Child& by) {
+Status Rebase::replace(const InodePtr& parent, const std::string& name, const std::string& path, const InodePtr& child,
+                       const Tree::Child& by) {
   bool is_only_name = child->names.size() == 1;
   if (is_only_name && child->has_row && as_file(&by)) return replace_row(parent, name, path, child, by);
   std::uint64_t ino = is_only_name && !child->has_row ? child->ino : 0;
@@ -312,9 +312,8 @@ Result<InodePtr> Rebase::make_partial(Inode& parent, const std::string& name, co
       partial->directory->whiteouts.insert(below_name);
     } else if (share == Share::some) {
       PLAYFS_TRY(InodePtr inner, make_partial(*partial, below_name, below_path, below));
-      batch_.after_commit([this, partial, name = below_name, inner]() PLAYFS_NO_ANALYSIS {
-        state_.attach(*partial, name, inner);
-      });
+      batch_.after_commit([this, partial, name = below_name, inner]()
+                              PLAYFS_NO_ANALYSIS { state_.attach(*partial, name, inner); });
     }
   }
   return partial;
@@ -354,9 +353,9 @@ Status Rebase::keep_bytes(const InodePtr& file, const std::string& path) {
   }
   if (file->lower.revision != state_.base) return {};  // it was rescued before
   const Revision& revision = file->lower.revision->revision;
-  PLAYFS_CHECK(state_.rows->put_rescued({revision.id.text(), revision.project.text(),
-                                         file->lower.revision->tree.manifest().tx, file->lower.path,
-                                         *file->lower.entry}));
+  PLAYFS_CHECK(
+      state_.rows->put_rescued({revision.id.text(), revision.project.text(), file->lower.revision->tree.manifest().tx,
+                                file->lower.path, *file->lower.entry}));
   InodeRow row = state_.row_of(*file);
   row.lower_revision = revision.id.text();
   return state_.rows->put_inode(row);

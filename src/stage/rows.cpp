@@ -287,7 +287,8 @@ Result<std::vector<FrozenFile>> Rows::pending() {
     FrozenFile file;
     file.path = select.text(0);
     std::int64_t mode = select.integer(1);
-    if (mode < 0 || mode > static_cast<std::int64_t>(FileMode::symlink)) return fail(damaged("a file of no known mode"));
+    if (mode < 0 || mode > static_cast<std::int64_t>(FileMode::symlink))
+      return fail(damaged("a file of no known mode"));
     file.mode = static_cast<FileMode>(mode);
     file.size = unsigned_of(select.integer(3));
     if (select.is_null(4)) {

@@ -6,10 +6,10 @@
 #include <atomic>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
-#include <memory>
 #include <utility>
 #include <vector>
 
@@ -22,11 +22,11 @@ struct InodeRow {
   std::uint64_t ino = 0;
   Kind kind = Kind::file;
   Metadata metadata;
-  std::uint64_t spool = 0;      ///< number of its spool file; 0: none
-  std::string target;           ///< of a symbolic link of its own
-  bool opaque = false;          ///< of a directory
-  std::string lower_path;       ///< not empty: its bytes are those of this file...
-  std::string lower_revision;   ///< ...of this revision, kept in `rescued`; empty: of the base
+  std::uint64_t spool = 0;     ///< number of its spool file; 0: none
+  std::string target;          ///< of a symbolic link of its own
+  bool opaque = false;         ///< of a directory
+  std::string lower_path;      ///< not empty: its bytes are those of this file...
+  std::string lower_revision;  ///< ...of this revision, kept in `rescued`; empty: of the base
 };
 
 struct EntryRow {

@@ -33,8 +33,8 @@ Status copy_range(int from, int to, std::uint64_t offset, std::uint64_t end) {
     if (errno != EXDEV && errno != EINVAL && errno != EOPNOTSUPP && errno != ENOSYS)
       return fail(error_from_errno(errno, "copy a staged file"));
     constexpr std::uint64_t piece = 1 << 20;
-    PLAYFS_TRY(std::string data, read_at(from, static_cast<std::uint64_t>(in),
-                                         std::min(piece, end - static_cast<std::uint64_t>(in))));
+    PLAYFS_TRY(std::string data,
+               read_at(from, static_cast<std::uint64_t>(in), std::min(piece, end - static_cast<std::uint64_t>(in))));
     if (data.empty()) return {};
     PLAYFS_CHECK(write_all_at(to, data, static_cast<std::uint64_t>(in)));
     in += static_cast<loff_t>(data.size());

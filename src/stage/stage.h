@@ -83,7 +83,7 @@ struct Change {
 struct FrozenFile {
   std::string path;
   FileMode mode = FileMode::regular;
-  ContentHash hash;       ///< of the bytes; unset where `published` is engaged
+  ContentHash hash;  ///< of the bytes; unset where `published` is engaged
   std::uint64_t size = 0;
   std::optional<FileEntry> published;  ///< bytes that never left the base (moved or chmod-ed): the entry to carry over
   std::uint64_t spool = 0;             ///< otherwise: which frozen spool file, if there are bytes
@@ -92,11 +92,11 @@ struct FrozenFile {
 
 /// What a commit publishes, fixed at one moment: later writes go elsewhere (copy on write).
 struct Frozen {
-  std::string tx;                     ///< the commit's 128-bit id, hex
-  RevisionId base;                    ///< may be empty: the project's first revision
-  std::vector<FrozenFile> files;      ///< added or changed
+  std::string tx;                 ///< the commit's 128-bit id, hex
+  RevisionId base;                ///< may be empty: the project's first revision
+  std::vector<FrozenFile> files;  ///< added or changed
   std::vector<std::string> deletions;
-  std::optional<std::string> state;   ///< staged JSON text of the project's `state`
+  std::optional<std::string> state;  ///< staged JSON text of the project's `state`
 };
 
 /// A name below `directory` whose meaning changed without the kernel's doing: after a change of base or a discard.
@@ -110,11 +110,11 @@ struct StageOptions {
   std::string directory;  ///< private to this stage; created where missing
   uid_t uid = 0;          ///< owner shown for what nobody changed
   gid_t gid = 0;
-  unsigned umask = 022;   ///< taken from 0666/0777 for what nobody changed
+  unsigned umask = 022;           ///< taken from 0666/0777 for what nobody changed
   std::size_t descriptors = 256;  ///< spool files that are kept open beyond those in use
   /// The bytes of a published file if they are at hand, without waiting: for `.gitignore` and its like below.
   /// Called under the stage's lock; must not call the stage.
-  std::function<std::optional<std::string>(const FileRef&)> read_lower;
+  std::function<std::optional<std::string>(const FileRef&)> read_lower = {};
 };
 
 class Stage {
@@ -132,18 +132,23 @@ class Stage {
   [[nodiscard]] Result<InodePtr> lookup(const InodePtr& directory, std::string_view name);
   [[nodiscard]] Result<Attributes> attributes(const InodePtr& inode) const;
   [[nodiscard]] Result<Attributes> set_attributes(const InodePtr& inode, const AttributeChange& change);
-  [[nodiscard]] Result<std::vector<DirectoryEntry>> list(const InodePtr& directory, std::uint64_t after_cookie, std::size_t most);
+  [[nodiscard]] Result<std::vector<DirectoryEntry>> list(const InodePtr& directory, std::uint64_t after_cookie,
+                                                         std::size_t most);
   [[nodiscard]] Result<InodePtr> make_file(const InodePtr& directory, std::string_view name, const Creation& creation);
-  [[nodiscard]] Result<InodePtr> make_directory(const InodePtr& directory, std::string_view name, const Creation& creation);
-  [[nodiscard]] Result<InodePtr> make_symlink(const InodePtr& directory, std::string_view name, std::string_view target, const Creation& creation);
-  [[nodiscard]] Result<InodePtr> make_special(const InodePtr& directory, std::string_view name, Kind kind, const Creation& creation);
+  [[nodiscard]] Result<InodePtr> make_directory(const InodePtr& directory, std::string_view name,
+                                                const Creation& creation);
+  [[nodiscard]] Result<InodePtr> make_symlink(const InodePtr& directory, std::string_view name, std::string_view target,
+                                              const Creation& creation);
+  [[nodiscard]] Result<InodePtr> make_special(const InodePtr& directory, std::string_view name, Kind kind,
+                                              const Creation& creation);
   /// A regular file without a name, as O_TMPFILE wants it; link() may give it one, otherwise it goes with its last
   /// InodePtr.
   [[nodiscard]] Result<InodePtr> make_unnamed(const InodePtr& directory, const Creation& creation);
   [[nodiscard]] Status link(const InodePtr& inode, const InodePtr& directory, std::string_view name);
   [[nodiscard]] Status unlink(const InodePtr& directory, std::string_view name);
   [[nodiscard]] Status remove_directory(const InodePtr& directory, std::string_view name);
-  [[nodiscard]] Status rename(const InodePtr& from, std::string_view name, const InodePtr& to, std::string_view new_name, RenameMode mode);
+  [[nodiscard]] Status rename(const InodePtr& from, std::string_view name, const InodePtr& to,
+                              std::string_view new_name, RenameMode mode);
   /// Of a symbolic link that is not below; `busy` for one that is.
   [[nodiscard]] Result<std::string> symlink_target(const InodePtr& inode) const;
   /// Relative to the root, "" for the root itself; of any of its names; nullopt where it has none left.

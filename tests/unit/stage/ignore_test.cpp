@@ -1,0 +1,213 @@
+// Ignore rules by themselves, held against git where it is installed, and in the tree.
+#include "stage/ignore.h"
+
+#include <fstream>
+#include <random>
+
+#include "support/workbench.h"
+
+namespace playfs::stage {
+namespace {
+
+using Names = std::vector<std::string>;
+
+TEST(Wildmatch, KeepsToGit) {
+  struct Case {
+    const char* pattern;
+    const char* text;
+    bool matches;
+  };
+  const Case cases[] = {
+      {"foo", "foo", true},
+      {"foo", "fo", false},
+      {"*", "foo", true},
+      {"f*", "foo", true},
+      {"*/foo", "a/foo", true},
+      {"*", "a/b", false},
+      {"?", "a", true},
+      {"?", "/", false},
+      {"a?b", "a/b", false},
+      {"**/foo", "foo", true},
+      {"**/foo", "a/b/foo", true},
+      {"**/foo", "xfoo", false},
+      {"a/**", "a/b", true},
+      {"a/**", "a/b/c", true},
+      {"a/**", "a", false},
+      {"a/**/b", "a/b", true},
+      {"a/**/b", "a/x/y/b", true},
+      {"a/**/b", "axb", false},
+      {"a**b", "axxb", true},
+      {"a**b", "ax/xb", false},
+      {"**", "a/b/c", true},
+      {"[abc]", "b", true},
+      {"[!abc]", "b", false},
+      {"[^abc]", "d", true},
+      {"[a-c]x", "bx", true},
+      {"[]]", "]", true},
+      {"[!]]", "]", false},
+      {"[]-]", "-", true},
+      {"[a-]", "-", true},
+      {"a[/]b", "a/b", false},
+      {"a[!x]b", "a/b", false},
+      {"[[:digit:]]", "7", true},
+      {"[[:digit:][:upper:]]", "x", false},
+      {"[\\]]", "]", true},
+      {"\\*", "*", true},
+      {"\\*", "x", false},
+      {"[", "[", false},
+      {"[a", "a", false},
+      {"a\\", "a", false},
+      {"***/b", "a/b", true},
+      {"", "", true},
+      {"", "a", false},
+      {"[[:nonsense:]]", "n", false},
+      {"**/**/x", "x", true},
+      {"a/**/**/x", "a/x", true},
+  };
+  for (const auto& each : cases)
+    EXPECT_EQ(wildmatch(each.pattern, each.text), each.matches) << each.pattern << " " << each.text;
+}
+
+TEST(Wildmatch, HostilePatternsTakeNoTime) {
+  std::string pattern, text(4000, 'a');
+  for (int i = 0; i < 500; ++i) pattern += "*a";
+  EXPECT_FALSE(wildmatch(pattern + "b", text));
+  std::string deep;
+  for (int i = 0; i < 300; ++i) deep += "**/a/";
+  EXPECT_FALSE(wildmatch(deep + "b", text));
+}
+
+TEST(IgnoreRules, ReadAsGitReadsThem) {
+  auto judge = [](std::string_view rules, std::string_view path, bool directory = false) {
+    return IgnoreRules::parse(rules).judge(path, directory);
+  };
+  EXPECT_EQ(judge("*.o", "a.o"), Verdict::ignored);
+  EXPECT_EQ(judge("*.o", "sub/a.o"), Verdict::ignored);
+  EXPECT_EQ(judge("/*.o", "sub/a.o"), Verdict::none);
+  EXPECT_EQ(judge("sub/*.o", "sub/a.o"), Verdict::ignored);
+  EXPECT_EQ(judge("sub/*.o", "x/sub/a.o"), Verdict::none);
+  EXPECT_EQ(judge("build/", "build", true), Verdict::ignored);
+  EXPECT_EQ(judge("build/", "build", false), Verdict::none);
+  EXPECT_EQ(judge("*.o\n!keep.o", "keep.o"), Verdict::included);
+  EXPECT_EQ(judge("!keep.o\n*.o", "keep.o"), Verdict::ignored);
+  EXPECT_EQ(judge("# a comment\n\n \n", "# a comment"), Verdict::none);
+  EXPECT_EQ(judge("\\#x\n", "#x"), Verdict::ignored);
+  EXPECT_EQ(judge("\\!x\n", "!x"), Verdict::ignored);
+  EXPECT_EQ(judge("x  \r\n", "x"), Verdict::ignored);
+  EXPECT_EQ(judge("x  \n", "x"), Verdict::ignored);
+  EXPECT_EQ(judge("x\\ \n", "x "), Verdict::ignored);
+  EXPECT_EQ(judge("x\r\n", "x"), Verdict::ignored);
+  EXPECT_EQ(judge("\xef\xbb\xbfx\n", "x"), Verdict::ignored);
+  EXPECT_EQ(judge("/\n", "a", true), Verdict::none);
+}
+
+TEST(IgnoreRules, AgreeWithGitOnRandomPatterns) {
+  if (std::system("git --version >/dev/null 2>&1") != 0) GTEST_SKIP() << "git is not installed";
+  test::Workbench bench;
+  std::string directory = std::filesystem::path(bench.options().directory).parent_path().string() + "/repository";
+  ASSERT_EQ(std::system(("git init -q " + directory).c_str()), 0);
+  std::mt19937 random(7);
+  auto pick = [&](const std::vector<std::string>& from) { return from[random() % from.size()]; };
+  const std::vector<std::string> parts = {"a",  "b", "*", "**",  "?",   "[ab]", "[!a]",  "a*",
+                                          "*b", "/", "/", "**/", "/**", "\\a",  "[a-b]*"};
+  const std::vector<std::string> names = {"a", "b", "ab", "ba", "abc", "a.b"};
+  for (int round = 0; round < 60; ++round) {
+    std::string rules;
+    for (int line = 0; line < 4; ++line) {
+      if (random() % 4 == 0) rules += "!";
+      for (unsigned n = 1 + random() % 4; n > 0; --n) rules += pick(parts);
+      if (random() % 4 == 0) rules += "/";
+      rules += "\n";
+    }
+    std::ofstream(directory + "/.gitignore") << rules;
+    Names paths;
+    for (int i = 0; i < 30; ++i) {
+      std::string path = pick(names);
+      for (unsigned n = random() % 3; n > 0; --n) path += "/" + pick(names);
+      paths.push_back(path);
+    }
+    std::ofstream input(directory + "/../paths");
+    for (const auto& path : paths) input << path << "\n";
+    input.close();
+    std::system(("cd " + directory + " && git check-ignore --no-index --stdin <../paths >../ignored").c_str());
+    std::set<std::string> ignored;
+    std::ifstream output(directory + "/../ignored");
+    for (std::string line; std::getline(output, line);) ignored.insert(line);
+    auto parsed = IgnoreRules::parse(rules);
+    for (const auto& path : paths) {
+      // git is asked about files that do not exist: what is above is a directory, the last component is none.
+      bool expected = false;
+      for (std::size_t slash = path.find('/'); !expected && slash != path.npos; slash = path.find('/', slash + 1))
+        expected = parsed.judge(path.substr(0, slash), true) == Verdict::ignored;
+      expected = expected || parsed.judge(path, false) == Verdict::ignored;
+      EXPECT_EQ(expected, ignored.contains(path)) << path << " under\n" << rules;
+    }
+  }
+}
+
+class IgnoredFilesTest : public testing::Test {
+ protected:
+  test::Workbench bench;
+};
+
+TEST_F(IgnoredFilesTest, StayHereAndTrackedOnesStayTracked) {
+  bench.open(test::revision_of("r1", {{".gitignore", "*.o\nbuild/\n"}, {"kept.o", "tracked"}, {"build/x", "tracked"}}));
+  ASSERT_TRUE(bench.put("a.o", "object"));
+  ASSERT_TRUE(bench.put("kept.o", "changed"));
+  ASSERT_TRUE(bench.put("build/x", "changed"));
+  ASSERT_TRUE(bench.put("build/y", "new"));
+  ASSERT_TRUE(bench.mkdir("sub"));
+  ASSERT_TRUE(bench.mkdir("sub/build"));
+  ASSERT_TRUE(bench.put("sub/build/z", "new"));
+  ASSERT_TRUE(bench.put("sub/.gitignore", "!b.o\n"));
+  ASSERT_TRUE(bench.put("sub/b.o", "taken back"));
+  ASSERT_TRUE(bench.mkdir("hollow"));
+  ASSERT_TRUE(bench.stage->make_special(bench.find(""), "fifo", Kind::fifo, {}));
+  EXPECT_EQ(bench.changes(), (Names{"M build/x", "M kept.o", "A sub/.gitignore", "A sub/b.o"}));
+  EXPECT_EQ(bench.stage->unpublished(), (Names{"a.o", "build/y", "fifo", "hollow/", "sub/build/"}));
+  auto layer = bench.stage->freeze("tx");
+  ASSERT_TRUE(layer && *layer);
+  EXPECT_EQ((*layer)->files.size(), 4U);
+}
+
+TEST_F(IgnoredFilesTest, ThePlayfsRulesAreStrongerAndBuiltInOnesWeaker) {
+  bench.open(test::revision_of("r1", {}));
+  ASSERT_TRUE(bench.put(".gitignore", "*.log\n!x.swp\n"));
+  ASSERT_TRUE(bench.put(".playfsignore", "!keep.log\nsecret\n"));
+  for (const char* name : {"a.log", "keep.log", "secret", "x.swp", "y.swp", "f~", ".#lock", "4913", ".DS_Store"})
+    ASSERT_TRUE(bench.put(name, "text"));
+  ASSERT_TRUE(bench.mkdir(".git"));
+  ASSERT_TRUE(bench.put(".git/config", "text"));
+  ASSERT_TRUE(bench.mkdir(".hg"));
+  ASSERT_TRUE(bench.put(".hg/x", "text"));
+  ASSERT_TRUE(bench.put("git~1", "text"));
+  ASSERT_TRUE(bench.put("not utf8 \xff", "text"));
+  EXPECT_EQ(bench.changes(), (Names{"A .gitignore", "A .playfsignore", "A keep.log", "A x.swp"}));
+}
+
+TEST_F(IgnoredFilesTest, RulesThatAreNotAtHandStopAFreeze) {
+  Revision revision;
+  revision.id = RevisionId("r1");
+  FileEntry rules;
+  rules.chunks = {ChunkId("c1")};
+  revision.manifest.files.emplace(".gitignore", rules);
+  auto base = std::make_shared<RevisionTree>(std::move(revision));
+  bench.open(base);
+  ASSERT_TRUE(bench.put("secret.key", "text"));
+  EXPECT_EQ(bench.stage->freeze("tx").error().code, ErrorCode::offline);
+  auto needed = bench.stage->rules_needed();
+  ASSERT_EQ(needed.size(), 1U);
+  EXPECT_EQ(needed[0].path, ".gitignore");
+  EXPECT_EQ(bench.stage->pending().value(), std::nullopt);
+  ASSERT_TRUE(bench.put("secret.key", "still writable"));
+
+  bench.stage.reset();
+  auto options = bench.options();
+  options.read_lower = [](const FileRef&) { return std::optional<std::string>("*.key\n"); };
+  auto stage = Stage::open(options, bench.clock, base);
+  ASSERT_TRUE(stage);
+  EXPECT_EQ((*stage)->freeze("tx").value(), std::nullopt);
+}
+
+}  // namespace
+}  // namespace playfs::stage

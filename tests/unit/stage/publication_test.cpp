@@ -1,0 +1,518 @@
+// Freezing, settling, thawing, moving the base and discarding.
+#include "support/workbench.h"
+
+namespace playfs {
+namespace stage {
+bool operator==(const FrozenFile& a, const FrozenFile& b) {
+  return a.path == b.path && a.mode == b.mode && a.hash == b.hash && a.size == b.size && a.published == b.published &&
+         a.spool == b.spool && a.target == b.target;
+}
+bool operator==(const Frozen& a, const Frozen& b) {
+  return a.tx == b.tx && a.base == b.base && a.files == b.files && a.deletions == b.deletions && a.state == b.state;
+}
+}  // namespace stage
+namespace {
+
+using stage::Frozen;
+using test::revision_of;
+using test::Text;
+using test::Texts;
+using Names = std::vector<std::string>;
+
+class PublicationTest : public testing::Test {
+ protected:
+  void SetUp() override { bench.open(revision_of("r1", base)); }
+
+  Frozen freeze() {
+    auto layer = bench.stage->freeze("tx");
+    EXPECT_TRUE(layer && *layer) << (layer ? "nothing staged" : layer.error().message);
+    return **layer;
+  }
+  /// Publishes the pending layer as it is.
+  std::vector<stage::Invalidation> settle(const Frozen& layer, const std::string& id) {
+    base = bench.published(layer, base);
+    bench.clock.advance(std::chrono::hours(1));
+    auto settled = bench.stage->settle(layer.tx, revision_of(id, base, bench.clock.wall()));
+    EXPECT_TRUE(settled) << settled.error().message;
+    return *settled;
+  }
+  Names told(const std::vector<stage::Invalidation>& invalidations) {
+    Names lines;
+    for (const auto& each : invalidations) {
+      std::string directory = bench.stage->path_of(each.directory).value_or("(gone)");
+      lines.push_back((directory.empty() ? "" : directory + "/") + each.name + (each.before ? "" : " new"));
+    }
+    std::sort(lines.begin(), lines.end());
+    return lines;
+  }
+
+  Texts base = {{"a", "one"}, {"d/b", "two"}, {"d/e/c", "three"}, {"run", {"#!", FileMode::executable}}};
+  test::Workbench bench;
+};
+
+TEST_F(PublicationTest, ALayerHoldsWhatDiffers) {
+  ASSERT_TRUE(bench.put("new", "bytes"));
+  ASSERT_TRUE(bench.put("empty", ""));
+  ASSERT_TRUE(bench.symlink("a", "l"));
+  ASSERT_TRUE(bench.unlink("d/b"));
+  ASSERT_TRUE(bench.rename("d/e/c", "moved"));
+  ASSERT_TRUE(bench.chmod("a", 0700));
+  ASSERT_TRUE(bench.chmod("run", 0711));
+  Frozen layer = freeze();
+  EXPECT_EQ(layer.base, RevisionId("r1"));
+  EXPECT_EQ(layer.deletions, (Names{"d/b", "d/e/c"}));
+  std::map<std::string, stage::FrozenFile> files;
+  for (const auto& file : layer.files) files[file.path] = file;
+  ASSERT_EQ(files.size(), 5U);
+  EXPECT_EQ(files["a"].mode, FileMode::executable);
+  EXPECT_EQ(files["a"].published->mode, FileMode::executable);
+  EXPECT_EQ(files["a"].published->hash_claim, ContentHash::of("one").hex());
+  EXPECT_TRUE(files["moved"].published);
+  EXPECT_EQ(files["l"].mode, FileMode::symlink);
+  EXPECT_EQ(bench.stage->read_frozen(files["l"]), "a");
+  EXPECT_EQ(bench.stage->read_frozen(files["new"]), "bytes");
+  EXPECT_EQ(bench.stage->read_frozen(files["empty"]), "");
+  EXPECT_EQ(files["empty"].hash, ContentHash::of(""));
+  EXPECT_FALSE(bench.stage->read_frozen(files["a"]));
+  EXPECT_EQ(bench.published(layer, base), bench.files());
+}
+
+TEST_F(PublicationTest, WhatComesOutEqualIsNoChange) {
+  ASSERT_TRUE(bench.put("a", "one"));
+  ASSERT_TRUE(bench.unlink("d/b"));
+  ASSERT_TRUE(bench.put("d/b", "two"));
+  ASSERT_TRUE(bench.chmod("run", 0644));
+  ASSERT_TRUE(bench.chmod("run", 0700));
+  ASSERT_TRUE(bench.mkdir("hollow"));
+  EXPECT_EQ(bench.changes(), Names());
+  EXPECT_TRUE(bench.stage->is_clean());
+  EXPECT_EQ(bench.stage->freeze("tx").value(), std::nullopt);
+  EXPECT_EQ(bench.stage->pending().value(), std::nullopt);
+}
+
+TEST_F(PublicationTest, WhatIsFrozenStaysWhateverIsWritten) {
+  ASSERT_TRUE(bench.put("f", "first"));
+  ASSERT_TRUE(bench.put("g", "first"));
+  ASSERT_TRUE(bench.put("h", "first"));
+  auto open = bench.find("f");
+  Frozen layer = freeze();
+  EXPECT_EQ(bench.changes(), (Names{"A f*", "A g*", "A h*"}));
+  ASSERT_TRUE(bench.write(open, 5, " and second"));
+  ASSERT_TRUE(bench.truncate(bench.find("g"), 0));
+  ASSERT_TRUE(bench.unlink("h"));
+  EXPECT_EQ(bench.read("f"), "first and second");
+  EXPECT_EQ(bench.changes(), (Names{"A f", "A g", "D h"}));
+  Texts as_frozen = base;
+  for (const char* name : {"f", "g", "h"}) as_frozen.emplace(name, "first");
+  EXPECT_EQ(bench.published(layer, base), as_frozen);
+  bench.reopen();
+  EXPECT_EQ(bench.stage->pending().value(), layer);
+  EXPECT_EQ(bench.published(layer, base), as_frozen);
+  EXPECT_EQ(bench.read("f"), "first and second");
+  EXPECT_EQ(bench.changes(), (Names{"A f", "A g", "D h"}));
+  settle(layer, "r2");
+  EXPECT_EQ(bench.changes(), (Names{"M f", "M g", "D h"}));
+  EXPECT_EQ(bench.read("f"), "first and second");
+  bench.reopen();
+  EXPECT_EQ(bench.changes(), (Names{"M f", "M g", "D h"}));
+  EXPECT_EQ(bench.spool_files(), 1U);
+}
+
+TEST_F(PublicationTest, OnlyOneLayerAtATime) {
+  ASSERT_TRUE(bench.put("f", "x"));
+  Frozen layer = freeze();
+  EXPECT_EQ(bench.stage->freeze("tx").value(), layer);
+  EXPECT_EQ(bench.stage->freeze("other").error().code, ErrorCode::busy);
+  EXPECT_EQ(bench.stage->settle("other", revision_of("r2", base)).error().code, ErrorCode::not_found);
+  EXPECT_EQ(bench.stage->thaw("other").error().code, ErrorCode::not_found);
+  EXPECT_FALSE(bench.stage->is_clean());
+}
+
+TEST_F(PublicationTest, SettlingLeavesACleanTreeWithItsOwnMetadata) {
+  ASSERT_TRUE(bench.put("f", "text"));
+  ASSERT_TRUE(bench.chmod("f", 0600));
+  ASSERT_TRUE(bench.rename("d", "moved"));
+  auto open = bench.find("f");
+  auto before = bench.stat("f");
+  auto moved = bench.stat("moved/b");
+  auto invalidations = settle(freeze(), "r2");
+  EXPECT_EQ(told(invalidations), Names());
+  EXPECT_TRUE(bench.stage->is_clean());
+  EXPECT_EQ(bench.files(), base);
+  EXPECT_EQ(bench.spool_files(), 0U);
+  // The same object goes on working for whoever has it open.
+  EXPECT_EQ(bench.find("f"), open);
+  EXPECT_EQ(bench.stage->write(open, 0, "x").error().code, ErrorCode::busy);
+  for (int round = 0; round < 2; ++round) {
+    EXPECT_EQ(bench.stat("f").ino, before.ino);
+    EXPECT_EQ(bench.stat("f").mtime, before.mtime);
+    EXPECT_EQ(bench.stat("f").permissions, 0600U);
+    EXPECT_EQ(bench.stat("moved/b").ino, moved.ino);
+    EXPECT_EQ(bench.stat("moved/b").mtime, moved.mtime);
+    bench.reopen();
+    EXPECT_TRUE(bench.stage->is_clean());
+    EXPECT_EQ(bench.files(), base);
+  }
+  ASSERT_TRUE(bench.write(bench.find("f"), 4, "+"));
+  EXPECT_EQ(bench.changes(), Names{"M f"});
+}
+
+TEST_F(PublicationTest, SettlingTwiceIsSettlingOnce) {
+  ASSERT_TRUE(bench.put("f", "text"));
+  Frozen layer = freeze();
+  settle(layer, "r2");
+  bench.reopen();
+  auto again = bench.stage->settle(layer.tx, bench.stage->base());
+  ASSERT_TRUE(again);
+  EXPECT_TRUE(again->empty());
+}
+
+TEST_F(PublicationTest, ThawingStagesItAgain) {
+  ASSERT_TRUE(bench.put("f", "text"));
+  ASSERT_TRUE(bench.put("g", "text"));
+  Frozen layer = freeze();
+  ASSERT_TRUE(bench.write(bench.find("f"), 0, "T"));
+  ASSERT_TRUE(bench.stage->thaw(layer.tx));
+  EXPECT_EQ(bench.changes(), (Names{"A f", "A g"}));
+  EXPECT_EQ(bench.spool_files(), 2U);
+  bench.reopen();
+  EXPECT_EQ(bench.stage->pending().value(), std::nullopt);
+  EXPECT_EQ(bench.read("f"), "Text");
+  ASSERT_TRUE(bench.write(bench.find("g"), 0, "T"));
+  EXPECT_EQ(bench.spool_files(), 2U);
+}
+
+TEST_F(PublicationTest, RevertingWhatIsPendingIsAChangeOfItsOwn) {
+  ASSERT_TRUE(bench.put("a", "changed"));
+  ASSERT_TRUE(bench.unlink("d/b"));
+  ASSERT_TRUE(bench.put("new", "x"));
+  Frozen layer = freeze();
+  ASSERT_TRUE(bench.put("a", "one"));
+  ASSERT_TRUE(bench.put("d/b", "two"));
+  ASSERT_TRUE(bench.unlink("new"));
+  EXPECT_EQ(bench.changes(), (Names{"M a", "A d/b", "D new"}));
+  settle(layer, "r2");
+  EXPECT_EQ(bench.changes(), (Names{"M a", "A d/b", "D new"}));
+  EXPECT_EQ(bench.read("a"), "one");
+}
+
+TEST_F(PublicationTest, AMergedBaseBringsWhatOthersChanged) {
+  ASSERT_TRUE(bench.put("f", "mine"));
+  ASSERT_TRUE(bench.unlink("d/b"));
+  ASSERT_TRUE(bench.chmod("run", 0755));
+  bench.files();
+  Frozen layer = freeze();
+  ASSERT_TRUE(bench.put("late", "after the freeze"));
+  Texts merged = bench.published(layer, base);
+  merged.insert_or_assign("a", "theirs");
+  merged.erase("d/e/c");
+  merged.emplace("d/theirs/x", "new");
+  bench.clock.advance(std::chrono::hours(1));
+  auto old_a = bench.find("a");
+  auto ino = bench.stat("a").ino;
+  auto settled = bench.stage->settle(layer.tx, revision_of("r2", merged, bench.clock.wall()));
+  ASSERT_TRUE(settled);
+  EXPECT_EQ(told(*settled), (Names{"(gone)/c", "a", "d/e", "d/theirs new"}));
+  EXPECT_EQ(bench.changes(), Names{"A late"});
+  for (int round = 0; round < 2; ++round) {
+    Texts expected = merged;
+    expected.emplace("late", "after the freeze");
+    EXPECT_EQ(bench.files(), expected);
+    EXPECT_EQ(bench.stat("a").ino, ino);
+    EXPECT_EQ(bench.stat("a").mtime, bench.clock.wall());
+    EXPECT_NE(bench.stat("run").mtime, bench.clock.wall());
+    if (round == 0) {
+      // Who had it open keeps the old bytes, and may even write: to a file without a name.
+      EXPECT_EQ(bench.read(old_a), "one");
+      ASSERT_TRUE(bench.write(old_a, 0, "ONE"));
+      EXPECT_EQ(bench.read("a"), "theirs");
+      old_a.reset();
+      bench.reopen();
+    }
+  }
+}
+
+TEST_F(PublicationTest, BytesThatNoBaseHasAnyMoreAreRescued) {
+  // "a" is moved after the freeze, while the merge replaces it: its old bytes are published nowhere in the new base.
+  ASSERT_TRUE(bench.put("f", "mine"));
+  Frozen layer = freeze();
+  ASSERT_TRUE(bench.rename("a", "elsewhere"));
+  Texts merged = bench.published(layer, base);
+  merged.insert_or_assign("a", "theirs");
+  ASSERT_TRUE(bench.stage->settle(layer.tx, revision_of("r2", merged)));
+  for (int round = 0; round < 3; ++round) {
+    EXPECT_EQ(bench.read("elsewhere"), "one");
+    EXPECT_EQ(bench.changes(), (Names{"D a", "A elsewhere"}));
+    bench.reopen();
+  }
+  auto rescued = bench.stage->freeze("next");
+  ASSERT_TRUE(rescued && *rescued);
+  EXPECT_EQ((*rescued)->files[0].published->inline_text, "one");
+  base = merged;
+  settle(**rescued, "r3");
+  bench.reopen();
+  EXPECT_TRUE(bench.stage->is_clean());
+  EXPECT_EQ(bench.read("elsewhere"), "one");
+}
+
+TEST_F(PublicationTest, DeletionsAfterTheFreezeStayDeletions) {
+  ASSERT_TRUE(bench.put("d/new", "x"));
+  Frozen layer = freeze();
+  ASSERT_TRUE(bench.unlink("d/new"));
+  ASSERT_TRUE(bench.unlink("d/b"));
+  ASSERT_TRUE(bench.unlink("d/e/c"));
+  ASSERT_TRUE(bench.rmdir("d/e"));
+  ASSERT_TRUE(bench.rmdir("d"));
+  Texts merged = bench.published(layer, base);
+  merged.emplace("d/theirs", "y");
+  ASSERT_TRUE(bench.stage->settle(layer.tx, revision_of("r2", merged)));
+  for (int round = 0; round < 2; ++round) {
+    EXPECT_EQ(bench.list("d"), Names{"theirs"});
+    EXPECT_EQ(bench.changes(), (Names{"D d/b", "D d/e/c", "D d/new"}));
+    bench.reopen();
+  }
+}
+
+TEST_F(PublicationTest, HardLinksThroughAPublication) {
+  ASSERT_TRUE(bench.link("a", "a2"));
+  ASSERT_TRUE(bench.put("f", "text"));
+  ASSERT_TRUE(bench.link("f", "d/f2"));
+  settle(freeze(), "r2");
+  for (int round = 0; round < 2; ++round) {
+    EXPECT_TRUE(bench.stage->is_clean());
+    EXPECT_EQ(bench.stat("a").links, 2U);
+    EXPECT_EQ(bench.stat("d/f2").links, 2U);
+    EXPECT_EQ(bench.stat("f").ino, bench.stat("d/f2").ino);
+    bench.reopen();
+  }
+  ASSERT_TRUE(bench.write(bench.find("f"), 0, "T"));
+  EXPECT_EQ(bench.read("d/f2"), "Text");
+  EXPECT_EQ(bench.changes(), (Names{"M d/f2", "M f"}));
+}
+
+TEST_F(PublicationTest, ALinkWhoseOtherNameOthersChangedLosesThatName) {
+  ASSERT_TRUE(bench.link("a", "a2"));
+  Frozen layer = freeze();
+  Texts merged = bench.published(layer, base);
+  merged.insert_or_assign("a", "theirs");
+  ASSERT_TRUE(bench.stage->settle(layer.tx, revision_of("r2", merged)));
+  for (int round = 0; round < 2; ++round) {
+    EXPECT_EQ(bench.read("a"), "theirs");
+    EXPECT_EQ(bench.read("a2"), "one");
+    EXPECT_EQ(bench.stat("a2").links, 1U);
+    EXPECT_TRUE(bench.stage->is_clean());
+    bench.reopen();
+  }
+}
+
+TEST_F(PublicationTest, TheStateOfTheProject) {
+  ASSERT_TRUE(bench.stage->stage_state("{\"k\":1}"));
+  EXPECT_FALSE(bench.stage->is_clean());
+  bench.reopen();
+  EXPECT_EQ(bench.stage->staged_state(), "{\"k\":1}");
+  Frozen layer = freeze();
+  EXPECT_EQ(layer.state, "{\"k\":1}");
+  bench.reopen();
+  EXPECT_EQ(bench.stage->pending().value(), layer);
+  settle(layer, "r2");
+  EXPECT_EQ(bench.stage->staged_state(), std::nullopt);
+  EXPECT_TRUE(bench.stage->is_clean());
+  ASSERT_TRUE(bench.stage->stage_state("1"));
+  layer = freeze();
+  ASSERT_TRUE(bench.stage->stage_state("2"));
+  settle(layer, "r3");
+  bench.reopen();
+  EXPECT_EQ(bench.stage->staged_state(), "2");
+  ASSERT_TRUE(bench.stage->discard(""));
+  EXPECT_EQ(bench.stage->staged_state(), std::nullopt);
+}
+
+TEST_F(PublicationTest, ACleanTreeFollowsItsBase) {
+  bench.files();
+  auto open = bench.find("a");
+  auto kept = bench.stat("d/b");
+  auto ino = bench.stat("a").ino;
+  bench.clock.advance(std::chrono::hours(1));
+  Texts next = base;
+  next.insert_or_assign("a", "newer");
+  next.insert_or_assign("run", Text("#!", FileMode::regular));
+  next.erase("d/e/c");
+  next.emplace("d/e2/c", "x");
+  next.emplace("n", "y");
+  auto moved = bench.stage->move_base(revision_of("r2", next, bench.clock.wall()));
+  ASSERT_TRUE(moved) << moved.error().message;
+  EXPECT_EQ(told(*moved), (Names{"(gone)/c", "a", "d/e", "d/e2 new", "n new", "run"}));
+  for (int round = 0; round < 2; ++round) {
+    EXPECT_EQ(bench.files(), next);
+    EXPECT_TRUE(bench.stage->is_clean());
+    EXPECT_EQ(bench.stat("a").ino, ino);
+    EXPECT_EQ(bench.stat("a").mtime, bench.clock.wall());
+    EXPECT_EQ(bench.stat("d/b").mtime, kept.mtime);
+    EXPECT_EQ(bench.stat("d/b").ino, kept.ino);
+    EXPECT_EQ(bench.stat("d").mtime, bench.clock.wall());
+    EXPECT_EQ(bench.stat("n").mtime, bench.clock.wall());
+    if (round == 0) {
+      EXPECT_EQ(bench.read(open), "one");
+      open.reset();
+      bench.reopen();
+    }
+  }
+}
+
+TEST_F(PublicationTest, NothingIsToldOfWhatNobodySaw) {
+  Texts next = base;
+  next.insert_or_assign("d/e/c", "newer");
+  next.emplace("n", "y");
+  bench.find("a");
+  auto moved = bench.stage->move_base(revision_of("r2", next));
+  ASSERT_TRUE(moved);
+  EXPECT_EQ(told(*moved), Names{"n new"});
+  EXPECT_EQ(bench.files(), next);
+}
+
+TEST_F(PublicationTest, FilesTouchedButEqualFollowToo) {
+  ASSERT_TRUE(bench.put("a", "one"));
+  ASSERT_TRUE(bench.chmod("d/b", 0600));
+  ASSERT_TRUE(bench.put("run", "#!"));
+  ASSERT_TRUE(bench.rename("d/e", "d/x"));
+  ASSERT_TRUE(bench.rename("d/x", "d/e"));
+  auto ino = bench.stat("d/b").ino;
+  Texts next = base;
+  next.insert_or_assign("a", "newer");
+  next.insert_or_assign("d/b", Text("newer", FileMode::executable));
+  next.insert_or_assign("d/e/c", "newer");
+  next.emplace("d/e/more", "new");
+  auto moved = bench.stage->move_base(revision_of("r2", next));
+  ASSERT_TRUE(moved) << moved.error().message;
+  for (int round = 0; round < 2; ++round) {
+    EXPECT_EQ(bench.files(), next);
+    EXPECT_TRUE(bench.stage->is_clean());
+    EXPECT_EQ(bench.stat("d/b").permissions, 0700U);
+    EXPECT_EQ(bench.stat("d/b").ino, ino);
+    bench.reopen();
+  }
+}
+
+TEST_F(PublicationTest, ABaseThatWouldCoverLocalFilesIsRefused) {
+  ASSERT_TRUE(bench.mkdir("hollow"));
+  ASSERT_TRUE(bench.mkdir("d/hollow"));
+  ASSERT_TRUE(bench.put("4913", "ignored"));
+  Texts next = base;
+  next.emplace("4913", "theirs");
+  auto moved = bench.stage->move_base(revision_of("r2", next));
+  EXPECT_EQ(moved.error().code, ErrorCode::busy);
+  EXPECT_NE(moved.error().message.find("4913"), std::string::npos);
+  EXPECT_EQ(bench.stage->base()->revision.id, RevisionId("r1"));
+  EXPECT_EQ(bench.read("4913"), "ignored");
+  ASSERT_TRUE(bench.unlink("4913"));
+  ASSERT_TRUE(bench.stage->move_base(revision_of("r2", next)));
+  EXPECT_EQ(bench.read("4913"), "theirs");
+  EXPECT_EQ(bench.list("d/hollow"), Names());
+}
+
+TEST_F(PublicationTest, ABaseDoesNotMoveUnderStagedChanges) {
+  ASSERT_TRUE(bench.put("f", "x"));
+  EXPECT_EQ(bench.stage->move_base(revision_of("r2", base)).error().code, ErrorCode::busy);
+  ASSERT_TRUE(bench.unlink("f"));
+  EXPECT_TRUE(bench.stage->move_base(revision_of("r2", base)));
+  Frozen layer;
+  ASSERT_TRUE(bench.put("f", "x"));
+  layer = freeze();
+  EXPECT_EQ(bench.stage->move_base(revision_of("r3", base)).error().code, ErrorCode::busy);
+}
+
+TEST_F(PublicationTest, FilesBecomeDirectoriesAndBack) {
+  bench.files();
+  Texts next = {{"a/x", "below"}, {"d", "a file now"}, {"run", {"#!", FileMode::executable}}};
+  ASSERT_TRUE(bench.stage->move_base(revision_of("r2", next)));
+  EXPECT_EQ(bench.files(), next);
+  ASSERT_TRUE(bench.chmod("d", 0600));
+  ASSERT_TRUE(bench.chmod("a/x", 0600));
+  auto moved = bench.stage->move_base(revision_of("r3", base));
+  ASSERT_TRUE(moved) << moved.error().message;
+  EXPECT_EQ(bench.files(), base);
+  bench.reopen();
+  EXPECT_EQ(bench.files(), base);
+  EXPECT_TRUE(bench.stage->is_clean());
+}
+
+TEST_F(PublicationTest, TheFirstRevisionOfAProject) {
+  test::Workbench empty;
+  empty.open(nullptr);
+  ASSERT_TRUE(empty.put("f", "first"));
+  auto layer = empty.stage->freeze("tx");
+  ASSERT_TRUE(layer && *layer);
+  EXPECT_TRUE((*layer)->base.empty());
+  ASSERT_TRUE(empty.stage->settle("tx", revision_of("r1", {{"f", "first"}})));
+  EXPECT_TRUE(empty.stage->is_clean());
+  empty.reopen();
+  EXPECT_EQ(empty.files(), (Texts{{"f", "first"}}));
+  test::Workbench other;
+  other.open(nullptr);
+  ASSERT_TRUE(other.stage->move_base(revision_of("r1", {{"f", "first"}})));
+  EXPECT_EQ(other.files(), (Texts{{"f", "first"}}));
+}
+
+TEST_F(PublicationTest, DiscardBringsThePublishedFilesBack) {
+  ASSERT_TRUE(bench.put("a", "changed"));
+  ASSERT_TRUE(bench.put("new", "x"));
+  ASSERT_TRUE(bench.put("4913", "ignored"));
+  ASSERT_TRUE(bench.rename("d", "moved"));
+  ASSERT_TRUE(bench.mkdir("moved/n"));
+  ASSERT_TRUE(bench.put("moved/n/f", "x"));
+  auto held = bench.find("a");
+  auto dropped = bench.stage->discard("a");
+  ASSERT_TRUE(dropped);
+  EXPECT_EQ(told(*dropped), Names{"a"});
+  EXPECT_EQ(bench.read("a"), "one");
+  EXPECT_EQ(bench.read(held), "changed");
+  EXPECT_EQ(bench.changes().size(), 6U);
+  ASSERT_TRUE(bench.stage->discard("d/e"));
+  EXPECT_EQ(bench.list("d"), Names{"e"});
+  EXPECT_EQ(bench.read("d/e/c"), "three");
+  ASSERT_TRUE(bench.stage->discard(""));
+  held.reset();
+  dropped->clear();
+  for (int round = 0; round < 2; ++round) {
+    Texts expected = base;
+    expected.emplace("4913", "ignored");
+    EXPECT_EQ(bench.files(), expected);
+    EXPECT_EQ(bench.find("moved"), nullptr);
+    EXPECT_TRUE(bench.stage->is_clean());
+    EXPECT_EQ(bench.spool_files(), 1U);
+    bench.reopen();
+  }
+}
+
+TEST_F(PublicationTest, DiscardTakesADirectoryOutOfAFilesWay) {
+  ASSERT_TRUE(bench.unlink("a"));
+  ASSERT_TRUE(bench.mkdir("a"));
+  ASSERT_TRUE(bench.put("a/x", "1"));
+  EXPECT_EQ(bench.changes(), (Names{"D a", "A a/x"}));
+  ASSERT_TRUE(bench.stage->discard("a"));
+  EXPECT_EQ(bench.files(), base);
+  bench.reopen();
+  EXPECT_EQ(bench.files(), base);
+}
+
+TEST_F(PublicationTest, DiscardLeavesThePendingLayerAlone) {
+  ASSERT_TRUE(bench.put("f", "x"));
+  Frozen layer = freeze();
+  ASSERT_TRUE(bench.put("g", "y"));
+  EXPECT_EQ(bench.stage->discard("").error().code, ErrorCode::busy);
+  EXPECT_EQ(bench.stage->discard("f").error().code, ErrorCode::busy);
+  ASSERT_TRUE(bench.stage->discard("g"));
+  EXPECT_EQ(bench.changes(), Names{"A f*"});
+}
+
+TEST_F(PublicationTest, AWriterThatMeetsASettledFileBringsItUpAgain) {
+  ASSERT_TRUE(bench.put("f", "text"));
+  auto open = bench.find("f");
+  settle(freeze(), "r2");
+  EXPECT_EQ(bench.stage->read(open, 0, 4).error().code, ErrorCode::busy);
+  ASSERT_TRUE(bench.write(open, 4, " and more"));
+  EXPECT_EQ(bench.read("f"), "text and more");
+}
+
+}  // namespace
+}  // namespace playfs
