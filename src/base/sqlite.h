@@ -77,7 +77,8 @@ class Database {
   [[nodiscard]] std::int64_t last_insert_id() const;
   [[nodiscard]] std::int64_t rows_changed() const;
 
-  /// Makes everything committed so far safe from a power loss, whatever the durability of single commits.
+  /// Makes everything committed so far safe from a power loss, whatever the durability of single commits. May run
+  /// while another thread uses the database.
   [[nodiscard]] Status sync();
 
   /// A copy of the whole database in `path`, taken while others read and write.

@@ -20,7 +20,9 @@ class Rebase {
   Rebase(Stage::State& state, Batch& batch, RevisionTreePtr next, Follows follows)
       : state_(state), batch_(batch), next_(std::move(next)), follows_(std::move(follows)) {}
 
-  [[nodiscard]] Status run() PLAYFS_REQUIRES(state_.mutex);
+  /// REQUIRES: the stage's mutex, which the analysis does not know under this object's name. The object must live
+  /// until the batch is committed.
+  [[nodiscard]] Status run() PLAYFS_NO_ANALYSIS;
 
   std::vector<Invalidation> invalidations;
   /// Paths where the new base brings something that could not be put there: a local file is in the way.

@@ -103,8 +103,7 @@ TEST_F(OpenTest, DamageIsFoundNotGuessedAt) {
       "UPDATE inode SET kind = 9",
       "UPDATE inode SET spool = NULL",
       "UPDATE inode SET lower_path = 'nothing'",
-      "INSERT INTO entry SELECT (SELECT CAST(value AS INTEGER) FROM value WHERE key = 'root'), 'twice', ino FROM inode "
-      "WHERE kind = 1 AND ino IN (SELECT ino FROM entry)",
+      "INSERT INTO entry SELECT parent, 'twice', ino FROM entry WHERE ino IN (SELECT ino FROM inode WHERE kind = 1)",
   };
   for (const char* damage : damages) {
     test::Workbench other;
