@@ -5,14 +5,17 @@
 
 namespace playfs::content {
 
-std::optional<Record> Context::stored(const std::string& collection, const std::string& id) const {
-  auto found = records.record(site, collection, id);
-  if (!found) return std::nullopt;
-  auto json = wire::parse_json(found->text);
+std::optional<Record> Context::read(const cache::StoredRecord& stored, const std::string& id) {
+  auto json = wire::parse_json(stored.text);
   if (!json) return std::nullopt;
   auto record = wire::decode_record(*json);
   if (!record || record->id != id) return std::nullopt;
   return std::move(*record);
+}
+
+std::optional<Record> Context::stored(const std::string& collection, const std::string& id) const {
+  auto found = records.record(site, collection, id);
+  return found ? read(*found, id) : std::nullopt;
 }
 
 void Context::store(const std::string& collection, const Record& record, const std::string& etag) const {

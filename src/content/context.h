@@ -47,7 +47,9 @@ struct Context {
     });
   }
 
-  /// The record as it was stored, if it can be read.
+  /// The record in what the index holds, if it can be read and is the one of this id.
+  [[nodiscard]] static std::optional<Record> read(const cache::StoredRecord& stored, const std::string& id);
+  /// The record as it was stored.
   [[nodiscard]] std::optional<Record> stored(const std::string& collection, const std::string& id) const;
   void store(const std::string& collection, const Record& record, const std::string& etag = {}) const;
 };

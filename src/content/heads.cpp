@@ -31,7 +31,7 @@ std::optional<Head> Heads::known(const ProjectId& id) {
 
 void Heads::load(const ProjectId& id) {
   auto stored = context_.records.record(context_.site, kCollection, id.text());
-  auto record = stored ? context_.stored(kCollection, id.text()) : std::nullopt;
+  auto record = stored ? Context::read(*stored, id.text()) : std::nullopt;
   if (!record) return;
   auto project = wire::decode_project(std::move(*record));
   if (!project) return;

@@ -83,6 +83,8 @@ void Site::record(const std::string& collection, const std::string& id, CancelTo
   parts_->records.get(collection, id, cancel, std::move(done));
 }
 
+void Site::learn(const std::string& collection, const Record& record) { parts_->context.store(collection, record); }
+
 remote::Client& Site::client() { return parts_->context.client; }
 
 EventLog& Site::events() { return parts_->context.events; }

@@ -73,6 +73,9 @@ class Site {
   /// Any record, for `records/`, `threads/` and their like; immutable ones come from the cache, others are asked for
   /// each time and answered as last seen where the service is away.
   void record(const std::string& collection, const std::string& id, CancelToken cancel, Callback<Record> done);
+  /// Keeps a record that the service has just given in answer to a POST, so that it need not be asked for: a revision
+  /// or a chunk of our own. REQUIRES: the whole record, as the service sent it.
+  void learn(const std::string& collection, const Record& record);
 
   [[nodiscard]] remote::Client& client();
   [[nodiscard]] EventLog& events();

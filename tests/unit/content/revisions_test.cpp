@@ -130,6 +130,15 @@ TEST_F(RecordsTest, OthersAreAskedForEachTimeAndServedOldWhereTheServiceIsAway) 
   EXPECT_EQ(get("threads", "other").code(), ErrorCode::unreachable);
 }
 
+TEST_F(RecordsTest, WhatWasLearntNeedNotBeAskedFor) {
+  JsonObject manifest{{"files", JsonObject{{"f", JsonObject{{"s", 4}, {"c", Json::Array{"c"}}}}}}};
+  site_->learn("revisions", {"r", "", "", "", {{"project", "p"}, {"manifest", std::move(manifest)}}});
+  site_->learn("file_chunks", {"c", "", "", "", {{"content", "ours"}}});
+  EXPECT_EQ(content(file("r", "f")), "ours");
+  EXPECT_TRUE(get("file_chunks", "c").ok());
+  EXPECT_EQ(service_.requests(), 0);
+}
+
 TEST_F(RecordsTest, UnknownCollectionsAreTolerated) {
   service_.put("inventions", "i", {{"anything", 1}});
   EXPECT_TRUE(get("inventions", "i").ok());
