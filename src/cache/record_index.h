@@ -30,7 +30,7 @@ struct ListedRecord {
   std::string id;
   WallTime created_at;
   std::string name;     ///< what the list shows of it beside the id
-  std::string project;  ///< the project it belongs to, where it does
+  std::string project;  ///< the project or thread it belongs to, where it does
   bool operator==(const ListedRecord&) const = default;
 };
 

@@ -23,9 +23,11 @@ std::string text_of(const Record& record, std::string_view name) {
   return value && value->string() ? *value->string() : std::string();
 }
 
-Listed listed(const Record& record) {
-  Listed item{record.id, parse_iso8601(record.created_at).value_or(WallTime{}), text_of(record, "name"),
-              text_of(record, "project")};
+Listed listed(const std::string& collection, const Record& record) {
+  Listed item{record.id, parse_iso8601(record.created_at).value_or(WallTime{}), {},
+              text_of(record, collection == "messages" ? "thread" : "project")};
+  if (collection == "agents") item.name = text_of(record, "handle");
+  if (item.name.empty()) item.name = text_of(record, "name");
   if (item.name.empty()) item.name = text_of(record, "title");
   if (item.name.size() > kLongestName) item.name.clear();
   if (item.project.size() > kMaxIdLength) item.project.clear();
@@ -95,7 +97,7 @@ void Lists::page_arrived(const ReadingPtr& reading, Result<wire::RecordPage> pag
 Result<bool> Lists::take_in(Reading& reading, const wire::RecordPage& page) {
   const std::size_t before = reading.fresh.size();
   for (const Record& record : page.records) {
-    Listed item = listed(record);
+    Listed item = listed(reading.collection, record);
     if (auto anchor = reading.anchors.find(record.id); anchor != reading.anchors.end()) {
       reading.met_known = true;
       if ((*reading.known)[anchor->second] != item) reading.renamed.push_back(std::move(item));

@@ -18,7 +18,8 @@ struct Head {
   SteadyTime fetched_at;  ///< when the service was asked for it; long ago for one from an earlier process
 };
 
-/// A record of a list without its body. `name` is the record's name, or its title.
+/// A record of a list without its body. `name` is an agent's handle, else the record's name, else its title;
+/// `project` of a message is its thread.
 using Listed = cache::ListedRecord;
 using ListPtr = std::shared_ptr<const std::vector<Listed>>;
 
