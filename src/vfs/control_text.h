@@ -1,0 +1,63 @@
+// What control files say: documents as JSON text, with stable keys, and text for people. Pure functions.
+//
+// Text of strangers (names, paths, messages, errors) is escaped where it goes to a person, since it ends on a terminal.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "content/site.h"
+#include "model/records.h"
+#include "model/tree.h"
+#include "publish/publisher.h"
+#include "stage/stage.h"
+#include "vfs/file_system.h"
+
+namespace playfs::vfs {
+
+inline constexpr int kSchemaVersion = 1;
+
+std::string_view name_of(Outcome outcome);
+std::string_view name_of(Phase phase);
+std::string_view name_of(stage::ChangeKind kind);
+
+/// {"error": {code, message, hint, retryable}}.
+Json error_json(const Error& error);
+std::string error_document(const Error& error);
+/// The result of a commit, for reading `commit` back.
+Json commit_json(const CommitResult& result);
+std::string commit_document(const CommitResult& result);
+
+/// Everything that `status` and `status.json` say of a project.
+struct ProjectStatus {
+  ProjectId project;
+  std::string name;
+  RevisionId base;  ///< of the work tree; empty: none
+  RevisionId head;
+  bool branch = false;  ///< the work tree sits on a branch that its own commit made
+  std::vector<stage::Change> changes;
+  std::vector<std::string> unpublished;
+  std::vector<RefusedEntry> refused;  ///< of the base
+  bool state_staged = false;
+  std::optional<publish::Progress> progress;
+  std::optional<Result<CommitResult>> last;
+  std::optional<Error> no_work_tree;  ///< why there is none to write in
+  remote::Health health;
+};
+Json status_json(const ProjectStatus& status);
+std::string status_text(const ProjectStatus& status);
+
+/// `line`: newest first.
+std::string log_text(const std::vector<RevisionTreePtr>& line);
+std::string log_ndjson(const std::vector<RevisionTreePtr>& line);
+
+Json health_json(const remote::Health& health);
+std::string messages_text(const Record& thread, const std::vector<Record>& messages);
+
+/// A string field of a record; "" where there is none.
+std::string text_field(const JsonObject& fields, std::string_view name);
+
+}  // namespace playfs::vfs

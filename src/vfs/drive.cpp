@@ -1,0 +1,44 @@
+#include "vfs/drive.h"
+
+namespace playfs::vfs {
+
+bool is_worth_recording(ErrorCode code) {
+  switch (code) {
+    case ErrorCode::corrupt:
+    case ErrorCode::refused_input:
+    case ErrorCode::protocol:
+    case ErrorCode::io:
+    case ErrorCode::internal:
+    case ErrorCode::unreachable:
+    case ErrorCode::timed_out:
+    case ErrorCode::offline:
+    case ErrorCode::rate_limited:
+    case ErrorCode::unauthorized:
+    case ErrorCode::no_space:
+    case ErrorCode::quota_exceeded:
+    case ErrorCode::file_too_big:
+    case ErrorCode::record_too_large:
+    case ErrorCode::busy: return true;
+    case ErrorCode::not_found:
+    case ErrorCode::already_exists:
+    case ErrorCode::not_a_directory:
+    case ErrorCode::is_a_directory:
+    case ErrorCode::not_empty:
+    case ErrorCode::read_only:
+    case ErrorCode::invalid_argument:
+    case ErrorCode::name_too_long:
+    case ErrorCode::not_permitted:
+    case ErrorCode::permission_denied:
+    case ErrorCode::not_supported:
+    case ErrorCode::no_attribute:
+    case ErrorCode::too_many_links:
+    case ErrorCode::loop:
+    case ErrorCode::cross_device:
+    case ErrorCode::no_data:
+    case ErrorCode::out_of_range:
+    case ErrorCode::interrupted: return false;
+  }
+  return true;
+}
+
+}  // namespace playfs::vfs

@@ -1,0 +1,92 @@
+// Runs an operation's attempts until they end: at once where everything is here, else again after each fetch.
+#pragma once
+
+#include <exception>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "base/log.h"
+#include "vfs/attempt.h"
+#include "vfs/mount.h"
+
+namespace playfs::vfs {
+
+/// Fetches that one operation may need, one after the other. Reached only by a service whose answers never satisfy.
+inline constexpr int kMostRounds = 64;
+
+/// The errors that a person wants to find in `.playfs/errors.ndjson`: an errno alone does not explain them.
+bool is_worth_recording(ErrorCode code);
+
+/// Ties an operation that waits to its caller's cancellation and the mount's end.
+class Waiting {
+ public:
+  Waiting(Gate::Ticket ticket, const Gate& gate, const CancelToken& caller) : ticket_(std::move(ticket)) {
+    registrations_.push_back(caller.on_cancel([source = source_]() mutable { source.cancel(); }));
+    registrations_.push_back(gate.closing().on_cancel([source = source_]() mutable { source.cancel(); }));
+  }
+  [[nodiscard]] CancelToken token() const { return source_.token(); }
+
+ private:
+  Gate::Ticket ticket_;
+  CancelSource source_;
+  std::vector<CancelToken::Registration> registrations_;
+};
+
+/// `attempt` is called as Attempt<T>(const OperationPtr&), several times, never twice at once. `subject` is called as
+/// std::string(), where an error is recorded, for the path that it is about.
+template <class T, class F, class S>
+void drive(Mount& mount, Counted counted, OperationPtr op, F attempt, S subject, Reply<T> reply, int round = 0) {
+  Attempt<T> outcome = [&]() -> Attempt<T> {
+    try {
+      return attempt(op);
+    } catch (const std::exception& exception) {
+      return fail(ErrorCode::internal, std::string("unexpected: ") + exception.what());
+    }
+  }();
+  if (outcome) {
+    if constexpr (std::is_void_v<T>) {
+      reply({});
+    } else {
+      reply(std::move(*outcome));
+    }
+    return;
+  }
+
+  auto fail_with = [&mount, counted](const S& about, Reply<T>& to, Error error) {
+    mount.metrics().count_error(counted);
+    if (is_worth_recording(error.code)) mount.site().events().error(about(), error);
+    to(fail(std::move(error)));
+  };
+  Stop stop = std::move(outcome).error();
+  if (!stop.fetch) return fail_with(subject, reply, std::move(stop.error));
+  if (round == kMostRounds) {
+    return fail_with(subject, reply, {ErrorCode::protocol, "the service's answers lead nowhere", {}, {}, 0, {}});
+  }
+  auto ticket = mount.gate()->enter();
+  if (!ticket) return reply(fail(ErrorCode::interrupted, "the mount is ending"));
+  if (round == 0) mount.metrics().count_waited(counted);
+
+  auto waiting = std::make_unique<Waiting>(std::move(*ticket), *mount.gate(), op->caller.cancel);
+  CancelToken cancel = waiting->token();
+  // Each answer goes through the executor: the thread that brings it belongs to someone else and must neither run an
+  // attempt nor be the last to let go of a node.
+  stop.fetch(std::move(cancel), [&mount, counted, op, attempt = std::move(attempt), subject = std::move(subject),
+                                 reply = std::move(reply), waiting = std::move(waiting), fail_with,
+                                 round](Status status) mutable {
+    mount.executor().post([&mount, counted, op = std::move(op), attempt = std::move(attempt),
+                           subject = std::move(subject), reply = std::move(reply), waiting = std::move(waiting),
+                           fail_with, round, status = std::move(status)]() mutable {
+      auto until_the_end = std::move(waiting);  // the first local: what the operation refers to goes before it
+      auto own_op = std::move(op);
+      auto own_attempt = std::move(attempt);
+      auto own_subject = std::move(subject);
+      auto own_reply = std::move(reply);
+      if (!status) return fail_with(own_subject, own_reply, std::move(status).error());
+      drive<T>(mount, counted, std::move(own_op), std::move(own_attempt), std::move(own_subject), std::move(own_reply),
+               round + 1);
+    });
+  });
+}
+
+}  // namespace playfs::vfs

@@ -1,0 +1,177 @@
+#include "vfs/fetches.h"
+
+#include <atomic>
+
+#include "vfs/once.h"
+
+namespace playfs::vfs {
+namespace {
+
+constexpr std::chrono::seconds kKernelPatience{1};
+
+/// What belongs to a published file and is not to be had makes the file unreadable; it does not make it absent.
+Error as_unreadable(Error error, const std::string& path) {
+  if (error.code == ErrorCode::not_found) error.code = ErrorCode::corrupt;
+  return error.while_doing("read " + path);
+}
+
+Fetch fetch_blob(Mount& mount, const FileRef& file) {
+  return [&mount, file](CancelToken cancel, Callback<void> done) {
+    mount.site().blob(file, std::move(cancel),
+                      [path = file.path, done = std::move(done)](Result<content::Blob> blob) mutable {
+                        done(blob ? Status() : Status(fail(as_unreadable(std::move(blob).error(), path))));
+                      });
+  };
+}
+
+Attempt<ListPtr> list_or_fetch(Mount& mount, const OperationPtr& op, const std::string& collection, bool any_age) {
+  const std::string fact = "listed/" + collection;
+  ListPtr here = mount.site().try_list(collection);
+  if (here && (any_age || op->noted(fact))) return here;
+  return missing([&mount, op, collection, fact](CancelToken cancel, Callback<void> done) {
+    mount.site().list(collection, std::move(cancel),
+                      [&mount, op, collection, fact, done = std::move(done)](Result<ListPtr> list) mutable {
+                        bool usable =
+                            list || (list.error().code != ErrorCode::interrupted && mount.site().try_list(collection));
+                        if (usable) op->note(fact);
+                        done(usable ? Status() : Status(fail(std::move(list).error())));
+                      });
+  });
+}
+
+}  // namespace
+
+Attempt<RevisionTreePtr> revision_here(Mount& mount, const RevisionId& id) {
+  if (auto tree = mount.site().try_revision(id)) return tree;
+  return missing([&mount, id](CancelToken cancel, Callback<void> done) {
+    mount.site().revision(id, std::move(cancel), only_status<RevisionTreePtr>(std::move(done)));
+  });
+}
+
+Attempt<content::Blob> blob_here(Mount& mount, const FileRef& file) {
+  if (auto blob = mount.site().try_blob(file)) return std::move(*blob);
+  return missing(fetch_blob(mount, file));
+}
+
+Attempt<std::uint64_t> size_here(Mount& mount, const FileRef& file) {
+  if (auto size = mount.site().size_of(file)) return *size;
+  PLAYFS_ATTEMPT(content::Blob blob, blob_here(mount, file));
+  return blob.size();
+}
+
+Attempt<std::string> read_here(Mount& mount, const FileRef& file, std::uint64_t offset, std::size_t size) {
+  PLAYFS_ATTEMPT(content::Blob blob, blob_here(mount, file));
+  auto bytes = blob.read(offset, size);
+  if (!bytes && bytes.error().code == ErrorCode::corrupt) return missing(fetch_blob(mount, file));
+  return bytes;
+}
+
+Attempt<content::Head> head_here(Mount& mount, const ProjectId& id) {
+  if (auto head = mount.site().try_head(id)) return std::move(*head);
+  return missing([&mount, id](CancelToken cancel, Callback<void> done) {
+    mount.site().head(id, std::move(cancel), only_status<content::Head>(std::move(done)));
+  });
+}
+
+Attempt<Record> record_here(Mount& mount, const OperationPtr& op, const std::string& collection,
+                            const std::string& id) {
+  const std::string name = collection + "/" + id;
+  if (auto record = op->kept(name)) return std::move(*record);
+  return missing([&mount, op, collection, id, name](CancelToken cancel, Callback<void> done) {
+    mount.site().record(collection, id, std::move(cancel),
+                        [op, name, done = std::move(done)](Result<Record> record) mutable {
+                          if (!record) return done(fail(std::move(record).error()));
+                          op->keep(name, std::move(*record));
+                          done({});
+                        });
+  });
+}
+
+Attempt<std::vector<Record>> records_here(Mount& mount, const OperationPtr& op, const std::string& collection,
+                                          const std::vector<std::string>& ids) {
+  std::vector<Record> records;
+  std::vector<std::string> wanted;
+  for (const std::string& id : ids) {
+    const std::string name = collection + "/" + id;
+    if (auto record = op->kept(name)) records.push_back(std::move(*record));
+    else if (!op->noted("gone/" + name)) wanted.push_back(id);
+  }
+  if (wanted.empty()) return records;
+  return missing([&mount, op, collection, wanted = std::move(wanted)](const CancelToken& cancel, Callback<void> done) {
+    Once<void> all(std::move(done));
+    auto left = std::make_shared<std::atomic<std::size_t>>(wanted.size());
+    for (const std::string& id : wanted) {
+      mount.site().record(collection, id, cancel, [op, name = collection + "/" + id, all, left](Result<Record> record) {
+        if (record) op->keep(name, std::move(*record));
+        else if (record.error().code == ErrorCode::not_found) op->note("gone/" + name);
+        else all(fail(std::move(record).error()));
+        if (left->fetch_sub(1) == 1) all({});
+      });
+    }
+  });
+}
+
+Attempt<ListPtr> list_here(Mount& mount, const OperationPtr& op, const std::string& collection) {
+  return list_or_fetch(mount, op, collection, false);
+}
+
+Attempt<ListPtr> known_list(Mount& mount, const OperationPtr& op, const std::string& collection) {
+  return list_or_fetch(mount, op, collection, true);
+}
+
+Fetch fetch_revisions(Mount& mount, const OperationPtr& op, std::vector<RevisionId> ids) {
+  return [&mount, op, ids = std::move(ids)](CancelToken cancel, Callback<void> done) {
+    if (ids.empty()) return done({});
+    Once<void> all(std::move(done));
+    auto left = std::make_shared<std::atomic<std::size_t>>(ids.size());
+    for (const RevisionId& id : ids) {
+      mount.site().revision(id, cancel, [op, id, all, left](Result<RevisionTreePtr> tree) {
+        if (!tree) {
+          if (tree.error().code == ErrorCode::interrupted) all(fail(tree.error()));
+          op->note("gone/" + id.text());
+        }
+        if (left->fetch_sub(1) == 1) all({});
+      });
+    }
+  };
+}
+
+Fetch fetch_head_patiently(Mount& mount, const OperationPtr& op, const ProjectId& id,
+                           std::chrono::milliseconds patience, std::string fact) {
+  return [&mount, op, id, patience, fact = std::move(fact)](CancelToken cancel, Callback<void> done) {
+    Once<void> first(std::move(done));
+    mount.site().head(id, cancel, [op, fact, first](Result<content::Head> head) {
+      if (!head && head.error().code == ErrorCode::interrupted) return first(fail(std::move(head).error()));
+      op->note(fact);
+      first({});
+    });
+    mount.executor().post_after(patience, [op, fact, first] {
+      op->note(fact);
+      first({});
+    });
+  };
+}
+
+Fetch on_executor(Mount& mount, UniqueFunction<Status()> work) {
+  return [&mount, work = std::move(work)](const CancelToken&, Callback<void> done) mutable {
+    mount.executor().post([work = std::move(work), done = std::move(done)]() mutable {
+      Status status = work();
+      work = {};
+      done(std::move(status));
+    });
+  };
+}
+
+Fetch until_kernel_knows(Mount& mount, const OperationPtr& op, std::string fact) {
+  return [&mount, op, fact = std::move(fact)](const CancelToken&, Callback<void> done) {
+    Once<void> first(std::move(done));
+    auto go_on = [op, fact, first] {
+      op->note(fact);
+      first({});
+    };
+    mount.notifications().then(go_on);
+    mount.executor().post_after(kKernelPatience, go_on);
+  };
+}
+
+}  // namespace playfs::vfs

@@ -1,0 +1,55 @@
+// What an attempt may want, as fetches: thin adapters from the content room's callbacks, and the executor.
+//
+// The `mount` outlives every fetch: whoever starts one holds a ticket of its gate until the fetch has answered.
+#pragma once
+
+#include <chrono>
+#include <string>
+#include <vector>
+
+#include "content/site.h"
+#include "vfs/attempt.h"
+#include "vfs/mount.h"
+
+namespace playfs::vfs {
+
+/// A callback that ignores the value: what was fetched is found again where it was put.
+template <class T>
+Callback<T> only_status(Callback<void> done) {
+  return [done = std::move(done)](Result<T> result) mutable {
+    done(result ? Status() : Status(fail(std::move(result).error())));
+  };
+}
+
+// Attempts at what the site may have here.
+Attempt<RevisionTreePtr> revision_here(Mount& mount, const RevisionId& id);
+Attempt<content::Blob> blob_here(Mount& mount, const FileRef& file);
+/// True size in bytes.
+Attempt<std::uint64_t> size_here(Mount& mount, const FileRef& file);
+/// The bytes; one that the disk damaged is fetched again.
+Attempt<std::string> read_here(Mount& mount, const FileRef& file, std::uint64_t offset, std::size_t size);
+/// As last seen, however long ago.
+Attempt<content::Head> head_here(Mount& mount, const ProjectId& id);
+/// As the service has it now, fetched once an operation.
+Attempt<Record> record_here(Mount& mount, const OperationPtr& op, const std::string& collection, const std::string& id);
+/// Several at once, in the order of `ids`; those that the service does not have are left out.
+Attempt<std::vector<Record>> records_here(Mount& mount, const OperationPtr& op, const std::string& collection,
+                                          const std::vector<std::string>& ids);
+using ListPtr = std::shared_ptr<const std::vector<content::Listed>>;
+/// Brought up to date once an operation; where the service is away, as last seen.
+Attempt<ListPtr> list_here(Mount& mount, const OperationPtr& op, const std::string& collection);
+/// As last seen; fetched only where it never was.
+Attempt<ListPtr> known_list(Mount& mount, const OperationPtr& op, const std::string& collection);
+
+/// Brings what of these revisions is not here, all at once. Those that cannot be had are noted as "gone/ID".
+Fetch fetch_revisions(Mount& mount, const OperationPtr& op, std::vector<RevisionId> ids);
+/// Asks for a head, and gives up waiting (not asking) after `patience`, or when it fails: for a project whose old
+/// head is good enough. Notes `fact` either way.
+Fetch fetch_head_patiently(Mount& mount, const OperationPtr& op, const ProjectId& id,
+                           std::chrono::milliseconds patience, std::string fact);
+/// Local work that takes too long for the thread that asks.
+Fetch on_executor(Mount& mount, UniqueFunction<Status()> work);
+/// Waits until the kernel has been told of all that changed so far; not for ever, since the kernel may be busy.
+Fetch until_kernel_knows(Mount& mount, const OperationPtr& op, std::string fact);
+
+}  // namespace playfs::vfs

@@ -1,0 +1,67 @@
+// Who is still at work inside a mount, so that its end can wait for them.
+//
+// Everything that runs later on another thread (an operation that waits, a timer, an answer of the content room)
+// first takes a ticket, or finds the gate closed and does nothing. Thread-safe; outlives the mount where a ticket or
+// a timer still refers to it.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <utility>
+
+#include "base/cancel.h"
+#include "base/mutex.h"
+
+namespace playfs::vfs {
+
+class Gate : public std::enable_shared_from_this<Gate> {
+ public:
+  class Ticket {
+   public:
+    explicit Ticket(std::shared_ptr<Gate> gate) : gate_(std::move(gate)) {}
+    Ticket(Ticket&&) noexcept = default;
+    Ticket& operator=(Ticket&&) = delete;
+    ~Ticket() {
+      if (gate_) gate_->leave();
+    }
+
+   private:
+    std::shared_ptr<Gate> gate_;
+  };
+
+  /// nullopt once the gate is closed.
+  [[nodiscard]] std::optional<Ticket> enter() PLAYFS_EXCLUDES(mutex_) {
+    MutexLock lock(mutex_);
+    if (closed_) return std::nullopt;
+    ++inside_;
+    return Ticket(shared_from_this());
+  }
+
+  /// Is cancelled when the gate closes.
+  [[nodiscard]] CancelToken closing() const { return closing_.token(); }
+
+  /// Lets nobody in any more, tells those inside to hurry, and waits until they have left.
+  void close() PLAYFS_EXCLUDES(mutex_) {
+    {
+      MutexLock lock(mutex_);
+      closed_ = true;
+    }
+    closing_.cancel();
+    MutexLock lock(mutex_);
+    while (inside_ > 0) left_.wait(mutex_);
+  }
+
+ private:
+  void leave() PLAYFS_EXCLUDES(mutex_) {
+    MutexLock lock(mutex_);
+    if (--inside_ == 0) left_.notify_all();
+  }
+
+  CancelSource closing_;
+  Mutex mutex_;
+  Condition left_;
+  bool closed_ PLAYFS_GUARDED_BY(mutex_) = false;
+  std::size_t inside_ PLAYFS_GUARDED_BY(mutex_) = 0;
+};
+
+}  // namespace playfs::vfs

@@ -1,0 +1,36 @@
+// Questions to a project's history: which revisions there are, which of them lie on head's line. As attempts.
+//
+// The walks are bounded: histories come from strangers, and parents may form any graph, cycles included.
+#pragma once
+
+#include <set>
+#include <string>
+#include <vector>
+
+#include "vfs/fetches.h"
+
+namespace playfs::vfs {
+
+/// How far back `log` and `branches/` look.
+inline constexpr std::size_t kMostHistory = 200;
+
+/// The listed revisions of one project, newest first.
+std::vector<const content::Listed*> revisions_of(const std::vector<content::Listed>& list, const ProjectId& project);
+
+/// `head` and its ancestors, newest first, at most kMostHistory; what the service no longer has is left out.
+Attempt<std::vector<RevisionTreePtr>> line_of(Mount& mount, const OperationPtr& op, const ProjectId& project,
+                                              const RevisionId& head);
+
+/// The revisions of the project, newest first, that are not on head's line.
+Attempt<std::vector<std::string>> branches_of(Mount& mount, const OperationPtr& op, const ProjectId& project,
+                                              const RevisionId& head);
+
+/// The project's latest revision created at or before `time`; "" where there was none yet. `settled`: no later
+/// revision can change the answer, because a newer one is listed already.
+struct RevisionAt {
+  std::string id;
+  bool settled = false;
+};
+RevisionAt revision_at(const std::vector<content::Listed>& list, const ProjectId& project, WallTime time);
+
+}  // namespace playfs::vfs

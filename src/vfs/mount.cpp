@@ -1,0 +1,72 @@
+#include "vfs/mount.h"
+
+#include <sys/stat.h>
+
+#include "vfs/projects_in_use.h"
+#include "vfs/work_trees.h"
+
+namespace playfs::vfs {
+namespace {
+
+constexpr std::size_t kKeptResults = 256;
+
+Task guarded(std::shared_ptr<Gate> gate, Task task) {
+  return [gate = std::move(gate), task = std::move(task)]() mutable {
+    if (auto ticket = gate->enter()) {
+      task();
+      task = {};  // what it refers to goes before the ticket does
+    }
+  };
+}
+
+}  // namespace
+
+Mount::Mount(content::Site& site, const Clock& clock, Executor& executor, Random& random, PlaygroundOptions options)
+    : site_(site),
+      clock_(clock),
+      executor_(executor),
+      random_(random),
+      options_(std::move(options)),
+      started_(clock.wall()),
+      in_use_(std::make_unique<ProjectsInUse>(*this)),
+      works_(std::make_unique<WorkTrees>(*this)) {}
+
+Mount::~Mount() {
+  gate_->close();
+  nodes_.clear();
+  works_.reset();
+}
+
+void Mount::soon(Task task) { executor_.post(guarded(gate_, std::move(task))); }
+
+void Mount::later(std::chrono::nanoseconds delay, Task task) {
+  executor_.post_after(delay, guarded(gate_, std::move(task)));
+}
+
+double Mount::refresh_seconds() const { return std::chrono::duration<double>(options_.refresh).count(); }
+
+NodeAttributes Mount::attributes(std::uint64_t ino, mode_t mode, std::uint64_t size, WallTime time) const {
+  NodeAttributes attributes;
+  attributes.ino = ino;
+  attributes.mode = S_ISLNK(mode) ? mode : mode & ~options_.umask;
+  attributes.uid = options_.uid;
+  attributes.gid = options_.gid;
+  attributes.size = size;
+  attributes.blocks = (size + 511) / 512;
+  attributes.atime = attributes.mtime = attributes.ctime = time;
+  return attributes;
+}
+
+std::string Mount::last_result(const std::string& path) const {
+  MutexLock lock(mutex_);
+  auto found = results_.find(path);
+  return found == results_.end() ? std::string() : found->second;
+}
+
+void Mount::set_last_result(const std::string& path, std::string text) {
+  MutexLock lock(mutex_);
+  if (results_.size() >= kKeptResults && !results_.contains(path)) results_.erase(results_.begin());
+  results_.insert_or_assign(path, std::move(text));
+}
+
+}  // namespace playfs::vfs

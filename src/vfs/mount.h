@@ -1,0 +1,78 @@
+// What all nodes of one mount share: the parts they stand on, the table of nodes, the notifications, the work trees.
+// Thread-safe.
+#pragma once
+
+#include <sys/types.h>
+
+#include <map>
+#include <memory>
+#include <string>
+
+#include "base/clock.h"
+#include "base/executor.h"
+#include "base/mutex.h"
+#include "base/random.h"
+#include "content/site.h"
+#include "vfs/gate.h"
+#include "vfs/metrics.h"
+#include "vfs/node_table.h"
+#include "vfs/notifications.h"
+#include "vfs/playground.h"
+
+namespace playfs::vfs {
+
+class ProjectsInUse;
+class WorkTrees;
+
+class Mount {
+ public:
+  Mount(content::Site& site, const Clock& clock, Executor& executor, Random& random, PlaygroundOptions options);
+  /// Closes the gate, waits for who is inside, drops the nodes, then the work trees.
+  ~Mount();
+  Mount(const Mount&) = delete;
+  Mount& operator=(const Mount&) = delete;
+
+  content::Site& site() { return site_; }
+  const Clock& clock() { return clock_; }
+  Executor& executor() { return executor_; }
+  Random& random() { return random_; }
+  const PlaygroundOptions& options() const { return options_; }
+  NodeTable& nodes() { return nodes_; }
+  Notifications& notifications() { return notifications_; }
+  Metrics& metrics() { return metrics_; }
+  WorkTrees& works() { return *works_; }
+  ProjectsInUse& in_use() { return *in_use_; }
+  const std::shared_ptr<Gate>& gate() { return gate_; }
+  WallTime started() const { return started_; }
+
+  /// Runs `task` on the executor, unless the mount has ended by then.
+  void soon(Task task);
+  void later(std::chrono::nanoseconds delay, Task task);
+  /// Seconds that the kernel may believe what others may change.
+  [[nodiscard]] double refresh_seconds() const;
+
+  /// Attributes of something that playfs shows and nobody owns: the options' owner; `mode` less the options' umask.
+  [[nodiscard]] NodeAttributes attributes(std::uint64_t ino, mode_t mode, std::uint64_t size, WallTime time) const;
+
+  /// What the last request through a control file came to, for reading it back; empty: there was none.
+  [[nodiscard]] std::string last_result(const std::string& path) const PLAYFS_EXCLUDES(mutex_);
+  void set_last_result(const std::string& path, std::string text) PLAYFS_EXCLUDES(mutex_);
+
+ private:
+  content::Site& site_;
+  const Clock& clock_;
+  Executor& executor_;
+  Random& random_;
+  const PlaygroundOptions options_;
+  const WallTime started_;
+  Metrics metrics_;
+  NodeTable nodes_;
+  std::shared_ptr<Gate> gate_ = std::make_shared<Gate>();
+  Notifications notifications_;
+  std::unique_ptr<ProjectsInUse> in_use_;
+  std::unique_ptr<WorkTrees> works_;
+  mutable Mutex mutex_;
+  std::map<std::string, std::string> results_ PLAYFS_GUARDED_BY(mutex_);
+};
+
+}  // namespace playfs::vfs

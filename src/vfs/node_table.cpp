@@ -1,0 +1,46 @@
+#include "vfs/node_table.h"
+
+namespace playfs::vfs {
+
+void NodeTable::set_root(NodePtr root) {
+  MutexLock lock(mutex_);
+  slots_[kRootNode] = {std::move(root), 1};
+}
+
+NodePtr NodeTable::find(NodeId id) const {
+  MutexLock lock(mutex_);
+  auto found = slots_.find(id);
+  return found == slots_.end() ? nullptr : found->second.node;
+}
+
+void NodeTable::refer(const NodePtr& node) {
+  MutexLock lock(mutex_);
+  Slot& slot = slots_[node->id()];
+  slot.node = node;
+  ++slot.references;
+}
+
+void NodeTable::forget(NodeId id, std::uint64_t count) {
+  if (id == kRootNode) return;
+  NodePtr last;  // a node's end may lock much else: outside of the lock
+  MutexLock lock(mutex_);
+  auto found = slots_.find(id);
+  if (found == slots_.end()) return;
+  found->second.references -= std::min(count, found->second.references);
+  if (found->second.references > 0) return;
+  last = std::move(found->second.node);
+  slots_.erase(found);
+}
+
+std::size_t NodeTable::size() const {
+  MutexLock lock(mutex_);
+  return slots_.size();
+}
+
+void NodeTable::clear() {
+  std::unordered_map<NodeId, Slot> slots;
+  MutexLock lock(mutex_);
+  slots.swap(slots_);
+}
+
+}  // namespace playfs::vfs

@@ -1,0 +1,38 @@
+// The kernel's references: which node a number stands for, and how often the kernel has looked it up. Thread-safe.
+#pragma once
+
+#include <atomic>
+#include <unordered_map>
+
+#include "base/mutex.h"
+#include "vfs/node.h"
+
+namespace playfs::vfs {
+
+class NodeTable {
+ public:
+  /// For a node that is not the root.
+  [[nodiscard]] NodeId new_id() { return next_.fetch_add(1, std::memory_order_relaxed); }
+
+  /// Keeps the root for ever.
+  void set_root(NodePtr root) PLAYFS_EXCLUDES(mutex_);
+  /// nullptr: the kernel has no reference to such a node.
+  [[nodiscard]] NodePtr find(NodeId id) const PLAYFS_EXCLUDES(mutex_);
+  /// One more reference of the kernel's.
+  void refer(const NodePtr& node) PLAYFS_EXCLUDES(mutex_);
+  void forget(NodeId id, std::uint64_t count) PLAYFS_EXCLUDES(mutex_);
+  [[nodiscard]] std::size_t size() const PLAYFS_EXCLUDES(mutex_);
+  /// At the end of a mount, which sends no forgets.
+  void clear() PLAYFS_EXCLUDES(mutex_);
+
+ private:
+  struct Slot {
+    NodePtr node;
+    std::uint64_t references = 0;
+  };
+  mutable Mutex mutex_;
+  std::unordered_map<NodeId, Slot> slots_ PLAYFS_GUARDED_BY(mutex_);
+  std::atomic<NodeId> next_{kRootNode + 1};
+};
+
+}  // namespace playfs::vfs

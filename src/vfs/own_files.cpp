@@ -1,0 +1,117 @@
+#include "vfs/own_files.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "model/chunking.h"
+#include "model/records.h"
+#include "vfs/control_text.h"
+#include "vfs/mount.h"
+#include "vfs/projects_in_use.h"
+
+namespace playfs::vfs {
+namespace {
+
+/// A log is read at most this often while lines pour in.
+constexpr std::chrono::milliseconds kGather{50};
+
+/// What the service's document says of writes an hour and address.
+constexpr std::pair<const char*, int> kWritesPerHour[] = {{"agents", 30},       {"projects", 60}, {"revisions", 60},
+                                                          {"file_chunks", 240}, {"threads", 30},  {"messages", 120},
+                                                          {"domain_mail", 30},  {"spaces", 30}};
+
+bool is_log(const std::string& name) { return name == "events" || name == "errors.ndjson"; }
+
+}  // namespace
+
+Attempt<ListedNames> OwnDirectory::names(const OperationPtr&) {
+  return fixed_names({{"status.json", S_IFREG},
+                      {"limits.json", S_IFREG},
+                      {"metrics", S_IFREG},
+                      {"events", S_IFREG},
+                      {"errors.ndjson", S_IFREG}});
+}
+
+Attempt<Found> OwnDirectory::child(const OperationPtr& op, const std::string& name) {
+  const WallTime now = mount().clock().wall();
+  if (name == "status.json") return snapshot(op, name, status_json(), now);
+  if (name == "limits.json") return snapshot(op, name, limits_json(), now);
+  if (name == "metrics") {
+    std::string text = mount().metrics().text();
+    text += "# HELP playfs_nodes Nodes that the kernel refers to.\n# TYPE playfs_nodes gauge\nplayfs_nodes ";
+    text += std::to_string(mount().nodes().size());
+    text +=
+        "\n# HELP playfs_requests_total Requests sent to the service, retries included.\n# TYPE playfs_requests_total "
+        "counter\n";
+    text += "playfs_requests_total " + std::to_string(mount().site().client().health().requests) + "\n";
+    return snapshot(op, name, std::move(text), now);
+  }
+  if (is_log(name)) return growing(op, name);
+  return nothing(kEndless);
+}
+
+Json OwnDirectory::status_json() const {
+  Json::Array in_use;
+  for (const ProjectId& project : mount().in_use().list()) in_use.emplace_back(project.text());
+  const PlaygroundOptions& options = mount().options();
+  return JsonObject{{"schema_version", kSchemaVersion},
+                    {"mount_source", options.mount_source},
+                    {"site", mount().site().client().site()},
+                    {"version", options.version},
+                    {"pid", std::int64_t{::getpid()}},
+                    {"agent", options.agent},
+                    {"read_only", options.read_only},
+                    {"project", options.project ? Json(options.project->text()) : Json()},
+                    {"revision", options.revision ? Json(options.revision->text()) : Json()},
+                    {"started", format_iso8601(mount().started())},
+                    {"projects_in_use", std::move(in_use)},
+                    {"health", health_json(mount().site().client().health())}};
+}
+
+Json OwnDirectory::limits_json() const {
+  JsonObject writes;
+  for (const auto& [collection, limit] : kWritesPerHour) writes.set(collection, limit);
+  auto paused = mount().site().client().health().paused_until;
+  return JsonObject{{"schema_version", kSchemaVersion},
+                    {"record_bytes", std::uint64_t{kMaxRecordSize}},
+                    {"chunk_text_bytes", std::uint64_t{kMaxChunkText}},
+                    {"writes_per_hour", std::move(writes)},
+                    {"paused_until", paused ? Json(format_iso8601(*paused)) : Json()}};
+}
+
+std::string OwnDirectory::log_text(const std::string& name) const {
+  content::EventLog& log = mount().site().events();
+  return name == "events" ? log.events_text() : log.errors_text();
+}
+
+Attempt<Found> OwnDirectory::growing(const OperationPtr& op, const std::string& name) {
+  listen();
+  std::string latest = log_text(name);
+  auto node = children().get<GrowingFile>(
+      name, [&](GrowingFile& file) { return file.follow(latest); },
+      [&] { return std::make_shared<GrowingFile>(mount(), shared_from_this(), name, latest); });
+  return found(op, node, 0);
+}
+
+void OwnDirectory::listen() {
+  if (listening_.exchange(true)) return;
+  std::weak_ptr<Node> weak = weak_from_this();
+  mount().site().events().on_append([this, weak, gate = mount().gate()] {
+    auto ticket = gate->enter();
+    auto self = ticket ? weak.lock() : nullptr;
+    if (!self || update_due_.exchange(true)) return;
+    mount().later(kGather, [this, weak] {
+      if (auto still = weak.lock()) appended();
+    });
+  });
+}
+
+void OwnDirectory::appended() {
+  update_due_ = false;
+  for (const char* name : {"events", "errors.ndjson"}) {
+    auto file = children().living<GrowingFile>(name);
+    if (file && !file->follow(log_text(name))) mount().notifications().entry_changed(id(), name);
+  }
+}
+
+}  // namespace playfs::vfs

@@ -1,0 +1,356 @@
+#include "vfs/playground.h"
+
+#include <sys/statvfs.h>
+
+#include "vfs/drive.h"
+#include "vfs/mount.h"
+#include "vfs/root.h"
+#include "vfs/work_tree.h"
+
+namespace playfs::vfs {
+namespace {
+
+constexpr std::string_view kXattrPrefix = "user.playfs.";
+
+Error stale_node() { return {ErrorCode::not_found, "the kernel asks for a node that it has forgotten", {}, {}, 0, {}}; }
+
+/// The node itself, as the kernel named it.
+Attempt<NodePtr> node_of(Mount& mount, NodeId id) {
+  NodePtr node = mount.nodes().find(id);
+  if (!node) return fail(stale_node());
+  return node;
+}
+
+/// The node that operations act on.
+Attempt<NodePtr> target_of(Mount& mount, const OperationPtr& op, NodeId id) {
+  PLAYFS_ATTEMPT(NodePtr node, node_of(mount, id));
+  return node->target(op);
+}
+
+Entry entry_of(Mount& mount, const Found& found) {
+  Entry entry;
+  entry.entry_timeout = found.entry_timeout;
+  if (!found.node) return entry;
+  entry.node = found.node->id();
+  entry.attributes = found.attributes.attributes;
+  entry.attributes_timeout = found.attributes.timeout;
+  mount.nodes().refer(found.node);
+  return entry;
+}
+
+template <class T, class F>
+void run(Mount& mount, Counted counted, const Caller& caller, NodeId node, F attempt, Reply<T> reply) {
+  mount.metrics().count(counted);
+  auto subject = [&mount, node] {
+    NodePtr found = mount.nodes().find(node);
+    return found ? found->path() : std::string();
+  };
+  drive<T>(mount, counted, std::make_shared<Operation>(caller), std::move(attempt), std::move(subject),
+           std::move(reply));
+}
+
+/// The same where the error is about a name in the node.
+template <class T, class F>
+void run_below(Mount& mount, Counted counted, const Caller& caller, NodeId node, const std::string& name, F attempt,
+               Reply<T> reply) {
+  mount.metrics().count(counted);
+  auto subject = [&mount, node, name] {
+    NodePtr found = mount.nodes().find(node);
+    return found ? found->path_below(name) : name;
+  };
+  drive<T>(mount, counted, std::make_shared<Operation>(caller), std::move(attempt), std::move(subject),
+           std::move(reply));
+}
+
+}  // namespace
+
+Playground::Playground(content::Site& site, const Clock& clock, Executor& executor, Random& random,
+                       PlaygroundOptions options)
+    : mount_(std::make_unique<Mount>(site, clock, executor, random, std::move(options))) {
+  mount_->nodes().set_root(make_root(*mount_));
+}
+
+Playground::~Playground() = default;
+
+void Playground::set_notifier(KernelNotifier* notifier) { mount_->notifications().set_receiver(notifier); }
+
+void Playground::lookup(const Caller& caller, NodeId parent, std::string_view name, Reply<Entry> reply) {
+  auto attempt = [mount = mount_.get(), parent, name = std::string(name)](const OperationPtr& op) -> Attempt<Entry> {
+    PLAYFS_ATTEMPT(NodePtr node, node_of(*mount, parent));
+    PLAYFS_ATTEMPT(Found found, node->lookup(op, name));
+    return entry_of(*mount, found);
+  };
+  run_below<Entry>(*mount_, Counted::lookup, caller, parent, std::string(name), std::move(attempt), std::move(reply));
+}
+
+void Playground::forget(NodeId node, std::uint64_t count) {
+  mount_->metrics().count(Counted::forget);
+  mount_->nodes().forget(node, count);
+}
+
+void Playground::get_attributes(const Caller& caller, NodeId id, Reply<AttributesReply> reply) {
+  auto attempt = [mount = mount_.get(), id](const OperationPtr& op) -> Attempt<AttributesReply> {
+    PLAYFS_ATTEMPT(NodePtr node, target_of(*mount, op, id));
+    return node->attributes(op);
+  };
+  run<AttributesReply>(*mount_, Counted::get_attributes, caller, id, std::move(attempt), std::move(reply));
+}
+
+void Playground::set_attributes(const Caller& caller, NodeId id, const SetAttributes& change,
+                                Reply<AttributesReply> reply) {
+  auto attempt = [mount = mount_.get(), id, change](const OperationPtr& op) -> Attempt<AttributesReply> {
+    PLAYFS_ATTEMPT(NodePtr node, target_of(*mount, op, id));
+    return node->set_attributes(op, change);
+  };
+  run<AttributesReply>(*mount_, Counted::set_attributes, caller, id, std::move(attempt), std::move(reply));
+}
+
+void Playground::read_link(const Caller& caller, NodeId id, Reply<std::string> reply) {
+  auto attempt = [mount = mount_.get(), id](const OperationPtr& op) -> Attempt<std::string> {
+    PLAYFS_ATTEMPT(NodePtr node, target_of(*mount, op, id));
+    return node->read_link(op);
+  };
+  run<std::string>(*mount_, Counted::read_link, caller, id, std::move(attempt), std::move(reply));
+}
+
+void Playground::make_node(const Caller& caller, NodeId parent, std::string_view name, mode_t mode,
+                           Reply<Entry> reply) {
+  auto attempt = [mount = mount_.get(), parent, name = std::string(name),
+                  mode](const OperationPtr& op) -> Attempt<Entry> {
+    PLAYFS_ATTEMPT(NodePtr node, target_of(*mount, op, parent));
+    PLAYFS_ATTEMPT(Found found, node->make_node(op, name, mode));
+    return entry_of(*mount, found);
+  };
+  run_below<Entry>(*mount_, Counted::make_node, caller, parent, std::string(name), std::move(attempt),
+                   std::move(reply));
+}
+
+void Playground::make_directory(const Caller& caller, NodeId parent, std::string_view name, mode_t mode,
+                                Reply<Entry> reply) {
+  auto attempt = [mount = mount_.get(), parent, name = std::string(name),
+                  mode](const OperationPtr& op) -> Attempt<Entry> {
+    PLAYFS_ATTEMPT(NodePtr node, target_of(*mount, op, parent));
+    PLAYFS_ATTEMPT(Found found, node->make_directory(op, name, mode));
+    return entry_of(*mount, found);
+  };
+  run_below<Entry>(*mount_, Counted::make_directory, caller, parent, std::string(name), std::move(attempt),
+                   std::move(reply));
+}
+
+void Playground::make_symlink(const Caller& caller, NodeId parent, std::string_view name, std::string_view target,
+                              Reply<Entry> reply) {
+  auto attempt = [mount = mount_.get(), parent, name = std::string(name),
+                  target = std::string(target)](const OperationPtr& op) -> Attempt<Entry> {
+    PLAYFS_ATTEMPT(NodePtr node, target_of(*mount, op, parent));
+    PLAYFS_ATTEMPT(Found found, node->make_symlink(op, name, target));
+    return entry_of(*mount, found);
+  };
+  run_below<Entry>(*mount_, Counted::make_symlink, caller, parent, std::string(name), std::move(attempt),
+                   std::move(reply));
+}
+
+void Playground::link(const Caller& caller, NodeId id, NodeId new_parent, std::string_view new_name,
+                      Reply<Entry> reply) {
+  auto attempt = [mount = mount_.get(), id, new_parent,
+                  name = std::string(new_name)](const OperationPtr& op) -> Attempt<Entry> {
+    PLAYFS_ATTEMPT(NodePtr node, target_of(*mount, op, id));
+    PLAYFS_ATTEMPT(NodePtr directory, target_of(*mount, op, new_parent));
+    PLAYFS_ATTEMPT(Found found, directory->link(op, node, name));
+    return entry_of(*mount, found);
+  };
+  run_below<Entry>(*mount_, Counted::link, caller, new_parent, std::string(new_name), std::move(attempt),
+                   std::move(reply));
+}
+
+void Playground::unlink(const Caller& caller, NodeId parent, std::string_view name, Reply<void> reply) {
+  auto attempt = [mount = mount_.get(), parent, name = std::string(name)](const OperationPtr& op) -> Attempt<void> {
+    PLAYFS_ATTEMPT(NodePtr node, target_of(*mount, op, parent));
+    return node->unlink(op, name);
+  };
+  run_below<void>(*mount_, Counted::unlink, caller, parent, std::string(name), std::move(attempt), std::move(reply));
+}
+
+void Playground::remove_directory(const Caller& caller, NodeId parent, std::string_view name, Reply<void> reply) {
+  auto attempt = [mount = mount_.get(), parent, name = std::string(name)](const OperationPtr& op) -> Attempt<void> {
+    PLAYFS_ATTEMPT(NodePtr node, target_of(*mount, op, parent));
+    return node->remove_directory(op, name);
+  };
+  run_below<void>(*mount_, Counted::remove_directory, caller, parent, std::string(name), std::move(attempt),
+                  std::move(reply));
+}
+
+void Playground::rename(const Caller& caller, NodeId parent, std::string_view name, NodeId new_parent,
+                        std::string_view new_name, unsigned flags, Reply<void> reply) {
+  auto attempt = [mount = mount_.get(), parent, from = std::string(name), new_parent, to = std::string(new_name),
+                  flags](const OperationPtr& op) -> Attempt<void> {
+    PLAYFS_ATTEMPT(NodePtr node, target_of(*mount, op, parent));
+    PLAYFS_ATTEMPT(NodePtr directory, target_of(*mount, op, new_parent));
+    return node->rename(op, from, directory, to, flags);
+  };
+  run_below<void>(*mount_, Counted::rename, caller, parent, std::string(name), std::move(attempt), std::move(reply));
+}
+
+void Playground::read(const Caller& caller, NodeId id, std::uint64_t offset, std::size_t size,
+                      Reply<std::string> reply) {
+  auto attempt = [mount = mount_.get(), id, offset, size](const OperationPtr& op) -> Attempt<std::string> {
+    PLAYFS_ATTEMPT(NodePtr node, target_of(*mount, op, id));
+    auto bytes = node->read(op, offset, size);
+    if (bytes) mount->metrics().count_bytes_read(bytes->size());
+    return bytes;
+  };
+  run<std::string>(*mount_, Counted::read, caller, id, std::move(attempt), std::move(reply));
+}
+
+void Playground::write(const Caller& caller, NodeId id, std::uint64_t offset, std::string data,
+                       Reply<std::size_t> reply) {
+  auto attempt = [mount = mount_.get(), id, offset,
+                  data = std::move(data)](const OperationPtr& op) -> Attempt<std::size_t> {
+    PLAYFS_ATTEMPT(NodePtr node, target_of(*mount, op, id));
+    auto written = node->write(op, offset, data);
+    if (written) mount->metrics().count_bytes_written(*written);
+    return written;
+  };
+  run<std::size_t>(*mount_, Counted::write, caller, id, std::move(attempt), std::move(reply));
+}
+
+void Playground::sync(const Caller& caller, NodeId id, Reply<void> reply) {
+  auto attempt = [mount = mount_.get(), id](const OperationPtr& op) -> Attempt<void> {
+    PLAYFS_ATTEMPT(NodePtr node, target_of(*mount, op, id));
+    return node->sync(op);
+  };
+  run<void>(*mount_, Counted::sync, caller, id, std::move(attempt), std::move(reply));
+}
+
+void Playground::allocate(const Caller& caller, NodeId id, int mode, std::uint64_t offset, std::uint64_t length,
+                          Reply<void> reply) {
+  auto attempt = [mount = mount_.get(), id, mode, offset, length](const OperationPtr& op) -> Attempt<void> {
+    PLAYFS_ATTEMPT(NodePtr node, target_of(*mount, op, id));
+    return node->allocate(op, mode, offset, length);
+  };
+  run<void>(*mount_, Counted::allocate, caller, id, std::move(attempt), std::move(reply));
+}
+
+void Playground::seek(const Caller& caller, NodeId id, std::uint64_t offset, int whence, Reply<std::uint64_t> reply) {
+  auto attempt = [mount = mount_.get(), id, offset, whence](const OperationPtr& op) -> Attempt<std::uint64_t> {
+    PLAYFS_ATTEMPT(NodePtr node, target_of(*mount, op, id));
+    return node->seek(op, offset, whence);
+  };
+  run<std::uint64_t>(*mount_, Counted::seek, caller, id, std::move(attempt), std::move(reply));
+}
+
+void Playground::list(const Caller& caller, NodeId id, std::uint64_t offset, bool with_entries, Room room,
+                      Reply<void> reply) {
+  auto attempt = [mount = mount_.get(), id, offset, with_entries,
+                  room = std::move(room)](const OperationPtr& op) -> Attempt<void> {
+    PLAYFS_ATTEMPT(NodePtr node, target_of(*mount, op, id));
+    return node->list(op, offset, with_entries, [&](DirectoryItem& item, const NodePtr& child) {
+      if (!room(item)) return false;
+      if (child) mount->nodes().refer(child);
+      return true;
+    });
+  };
+  run<void>(*mount_, Counted::list, caller, id, std::move(attempt), std::move(reply));
+}
+
+void Playground::status(const Caller& caller, NodeId id, Reply<FileSystemStatus> reply) {
+  // Room is what the disk under the stages has, whichever node is asked.
+  auto attempt = [mount = mount_.get()](const OperationPtr&) -> Attempt<FileSystemStatus> {
+    struct statvfs disk {};
+    if (::statvfs(mount->options().state_directory.c_str(), &disk) != 0) {
+      return fail(error_from_errno(errno, mount->options().state_directory));
+    }
+    FileSystemStatus status;
+    status.block_size = disk.f_frsize;
+    status.blocks = disk.f_blocks;
+    status.blocks_free = disk.f_bfree;
+    status.blocks_available = disk.f_bavail;
+    status.files = disk.f_files;
+    status.files_free = disk.f_ffree;
+    return status;
+  };
+  run<FileSystemStatus>(*mount_, Counted::status, caller, id, std::move(attempt), std::move(reply));
+}
+
+void Playground::get_xattr(const Caller& caller, NodeId id, std::string_view name, Reply<std::string> reply) {
+  // The kernel asks for security.capability with many a write: answered before anything is looked at.
+  if (!name.starts_with(kXattrPrefix)) {
+    mount_->metrics().count(Counted::get_xattr);
+    return reply(fail(ErrorCode::no_attribute, "no such attribute"));
+  }
+  auto attempt = [mount = mount_.get(), id, name = std::string(name.substr(kXattrPrefix.size()))](
+                     const OperationPtr& op) -> Attempt<std::string> {
+    PLAYFS_ATTEMPT(NodePtr node, target_of(*mount, op, id));
+    PLAYFS_ATTEMPT(std::optional<std::string> value, node->xattr(op, name));
+    if (!value) return fail(ErrorCode::no_attribute, "no such attribute");
+    return std::move(*value);
+  };
+  run<std::string>(*mount_, Counted::get_xattr, caller, id, std::move(attempt), std::move(reply));
+}
+
+void Playground::list_xattrs(const Caller& caller, NodeId id, Reply<std::vector<std::string>> reply) {
+  auto attempt = [mount = mount_.get(), id](const OperationPtr& op) -> Attempt<std::vector<std::string>> {
+    PLAYFS_ATTEMPT(NodePtr node, target_of(*mount, op, id));
+    PLAYFS_ATTEMPT(std::vector<std::string> names, node->xattrs(op));
+    for (std::string& name : names) name.insert(0, kXattrPrefix);
+    return names;
+  };
+  run<std::vector<std::string>>(*mount_, Counted::list_xattrs, caller, id, std::move(attempt), std::move(reply));
+}
+
+void Playground::set_xattr(const Caller& caller, NodeId id, std::string_view name, std::string_view,
+                           Reply<void> reply) {
+  auto attempt = [ours = name.starts_with(kXattrPrefix)](const OperationPtr&) -> Attempt<void> {
+    if (ours) return fail(ErrorCode::not_permitted, "attributes of playfs tell, they are not told");
+    return fail(ErrorCode::not_supported, "a revision has no room for extended attributes");
+  };
+  run<void>(*mount_, Counted::set_xattr, caller, id, std::move(attempt), std::move(reply));
+}
+
+void Playground::remove_xattr(const Caller& caller, NodeId id, std::string_view name, Reply<void> reply) {
+  auto attempt = [ours = name.starts_with(kXattrPrefix)](const OperationPtr&) -> Attempt<void> {
+    if (ours) return fail(ErrorCode::not_permitted, "attributes of playfs tell, they are not told");
+    return fail(ErrorCode::no_attribute, "no such attribute");
+  };
+  run<void>(*mount_, Counted::remove_xattr, caller, id, std::move(attempt), std::move(reply));
+}
+
+void Playground::commit(const Caller& caller, NodeId id, CommitRequest request, Reply<CommitResult> reply) {
+  auto attempt = [mount = mount_.get(), id,
+                  request = std::move(request)](const OperationPtr& op) -> Attempt<CommitResult> {
+    PLAYFS_ATTEMPT(NodePtr node, node_of(*mount, id));
+    PLAYFS_ATTEMPT(std::shared_ptr<WorkTree> tree, node->work_tree(op));
+    return tree->commit(op, request);
+  };
+  run<CommitResult>(*mount_, Counted::commit, caller, id, std::move(attempt), std::move(reply));
+}
+
+void Playground::work_status(const Caller& caller, NodeId id, Reply<WorkStatus> reply) {
+  auto attempt = [mount = mount_.get(), id](const OperationPtr& op) -> Attempt<WorkStatus> {
+    PLAYFS_ATTEMPT(NodePtr node, node_of(*mount, id));
+    PLAYFS_ATTEMPT(std::shared_ptr<WorkTree> tree, node->work_tree(op));
+    return tree->work_status(op);
+  };
+  run<WorkStatus>(*mount_, Counted::work_status, caller, id, std::move(attempt), std::move(reply));
+}
+
+void Playground::discard(const Caller& caller, NodeId id, Reply<std::uint32_t> reply) {
+  auto attempt = [mount = mount_.get(), id](const OperationPtr& op) -> Attempt<std::uint32_t> {
+    PLAYFS_ATTEMPT(NodePtr node, target_of(*mount, op, id));
+    PLAYFS_ATTEMPT(std::shared_ptr<WorkTree> tree, node->work_tree(op));
+    auto path = node->path_in_work();
+    if (!path && !op->outcome<std::uint32_t>()) return fail(ErrorCode::not_found, "the file has no name any more");
+    return tree->discard(op, path.value_or(std::string()));
+  };
+  run<std::uint32_t>(*mount_, Counted::discard, caller, id, std::move(attempt), std::move(reply));
+}
+
+void Playground::update(const Caller& caller, NodeId id, Reply<UpdateResult> reply) {
+  auto attempt = [mount = mount_.get(), id](const OperationPtr& op) -> Attempt<UpdateResult> {
+    PLAYFS_ATTEMPT(NodePtr node, node_of(*mount, id));
+    PLAYFS_ATTEMPT(std::shared_ptr<WorkTree> tree, node->work_tree(op));
+    return tree->update(op);
+  };
+  run<UpdateResult>(*mount_, Counted::update, caller, id, std::move(attempt), std::move(reply));
+}
+
+}  // namespace playfs::vfs

@@ -1,0 +1,195 @@
+#include "vfs/project.h"
+
+#include <sys/stat.h>
+
+#include "model/path.h"
+#include "vfs/fetches.h"
+#include "vfs/history.h"
+#include "vfs/projects_in_use.h"
+#include "vfs/requests.h"
+#include "vfs/revision_tree.h"
+#include "vfs/revisions.h"
+#include "vfs/work_node.h"
+#include "vfs/work_trees.h"
+#include "wire/json.h"
+#include "wire/records.h"
+
+namespace playfs::vfs {
+namespace {
+
+/// How long the first look into a known project waits for news of it.
+constexpr std::chrono::milliseconds kPatience{1000};
+
+constexpr std::pair<const char*, mode_t> kNames[] = {
+    {"work", S_IFDIR},   {"head", S_IFLNK},         {"revisions", S_IFDIR},     {"branches", S_IFDIR},
+    {"at", S_IFDIR},     {"project.json", S_IFREG}, {"revision.json", S_IFREG}, {"state.json", S_IFREG},
+    {"status", S_IFREG}, {"status.json", S_IFREG},  {"log", S_IFREG},           {"log.ndjson", S_IFREG},
+    {"commit", S_IFREG},
+};
+
+}  // namespace
+
+Attempt<content::Head> head_for_use(Mount& mount, const OperationPtr& op, const ProjectId& project, bool first_use) {
+  PLAYFS_ATTEMPT(content::Head head, head_here(mount, project));
+  const std::string asked = "asked/" + project.text();
+  if (!first_use || mount.site().is_fresh(head) || op->noted(asked)) return head;
+  return missing(fetch_head_patiently(mount, op, project, kPatience, asked));
+}
+
+Attempt<ProjectStatus> status_here(Mount& mount, const OperationPtr& op, const ProjectId& project) {
+  PLAYFS_ATTEMPT(content::Head head, head_here(mount, project));
+  ProjectStatus status;
+  status.project = project;
+  status.name = head.project.name;
+  status.head = head.project.latest_revision;
+  status.base = status.head;
+  status.health = mount.site().client().health();
+  if (mount.works().exist(project)) {
+    auto tree = mount.works().here(op, project);
+    if (tree) {
+      PLAYFS_ATTEMPT_CHECK((*tree)->describe(status));
+      return status;
+    }
+    if (tree.error().fetch) return tl::unexpected<Stop>(std::move(tree).error());
+    status.no_work_tree = std::move(tree).error().error;
+  } else if (mount.options().read_only) {
+    status.no_work_tree = Error{ErrorCode::read_only, "the mount is read-only", {}, {}, 0, {}};
+  }
+  if (auto tree = mount.site().try_revision(status.head)) status.refused = tree->tree.manifest().refused;
+  return status;
+}
+
+ProjectDirectory::ProjectDirectory(Mount& mount, NodePtr parent, std::string name, ProjectId project)
+    : VirtualDirectory(mount, std::move(parent), std::move(name)), project_(std::move(project)) {}
+
+Attempt<ListedNames> ProjectDirectory::names(const OperationPtr&) {
+  static const ListedNames names = [] {
+    std::vector<ListedName> listed;
+    for (const auto& [name, type] : kNames) listed.push_back({name, type, 3 + listed.size()});
+    return std::make_shared<const std::vector<ListedName>>(std::move(listed));
+  }();
+  return names;
+}
+
+Attempt<Found> ProjectDirectory::child(const OperationPtr& op, const std::string& name) {
+  bool known = std::any_of(std::begin(kNames), std::end(kNames), [&](const auto& item) { return item.first == name; });
+  if (!known) return nothing(kEndless);
+  if (name == "revisions") return directory<RevisionsDirectory>(op, name, project_);
+  if (name == "branches") return directory<BranchesDirectory>(op, name, project_);
+  if (name == "at") return directory<AtDirectory>(op, name, project_);
+  mount().in_use().touch(project_, shared_from_this());
+  PLAYFS_ATTEMPT(content::Head head, head_for_use(mount(), op, project_, !used_));
+  used_ = true;
+  if (name == "work") return work(op, head);
+  if (name == "head") {
+    if (head.project.latest_revision.empty() || why_not_a_component(head.project.latest_revision.text()))
+      return nothing();
+    begin_fetching(mount(), head.project.latest_revision);
+    // Told when it moves (ProjectsInUse); asked again all the same, since only projects in use are followed.
+    return symlink(op, name, "revisions/" + head.project.latest_revision.text(), head.project.created_at,
+                   mount().refresh_seconds());
+  }
+  return control_file(op, name, head);
+}
+
+Attempt<Found> ProjectDirectory::work(const OperationPtr& op, const content::Head& head) {
+  const RevisionId& latest = head.project.latest_revision;
+  begin_fetching(mount(), latest);
+  auto tree = mount().works().here(op, project_);
+  if (tree) return found(op, (*tree)->root(shared_from_this(), "work"), kEndless);
+  if (tree.error().fetch) return tl::unexpected<Stop>(std::move(tree).error());
+  Error refusal = std::move(tree).error().error;
+  if (refusal.code != ErrorCode::busy && refusal.code != ErrorCode::read_only) return fail(std::move(refusal));
+  // Nobody can write here: head itself is shown, and is asked for again, since it may move or become writable.
+  RevisionTreePtr revision;
+  if (!latest.empty()) {
+    PLAYFS_ATTEMPT(revision, revision_here(mount(), latest));
+  }
+  auto root = children().get<RevisionDirectory>(
+      "work", [&](const RevisionDirectory& shown) { return shown.revision() == latest; },
+      [&] {
+        return std::make_shared<RevisionDirectory>(mount(), shared_from_this(), "work",
+                                                   view_with_refusal(revision, project_, std::move(refusal)));
+      });
+  return found(op, root, mount().refresh_seconds());
+}
+
+Attempt<Found> ProjectDirectory::control_file(const OperationPtr& op, const std::string& name,
+                                              const content::Head& head) {
+  const WallTime now = mount().clock().wall();
+  const RevisionId& latest = head.project.latest_revision;
+  if (name == "project.json") return snapshot(op, name, wire::encode_record(head.project.raw), head.project.created_at);
+  if (name == "revision.json") {
+    if (latest.empty()) return nothing();
+    PLAYFS_ATTEMPT(Record record, record_here(mount(), op, "revisions", latest.text()));
+    return snapshot(op, name, wire::encode_record(record), now);
+  }
+  if (name == "state.json") return state_file(op, head);
+  if (name == "commit") return commit_file(op);
+  if (name == "status" || name == "status.json") {
+    PLAYFS_ATTEMPT(ProjectStatus status, status_here(mount(), op, project_));
+    if (name == "status") return snapshot(op, name, status_text(status), now);
+    return snapshot(op, name, status_json(status), now);
+  }
+  PLAYFS_ATTEMPT(std::vector<RevisionTreePtr> line, line_of(mount(), op, project_, latest));
+  return snapshot(op, name, name == "log" ? log_text(line) : log_ndjson(line), now);
+}
+
+Attempt<Found> ProjectDirectory::state_file(const OperationPtr& op, const content::Head& head) {
+  RevisionTreePtr base;
+  std::optional<std::string> staged;
+  bool described = false;
+  if (mount().works().exist(project_)) {
+    auto tree = mount().works().here(op, project_);
+    if (tree) {
+      base = (*tree)->stage().base();
+      staged = (*tree)->stage().staged_state();
+      described = true;
+    } else if (tree.error().fetch) {
+      return tl::unexpected<Stop>(std::move(tree).error());
+    }
+  }
+  if (!described && !head.project.latest_revision.empty()) {
+    PLAYFS_ATTEMPT(base, revision_here(mount(), head.project.latest_revision));
+  }
+  // A project without a state has the empty one.
+  Json published = base && !base->revision.state.is_null() ? base->revision.state : Json(JsonObject());
+  std::string text = wire::to_pretty_text(published);
+  if (staged) {
+    auto parsed = wire::parse_json(*staged);
+    text = parsed ? wire::to_pretty_text(*parsed) : *staged;
+  }
+  auto stage_it = [this](const OperationPtr& request, const std::string& written) -> Attempt<std::string> {
+    auto json = wire::parse_json(written);
+    if (!json) return fail(ErrorCode::invalid_argument, "the state is no JSON: " + json.error().message);
+    PLAYFS_ATTEMPT(std::shared_ptr<WorkTree> tree, mount().works().here(request, project_));
+    PLAYFS_ATTEMPT_CHECK(tree->stage_state(request->caller, wire::to_text(*json)));
+    return wire::to_pretty_text(*json);
+  };
+  auto node = children().get<RequestFile>(
+      "state.json", [&](const RequestFile& file) { return file.shows(text); },
+      [&] {
+        return std::make_shared<RequestFile>(mount(), shared_from_this(), "state.json", text, mount().clock().wall(),
+                                             stage_it);
+      });
+  return found(op, node, 0);
+}
+
+Attempt<Found> ProjectDirectory::commit_file(const OperationPtr& op) {
+  std::string otherwise = wire::to_pretty_text(JsonObject{{"schema_version", kSchemaVersion}, {"outcome", nullptr}});
+  if (auto tree = mount().works().find(project_)) {
+    if (auto last = tree->last_commit()) otherwise = *last ? commit_document(**last) : error_document(last->error());
+  }
+  return request_file(op, "commit", std::move(otherwise),
+                      [this](const OperationPtr& request, const std::string& text) -> Attempt<std::string> {
+                        PLAYFS_ATTEMPT(JsonObject body, request_body(text, "message"));
+                        CommitRequest commit;
+                        commit.message = text_field(body, "message");
+                        commit.agent = text_field(body, "agent");
+                        PLAYFS_ATTEMPT(std::shared_ptr<WorkTree> tree, mount().works().here(request, project_));
+                        PLAYFS_ATTEMPT(CommitResult result, tree->commit(request, commit));
+                        return commit_document(result);
+                      });
+}
+
+}  // namespace playfs::vfs

@@ -1,0 +1,106 @@
+#include "vfs/projects.h"
+
+#include <sys/stat.h>
+
+#include <unordered_set>
+
+#include "model/path.h"
+#include "vfs/project.h"
+#include "vfs/requests.h"
+#include "wire/json.h"
+#include "wire/records.h"
+
+namespace playfs::vfs {
+namespace {
+
+constexpr std::uint64_t kFirstPosition = 3;
+/// The fixed names of projects/ come before those of the list.
+constexpr std::uint64_t kFirstListed = kFirstPosition + 2;
+
+}  // namespace
+
+ListedNames DerivedNames::of(const ListPtr& list, const Make& make) {
+  {
+    MutexLock lock(mutex_);
+    if (from_ == list) return names_;
+  }
+  auto names = std::make_shared<const std::vector<ListedName>>(make(*list));
+  MutexLock lock(mutex_);
+  from_ = list;
+  names_ = names;
+  return names;
+}
+
+Attempt<ListedNames> ProjectsDirectory::names(const OperationPtr& op) {
+  PLAYFS_ATTEMPT(ListPtr list, list_here(mount(), op, "projects"));
+  return derived_.of(list, [](const std::vector<content::Listed>& projects) {
+    std::vector<ListedName> names = {{"new", S_IFREG, kFirstPosition}, {"by-name", S_IFDIR, kFirstPosition + 1}};
+    // Oldest first: new ones are added at the end, so that a listing under way keeps its place.
+    for (std::size_t i = projects.size(); i > 0; --i) {
+      const std::string& id = projects[i - 1].id;
+      if (why_not_a_component(id)) continue;
+      names.push_back({id, S_IFDIR, kFirstListed + (projects.size() - i)});
+    }
+    return names;
+  });
+}
+
+Attempt<Found> ProjectsDirectory::child(const OperationPtr& op, const std::string& name) {
+  if (name == "new") {
+    return request_file(op, name, "",
+                        [this](const OperationPtr& request, const std::string& text) { return create(request, text); });
+  }
+  if (name == "by-name") return directory<ByNameDirectory>(op, name);
+  if (why_not_a_component(name)) return nothing(kEndless);
+  if (name.size() > kMaxIdLength) return nothing(kEndless);
+  // Any project that exists can be entered, listed or not: the service is asked for those never heard of.
+  ProjectId id(name);
+  bool listed = false;
+  if (ListPtr list = mount().site().try_list("projects"); list && !mount().site().try_head(id)) {
+    listed = std::any_of(list->begin(), list->end(), [&](const content::Listed& item) { return item.id == name; });
+  }
+  if (!listed) PLAYFS_ATTEMPT_CHECK(head_here(mount(), id));
+  return directory<ProjectDirectory>(op, name, id);
+}
+
+Attempt<std::string> ProjectsDirectory::create(const OperationPtr& op, const std::string& text) {
+  PLAYFS_ATTEMPT(JsonObject body, request_body(text, "name"));
+  PLAYFS_ATTEMPT(Record record, create_record(mount(), op, "projects", body));
+  mount().notifications().node_changed(id(), 0);
+  return wire::to_pretty_text(wire::encode_record(record));
+}
+
+Attempt<ListedNames> ByNameDirectory::names(const OperationPtr& op) {
+  PLAYFS_ATTEMPT(ListPtr list, list_here(mount(), op, "projects"));
+  return derived_.of(list, [](const std::vector<content::Listed>& projects) {
+    std::vector<ListedName> names;
+    std::unordered_set<std::string_view> seen;
+    for (std::size_t i = projects.size(); i > 0; --i) {
+      const content::Listed& project = projects[i - 1];
+      if (why_not_a_component(project.name) || why_not_a_component(project.id)) continue;
+      if (seen.insert(project.name).second)
+        names.push_back({project.name, S_IFLNK, kFirstPosition + (projects.size() - i)});
+    }
+    return names;
+  });
+}
+
+Attempt<Found> ByNameDirectory::child(const OperationPtr& op, const std::string& name) {
+  if (why_not_a_component(name)) return nothing(kEndless);
+  auto target = [&](const std::vector<content::Listed>& projects) -> const content::Listed* {
+    auto oldest = std::find_if(projects.rbegin(), projects.rend(),
+                               [&](const content::Listed& project) { return project.name == name; });
+    return oldest == projects.rend() ? nullptr : &*oldest;
+  };
+  // A name keeps its meaning (the oldest record), so a known one needs no question.
+  PLAYFS_ATTEMPT(ListPtr list, known_list(mount(), op, "projects"));
+  const content::Listed* project = target(*list);
+  if (!project) {
+    PLAYFS_ATTEMPT(list, list_here(mount(), op, "projects"));
+    project = target(*list);
+  }
+  if (!project || why_not_a_component(project->id)) return nothing();
+  return symlink(op, name, "../" + project->id, project->created_at, mount().refresh_seconds());
+}
+
+}  // namespace playfs::vfs

@@ -1,0 +1,53 @@
+// `projects/` and its `by-name/`: which projects there are.
+#pragma once
+
+#include <map>
+#include <string>
+
+#include "base/mutex.h"
+#include "vfs/fetches.h"
+#include "vfs/virtual_directory.h"
+
+namespace playfs::vfs {
+
+/// What a list of the service looks like as a directory, made once for each state of the list.
+class DerivedNames {
+ public:
+  using Make = std::function<std::vector<ListedName>(const std::vector<content::Listed>&)>;
+  ListedNames of(const ListPtr& list, const Make& make) PLAYFS_EXCLUDES(mutex_);
+
+ private:
+  Mutex mutex_;
+  ListPtr from_ PLAYFS_GUARDED_BY(mutex_);
+  ListedNames names_ PLAYFS_GUARDED_BY(mutex_);
+};
+
+class ProjectsDirectory final : public VirtualDirectory {
+ public:
+  using VirtualDirectory::VirtualDirectory;
+
+ protected:
+  Attempt<Found> child(const OperationPtr& op, const std::string& name) override;
+  Attempt<ListedNames> names(const OperationPtr& op) override;
+  [[nodiscard]] bool grows() const override { return true; }
+
+ private:
+  Attempt<std::string> create(const OperationPtr& op, const std::string& text);
+  DerivedNames derived_;
+};
+
+/// Links to the oldest project of each name.
+class ByNameDirectory final : public VirtualDirectory {
+ public:
+  using VirtualDirectory::VirtualDirectory;
+
+ protected:
+  Attempt<Found> child(const OperationPtr& op, const std::string& name) override;
+  Attempt<ListedNames> names(const OperationPtr& op) override;
+  [[nodiscard]] bool grows() const override { return true; }
+
+ private:
+  DerivedNames derived_;
+};
+
+}  // namespace playfs::vfs

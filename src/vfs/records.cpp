@@ -1,0 +1,202 @@
+#include "vfs/records.h"
+
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <unordered_set>
+
+#include "model/path.h"
+#include "vfs/control_text.h"
+#include "vfs/requests.h"
+#include "wire/json.h"
+#include "wire/records.h"
+
+namespace playfs::vfs {
+namespace {
+
+constexpr std::uint64_t kFirstPosition = 3;
+constexpr std::string_view kSuffix = ".json";
+
+constexpr const char* kCollections[] = {"agents",  "projects", "revisions",   "file_chunks",
+                                        "threads", "messages", "domain_mail", "spaces"};
+
+/// "ID.json" -> "ID"; nullopt where the name is none of that form.
+std::optional<std::string> stem_of(const std::string& name) {
+  if (why_not_a_component(name) || !name.ends_with(kSuffix) || name.size() == kSuffix.size()) return std::nullopt;
+  std::string stem = name.substr(0, name.size() - kSuffix.size());
+  return stem.size() > kMaxIdLength ? std::nullopt : std::optional(std::move(stem));
+}
+
+bool is_immutable(const std::string& collection) { return collection == "revisions" || collection == "file_chunks"; }
+
+WallTime created(const Record& record) { return parse_iso8601(record.created_at).value_or(WallTime{}); }
+
+/// The messages of a thread, oldest first.
+std::vector<std::string> messages_of(const std::vector<content::Listed>& messages, const std::string& thread) {
+  std::vector<std::string> ids;
+  for (auto message = messages.rbegin(); message != messages.rend(); ++message) {
+    if (message->project == thread) ids.push_back(message->id);
+  }
+  return ids;
+}
+
+}  // namespace
+
+CollectionDirectory::CollectionDirectory(Mount& mount, NodePtr parent, std::string name, CollectionView view)
+    : VirtualDirectory(mount, std::move(parent), std::move(name)), view_(std::move(view)) {}
+
+Attempt<ListedNames> CollectionDirectory::names(const OperationPtr& op) {
+  PLAYFS_ATTEMPT(ListPtr list, list_here(mount(), op, view_.collection));
+  return derived_.of(list, [this](const std::vector<content::Listed>& records) {
+    std::vector<ListedName> names;
+    if (view_.plain_field) names.push_back({"new", S_IFREG, kFirstPosition});
+    std::unordered_set<std::string> seen;
+    for (std::size_t i = records.size(); i > 0; --i) {
+      const content::Listed& record = records[i - 1];
+      std::string stem = view_.by_handle && !record.name.empty() ? record.name : record.id;
+      // A handle that somebody took again names the first who had it; the later record goes by its id.
+      if (why_not_a_component(stem + ".json") || !seen.insert(stem).second) stem = record.id;
+      if (why_not_a_component(stem + ".json")) continue;
+      names.push_back({stem + ".json", S_IFREG, kFirstPosition + 1 + (records.size() - i)});
+    }
+    return names;
+  });
+}
+
+Attempt<std::string> CollectionDirectory::id_of(const OperationPtr& op, const std::string& stem) {
+  if (!view_.by_handle) return stem;
+  PLAYFS_ATTEMPT(ListPtr list, list_here(mount(), op, view_.collection));
+  auto oldest =
+      std::find_if(list->rbegin(), list->rend(), [&](const content::Listed& record) { return record.name == stem; });
+  return oldest == list->rend() ? stem : oldest->id;
+}
+
+Attempt<Found> CollectionDirectory::child(const OperationPtr& op, const std::string& name) {
+  if (name == "new" && view_.plain_field) {
+    return request_file(op, name, "",
+                        [this](const OperationPtr& request, const std::string& text) { return create(request, text); });
+  }
+  auto stem = stem_of(name);
+  if (!stem) return nothing(kEndless);
+  PLAYFS_ATTEMPT(std::string id, id_of(op, *stem));
+  PLAYFS_ATTEMPT(Record record, record_here(mount(), op, view_.collection, id));
+  return snapshot(op, name, wire::encode_record(record), created(record),
+                  is_immutable(view_.collection) ? kEndless : mount().refresh_seconds());
+}
+
+Attempt<std::string> CollectionDirectory::create(const OperationPtr& op, const std::string& text) {
+  PLAYFS_ATTEMPT(JsonObject body, request_body(text, view_.plain_field));
+  if (view_.collection == "domain_mail") {
+    set_default_agent(mount(), body);
+    if (!body.find("kind")) body.set("kind", "feedback");
+    if (!body.find("subject")) {
+      std::string mail = text_field(body, "body");
+      body.set("subject", mail.substr(0, mail.find('\n')));
+    }
+  }
+  PLAYFS_ATTEMPT(Record record, create_record(mount(), op, view_.collection, body));
+  mount().notifications().node_changed(id(), 0);
+  return wire::to_pretty_text(wire::encode_record(record));
+}
+
+Attempt<ListedNames> RecordsDirectory::names(const OperationPtr&) {
+  std::vector<ListedName> names;
+  for (const char* collection : kCollections) names.push_back({collection, S_IFDIR, kFirstPosition + names.size()});
+  return std::make_shared<const std::vector<ListedName>>(std::move(names));
+}
+
+Attempt<Found> RecordsDirectory::child(const OperationPtr& op, const std::string& name) {
+  if (why_not_a_component(name)) return nothing(kEndless);
+  bool known = std::any_of(std::begin(kCollections), std::end(kCollections),
+                           [&](const char* collection) { return name == collection; });
+  // Another one exists where the service lists it.
+  if (!known) PLAYFS_ATTEMPT_CHECK(known_list(mount(), op, name));
+  return directory<CollectionDirectory>(op, name, CollectionView{name, false, nullptr});
+}
+
+Attempt<ListedNames> ThreadsDirectory::names(const OperationPtr& op) {
+  PLAYFS_ATTEMPT(ListPtr list, list_here(mount(), op, "threads"));
+  return derived_.of(list, [](const std::vector<content::Listed>& threads) {
+    std::vector<ListedName> names = {{"new", S_IFREG, kFirstPosition}};
+    for (std::size_t i = threads.size(); i > 0; --i) {
+      if (why_not_a_component(threads[i - 1].id)) continue;
+      names.push_back({threads[i - 1].id, S_IFDIR, kFirstPosition + 1 + (threads.size() - i)});
+    }
+    return names;
+  });
+}
+
+Attempt<Found> ThreadsDirectory::child(const OperationPtr& op, const std::string& name) {
+  if (name == "new") {
+    return request_file(op, name, "",
+                        [this](const OperationPtr& request, const std::string& text) -> Attempt<std::string> {
+                          PLAYFS_ATTEMPT(JsonObject body, request_body(text, "title"));
+                          set_default_agent(mount(), body);
+                          if (!body.find("kind")) body.set("kind", "discussion");
+                          PLAYFS_ATTEMPT(Record record, create_record(mount(), request, "threads", body));
+                          mount().notifications().node_changed(id(), 0);
+                          return wire::to_pretty_text(wire::encode_record(record));
+                        });
+  }
+  if (why_not_a_component(name) || name.size() > kMaxIdLength) return nothing(kEndless);
+  ListPtr list = mount().site().try_list("threads");
+  bool listed =
+      list && std::any_of(list->begin(), list->end(), [&](const content::Listed& thread) { return thread.id == name; });
+  if (!listed) PLAYFS_ATTEMPT_CHECK(record_here(mount(), op, "threads", name));
+  return directory<ThreadDirectory>(op, name, name);
+}
+
+ThreadDirectory::ThreadDirectory(Mount& mount, NodePtr parent, std::string name, std::string thread)
+    : VirtualDirectory(mount, std::move(parent), std::move(name)), thread_(std::move(thread)) {}
+
+Attempt<ListedNames> ThreadDirectory::names(const OperationPtr&) {
+  return fixed_names({{"thread.json", S_IFREG}, {"messages.md", S_IFREG}, {"messages", S_IFDIR}, {"reply", S_IFREG}});
+}
+
+Attempt<Found> ThreadDirectory::child(const OperationPtr& op, const std::string& name) {
+  if (name == "messages") return directory<MessagesDirectory>(op, name, thread_);
+  if (name == "reply") {
+    return request_file(op, name, "",
+                        [this](const OperationPtr& request, const std::string& text) -> Attempt<std::string> {
+                          PLAYFS_ATTEMPT(JsonObject body, request_body(text, "body"));
+                          set_default_agent(mount(), body);
+                          body.set("thread", thread_);
+                          if (!body.find("parent")) body.set("parent", "");
+                          if (!body.find("mentions")) body.set("mentions", Json::Array());
+                          if (!body.find("links")) body.set("links", Json::Array());
+                          PLAYFS_ATTEMPT(Record record, create_record(mount(), request, "messages", body));
+                          return wire::to_pretty_text(wire::encode_record(record));
+                        });
+  }
+  if (name != "thread.json" && name != "messages.md") return nothing(kEndless);
+  PLAYFS_ATTEMPT(Record thread, record_here(mount(), op, "threads", thread_));
+  if (name == "thread.json")
+    return snapshot(op, name, wire::encode_record(thread), created(thread), mount().refresh_seconds());
+  PLAYFS_ATTEMPT(ListPtr list, list_here(mount(), op, "messages"));
+  PLAYFS_ATTEMPT(std::vector<Record> messages, records_here(mount(), op, "messages", messages_of(*list, thread_)));
+  return snapshot(op, name, messages_text(thread, messages),
+                  messages.empty() ? created(thread) : created(messages.back()));
+}
+
+MessagesDirectory::MessagesDirectory(Mount& mount, NodePtr parent, std::string name, std::string thread)
+    : VirtualDirectory(mount, std::move(parent), std::move(name)), thread_(std::move(thread)) {}
+
+Attempt<ListedNames> MessagesDirectory::names(const OperationPtr& op) {
+  PLAYFS_ATTEMPT(ListPtr list, list_here(mount(), op, "messages"));
+  std::vector<ListedName> names;
+  for (const std::string& id : messages_of(*list, thread_)) {
+    if (why_not_a_component(id + ".json")) continue;
+    names.push_back({id + ".json", S_IFREG, kFirstPosition + names.size()});
+  }
+  return std::make_shared<const std::vector<ListedName>>(std::move(names));
+}
+
+Attempt<Found> MessagesDirectory::child(const OperationPtr& op, const std::string& name) {
+  auto stem = stem_of(name);
+  if (!stem) return nothing(kEndless);
+  PLAYFS_ATTEMPT(Record record, record_here(mount(), op, "messages", *stem));
+  if (text_field(record.fields, "thread") != thread_) return nothing();
+  return snapshot(op, name, wire::encode_record(record), created(record), mount().refresh_seconds());
+}
+
+}  // namespace playfs::vfs

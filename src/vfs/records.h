@@ -1,0 +1,85 @@
+// `threads/`, `agents/`, `mail/`, `spaces/` and `records/`: the other collections of the service.
+#pragma once
+
+#include <string>
+
+#include "vfs/projects.h"
+#include "vfs/virtual_directory.h"
+
+namespace playfs::vfs {
+
+/// A collection whose records are files NAME.json, with `new` to add one where the mount offers that.
+struct CollectionView {
+  std::string collection;
+  bool by_handle = false;             ///< files are named by handle where the record has one
+  const char* plain_field = nullptr;  ///< what plain text written to `new` is; nullptr: there is no `new`
+};
+
+class CollectionDirectory final : public VirtualDirectory {
+ public:
+  CollectionDirectory(Mount& mount, NodePtr parent, std::string name, CollectionView view);
+
+ protected:
+  Attempt<Found> child(const OperationPtr& op, const std::string& name) override;
+  Attempt<ListedNames> names(const OperationPtr& op) override;
+  [[nodiscard]] bool grows() const override { return true; }
+
+ private:
+  /// The id behind a file's name without ".json".
+  Attempt<std::string> id_of(const OperationPtr& op, const std::string& stem);
+  Attempt<std::string> create(const OperationPtr& op, const std::string& text);
+
+  const CollectionView view_;
+  DerivedNames derived_;
+};
+
+/// `records/`: every collection by its name, also those that the service may have and playfs does not know.
+class RecordsDirectory final : public VirtualDirectory {
+ public:
+  using VirtualDirectory::VirtualDirectory;
+
+ protected:
+  Attempt<Found> child(const OperationPtr& op, const std::string& name) override;
+  Attempt<ListedNames> names(const OperationPtr& op) override;
+};
+
+class ThreadsDirectory final : public VirtualDirectory {
+ public:
+  using VirtualDirectory::VirtualDirectory;
+
+ protected:
+  Attempt<Found> child(const OperationPtr& op, const std::string& name) override;
+  Attempt<ListedNames> names(const OperationPtr& op) override;
+  [[nodiscard]] bool grows() const override { return true; }
+
+ private:
+  DerivedNames derived_;
+};
+
+class ThreadDirectory final : public VirtualDirectory {
+ public:
+  ThreadDirectory(Mount& mount, NodePtr parent, std::string name, std::string thread);
+
+ protected:
+  Attempt<Found> child(const OperationPtr& op, const std::string& name) override;
+  Attempt<ListedNames> names(const OperationPtr& op) override;
+
+ private:
+  const std::string thread_;
+};
+
+/// The messages of one thread as files ID.json.
+class MessagesDirectory final : public VirtualDirectory {
+ public:
+  MessagesDirectory(Mount& mount, NodePtr parent, std::string name, std::string thread);
+
+ protected:
+  Attempt<Found> child(const OperationPtr& op, const std::string& name) override;
+  Attempt<ListedNames> names(const OperationPtr& op) override;
+  [[nodiscard]] bool grows() const override { return true; }
+
+ private:
+  const std::string thread_;
+};
+
+}  // namespace playfs::vfs

@@ -1,0 +1,107 @@
+#include "vfs/revisions.h"
+
+#include <sys/stat.h>
+
+#include "model/path.h"
+#include "vfs/history.h"
+#include "vfs/revision_tree.h"
+
+namespace playfs::vfs {
+namespace {
+
+constexpr std::uint64_t kFirstPosition = 3;
+
+}  // namespace
+
+void begin_fetching(Mount& mount, const RevisionId& id) {
+  if (id.empty()) return;
+  if (auto tree = mount.site().try_revision(id)) return mount.site().prefetch(tree);
+  mount.site().revision(id, mount.gate()->closing(), [&mount, gate = mount.gate()](Result<RevisionTreePtr> tree) {
+    auto ticket = gate->enter();
+    if (ticket && tree) mount.site().prefetch(*tree);
+  });
+}
+
+Attempt<RevisionTreePtr> revision_of_project(Mount& mount, const RevisionId& id, const ProjectId& project) {
+  PLAYFS_ATTEMPT(RevisionTreePtr tree, revision_here(mount, id));
+  if (tree->revision.project != project) return fail(ErrorCode::not_found, "a revision of another project");
+  return tree;
+}
+
+RevisionsDirectory::RevisionsDirectory(Mount& mount, NodePtr parent, std::string name, ProjectId project)
+    : VirtualDirectory(mount, std::move(parent), std::move(name)), project_(std::move(project)) {}
+
+Attempt<Found> RevisionsDirectory::child(const OperationPtr& op, const std::string& name) {
+  if (why_not_a_component(name) || name.size() > kMaxIdLength) return nothing(kEndless);
+  PLAYFS_ATTEMPT(RevisionTreePtr revision, revision_of_project(mount(), RevisionId(name), project_));
+  mount().site().prefetch(revision);
+  return directory<RevisionDirectory>(op, name, read_only_view(std::move(revision), project_));
+}
+
+Attempt<ListedNames> RevisionsDirectory::names(const OperationPtr& op) {
+  PLAYFS_ATTEMPT(ListPtr list, list_here(mount(), op, "revisions"));
+  return derived_.of(list, [this](const std::vector<content::Listed>& revisions) {
+    std::vector<ListedName> names;
+    for (std::size_t i = revisions.size(); i > 0; --i) {
+      const content::Listed& revision = revisions[i - 1];
+      if (revision.project != project_.text() || why_not_a_component(revision.id)) continue;
+      names.push_back({revision.id, S_IFDIR, kFirstPosition + (revisions.size() - i)});
+    }
+    return names;
+  });
+}
+
+BranchesDirectory::BranchesDirectory(Mount& mount, NodePtr parent, std::string name, ProjectId project)
+    : VirtualDirectory(mount, std::move(parent), std::move(name)), project_(std::move(project)) {}
+
+Attempt<std::vector<std::string>> BranchesDirectory::branches(const OperationPtr& op) {
+  PLAYFS_ATTEMPT(content::Head head, head_here(mount(), project_));
+  return branches_of(mount(), op, project_, head.project.latest_revision);
+}
+
+Attempt<Found> BranchesDirectory::child(const OperationPtr& op, const std::string& name) {
+  if (why_not_a_component(name)) return nothing(kEndless);
+  PLAYFS_ATTEMPT(std::vector<std::string> all, branches(op));
+  if (std::find(all.begin(), all.end(), name) == all.end()) return nothing();
+  PLAYFS_ATTEMPT(RevisionTreePtr revision, revision_of_project(mount(), RevisionId(name), project_));
+  return symlink(op, name, "../revisions/" + name, revision->revision.created_at, 0);
+}
+
+Attempt<ListedNames> BranchesDirectory::names(const OperationPtr& op) {
+  PLAYFS_ATTEMPT(std::vector<std::string> all, branches(op));
+  std::vector<ListedName> names;
+  for (auto id = all.rbegin(); id != all.rend(); ++id) {
+    if (!why_not_a_component(*id)) names.push_back({*id, S_IFLNK, kFirstPosition + names.size()});
+  }
+  return std::make_shared<const std::vector<ListedName>>(std::move(names));
+}
+
+AtDirectory::AtDirectory(Mount& mount, NodePtr parent, std::string name, ProjectId project)
+    : VirtualDirectory(mount, std::move(parent), std::move(name)), project_(std::move(project)) {}
+
+Attempt<ListedNames> AtDirectory::names(const OperationPtr&) { return fixed_names({}); }
+
+Attempt<Found> AtDirectory::child(const OperationPtr& op, const std::string& name) {
+  auto time = parse_iso8601(name, true);
+  if (!time) return nothing(kEndless);
+  PLAYFS_ATTEMPT(ListPtr list, known_list(mount(), op, "revisions"));
+  RevisionAt at = revision_at(*list, project_, *time);
+  if (!at.settled) {
+    PLAYFS_ATTEMPT(list, list_here(mount(), op, "revisions"));
+    at = revision_at(*list, project_, *time);
+  }
+  const double timeout = at.settled ? kEndless : mount().refresh_seconds();
+  if (at.id.empty()) return nothing(timeout);
+  RevisionId id(at.id);
+  PLAYFS_ATTEMPT(RevisionTreePtr revision, revision_of_project(mount(), id, project_));
+  mount().site().prefetch(revision);
+  auto root = children().get<RevisionDirectory>(
+      name, [&](const RevisionDirectory& shown) { return shown.revision() == id; },
+      [&] {
+        return std::make_shared<RevisionDirectory>(mount(), shared_from_this(), name,
+                                                   read_only_view(revision, project_));
+      });
+  return found(op, root, timeout);
+}
+
+}  // namespace playfs::vfs

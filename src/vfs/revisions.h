@@ -1,0 +1,61 @@
+// `revisions/`, `branches/` and `at/` of one project.
+#pragma once
+
+#include <string>
+
+#include "model/ids.h"
+#include "vfs/projects.h"
+#include "vfs/virtual_directory.h"
+
+namespace playfs::vfs {
+
+/// Starts to bring a revision and its contents, for whoever will look into it next.
+void begin_fetching(Mount& mount, const RevisionId& id);
+
+/// The attempt at a revision that must belong to the project: one project never shows another's bytes.
+[[nodiscard]] Attempt<RevisionTreePtr> revision_of_project(Mount& mount, const RevisionId& id,
+                                                           const ProjectId& project);
+
+class RevisionsDirectory final : public VirtualDirectory {
+ public:
+  RevisionsDirectory(Mount& mount, NodePtr parent, std::string name, ProjectId project);
+
+ protected:
+  Attempt<Found> child(const OperationPtr& op, const std::string& name) override;
+  Attempt<ListedNames> names(const OperationPtr& op) override;
+  [[nodiscard]] bool grows() const override { return true; }
+
+ private:
+  const ProjectId project_;
+  DerivedNames derived_;
+};
+
+class BranchesDirectory final : public VirtualDirectory {
+ public:
+  BranchesDirectory(Mount& mount, NodePtr parent, std::string name, ProjectId project);
+
+ protected:
+  Attempt<Found> child(const OperationPtr& op, const std::string& name) override;
+  Attempt<ListedNames> names(const OperationPtr& op) override;
+  [[nodiscard]] bool grows() const override { return true; }
+
+ private:
+  Attempt<std::vector<std::string>> branches(const OperationPtr& op);
+
+  const ProjectId project_;
+};
+
+/// Any ISO 8601 time or prefix of one can be entered; none is listed.
+class AtDirectory final : public VirtualDirectory {
+ public:
+  AtDirectory(Mount& mount, NodePtr parent, std::string name, ProjectId project);
+
+ protected:
+  Attempt<Found> child(const OperationPtr& op, const std::string& name) override;
+  Attempt<ListedNames> names(const OperationPtr& op) override;
+
+ private:
+  const ProjectId project_;
+};
+
+}  // namespace playfs::vfs

@@ -1,0 +1,160 @@
+#include "vfs/virtual_directory.h"
+
+#include <sys/stat.h>
+
+#include "base/text.h"
+#include "model/path.h"
+#include "vfs/control_text.h"
+#include "vfs/ino.h"
+#include "vfs/mount.h"
+#include "wire/json.h"
+
+namespace playfs::vfs {
+namespace {
+
+/// The text of one request: larger ones do not fit a record of the service anyway.
+constexpr std::size_t kMostRequestText = 64 * 1024;
+
+}  // namespace
+
+SnapshotFile::SnapshotFile(Mount& mount, NodePtr parent, std::string name, std::string text, mode_t permissions,
+                           WallTime time)
+    : Node(mount, std::move(parent), std::move(name)), text_(std::move(text)), permissions_(permissions), time_(time) {}
+
+Attempt<AttributesReply> SnapshotFile::attributes(const OperationPtr&) {
+  return AttributesReply{mount().attributes(ino(), S_IFREG | permissions_, text_.size(), time_), kEndless};
+}
+
+Attempt<std::string> SnapshotFile::read(const OperationPtr&, std::uint64_t offset, std::size_t size) {
+  return offset >= text_.size() ? std::string() : text_.substr(offset, size);
+}
+
+RequestFile::RequestFile(Mount& mount, NodePtr parent, std::string name, std::string text, WallTime time,
+                         Request request)
+    : SnapshotFile(mount, std::move(parent), std::move(name), std::move(text), 0644, time),
+      request_(std::move(request)) {}
+
+Attempt<AttributesReply> RequestFile::set_attributes(const OperationPtr& op, const SetAttributes& change) {
+  if (change.mode || change.uid || change.gid) return fail(refusal());
+  PLAYFS_ATTEMPT(AttributesReply reply, attributes(op));
+  if (change.size) {
+    spent_ = true;
+    reply.attributes.size = *change.size;
+  }
+  return reply;
+}
+
+Attempt<std::size_t> RequestFile::write(const OperationPtr& op, std::uint64_t, const std::string& data) {
+  if (mount().options().read_only) return fail(ErrorCode::read_only, "the mount is read-only");
+  if (data.size() > kMostRequestText) return fail(ErrorCode::file_too_big, "a request is one write of at most 64 KiB");
+  if (!is_valid_utf8(data)) return fail(ErrorCode::invalid_argument, "a request is UTF-8 text");
+  spent_ = true;
+  auto result = request_(op, data);
+  if (result) {
+    mount().set_last_result(path(), std::move(*result));
+    return data.size();
+  }
+  if (!result.error().fetch) {
+    mount().set_last_result(path(), error_document(result.error().error));
+    return tl::unexpected<Stop>(std::move(result).error());
+  }
+  // The attempt does not come back here from a fetch that fails.
+  return missing([&mount = mount(), path = path(), fetch = std::move(result).error().fetch](
+                     CancelToken cancel, Callback<void> done) mutable {
+    fetch(std::move(cancel), [&mount, path, done = std::move(done)](Status status) mutable {
+      if (!status) mount.set_last_result(path, error_document(status.error()));
+      done(std::move(status));
+    });
+  });
+}
+
+SymlinkNode::SymlinkNode(Mount& mount, NodePtr parent, std::string name, std::string target, WallTime time)
+    : Node(mount, std::move(parent), std::move(name)), to_(std::move(target)), time_(time) {}
+
+Attempt<AttributesReply> SymlinkNode::attributes(const OperationPtr&) {
+  return AttributesReply{mount().attributes(ino(), S_IFLNK | 0777, to_.size(), time_), kEndless};
+}
+
+Attempt<std::string> SymlinkNode::read_link(const OperationPtr&) { return to_; }
+
+WallTime VirtualDirectory::time() const { return mount().started(); }
+
+Attempt<AttributesReply> VirtualDirectory::attributes(const OperationPtr&) {
+  return AttributesReply{mount().attributes(ino(), S_IFDIR | 0555, 0, time()), kEndless};
+}
+
+Attempt<Found> VirtualDirectory::lookup(const OperationPtr& op, const std::string& name) {
+  if (name.size() > kMaxComponentLength) return fail(ErrorCode::name_too_long, "a name of more than 255 bytes");
+  return child(op, name);
+}
+
+Attempt<void> VirtualDirectory::list(const OperationPtr& op, std::uint64_t offset, bool, const Emit& emit) {
+  PLAYFS_ATTEMPT(ListedNames all, names(op));
+  if (grows() && !expiry_set_.exchange(true)) {
+    std::weak_ptr<Node> weak = weak_from_this();
+    mount().later(mount().options().refresh, [this, weak] {
+      auto self = weak.lock();
+      if (!self) return;
+      expiry_set_ = false;
+      mount().notifications().node_changed(id(), 0);
+    });
+  }
+  if (!emit_dots(offset, emit)) return {};
+  auto next = std::upper_bound(all->begin(), all->end(), offset,
+                               [](std::uint64_t after, const ListedName& item) { return after < item.position; });
+  for (; next != all->end(); ++next) {
+    DirectoryItem item;
+    item.name = next->name;
+    item.next_offset = next->position;
+    item.entry.attributes.ino = ino_below(ino(), next->name);
+    item.entry.attributes.mode = next->type;
+    if (!emit(item, nullptr)) break;
+  }
+  return {};
+}
+
+Attempt<Found> VirtualDirectory::found(const OperationPtr& op, const NodePtr& node, double entry_timeout) {
+  PLAYFS_ATTEMPT(AttributesReply reply, node->attributes(op));
+  return Found{node, reply, entry_timeout};
+}
+
+Attempt<Found> VirtualDirectory::snapshot(const OperationPtr& op, const std::string& name, std::string text,
+                                          WallTime time, double entry_timeout) {
+  auto node = children_.get<SnapshotFile>(
+      name, [&](const SnapshotFile& file) { return file.shows(text); },
+      [&] { return std::make_shared<SnapshotFile>(mount(), shared_from_this(), name, text, 0444, time); });
+  return found(op, node, entry_timeout);
+}
+
+Attempt<Found> VirtualDirectory::snapshot(const OperationPtr& op, const std::string& name, const Json& json,
+                                          WallTime time, double entry_timeout) {
+  return snapshot(op, name, wire::to_pretty_text(json), time, entry_timeout);
+}
+
+Attempt<Found> VirtualDirectory::request_file(const OperationPtr& op, const std::string& name, std::string otherwise,
+                                              Request request) {
+  std::string text = mount().last_result(path_below(name));
+  if (text.empty()) text = std::move(otherwise);
+  auto node = children_.get<RequestFile>(
+      name, [&](const RequestFile& file) { return file.shows(text); },
+      [&] {
+        return std::make_shared<RequestFile>(mount(), shared_from_this(), name, text, mount().clock().wall(), request);
+      });
+  return found(op, node, 0);
+}
+
+Attempt<Found> VirtualDirectory::symlink(const OperationPtr& op, const std::string& name, std::string target,
+                                         WallTime time, double entry_timeout) {
+  auto node = children_.get<SymlinkNode>(
+      name, [&](const SymlinkNode& link) { return link.to() == target; },
+      [&] { return std::make_shared<SymlinkNode>(mount(), shared_from_this(), name, target, time); });
+  return found(op, node, entry_timeout);
+}
+
+ListedNames VirtualDirectory::fixed_names(std::initializer_list<std::pair<const char*, mode_t>> names) {
+  std::vector<ListedName> listed;
+  for (const auto& [name, type] : names) listed.push_back({name, type, 3 + listed.size()});
+  return std::make_shared<const std::vector<ListedName>>(std::move(listed));
+}
+
+}  // namespace playfs::vfs

@@ -1,0 +1,171 @@
+#include <sys/stat.h>
+
+#include "base/text.h"
+#include "model/path.h"
+#include "vfs/fetches.h"
+#include "vfs/ino.h"
+#include "vfs/work_node.h"
+
+#ifndef RENAME_NOREPLACE
+#include <linux/fs.h>
+#endif
+
+namespace playfs::vfs {
+namespace {
+
+constexpr std::size_t kListedAtOnce = 128;
+/// "." and ".." come before the stage's cookies.
+constexpr std::uint64_t kDots = 2;
+
+Status check_length(const std::string& name) {
+  if (name.size() > kMaxComponentLength) return fail(ErrorCode::name_too_long, "a name of more than 255 bytes");
+  return {};
+}
+
+/// A name that no revision could hold is refused where it would be made, not at the commit.
+Status check_new_name(const std::string& name) {
+  PLAYFS_CHECK(check_length(name));
+  if (!is_valid_utf8(name)) return fail(ErrorCode::invalid_argument, "file names are UTF-8 here");
+  return {};
+}
+
+}  // namespace
+
+Result<stage::Creation> WorkNode::creation(const Caller& caller, mode_t mode, bool directory) const {
+  PLAYFS_TRY(stage::Attributes here, stage().attributes(inode_));
+  stage::Creation creation{static_cast<unsigned>(mode & 07777), caller.uid, caller.gid};
+  if (here.permissions & S_ISGID) {
+    creation.gid = here.gid;
+    if (directory) creation.permissions |= S_ISGID;
+  }
+  return creation;
+}
+
+Attempt<Found> WorkNode::found(const OperationPtr& op, const stage::InodePtr& inode) {
+  NodePtr node = tree_->node(inode, shared_from_this());
+  PLAYFS_ATTEMPT(AttributesReply reply, node->attributes(op));
+  return Found{node, reply, kEndless};
+}
+
+Attempt<Found> WorkNode::lookup(const OperationPtr& op, const std::string& name) {
+  PLAYFS_ATTEMPT_CHECK(check_length(name));
+  auto inode = stage().lookup(inode_, name);
+  if (inode) return found(op, *inode);
+  if (inode.error().code == ErrorCode::not_found) return Found{nullptr, {}, kEndless};
+  return fail(std::move(inode).error());
+}
+
+std::uint64_t WorkNode::parent_ino() const {
+  auto path = path_in_work();
+  if (!path || path->empty()) return parent() ? parent()->ino() : ino();
+  stage::InodePtr above = stage().root();
+  for (std::size_t begin = 0, end; (end = path->find('/', begin)) != std::string::npos; begin = end + 1) {
+    auto next = stage().lookup(above, std::string_view(*path).substr(begin, end - begin));
+    if (!next) return ino();  // moved away while we walked
+    above = std::move(*next);
+  }
+  auto attributes = stage().attributes(above);
+  return attributes ? ino_of(above, attributes->ino) : ino();
+}
+
+Attempt<void> WorkNode::list(const OperationPtr& op, std::uint64_t offset, bool with_entries, const Emit& emit) {
+  std::uint64_t after = offset < kDots ? 0 : offset - kDots;
+  PLAYFS_ATTEMPT(auto entries, stage().list(inode_, after, kListedAtOnce));
+  auto dot = [&](const char* name, std::uint64_t next, std::uint64_t ino) {
+    DirectoryItem item;
+    item.name = name;
+    item.next_offset = next;
+    item.entry.attributes.ino = ino;
+    item.entry.attributes.mode = S_IFDIR;
+    return emit(item, nullptr);
+  };
+  if (offset < 1 && !dot(".", 1, ino())) return {};
+  if (offset < 2 && !dot("..", 2, parent_ino())) return {};
+  while (!entries.empty()) {
+    for (const stage::DirectoryEntry& entry : entries) {
+      after = entry.cookie;
+      auto node = tree_->node(entry.inode, shared_from_this());
+      auto from = stage().attributes(entry.inode);
+      if (!from) continue;
+      DirectoryItem item;
+      item.name = entry.name;
+      item.next_offset = entry.cookie + kDots;
+      item.entry.attributes = node->shown(*from);
+      NodePtr with;
+      if (with_entries) {
+        // Without its size at hand (a stranger's file that is not here yet) the item goes without its entry.
+        if (auto reply = node->attributes(op)) {
+          item.entry = {node->id(), reply->attributes, kEndless, reply->timeout};
+          with = node;
+        }
+      }
+      if (!emit(item, with)) return {};
+    }
+    auto more = stage().list(inode_, after, kListedAtOnce);
+    if (!more) break;  // what was offered stands; the next call begins with the error
+    entries = std::move(*more);
+  }
+  return {};
+}
+
+Attempt<Found> WorkNode::make_node(const OperationPtr& op, const std::string& name, mode_t mode) {
+  PLAYFS_ATTEMPT_CHECK(check_new_name(name));
+  PLAYFS_ATTEMPT(stage::Creation how, creation(op->caller, mode, false));
+  if (S_ISREG(mode) || (mode & S_IFMT) == 0) {
+    PLAYFS_ATTEMPT(stage::InodePtr inode, stage().make_file(inode_, name, how));
+    return found(op, inode);
+  }
+  if (!S_ISFIFO(mode) && !S_ISSOCK(mode)) return fail(ErrorCode::not_permitted, "device nodes cannot be made here");
+  stage::Kind kind = S_ISFIFO(mode) ? stage::Kind::fifo : stage::Kind::socket;
+  PLAYFS_ATTEMPT(stage::InodePtr inode, stage().make_special(inode_, name, kind, how));
+  return found(op, inode);
+}
+
+Attempt<Found> WorkNode::make_directory(const OperationPtr& op, const std::string& name, mode_t mode) {
+  PLAYFS_ATTEMPT_CHECK(check_new_name(name));
+  PLAYFS_ATTEMPT(stage::Creation how, creation(op->caller, mode, true));
+  PLAYFS_ATTEMPT(stage::InodePtr inode, stage().make_directory(inode_, name, how));
+  return found(op, inode);
+}
+
+Attempt<Found> WorkNode::make_symlink(const OperationPtr& op, const std::string& name, const std::string& target) {
+  PLAYFS_ATTEMPT_CHECK(check_new_name(name));
+  PLAYFS_ATTEMPT(stage::Creation how, creation(op->caller, 0777, false));
+  PLAYFS_ATTEMPT(stage::InodePtr inode, stage().make_symlink(inode_, name, target, how));
+  return found(op, inode);
+}
+
+Attempt<Found> WorkNode::link(const OperationPtr& op, const NodePtr& node, const std::string& name) {
+  PLAYFS_ATTEMPT_CHECK(check_new_name(name));
+  auto other = std::dynamic_pointer_cast<WorkNode>(node);
+  if (!other || other->tree_ != tree_) return fail(ErrorCode::cross_device, "a link cannot leave its work tree");
+  // A fetch for the answer's sake must come before the link is made.
+  PLAYFS_ATTEMPT_CHECK(other->attributes(op));
+  PLAYFS_ATTEMPT_CHECK(stage().link(other->inode_, inode_, name));
+  return found(op, other->inode_);
+}
+
+Attempt<void> WorkNode::unlink(const OperationPtr&, const std::string& name) {
+  PLAYFS_ATTEMPT_CHECK(stage().unlink(inode_, name));
+  return {};
+}
+
+Attempt<void> WorkNode::remove_directory(const OperationPtr&, const std::string& name) {
+  PLAYFS_ATTEMPT_CHECK(stage().remove_directory(inode_, name));
+  return {};
+}
+
+Attempt<void> WorkNode::rename(const OperationPtr&, const std::string& name, const NodePtr& new_parent,
+                               const std::string& new_name, unsigned flags) {
+  PLAYFS_ATTEMPT_CHECK(check_new_name(new_name));
+  auto to = std::dynamic_pointer_cast<WorkNode>(new_parent);
+  if (!to || to->tree_ != tree_) return fail(ErrorCode::cross_device, "a rename cannot leave its work tree");
+  stage::RenameMode mode = stage::RenameMode::replace;
+  if (flags == RENAME_NOREPLACE) mode = stage::RenameMode::no_replace;
+  else if (flags == RENAME_EXCHANGE) mode = stage::RenameMode::exchange;
+  else if (flags != 0) return fail(ErrorCode::invalid_argument, "a rename of a kind that is not known");
+  PLAYFS_ATTEMPT_CHECK(stage().rename(inode_, name, to->inode_, new_name, mode));
+  return {};
+}
+
+}  // namespace playfs::vfs

@@ -1,0 +1,223 @@
+#include <sys/stat.h>
+
+#include "model/path.h"
+#include "vfs/fetches.h"
+#include "vfs/ino.h"
+#include "vfs/revision_tree.h"
+#include "vfs/work_node.h"
+
+namespace playfs::vfs {
+namespace {
+
+/// Content up to this size is copied on the thread that asks: it takes no longer than a write.
+constexpr std::uint64_t kCopyAtOnce = 256 * 1024;
+
+constexpr unsigned kSetUid = 04000, kSetGid = 02000, kGroupExecute = 0010;
+
+mode_t type_of(stage::Kind kind) {
+  switch (kind) {
+    case stage::Kind::file: return S_IFREG;
+    case stage::Kind::directory: return S_IFDIR;
+    case stage::Kind::symlink: return S_IFLNK;
+    case stage::Kind::fifo: return S_IFIFO;
+    case stage::Kind::socket: return S_IFSOCK;
+  }
+  return S_IFREG;
+}
+
+/// Without the group's x bit, set-gid means mandatory locking, not a privilege.
+unsigned without_set_id(unsigned permissions) {
+  permissions &= ~kSetUid;
+  return permissions & kGroupExecute ? permissions & ~kSetGid : permissions;
+}
+
+}  // namespace
+
+WorkNode::WorkNode(Mount& mount, NodePtr parent, std::string name, std::shared_ptr<WorkTree> tree,
+                   stage::InodePtr inode)
+    : Node(mount, std::move(parent), std::move(name)), tree_(std::move(tree)), inode_(std::move(inode)) {}
+
+WorkNode::~WorkNode() { tree_->drop(inode_.get()); }
+
+std::uint64_t WorkNode::ino_of(const stage::InodePtr& inode, std::uint64_t ino) const {
+  return inode == stage().root() ? tree_->root_ino() : ino_in_work(tree_->root_ino(), ino);
+}
+
+std::uint64_t WorkNode::ino() const {
+  auto attributes = stage().attributes(inode_);
+  return attributes ? ino_of(inode_, attributes->ino) : 0;
+}
+
+template <class T>
+Attempt<T> WorkNode::or_again(Result<T> result) const {
+  if (!result && result.error().code == ErrorCode::busy && stage().lower_content(inode_)) {
+    return missing(on_executor(mount(), [] { return Status(); }));
+  }
+  if (!result) return fail(std::move(result).error());
+  if constexpr (std::is_void_v<T>) {
+    return {};
+  } else {
+    return std::move(*result);
+  }
+}
+
+std::optional<std::string> WorkNode::path_in_work() const { return stage().path_of(inode_); }
+
+std::string WorkNode::path() const {
+  std::string path = mount().options().project ? std::string() : "projects/" + tree_->project().text() + "/work";
+  auto inside = path_in_work();
+  if (inside && inside->empty()) return path;
+  if (!path.empty()) path += '/';
+  return path + inside.value_or("(a file without a name)");
+}
+
+Attempt<std::shared_ptr<WorkTree>> WorkNode::work_tree(const OperationPtr&) { return tree_; }
+
+NodeAttributes WorkNode::shown(const stage::Attributes& from) const {
+  NodeAttributes attributes;
+  attributes.ino = ino_of(inode_, from.ino);
+  attributes.mode = type_of(from.kind) | from.permissions;
+  attributes.links = from.links;
+  attributes.uid = from.uid;
+  attributes.gid = from.gid;
+  attributes.size = from.size;
+  attributes.blocks = from.blocks;
+  attributes.atime = from.atime;
+  attributes.mtime = from.mtime;
+  attributes.ctime = from.ctime;
+  return attributes;
+}
+
+Attempt<AttributesReply> WorkNode::attributes(const OperationPtr&) {
+  // In this order: bytes that come up in between make the second answer the newer one, which has their size.
+  auto lower = stage().lower_content(inode_);
+  PLAYFS_ATTEMPT(stage::Attributes from, stage().attributes(inode_));
+  may_be_set_id_ = (from.permissions & (kSetUid | kSetGid)) != 0;
+  NodeAttributes attributes = shown(from);
+  if (lower && stage().lower_content(inode_)) {
+    PLAYFS_ATTEMPT(attributes.size, size_here(mount(), *lower));
+    attributes.blocks = (attributes.size + 511) / 512;
+  }
+  return AttributesReply{attributes, kEndless};
+}
+
+Attempt<AttributesReply> WorkNode::set_attributes(const OperationPtr& op, const SetAttributes& change) {
+  if (change.size && *change.size > 0) PLAYFS_ATTEMPT_CHECK(bring_up());
+  PLAYFS_ATTEMPT(stage::Attributes now, stage().attributes(inode_));
+  if (change.size && now.kind != stage::Kind::file) {
+    return fail(now.kind == stage::Kind::directory ? ErrorCode::is_a_directory : ErrorCode::invalid_argument,
+                "not a file");
+  }
+  stage::AttributeChange wanted;
+  if (change.mode) wanted.permissions = *change.mode & 07777;
+  wanted.uid = change.uid;
+  wanted.gid = change.gid;
+  wanted.size = change.size;
+  wanted.atime = change.atime;
+  wanted.mtime = change.mtime;
+  bool given_away = (change.uid || change.gid) && now.kind != stage::Kind::directory;
+  if (!change.mode && (given_away || (change.size && op->caller.uid != 0))) {
+    unsigned stripped = without_set_id(now.permissions);
+    if (stripped != now.permissions) wanted.permissions = stripped;
+  }
+  may_be_set_id_ = true;
+  PLAYFS_ATTEMPT(stage::Attributes after, or_again(stage().set_attributes(inode_, wanted)));
+  if (stage().lower_content(inode_)) return attributes(op);
+  return AttributesReply{shown(after), kEndless};
+}
+
+Attempt<std::string> WorkNode::read_link(const OperationPtr&) {
+  if (auto lower = stage().lower_content(inode_)) {
+    PLAYFS_ATTEMPT(std::string to, read_here(mount(), *lower, 0, kMaxPathLength + 1));
+    PLAYFS_ATTEMPT_CHECK(check_link_target(mount(), lower->path, to));
+    return to;
+  }
+  return or_again(stage().symlink_target(inode_));
+}
+
+Attempt<std::string> WorkNode::read(const OperationPtr&, std::uint64_t offset, std::size_t size) {
+  if (auto lower = stage().lower_content(inode_)) return read_here(mount(), *lower, offset, size);
+  return or_again(stage().read(inode_, offset, size));
+}
+
+Attempt<void> WorkNode::bring_up() {
+  auto lower = stage().lower_content(inode_);
+  if (!lower) return {};
+  PLAYFS_ATTEMPT(content::Blob blob, blob_here(mount(), *lower));
+  auto copy = [tree = tree_, inode = inode_, from = *lower, blob]() -> Status {
+    auto piece = [&blob](std::uint64_t offset, std::size_t size) { return blob.read(offset, size); };
+    Status status = tree->stage().copy_up(inode, from, blob.size(), piece);
+    // The disk damaged the copy that is here. It is set aside now, so the next try fetches it again.
+    if (!status && status.error().code == ErrorCode::corrupt) return {};
+    return status;
+  };
+  if (blob.size() > kCopyAtOnce) return missing(on_executor(mount(), copy));
+  PLAYFS_ATTEMPT_CHECK(copy());
+  if (stage().lower_content(inode_)) return bring_up();
+  return {};
+}
+
+Status WorkNode::strip_set_id(const Caller& caller) {
+  if (!may_be_set_id_ || caller.uid == 0) return {};
+  PLAYFS_TRY(stage::Attributes now, stage().attributes(inode_));
+  unsigned stripped = without_set_id(now.permissions);
+  if (stripped != now.permissions) {
+    stage::AttributeChange change;
+    change.permissions = stripped;
+    PLAYFS_TRY(now, stage().set_attributes(inode_, change));
+  }
+  may_be_set_id_ = (now.permissions & (kSetUid | kSetGid)) != 0;
+  return {};
+}
+
+Attempt<std::size_t> WorkNode::write(const OperationPtr& op, std::uint64_t offset, const std::string& data) {
+  PLAYFS_ATTEMPT_CHECK(bring_up());
+  PLAYFS_ATTEMPT_CHECK(strip_set_id(op->caller));
+  return or_again(stage().write(inode_, offset, data));
+}
+
+Attempt<void> WorkNode::sync(const OperationPtr& op) {
+  if (op->noted("synced")) return {};
+  return missing(on_executor(mount(), [tree = tree_, inode = inode_, op]() -> Status {
+    PLAYFS_CHECK(tree->stage().sync(inode));
+    op->note("synced");
+    return {};
+  }));
+}
+
+Attempt<void> WorkNode::allocate(const OperationPtr& op, int mode, std::uint64_t offset, std::uint64_t length) {
+  PLAYFS_ATTEMPT_CHECK(bring_up());
+  PLAYFS_ATTEMPT_CHECK(strip_set_id(op->caller));
+  return or_again(stage().allocate(inode_, mode, offset, length));
+}
+
+Attempt<std::uint64_t> WorkNode::seek(const OperationPtr& op, std::uint64_t offset, int whence) {
+  if (stage().lower_content(inode_)) return Node::seek(op, offset, whence);
+  return or_again(stage().seek(inode_, offset, whence));
+}
+
+Attempt<std::optional<std::string>> WorkNode::xattr(const OperationPtr&, const std::string& name) {
+  auto path = path_in_work();
+  if (name == "staged") {
+    if (!path) return std::optional<std::string>();
+    PLAYFS_ATTEMPT(std::string word, tree_->staged_word(*path));
+    return std::optional(std::move(word));
+  }
+  if (auto lower = stage().lower_content(inode_))
+    return published_xattr(*lower->revision, tree_->project(), lower->entry, name);
+  RevisionTreePtr base = stage().base();
+  if (base) return published_xattr(*base, tree_->project(), nullptr, name);
+  return name == "project" ? std::optional(tree_->project().text()) : std::nullopt;
+}
+
+Attempt<std::vector<std::string>> WorkNode::xattrs(const OperationPtr&) {
+  std::vector<std::string> names;
+  RevisionTreePtr base = stage().base();
+  if (auto lower = stage().lower_content(inode_)) names = published_xattr_names(*lower->revision, lower->entry);
+  else if (base) names = published_xattr_names(*base, nullptr);
+  else names = {"project"};
+  if (path_in_work()) names.emplace_back("staged");
+  return names;
+}
+
+}  // namespace playfs::vfs

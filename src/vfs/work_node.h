@@ -1,0 +1,75 @@
+// One inode of a work tree: file, directory, link, fifo or socket.
+//
+// All changes that are made here come through the kernel, so it may keep what it knows without end; changes from
+// elsewhere are told to it name by name (WorkTree). While bytes are still the published ones they are read from the
+// content room; the first change brings them up into the stage. A node keeps its inode alive, unlinked or not, for as
+// long as the kernel refers to it. Thread-safe.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <string>
+
+#include "stage/stage.h"
+#include "vfs/node.h"
+#include "vfs/work_tree.h"
+
+namespace playfs::vfs {
+
+class WorkNode final : public Node {
+ public:
+  WorkNode(Mount& mount, NodePtr parent, std::string name, std::shared_ptr<WorkTree> tree, stage::InodePtr inode);
+  ~WorkNode() override;
+
+  [[nodiscard]] std::uint64_t ino() const override;
+  [[nodiscard]] std::string path() const override;
+  Attempt<std::shared_ptr<WorkTree>> work_tree(const OperationPtr& op) override;
+  [[nodiscard]] std::optional<std::string> path_in_work() const override;
+
+  // work_file.cpp
+  Attempt<AttributesReply> attributes(const OperationPtr& op) override;
+  Attempt<AttributesReply> set_attributes(const OperationPtr& op, const SetAttributes& change) override;
+  Attempt<std::string> read_link(const OperationPtr& op) override;
+  Attempt<std::string> read(const OperationPtr& op, std::uint64_t offset, std::size_t size) override;
+  Attempt<std::size_t> write(const OperationPtr& op, std::uint64_t offset, const std::string& data) override;
+  Attempt<void> sync(const OperationPtr& op) override;
+  Attempt<void> allocate(const OperationPtr& op, int mode, std::uint64_t offset, std::uint64_t length) override;
+  Attempt<std::uint64_t> seek(const OperationPtr& op, std::uint64_t offset, int whence) override;
+  Attempt<std::optional<std::string>> xattr(const OperationPtr& op, const std::string& name) override;
+  Attempt<std::vector<std::string>> xattrs(const OperationPtr& op) override;
+
+  // work_directory.cpp
+  Attempt<Found> lookup(const OperationPtr& op, const std::string& name) override;
+  Attempt<void> list(const OperationPtr& op, std::uint64_t offset, bool with_entries, const Emit& emit) override;
+  Attempt<Found> make_node(const OperationPtr& op, const std::string& name, mode_t mode) override;
+  Attempt<Found> make_directory(const OperationPtr& op, const std::string& name, mode_t mode) override;
+  Attempt<Found> make_symlink(const OperationPtr& op, const std::string& name, const std::string& target) override;
+  Attempt<Found> link(const OperationPtr& op, const NodePtr& node, const std::string& name) override;
+  Attempt<void> unlink(const OperationPtr& op, const std::string& name) override;
+  Attempt<void> remove_directory(const OperationPtr& op, const std::string& name) override;
+  Attempt<void> rename(const OperationPtr& op, const std::string& name, const NodePtr& new_parent,
+                       const std::string& new_name, unsigned flags) override;
+
+ private:
+  [[nodiscard]] stage::Stage& stage() const { return tree_->stage(); }
+  [[nodiscard]] NodeAttributes shown(const stage::Attributes& attributes) const;
+  [[nodiscard]] std::uint64_t ino_of(const stage::InodePtr& inode, std::uint64_t ino) const;
+  /// Sees to it that the inode's bytes are its own, to be changed.
+  [[nodiscard]] Attempt<void> bring_up();
+  /// A publication that settles turns an inode's own bytes into published ones, also between two steps of an attempt:
+  /// then the attempt is made again.
+  template <class T>
+  [[nodiscard]] Attempt<T> or_again(Result<T> result) const;
+  /// Set-id bits do not survive a change by somebody who could not set them.
+  [[nodiscard]] Status strip_set_id(const Caller& caller);
+
+  [[nodiscard]] Result<stage::Creation> creation(const Caller& caller, mode_t mode, bool directory) const;
+  [[nodiscard]] Attempt<Found> found(const OperationPtr& op, const stage::InodePtr& inode);
+  [[nodiscard]] std::uint64_t parent_ino() const;
+
+  const std::shared_ptr<WorkTree> tree_;
+  const stage::InodePtr inode_;
+  std::atomic<bool> may_be_set_id_ = true;
+};
+
+}  // namespace playfs::vfs

@@ -1,0 +1,288 @@
+#include "vfs/work_tree.h"
+
+#include <unistd.h>
+
+#include <set>
+
+#include "vfs/fetches.h"
+#include "vfs/ino.h"
+#include "vfs/work_node.h"
+
+namespace playfs::vfs {
+namespace {
+
+/// What the directory of a work tree holds beside the stage: the journal of its publications.
+std::string journal_directory(const std::string& directory) { return directory + "/publication"; }
+
+bool lies_below(std::string_view path, std::string_view top) {
+  return top.empty() || path == top || (path.size() > top.size() && path.starts_with(top) && path[top.size()] == '/');
+}
+
+Result<std::size_t> staged_below(stage::Stage& stage, std::string_view path) {
+  PLAYFS_TRY(auto changes, stage.changes());
+  return std::count_if(changes.begin(), changes.end(),
+                       [&](const stage::Change& change) { return !change.pending && lies_below(change.path, path); });
+}
+
+/// Rules longer than any that a person writes are none.
+constexpr std::size_t kLongestRules = 1 << 20;
+
+std::optional<std::string> rules_text(content::Site& site, const FileRef& file) {
+  auto blob = site.try_blob(file);
+  if (!blob) return std::nullopt;
+  auto text = blob->read(0, kLongestRules);
+  return text ? std::optional(std::move(*text)) : std::nullopt;
+}
+
+}  // namespace
+
+WorkTree::WorkTree(Mount& mount, ProjectId project, std::string directory, std::unique_ptr<stage::Stage> stage)
+    : mount_(mount),
+      project_(std::move(project)),
+      directory_(std::move(directory)),
+      root_ino_(ino_below(ino_below(ino_below(kRootNode, "projects"), project_.text()), "work")),
+      stage_(std::move(stage)) {}
+
+WorkTree::~WorkTree() {
+  std::unique_ptr<publish::Publisher> last;  // calls back until it has ended: not under the lock
+  MutexLock lock(mutex_);
+  last = std::move(publisher_);
+}
+
+Result<std::shared_ptr<WorkTree>> WorkTree::open(Mount& mount, const ProjectId& project, const std::string& directory,
+                                                 RevisionTreePtr base) {
+  const PlaygroundOptions& options = mount.options();
+  stage::StageOptions stage_options;
+  stage_options.directory = directory;
+  stage_options.uid = options.uid;
+  stage_options.gid = options.gid;
+  stage_options.umask = options.umask;
+  stage_options.read_lower = [&site = mount.site()](const FileRef& file) { return rules_text(site, file); };
+  PLAYFS_TRY(auto stage, stage::Stage::open(stage_options, mount.clock(), std::move(base)));
+  std::shared_ptr<WorkTree> tree(new WorkTree(mount, project, directory, std::move(stage)));
+  PLAYFS_TRY(auto pending, tree->stage_->pending());
+  if (pending || ::access(journal_directory(directory).c_str(), F_OK) == 0) PLAYFS_CHECK(tree->open_publisher());
+  return tree;
+}
+
+RevisionId WorkTree::base_id() const {
+  RevisionTreePtr base = stage_->base();
+  return base ? base->revision.id : RevisionId();
+}
+
+std::shared_ptr<WorkNode> WorkTree::root(const NodePtr& parent, const std::string& name) {
+  stage::InodePtr inode = stage_->root();
+  MutexLock lock(mutex_);
+  auto& slot = nodes_[inode.get()];
+  auto node = slot.lock();
+  if (!node) slot = node = std::make_shared<WorkNode>(mount_, parent, name, shared_from_this(), inode);
+  return node;
+}
+
+std::shared_ptr<WorkNode> WorkTree::node(const stage::InodePtr& inode, const NodePtr& parent) {
+  MutexLock lock(mutex_);
+  auto& slot = nodes_[inode.get()];
+  auto node = slot.lock();
+  if (!node) slot = node = std::make_shared<WorkNode>(mount_, parent, std::string(), shared_from_this(), inode);
+  return node;
+}
+
+std::shared_ptr<WorkNode> WorkTree::known_node(const stage::InodePtr& inode) const {
+  MutexLock lock(mutex_);
+  auto found = nodes_.find(inode.get());
+  return found == nodes_.end() ? nullptr : found->second.lock();
+}
+
+void WorkTree::drop(const stage::Inode* inode) {
+  MutexLock lock(mutex_);
+  auto found = nodes_.find(inode);
+  if (found != nodes_.end() && found->second.expired()) nodes_.erase(found);
+}
+
+Status WorkTree::check_may_write(const Caller& caller) const {
+  PLAYFS_TRY(stage::Attributes root, stage_->attributes(stage_->root()));
+  unsigned bits = caller.uid == root.uid   ? root.permissions >> 6
+                  : caller.gid == root.gid ? root.permissions >> 3
+                                           : root.permissions;
+  if (caller.uid == 0 || (bits & 2)) return {};
+  return fail(ErrorCode::permission_denied, "no permission to write in the work tree");
+}
+
+Status WorkTree::open_publisher() {
+  MutexLock opening(opening_);
+  if (publisher()) return {};
+  auto settled = [this](const std::vector<stage::Invalidation>& changed) { tell_kernel(changed); };
+  PLAYFS_TRY(auto opened, publish::Publisher::open(journal_directory(directory_), project_, mount_.site(), *stage_,
+                                                   mount_.executor(), mount_.clock(), mount_.random(), settled));
+  MutexLock lock(mutex_);
+  publisher_ = std::move(opened);
+  return {};
+}
+
+publish::Publisher* WorkTree::publisher() const {
+  MutexLock lock(mutex_);
+  return publisher_.get();
+}
+
+bool WorkTree::is_on_branch() const {
+  publish::Publisher* publishing = publisher();
+  return publishing && publishing->branch().has_value();
+}
+
+Attempt<CommitResult> WorkTree::commit(const OperationPtr& op, const CommitRequest& request) {
+  PLAYFS_ATTEMPT_CHECK(check_may_write(op->caller));
+  auto self = shared_from_this();
+  if (auto result = op->outcome<CommitResult>()) {
+    if (!op->noted("told")) return missing(until_kernel_knows(mount_, op, "told"));
+    return std::move(*result);
+  }
+  // What is ignored is decided when the change is frozen, by rule files that may not be here yet.
+  for (const FileRef& rules : stage_->rules_needed()) PLAYFS_ATTEMPT_CHECK(blob_here(mount_, rules));
+  if (!publisher()) return missing(on_executor(mount_, [self] { return self->open_publisher(); }));
+  CommitRequest complete = request;
+  if (complete.agent.empty()) complete.agent = mount_.options().agent;
+  return missing([self, op, complete = std::move(complete)](CancelToken cancel, Callback<void> done) {
+    self->publisher()->commit(complete, std::move(cancel),
+                              [op, done = std::move(done)](Result<CommitResult> result) mutable {
+                                if (!result) return done(fail(std::move(result).error()));
+                                op->set_outcome(std::move(*result));
+                                done({});
+                              });
+  });
+}
+
+Attempt<std::uint32_t> WorkTree::discard(const OperationPtr& op, const std::string& path) {
+  PLAYFS_ATTEMPT_CHECK(check_may_write(op->caller));
+  if (auto count = op->outcome<std::uint32_t>()) {
+    if (!op->noted("told")) return missing(until_kernel_knows(mount_, op, "told"));
+    return *count;
+  }
+  PLAYFS_ATTEMPT(std::size_t before, staged_below(*stage_, path));
+  PLAYFS_ATTEMPT(auto changed, stage_->discard(path));
+  PLAYFS_ATTEMPT(std::size_t after, staged_below(*stage_, path));
+  tell_kernel(changed);
+  follow_head();
+  op->set_outcome(static_cast<std::uint32_t>(before - std::min(before, after)));
+  return missing(until_kernel_knows(mount_, op, "told"));
+}
+
+Attempt<UpdateResult> WorkTree::update(const OperationPtr& op) {
+  PLAYFS_ATTEMPT_CHECK(check_may_write(op->caller));
+  if (auto result = op->outcome<UpdateResult>()) {
+    if (!op->noted("told")) return missing(until_kernel_knows(mount_, op, "told"));
+    return std::move(*result);
+  }
+  if (!op->noted("head")) {
+    return missing([this, op](CancelToken cancel, Callback<void> done) {
+      mount_.site().refresh_head(project_, std::move(cancel),
+                                 [op, done = std::move(done)](Result<content::Head> head) mutable {
+                                   op->note("head");
+                                   done(head ? Status() : Status(fail(std::move(head).error())));
+                                 });
+    });
+  }
+  PLAYFS_ATTEMPT(content::Head head, head_here(mount_, project_));
+  const RevisionId& latest = head.project.latest_revision;
+  if (!latest.empty() && latest != base_id()) {
+    PLAYFS_ATTEMPT(RevisionTreePtr tree, revision_here(mount_, latest));
+    if (!stage_->is_clean()) {
+      return fail(ErrorCode::busy, "changes are staged, and head has moved under them", "commit or discard them first");
+    }
+    PLAYFS_ATTEMPT(auto changed, stage_->move_base(std::move(tree)));
+    tell_kernel(changed);
+  }
+  op->set_outcome(UpdateResult{base_id().text(), 0});
+  return missing(until_kernel_knows(mount_, op, "told"));
+}
+
+Attempt<WorkStatus> WorkTree::work_status(const OperationPtr& op) {
+  PLAYFS_ATTEMPT_CHECK(check_may_write(op->caller));
+  WorkStatus status;
+  status.project = project_.text();
+  status.base = base_id().text();
+  if (auto head = mount_.site().try_head(project_)) status.head = head->project.latest_revision.text();
+  PLAYFS_ATTEMPT(auto changes, stage_->changes());
+  for (const stage::Change& change : changes) ++(change.pending ? status.pending : status.staged);
+  if (publish::Publisher* publishing = publisher()) {
+    publish::Progress progress = publishing->progress();
+    status.phase = progress.phase;
+    status.chunks_done = progress.so_far.chunks_done;
+    status.chunks_total = progress.so_far.chunks_total;
+    status.retry_after_s = progress.so_far.retry_after_s;
+  }
+  return status;
+}
+
+Status WorkTree::stage_state(const Caller& caller, std::string text) {
+  PLAYFS_CHECK(check_may_write(caller));
+  return stage_->stage_state(std::move(text));
+}
+
+Status WorkTree::describe(ProjectStatus& status) {
+  RevisionTreePtr base = stage_->base();
+  if (base) status.base = base->revision.id;
+  if (base) status.refused = base->tree.manifest().refused;
+  status.branch = is_on_branch();
+  status.state_staged = stage_->staged_state().has_value();
+  PLAYFS_TRY(status.changes, stage_->changes());
+  PLAYFS_TRY(status.unpublished, stage_->unpublished());
+  if (publish::Publisher* publishing = publisher()) {
+    status.progress = publishing->progress();
+    status.last = publishing->last();
+  }
+  return {};
+}
+
+std::optional<Result<CommitResult>> WorkTree::last_commit() const {
+  publish::Publisher* publishing = publisher();
+  return publishing ? publishing->last() : std::nullopt;
+}
+
+Result<std::string> WorkTree::staged_word(const std::string& path) {
+  PLAYFS_TRY(auto changes, stage_->changes());
+  bool staged = false;
+  for (const stage::Change& change : changes) {
+    if (!lies_below(change.path, path)) continue;
+    if (change.pending) return std::string("pending");
+    staged = true;
+  }
+  if (staged) return std::string("staged");
+  PLAYFS_TRY(auto unpublished, stage_->unpublished());
+  bool ignored = std::any_of(unpublished.begin(), unpublished.end(),
+                             [&](const std::string& name) { return lies_below(path, name); });
+  return std::string(ignored && !path.empty() ? "ignored" : "published");
+}
+
+void WorkTree::head_changed(const RevisionTreePtr& head) {
+  if (!head || head->revision.id == base_id() || is_on_branch() || !stage_->is_clean()) return;
+  auto changed = stage_->move_base(head);
+  if (changed) return tell_kernel(*changed);
+  // Something was staged in this instant: base stays, which is right.
+  if (changed.error().code != ErrorCode::busy) {
+    mount_.site().events().error("projects/" + project_.text() + "/work", changed.error().while_doing("follow head"));
+  }
+}
+
+void WorkTree::follow_head() {
+  auto head = mount_.site().try_head(project_);
+  if (!head || head->project.latest_revision.empty() || head->project.latest_revision == base_id()) return;
+  auto self = shared_from_this();
+  mount_.site().revision(head->project.latest_revision, mount_.gate()->closing(),
+                         [self, gate = mount_.gate()](Result<RevisionTreePtr> tree) {
+                           auto ticket = gate->enter();
+                           if (ticket && tree) self->head_changed(*tree);
+                         });
+}
+
+void WorkTree::tell_kernel(const std::vector<stage::Invalidation>& changed) {
+  std::set<NodeId> directories;
+  for (const stage::Invalidation& one : changed) {
+    auto directory = known_node(one.directory);
+    if (!directory || !mount_.nodes().find(directory->id())) continue;
+    mount_.notifications().entry_changed(directory->id(), one.name);
+    directories.insert(directory->id());
+  }
+  for (NodeId directory : directories) mount_.notifications().node_changed(directory, 0);
+}
+
+}  // namespace playfs::vfs

@@ -1,0 +1,87 @@
+// One project's writable tree in this mount: its stage, its publisher, its nodes, and what follows from a commit, a
+// discard, an update or a new head.
+//
+// Thread-safe. Kept by WorkTrees until the mount ends, and by its nodes. The publisher's thread calls into it until
+// the destructor returns.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "base/mutex.h"
+#include "publish/publisher.h"
+#include "stage/stage.h"
+#include "vfs/attempt.h"
+#include "vfs/control_text.h"
+#include "vfs/node.h"
+
+namespace playfs::vfs {
+
+class WorkNode;
+
+class WorkTree : public std::enable_shared_from_this<WorkTree> {
+ public:
+  /// Takes a moment of local I/O. `directory` is the project's own.
+  static Result<std::shared_ptr<WorkTree>> open(Mount& mount, const ProjectId& project, const std::string& directory,
+                                                RevisionTreePtr base);
+  ~WorkTree();
+  WorkTree(const WorkTree&) = delete;
+  WorkTree& operator=(const WorkTree&) = delete;
+
+  [[nodiscard]] const ProjectId& project() const { return project_; }
+  [[nodiscard]] stage::Stage& stage() { return *stage_; }
+  /// The inode number of the tree's root, from which those of its inodes are made.
+  [[nodiscard]] std::uint64_t root_ino() const { return root_ino_; }
+  [[nodiscard]] RevisionId base_id() const;
+
+  /// The root's node; `parent` and `name` say where it hangs if it has to be made (no parent: at the mount's root).
+  [[nodiscard]] std::shared_ptr<WorkNode> root(const NodePtr& parent, const std::string& name);
+  /// The one node of an inode; `parent`: through which directory it was reached.
+  [[nodiscard]] std::shared_ptr<WorkNode> node(const stage::InodePtr& inode, const NodePtr& parent);
+
+  // Operations on the whole. All but status need permission to write in the tree.
+  [[nodiscard]] Attempt<CommitResult> commit(const OperationPtr& op, const CommitRequest& request);
+  [[nodiscard]] Attempt<std::uint32_t> discard(const OperationPtr& op, const std::string& path);
+  [[nodiscard]] Attempt<UpdateResult> update(const OperationPtr& op);
+  [[nodiscard]] Attempt<WorkStatus> work_status(const OperationPtr& op);
+  [[nodiscard]] Status stage_state(const Caller& caller, std::string text);
+  /// Fills in what the work tree knows.
+  [[nodiscard]] Status describe(ProjectStatus& status);
+  /// "staged", "pending", "ignored" or "published", for the attribute of that name.
+  [[nodiscard]] Result<std::string> staged_word(const std::string& path);
+  /// The last publication that ended, if any did.
+  [[nodiscard]] std::optional<Result<CommitResult>> last_commit() const;
+
+  /// `head` is the project's latest revision: follows it where nothing is staged.
+  void head_changed(const RevisionTreePtr& head);
+
+ private:
+  friend class WorkNode;
+  WorkTree(Mount& mount, ProjectId project, std::string directory, std::unique_ptr<stage::Stage> stage);
+
+  /// By the bits of the root's mode, as the kernel would judge a write there.
+  [[nodiscard]] Status check_may_write(const Caller& caller) const;
+  [[nodiscard]] Status open_publisher() PLAYFS_EXCLUDES(mutex_, opening_);
+  [[nodiscard]] publish::Publisher* publisher() const PLAYFS_EXCLUDES(mutex_);
+  /// Then it stays there until an update, whatever happens to head.
+  [[nodiscard]] bool is_on_branch() const;
+  void follow_head();
+  void tell_kernel(const std::vector<stage::Invalidation>& changed);
+  [[nodiscard]] std::shared_ptr<WorkNode> known_node(const stage::InodePtr& inode) const PLAYFS_EXCLUDES(mutex_);
+  void drop(const stage::Inode* inode) PLAYFS_EXCLUDES(mutex_);
+
+  Mount& mount_;
+  const ProjectId project_;
+  const std::string directory_;
+  const std::uint64_t root_ino_;
+  Mutex opening_;  ///< of the publisher; taken before mutex_
+  mutable Mutex mutex_;
+  std::unordered_map<const stage::Inode*, std::weak_ptr<WorkNode>> nodes_ PLAYFS_GUARDED_BY(mutex_);
+  const std::unique_ptr<stage::Stage> stage_;
+  std::unique_ptr<publish::Publisher> publisher_ PLAYFS_GUARDED_BY(mutex_);  ///< set once; the first to end
+};
+
+}  // namespace playfs::vfs

@@ -1,0 +1,163 @@
+#include "vfs/work_trees.h"
+
+#include <sys/stat.h>
+
+#include "base/text.h"
+#include "model/content_hash.h"
+#include "model/path.h"
+#include "vfs/mount.h"
+
+namespace playfs::vfs {
+
+/// One work tree on its way: which base it stands on, that base's manifest, then the disk. Each step holds the mount
+/// open through the ticket.
+class WorkTrees::Opening : public std::enable_shared_from_this<WorkTrees::Opening> {
+ public:
+  Opening(WorkTrees& owner, ProjectId project, Gate::Ticket ticket)
+      : owner_(owner),
+        project_(std::move(project)),
+        directory_(owner.directory_of(project_)),
+        ticket_(std::move(ticket)) {}
+
+  void begin() {
+    on_executor([](Opening& self) {
+      auto recorded = stage::Stage::recorded_base(self.directory_);
+      if (!recorded) return self.end(fail(std::move(recorded).error()));
+      if (*recorded) return self.fetch_base(**recorded);
+      self.ask_head();
+    });
+  }
+
+ private:
+  void ask_head() {
+    if (auto head = owner_.mount_.site().try_head(project_)) return fetch_base(head->project.latest_revision);
+    owner_.mount_.site().head(project_, closing(), [self = shared_from_this()](Result<content::Head> head) {
+      self->on_executor([head = std::move(head)](Opening& opening) mutable {
+        if (!head) return opening.end(fail(std::move(head).error()));
+        opening.fetch_base(head->project.latest_revision);
+      });
+    });
+  }
+
+  void fetch_base(const RevisionId& base) {
+    if (base.empty()) return open(nullptr);
+    owner_.mount_.site().revision(base, closing(), [self = shared_from_this()](Result<RevisionTreePtr> tree) {
+      self->on_executor([tree = std::move(tree)](Opening& opening) mutable {
+        if (tree) return opening.open(std::move(*tree));
+        Error error = std::move(tree).error();
+        // The project is there; that its base is not is no "no such file".
+        if (error.code == ErrorCode::not_found) error.code = ErrorCode::protocol;
+        opening.end(fail(error.while_doing("the base of the work tree")));
+      });
+    });
+  }
+
+  void open(RevisionTreePtr base) {
+    auto tree = WorkTree::open(owner_.mount_, project_, directory_, std::move(base));
+    if (!tree) return end(fail(std::move(tree).error()));
+    tree_ = std::move(*tree);
+    // What was published since it was last open is shown from the beginning, where that is known for sure.
+    auto head = owner_.mount_.site().try_head(project_);
+    if (!head || !owner_.mount_.site().is_fresh(*head) || head->project.latest_revision.empty()) return end(tree_);
+    owner_.mount_.site().revision(head->project.latest_revision, closing(),
+                                  [self = shared_from_this()](Result<RevisionTreePtr> latest) {
+                                    self->on_executor([latest = std::move(latest)](Opening& opening) {
+                                      if (latest) opening.tree_->head_changed(*latest);
+                                      opening.end(opening.tree_);
+                                    });
+                                  });
+  }
+
+  void end(Result<std::shared_ptr<WorkTree>> result) { owner_.opened(project_, std::move(result)); }
+
+  template <class Step>
+  void on_executor(Step step) {
+    owner_.mount_.executor().post([self = shared_from_this(), step = std::move(step)]() mutable { step(*self); });
+  }
+
+  CancelToken closing() const { return owner_.mount_.gate()->closing(); }
+
+  WorkTrees& owner_;
+  const ProjectId project_;
+  const std::string directory_;
+  Gate::Ticket ticket_;  // after which nothing of the mount may be touched: the tree goes first
+  std::shared_ptr<WorkTree> tree_;
+};
+
+WorkTrees::~WorkTrees() = default;
+
+std::shared_ptr<WorkTree> WorkTrees::find(const ProjectId& project) const {
+  MutexLock lock(mutex_);
+  auto found = trees_.find(project);
+  return found == trees_.end() ? nullptr : found->second;
+}
+
+std::string WorkTrees::directory_of(const ProjectId& project) const {
+  std::string name = percent_encode(project.text());
+  // "%2E": an id of dots alone is no way out of the directory.
+  if (name == "." || name == "..") name = "%2E" + name.substr(1);
+  if (name.size() > kMaxComponentLength - 16) name = "sha256-" + ContentHash::of(project.text()).hex();
+  return mount_.options().state_directory + "/" + name;
+}
+
+bool WorkTrees::exist(const ProjectId& project) const {
+  struct stat status {};
+  return find(project) != nullptr || ::stat(directory_of(project).c_str(), &status) == 0;
+}
+
+Attempt<std::shared_ptr<WorkTree>> WorkTrees::here(const OperationPtr& op, const ProjectId& project) {
+  if (mount_.options().read_only) return fail(ErrorCode::read_only, "the mount is read-only");
+  if (auto tree = find(project)) return tree;
+  const std::string fact = "busy/" + project.text();
+  if (op->noted(fact)) {
+    return fail(ErrorCode::busy, "another process has the work tree of this project open",
+                "unmount the other playfs, or edit there; here work/ shows head");
+  }
+  return missing([this, op, project, fact](const CancelToken& cancel, Callback<void> done) {
+    open(project, cancel, [op, fact, done = std::move(done)](Status status) mutable {
+      if (!status && status.error().code == ErrorCode::busy) {
+        op->note(fact);
+        status = {};
+      }
+      done(std::move(status));
+    });
+  });
+}
+
+void WorkTrees::head_changed(const ProjectId& project, const RevisionTreePtr& head) {
+  if (auto tree = find(project)) tree->head_changed(head);
+}
+
+void WorkTrees::open(const ProjectId& project, const CancelToken& cancel, Callback<void> done) {
+  Once<void> first(std::move(done));
+  auto on_cancel = cancel.on_cancel([first] { first(fail(ErrorCode::interrupted, "interrupted")); });
+  bool begin = false;
+  bool here = false;
+  {
+    MutexLock lock(mutex_);
+    here = trees_.contains(project);
+    if (!here) {
+      auto [opening, is_new] = opening_.try_emplace(project);
+      opening->second.push_back({first, std::move(on_cancel)});
+      begin = is_new;
+    }
+  }
+  if (here) return first({});
+  if (!begin) return;
+  if (auto ticket = mount_.gate()->enter()) std::make_shared<Opening>(*this, project, std::move(*ticket))->begin();
+  else opened(project, fail(ErrorCode::interrupted, "the mount is ending"));
+}
+
+void WorkTrees::opened(const ProjectId& project, Result<std::shared_ptr<WorkTree>> tree) {
+  std::vector<Waiter> waiters;
+  {
+    MutexLock lock(mutex_);
+    if (tree) trees_.insert_or_assign(project, *tree);
+    auto found = opening_.find(project);
+    waiters = std::move(found->second);
+    opening_.erase(found);
+  }
+  for (Waiter& waiter : waiters) waiter.done(tree ? Status() : Status(fail(tree.error())));
+}
+
+}  // namespace playfs::vfs
