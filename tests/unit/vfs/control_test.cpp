@@ -1,0 +1,170 @@
+// Control files: snapshots, requests, logs, records.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "rig.h"
+#include "wire/json.h"
+
+namespace playfs::vfs::test {
+namespace {
+
+using testing::Contains;
+using testing::HasSubstr;
+using testing::UnorderedElementsAre;
+
+JsonObject parsed(const Result<std::string>& text) {
+  EXPECT_TRUE(text) << text.error().message;
+  auto json = wire::parse_json(text.value_or("{}"));
+  EXPECT_TRUE(json);
+  return json && json->object() ? *json->object() : JsonObject();
+}
+
+std::string string_of(const JsonObject& object, std::string_view name) {
+  const Json* value = object.find(name);
+  return value && value->string() ? *value->string() : std::string("(none)");
+}
+
+TEST(Control, AChangedTextGetsANewNodeAndTheOldOneKeepsItsOwn) {
+  Service service;
+  ProjectId project = service.project("demo");
+  service.publish(project, {{"a", Service::file("a")}});
+  Mounted mount(service);
+  const std::string status = "projects/" + project.text() + "/status";
+  Entry before = mount.walk(status).value();
+  std::string text = mount.read(before.node).value();
+  EXPECT_EQ(text.size(), before.attributes.size);
+  EXPECT_EQ(before.entry_timeout, 0);
+  ASSERT_TRUE(mount.write_file("projects/" + project.text() + "/work/b", "b"));
+  Entry after = mount.walk(status).value();
+  EXPECT_NE(after.node, before.node);
+  EXPECT_EQ(after.attributes.ino, before.attributes.ino);
+  EXPECT_EQ(mount.read(before.node), text);
+  EXPECT_THAT(*mount.read(after.node), HasSubstr("added     b"));
+  EXPECT_EQ(mount.walk(status)->node, after.node);
+}
+
+TEST(Control, ACommitIsOneWriteAndItsResultIsRead) {
+  Service service;
+  ProjectId project = service.project("demo");
+  service.publish(project, {{"a", Service::file("a")}});
+  Mounted mount(service);
+  const std::string at = "projects/" + project.text();
+  EXPECT_TRUE(parsed(mount.read_file(at + "/commit")).find("outcome")->is_null());
+  ASSERT_TRUE(mount.write_file(at + "/work/b", "b"));
+  ASSERT_TRUE(mount.write_file(at + "/commit", "add b\n"));
+  JsonObject result = parsed(mount.read_file(at + "/commit"));
+  EXPECT_EQ(string_of(result, "outcome"), "published");
+  Record revision = service.get("revisions", string_of(result, "revision"));
+  EXPECT_EQ(string_of(revision.fields, "message"), "add b");
+  EXPECT_EQ(string_of(revision.fields, "agent"), "tester");
+  EXPECT_EQ(string_of(parsed(mount.read_file(at + "/revision.json")), "id"), string_of(result, "revision"));
+  // The same result again still gives a fresh node: the pages of the old one hold what was written.
+  Entry entry = mount.walk(at + "/commit").value();
+  ASSERT_TRUE(mount.write(entry.node, "nothing to say"));
+  EXPECT_NE(mount.walk(at + "/commit")->node, entry.node);
+  EXPECT_EQ(string_of(parsed(mount.read_file(at + "/commit")), "outcome"), "nothing");
+}
+
+TEST(Control, ARefusedRequestSaysWhy) {
+  Service service;
+  Mounted mount(service);
+  EXPECT_EQ(mount.write_file("projects/new", "{broken").error().code, ErrorCode::invalid_argument);
+  JsonObject result = parsed(mount.read_file("projects/new"));
+  ASSERT_TRUE(result.find("error"));
+  EXPECT_EQ(string_of(*result.find("error")->object(), "code"), "invalid_argument");
+  mount.road.close_for_good();
+  EXPECT_EQ(mount.write_file("projects/new", "{\"name\": \"x\"}").error().code, ErrorCode::unreachable);
+  EXPECT_THAT(*mount.read_file("projects/new"), HasSubstr("unreachable"));
+}
+
+TEST(Control, ProjectsAreCreated) {
+  Service service;
+  Mounted mount(service);
+  NodeId projects = mount.walk("projects")->node;
+  ASSERT_TRUE(mount.write_file("projects/new", "{\"name\": \"fresh\"}"));
+  std::string id = string_of(parsed(mount.read_file("projects/new")), "id");
+  EXPECT_EQ(mount.read_link("projects/by-name/fresh"), "../" + id);
+  EXPECT_TRUE(eventually([&] { return mount.told.of_node(projects); }));
+  EXPECT_THAT(*mount.list("projects"), Contains(id));
+  // A project without a revision is an empty work tree, which can be published.
+  EXPECT_THAT(*mount.list("projects/" + id + "/work"), UnorderedElementsAre());
+  EXPECT_FALSE(mount.walk("projects/" + id + "/head"));
+  ASSERT_TRUE(mount.write_file("projects/" + id + "/work/first", "1\n"));
+  EXPECT_EQ(mount.commit("projects/" + id + "/work", "first")->outcome, Outcome::published);
+  EXPECT_EQ(mount.read_file("projects/" + id + "/work/first"), "1\n");
+}
+
+TEST(Control, StateIsStagedAndPublished) {
+  Service service;
+  ProjectId project = service.project("demo");
+  service.publish(project, {{"a", Service::file("a")}});
+  Mounted mount(service);
+  const std::string at = "projects/" + project.text();
+  EXPECT_EQ(mount.read_file(at + "/state.json"), "{}\n");
+  EXPECT_EQ(mount.write_file(at + "/state.json", "no json").error().code, ErrorCode::invalid_argument);
+  ASSERT_TRUE(mount.write_file(at + "/state.json", "{\"score\": 3}"));
+  EXPECT_EQ(parsed(mount.read_file(at + "/state.json")).find("score")->integer(), 3);
+  auto result = mount.commit(at + "/work", "score");
+  ASSERT_TRUE(result) << result.error().message;
+  EXPECT_EQ(service.get("revisions", result->revision.text()).fields.find("state")->object()->find("score")->integer(),
+            3);
+}
+
+TEST(Control, ThreadsAreReadAndAnswered) {
+  Service service;
+  Mounted mount(service);
+  ASSERT_TRUE(mount.write_file("threads/new", "{\"title\": \"Hello\", \"kind\": \"intro\"}"));
+  std::string thread = string_of(parsed(mount.read_file("threads/new")), "id");
+  ASSERT_TRUE(mount.write_file("threads/" + thread + "/reply", "I agree\n"));
+  std::string message = string_of(parsed(mount.read_file("threads/" + thread + "/reply")), "id");
+  EXPECT_EQ(string_of(service.get("messages", message).fields, "thread"), thread);
+  EXPECT_THAT(*mount.read_file("threads/" + thread + "/messages.md"), HasSubstr("I agree"));
+  EXPECT_THAT(*mount.list("threads/" + thread + "/messages"), UnorderedElementsAre(message + ".json"));
+  EXPECT_EQ(string_of(parsed(mount.read_file("records/messages/" + message + ".json")), "body"), "I agree");
+}
+
+TEST(Control, AgentsGoByTheirHandle) {
+  Service service;
+  Mounted mount(service);
+  ASSERT_TRUE(mount.write_file("agents/new", "{\"handle\": \"ada\"}"));
+  EXPECT_THAT(*mount.list("agents"), UnorderedElementsAre("new", "ada.json"));
+  EXPECT_EQ(string_of(parsed(mount.read_file("agents/ada.json")), "handle"), "ada");
+}
+
+TEST(Control, TheMountTellsOfItself) {
+  Service service;
+  ProjectId project = service.project("demo");
+  service.publish(project, {{"a", Service::file("a")}});
+  Mounted mount(service);
+  ASSERT_TRUE(mount.walk("projects/" + project.text() + "/work"));
+  JsonObject status = parsed(mount.read_file(".playfs/status.json"));
+  EXPECT_EQ(string_of(status, "mount_source"), "local:test");
+  EXPECT_EQ(string_of(status, "agent"), "tester");
+  EXPECT_THAT(*status.find("projects_in_use")->array(), Contains(Json(project.text())));
+  EXPECT_EQ(parsed(mount.read_file(".playfs/limits.json")).find("record_bytes")->integer(), 16384);
+  EXPECT_THAT(*mount.read_file(".playfs/metrics"), HasSubstr("playfs_operations_total{operation=\"lookup\"}"));
+  EXPECT_THAT(*mount.read_file("README.md"), HasSubstr("projects/ID/commit"));
+}
+
+TEST(Control, ALogGrowsInPlace) {
+  Service service;
+  Mounted mount(service);
+  Entry errors = mount.walk(".playfs/errors.ndjson").value();
+  EXPECT_EQ(errors.attributes_timeout, 0);
+  const std::string before = mount.read(errors.node).value();
+  mount.site().events().error("somewhere", Error{ErrorCode::io, "the first", {}, {}, 0, {}});
+  // The new size is shown when the kernel has dropped the page that the old end was in.
+  EXPECT_TRUE(eventually([&] {
+    auto reply = await<AttributesReply>(
+        [&](auto done) { mount.fs().get_attributes(mount.caller, errors.node, std::move(done)); });
+    return reply->attributes.size > before.size();
+  }));
+  EXPECT_TRUE(mount.told.of_node(errors.node));
+  std::string after = mount.read(errors.node).value();
+  EXPECT_TRUE(after.starts_with(before));
+  EXPECT_THAT(after, HasSubstr("the first"));
+  EXPECT_EQ(mount.walk(".playfs/errors.ndjson")->node, errors.node);
+}
+
+}  // namespace
+}  // namespace playfs::vfs::test

@@ -1,0 +1,298 @@
+#include "rig.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <thread>
+
+#include <gtest/gtest.h>
+
+#include "base/fd.h"
+#include "wire/json.h"
+#include "wire/records.h"
+
+namespace playfs::vfs::test {
+
+TemporaryDirectory::TemporaryDirectory() {
+  std::string pattern = (std::filesystem::temp_directory_path() / "playfs-vfs-XXXXXX").string();
+  if (!::mkdtemp(pattern.data())) std::abort();
+  path_ = pattern;
+}
+
+TemporaryDirectory::~TemporaryDirectory() {
+  std::error_code ignored;
+  std::filesystem::remove_all(path_, ignored);
+}
+
+void Road::hold(std::string part) {
+  MutexLock lock(mutex_);
+  held_part_ = std::move(part);
+}
+
+void Road::open() {
+  std::vector<Waiting> held;
+  {
+    MutexLock lock(mutex_);
+    held_part_.clear();
+    held.swap(held_);
+  }
+  for (Waiting& waiting : held) {
+    if (waiting.answered->exchange(true)) continue;
+    pass(std::move(waiting.request), waiting.deadline, waiting.cancel, std::move(*waiting.done));
+  }
+}
+
+void Road::change(std::function<void(const HttpRequest&, HttpResponse&)> change) {
+  MutexLock lock(mutex_);
+  change_ = std::make_shared<const std::function<void(const HttpRequest&, HttpResponse&)>>(std::move(change));
+}
+
+int Road::count(const std::string& part) const {
+  MutexLock lock(mutex_);
+  return static_cast<int>(std::count_if(targets_.begin(), targets_.end(), [&](const std::string& target) {
+    return target.find(part) != std::string::npos;
+  }));
+}
+
+int Road::held() const {
+  MutexLock lock(mutex_);
+  return static_cast<int>(held_.size());
+}
+
+void Road::send(HttpRequest request, net::Deadline deadline, CancelToken cancel, Callback<HttpResponse> done) {
+  if (closed_) return done(fail(ErrorCode::unreachable, "the road is closed"));
+  bool hold = false;
+  {
+    MutexLock lock(mutex_);
+    targets_.push_back(request.target);
+    hold = !held_part_.empty() && request.target.find(held_part_) != std::string::npos;
+  }
+  if (!hold) return pass(std::move(request), deadline, std::move(cancel), std::move(done));
+  Waiting waiting{std::move(request),
+                  deadline,
+                  cancel,
+                  std::make_shared<Callback<HttpResponse>>(std::move(done)),
+                  std::make_shared<std::atomic<bool>>(false),
+                  {}};
+  waiting.on_cancel = cancel.on_cancel([kept = waiting.done, answered = waiting.answered] {
+    if (!answered->exchange(true)) (*kept)(fail(ErrorCode::interrupted, "cancelled"));
+  });
+  MutexLock lock(mutex_);
+  held_.push_back(std::move(waiting));
+}
+
+void Road::pass(HttpRequest request, net::Deadline deadline, CancelToken cancel, Callback<HttpResponse> done) {
+  auto changed = [this, request, done = std::move(done)](Result<HttpResponse> response) mutable {
+    std::shared_ptr<const std::function<void(const HttpRequest&, HttpResponse&)>> change;
+    {
+      MutexLock lock(mutex_);
+      change = change_;
+    }
+    if (response && change) (*change)(request, *response);
+    done(std::move(response));
+  };
+  below_.send(request, deadline, std::move(cancel), std::move(changed));
+}
+
+void Told::entry_changed(NodeId parent, const std::string& name) {
+  MutexLock lock(mutex_);
+  entries_.emplace_back(parent, name);
+}
+
+void Told::node_changed(NodeId node, std::int64_t) {
+  MutexLock lock(mutex_);
+  nodes_.push_back(node);
+}
+
+bool Told::of_entry(NodeId parent, const std::string& name) const {
+  MutexLock lock(mutex_);
+  return std::find(entries_.begin(), entries_.end(), std::pair(parent, name)) != entries_.end();
+}
+
+bool Told::of_node(NodeId node) const {
+  MutexLock lock(mutex_);
+  return std::find(nodes_.begin(), nodes_.end(), node) != nodes_.end();
+}
+
+Service::Service() {
+  auto opened = app::Playground::open(directory_.path(), {}, clock, random);
+  if (!opened) std::abort();
+  playground_ = std::move(*opened);
+  transport_ = std::make_unique<app::LocalTransport>(playground_->service(), playground_->store().site_id(), executor_);
+  client_ = std::make_unique<remote::Client>(*transport_, executor_, clock, random, remote::ClientOptions{});
+}
+
+Record Service::create(const std::string& collection, JsonObject body) {
+  auto record =
+      await<Record>([&](auto done) { client_->create_record(collection, body, random.uuid(), {}, std::move(done)); });
+  EXPECT_TRUE(record) << record.error().message;
+  return record.value_or(Record{});
+}
+
+void Service::patch(const std::string& collection, const std::string& id, JsonObject body) {
+  auto record = await<Record>([&](auto done) { client_->patch_record(collection, id, body, {}, std::move(done)); });
+  EXPECT_TRUE(record) << record.error().message;
+}
+
+Record Service::get(const std::string& collection, const std::string& id) {
+  auto record = await<Record>([&](auto done) { client_->get_record(collection, id, {}, std::move(done)); });
+  EXPECT_TRUE(record) << record.error().message;
+  return record.value_or(Record{});
+}
+
+ProjectId Service::project(const std::string& name) { return ProjectId(create("projects", {{"name", name}}).id); }
+
+RevisionId Service::publish(const ProjectId& project, JsonObject files, const std::string& parent) {
+  Json::Array parents;
+  if (!parent.empty()) parents.emplace_back(parent);
+  RevisionId id(create("revisions", {{"project", project.text()},
+                                     {"parents", parents},
+                                     {"agent", "stranger"},
+                                     {"message", "a revision"},
+                                     {"manifest", JsonObject{{"files", std::move(files)}}}})
+                    .id);
+  patch("projects", project.text(), {{"latest_revision", id.text()}});
+  return id;
+}
+
+Json Service::file(const std::string& text) {
+  return JsonObject{{"h", ContentHash::of(text).hex()}, {"s", std::uint64_t{text.size()}}, {"inline", text}};
+}
+
+Mounted::Mounted(Service& service, const std::function<void(PlaygroundOptions&)>& adjust,
+                 const std::string& state_directory)
+    : road(service.transport()) {
+  caller.uid = ::getuid();
+  caller.gid = ::getgid();
+  remote::ClientOptions client_options;
+  client_options.retry.attempts = 1;
+  client_ = std::make_unique<remote::Client>(road, executor_, clock_, random_, client_options);
+  objects_ = std::move(*cache::ObjectStore::open(directory_.path() + "/objects"));
+  records_ = std::move(*cache::RecordIndex::open(directory_.path()));
+  events_ = std::make_unique<content::EventLog>(clock_);
+  content::SiteOptions site_options;
+  site_options.refresh = std::chrono::milliseconds(100);
+  site_options.prefetch = false;
+  site_ = std::make_unique<content::Site>(*client_, *objects_, *records_, executor_, clock_, *events_, site_options);
+  PlaygroundOptions options;
+  options.state_directory = state_directory.empty() ? directory_.path() + "/state" : state_directory;
+  options.mount_source = "local:test";
+  options.agent = "tester";
+  options.uid = ::getuid();
+  options.gid = ::getgid();
+  options.refresh = site_options.refresh;
+  if (adjust) adjust(options);
+  EXPECT_TRUE(make_private_directory(options.state_directory));
+  fs_ = std::make_unique<Playground>(*site_, clock_, executor_, random_, options);
+  fs_->set_notifier(&told);
+}
+
+Mounted::~Mounted() {
+  fs_->set_notifier(nullptr);
+  fs_.reset();
+  road.open();
+  site_.reset();
+  executor_.stop();
+}
+
+Result<Entry> Mounted::lookup(NodeId parent, const std::string& name) {
+  return await<Entry>([&](auto done) { fs_->lookup(caller, parent, name, std::move(done)); });
+}
+
+Result<Entry> Mounted::walk(const std::string& path) {
+  Entry entry;
+  entry.node = kRootNode;
+  for (std::size_t begin = 0; begin < path.size();) {
+    std::size_t end = std::min(path.find('/', begin), path.size());
+    std::string name = path.substr(begin, end - begin);
+    PLAYFS_TRY(entry, lookup(entry.node, name));
+    if (entry.node == 0) return fail(ErrorCode::not_found, name);
+    begin = end + 1;
+  }
+  return entry;
+}
+
+Result<std::string> Mounted::read(NodeId node, std::uint64_t offset, std::size_t size) {
+  return await<std::string>([&](auto done) { fs_->read(caller, node, offset, size, std::move(done)); });
+}
+
+Result<std::string> Mounted::read_file(const std::string& path) {
+  PLAYFS_TRY(Entry entry, walk(path));
+  PLAYFS_TRY(std::string bytes, read(entry.node));
+  EXPECT_EQ(bytes.size(), entry.attributes.size) << path;
+  return bytes;
+}
+
+Result<std::string> Mounted::read_link(const std::string& path) {
+  PLAYFS_TRY(Entry entry, walk(path));
+  return await<std::string>([&](auto done) { fs_->read_link(caller, entry.node, std::move(done)); });
+}
+
+Result<std::size_t> Mounted::write(NodeId node, const std::string& data, std::uint64_t offset) {
+  return await<std::size_t>([&](auto done) { fs_->write(caller, node, offset, data, std::move(done)); });
+}
+
+Status Mounted::write_file(const std::string& path, const std::string& data) {
+  std::size_t slash = path.rfind('/');
+  PLAYFS_TRY(Entry parent, walk(slash == std::string::npos ? std::string() : path.substr(0, slash)));
+  std::string name = slash == std::string::npos ? path : path.substr(slash + 1);
+  PLAYFS_TRY(Entry file, lookup(parent.node, name));
+  if (file.node == 0) {
+    PLAYFS_TRY(file, await<Entry>([&](auto done) {
+                 fs_->make_node(caller, parent.node, name, S_IFREG | 0644, std::move(done));
+               }));
+  }
+  SetAttributes empty;
+  empty.size = 0;
+  PLAYFS_CHECK(await<AttributesReply>([&](auto done) {
+                 fs_->set_attributes(caller, file.node, empty, std::move(done));
+               }).map([](const AttributesReply&) {}));
+  PLAYFS_TRY(std::size_t written, write(file.node, data));
+  EXPECT_EQ(written, data.size());
+  return {};
+}
+
+Result<std::vector<std::string>> Mounted::list(const std::string& path) {
+  PLAYFS_TRY(Entry directory, walk(path));
+  std::vector<std::string> names;
+  std::uint64_t offset = 0;
+  for (bool more = true; more;) {
+    more = false;
+    // Three at a time: offsets have to carry on.
+    int left = 3;
+    auto room = [&](const DirectoryItem& item) {
+      if (left-- == 0) return false;
+      if (item.name != "." && item.name != "..") names.push_back(item.name);
+      offset = item.next_offset;
+      more = true;
+      return true;
+    };
+    PLAYFS_CHECK(
+        await<void>([&](auto done) { fs_->list(caller, directory.node, offset, false, room, std::move(done)); }));
+  }
+  return names;
+}
+
+Result<std::string> Mounted::xattr(const std::string& path, const std::string& name) {
+  PLAYFS_TRY(Entry entry, walk(path));
+  return await<std::string>([&](auto done) { fs_->get_xattr(caller, entry.node, name, std::move(done)); });
+}
+
+Result<CommitResult> Mounted::commit(const std::string& path, const std::string& message) {
+  PLAYFS_TRY(Entry entry, walk(path));
+  CommitRequest request;
+  request.message = message;
+  return await<CommitResult>([&](auto done) { fs_->commit(caller, entry.node, request, std::move(done)); });
+}
+
+bool eventually(const std::function<bool()>& holds) {
+  for (int i = 0; i < 2000; ++i) {
+    if (holds()) return true;
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+  return false;
+}
+
+}  // namespace playfs::vfs::test

@@ -1,0 +1,165 @@
+// A mount without a kernel: the real service in this process, and a file system over it whose operations the test
+// calls as the kernel would. The road between the two can be held up, closed, and its answers changed.
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "app/local_transport.h"
+#include "app/playground.h"
+#include "base/await.h"
+#include "base/clock.h"
+#include "base/executor.h"
+#include "base/mutex.h"
+#include "base/random.h"
+#include "content/site.h"
+#include "remote/client.h"
+#include "vfs/playground.h"
+
+namespace playfs::vfs::test {
+
+class TemporaryDirectory {
+ public:
+  TemporaryDirectory();
+  ~TemporaryDirectory();
+  TemporaryDirectory(const TemporaryDirectory&) = delete;
+  TemporaryDirectory& operator=(const TemporaryDirectory&) = delete;
+  [[nodiscard]] const std::string& path() const { return path_; }
+
+ private:
+  std::string path_;
+};
+
+/// Lets requests through unless the test says otherwise.
+class Road final : public net::Transport {
+ public:
+  explicit Road(net::Transport& below) : below_(below) {}
+  ~Road() override { open(); }
+
+  /// Requests whose target contains `part` are kept until open().
+  void hold(std::string part);
+  void open();
+  void close_for_good() { closed_ = true; }  ///< from now on: unreachable
+  /// Called with each answer before it arrives.
+  void change(std::function<void(const HttpRequest&, HttpResponse&)> change);
+  /// How many requests were sent whose target contains `part`.
+  [[nodiscard]] int count(const std::string& part) const;
+  [[nodiscard]] int held() const;
+
+  void send(HttpRequest request, net::Deadline deadline, CancelToken cancel, Callback<HttpResponse> done) override;
+  [[nodiscard]] const std::string& origin() const override { return below_.origin(); }
+
+ private:
+  struct Waiting {
+    HttpRequest request;
+    net::Deadline deadline;
+    CancelToken cancel;
+    std::shared_ptr<Callback<HttpResponse>> done;
+    std::shared_ptr<std::atomic<bool>> answered;
+    CancelToken::Registration on_cancel;
+  };
+  void pass(HttpRequest request, net::Deadline deadline, CancelToken cancel, Callback<HttpResponse> done);
+
+  net::Transport& below_;
+  std::atomic<bool> closed_ = false;
+  mutable Mutex mutex_;
+  std::string held_part_ PLAYFS_GUARDED_BY(mutex_);
+  std::vector<Waiting> held_ PLAYFS_GUARDED_BY(mutex_);
+  std::vector<std::string> targets_ PLAYFS_GUARDED_BY(mutex_);
+  std::shared_ptr<const std::function<void(const HttpRequest&, HttpResponse&)>> change_ PLAYFS_GUARDED_BY(mutex_);
+};
+
+/// What the kernel would have been told.
+class Told final : public KernelNotifier {
+ public:
+  void entry_changed(NodeId parent, const std::string& name) override;
+  void node_changed(NodeId node, std::int64_t offset) override;
+  [[nodiscard]] bool of_entry(NodeId parent, const std::string& name) const;
+  [[nodiscard]] bool of_node(NodeId node) const;
+
+ private:
+  mutable Mutex mutex_;
+  std::vector<std::pair<NodeId, std::string>> entries_ PLAYFS_GUARDED_BY(mutex_);
+  std::vector<NodeId> nodes_ PLAYFS_GUARDED_BY(mutex_);
+};
+
+/// The service, which several mounts may share.
+class Service {
+ public:
+  Service();
+  Record create(const std::string& collection, JsonObject body);
+  void patch(const std::string& collection, const std::string& id, JsonObject body);
+  Record get(const std::string& collection, const std::string& id);
+
+  ProjectId project(const std::string& name);
+  /// A revision with these manifest entries, which becomes head.
+  RevisionId publish(const ProjectId& project, JsonObject files, const std::string& parent = "");
+  /// The entry of an ordinary small text file.
+  static Json file(const std::string& text);
+
+  [[nodiscard]] net::Transport& transport() { return *transport_; }
+  [[nodiscard]] Executor& executor() { return executor_; }
+
+  SystemClock clock;
+  SystemRandom random;
+
+ private:
+  TemporaryDirectory directory_;
+  ThreadPool executor_{2};
+  std::unique_ptr<app::Playground> playground_;
+  std::unique_ptr<app::LocalTransport> transport_;
+  std::unique_ptr<remote::Client> client_;
+};
+
+class Mounted {
+ public:
+  explicit Mounted(Service& service, const std::function<void(PlaygroundOptions&)>& adjust = {},
+                   const std::string& state_directory = {});
+  ~Mounted();
+
+  // Operations as the kernel would make them, waited for.
+  Result<Entry> lookup(NodeId parent, const std::string& name);
+  /// The entry at a path from the root; fails with not_found where a lookup says that there is nothing.
+  Result<Entry> walk(const std::string& path);
+  Result<std::string> read(NodeId node, std::uint64_t offset = 0, std::size_t size = 1 << 20);
+  Result<std::string> read_file(const std::string& path);
+  Result<std::string> read_link(const std::string& path);
+  Result<std::size_t> write(NodeId node, const std::string& data, std::uint64_t offset = 0);
+  /// Creates the file where it is missing, and writes.
+  Status write_file(const std::string& path, const std::string& data);
+  Result<std::vector<std::string>> list(const std::string& path);
+  Result<std::string> xattr(const std::string& path, const std::string& name);
+  Result<CommitResult> commit(const std::string& path, const std::string& message);
+
+  [[nodiscard]] FileSystem& fs() { return *fs_; }
+  [[nodiscard]] content::Site& site() { return *site_; }
+
+  Caller caller;
+  Told told;
+
+ private:
+  TemporaryDirectory directory_;
+  ThreadPool executor_{2};
+
+ public:
+  Road road;
+
+ private:
+  SystemClock clock_;
+  SystemRandom random_;
+  std::unique_ptr<remote::Client> client_;
+  std::unique_ptr<cache::ObjectStore> objects_;
+  std::unique_ptr<cache::RecordIndex> records_;
+  std::unique_ptr<content::EventLog> events_;
+  std::unique_ptr<content::Site> site_;
+  std::unique_ptr<Playground> fs_;
+};
+
+/// Waits until it holds, for as long as a stuck test may take.
+bool eventually(const std::function<bool()>& holds);
+
+}  // namespace playfs::vfs::test
