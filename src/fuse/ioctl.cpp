@@ -1,0 +1,157 @@
+#include "fuse/ioctl.h"
+
+#include <cerrno>
+#include <cstring>
+#include <optional>
+
+#include <playfs/ioctl.h>
+
+#include "base/text.h"
+
+namespace playfs::fuse {
+
+namespace {
+
+/// The caller's struct, where size and version are what this build knows.
+template <class Struct>
+std::optional<Struct> decode(std::string_view input) {
+  Struct decoded;
+  if (input.size() != sizeof decoded) return std::nullopt;
+  std::memcpy(&decoded, input.data(), sizeof decoded);
+  if (decoded.size != sizeof decoded || decoded.version != PLAYFS_IOCTL_VERSION) return std::nullopt;
+  return decoded;
+}
+
+/// Text of a fixed field; nullopt where it is not terminated or not UTF-8.
+template <std::size_t Size>
+std::optional<std::string> text_of(const char (&field)[Size]) {
+  std::size_t length = strnlen(field, Size);
+  std::string text(field, length);
+  if (length == Size || !is_valid_utf8(text)) return std::nullopt;
+  return text;
+}
+
+/// Ids are bounded when they arrive (kMaxIdLength), so one that does not fit is none of ours.
+template <std::size_t Size>
+void put(char (&field)[Size], const std::string& text) {
+  std::memset(field, 0, Size);
+  if (text.size() < Size) std::memcpy(field, text.data(), text.size());
+}
+
+__u32 outcome_of(vfs::Outcome outcome) {
+  switch (outcome) {
+    case vfs::Outcome::published: return PLAYFS_PUBLISHED;
+    case vfs::Outcome::merged: return PLAYFS_MERGED;
+    case vfs::Outcome::branched: return PLAYFS_BRANCHED;
+    case vfs::Outcome::pending: return PLAYFS_PENDING;
+    case vfs::Outcome::nothing: return PLAYFS_NOTHING;
+  }
+  return PLAYFS_NOTHING;
+}
+
+__u32 phase_of(vfs::Phase phase) {
+  switch (phase) {
+    case vfs::Phase::idle: return PLAYFS_PHASE_IDLE;
+    case vfs::Phase::freezing: return PLAYFS_PHASE_FREEZING;
+    case vfs::Phase::planning: return PLAYFS_PHASE_PLANNING;
+    case vfs::Phase::uploading: return PLAYFS_PHASE_UPLOADING;
+    case vfs::Phase::posting: return PLAYFS_PHASE_POSTING;
+    case vfs::Phase::verifying: return PLAYFS_PHASE_VERIFYING;
+  }
+  return PLAYFS_PHASE_IDLE;
+}
+
+/// The errors of an ioctl are those of a call, but for one: a node that has no such ioctl says ENOTTY.
+void answer_error(Request& request, const Error& error) {
+  if (error.code == ErrorCode::not_supported) request.error_number(ENOTTY);
+  else request.error(error);
+}
+
+void commit(vfs::FileSystem& file_system, vfs::NodeId node, std::string_view input, Request request) {
+  auto decoded = decode<playfs_commit>(input);
+  constexpr __u32 known_flags = PLAYFS_COMMIT_NOWAIT | PLAYFS_COMMIT_NO_MERGE;
+  if (!decoded || (decoded->flags & ~known_flags) != 0) return request.error_number(EINVAL);
+  auto agent = text_of(decoded->agent);
+  auto message = text_of(decoded->message);
+  if (!agent || !message) return request.error_number(EINVAL);
+
+  vfs::CommitRequest wanted;
+  wanted.agent = *agent;
+  wanted.message = *message;
+  wanted.wait = (decoded->flags & PLAYFS_COMMIT_NOWAIT) == 0;
+  wanted.allow_merge = (decoded->flags & PLAYFS_COMMIT_NO_MERGE) == 0;
+  vfs::Caller caller = request.caller();
+  file_system.commit(caller, node, std::move(wanted),
+                     [request = std::move(request), answer = *decoded](Result<vfs::CommitResult> result) mutable {
+                       if (!result) return answer_error(request, result.error());
+                       answer.outcome = outcome_of(result->outcome);
+                       answer.files_changed = result->files_changed;
+                       answer.writes_used = result->writes_used;
+                       answer.chunks_done = result->chunks_done;
+                       answer.chunks_total = result->chunks_total;
+                       answer.retry_after_s = result->retry_after_s;
+                       put(answer.revision, result->revision.text());
+                       put(answer.merged_revision, result->merged_revision.text());
+                       request.ioctl_result(&answer, sizeof answer);
+                     });
+}
+
+void status(vfs::FileSystem& file_system, vfs::NodeId node, std::string_view input, Request request) {
+  auto decoded = decode<playfs_status>(input);
+  if (!decoded) return request.error_number(EINVAL);
+  vfs::Caller caller = request.caller();
+  file_system.work_status(caller, node,
+                          [request = std::move(request), answer = *decoded](Result<vfs::WorkStatus> result) mutable {
+                            if (!result) return answer_error(request, result.error());
+                            put(answer.project, result->project);
+                            put(answer.base, result->base);
+                            put(answer.head, result->head);
+                            answer.staged = result->staged;
+                            answer.pending = result->pending;
+                            answer.conflicts = result->conflicts;
+                            answer.phase = phase_of(result->phase);
+                            answer.chunks_done = result->chunks_done;
+                            answer.chunks_total = result->chunks_total;
+                            answer.retry_after_s = result->retry_after_s;
+                            request.ioctl_result(&answer, sizeof answer);
+                          });
+}
+
+void discard(vfs::FileSystem& file_system, vfs::NodeId node, std::string_view input, Request request) {
+  auto decoded = decode<playfs_discard>(input);
+  if (!decoded || decoded->flags != 0) return request.error_number(EINVAL);
+  vfs::Caller caller = request.caller();
+  file_system.discard(caller, node,
+                      [request = std::move(request), answer = *decoded](Result<std::uint32_t> result) mutable {
+                        if (!result) return answer_error(request, result.error());
+                        answer.discarded = *result;
+                        request.ioctl_result(&answer, sizeof answer);
+                      });
+}
+
+void update(vfs::FileSystem& file_system, vfs::NodeId node, std::string_view input, Request request) {
+  auto decoded = decode<playfs_update>(input);
+  if (!decoded || decoded->flags != 0) return request.error_number(EINVAL);
+  vfs::Caller caller = request.caller();
+  file_system.update(caller, node,
+                     [request = std::move(request), answer = *decoded](Result<vfs::UpdateResult> result) mutable {
+                       if (!result) return answer_error(request, result.error());
+                       answer.conflicts = result->conflicts;
+                       put(answer.base, result->base);
+                       request.ioctl_result(&answer, sizeof answer);
+                     });
+}
+
+}  // namespace
+
+void serve_ioctl(vfs::FileSystem& file_system, vfs::NodeId node, unsigned command, std::string_view input, Request request) {
+  switch (command) {
+    case PLAYFS_IOC_COMMIT: return commit(file_system, node, input, std::move(request));
+    case PLAYFS_IOC_STATUS: return status(file_system, node, input, std::move(request));
+    case PLAYFS_IOC_DISCARD: return discard(file_system, node, input, std::move(request));
+    case PLAYFS_IOC_UPDATE: return update(file_system, node, input, std::move(request));
+    default: return request.error_number(ENOTTY);
+  }
+}
+
+}  // namespace playfs::fuse

@@ -1,0 +1,162 @@
+#include "fuse/session.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <spawn.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cerrno>
+#include <cstring>
+#include <thread>
+#include <vector>
+
+#include "base/log.h"
+#include "fuse/operations.h"
+
+extern char** environ;  // NOLINT(readability-redundant-declaration): POSIX asks the program to declare it
+
+namespace playfs::fuse {
+
+namespace {
+
+/// What wakes the loop from its read of /dev/fuse when the mount was only detached and others keep it alive.
+constexpr int kWakeSignal = SIGUSR2;
+
+/// How long answers may take once everything has been cancelled: they need no network any more, only the local disk.
+constexpr std::chrono::seconds kLastAnswers{30};
+
+/// A value for `-o name=value`, where libfuse splits at commas.
+std::string escaped(const std::string& value) {
+  std::string out;
+  for (char c : value) {
+    if (c == ',' || c == '\\') out += '\\';
+    out += c;
+  }
+  return out;
+}
+
+Status run_fusermount(const std::string& mountpoint, bool lazy) {
+  std::vector<const char*> arguments = {"fusermount3", "-u", "-q"};
+  if (lazy) arguments.push_back("-z");
+  arguments.insert(arguments.end(), {"--", mountpoint.c_str(), nullptr});
+  pid_t child = 0;
+  if (int failed = posix_spawnp(&child, "fusermount3", nullptr, nullptr, const_cast<char**>(arguments.data()), environ))
+    return fail(error_from_errno(failed, "run fusermount3"));
+  int status = 0;
+  while (waitpid(child, &status, 0) < 0)
+    if (errno != EINTR) return fail(error_from_errno(errno, "wait for fusermount3"));
+  if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return {};
+  return fail(ErrorCode::busy, "cannot unmount " + mountpoint + ": it is in use, or not yours",
+              "close what uses it (fuser -m " + mountpoint + " lists it) and try again");
+}
+
+Status why_no_mount(const MountOptions& options) {
+  struct stat attributes {};
+  if (stat(options.mountpoint.c_str(), &attributes) != 0)
+    return fail(error_from_errno(errno, options.mountpoint));
+  if (!S_ISDIR(attributes.st_mode)) return fail(ErrorCode::not_a_directory, options.mountpoint + " is not a directory");
+  if (access("/dev/fuse", F_OK) != 0)
+    return fail(ErrorCode::not_supported, "/dev/fuse is missing: this system or sandbox has no FUSE",
+                "load the fuse module (modprobe fuse), or start the container with --device /dev/fuse --cap-add SYS_ADMIN");
+  if (access("/dev/fuse", R_OK | W_OK) != 0)
+    return fail(ErrorCode::permission_denied, "/dev/fuse may not be opened by this user");
+  if (options.allow_other && geteuid() != 0)
+    return fail(ErrorCode::permission_denied, "mounting " + options.mountpoint + " failed",
+                "allow_other needs the line user_allow_other in /etc/fuse.conf");
+  return fail(ErrorCode::io, "mounting " + options.mountpoint + " failed",
+              geteuid() == 0 ? "" : "is fusermount3 installed (package fuse3), and is the directory yours?");
+}
+
+}  // namespace
+
+Status unmount(const std::string& mountpoint, bool lazy) {
+  if (geteuid() != 0) return run_fusermount(mountpoint, lazy);
+  if (umount2(mountpoint.c_str(), UMOUNT_NOFOLLOW | (lazy ? MNT_DETACH : 0)) == 0) return {};
+  return fail(error_from_errno(errno, "unmount " + mountpoint));
+}
+
+struct Session::State final : vfs::KernelNotifier {
+  State(vfs::FileSystem& file_system, std::string where) : context(file_system), mountpoint(std::move(where)) {}
+
+  // The kernel does not know every node that is told of: ENOENT is no error here.
+  void entry_changed(vfs::NodeId parent, const std::string& name) override {
+    fuse_lowlevel_notify_inval_entry(session, parent, name.c_str(), name.size());
+  }
+  void node_changed(vfs::NodeId node, std::int64_t offset) override {
+    fuse_lowlevel_notify_inval_inode(session, node, offset, 0);
+  }
+
+  Context context;
+  std::string mountpoint;
+  fuse_session* session = nullptr;
+  std::atomic<bool> stopping = false;
+  std::atomic<bool> running = false;
+  std::atomic<pthread_t> loop_thread{};
+};
+
+Session::Session(std::unique_ptr<State> state) : state_(std::move(state)) {}
+
+Result<std::unique_ptr<Session>> Session::mount(vfs::FileSystem& file_system, const MountOptions& options) {
+  std::string settings = "fsname=" + escaped(options.source) + ",subtype=playfs,default_permissions,nosuid,nodev";
+  if (options.allow_other) settings += ",allow_other";
+  if (options.read_only) settings += ",ro";
+  std::vector<std::string> words = {"playfs", "-o", settings};
+  std::vector<char*> pointers;
+  for (auto& word : words) pointers.push_back(word.data());
+  fuse_args arguments = FUSE_ARGS_INIT(static_cast<int>(pointers.size()), pointers.data());
+
+  auto state = std::make_unique<State>(file_system, options.mountpoint);
+  const fuse_lowlevel_ops& table = operations();
+  state->session = fuse_session_new(&arguments, &table, sizeof table, static_cast<InFlight*>(&state->context));
+  fuse_opt_free_args(&arguments);
+  if (!state->session) return fail(ErrorCode::internal, "libfuse refused the mount options: " + settings);
+  if (fuse_session_mount(state->session, options.mountpoint.c_str()) != 0) {
+    fuse_session_destroy(state->session);
+    return fail(why_no_mount(options).error());
+  }
+  return std::unique_ptr<Session>(new Session(std::move(state)));
+}
+
+Session::~Session() {
+  fuse_session_unmount(state_->session);
+  fuse_session_destroy(state_->session);
+}
+
+Status Session::run() {
+  // The handler does nothing: being interrupted is the message.
+  struct sigaction wake {};
+  wake.sa_handler = [](int) {};
+  sigaction(kWakeSignal, &wake, nullptr);
+
+  state_->loop_thread = pthread_self();
+  state_->running = true;
+  int ended = state_->stopping ? 0 : fuse_session_loop(state_->session);
+  state_->running = false;
+
+  state_->context.cancel_all();
+  if (!state_->context.wait_until_empty(kLastAnswers)) log_error("requests were left unanswered at the unmount");
+  if (ended < 0) return fail(error_from_errno(-ended, "serving " + state_->mountpoint));
+  return {};
+}
+
+void Session::stop() {
+  if (state_->stopping.exchange(true)) return;
+  // Gone cleanly, the kernel ends the loop's read by itself. In use, the mount is detached, and what still holds it
+  // gets errors once this process ends.
+  if (!unmount(state_->mountpoint, false)) {
+    if (auto detached = unmount(state_->mountpoint, true); !detached) log_warning(detached.error().message);
+    fuse_session_exit(state_->session);
+  }
+  while (state_->running) {
+    pthread_kill(state_->loop_thread, kWakeSignal);
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+}
+
+vfs::KernelNotifier& Session::notifier() { return *state_; }
+
+}  // namespace playfs::fuse
