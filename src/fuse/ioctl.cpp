@@ -144,7 +144,8 @@ void update(vfs::FileSystem& file_system, vfs::NodeId node, std::string_view inp
 
 }  // namespace
 
-void serve_ioctl(vfs::FileSystem& file_system, vfs::NodeId node, unsigned command, std::string_view input, Request request) {
+void serve_ioctl(vfs::FileSystem& file_system, vfs::NodeId node, unsigned command, std::string_view input,
+                 Request request) {
   switch (command) {
     case PLAYFS_IOC_COMMIT: return commit(file_system, node, input, std::move(request));
     case PLAYFS_IOC_STATUS: return status(file_system, node, input, std::move(request));

@@ -9,6 +9,7 @@ namespace playfs::fuse {
 
 /// Checks and translates the struct, calls the file system and answers with the struct filled in. `input` is what the
 /// kernel copied from the caller: sizes are those encoded in the command, since only restricted ioctls exist here.
-void serve_ioctl(vfs::FileSystem& file_system, vfs::NodeId node, unsigned command, std::string_view input, Request request);
+void serve_ioctl(vfs::FileSystem& file_system, vfs::NodeId node, unsigned command, std::string_view input,
+                 Request request);
 
 }  // namespace playfs::fuse

@@ -2,4 +2,5 @@
 #pragma once
 
 #define FUSE_USE_VERSION 314
+#include <fuse3/fuse_log.h>
 #include <fuse3/fuse_lowlevel.h>

@@ -83,7 +83,7 @@ void initialise(void*, fuse_conn_info* connection) {
   want(FUSE_CAP_READDIRPLUS, true);
   want(FUSE_CAP_READDIRPLUS_AUTO, false);
   want(FUSE_CAP_PARALLEL_DIROPS, true);
-  // There is no open: ENOSYS, given once by libfuse for the operations left out below, stands for the whole mount.
+  // There is no open, see no_open.
   want(FUSE_CAP_NO_OPEN_SUPPORT, true);
   want(FUSE_CAP_NO_OPENDIR_SUPPORT, true);
   // Without an open O_TRUNC has to come as a SETATTR, or it would never come at all.
@@ -177,7 +177,8 @@ void remove_directory(fuse_req_t req, fuse_ino_t parent, const char* name) {
   });
 }
 
-void move(fuse_req_t req, fuse_ino_t parent, const char* name, fuse_ino_t new_parent, const char* new_name, unsigned flags) {
+void move(fuse_req_t req, fuse_ino_t parent, const char* name, fuse_ino_t new_parent, const char* new_name,
+          unsigned flags) {
   serve("rename", req, [&](auto& fs, auto& caller, Request request) {
     fs.rename(caller, parent, name, new_parent, new_name, flags, plain_reply(std::move(request)));
   });
@@ -185,11 +186,12 @@ void move(fuse_req_t req, fuse_ino_t parent, const char* name, fuse_ino_t new_pa
 
 void read(fuse_req_t req, fuse_ino_t node, size_t size, off_t offset, fuse_file_info*) {
   serve("read", req, [&](auto& fs, auto& caller, Request request) {
-    fs.read(caller, node, static_cast<std::uint64_t>(offset), size, [request = std::move(request)](Result<std::string> result) mutable {
-      // An answer that the kernel no longer wants needs nothing taken back.
-      if (result) static_cast<void>(request.data(*result));
-      else request.error(result.error());
-    });
+    fs.read(caller, node, static_cast<std::uint64_t>(offset), size,
+            [request = std::move(request)](Result<std::string> result) mutable {
+              // An answer that the kernel no longer wants needs nothing taken back.
+              if (result) static_cast<void>(request.data(*result));
+              else request.error(result.error());
+            });
   });
 }
 
@@ -204,7 +206,8 @@ void write(fuse_req_t req, fuse_ino_t node, const char* bytes, size_t size, off_
 }
 
 void sync(fuse_req_t req, fuse_ino_t node, int, fuse_file_info*) {
-  serve("fsync", req, [&](auto& fs, auto& caller, Request request) { fs.sync(caller, node, plain_reply(std::move(request))); });
+  serve("fsync", req,
+        [&](auto& fs, auto& caller, Request request) { fs.sync(caller, node, plain_reply(std::move(request))); });
 }
 
 void allocate(fuse_req_t req, fuse_ino_t node, int mode, off_t offset, off_t length, fuse_file_info*) {
@@ -321,6 +324,10 @@ void control(fuse_req_t req, fuse_ino_t node, unsigned command, void*, fuse_file
   });
 }
 
+// Nothing is done at an open or a close, and the kernel need not tell of them: said once, it stands for the whole mount
+// (libfuse by itself would answer that the open succeeded, and go on being asked).
+void no_open(fuse_req_t req, fuse_ino_t, fuse_file_info*) { fuse_reply_err(req, ENOSYS); }
+
 fuse_lowlevel_ops make_table() {
   fuse_lowlevel_ops table{};
   table.init = initialise;
@@ -337,6 +344,9 @@ fuse_lowlevel_ops make_table() {
   table.unlink = remove_file;
   table.rmdir = remove_directory;
   table.rename = move;
+  table.open = no_open;
+  table.flush = no_open;
+  table.opendir = no_open;
   table.read = read;
   table.write = write;
   table.fsync = sync;
@@ -351,8 +361,8 @@ fuse_lowlevel_ops make_table() {
   table.ioctl = control;
   table.fallocate = allocate;
   table.lseek = seek;
-  // Left out on purpose: open, release, flush, opendir, releasedir and create (see initialise), and locks, which the
-  // kernel keeps by itself.
+  // Left out on purpose: release, releasedir and create, which need an open, and locks, which the kernel keeps by
+  // itself.
   return table;
 }
 

@@ -10,7 +10,9 @@
 
 #include <atomic>
 #include <cerrno>
-#include <cstring>
+#include <cstdarg>
+#include <cstdio>
+#include <string_view>
 #include <thread>
 #include <vector>
 
@@ -28,6 +30,15 @@ constexpr int kWakeSignal = SIGUSR2;
 
 /// How long answers may take once everything has been cancelled: they need no network any more, only the local disk.
 constexpr std::chrono::seconds kLastAnswers{30};
+
+/// libfuse's own words, which would go to stderr: for whoever operates the mount. Users get ours.
+void log_of_libfuse(fuse_log_level, const char* format, va_list arguments) {
+  char line[512];
+  vsnprintf(line, sizeof line, format, arguments);
+  std::string_view text(line);
+  while (text.ends_with('\n')) text.remove_suffix(1);
+  log_info(text);
+}
 
 /// A value for `-o name=value`, where libfuse splits at commas.
 std::string escaped(const std::string& value) {
@@ -56,12 +67,12 @@ Status run_fusermount(const std::string& mountpoint, bool lazy) {
 
 Status why_no_mount(const MountOptions& options) {
   struct stat attributes {};
-  if (stat(options.mountpoint.c_str(), &attributes) != 0)
-    return fail(error_from_errno(errno, options.mountpoint));
+  if (stat(options.mountpoint.c_str(), &attributes) != 0) return fail(error_from_errno(errno, options.mountpoint));
   if (!S_ISDIR(attributes.st_mode)) return fail(ErrorCode::not_a_directory, options.mountpoint + " is not a directory");
   if (access("/dev/fuse", F_OK) != 0)
-    return fail(ErrorCode::not_supported, "/dev/fuse is missing: this system or sandbox has no FUSE",
-                "load the fuse module (modprobe fuse), or start the container with --device /dev/fuse --cap-add SYS_ADMIN");
+    return fail(
+        ErrorCode::not_supported, "/dev/fuse is missing: this system or sandbox has no FUSE",
+        "load the fuse module (modprobe fuse), or start the container with --device /dev/fuse --cap-add SYS_ADMIN");
   if (access("/dev/fuse", R_OK | W_OK) != 0)
     return fail(ErrorCode::permission_denied, "/dev/fuse may not be opened by this user");
   if (options.allow_other && geteuid() != 0)
@@ -94,6 +105,7 @@ struct Session::State final : vfs::KernelNotifier {
   std::string mountpoint;
   fuse_session* session = nullptr;
   std::atomic<bool> stopping = false;
+  std::atomic<bool> detached = false;
   std::atomic<bool> running = false;
   std::atomic<pthread_t> loop_thread{};
 };
@@ -101,6 +113,7 @@ struct Session::State final : vfs::KernelNotifier {
 Session::Session(std::unique_ptr<State> state) : state_(std::move(state)) {}
 
 Result<std::unique_ptr<Session>> Session::mount(vfs::FileSystem& file_system, const MountOptions& options) {
+  fuse_set_log_func(log_of_libfuse);
   std::string settings = "fsname=" + escaped(options.source) + ",subtype=playfs,default_permissions,nosuid,nodev";
   if (options.allow_other) settings += ",allow_other";
   if (options.read_only) settings += ",ro";
@@ -122,7 +135,7 @@ Result<std::unique_ptr<Session>> Session::mount(vfs::FileSystem& file_system, co
 }
 
 Session::~Session() {
-  fuse_session_unmount(state_->session);
+  if (!state_->detached) fuse_session_unmount(state_->session);
   fuse_session_destroy(state_->session);
 }
 
@@ -148,7 +161,9 @@ void Session::stop() {
   // Gone cleanly, the kernel ends the loop's read by itself. In use, the mount is detached, and what still holds it
   // gets errors once this process ends.
   if (!unmount(state_->mountpoint, false)) {
-    if (auto detached = unmount(state_->mountpoint, true); !detached) log_warning(detached.error().message);
+    auto detached = unmount(state_->mountpoint, true);
+    state_->detached = detached.has_value();
+    if (!detached) log_warning(detached.error().message);
     fuse_session_exit(state_->session);
   }
   while (state_->running) {

@@ -15,7 +15,7 @@ namespace playfs::fuse {
 
 struct MountOptions {
   std::string mountpoint;
-  std::string source;       ///< what mount(8) and df show
+  std::string source;  ///< what mount(8) and df show
   bool allow_other = false;
   bool read_only = false;
 };

@@ -9,8 +9,9 @@ namespace {
 
 // What the kernel said on the local disk must come out of the mount as the same number.
 TEST(ErrnoTable, LocalErrorsPassThroughUnchanged) {
-  for (int number : {ENOENT, EEXIST, ENOTDIR, EISDIR, ENOTEMPTY, EROFS, EINVAL, ENAMETOOLONG, EPERM, EACCES, EBUSY, EOPNOTSUPP,
-                     ENODATA, EMLINK, ELOOP, EXDEV, ENXIO, EFBIG, ENOSPC, EDQUOT, ERANGE, ETIMEDOUT, EINTR, EIO})
+  for (int number :
+       {ENOENT,  EEXIST, ENOTDIR, EISDIR, ENOTEMPTY, EROFS, EINVAL, ENAMETOOLONG, EPERM,  EACCES,    EBUSY, EOPNOTSUPP,
+        ENODATA, EMLINK, ELOOP,   EXDEV,  ENXIO,     EFBIG, ENOSPC, EDQUOT,       ERANGE, ETIMEDOUT, EINTR, EIO})
     EXPECT_EQ(errno_of(error_from_errno(number, "test").code), number);
 }
 

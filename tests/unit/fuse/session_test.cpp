@@ -1,0 +1,320 @@
+// The glue against the real kernel, over a file system of four files that answers only when the test says so.
+
+#include "fuse/session.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <sys/xattr.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cstring>
+#include <filesystem>
+#include <map>
+#include <thread>
+
+#include <gtest/gtest.h>
+#include <playfs/ioctl.h>
+
+#include "base/fd.h"
+#include "base/mutex.h"
+
+namespace playfs::fuse {
+namespace {
+
+using namespace vfs;
+
+constexpr NodeId kPlain = 2, kSlow = 3, kForgotten = 4;
+
+/// Root with three files: "plain" has content and takes writes; a read of "slow" waits for its cancellation; the
+/// reply to a read of "forgotten" is dropped.
+class FewFiles final : public FileSystem {
+ public:
+  void lookup(const Caller& caller, NodeId, std::string_view name, Reply<Entry> reply) override {
+    ++lookups;
+    if (name == "slow-name") return wait_for_cancel(caller, std::move(reply));
+    auto found = names_.find(std::string(name));
+    if (found == names_.end()) return reply(Entry{0, {}, kEndless, 0});
+    reply(entry(found->second));
+  }
+  void forget(NodeId, std::uint64_t) override {}
+  void get_attributes(const Caller&, NodeId node, Reply<AttributesReply> reply) override {
+    reply(AttributesReply{attributes(node), kEndless});
+  }
+  void set_attributes(const Caller&, NodeId node, const SetAttributes& change, Reply<AttributesReply> reply) override {
+    if (change.size) {
+      MutexLock lock(mutex_);
+      content_.resize(*change.size);
+    }
+    reply(AttributesReply{attributes(node), kEndless});
+  }
+  void read(const Caller& caller, NodeId node, std::uint64_t offset, std::size_t size,
+            Reply<std::string> reply) override {
+    ++reads;
+    if (node == kForgotten) return;
+    if (node == kSlow) return wait_for_cancel(caller, std::move(reply));
+    MutexLock lock(mutex_);
+    reply(offset < content_.size() ? content_.substr(offset, size) : std::string());
+  }
+  void write(const Caller&, NodeId, std::uint64_t offset, std::string data, Reply<std::size_t> reply) override {
+    {
+      MutexLock lock(mutex_);
+      if (content_.size() < offset + data.size()) content_.resize(offset + data.size());
+      content_.replace(offset, data.size(), data);
+    }
+    reply(data.size());
+  }
+  void list(const Caller&, NodeId, std::uint64_t offset, bool with_entries, Room room, Reply<void> reply) override {
+    ++listings;
+    std::uint64_t at = 0;
+    for (auto& [name, node] : names_)
+      if (at++ >= offset && !room({name, at, with_entries ? entry(node) : Entry{}})) break;
+    reply({});
+  }
+  void commit(const Caller&, NodeId, CommitRequest request, Reply<CommitResult> reply) override {
+    CommitResult result;
+    result.outcome = Outcome::branched;
+    result.revision = RevisionId(request.agent + "/" + request.message);
+    result.chunks_total = request.wait ? 1 : 2;
+    reply(result);
+  }
+  void work_status(const Caller&, NodeId, Reply<WorkStatus> reply) override {
+    reply(fail(ErrorCode::not_supported, "no work tree"));
+  }
+  void discard(const Caller&, NodeId, Reply<std::uint32_t> reply) override { reply(7u); }
+  void get_xattr(const Caller&, NodeId, std::string_view name, Reply<std::string> reply) override {
+    if (name == "user.playfs.hash") return reply(std::string("0123"));
+    reply(fail(ErrorCode::no_attribute, "none"));
+  }
+
+  void update(const Caller&, NodeId, Reply<UpdateResult> reply) override { reply(none()); }
+  void read_link(const Caller&, NodeId, Reply<std::string> reply) override { reply(none()); }
+  void make_node(const Caller&, NodeId, std::string_view, mode_t, Reply<Entry> reply) override { reply(none()); }
+  void make_directory(const Caller&, NodeId, std::string_view, mode_t, Reply<Entry> reply) override { reply(none()); }
+  void make_symlink(const Caller&, NodeId, std::string_view, std::string_view, Reply<Entry> reply) override {
+    reply(none());
+  }
+  void link(const Caller&, NodeId, NodeId, std::string_view, Reply<Entry> reply) override { reply(none()); }
+  void unlink(const Caller&, NodeId, std::string_view, Reply<void> reply) override { reply(none()); }
+  void remove_directory(const Caller&, NodeId, std::string_view, Reply<void> reply) override { reply(none()); }
+  void rename(const Caller&, NodeId, std::string_view, NodeId, std::string_view, unsigned, Reply<void> reply) override {
+    reply(none());
+  }
+  void sync(const Caller&, NodeId, Reply<void> reply) override { reply(none()); }
+  void allocate(const Caller&, NodeId, int, std::uint64_t, std::uint64_t, Reply<void> reply) override { reply(none()); }
+  void seek(const Caller&, NodeId, std::uint64_t, int, Reply<std::uint64_t> reply) override { reply(none()); }
+  void status(const Caller&, NodeId, Reply<FileSystemStatus> reply) override { reply(FileSystemStatus{}); }
+  void list_xattrs(const Caller&, NodeId, Reply<std::vector<std::string>> reply) override {
+    reply(std::vector<std::string>{"user.playfs.hash"});
+  }
+  void set_xattr(const Caller&, NodeId, std::string_view, std::string_view, Reply<void> reply) override {
+    reply(none());
+  }
+  void remove_xattr(const Caller&, NodeId, std::string_view, Reply<void> reply) override { reply(none()); }
+
+  std::atomic<int> lookups = 0, reads = 0, listings = 0, cancelled = 0;
+
+ private:
+  template <class T>
+  void wait_for_cancel(const Caller& caller, Reply<T> reply) {
+    auto shared = std::make_shared<Reply<T>>(std::move(reply));
+    auto registration = caller.cancel.on_cancel([this, shared] {
+      ++cancelled;
+      (*shared)(fail(ErrorCode::interrupted, "cancelled"));
+    });
+    MutexLock lock(mutex_);
+    waiting_.push_back(std::move(registration));
+  }
+  static tl::unexpected<Error> none() { return fail(ErrorCode::not_supported, "not in this test"); }
+  NodeAttributes attributes(NodeId node) {
+    NodeAttributes result;
+    result.ino = node;
+    result.mode = node == kRootNode ? S_IFDIR | 0755 : S_IFREG | 0644;
+    MutexLock lock(mutex_);
+    result.size = node == kRootNode ? 0 : node == kPlain ? content_.size() : 5;
+    return result;
+  }
+  Entry entry(NodeId node) { return {node, attributes(node), kEndless, kEndless}; }
+
+  const std::map<std::string, NodeId> names_ = {{"plain", kPlain}, {"slow", kSlow}, {"forgotten", kForgotten}};
+  Mutex mutex_;
+  std::string content_ PLAYFS_GUARDED_BY(mutex_) = "hello";
+  std::vector<CancelToken::Registration> waiting_ PLAYFS_GUARDED_BY(mutex_);
+};
+
+class SessionTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (access("/dev/fuse", R_OK | W_OK) != 0) GTEST_SKIP() << "no /dev/fuse here";
+    std::string pattern = testing::TempDir() + "playfs-session-XXXXXX";
+    ASSERT_NE(mkdtemp(pattern.data()), nullptr);
+    directory_ = pattern;
+    auto mounted = Session::mount(files_, {.mountpoint = directory_, .source = "a,b\\c"});
+    ASSERT_TRUE(mounted) << mounted.error().message;
+    session_ = std::move(*mounted);
+    loop_ = std::thread([this] { ended_ = session_->run().has_value(); });
+  }
+  void TearDown() override {
+    if (session_) session_->stop();
+    if (loop_.joinable()) loop_.join();
+    session_.reset();
+    if (!directory_.empty()) rmdir(directory_.c_str());
+  }
+  std::string path(const std::string& name) const { return directory_ + "/" + name; }
+
+  FewFiles files_;
+  std::string directory_;
+  std::unique_ptr<Session> session_;
+  std::thread loop_;
+  std::atomic<bool> ended_ = false;
+};
+
+TEST_F(SessionTest, WarmReadsAndListingsReachTheKernelAlone) {
+  for (int round = 0; round < 3; ++round) {
+    EXPECT_EQ(read_file(path("plain"), 100).value_or("?"), "hello");
+    int names = 0;
+    for (auto& entry : std::filesystem::directory_iterator(directory_)) names += entry.is_regular_file();
+    EXPECT_EQ(names, 3);
+  }
+  EXPECT_EQ(files_.reads, 1);
+  EXPECT_LE(files_.listings, 2);  // the entries, and the end
+  EXPECT_EQ(files_.lookups, 1);   // plain, before the first listing brought all
+}
+
+TEST_F(SessionTest, TruncatingOpenReachesTheFileAlthoughOpenHasNoMessage) {
+  for (const char* text : {"a longer text", "short"}) {
+    UniqueFd fd(open(path("plain").c_str(), O_WRONLY | O_TRUNC));
+    ASSERT_TRUE(fd);
+    ASSERT_TRUE(write_all(fd.get(), text));
+    EXPECT_EQ(read_file(path("plain"), 100).value_or("?"), text);
+  }
+}
+
+TEST_F(SessionTest, AReplyThatIsDroppedIsAnError) {
+  auto read = read_file(path("forgotten"), 100);
+  ASSERT_FALSE(read);
+  EXPECT_EQ(read.error().code, ErrorCode::io);
+}
+
+/// Reads a file in a process of its own, as `cat` does.
+pid_t reader_process(const std::string& path) {
+  pid_t child = fork();
+  if (child == 0) {
+    signal(SIGINT, SIG_DFL);
+    execlp("cat", "cat", path.c_str(), nullptr);
+    _exit(127);
+  }
+  return child;
+}
+
+// Pages are read ahead, outside any process: the kernel sends no INTERRUPT for them, but lets the waiting process die.
+TEST_F(SessionTest, CtrlCEndsAWaitingCat) {
+  pid_t child = reader_process(path("slow"));
+  while (files_.reads == 0) std::this_thread::yield();
+  kill(child, SIGINT);
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGINT);
+  EXPECT_EQ(read_file(path("plain"), 100).value_or("?"), "hello");
+}
+
+TEST_F(SessionTest, ALookupThatWaitsIsCancelledByTheKernelsInterrupt) {
+  pid_t child = reader_process(path("slow-name"));
+  while (files_.lookups == 0) std::this_thread::yield();
+  kill(child, SIGINT);
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  while (files_.cancelled == 0) std::this_thread::yield();
+}
+
+TEST_F(SessionTest, UnmountingEndsWhoeverWaits) {
+  std::atomic<bool> failed = false;
+  std::thread reader([&] { failed = !read_file(path("slow"), 100); });
+  while (files_.reads == 0) std::this_thread::yield();
+  session_->stop();
+  loop_.join();
+  session_.reset();  // the connection ends here
+  reader.join();
+  EXPECT_TRUE(failed);
+}
+
+TEST_F(SessionTest, IoctlsCarryTheirStructsBothWays) {
+  for (const std::string& name : {directory_, path("plain")}) {
+    UniqueFd fd(open(name.c_str(), O_RDONLY));
+    playfs_commit commit{};
+    commit.size = sizeof commit;
+    commit.version = PLAYFS_IOCTL_VERSION;
+    commit.flags = PLAYFS_COMMIT_NOWAIT;
+    strcpy(commit.agent, "ada");
+    strcpy(commit.message, "grüße");
+    ASSERT_EQ(ioctl(fd.get(), PLAYFS_IOC_COMMIT, &commit), 0) << strerror(errno);
+    EXPECT_EQ(commit.outcome, static_cast<unsigned>(PLAYFS_BRANCHED));
+    EXPECT_STREQ(commit.revision, "ada/grüße");
+    EXPECT_EQ(commit.chunks_total, 2u);
+  }
+  UniqueFd fd(open(directory_.c_str(), O_RDONLY));
+  playfs_discard discard{};
+  discard.size = sizeof discard;
+  discard.version = PLAYFS_IOCTL_VERSION;
+  ASSERT_EQ(ioctl(fd.get(), PLAYFS_IOC_DISCARD, &discard), 0);
+  EXPECT_EQ(discard.discarded, 7u);
+}
+
+TEST_F(SessionTest, IoctlsRefuseWhatTheyDoNotKnow) {
+  UniqueFd fd(open(directory_.c_str(), O_RDONLY));
+  auto attempt = [&](auto change) {
+    playfs_commit commit{};
+    commit.size = sizeof commit;
+    commit.version = PLAYFS_IOCTL_VERSION;
+    change(commit);
+    return ioctl(fd.get(), PLAYFS_IOC_COMMIT, &commit) == 0 ? 0 : errno;
+  };
+  EXPECT_EQ(attempt([](auto&) {}), 0);
+  EXPECT_EQ(attempt([](auto& commit) { commit.version = 99; }), EINVAL);
+  EXPECT_EQ(attempt([](auto& commit) { commit.size = 8; }), EINVAL);
+  EXPECT_EQ(attempt([](auto& commit) { commit.flags = 0x80; }), EINVAL);
+  EXPECT_EQ(attempt([](auto& commit) { memset(commit.agent, 'x', sizeof commit.agent); }), EINVAL);
+  EXPECT_EQ(attempt([](auto& commit) { strcpy(commit.message, "\xff"); }), EINVAL);
+  playfs_status status{};
+  status.size = sizeof status;
+  status.version = PLAYFS_IOCTL_VERSION;
+  EXPECT_EQ(ioctl(fd.get(), PLAYFS_IOC_STATUS, &status), -1);
+  EXPECT_EQ(errno, ENOTTY);
+  EXPECT_EQ(ioctl(fd.get(), _IOWR('P', 0x7f, int), &status), -1);
+  EXPECT_EQ(errno, ENOTTY);
+}
+
+TEST_F(SessionTest, ExtendedAttributesKeepTheirSizesRight) {
+  char buffer[16];
+  EXPECT_EQ(getxattr(path("plain").c_str(), "user.playfs.hash", nullptr, 0), 4);
+  EXPECT_EQ(getxattr(path("plain").c_str(), "user.playfs.hash", buffer, sizeof buffer), 4);
+  EXPECT_EQ(getxattr(path("plain").c_str(), "user.playfs.hash", buffer, 2), -1);
+  EXPECT_EQ(errno, ERANGE);
+  EXPECT_EQ(getxattr(path("plain").c_str(), "user.other", buffer, sizeof buffer), -1);
+  EXPECT_EQ(errno, ENODATA);
+}
+
+TEST_F(SessionTest, NotifiedEntriesAreAskedForAgain) {
+  struct stat attributes {};
+  ASSERT_EQ(stat(path("plain").c_str(), &attributes), 0);
+  int before = files_.lookups;
+  ASSERT_EQ(stat(path("plain").c_str(), &attributes), 0);
+  EXPECT_EQ(files_.lookups, before);
+  session_->notifier().entry_changed(kRootNode, "plain");
+  ASSERT_EQ(stat(path("plain").c_str(), &attributes), 0);
+  EXPECT_EQ(files_.lookups, before + 1);
+}
+
+TEST(SessionErrors, SayWhatIsInTheWay) {
+  FewFiles files;
+  auto missing = Session::mount(files, {.mountpoint = "/nonexistent/playfs", .source = "x"});
+  ASSERT_FALSE(missing);
+  EXPECT_EQ(missing.error().code, ErrorCode::not_found);
+}
+
+}  // namespace
+}  // namespace playfs::fuse
