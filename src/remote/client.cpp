@@ -67,13 +67,20 @@ Callback<Record> then(Callback<T> done, Result<T> (*step)(Record)) {
   };
 }
 
+struct Manner {
+  Repeat repeat = Repeat::never;
+  bool judged = true;
+  bool may_wait = true;
+};
+
 /// Adds what each request carries and starts it. `target` is below the base path; empty: it cannot be asked for.
-void send(Engine& engine, HttpRequest request, std::string lane, Repeat repeat, bool judged, CancelToken cancel,
+void send(Engine& engine, HttpRequest request, std::string lane, Manner manner, CancelToken cancel,
           Callback<HttpResponse> done) {
   auto call = std::make_shared<Call>();
   call->lane = std::move(lane);
-  call->repeat = repeat;
-  call->judged = judged;
+  call->repeat = manner.repeat;
+  call->judged = manner.judged;
+  call->may_wait = manner.may_wait;
   call->cancel = std::move(cancel);
   call->done = std::move(done);
   call->request = std::move(request);
@@ -101,8 +108,18 @@ void send(Engine& engine, HttpRequest request, std::string lane, Repeat repeat, 
 constexpr std::string_view kReads = "";  // the lane of all reads; a write's is its collection
 
 void read(Engine& engine, std::string target, HttpHeaders headers, CancelToken cancel, Callback<HttpResponse> done) {
-  send(engine, {"GET", std::move(target), std::move(headers), {}}, std::string(kReads), Repeat::freely, true, std::move(cancel),
-       std::move(done));
+  send(engine, {"GET", std::move(target), std::move(headers), {}}, std::string(kReads), {.repeat = Repeat::freely},
+       std::move(cancel), std::move(done));
+}
+
+void patch(Engine& engine, std::string collection, std::string id, const Json& body, Manner manner, CancelToken cancel,
+           Callback<Record> done) {
+  std::string target = target_of({collection, id});
+  HttpHeaders headers{{"Idempotency-Key", engine.new_key()}};
+  send(engine, {"PATCH", std::move(target), std::move(headers), wire::to_text(body)}, std::move(collection), manner,
+       std::move(cancel), decoded(std::move(done), [id = std::move(id)](const HttpResponse& response) {
+         return decode_record_of(id, response);
+       }));
 }
 
 }  // namespace
@@ -160,18 +177,19 @@ void Client::create_record(std::string collection, Json body, std::string idempo
   Repeat repeat = idempotency_key.empty() ? Repeat::never : Repeat::freely;
   if (!idempotency_key.empty()) headers.add("Idempotency-Key", std::move(idempotency_key));
   std::string target = target_of({collection});
-  send(*engine_, {"POST", std::move(target), std::move(headers), wire::to_text(body)}, std::move(collection), repeat,
-       true, std::move(cancel), decoded(std::move(done), &decode_record));
+  send(*engine_, {"POST", std::move(target), std::move(headers), wire::to_text(body)}, std::move(collection),
+       {.repeat = repeat}, std::move(cancel), decoded(std::move(done), &decode_record));
 }
 
 void Client::patch_record(std::string collection, std::string id, Json body, CancelToken cancel,
                           Callback<Record> done) {
-  std::string target = target_of({collection, id});
-  HttpHeaders headers{{"Idempotency-Key", engine_->new_key()}};
-  send(*engine_, {"PATCH", std::move(target), std::move(headers), wire::to_text(body)}, std::move(collection),
-       Repeat::if_not_done, true, std::move(cancel),
-       decoded(std::move(done),
-               [id = std::move(id)](const HttpResponse& response) { return decode_record_of(id, response); }));
+  patch(*engine_, std::move(collection), std::move(id), body, {.repeat = Repeat::if_not_done}, std::move(cancel),
+        std::move(done));
+}
+
+void Client::patch_record_now(std::string collection, std::string id, Json body, CancelToken cancel,
+                              Callback<Record> done) {
+  patch(*engine_, std::move(collection), std::move(id), body, {.may_wait = false}, std::move(cancel), std::move(done));
 }
 
 void Client::raw(HttpRequest request, CancelToken cancel, Callback<HttpResponse> done) {
@@ -181,7 +199,8 @@ void Client::raw(HttpRequest request, CancelToken cancel, Callback<HttpResponse>
     if (collection.starts_with('/')) collection.remove_prefix(1);
     lane = collection.substr(0, collection.find_first_of("/?"));
   }
-  send(*engine_, std::move(request), std::move(lane), Repeat::never, false, std::move(cancel), std::move(done));
+  send(*engine_, std::move(request), std::move(lane), {.judged = false, .may_wait = false}, std::move(cancel),
+       std::move(done));
 }
 
 Health Client::health() const { return engine_->health(); }

@@ -73,6 +73,9 @@ class Client {
   void create_record(std::string collection, Json body, std::string idempotency_key, CancelToken cancel,
                      Callback<Record> done);
   void patch_record(std::string collection, std::string id, Json body, CancelToken cancel, Callback<Record> done);
+  /// The same, sent at once and once or not at all: a pause, or a 429, is answered with rate_limited. For a value that
+  /// is right now and may not be any more after a wait.
+  void patch_record_now(std::string collection, std::string id, Json body, CancelToken cancel, Callback<Record> done);
 
   /// Any call, unretried and undecoded, for `playfs api`. `target` goes below the base path; headers that a call of
   /// this client would have are added where they are missing. Answers rate_limited at once during a pause.

@@ -109,7 +109,7 @@ void Engine::attempt(const CallPtr& call) {
     if (pause <= nanoseconds(0)) ++health_.requests;
   }
   if (pause > nanoseconds(0)) {
-    if (!call->judged || call->paused + pause > options_.retry.longest_obeyed) {
+    if (!call->may_wait || call->paused + pause > options_.retry.longest_obeyed) {
       Error error{ErrorCode::rate_limited,
                   fmt::format("{} {}: the service asked for a pause", call->request.method, call->request.target),
                   {},

@@ -25,7 +25,8 @@ struct Call {
   HttpRequest request;
   std::string lane;  ///< the kind of request that a pause holds for
   Repeat repeat = Repeat::never;
-  bool judged = true;  ///< false: any response is the answer, as it is
+  bool judged = true;    ///< false: any response is the answer, as it is
+  bool may_wait = true;  ///< false: answered at once where a pause is on
   CancelToken cancel;
   Callback<HttpResponse> done;
   int number = 1;

@@ -59,6 +59,25 @@ TEST_F(ClientTest, APatchIsRepeatedOnlyWhereItWasNotDone) {
   EXPECT_TRUE(limited.ok());
 }
 
+TEST_F(ClientTest, APatchThatIsRightOnlyNowNeverWaits) {
+  auto patch_now = [&] {
+    Answer<Record> answer;
+    client().patch_record_now("projects", "a", JsonObject{{"latest_revision", "r"}}, {}, answer.callback());
+    return answer;
+  };
+  auto limited = patch_now();
+  transport.answer(0, 429, R"({"retry_after":1})");
+  EXPECT_TRUE(limited.is(ErrorCode::rate_limited));
+  auto paused = patch_now();
+  executor.advance(2s);
+  EXPECT_TRUE(paused.is(ErrorCode::rate_limited));
+  EXPECT_EQ(transport.count(), 1u);
+  auto sent = patch_now();
+  ASSERT_EQ(transport.count(), 2u);
+  transport.answer(1, 200, kRecord);
+  EXPECT_TRUE(sent.ok());
+}
+
 TEST_F(ClientTest, APauseHoldsForAllOfItsKind) {
   auto first = create("1"), second = create("2");
   transport.answer(0, 429, R"({"retry_after":5})");
