@@ -3,9 +3,8 @@
 
 #include <set>
 
-#include <fmt/format.h>
-
 #include "base/await.h"
+#include "base/text.h"
 #include "publish/head.h"
 #include "publish/rest.h"
 #include "wire/json.h"
@@ -95,7 +94,13 @@ Status Engine::step(Publication& publication) {
 
 Status Engine::freeze(Publication& publication) {
   tell(publication, Phase::freezing);
+  for (const auto& rules : parts_.stage.rules_needed()) {
+    auto blob = await<content::Blob>([&](auto done) { parts_.site.blob(rules, parts_.cancel, std::move(done)); });
+    if (!blob) return fail(blob.error().while_doing("read what is to be ignored"));
+  }
   auto frozen = parts_.stage.freeze(publication.tx);
+  // The rules that were read may be gone again from a cache that is cleared meanwhile.
+  if (!frozen && frozen.error().code == ErrorCode::offline) return fail(frozen.error());
   // Nothing is frozen: whoever asked hears of it now rather than after a wait.
   if (!frozen) return parts_.journal.record_thawing(publication, frozen.error());
   if (!*frozen) return parts_.journal.record_ended(publication);
@@ -146,13 +151,12 @@ Status Engine::adopt(Publication& publication, Record record) {
                  parts_.site.client().get_record("revisions", record.id, parts_.cancel, std::move(done));
                }));
   }
-  PLAYFS_TRY(auto revision, wire::decode_revision(std::move(record)));
+  PLAYFS_TRY(auto revision, wire::decode_revision(record));
   if (!is_revision_of_body(revision, publication.body))
-    return fail(ErrorCode::corrupt, fmt::format("the service answered with another revision ({}) than the one that was "
-                                                "posted",
-                                                revision.id.text()));
+    return fail(ErrorCode::corrupt, "the service answered with another revision than the one that was posted: " +
+                                        escape_for_terminal(revision.id.text()));
   PLAYFS_CHECK(parts_.journal.record_posted(publication, revision.id));
-  work_.ours = std::make_shared<const RevisionTree>(std::move(revision));
+  PLAYFS_TRY(work_.ours, parts_.site.adopt_revision(std::move(record)));
   return {};
 }
 
@@ -202,9 +206,9 @@ Status Engine::move_head(Publication& publication) {
 Status Engine::patch_head(Publication& publication) {
   PLAYFS_CHECK(parts_.journal.record_patching(publication));
   auto patched = await<Record>([&](auto done) {
-    parts_.site.client().patch_record("projects", parts_.project.text(),
-                                      JsonObject{{"latest_revision", publication.revision.text()}}, parts_.cancel,
-                                      std::move(done));
+    parts_.site.client().patch_record_now("projects", parts_.project.text(),
+                                          JsonObject{{"latest_revision", publication.revision.text()}}, parts_.cancel,
+                                          std::move(done));
   });
   if (!patched) return fail(patched.error().while_doing("move head to " + publication.revision.text()));
   return {};
@@ -215,10 +219,24 @@ Status Engine::settle(Publication& publication) {
   PLAYFS_TRY(bool pending, is_pending(publication));
   if (pending) {
     PLAYFS_CHECK(bring_ours(publication));
+    PLAYFS_CHECK(keep_content());
     PLAYFS_TRY(auto invalidations, parts_.stage.settle(publication.tx, work_.ours));
     if (parts_.settled) parts_.settled(invalidations);
   }
   return parts_.journal.record_ended(publication);
+}
+
+/// The stage drops its bytes once they are published: they go to the cache, so that nobody has to fetch what was here.
+Status Engine::keep_content() {
+  PLAYFS_TRY(auto pending, parts_.stage.pending());
+  if (!pending) return {};
+  for (const auto& file : pending->files) {
+    const FileEntry* entry = work_.ours->tree.file_at(file.path);
+    if (file.published || !entry || entry->chunks.empty()) continue;
+    PLAYFS_TRY(auto content, parts_.stage.read_frozen(file));
+    parts_.site.adopt_content(content);
+  }
+  return {};
 }
 
 Status Engine::thaw(Publication& publication) {

@@ -112,6 +112,8 @@ void Publisher::State::take_a_rest(const Error& error, int streak) {
     goes_on = clock.steady() + length;
     tx = progress.tx;
   }
+  // It may be long before it is frozen, and those who do not wait have it in the journal.
+  answer_all([&](const Waiter& waiter) { return waiter.tx == tx && !waiter.wait; }, pending_result(tx));
   if (streak == 1) {
     events->error("commit", error);
     events->event("commit_waiting",

@@ -1,0 +1,193 @@
+// kill -9 of a publication at every instant that leaves something different behind: before and after each change of
+// the journal, before each request and after each reply. What is on disk then is copied away, nothing more of the
+// killed one is heard, and another one goes on from the copy.
+#include <atomic>
+#include <condition_variable>
+#include <filesystem>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <thread>
+
+#include <gtest/gtest.h>
+
+#include "support/publish_world.h"
+#include "wire/json.h"
+
+namespace playfs::publish {
+namespace {
+
+using test::Contents;
+using test::Fault;
+using test::WorkTree;
+
+/// Counts instants. At the chosen one it takes the copy and cuts the line.
+class Killer {
+ public:
+  Killer(int at, std::string from, std::string to) : at_(at), from_(std::move(from)), to_(std::move(to)) {}
+
+  void instant(const std::string& what) {
+    std::lock_guard lock(mutex_);
+    if (!victim || count_++ != at_) return;
+    what_ = what;
+    // Not the cache, which may be lost at any time.
+    for (const char* part : {"/stage", "/journal"}) test::copy_directory(from_ + part, to_ + part);
+    victim->kill();
+    killed = true;
+  }
+  [[nodiscard]] std::string what() {
+    std::lock_guard lock(mutex_);
+    return what_;
+  }
+  void watch(WorkTree* tree) {
+    std::lock_guard lock(mutex_);
+    victim = tree;
+  }
+  std::atomic<bool> killed = false;
+
+ private:
+  const int at_;
+  const std::string from_, to_;
+  std::mutex mutex_;
+  WorkTree* victim = nullptr;
+  int count_ = 0;
+  std::string what_;
+};
+
+class Crash : public testing::Test {
+ protected:
+  static std::string big(int seed) {
+    std::string text;
+    for (int i = 0; text.size() < 15'000; ++i) text += std::to_string(i * 13 + seed) + "\n";
+    return text;
+  }
+  std::string publish_inline(const std::string& project, Json::Array parents, const std::string& path) {
+    JsonObject files{{path, JsonObject{{"inline", "0"}}}};
+    return world
+        .create("revisions", wire::to_text(JsonObject{{"project", project},
+                                                      {"parents", std::move(parents)},
+                                                      {"manifest", JsonObject{{"files", std::move(files)}}}}))
+        .id;
+  }
+  /// Posted by playfs, as opposed to the above.
+  std::size_t commits_of(const std::string& project) {
+    std::size_t commits = 0;
+    for (const auto& record : world.all("revisions"))
+      commits += *record.fields.find("project") == Json(project) && record.fields.find("agent");
+    return commits;
+  }
+
+  struct Run {
+    std::string killed;  ///< the instant
+    CommitResult result;
+    std::string head;
+    std::string theirs;
+  };
+  /// Kills a commit at instant `at`, lets others move head in the meantime if they shall, and goes on from what was
+  /// left. nullopt where there is no such instant.
+  std::optional<Run> run(int at, bool head_moves);
+
+  test::World world;
+};
+
+std::optional<Crash::Run> Crash::run(int at, bool head_moves) {
+  Run run;
+  test::TempDirectory directory;
+  const std::string project = world.create("projects", R"({"name":"p"})").id;
+  const std::string base = publish_inline(project, {}, "base");
+  world.set_head(project, base);
+  const std::size_t chunks_before = world.all("file_chunks").size();
+  // Content of this run alone, so that its chunks can be counted.
+  const Contents expected{{"a", "1"}, {"b", project + big(1)}, {"c", project + big(2)}, {"base", "0"}};
+
+  const std::string first_home = directory.path() + "/first", second_home = directory.path() + "/second";
+  std::filesystem::create_directories(second_home);
+  Killer killer(at, first_home, second_home);
+  std::vector<test::Sent> sent;
+  {
+    WorkTree first(
+        world, project, first_home,
+        [&](const HttpRequest& request) {
+          killer.instant("before " + request.method + " " + request.target);
+          return Fault();
+        },
+        [&](std::string_view what, bool synced) {
+          killer.instant((synced ? "after journalling " : "before journalling ") + std::string(what));
+        });
+    first.faults.on_reply(
+        [&](const HttpRequest& request) { killer.instant("after " + request.method + " " + request.target); });
+    for (const auto& [path, content] : expected)
+      if (path != "base") first.write(path, content);
+    killer.watch(&first);
+    std::atomic<bool> answered = false;
+    first.publisher->commit({.agent = "t", .message = "m", .wait = true, .allow_merge = true}, {},
+                            [&](const Result<CommitResult>&) { answered = true; });
+    while (!answered && !killer.killed) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    first.publisher.reset();
+    killer.watch(nullptr);
+    sent = first.faults.sent();
+  }
+  if (!killer.killed) return std::nullopt;
+  run.killed = killer.what();
+  SCOPED_TRACE("killed " + run.killed);
+  if (head_moves) {
+    run.theirs = publish_inline(project, {base}, "theirs");
+    world.set_head(project, run.theirs);
+  }
+
+  WorkTree second(world, project, second_home);
+  if (run.killed == "before journalling enqueue") {
+    auto committed = second.commit();  // there was no commit yet: all is staged as it was
+    EXPECT_TRUE(committed) << committed.error().message;
+    run.result = committed.value_or(CommitResult());
+  } else {
+    second.wait_until_idle();
+    auto last = second.publisher->last();
+    EXPECT_TRUE(last && *last);
+    if (last && *last) run.result = **last;
+  }
+  run.head = world.head(project);
+
+  // One commit, one revision, with what was frozen; no chunk twice; the stage on it, and all of it readable.
+  EXPECT_EQ(commits_of(project), 1u);
+  EXPECT_EQ(world.all("file_chunks").size() - chunks_before, 4u);
+  EXPECT_EQ(world.contents(run.result.revision.text()), expected);
+  EXPECT_TRUE(second.stage->is_clean());
+  EXPECT_EQ(second.stage->base()->revision.id, run.result.revision);
+  for (const auto& [path, content] : expected) EXPECT_EQ(second.read(path), content);
+  // The same key with the same bytes, whichever process sent it.
+  auto more = second.faults.sent();
+  sent.insert(sent.end(), more.begin(), more.end());
+  std::map<std::string, std::string> body_of_key;
+  for (const auto& one : sent) {
+    if (one.request.method != "POST") continue;
+    std::string key(*one.request.headers.get("Idempotency-Key"));
+    EXPECT_EQ(body_of_key.try_emplace(key, one.request.body).first->second, one.request.body);
+  }
+  return run;
+}
+
+TEST_F(Crash, AnyInstantIsResumed) {
+  int instants = 0;
+  for (; auto run = this->run(instants, false); ++instants) {
+    EXPECT_EQ(run->result.outcome, Outcome::published) << run->killed;
+    EXPECT_EQ(run->head, run->result.revision.text()) << run->killed;
+    if (HasFailure()) break;
+  }
+  EXPECT_GT(instants, 30);
+}
+
+TEST_F(Crash, AHeadThatMovedMeanwhileIsNeverOverwritten) {
+  int instants = 0;
+  for (; auto run = this->run(instants, true); ++instants) {
+    EXPECT_EQ(run->head, run->theirs) << run->killed;
+    // Once head was seen on our revision the commit was a success, whatever others do to it later.
+    bool was_certain = run->killed == "after journalling settling" || run->killed.ends_with("journalling ended");
+    EXPECT_EQ(run->result.outcome, was_certain ? Outcome::published : Outcome::branched) << run->killed;
+    if (HasFailure()) break;
+  }
+  EXPECT_GT(instants, 30);
+}
+
+}  // namespace
+}  // namespace playfs::publish

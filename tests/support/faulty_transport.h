@@ -1,0 +1,63 @@
+// A transport that loses, refuses or delays what a test says, in front of a real one.
+//
+// The plan is asked for every request, in the order in which they are sent, one at a time. Thread-safe. All that was
+// carried is kept for the test to look at.
+#pragma once
+
+#include <functional>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "net/transport.h"
+
+namespace playfs::test {
+
+/// What happens to one request.
+struct Fault {
+  enum class Kind {
+    none,
+    lose_request,  ///< never arrives; the sender hears `unreachable`
+    lose_reply,    ///< carried out; the sender hears `timed_out`
+    answer,        ///< not carried out; `response` comes back
+  };
+  Kind kind = Kind::none;
+  HttpResponse response;
+};
+inline Fault lose_request() { return {Fault::Kind::lose_request, {}}; }
+inline Fault lose_reply() { return {Fault::Kind::lose_reply, {}}; }
+inline Fault answer_with(int status, std::string body) { return {Fault::Kind::answer, {status, {}, std::move(body)}}; }
+
+struct Sent {
+  HttpRequest request;
+  int status = 0;  ///< of the answer, also where it was lost; 0 where the request never arrived
+};
+
+class FaultyTransport final : public net::Transport {
+ public:
+  using Plan = std::function<Fault(const HttpRequest&)>;
+
+  explicit FaultyTransport(net::Transport& below) : below_(below) {}
+
+  /// Empty: everything arrives. The plan may send requests of its own through other transports.
+  void set_plan(Plan plan);
+  /// Called when an answer has come, before the sender hears of it.
+  void on_reply(std::function<void(const HttpRequest&)> heard);
+  /// From now on nothing arrives, as if the machine were gone.
+  void cut();
+  [[nodiscard]] std::vector<Sent> sent() const;
+
+  void send(HttpRequest request, net::Deadline deadline, CancelToken cancel, Callback<HttpResponse> done) override;
+  [[nodiscard]] const std::string& origin() const override { return below_.origin(); }
+
+ private:
+  net::Transport& below_;
+  mutable std::mutex planning_;  // one request at a time; taken before mutex_
+  mutable std::mutex mutex_;
+  Plan plan_;
+  std::function<void(const HttpRequest&)> on_reply_;
+  bool is_cut_ = false;
+  std::vector<Sent> sent_;
+};
+
+}  // namespace playfs::test

@@ -1,0 +1,107 @@
+// A service and work trees over it, in one process: what tests of publishing play in.
+//
+// The service is the real one over its store in a temporary directory. A WorkTree is what a mount has below its file
+// system: transport (with faults), client, caches, site, stage and publisher. A Stranger is another client, which
+// knows nothing of all that.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "app/local_transport.h"
+#include "app/playground.h"
+#include "base/clock.h"
+#include "base/executor.h"
+#include "base/random.h"
+#include "content/site.h"
+#include "publish/publisher.h"
+#include "remote/client.h"
+#include "stage/stage.h"
+#include "support/faulty_transport.h"
+
+namespace playfs::test {
+
+/// A temporary directory of this object's own.
+class TempDirectory {
+ public:
+  TempDirectory();
+  ~TempDirectory();
+  TempDirectory(const TempDirectory&) = delete;
+  TempDirectory& operator=(const TempDirectory&) = delete;
+  [[nodiscard]] const std::string& path() const { return path_; }
+
+ private:
+  std::string path_;
+};
+
+/// The content of a revision as its service has it: bytes by path, put together here and compared with nothing.
+using Contents = std::map<std::string, std::string>;
+
+class World {
+ public:
+  World();
+  ~World();
+
+  // Another client: plain requests, as the API's document shows them.
+  Record create(const std::string& collection, const std::string& body);
+  void set_head(const std::string& project, const std::string& revision);
+  Record get(const std::string& collection, const std::string& id);
+  std::string head(const std::string& project);
+  std::vector<Record> all(const std::string& collection);
+  Contents contents(const std::string& revision);
+
+  [[nodiscard]] net::Transport& transport() { return *transport_; }
+  [[nodiscard]] Executor& executor() { return executor_; }
+  SystemClock clock;
+  SystemRandom random;
+
+ private:
+  TempDirectory directory_;
+  std::unique_ptr<app::Playground> playground_;
+  ThreadPool executor_{3};
+  std::unique_ptr<app::LocalTransport> transport_;
+  std::unique_ptr<remote::Client> client_;
+};
+
+class WorkTree {
+ public:
+  /// On the project's head, in `directory`, which may hold what another left there. Where the directory holds nothing
+  /// and the project has no revision, the tree is empty.
+  WorkTree(World& world, std::string project, std::string directory, FaultyTransport::Plan plan = {},
+           publish::JournalProbe probe = {});
+  ~WorkTree();
+
+  void write(const std::string& path, const std::string& content, unsigned permissions = 0644);
+  void rename(const std::string& from, const std::string& to);
+  void remove(const std::string& path);
+  [[nodiscard]] std::string read(const std::string& path);
+
+  /// Starts a commit and waits for its end.
+  Result<publish::CommitResult> commit(const std::string& message = "message");
+  /// Waits until nothing is under way.
+  void wait_until_idle();
+  /// As kill -9 leaves it: nothing is sent any more.
+  void kill();
+
+  FaultyTransport faults;
+  std::unique_ptr<content::EventLog> events;
+  std::unique_ptr<content::Site> site;
+  std::unique_ptr<stage::Stage> stage;
+  std::unique_ptr<publish::Publisher> publisher;
+
+ private:
+  stage::InodePtr directory_of(const std::string& path, std::string& name);
+  const std::string journal_directory_;
+  std::unique_ptr<ThreadPool> executor_;
+  std::unique_ptr<remote::Client> client_;
+  std::unique_ptr<cache::ObjectStore> objects_;
+  std::unique_ptr<cache::RecordIndex> records_;
+};
+
+/// Copies what a killed process would leave on disk.
+void copy_directory(const std::string& from, const std::string& to);
+
+}  // namespace playfs::test

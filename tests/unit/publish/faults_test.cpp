@@ -1,0 +1,305 @@
+// A network that loses requests and replies, a service that refuses, and others who move head meanwhile.
+#include <algorithm>
+#include <atomic>
+#include <map>
+#include <set>
+#include <thread>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "model/plan.h"
+#include "support/publish_world.h"
+#include "wire/json.h"
+#include "wire/records.h"
+
+namespace playfs::publish {
+namespace {
+
+using test::Contents;
+using test::Fault;
+using test::WorkTree;
+
+bool is_post_of(const HttpRequest& request, std::string_view collection) {
+  return request.method == "POST" && request.target.ends_with(collection);
+}
+bool is_patch(const HttpRequest& request) { return request.method == "PATCH"; }
+bool is_head_read(const HttpRequest& request) {
+  return request.method == "GET" && request.target.find("/projects/") != std::string::npos;
+}
+
+class FaultsTest : public testing::Test {
+ protected:
+  FaultsTest() : project(world.create("projects", R"({"name":"p"})").id) {
+    auto body = JsonObject{{"project", project},
+                           {"parents", Json::Array{}},
+                           {"manifest", JsonObject{{"files", JsonObject{{"base", JsonObject{{"inline", "0"}}}}}}}};
+    base = world.create("revisions", wire::to_text(body)).id;
+    world.set_head(project, base);
+    work = std::make_unique<WorkTree>(world, project, directory.path() + "/tree");
+    for (int i = 0; i < 3; ++i) work->write("big" + std::to_string(i), big(i));
+    work->write("small", "1");
+    expected["base"] = "0";
+    expected["small"] = "1";
+    for (int i = 0; i < 3; ++i) expected["big" + std::to_string(i)] = big(i);
+  }
+
+  static std::string big(int seed) {
+    std::string text;
+    for (int i = 0; text.size() < 20'000; ++i) text += std::to_string(i * 17 + seed) + "\n";
+    return text;
+  }
+  std::string somebody_publishes(const std::string& parent) {
+    auto body = JsonObject{{"project", project},
+                           {"parents", Json::Array{parent}},
+                           {"manifest", JsonObject{{"files", JsonObject{{"theirs", JsonObject{{"inline", "t"}}}}}}}};
+    return world.create("revisions", wire::to_text(body)).id;
+  }
+  std::size_t revisions() { return world.all("revisions").size(); }
+  std::size_t patches() const {
+    auto sent = work->faults.sent();
+    return static_cast<std::size_t>(
+        std::count_if(sent.begin(), sent.end(), [](const auto& one) { return is_patch(one.request); }));
+  }
+  /// What no fault may change.
+  void expect_published_once(const Result<CommitResult>& result) {
+    ASSERT_TRUE(result) << result.error().message;
+    EXPECT_EQ(result->outcome, Outcome::published);
+    EXPECT_EQ(world.head(project), result->revision.text());
+    EXPECT_EQ(world.contents(result->revision.text()), expected);
+    EXPECT_EQ(revisions(), 2u);
+    EXPECT_EQ(world.all("file_chunks").size(), 6u);
+    EXPECT_TRUE(work->stage->is_clean());
+    expect_same_bytes_for_each_key();
+  }
+  void expect_same_bytes_for_each_key() const {
+    std::map<std::string, std::string> body_of_key;
+    for (const auto& one : work->faults.sent()) {
+      if (one.request.method != "POST") continue;
+      auto key = one.request.headers.get("Idempotency-Key");
+      ASSERT_TRUE(key);
+      auto [first, is_new] = body_of_key.try_emplace(std::string(*key), one.request.body);
+      EXPECT_EQ(first->second, one.request.body);
+      EXPECT_LE(one.request.body.size(), kRecordRoom);
+    }
+  }
+
+  test::World world;
+  test::TempDirectory directory;
+  std::string project, base;
+  std::unique_ptr<WorkTree> work;
+  Contents expected;
+};
+
+TEST_F(FaultsTest, EveryRequestIsLostOnce) {
+  std::set<std::string> seen;
+  work->faults.set_plan([&](const HttpRequest& request) {
+    return seen.insert(request.method + request.target + request.body).second ? test::lose_request() : Fault();
+  });
+  expect_published_once(work->commit());
+}
+
+TEST_F(FaultsTest, EveryReplyIsLostOnce) {
+  std::set<std::string> seen;
+  work->faults.set_plan([&](const HttpRequest& request) {
+    return seen.insert(request.method + request.target + request.body).second ? test::lose_reply() : Fault();
+  });
+  expect_published_once(work->commit());
+}
+
+TEST_F(FaultsTest, EveryWriteIsRefusedForAWhile) {
+  std::map<std::string, int> seen;
+  work->faults.set_plan([&](const HttpRequest& request) {
+    if (request.method == "GET") return Fault();
+    switch (seen[request.method + request.target + request.body]++) {
+      case 0: return test::answer_with(503, "<html>busy</html>");
+      case 1: return test::answer_with(429, R"({"code":"rate_limited","retry_after":0})");
+      case 2: return test::answer_with(200, "<html>please sign in</html>");
+      default: return Fault();
+    }
+  });
+  expect_published_once(work->commit());
+}
+
+TEST_F(FaultsTest, TheReplyToThePostIsLostAndTheServiceForgetsTheKey) {
+  // The record was stored; its key is not known any more, so repeating the POST would store another one.
+  std::atomic<bool> lost = false;
+  work->faults.set_plan([&](const HttpRequest& request) {
+    if (!is_post_of(request, "/revisions")) return Fault();
+    if (!lost.exchange(true)) return test::lose_reply();
+    return test::answer_with(500, "a repetition, which a service without memory would store again");
+  });
+  expect_published_once(work->commit());
+}
+
+TEST_F(FaultsTest, HeadMovedBeforeThePost) {
+  auto theirs = somebody_publishes(base);
+  world.set_head(project, theirs);
+  auto result = work->commit();
+  ASSERT_TRUE(result) << result.error().message;
+  EXPECT_EQ(result->outcome, Outcome::branched);
+  EXPECT_EQ(world.head(project), theirs);
+  EXPECT_EQ(patches(), 0u);
+  EXPECT_EQ(world.contents(result->revision.text()), expected);
+  auto revision = *wire::decode_revision(world.get("revisions", result->revision.text()));
+  EXPECT_EQ(revision.parents, std::vector{RevisionId(base)});
+  EXPECT_NE(work->events->events_text().find("commit_branched"), std::string::npos);
+  // The work tree stands on its branch, and says so, also after a restart.
+  EXPECT_EQ(work->stage->base()->revision.id, result->revision);
+  EXPECT_EQ(work->publisher->branch(), result->revision);
+  EXPECT_TRUE(work->stage->is_clean());
+  work.reset();
+  work = std::make_unique<WorkTree>(world, project, directory.path() + "/tree");
+  EXPECT_EQ(work->publisher->branch(), result->revision);
+  ASSERT_TRUE(work->publisher->last());
+  EXPECT_EQ((*work->publisher->last())->outcome, Outcome::branched);
+}
+
+TEST_F(FaultsTest, HeadMovesBetweenPostAndPatch) {
+  std::string theirs;
+  work->faults.set_plan([&](const HttpRequest& request) {
+    if (is_head_read(request) && revisions() == 2 && theirs.empty()) {
+      theirs = somebody_publishes(base);
+      world.set_head(project, theirs);
+    }
+    return Fault();
+  });
+  auto result = work->commit();
+  ASSERT_TRUE(result) << result.error().message;
+  EXPECT_EQ(result->outcome, Outcome::branched);
+  EXPECT_EQ(world.head(project), theirs);
+  EXPECT_EQ(patches(), 0u);
+}
+
+TEST_F(FaultsTest, HeadMovesWhileThePatchIsLost) {
+  // The PATCH never arrives; before it could be repeated, somebody else moves head: theirs must stay.
+  std::string theirs;
+  work->faults.set_plan([&](const HttpRequest& request) {
+    if (!is_patch(request) || !theirs.empty()) return Fault();
+    theirs = somebody_publishes(base);
+    world.set_head(project, theirs);
+    return test::lose_request();
+  });
+  auto result = work->commit();
+  ASSERT_TRUE(result) << result.error().message;
+  EXPECT_EQ(result->outcome, Outcome::branched);
+  EXPECT_EQ(world.head(project), theirs);
+  EXPECT_EQ(patches(), 1u);
+}
+
+TEST_F(FaultsTest, HeadMovesWhileThePatchIsRateLimited) {
+  std::string theirs;
+  work->faults.set_plan([&](const HttpRequest& request) {
+    if (!is_patch(request) || !theirs.empty()) return Fault();
+    theirs = somebody_publishes(base);
+    world.set_head(project, theirs);
+    return test::answer_with(429, R"({"code":"rate_limited","retry_after":0})");
+  });
+  auto result = work->commit();
+  ASSERT_TRUE(result) << result.error().message;
+  EXPECT_EQ(result->outcome, Outcome::branched);
+  EXPECT_EQ(world.head(project), theirs);
+}
+
+TEST_F(FaultsTest, SomebodyMovesHeadRightAfterOurPatch) {
+  std::string theirs;
+  work->faults.set_plan([&](const HttpRequest& request) {
+    if (is_head_read(request) && patches() == 1 && theirs.empty()) {
+      theirs = somebody_publishes(base);  // blindly: on the old head
+      world.set_head(project, theirs);
+    }
+    return Fault();
+  });
+  auto result = work->commit();
+  ASSERT_TRUE(result) << result.error().message;
+  EXPECT_EQ(result->outcome, Outcome::branched) << "success is reported only where head holds it";
+  EXPECT_EQ(world.head(project), theirs);
+}
+
+TEST_F(FaultsTest, SomebodyBuildsOnOurRevisionBeforeWeLook) {
+  std::string top;
+  work->faults.set_plan([&](const HttpRequest& request) {
+    if (is_head_read(request) && patches() == 1 && top.empty()) {
+      top = somebody_publishes(somebody_publishes(world.head(project)));
+      world.set_head(project, top);
+    }
+    return Fault();
+  });
+  auto result = work->commit();
+  ASSERT_TRUE(result) << result.error().message;
+  EXPECT_EQ(result->outcome, Outcome::published);
+  EXPECT_EQ(world.head(project), top);
+  EXPECT_FALSE(work->publisher->branch());
+}
+
+TEST_F(FaultsTest, AChunkThatIsRefusedForGoodGivesTheStageBack) {
+  work->faults.set_plan([&](const HttpRequest& request) {
+    return is_post_of(request, "/file_chunks") ? test::answer_with(403, R"({"code":"forbidden"})") : Fault();
+  });
+  auto result = work->commit();
+  ASSERT_FALSE(result);
+  EXPECT_EQ(result.error().code, ErrorCode::permission_denied);
+  EXPECT_EQ(revisions(), 1u);
+  EXPECT_FALSE(*work->stage->pending());
+  EXPECT_FALSE(work->stage->is_clean());
+  work->faults.set_plan({});
+  expect_published_once(work->commit());
+}
+
+TEST_F(FaultsTest, ARevisionThatIsTooLargeForTheServiceGivesTheStageBack) {
+  work->faults.set_plan([&](const HttpRequest& request) {
+    return is_post_of(request, "/revisions") ? test::answer_with(413, R"({"code":"record_too_large"})") : Fault();
+  });
+  auto result = work->commit();
+  ASSERT_FALSE(result);
+  EXPECT_EQ(result.error().code, ErrorCode::record_too_large);
+  EXPECT_FALSE(*work->stage->pending());
+  work->faults.set_plan({});
+  expect_published_once(work->commit());  // no chunk was uploaded twice
+}
+
+TEST_F(FaultsTest, APatchThatIsForbiddenLeavesABranch) {
+  work->faults.set_plan([&](const HttpRequest& request) {
+    return is_patch(request) ? test::answer_with(403, R"({"code":"forbidden"})") : Fault();
+  });
+  auto result = work->commit();
+  ASSERT_TRUE(result) << result.error().message;
+  EXPECT_EQ(result->outcome, Outcome::branched);
+  EXPECT_EQ(world.head(project), base);
+  EXPECT_NE(work->events->errors_text().find("permission_denied"), std::string::npos);
+}
+
+TEST_F(FaultsTest, AServiceThatKeepsAnotherTextIsNotBuiltOn) {
+  work->faults.set_plan([&](const HttpRequest& request) {
+    if (!is_post_of(request, "/file_chunks")) return Fault();
+    return test::answer_with(200, R"({"record":{"id":"x","content":"shortened"}})");
+  });
+  auto result = work->commit();
+  ASSERT_FALSE(result);
+  EXPECT_EQ(result.error().code, ErrorCode::corrupt);
+  EXPECT_EQ(revisions(), 1u);
+}
+
+TEST_F(FaultsTest, ALongRateLimitIsShownAndSatOut) {
+  std::atomic<bool> limited = true;
+  work->faults.set_plan([&](const HttpRequest& request) {
+    if (!is_post_of(request, "/revisions") || !limited) return Fault();
+    return test::answer_with(429, R"({"code":"rate_limited","retry_after":1})");
+  });
+  std::atomic<bool> answered = false;
+  work->publisher->commit({.agent = "t", .message = "m", .wait = true, .allow_merge = true}, {},
+                          [&](const Result<CommitResult>&) { answered = true; });
+  while (!work->publisher->progress().last_error) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  auto progress = work->publisher->progress();
+  EXPECT_EQ(progress.last_error->code, ErrorCode::rate_limited);
+  EXPECT_EQ(progress.so_far.outcome, Outcome::pending);
+  EXPECT_EQ(progress.so_far.chunks_done, 6u);
+  EXPECT_GT(progress.so_far.retry_after_s, 0u);
+  EXPECT_FALSE(answered);
+  limited = false;
+  work->wait_until_idle();
+  EXPECT_EQ(world.contents(world.head(project)), expected);
+}
+
+}  // namespace
+}  // namespace playfs::publish

@@ -1,0 +1,108 @@
+#include "publish/journal.h"
+
+#include <gtest/gtest.h>
+
+#include "support/publish_world.h"
+
+namespace playfs::publish {
+namespace {
+
+class JournalTest : public testing::Test {
+ protected:
+  std::unique_ptr<Journal> open() {
+    auto opened = Journal::open(directory_.path());
+    EXPECT_TRUE(opened) << opened.error().message;
+    return *std::move(opened);
+  }
+  static Publication front(Journal& journal) {
+    auto front = journal.front();
+    EXPECT_TRUE(front && *front);
+    return **front;
+  }
+  test::TempDirectory directory_;
+};
+
+TEST_F(JournalTest, KeepsEveryStepAcrossARestart) {
+  auto journal = open();
+  ASSERT_TRUE(journal->enqueue("tx1", "agent", "message"));
+  ASSERT_TRUE(journal->enqueue("tx2", "agent", "second"));
+  auto publication = front(*journal);
+  EXPECT_EQ(publication.tx, "tx1");
+  EXPECT_EQ(publication.step, Step::queued);
+  ASSERT_TRUE(journal->record_frozen(publication, RevisionId("base"), 3));
+  Upload upload{0, "key", "{\"content\":\"ä\"}", ContentHash::of("ä"), 2, {}};
+  ASSERT_TRUE(journal->record_uploads(publication, {upload}));
+  upload.chunk = ChunkId("chunk");
+  ASSERT_TRUE(journal->record_acknowledged(publication, {upload}));
+  ASSERT_TRUE(journal->record_posting(publication, "key2", "body"));
+  ASSERT_TRUE(journal->record_posted(publication, RevisionId("r")));
+  ASSERT_TRUE(journal->record_patching(publication));
+
+  journal = open();
+  publication = front(*journal);
+  EXPECT_EQ(publication.step, Step::patching);
+  EXPECT_EQ(publication.agent, "agent");
+  EXPECT_EQ(publication.message, "message");
+  EXPECT_EQ(publication.base, RevisionId("base"));
+  EXPECT_EQ(publication.files_changed, 3u);
+  EXPECT_EQ(publication.key, "key2");
+  EXPECT_EQ(publication.body, "body");
+  EXPECT_EQ(publication.revision, RevisionId("r"));
+  EXPECT_EQ(publication.chunks, 1u);
+  EXPECT_EQ(publication.writes, 3u);
+  auto uploads = journal->uploads(publication);
+  ASSERT_TRUE(uploads && uploads->size() == 1);
+  EXPECT_EQ(uploads->front().body, upload.body);
+  EXPECT_EQ(uploads->front().key, "key");
+  EXPECT_EQ(uploads->front().chunk, ChunkId("chunk"));
+  EXPECT_EQ(uploads->front().text_size, 2u);
+}
+
+TEST_F(JournalTest, AnEndedPublicationLeavesItsOutcomeAndItsChunks) {
+  auto journal = open();
+  ASSERT_TRUE(journal->enqueue("tx1", "a", "m"));
+  ASSERT_TRUE(journal->enqueue("tx2", "a", "m"));
+  auto publication = front(*journal);
+  ASSERT_TRUE(journal->record_frozen(publication, {}, 1));
+  Upload upload{0, "key", "{}", ContentHash::of("text"), 4, ChunkId("chunk")};
+  ASSERT_TRUE(journal->record_uploads(publication, {upload}));
+  ASSERT_TRUE(journal->record_acknowledged(publication, {upload}));
+  ASSERT_TRUE(journal->record_posting(publication, "key2", "body"));
+  ASSERT_TRUE(journal->record_posted(publication, RevisionId("r")));
+  ASSERT_TRUE(journal->record_settling(publication, Ending::branched));
+  EXPECT_EQ(*journal->branch(), RevisionId("r"));
+  ASSERT_TRUE(journal->record_ended(publication));
+
+  journal = open();
+  auto last = journal->last();
+  ASSERT_TRUE(last && *last);
+  EXPECT_EQ((*last)->ending, Ending::branched);
+  EXPECT_EQ((*last)->body, "");
+  EXPECT_TRUE(journal->uploads(**last)->empty());
+  EXPECT_EQ(journal->known_chunks()->at(ContentHash::of("text")).id, ChunkId("chunk"));
+  EXPECT_EQ(*journal->branch(), RevisionId("r"));
+
+  publication = front(*journal);
+  EXPECT_EQ(publication.tx, "tx2");
+  ASSERT_TRUE(journal->record_settling(publication, Ending::published));
+  EXPECT_TRUE(journal->branch()->empty());
+  ASSERT_TRUE(journal->record_thawing(publication, Error{ErrorCode::file_too_big, "too big", "a hint", {}, 0, {}}));
+  ASSERT_TRUE(journal->record_ended(publication));
+  last = journal->last();
+  EXPECT_EQ((*last)->tx, "tx2");
+  EXPECT_EQ((*last)->error_code, "file_too_big");
+  EXPECT_EQ((*last)->error_hint, "a hint");
+  EXPECT_FALSE(*journal->front());
+}
+
+TEST_F(JournalTest, AFailedChangeLeavesTheValueAsItWas) {
+  auto journal = open();
+  Publication unknown;
+  unknown.number = 77;
+  EXPECT_FALSE(journal->record_posted(unknown, RevisionId("r")));
+  EXPECT_EQ(unknown.step, Step::queued);
+  EXPECT_TRUE(unknown.revision.empty());
+}
+
+}  // namespace
+}  // namespace playfs::publish
