@@ -156,7 +156,7 @@ Status Engine::adopt(Publication& publication, Record record) {
     return fail(ErrorCode::corrupt, "the service answered with another revision than the one that was posted: " +
                                         escape_for_terminal(revision.id.text()));
   PLAYFS_CHECK(parts_.journal.record_posted(publication, revision.id));
-  PLAYFS_TRY(work_.ours, parts_.site.adopt_revision(std::move(record)));
+  parts_.site.learn("revisions", record);
   return {};
 }
 
@@ -219,24 +219,10 @@ Status Engine::settle(Publication& publication) {
   PLAYFS_TRY(bool pending, is_pending(publication));
   if (pending) {
     PLAYFS_CHECK(bring_ours(publication));
-    PLAYFS_CHECK(keep_content());
     PLAYFS_TRY(auto invalidations, parts_.stage.settle(publication.tx, work_.ours));
     if (parts_.settled) parts_.settled(invalidations);
   }
   return parts_.journal.record_ended(publication);
-}
-
-/// The stage drops its bytes once they are published: they go to the cache, so that nobody has to fetch what was here.
-Status Engine::keep_content() {
-  PLAYFS_TRY(auto pending, parts_.stage.pending());
-  if (!pending) return {};
-  for (const auto& file : pending->files) {
-    const FileEntry* entry = work_.ours->tree.file_at(file.path);
-    if (file.published || !entry || entry->chunks.empty()) continue;
-    PLAYFS_TRY(auto content, parts_.stage.read_frozen(file));
-    parts_.site.adopt_content(content);
-  }
-  return {};
 }
 
 Status Engine::thaw(Publication& publication) {

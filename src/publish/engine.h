@@ -73,7 +73,6 @@ class Engine {
   Result<std::optional<Record>> find_posted(const Publication& publication);
   Status adopt(Publication& publication, Record record);
   Status bring_ours(const Publication& publication);
-  Status keep_content();
   Status patch_head(Publication& publication);
 
   void tell(const Publication& publication, Phase phase, std::uint32_t chunks_done = 0) const;

@@ -152,7 +152,7 @@ Status Engine::send(Publication& publication, const std::vector<Upload>& uploads
       std::count_if(uploads.begin(), uploads.end(), [](const Upload& upload) { return !upload.chunk.empty(); }));
   if (done == uploads.size()) return {};
   tell(publication, Phase::uploading, done);
-  return send_uploads(parts_.site.client(), uploads, parts_.parallel_uploads, parts_.cancel,
+  return send_uploads(parts_.site, uploads, parts_.parallel_uploads, parts_.cancel,
                       [&](const std::vector<Upload>& stored) -> Status {
                         PLAYFS_CHECK(parts_.journal.record_acknowledged(publication, stored));
                         done += static_cast<std::uint32_t>(stored.size());

@@ -69,7 +69,7 @@ Status check_kept(const Record& record, const Json& sent) {
 
 }  // namespace
 
-Status send_uploads(remote::Client& client, const std::vector<Upload>& uploads, std::size_t parallel,
+Status send_uploads(content::Site& site, const std::vector<Upload>& uploads, std::size_t parallel,
                     const CancelToken& cancel, const Acknowledged& acknowledged) {
   std::vector<Upload> missing;
   std::vector<Json> bodies;
@@ -80,7 +80,7 @@ Status send_uploads(remote::Client& client, const std::vector<Upload>& uploads, 
     bodies.push_back(std::move(body));
   }
   auto start = [&](std::size_t index, Callback<Record> done) {
-    client.create_record("file_chunks", bodies[index], missing[index].key, cancel, std::move(done));
+    site.client().create_record("file_chunks", bodies[index], missing[index].key, cancel, std::move(done));
   };
   auto take = [&](std::vector<Answers<Record>::Answer> batch) -> Status {
     std::vector<Upload> stored;
@@ -88,6 +88,7 @@ Status send_uploads(remote::Client& client, const std::vector<Upload>& uploads, 
     for (auto& [index, result] : batch) {
       Status kept = result ? check_kept(*result, bodies[index]) : Status(fail(result.error()));
       if (kept) {
+        if (result->fields.find("content")) site.learn("file_chunks", *result);
         stored.push_back(missing[index]);
         stored.back().chunk = ChunkId(result->id);
       } else if (!failed || may_heal(failed->code)) {

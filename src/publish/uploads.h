@@ -6,18 +6,19 @@
 
 #include "base/cancel.h"
 #include "base/result.h"
+#include "content/site.h"
 #include "publish/journal.h"
-#include "remote/client.h"
 
 namespace playfs::publish {
 
 /// Told of chunks that were stored, `chunk` set, as they come in. An error ends the sending.
 using Acknowledged = std::function<Status(const std::vector<Upload>&)>;
 
-/// Sends every upload that has no chunk yet, at most `parallel` at once, each under its own key. Returns when none is
+/// Sends every upload that has no chunk yet, at most `parallel` at once, each under its own key; what was stored the
+/// site learns, so that nobody has to fetch what was here. Returns when none is
 /// outstanding. After an error nothing new is sent, what is outstanding is still taken in, and the error is returned;
 /// of several errors one that will not heal.
-Status send_uploads(remote::Client& client, const std::vector<Upload>& uploads, std::size_t parallel,
+Status send_uploads(content::Site& site, const std::vector<Upload>& uploads, std::size_t parallel,
                     const CancelToken& cancel, const Acknowledged& acknowledged);
 
 /// Fetches chunks, at most `parallel` at once. Fails if one of them does.

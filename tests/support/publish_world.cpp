@@ -194,7 +194,9 @@ Result<publish::CommitResult> WorkTree::commit(const std::string& message) {
 void WorkTree::wait_until_idle() {
   // Nothing tells a test that a resumed publication ended but the journal.
   auto journal = take(publish::Journal::open(journal_directory_));
-  while (take(journal->front())) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  auto rest = [] { std::this_thread::sleep_for(std::chrono::milliseconds(1)); };
+  while (take(journal->front())) rest();
+  while (!publisher->progress().tx.empty()) rest();
 }
 
 }  // namespace playfs::test
