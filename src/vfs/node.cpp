@@ -85,6 +85,9 @@ Attempt<std::optional<std::string>> Node::xattr(const OperationPtr&, const std::
 }
 Attempt<std::vector<std::string>> Node::xattrs(const OperationPtr&) { return std::vector<std::string>(); }
 
+Attempt<void> Node::set_xattr(const OperationPtr&, const std::string&) { return fail(refusal()); }
+Attempt<void> Node::remove_xattr(const OperationPtr&, const std::string&) { return fail(refusal()); }
+
 bool Node::emit_dots(std::uint64_t offset, const Emit& emit) const {
   auto dot = [&](const char* name, std::uint64_t next, const Node& node) {
     DirectoryItem item;

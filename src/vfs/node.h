@@ -21,6 +21,9 @@ class Node;
 class WorkTree;
 using NodePtr = std::shared_ptr<Node>;
 
+/// The attributes that playfs makes: read-only everywhere.
+inline constexpr std::string_view kXattrPrefix = "user.playfs.";
+
 /// What a lookup found, or that there is nothing (`node` empty), and for how long the kernel may believe it.
 struct Found {
   NodePtr node;
@@ -83,6 +86,9 @@ class Node : public std::enable_shared_from_this<Node> {
   /// Of the attributes "user.playfs.…", by what follows.
   [[nodiscard]] virtual Attempt<std::optional<std::string>> xattr(const OperationPtr& op, const std::string& name);
   [[nodiscard]] virtual Attempt<std::vector<std::string>> xattrs(const OperationPtr& op);
+  /// Of any attribute, by its whole name.
+  [[nodiscard]] virtual Attempt<void> set_xattr(const OperationPtr& op, const std::string& name);
+  [[nodiscard]] virtual Attempt<void> remove_xattr(const OperationPtr& op, const std::string& name);
 
   [[nodiscard]] const NodePtr& parent() const { return parent_; }
   [[nodiscard]] const std::string& name() const { return name_; }

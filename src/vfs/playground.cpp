@@ -10,8 +10,6 @@
 namespace playfs::vfs {
 namespace {
 
-constexpr std::string_view kXattrPrefix = "user.playfs.";
-
 Error stale_node() { return {ErrorCode::not_found, "the kernel asks for a node that it has forgotten", {}, {}, 0, {}}; }
 
 /// The node itself, as the kernel named it.
@@ -299,17 +297,17 @@ void Playground::list_xattrs(const Caller& caller, NodeId id, Reply<std::vector<
 
 void Playground::set_xattr(const Caller& caller, NodeId id, std::string_view name, std::string_view,
                            Reply<void> reply) {
-  auto attempt = [ours = name.starts_with(kXattrPrefix)](const OperationPtr&) -> Attempt<void> {
-    if (ours) return fail(ErrorCode::not_permitted, "attributes of playfs tell, they are not told");
-    return fail(ErrorCode::not_supported, "a revision has no room for extended attributes");
+  auto attempt = [mount = mount_.get(), id, name = std::string(name)](const OperationPtr& op) -> Attempt<void> {
+    PLAYFS_ATTEMPT(NodePtr node, target_of(*mount, op, id));
+    return node->set_xattr(op, name);
   };
   run<void>(*mount_, Counted::set_xattr, caller, id, std::move(attempt), std::move(reply));
 }
 
 void Playground::remove_xattr(const Caller& caller, NodeId id, std::string_view name, Reply<void> reply) {
-  auto attempt = [ours = name.starts_with(kXattrPrefix)](const OperationPtr&) -> Attempt<void> {
-    if (ours) return fail(ErrorCode::not_permitted, "attributes of playfs tell, they are not told");
-    return fail(ErrorCode::no_attribute, "no such attribute");
+  auto attempt = [mount = mount_.get(), id, name = std::string(name)](const OperationPtr& op) -> Attempt<void> {
+    PLAYFS_ATTEMPT(NodePtr node, target_of(*mount, op, id));
+    return node->remove_xattr(op, name);
   };
   run<void>(*mount_, Counted::remove_xattr, caller, id, std::move(attempt), std::move(reply));
 }

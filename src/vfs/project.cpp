@@ -17,6 +17,9 @@
 namespace playfs::vfs {
 namespace {
 
+/// For ever the same node; but that it is asked for now and then tells us that the project is being used.
+constexpr double kWorkEntrySeconds = 60;
+
 /// How long the first look into a known project waits for news of it.
 constexpr std::chrono::milliseconds kPatience{1000};
 
@@ -96,7 +99,7 @@ Attempt<Found> ProjectDirectory::work(const OperationPtr& op, const content::Hea
   const RevisionId& latest = head.project.latest_revision;
   begin_fetching(mount(), latest);
   auto tree = mount().works().here(op, project_);
-  if (tree) return found(op, (*tree)->root(shared_from_this(), "work"), kEndless);
+  if (tree) return found(op, (*tree)->root(shared_from_this(), "work"), kWorkEntrySeconds);
   if (tree.error().fetch) return tl::unexpected<Stop>(std::move(tree).error());
   Error refusal = std::move(tree).error().error;
   if (refusal.code != ErrorCode::busy && refusal.code != ErrorCode::read_only) return fail(std::move(refusal));

@@ -58,17 +58,20 @@ void ProjectsInUse::keep() {
   mount_.later(kKeepInterval, [this] { keep(); });
 }
 
-void ProjectsInUse::head_changed(const ProjectId& project, const RevisionTreePtr& head) {
+void ProjectsInUse::head_moved(const ProjectId& project) {
   NodePtr directory;
   {
     MutexLock lock(mutex_);
     auto found = directories_.find(project);
     if (found != directories_.end()) directory = found->second.lock();
   }
-  if (directory && directory->id() != kRootNode) {
-    mount_.notifications().entry_changed(directory->id(), "head");
-    if (!mount_.works().find(project)) mount_.notifications().entry_changed(directory->id(), "work");
-  }
+  if (!directory || directory->id() == kRootNode) return;
+  mount_.notifications().entry_changed(directory->id(), "head");
+  if (!mount_.works().find(project)) mount_.notifications().entry_changed(directory->id(), "work");
+}
+
+void ProjectsInUse::head_changed(const ProjectId& project, const RevisionTreePtr& head) {
+  head_moved(project);
   mount_.works().head_changed(project, head);
 }
 

@@ -24,6 +24,8 @@ class ProjectsInUse {
 
   /// Something in the project was looked up; `directory` holds its `head`, or is the mount's root.
   void touch(const ProjectId& project, const NodePtr& directory) PLAYFS_EXCLUDES(mutex_);
+  /// The kernel's `head` of the project is out of date.
+  void head_moved(const ProjectId& project) PLAYFS_EXCLUDES(mutex_);
   [[nodiscard]] std::vector<ProjectId> list() const PLAYFS_EXCLUDES(mutex_);
 
  private:

@@ -220,4 +220,16 @@ Attempt<std::vector<std::string>> WorkNode::xattrs(const OperationPtr&) {
   return names;
 }
 
+Attempt<void> WorkNode::set_xattr(const OperationPtr&, const std::string& name) {
+  if (name.starts_with(kXattrPrefix))
+    return fail(ErrorCode::not_permitted, "attributes of playfs tell, they are not told");
+  return fail(ErrorCode::not_supported, "a revision has no room for extended attributes");
+}
+
+Attempt<void> WorkNode::remove_xattr(const OperationPtr&, const std::string& name) {
+  if (name.starts_with(kXattrPrefix))
+    return fail(ErrorCode::not_permitted, "attributes of playfs tell, they are not told");
+  return fail(ErrorCode::no_attribute, "no such attribute");
+}
+
 }  // namespace playfs::vfs

@@ -37,6 +37,8 @@ class WorkNode final : public Node {
   Attempt<std::uint64_t> seek(const OperationPtr& op, std::uint64_t offset, int whence) override;
   Attempt<std::optional<std::string>> xattr(const OperationPtr& op, const std::string& name) override;
   Attempt<std::vector<std::string>> xattrs(const OperationPtr& op) override;
+  Attempt<void> set_xattr(const OperationPtr& op, const std::string& name) override;
+  Attempt<void> remove_xattr(const OperationPtr& op, const std::string& name) override;
 
   // work_directory.cpp
   Attempt<Found> lookup(const OperationPtr& op, const std::string& name) override;

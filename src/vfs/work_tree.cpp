@@ -6,6 +6,7 @@
 
 #include "vfs/fetches.h"
 #include "vfs/ino.h"
+#include "vfs/projects_in_use.h"
 #include "vfs/work_node.h"
 
 namespace playfs::vfs {
@@ -133,7 +134,10 @@ Attempt<CommitResult> WorkTree::commit(const OperationPtr& op, const CommitReque
   PLAYFS_ATTEMPT_CHECK(check_may_write(op->caller));
   auto self = shared_from_this();
   if (auto result = op->outcome<CommitResult>()) {
-    if (!op->noted("told")) return missing(until_kernel_knows(mount_, op, "told"));
+    if (!op->noted("told")) {
+      mount_.in_use().head_moved(project_);
+      return missing(until_kernel_knows(mount_, op, "told"));
+    }
     return std::move(*result);
   }
   // What is ignored is decided when the change is frozen, by rule files that may not be here yet.

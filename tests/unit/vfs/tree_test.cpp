@@ -68,6 +68,9 @@ TEST(Trees, CannotBeChanged) {
   EXPECT_EQ(mount.write(file->node, "b").error().code, ErrorCode::read_only);
   auto removed = await<void>([&](auto done) { mount.fs().unlink(mount.caller, root->node, "a", std::move(done)); });
   EXPECT_EQ(removed.error().code, ErrorCode::read_only);
+  auto named =
+      await<void>([&](auto done) { mount.fs().set_xattr(mount.caller, file->node, "user.x", "y", std::move(done)); });
+  EXPECT_EQ(named.error().code, ErrorCode::read_only);
   EXPECT_EQ(mount.commit(tree, "no").error().code, ErrorCode::not_supported);
 }
 

@@ -140,6 +140,7 @@ TEST(Work, IsCommittedAndSeenByAnotherMount) {
   ASSERT_TRUE(result) << result.error().message;
   EXPECT_EQ(result->outcome, Outcome::published);
   EXPECT_EQ(result->files_changed, 2u);
+  EXPECT_TRUE(mount.told.of_entry(mount.walk(project.at)->node, "head"));
   EXPECT_EQ(mount.read_link(project.at + "/head"), "revisions/" + result->revision.text());
   EXPECT_THAT(*mount.read_file(project.at + "/log"), HasSubstr("change a and add new"));
   EXPECT_EQ(mount.xattr(project.work + "/a.txt", "user.playfs.staged"), "published");
