@@ -21,8 +21,8 @@ class UniqueFunction<R(Args...)> {
   UniqueFunction() = default;
 
   template <class F>
-    requires(!std::is_same_v<std::decay_t<F>, UniqueFunction> && std::is_invocable_r_v<R, std::decay_t<F>&, Args...>)
-  UniqueFunction(F&& target)  // NOLINT(google-explicit-constructor): as std::function
+  requires(!std::is_same_v<std::decay_t<F>, UniqueFunction> && std::is_invocable_r_v<R, std::decay_t<F>&, Args...>)
+      UniqueFunction(F&& target)  // NOLINT(google-explicit-constructor): as std::function
       : target_(std::make_unique<Holder<std::decay_t<F>>>(std::forward<F>(target))) {}
 
   explicit operator bool() const { return target_ != nullptr; }

@@ -105,7 +105,9 @@ std::optional<WallTime> parse_iso8601(std::string_view text, bool end_of_period)
   if (!end_of_period) return WallTime{begin};
   switch (given) {
     case 1: return WallTime{*instant(fields[0] + 1, 1) * kSecond - 1};
-    case 2: return WallTime{(fields[1] == 12 ? *instant(fields[0] + 1, 1) : *instant(fields[0], fields[1] + 1)) * kSecond - 1};
+    case 2:
+      return WallTime{(fields[1] == 12 ? *instant(fields[0] + 1, 1) : *instant(fields[0], fields[1] + 1)) * kSecond -
+                      1};
     case 3: return WallTime{begin + 86400 * kSecond - 1};
     case 4: return WallTime{begin + 3600 * kSecond - 1};
     case 5: return WallTime{begin + 60 * kSecond - 1};

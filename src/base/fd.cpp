@@ -67,7 +67,8 @@ Result<std::string> read_file(const std::string& path, std::size_t ceiling) {
     PLAYFS_TRY(std::string piece, read_at(fd.get(), data.size(), std::min(want, ceiling + 1 - data.size())));
     bool at_end = piece.size() < std::min(want, ceiling + 1 - data.size());
     data += piece;
-    if (data.size() > ceiling) return fail(ErrorCode::file_too_big, path + " is larger than " + std::to_string(ceiling) + " bytes");
+    if (data.size() > ceiling)
+      return fail(ErrorCode::file_too_big, path + " is larger than " + std::to_string(ceiling) + " bytes");
     if (at_end) return data;
   }
 }

@@ -101,8 +101,12 @@ ErrorCode code_from_errno(int errnum) {
 }  // namespace
 
 Error error_from_errno(int errnum, std::string_view what) {
-  return Error{code_from_errno(errnum), std::string(what) + ": " + std::generic_category().message(errnum),
-               {}, std::nullopt, 0, {}};
+  return Error{code_from_errno(errnum),
+               std::string(what) + ": " + std::generic_category().message(errnum),
+               {},
+               std::nullopt,
+               0,
+               {}};
 }
 
 }  // namespace playfs

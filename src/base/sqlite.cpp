@@ -54,7 +54,8 @@ Statement& Statement::bind(int index, std::int64_t value) {
 }
 
 Statement& Statement::bind(int index, std::string_view text) {
-  int result = sqlite3_bind_text64(handle_, index, text.empty() ? "" : text.data(), text.size(), SQLITE_TRANSIENT, SQLITE_UTF8);
+  int result =
+      sqlite3_bind_text64(handle_, index, text.empty() ? "" : text.data(), text.size(), SQLITE_TRANSIENT, SQLITE_UTF8);
   if (result != SQLITE_OK) bind_error_ = result;
   return *this;
 }
@@ -108,19 +109,34 @@ std::string_view Statement::text(int column) const {
 
 bool Statement::is_null(int column) const { return sqlite3_column_type(handle_, column) == SQLITE_NULL; }
 
+namespace {
+/// Creates the file ourselves: SQLite would use the umask, and give its journals the mode of the database. A file that
+/// is there is not opened, not even to look: POSIX locks belong to process and file, so closing any descriptor of it
+/// would drop the locks of this process's other connections, and the next process to leave would take their WAL away.
+Status create_where_missing(const std::string& path) {
+  UniqueFd created(::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600));
+  if (created) return {};
+  if (errno != EEXIST) return fail(error_from_errno(errno, "open " + path));
+  struct stat attributes {};
+  if (lstat(path.c_str(), &attributes) != 0) return fail(error_from_errno(errno, "open " + path));
+  if (!S_ISREG(attributes.st_mode)) return fail(ErrorCode::permission_denied, path + " is no regular file");
+  return {};
+}
+}  // namespace
+
 Result<Database> Database::open(const std::string& path, Durability durability) {
-  // Created by ourselves first: SQLite would use the umask, and give its journals the mode of the database.
-  UniqueFd created(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
-  if (!created) return fail(error_from_errno(errno, "open " + path));
+  PLAYFS_CHECK(create_where_missing(path));
   sqlite3* handle = nullptr;
-  int result = sqlite3_open_v2(path.c_str(), &handle, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE, nullptr);
+  int result = sqlite3_open_v2(path.c_str(), &handle,
+                               SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE, nullptr);
   Database database(handle);
   if (result != SQLITE_OK) return fail(sqlite_error(handle, result, "open " + path));
   sqlite3_busy_timeout(handle, 10'000);
   // Changing to WAL needs the file for itself for an instant; the busy timeout does not cover it in every version,
   // but a database that is in WAL mode already answers without a lock.
-  auto configured = database.execute(std::string("PRAGMA journal_mode=WAL; PRAGMA foreign_keys=ON; PRAGMA synchronous=") +
-                                     (durability == Durability::full ? "FULL" : "NORMAL"));
+  auto configured =
+      database.execute(std::string("PRAGMA journal_mode=WAL; PRAGMA foreign_keys=ON; PRAGMA synchronous=") +
+                       (durability == Durability::full ? "FULL" : "NORMAL"));
   if (!configured) return fail(configured.error().while_doing(path));
   return database;
 }
@@ -142,7 +158,8 @@ Status Database::execute(const std::string& sql) {
 
 Result<Statement> Database::prepare(std::string_view sql) {
   sqlite3_stmt* handle = nullptr;
-  int result = sqlite3_prepare_v3(handle_, sql.data(), static_cast<int>(sql.size()), SQLITE_PREPARE_PERSISTENT, &handle, nullptr);
+  int result = sqlite3_prepare_v3(handle_, sql.data(), static_cast<int>(sql.size()), SQLITE_PREPARE_PERSISTENT, &handle,
+                                  nullptr);
   if (result != SQLITE_OK) return fail(sqlite_error(handle_, result, sql));
   return Statement(handle);
 }

@@ -25,8 +25,7 @@ Decoded decode_utf8(std::string_view text) {
     if (value >= 0x800 && (value < 0xD800 || value > 0xDFFF)) return {value, 3};
   }
   if (first >= 0xF0 && first <= 0xF4 && continues(1) && continues(2) && continues(3)) {
-    std::uint32_t value =
-        (first & 0x07u) << 18 | (byte(1) & 0x3Fu) << 12 | (byte(2) & 0x3Fu) << 6 | (byte(3) & 0x3Fu);
+    std::uint32_t value = (first & 0x07u) << 18 | (byte(1) & 0x3Fu) << 12 | (byte(2) & 0x3Fu) << 6 | (byte(3) & 0x3Fu);
     if (value >= 0x10000 && value <= 0x10FFFF) return {value, 4};
   }
   return {};
@@ -182,6 +181,8 @@ std::string to_lower(std::string_view text) {
   return out;
 }
 
-bool equals_ignoring_case(std::string_view a, std::string_view b) { return a.size() == b.size() && to_lower(a) == to_lower(b); }
+bool equals_ignoring_case(std::string_view a, std::string_view b) {
+  return a.size() == b.size() && to_lower(a) == to_lower(b);
+}
 
 }  // namespace playfs

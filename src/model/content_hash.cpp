@@ -31,7 +31,8 @@ void ContentHasher::update(std::string_view bytes) {
 
 ContentHash ContentHasher::finish() {
   ContentHash hash;
-  if (EVP_DigestFinal_ex(context_->handle, reinterpret_cast<unsigned char*>(hash.bytes_.data()), nullptr) != 1) std::abort();
+  if (EVP_DigestFinal_ex(context_->handle, reinterpret_cast<unsigned char*>(hash.bytes_.data()), nullptr) != 1)
+    std::abort();
   return hash;
 }
 

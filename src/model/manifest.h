@@ -32,13 +32,13 @@ enum class ContentEncoding {
 /// One entry of `manifest.files`. Exactly one of `inline_text` and `chunks` carries the content; an empty file may
 /// have an empty list of chunks.
 struct FileEntry {
-  std::string hash_claim;                          ///< `h` as published; empty where absent
-  std::optional<std::uint64_t> size_claim;         ///< `s` as published, in bytes or in whatever its writer counted
-  FileMode mode = FileMode::regular;               ///< `m`
-  ContentEncoding encoding = ContentEncoding::text;///< `e`
-  std::optional<std::string> inline_text;          ///< `inline`, before decoding
-  std::vector<ChunkId> chunks;                     ///< `c`
-  JsonObject extra;                                ///< fields that playfs does not know, carried forward
+  std::string hash_claim;                            ///< `h` as published; empty where absent
+  std::optional<std::uint64_t> size_claim;           ///< `s` as published, in bytes or in whatever its writer counted
+  FileMode mode = FileMode::regular;                 ///< `m`
+  ContentEncoding encoding = ContentEncoding::text;  ///< `e`
+  std::optional<std::string> inline_text;            ///< `inline`, before decoding
+  std::vector<ChunkId> chunks;                       ///< `c`
+  JsonObject extra;                                  ///< fields that playfs does not know, carried forward
 
   bool operator==(const FileEntry&) const = default;
 
@@ -58,7 +58,7 @@ struct RefusedEntry {
 struct Manifest {
   std::map<std::string, FileEntry, std::less<>> files;  ///< by path; every key is a valid TreePath
   std::vector<RefusedEntry> refused;
-  JsonObject extra;                                      ///< fields beside `files`, carried forward
+  JsonObject extra;  ///< fields beside `files`, carried forward
   /// `manifest.tx`: the 128-bit id (hex) of the commit that a playfs client published as this revision; empty for
   /// other clients' revisions. Sizes in a manifest that has one are bytes.
   std::string tx;

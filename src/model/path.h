@@ -28,8 +28,8 @@ class TreePath {
   static std::optional<TreePath> parse(std::string_view text, std::string* why = nullptr);
 
   [[nodiscard]] const std::string& text() const { return text_; }
-  [[nodiscard]] std::string_view name() const;                    ///< the last component
-  [[nodiscard]] std::vector<std::string_view> components() const; ///< views into this path
+  [[nodiscard]] std::string_view name() const;                     ///< the last component
+  [[nodiscard]] std::vector<std::string_view> components() const;  ///< views into this path
   auto operator<=>(const TreePath&) const = default;
 
  private:

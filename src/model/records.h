@@ -18,7 +18,7 @@ struct Record {
   std::string created_at;  ///< as sent
   std::string updated_at;  ///< as sent
   std::string status;
-  JsonObject fields;       ///< the declared fields, unknown ones included
+  JsonObject fields;  ///< the declared fields, unknown ones included
 };
 
 struct Project {
@@ -36,9 +36,9 @@ struct Revision {
   std::string agent;
   std::string message;
   Manifest manifest;
-  Json state;            ///< null where absent
-  WallTime created_at;   ///< the epoch where the record has none
-  JsonObject extra;      ///< declared fields that are not modelled here
+  Json state;           ///< null where absent
+  WallTime created_at;  ///< the epoch where the record has none
+  JsonObject extra;     ///< declared fields that are not modelled here
 };
 
 struct FileChunk {
@@ -60,10 +60,10 @@ struct RevisionDraft {
 
 /// What is sent to create a file_chunks record.
 struct ChunkDraft {
-  RevisionId revision;   ///< `rev`: the base the change was made on; may be empty
+  RevisionId revision;  ///< `rev`: the base the change was made on; may be empty
   std::string path;
   std::uint64_t sequence = 0;
-  ContentHash hash;      ///< SHA-256 of `content`
+  ContentHash hash;  ///< SHA-256 of `content`
   std::string content;
 };
 

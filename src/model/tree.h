@@ -41,7 +41,9 @@ class Tree {
 /// A revision with its tree: the unit that trees, the stage's base and publications stand on. The manifest lives in
 /// `tree`; `revision.manifest` is empty.
 struct RevisionTree {
-  explicit RevisionTree(Revision from) : tree(std::move(from.manifest)), revision(std::move(from)) { revision.manifest = {}; }
+  explicit RevisionTree(Revision from) : tree(std::move(from.manifest)), revision(std::move(from)) {
+    revision.manifest = {};
+  }
   Tree tree;
   Revision revision;
 };

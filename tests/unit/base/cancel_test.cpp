@@ -9,7 +9,9 @@ TEST(Cancel, RunsEachHookOnceAndLateOnesAtOnce) {
   CancelSource source;
   int early = 0, dropped = 0, late = 0;
   auto kept = source.token().on_cancel([&] { ++early; });
-  { auto gone = source.token().on_cancel([&] { ++dropped; }); }
+  {
+    auto gone = source.token().on_cancel([&] { ++dropped; });
+  }
   EXPECT_FALSE(source.token().cancelled());
   source.cancel();
   source.cancel();

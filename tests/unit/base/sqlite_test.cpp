@@ -1,5 +1,6 @@
 #include "base/sqlite.h"
 
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cstdlib>
@@ -61,6 +62,41 @@ TEST_F(SqliteTest, BackupIsAWholeDatabase) {
   EXPECT_EQ(count(*copy), 1);
   EXPECT_TRUE(copy->check_integrity());
   EXPECT_FALSE(database_->backup_to(directory_ + "/copy.db"));
+}
+
+// POSIX locks are lost when any descriptor of the file is closed: a connection opened later must not cost the earlier
+// ones theirs, or another process that leaves takes itself for the last one and removes the WAL they write to.
+TEST_F(SqliteTest, OpeningAnotherConnectionKeepsTheLocksOfTheFirst) {
+  // The other process begins before this one has a connection: it must not inherit what SQLite knows of the file.
+  database_.reset();
+  int go[2];
+  ASSERT_EQ(pipe(go), 0);
+  pid_t child = fork();
+  if (child == 0) {
+    char word = 0;
+    bool told = read(go[0], &word, 1) == 1;
+    bool written = false;
+    if (auto other = Database::open(directory_ + "/a.db", Database::Durability::normal))
+      written = other->execute("INSERT INTO t VALUES ('other', 2)").has_value();
+    _exit(told && written ? 0 : 1);
+  }
+  auto first = Database::open(directory_ + "/a.db", Database::Durability::normal);
+  ASSERT_TRUE(first && first->execute("INSERT INTO t VALUES ('first', 1)"));
+  { auto second = Database::open(directory_ + "/a.db", Database::Durability::normal); }
+  ASSERT_EQ(write(go[1], "!", 1), 1);
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  close(go[0]);
+  close(go[1]);
+  ASSERT_EQ(status, 0);
+  EXPECT_TRUE(std::filesystem::exists(directory_ + "/a.db-wal"));
+  EXPECT_TRUE(first->execute("INSERT INTO t VALUES ('again', 3)"));
+  EXPECT_EQ(count(*first), 3);
+}
+
+TEST_F(SqliteTest, ALinkInPlaceOfTheDatabaseIsRefused) {
+  std::filesystem::create_symlink(directory_ + "/a.db", directory_ + "/link.db");
+  EXPECT_FALSE(Database::open(directory_ + "/link.db", Database::Durability::normal));
 }
 
 TEST_F(SqliteTest, ADatabaseThatIsNoneSaysSo) {

@@ -7,7 +7,8 @@ namespace {
 
 TEST(Utf8, AcceptsAllAndOnlyUnicode) {
   EXPECT_TRUE(is_valid_utf8("aä€😀"));
-  for (std::string_view bad : {"\x80", "\xc0\x80", "\xe0\x80\x80", "\xed\xa0\x80", "\xf4\x90\x80\x80", "\xf0\x9f\x98", "a\xff"})
+  for (std::string_view bad :
+       {"\x80", "\xc0\x80", "\xe0\x80\x80", "\xed\xa0\x80", "\xf4\x90\x80\x80", "\xf0\x9f\x98", "a\xff"})
     EXPECT_FALSE(is_valid_utf8(bad));
   EXPECT_EQ(count_code_points("aä€😀"), 4u);
   EXPECT_EQ(count_utf16_units("aä€😀"), 5u);
@@ -21,7 +22,8 @@ TEST(Base64, RoundTripsEveryLengthAndRefusesRubbish) {
   }
   EXPECT_EQ(to_base64("any carnal pleas"), "YW55IGNhcm5hbCBwbGVhcw==");
   EXPECT_EQ(from_base64("YW5\n5"), "any");
-  for (const char* bad : {"A", "AA", "AAA", "A===", "AA=A", "====", "A A=", "*AAA"}) EXPECT_FALSE(from_base64(bad)) << bad;
+  for (const char* bad : {"A", "AA", "AAA", "A===", "AA=A", "====", "A A=", "*AAA"})
+    EXPECT_FALSE(from_base64(bad)) << bad;
 }
 
 TEST(Percent, EncodesAnyIdIntoOneSegment) {
