@@ -27,6 +27,7 @@ class Output {
   [[nodiscard]] bool json() const { return json_; }
   /// Whether words on stdout may be coloured: a terminal, and no NO_COLOR.
   [[nodiscard]] bool colour() const;
+  [[nodiscard]] bool is_terminal() const { return io_.out_is_terminal; }
   /// Whether progress may be drawn on stderr.
   [[nodiscard]] bool progress() const { return io_.err_is_terminal && !json_; }
 
