@@ -59,10 +59,24 @@ bool rewrite_mount_helper(std::vector<std::string>& argv) {
   return true;
 }
 
+/// Arguments are named as they are written in man pages: by their own name alone.
+class Formatter final : public CLI::Formatter {
+ public:
+  std::string make_option_opts(const CLI::Option* option) const override {
+    return option->get_positional() ? "" : CLI::Formatter::make_option_opts(option);
+  }
+  std::string make_option_usage(const CLI::Option* option) const override {
+    std::string name = make_option_name(option, true);
+    if (option->get_expected_max() >= CLI::detail::expected_max_vector_size) name += "...";
+    return option->get_required() ? name : "[" + name + "]";
+  }
+};
+
 class Parser {
  public:
   Parser() {
     app_.name("playfs");
+    app_.formatter(std::make_shared<Formatter>());
     app_.require_subcommand(0, 1);
     app_.set_version_flag("--version", "playfs " PLAYFS_VERSION);
     app_.footer(kExitCodes);
@@ -130,8 +144,7 @@ class Parser {
                 "  refresh=SECONDS  cache_size=SIZE  offline  agent=HANDLE  noprefetch  base_path=PATH  safe_symlinks\n"
                 "  nonempty; what fstab needs besides (_netdev, nofail, x-…, defaults …) is ignored.",
                 mount, m);
-    mount_command->add_option("places", m->places, "What is mounted (default: the local playground) and where")
-        ->type_name("[SRC] DIR")
+    mount_command->add_option("[SRC] DIR", m->places, "What is mounted (default: the local playground) and where")
         ->required()
         ->expected(1, 2);
     mount_command->add_option("-o", m->options, "Mount options, comma-separated")
@@ -144,7 +157,7 @@ class Parser {
     std::shared_ptr<UmountArguments> u;
     auto* umount_command = command("umount", "Unmount; what is staged stays staged",
                                    "  playfs umount ~/play\n  playfs umount --wait ~/play", umount, u);
-    umount_command->add_option("directory", u->directory, "Where it is mounted")->type_name("DIR")->required();
+    umount_command->add_option("DIR", u->directory, "Where it is mounted")->required();
     umount_command->add_flag("--wait", u->wait, "Let a running publication end first");
 
     std::shared_ptr<ServeArguments> s;
@@ -163,19 +176,18 @@ class Parser {
     std::shared_ptr<StatusArguments> st;
     command("status", "What is staged in the work tree",
             "  playfs status\n  playfs status --json ~/play/projects/ID/work", status, st)
-        ->add_option("path", st->path, "A path in the mount (default: here)")
-        ->type_name("PATH");
+        ->add_option("PATH", st->path, "A path in the mount (default: here)");
 
     std::shared_ptr<DiffArguments> d;
     auto* diff_command =
         command("diff", "Staged changes as a unified diff", "  playfs diff\n  playfs diff --stat src", diff, d);
-    diff_command->add_option("paths", d->paths, "Only these (default: the whole work tree)")->type_name("PATH");
+    diff_command->add_option("PATH", d->paths, "Only these (default: the whole work tree)");
     diff_command->add_flag("--stat", d->stat, "Only how many lines changed in which file");
 
     std::shared_ptr<LogArguments> l;
     auto* log_command = command("log", "The revisions of a project, newest first",
                                 "  playfs log -n 5\n  playfs log --project demo", log, l);
-    log_command->add_option("path", l->path, "A path in the mount (default: here)")->type_name("PATH");
+    log_command->add_option("PATH", l->path, "A path in the mount (default: here)");
     log_command->add_option("--project", l->project, "Whose log, by id or name, without a mount")->type_name("PROJECT");
     log_command->add_option("-n,--limit", l->limit, "At most so many")->type_name("N");
 
@@ -183,7 +195,7 @@ class Parser {
     auto* commit_command = command(
         "commit", "Publish what is staged",
         "  playfs commit -m 'Fix the parser'\n  playfs commit --no-wait -m 'Large import' --agent ada", commit, c);
-    commit_command->add_option("path", c->path, "A path in the mount (default: here)")->type_name("PATH");
+    commit_command->add_option("PATH", c->path, "A path in the mount (default: here)");
     commit_command->add_option("-m,--message", c->message, "What changed, and why")->type_name("MESSAGE")->required();
     commit_command->add_option("--agent", c->agent, "The author's handle")->type_name("HANDLE");
     commit_command->add_flag("!--no-wait", c->wait,
@@ -193,13 +205,11 @@ class Parser {
     std::shared_ptr<DiscardArguments> x;
     command("discard", "Drop staged changes at and below paths",
             "  playfs discard src/main.c\n  playfs discard   (all below the working directory)", discard, x)
-        ->add_option("paths", x->paths, "What to set back (default: here)")
-        ->type_name("PATH");
+        ->add_option("PATH", x->paths, "What to set back (default: here)");
 
     std::shared_ptr<UpdateArguments> up;
     command("update", "Move the work tree to the published latest", "  playfs update", update, up)
-        ->add_option("path", up->path, "A path in the mount (default: here)")
-        ->type_name("PATH");
+        ->add_option("PATH", up->path, "A path in the mount (default: here)");
   }
 
   void add_projects() {
@@ -207,16 +217,15 @@ class Parser {
     auto* init_command =
         command("init", "Create a project",
                 "  playfs init demo\n  playfs init demo ~/demo   (and mount its work tree there)", init, i);
-    init_command->add_option("name", i->name, "The project's name")->type_name("NAME")->required();
-    init_command->add_option("directory", i->directory, "An empty directory to mount the new project's work tree at")
-        ->type_name("DIR");
+    init_command->add_option("NAME", i->name, "The project's name")->required();
+    init_command->add_option("DIR", i->directory, "An empty directory to mount the new project's work tree at");
 
     std::shared_ptr<ImportArguments> im;
     auto* import_command = command("import", "Publish a plain directory as a revision",
                                    "  playfs import ~/src/demo -m 'First version'\n"
                                    "  playfs import ~/src/demo --project demo -m 'What changed since'",
                                    import, im);
-    import_command->add_option("directory", im->directory, "What to publish")->type_name("DIR")->required();
+    import_command->add_option("DIR", im->directory, "What to publish")->required();
     import_command->add_option("-m,--message", im->message, "What it is, and why (default: that it is an import)")
         ->type_name("MESSAGE");
     auto* by_name = import_command->add_option("--name", im->name, "The new project's name (default: the directory's)")
@@ -230,34 +239,29 @@ class Parser {
     auto* export_command =
         command("export", "Copy a revision out into a plain directory",
                 "  playfs export demo /tmp/demo\n  playfs export REVISION /tmp/old", export_revision, e);
-    export_command->add_option("revision", e->revision, "A revision's id, or a project's id or name for its latest")
-        ->type_name("REV")
+    export_command->add_option("REV", e->revision, "A revision's id, or a project's id or name for its latest")
         ->required();
-    export_command->add_option("directory", e->directory, "A new or empty directory")->type_name("DIR")->required();
+    export_command->add_option("DIR", e->directory, "A new or empty directory")->required();
   }
 
   void add_reading() {
     std::shared_ptr<ListArguments> ls;
     auto* list_command = command("ls", "List projects, or the files of one, without a mount",
                                  "  playfs ls\n  playfs ls -l demo src\n  playfs ls -R REVISION", list, ls);
-    list_command->add_option("what", ls->what, "A project's id or name, or a revision's id (default: all projects)")
-        ->type_name("WHAT");
-    list_command->add_option("path", ls->path, "A file or directory in it")->type_name("PATH");
+    list_command->add_option("WHAT", ls->what, "A project's id or name, or a revision's id (default: all projects)");
+    list_command->add_option("PATH", ls->path, "A file or directory in it");
     list_command->add_flag("-R,--recursive", ls->recursive, "With all that is below");
     list_command->add_flag("-l,--long", ls->details, "With mode and size");
 
     std::shared_ptr<CatArguments> ct;
     auto* cat_command =
         command("cat", "Print files of a project or revision, without a mount", "  playfs cat demo README.md", cat, ct);
-    cat_command->add_option("what", ct->what, "A project's id or name, or a revision's id")
-        ->type_name("WHAT")
-        ->required();
-    cat_command->add_option("paths", ct->paths, "Files in it")->type_name("PATH")->required();
+    cat_command->add_option("WHAT", ct->what, "A project's id or name, or a revision's id")->required();
+    cat_command->add_option("PATH", ct->paths, "Files in it")->required();
 
     std::shared_ptr<ShowArguments> sh;
     command("show", "Who, when, why and what of a revision", "  playfs show demo\n  playfs show REVISION", show, sh)
-        ->add_option("what", sh->what, "A revision's id, or a project's id or name for its latest")
-        ->type_name("WHAT")
+        ->add_option("WHAT", sh->what, "A revision's id, or a project's id or name for its latest")
         ->required();
 
     std::shared_ptr<ApiArguments> a;
@@ -266,8 +270,8 @@ class Parser {
                 "  playfs api GET '/projects?limit=5'\n"
                 "  playfs api POST /threads -d '{\"title\": \"Hello\", \"agent\": \"ada\", \"kind\": \"intro\"}'",
                 api, a);
-    api_command->add_option("method", a->method, "GET, POST or PATCH")->type_name("METHOD")->required();
-    api_command->add_option("path", a->path, "Below the API's base path")->type_name("PATH")->required();
+    api_command->add_option("METHOD", a->method, "GET, POST or PATCH")->required();
+    api_command->add_option("PATH", a->path, "Below the API's base path")->required();
     api_command->add_option("-d,--data", a->body, "The body: JSON, @FILE, or - for stdin")->type_name("JSON");
   }
 

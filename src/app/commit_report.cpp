@@ -32,7 +32,7 @@ JsonObject commit_document(const publish::CommitResult& result) {
                     {"writes_used", number(result.writes_used)},
                     {"chunks_done", number(result.chunks_done)},
                     {"chunks_total", number(result.chunks_total)},
-                    {"retry_after", number(result.retry_after_s)},
+                    {"retry_after_s", number(result.retry_after_s)},
                     {"conflicts", std::move(conflicts)}};
 }
 

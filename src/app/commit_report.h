@@ -12,7 +12,7 @@
 namespace playfs::app {
 
 /// {"outcome", "revision", "merged_revision", "files_changed", "writes_used", "chunks_done", "chunks_total",
-/// "retry_after"}
+/// "retry_after_s"}
 JsonObject commit_document(const publish::CommitResult& result);
 
 /// Says it on stderr, with what to do next.

@@ -26,11 +26,11 @@ class Importer {
  public:
   explicit Importer(stage::Stage& stage) : stage_(stage) {}
 
-  Result<Imported> run(const std::string& directory) {
+  Result<std::vector<Skipped>> run(const std::string& directory) {
     UniqueFd top(open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
     if (!top) return fail(error_from_errno(errno, "open " + directory));
     PLAYFS_CHECK(take_directory(std::move(top), "", stage_.root()));
-    return std::move(result_);
+    return std::move(skipped_);
   }
 
  private:
@@ -87,7 +87,6 @@ class Importer {
     ssize_t size = readlinkat(directory, name.c_str(), target.data(), target.size());
     if (size < 0) return fail(error_from_errno(errno, "read the link " + path));
     target.resize(static_cast<std::size_t>(size));
-    ++result_.files;
     PLAYFS_TRY(stage::InodePtr there, entry_of_kind(into, name, stage::Kind::symlink));
     if (there) {
       auto lower = stage_.lower_content(there);
@@ -114,7 +113,6 @@ class Importer {
     stage::AttributeChange mode;
     mode.permissions = permissions;
     PLAYFS_CHECK(stage_.set_attributes(inode, mode));
-    ++result_.files;
     return true;
   }
 
@@ -132,7 +130,6 @@ class Importer {
       if (piece.empty()) return {};
       PLAYFS_CHECK(stage_.write(inode, offset, piece));
       offset += piece.size();
-      result_.bytes += piece.size();
     }
   }
 
@@ -148,7 +145,6 @@ class Importer {
       offset += piece.size();
     }
     if (hasher.finish() != *claimed) return false;
-    result_.bytes += offset;
     return true;
   }
 
@@ -181,19 +177,19 @@ class Importer {
   }
 
   bool skip(const std::string& path, const std::string& reason) {
-    result_.skipped.push_back({path, reason});
+    skipped_.push_back({path, reason});
     return false;
   }
 
   static stage::Creation creation(unsigned permissions) { return {permissions, geteuid(), getegid()}; }
 
   stage::Stage& stage_;
-  Imported result_;
+  std::vector<Skipped> skipped_;
 };
 
 }  // namespace
 
-Result<Imported> make_stage_look_like(stage::Stage& stage, const std::string& directory) {
+Result<std::vector<Skipped>> make_stage_look_like(stage::Stage& stage, const std::string& directory) {
   return Importer(stage).run(directory);
 }
 

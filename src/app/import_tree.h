@@ -9,19 +9,15 @@
 
 namespace playfs::app {
 
+/// What no project can hold: special files, names that are no text.
 struct Skipped {
   std::string path;
   std::string reason;
 };
 
-struct Imported {
-  std::uint64_t files = 0;
-  std::uint64_t bytes = 0;
-  std::vector<Skipped> skipped;  ///< what no project can hold: special files, names that are no text
-};
-
 /// Afterwards the stage's tree is that of `directory`: files, their bytes and x bits, symbolic links as they are.
 /// What is there and the same already stays as it is; what `directory` does not have goes. Links are not followed.
-Result<Imported> make_stage_look_like(stage::Stage& stage, const std::string& directory);
+/// Answers what it left out.
+Result<std::vector<Skipped>> make_stage_look_like(stage::Stage& stage, const std::string& directory);
 
 }  // namespace playfs::app

@@ -50,7 +50,7 @@ class Output {
   bool json_;
 };
 
-/// {"code", "message", "hint", "retryable", "retry_after"}, the last two words only where there is something to say.
+/// {"code", "message", "hint", "retryable", "retry_after_s"}, the last two words only where there is something to say.
 JsonObject error_document(const Error& error);
 
 }  // namespace playfs::app

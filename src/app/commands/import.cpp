@@ -50,7 +50,7 @@ Result<Target> target_of(Context& context, World& world, const ImportArguments& 
 }
 
 struct Published {
-  Imported imported;
+  std::vector<Skipped> skipped;
   publish::CommitResult commit;
   std::vector<std::string> ignored;
 };
@@ -72,7 +72,7 @@ Result<Published> publish_directory(Context& context, World& world, const Target
              publish::Publisher::open(stage_directory + "/journal", target.id, world.site(), *stage, world.executor(),
                                       world.clock(), world.random(), [](const std::vector<stage::Invalidation>&) {}));
   Published published;
-  PLAYFS_TRY(published.imported, make_stage_look_like(*stage, directory));
+  PLAYFS_TRY(published.skipped, make_stage_look_like(*stage, directory));
   // The ignore rules that stay as they were published decide too, so they have to be here.
   for (const FileRef& rules : stage->rules_needed()) PLAYFS_CHECK(blob_of(world, rules));
   PLAYFS_TRY(published.ignored, stage->unpublished());
@@ -107,7 +107,7 @@ Result<ExitCode> import(Context& context, const ImportArguments& arguments) {
   if (commit.outcome != publish::Outcome::pending) std::filesystem::remove_all(stage_directory, problem);
 
   Json::Array skipped, ignored;
-  for (const Skipped& entry : published->imported.skipped) {
+  for (const Skipped& entry : published->skipped) {
     context.out.note("skipped " + safe(entry.path) + ": " + safe(entry.reason));
     skipped.push_back(JsonObject{{"path", entry.path}, {"reason", entry.reason}});
   }
@@ -116,8 +116,6 @@ Result<ExitCode> import(Context& context, const ImportArguments& arguments) {
   tell_commit(context.out, commit);
   JsonObject document{{"site", world->source().text}, {"project", target.id.text()}, {"name", target.name}};
   for (const auto& [name, value] : commit_document(commit)) document.append(name, value);
-  document.append("files", published->imported.files);
-  document.append("bytes", published->imported.bytes);
   document.append("skipped", std::move(skipped));
   document.append("ignored", std::move(ignored));
   context.out.document(std::move(document));

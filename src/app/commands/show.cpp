@@ -31,7 +31,7 @@ Result<ExitCode> show(Context& context, const ShowArguments& arguments) {
   Json::Array items, refused;
   print_revision(context.out, revision->revision);
   for (const PathChange& change : changes) {
-    items.push_back(JsonObject{{"path", change.path}, {"kind", change.kind}});
+    items.push_back(JsonObject{{"path", change.path}, {"change", change.kind}});
     context.out.line("  " + std::string(change.kind) + "  " + safe(change.path));
   }
   for (const RefusedEntry& entry : revision->tree.manifest().refused) {
