@@ -1,10 +1,8 @@
 #include "app/mount_point.h"
 
 #include <fcntl.h>
-#include <spawn.h>
-#include <sys/mount.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -15,6 +13,7 @@
 
 #include "app/mounted.h"
 #include "base/fd.h"
+#include "fuse/session.h"
 
 namespace playfs::app {
 
@@ -38,28 +37,36 @@ Result<std::string> real_path(const std::string& path) {
   return std::string(real.get());
 }
 
-/// A dead mount answers every question about it with ENOTCONN, so it is looked up by the text of its path.
 Status detach_dead_mount(const std::string& path) {
-  struct stat attributes {};
-  if (stat(path.c_str(), &attributes) == 0 || errno != ENOTCONN) return {};
+  if (!is_dead_mount(path)) return {};
   PLAYFS_TRY(auto table, read_mount_table());
   const MountEntry* mount = mount_holding(table, path);
   if (mount == nullptr || mount->mount_point != path || mount->type != kMountType)
     return fail(ErrorCode::busy, path + " holds a dead mount that is not playfs's", "fusermount3 -u -z " + path);
-  auto detached = unmount(path, Unmount::lazy);
+  auto detached = fuse::unmount(path, true);
   if (!detached) return fail(detached.error().while_doing("detach the dead mount at " + path));
   return {};
 }
 
 }  // namespace
 
-Result<std::string> prepare_mount_point(const std::string& path, bool nonempty) {
-  PLAYFS_CHECK(check_fuse());
-  // Where the directory itself is reached through links, its parent still answers.
+Result<std::string> real_parent(const std::string& path) {
   auto slash = path.rfind('/');
   std::string last = path.substr(slash + 1);
   auto parent = real_path(slash == 0 ? "/" : path.substr(0, slash));
-  if (parent && !last.empty()) PLAYFS_CHECK(detach_dead_mount((*parent == "/" ? "" : *parent) + "/" + last));
+  if (!parent) return fail(std::move(parent).error());
+  return (*parent == "/" ? "" : *parent) + "/" + last;
+}
+
+bool is_dead_mount(const std::string& path) {
+  // Not stat(2): the kernel may know the attributes of the root, and goes on answering for the dead.
+  struct statfs usage {};
+  return statfs(path.c_str(), &usage) != 0 && errno == ENOTCONN;
+}
+
+Result<std::string> prepare_mount_point(const std::string& path, bool nonempty) {
+  PLAYFS_CHECK(check_fuse());
+  if (auto real = real_parent(path)) PLAYFS_CHECK(detach_dead_mount(*real));
 
   struct stat attributes {};
   if (stat(path.c_str(), &attributes) != 0) {
@@ -80,28 +87,6 @@ Result<std::string> prepare_mount_point(const std::string& path, bool nonempty) 
     return fail(ErrorCode::not_empty, real + " is not empty, and a mount would hide what is in it",
                 "an empty directory, or -o nonempty");
   return real;
-}
-
-Status unmount(const std::string& path, Unmount how) {
-  if (geteuid() == 0) {
-    if (umount2(path.c_str(), UMOUNT_NOFOLLOW | (how == Unmount::lazy ? MNT_DETACH : 0)) == 0) return {};
-    if (errno == EBUSY)
-      return fail(ErrorCode::busy, path + " is in use: a program has a file open there, or its working directory",
-                  "fuser -vm " + path);
-    return fail(error_from_errno(errno, "unmount " + path));
-  }
-  std::string program = "fusermount3", flag = how == Unmount::lazy ? "-uz" : "-u", end = "--", directory = path;
-  char* argv[] = {program.data(), flag.data(), end.data(), directory.data(), nullptr};
-  pid_t child = 0;
-  if (int problem = posix_spawnp(&child, program.c_str(), nullptr, nullptr, argv, environ); problem != 0)
-    return fail(error_from_errno(problem, "run fusermount3"));
-  int outcome = 0;
-  while (waitpid(child, &outcome, 0) < 0 && errno == EINTR) continue;
-  // It has said why on stderr; its exit code is the same for every reason.
-  if (!WIFEXITED(outcome) || WEXITSTATUS(outcome) != 0)
-    return fail(ErrorCode::busy, path + " could not be unmounted, most likely because it is in use",
-                "fuser -vm " + path);
-  return {};
 }
 
 }  // namespace playfs::app

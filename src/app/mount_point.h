@@ -1,4 +1,4 @@
-// The directory that is mounted on: getting it ready, and unmounting it. Blocking.
+// The directory that is to be mounted on. Blocking.
 #pragma once
 
 #include <string>
@@ -12,11 +12,11 @@ namespace playfs::app {
 /// `nonempty`), and where this machine has no FUSE.
 Result<std::string> prepare_mount_point(const std::string& path, bool nonempty);
 
-enum class Unmount {
-  normal,  ///< fails with busy where something is open there
-  lazy,    ///< detached from the tree now, ended when the last user is gone
-};
-/// umount2(2) for root, fusermount3 for everybody else.
-Status unmount(const std::string& path, Unmount how);
+/// `path` (absolute) with the links of its parent resolved, its own name untouched: a dead mount there answers
+/// nothing about itself, and neither would its real path.
+Result<std::string> real_parent(const std::string& path);
+
+/// Whether the mount at `path` lost its process.
+bool is_dead_mount(const std::string& path);
 
 }  // namespace playfs::app

@@ -60,6 +60,7 @@ void find_project(MountedPlace& place, const MountEntry& mount) {
     place.work = place.project_directory + "/work";
   } else if (auto project = project_attribute(place.mount_point); !project.empty()) {
     place.project = project;
+    place.project_directory = join(place.mount_point, ".playfs/project");
     place.work = place.mount_point;
   }
   if (!place.work.empty() && is_within(place.path, place.work)) place.in_work = below(place.path, place.work);

@@ -34,7 +34,7 @@ struct MountedPlace {
   std::string source;
   std::string path;                    ///< absolute, links resolved as far as it exists
   std::string project;                 ///< the id; empty outside of any project
-  std::string project_directory;       ///< PROJECTS/ID; empty where the mount shows one work tree only
+  std::string project_directory;       ///< with `status`, `log`, `revisions/` …: projects/ID, or .playfs/project
   std::string work;                    ///< the root of the project's work tree; empty outside of any project
   std::optional<std::string> in_work;  ///< `path` relative to `work` ("" is its root); nullopt where it is elsewhere
 };

@@ -48,7 +48,7 @@ JsonObject error_document(const Error& error) {
                     {"message", error.message},
                     {"hint", error.hint},
                     {"retryable", is_retryable(error.code)}};
-  if (error.retry_after) fields.append("retry_after", static_cast<std::int64_t>(error.retry_after->count()));
+  if (error.retry_after) fields.append("retry_after_s", static_cast<std::int64_t>(error.retry_after->count()));
   return fields;
 }
 

@@ -27,6 +27,7 @@ class Output {
   [[nodiscard]] bool json() const { return json_; }
   /// Whether words on stdout may be coloured: a terminal, and no NO_COLOR.
   [[nodiscard]] bool colour() const;
+  [[nodiscard]] bool is_terminal() const { return io_.out_is_terminal; }
   /// Whether progress may be drawn on stderr.
   [[nodiscard]] bool progress() const { return io_.err_is_terminal && !json_; }
 
@@ -49,7 +50,7 @@ class Output {
   bool json_;
 };
 
-/// {"code", "message", "hint", "retryable", "retry_after"}, the last two words only where there is something to say.
+/// {"code", "message", "hint", "retryable", "retry_after_s"}, the last two words only where there is something to say.
 JsonObject error_document(const Error& error);
 
 }  // namespace playfs::app

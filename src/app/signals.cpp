@@ -28,10 +28,14 @@ TerminationSignals::TerminationSignals() {
   end_ = UniqueFd(eventfd(0, EFD_CLOEXEC));
 }
 
-TerminationSignals::~TerminationSignals() {
+void TerminationSignals::end() {
   std::uint64_t one = 1;
   while (write(end_.get(), &one, sizeof one) < 0 && errno == EINTR) continue;
   if (watcher_.joinable()) watcher_.join();
+}
+
+TerminationSignals::~TerminationSignals() {
+  end();
   signalfd_siginfo dropped{};
   while (read(signals_.get(), &dropped, sizeof dropped) > 0) continue;
   sigset_t set = termination_set();

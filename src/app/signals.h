@@ -20,6 +20,8 @@ class TerminationSignals {
 
   /// Calls `stop` on a thread of its own when the first signal comes. REQUIRES: called once.
   void on_signal(std::function<void()> stop);
+  /// After this `stop` is not called any more, nor running. Idempotent.
+  void end();
   /// Sleeps until a signal comes.
   void wait();
 

@@ -137,7 +137,7 @@ class InMount(rig.Rig):
         record = json.loads((top / 'projects/new').read_text())
         self.assertEqual(rig.fields(record.get('record', record))['name'], 'by hand')
         with self.assertRaises(OSError):
-            (top / 'projects/new').write_text('this is no JSON')
+            (top / 'projects/new').write_text('{"name": ')
 
     def test_umount_keeps_and_tells_of_what_is_staged(self):
         top = self.mount_embedded()

@@ -86,7 +86,7 @@ TEST(Errors, AreWordsOnStderrOrADocumentOnStdout) {
   const JsonObject* fields = document->object()->find("error")->object();
   EXPECT_EQ(*fields->find("code")->string(), "rate_limited");
   EXPECT_EQ(fields->find("retryable")->boolean(), true);
-  EXPECT_EQ(fields->find("retry_after")->integer(), 30);
+  EXPECT_EQ(fields->find("retry_after_s")->integer(), 30);
   EXPECT_EQ(*fields->find("hint")->string(), "playfs status");
 }
 

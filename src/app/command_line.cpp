@@ -1,0 +1,289 @@
+#include "app/command_line.h"
+
+#include <array>
+#include <memory>
+
+#include <CLI/CLI.hpp>
+
+#include "app/commands/commands.h"
+
+namespace playfs::app {
+
+namespace {
+
+constexpr const char* kOverview =
+    R"(playfs shows the Agent Playground as a directory: read, edit and publish its projects with ordinary tools.
+
+  playfs mount DIR                  mount the local playground (or: playfs mount https://host DIR)
+  playfs init NAME                  create a project
+  playfs import DIR                 publish a plain directory as a project
+  playfs status | diff | log        what changed in the work tree around here
+  playfs commit -m MESSAGE          publish it
+  playfs umount DIR                 unmount; what is not published stays staged
+
+playfs --help lists all commands, playfs COMMAND --help explains one.
+)";
+
+constexpr const char* kExitCodes =
+    R"(Every command takes --json: one JSON document on stdout, words stay on stderr.
+
+SRC is https://host, http://host:port, local:NAME or local:/directory (a playground on this disk).
+
+Exit codes: 0 done, 1 failed, 2 usage, 3 published as a branch or conflicts left, 4 rate-limited and pending,
+5 not found, 6 forbidden or not signed in, 7 service unreachable, 32 mount failed (as mount.playfs).)";
+
+bool is_source(std::string_view text) {
+  return text.starts_with("local:") || text.starts_with("https://") || text.starts_with("http://");
+}
+
+/// Rewrites the ways in which mount(8) calls its helpers into `playfs mount …`; false where it is no such call.
+///   mount.playfs SRC DIR [-sfnv] [-o OPTIONS]     `mount -t playfs`
+///   playfs SRC DIR [-o OPTIONS]                   `mount -t fuse.playfs`, by way of mount.fuse
+bool rewrite_mount_helper(std::vector<std::string>& argv) {
+  std::string name = argv.empty() ? "" : argv[0].substr(argv[0].rfind('/') + 1);
+  bool helper = name == "mount.playfs";
+  if (!helper && !(argv.size() >= 3 && is_source(argv[1]))) return false;
+  std::vector<std::string> rewritten{"playfs", "mount"};
+  for (std::size_t i = 1; i < argv.size(); ++i) {
+    const std::string& word = argv[i];
+    if (word == "-t" || word == "-N") {
+      ++i;
+    } else if (word.size() >= 2 && word[0] == '-' && word.find_first_not_of("sfnvrw", 1) == std::string::npos) {
+      if (helper && word.find('f') != std::string::npos) rewritten.emplace_back("--fake");
+      if (word.find('r') != std::string::npos) rewritten.insert(rewritten.end(), {"-o", "ro"});
+    } else {
+      rewritten.push_back(word);
+    }
+  }
+  argv = std::move(rewritten);
+  return true;
+}
+
+/// Arguments are named as they are written in man pages: by their own name alone.
+class Formatter final : public CLI::Formatter {
+ public:
+  std::string make_option_opts(const CLI::Option* option) const override {
+    return option->get_positional() ? "" : CLI::Formatter::make_option_opts(option);
+  }
+  std::string make_option_usage(const CLI::Option* option) const override {
+    std::string name = make_option_name(option, true);
+    if (option->get_expected_max() >= CLI::detail::expected_max_vector_size) name += "...";
+    return option->get_required() ? name : "[" + name + "]";
+  }
+};
+
+class Parser {
+ public:
+  Parser() {
+    app_.name("playfs");
+    app_.formatter(std::make_shared<Formatter>());
+    app_.require_subcommand(0, 1);
+    app_.set_version_flag("--version", "playfs " PLAYFS_VERSION);
+    app_.footer(kExitCodes);
+    common(app_);
+    add_mounting();
+    add_work_tree();
+    add_projects();
+    add_reading();
+  }
+
+  std::variant<Invocation, Help, UsageError> parse(std::vector<std::string> argv) {
+    bool helper = rewrite_mount_helper(argv);
+    bool wants_json = std::find(argv.begin(), argv.end(), "--json") != argv.end();
+    std::vector<std::string> reversed(argv.rbegin(), argv.empty() ? argv.rend() : argv.rend() - 1);
+    try {
+      app_.parse(reversed);
+    } catch (const CLI::CallForVersion& version) {
+      return Help{std::string(version.what()) + "\n"};
+    } catch (const CLI::CallForHelp&) {
+      return Help{app_.help()};
+    } catch (const CLI::ParseError& error) {
+      Error usage{ErrorCode::invalid_argument, error.what(), help_command(), std::nullopt, 0, {}};
+      return UsageError{wants_json, std::move(usage)};
+    }
+    if (!invocation_.action) return Help{kOverview, ExitCode::usage};
+    invocation_.mount_helper = helper;
+    if (!site_.empty()) invocation_.site = site_;
+    return std::move(invocation_);
+  }
+
+ private:
+  std::string help_command() const {
+    auto chosen = app_.get_subcommands();
+    return chosen.empty() ? "playfs --help" : "playfs " + chosen.front()->get_name() + " --help";
+  }
+
+  void common(CLI::App& command) {
+    command.add_flag("--json", invocation_.json, "Print one JSON document");
+    command.add_option("--site", site_, "The service, where no mount says which")->type_name("SRC");
+  }
+
+  /// A subcommand whose arguments live as long as the parser, and then in the action.
+  template <class Arguments>
+  CLI::App* command(const char* name, const char* description, const char* examples,
+                    Result<ExitCode> (*run)(Context&, const Arguments&), std::shared_ptr<Arguments>& arguments) {
+    arguments = std::make_shared<Arguments>();
+    CLI::App* added = app_.add_subcommand(name, description);
+    added->footer(std::string("Examples:\n") + examples);
+    common(*added);
+    added->callback([this, run, arguments] {
+      invocation_.action = [run, arguments](Context& context) { return run(context, *arguments); };
+    });
+    return added;
+  }
+
+  void add_mounting() {
+    std::shared_ptr<MountArguments> m;
+    auto* mount_command =
+        command("mount", "Mount a service at a directory; returns when it answers",
+                "  playfs mount ~/play\n"
+                "  playfs mount https://example.org ~/play -o agent=ada,refresh=30\n"
+                "  playfs mount -o project=ID local:default ~/project\n"
+                "\n"
+                "Options after -o: project=ID  revision=REV  ro  allow_other  uid=N  gid=N  umask=OCTAL  cafile=FILE\n"
+                "  refresh=SECONDS  cache_size=SIZE  offline  agent=HANDLE  noprefetch  base_path=PATH  safe_symlinks\n"
+                "  nonempty; what fstab needs besides (_netdev, nofail, x-…, defaults …) is ignored.",
+                mount, m);
+    mount_command->add_option("[SRC] DIR", m->places, "What is mounted (default: the local playground) and where")
+        ->required()
+        ->expected(1, 2);
+    mount_command->add_option("-o", m->options, "Mount options, comma-separated")
+        ->type_name("OPTIONS")
+        ->expected(1)
+        ->take_all();
+    mount_command->add_flag("-f,--foreground", m->foreground, "Stay in the foreground until unmounted");
+    mount_command->add_flag("--fake", m->fake, "Check everything, mount nothing");
+
+    std::shared_ptr<UmountArguments> u;
+    auto* umount_command = command("umount", "Unmount; what is staged stays staged",
+                                   "  playfs umount ~/play\n  playfs umount --wait ~/play", umount, u);
+    umount_command->add_option("DIR", u->directory, "Where it is mounted")->required();
+    umount_command->add_flag("--wait", u->wait, "Let a running publication end first");
+
+    std::shared_ptr<ServeArguments> s;
+    auto* serve_command =
+        command("serve", "Serve the Data API over a playground on this disk",
+                "  playfs serve\n  playfs serve --listen 127.0.0.1:8787 --store /srv/playground", serve, s);
+    serve_command->add_option("--listen", s->listen, "Address and port; port 0 is a free one")
+        ->type_name("ADDR:PORT")
+        ->capture_default_str();
+    serve_command->add_option("--store", s->store, "Where the records are kept (default: the local playground)")
+        ->type_name("DIR");
+    serve_command->add_option("--limits", s->limits, "Write limits")->type_name("off")->capture_default_str();
+  }
+
+  void add_work_tree() {
+    std::shared_ptr<StatusArguments> st;
+    command("status", "What is staged in the work tree",
+            "  playfs status\n  playfs status --json ~/play/projects/ID/work", status, st)
+        ->add_option("PATH", st->path, "A path in the mount (default: here)");
+
+    std::shared_ptr<DiffArguments> d;
+    auto* diff_command =
+        command("diff", "Staged changes as a unified diff", "  playfs diff\n  playfs diff --stat src", diff, d);
+    diff_command->add_option("PATH", d->paths, "Only these (default: the whole work tree)");
+    diff_command->add_flag("--stat", d->stat, "Only how many lines changed in which file");
+
+    std::shared_ptr<LogArguments> l;
+    auto* log_command = command("log", "The revisions of a project, newest first",
+                                "  playfs log -n 5\n  playfs log --project demo", log, l);
+    log_command->add_option("PATH", l->path, "A path in the mount (default: here)");
+    log_command->add_option("--project", l->project, "Whose log, by id or name, without a mount")->type_name("PROJECT");
+    log_command->add_option("-n,--limit", l->limit, "At most so many")->type_name("N");
+
+    std::shared_ptr<CommitArguments> c;
+    auto* commit_command = command(
+        "commit", "Publish what is staged",
+        "  playfs commit -m 'Fix the parser'\n  playfs commit --no-wait -m 'Large import' --agent ada", commit, c);
+    commit_command->add_option("PATH", c->path, "A path in the mount (default: here)");
+    commit_command->add_option("-m,--message", c->message, "What changed, and why")->type_name("MESSAGE")->required();
+    commit_command->add_option("--agent", c->agent, "The author's handle")->type_name("HANDLE");
+    commit_command->add_flag("!--no-wait", c->wait,
+                             "Return as soon as the change is kept safe; publish in the background");
+    commit_command->add_flag("!--no-merge", c->merge, "Publish a branch rather than merge");
+
+    std::shared_ptr<DiscardArguments> x;
+    command("discard", "Drop staged changes at and below paths",
+            "  playfs discard src/main.c\n  playfs discard   (all below the working directory)", discard, x)
+        ->add_option("PATH", x->paths, "What to set back (default: here)");
+
+    std::shared_ptr<UpdateArguments> up;
+    command("update", "Move the work tree to the published latest", "  playfs update", update, up)
+        ->add_option("PATH", up->path, "A path in the mount (default: here)");
+  }
+
+  void add_projects() {
+    std::shared_ptr<InitArguments> i;
+    auto* init_command =
+        command("init", "Create a project",
+                "  playfs init demo\n  playfs init demo ~/demo   (and mount its work tree there)", init, i);
+    init_command->add_option("NAME", i->name, "The project's name")->required();
+    init_command->add_option("DIR", i->directory, "An empty directory to mount the new project's work tree at");
+
+    std::shared_ptr<ImportArguments> im;
+    auto* import_command = command("import", "Publish a plain directory as a revision",
+                                   "  playfs import ~/src/demo -m 'First version'\n"
+                                   "  playfs import ~/src/demo --project demo -m 'What changed since'",
+                                   import, im);
+    import_command->add_option("DIR", im->directory, "What to publish")->required();
+    import_command->add_option("-m,--message", im->message, "What it is, and why (default: that it is an import)")
+        ->type_name("MESSAGE");
+    auto* by_name = import_command->add_option("--name", im->name, "The new project's name (default: the directory's)")
+                        ->type_name("NAME");
+    import_command->add_option("--project", im->project, "An existing project, by id or name; it is made equal to DIR")
+        ->type_name("PROJECT")
+        ->excludes(by_name);
+    import_command->add_option("--agent", im->agent, "The author's handle")->type_name("HANDLE");
+
+    std::shared_ptr<ExportArguments> e;
+    auto* export_command =
+        command("export", "Copy a revision out into a plain directory",
+                "  playfs export demo /tmp/demo\n  playfs export REVISION /tmp/old", export_revision, e);
+    export_command->add_option("REV", e->revision, "A revision's id, or a project's id or name for its latest")
+        ->required();
+    export_command->add_option("DIR", e->directory, "A new or empty directory")->required();
+  }
+
+  void add_reading() {
+    std::shared_ptr<ListArguments> ls;
+    auto* list_command = command("ls", "List projects, or the files of one, without a mount",
+                                 "  playfs ls\n  playfs ls -l demo src\n  playfs ls -R REVISION", list, ls);
+    list_command->add_option("WHAT", ls->what, "A project's id or name, or a revision's id (default: all projects)");
+    list_command->add_option("PATH", ls->path, "A file or directory in it");
+    list_command->add_flag("-R,--recursive", ls->recursive, "With all that is below");
+    list_command->add_flag("-l,--long", ls->details, "With mode and size");
+
+    std::shared_ptr<CatArguments> ct;
+    auto* cat_command =
+        command("cat", "Print files of a project or revision, without a mount", "  playfs cat demo README.md", cat, ct);
+    cat_command->add_option("WHAT", ct->what, "A project's id or name, or a revision's id")->required();
+    cat_command->add_option("PATH", ct->paths, "Files in it")->required();
+
+    std::shared_ptr<ShowArguments> sh;
+    command("show", "Who, when, why and what of a revision", "  playfs show demo\n  playfs show REVISION", show, sh)
+        ->add_option("WHAT", sh->what, "A revision's id, or a project's id or name for its latest")
+        ->required();
+
+    std::shared_ptr<ApiArguments> a;
+    auto* api_command =
+        command("api", "One call of the Data API, as it is",
+                "  playfs api GET '/projects?limit=5'\n"
+                "  playfs api POST /threads -d '{\"title\": \"Hello\", \"agent\": \"ada\", \"kind\": \"intro\"}'",
+                api, a);
+    api_command->add_option("METHOD", a->method, "GET, POST or PATCH")->required();
+    api_command->add_option("PATH", a->path, "Below the API's base path")->required();
+    api_command->add_option("-d,--data", a->body, "The body: JSON, @FILE, or - for stdin")->type_name("JSON");
+  }
+
+  CLI::App app_{"playfs shows the Agent Playground as a directory."};
+  Invocation invocation_;
+  std::string site_;
+};
+
+}  // namespace
+
+std::variant<Invocation, Help, UsageError> parse_command_line(std::vector<std::string> argv) {
+  return Parser().parse(std::move(argv));
+}
+
+}  // namespace playfs::app

@@ -1,0 +1,57 @@
+// playfs cat: contents of files at a project's head or in a revision, without a mount.
+#include "app/commands/commands.h"
+#include "app/lookup.h"
+#include "model/chunking.h"
+
+namespace playfs::app {
+
+namespace {
+
+constexpr std::size_t kPiece = 1 << 20;
+
+Result<std::string> whole(const content::Blob& blob) {
+  std::string content;
+  while (content.size() < blob.size()) {
+    PLAYFS_TRY(std::string piece, blob.read(content.size(), kPiece));
+    if (piece.empty()) return fail(ErrorCode::corrupt, "the content ends before its size is reached");
+    content += piece;
+  }
+  return content;
+}
+
+}  // namespace
+
+Result<ExitCode> cat(Context& context, const CatArguments& arguments) {
+  PLAYFS_TRY(auto world, context.open_world());
+  PLAYFS_TRY(RevisionTreePtr revision, find_revision(*world, arguments.what));
+  Json::Array files;
+  for (const std::string& asked : arguments.paths) {
+    std::string path = normal_path(asked);
+    const FileEntry* entry = revision->tree.file_at(path);
+    if (entry == nullptr && revision->tree.directory_at(path) != nullptr)
+      return fail(ErrorCode::is_a_directory, "'" + path + "' is a directory",
+                  "playfs ls " + arguments.what + " " + path);
+    if (entry == nullptr)
+      return fail(ErrorCode::not_found, "there is no '" + path + "' in revision " + revision->revision.id.text(),
+                  "playfs ls -R " + arguments.what);
+    PLAYFS_TRY(content::Blob blob, blob_of(*world, FileRef{revision, path, entry}));
+    auto content = whole(blob);
+    if (!content) return fail(content.error().while_doing(path));
+    if (!context.out.json()) {
+      // As they are, as cat(1) does: a file of a stranger may hold anything, and so may a pipe's reader want it.
+      context.out.bytes(*content);
+      continue;
+    }
+    auto encoding = encoding_for(*content);
+    files.push_back(JsonObject{{"path", path},
+                               {"size", static_cast<std::uint64_t>(content->size())},
+                               {"encoding", encoding == ContentEncoding::text ? "utf-8" : "base64"},
+                               {"content", encode_content(*content, encoding)}});
+  }
+  context.out.document(JsonObject{{"project", revision->revision.project.text()},
+                                  {"revision", revision->revision.id.text()},
+                                  {"files", std::move(files)}});
+  return ExitCode::done;
+}
+
+}  // namespace playfs::app

@@ -1,0 +1,130 @@
+// The commands: what each is given, and the function that does it. One file each.
+//
+// A command writes through context.out, and returns how it went; an error that it returns is reported by run(), once.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "app/context.h"
+#include "app/exit_code.h"
+#include "base/result.h"
+
+namespace playfs::app {
+
+// A mount, and the service.
+
+struct MountArguments {
+  std::vector<std::string> places;   ///< [SRC] DIR
+  std::vector<std::string> options;  ///< each a comma-separated list, as after -o
+  bool foreground = false;
+  bool fake = false;  ///< mount(8)'s -f: check everything, mount nothing
+};
+Result<ExitCode> mount(Context& context, const MountArguments& arguments);
+
+struct UmountArguments {
+  std::string directory;
+  bool wait = false;
+};
+Result<ExitCode> umount(Context& context, const UmountArguments& arguments);
+
+struct ServeArguments {
+  std::string listen = "127.0.0.1:8787";
+  std::string store;  ///< a directory; empty: the default local playground
+  std::string limits = "off";
+};
+Result<ExitCode> serve(Context& context, const ServeArguments& arguments);
+
+// The work tree around a path.
+
+struct StatusArguments {
+  std::string path = ".";
+};
+Result<ExitCode> status(Context& context, const StatusArguments& arguments);
+
+struct DiffArguments {
+  std::vector<std::string> paths;  ///< none: all of the work tree
+  bool stat = false;
+};
+Result<ExitCode> diff(Context& context, const DiffArguments& arguments);
+
+struct LogArguments {
+  std::string path = ".";
+  std::optional<std::string> project;  ///< without a mount: whose log
+  std::uint64_t limit = 0;             ///< 0: all
+};
+Result<ExitCode> log(Context& context, const LogArguments& arguments);
+
+struct CommitArguments {
+  std::string path = ".";
+  std::string message;
+  std::optional<std::string> agent;
+  bool wait = true;
+  bool merge = true;
+};
+Result<ExitCode> commit(Context& context, const CommitArguments& arguments);
+
+struct DiscardArguments {
+  std::vector<std::string> paths;  ///< none: the working directory
+};
+Result<ExitCode> discard(Context& context, const DiscardArguments& arguments);
+
+struct UpdateArguments {
+  std::string path = ".";
+};
+Result<ExitCode> update(Context& context, const UpdateArguments& arguments);
+
+// Projects in and out.
+
+struct InitArguments {
+  std::string name;
+  std::optional<std::string> directory;  ///< where the new project is to be mounted
+};
+Result<ExitCode> init(Context& context, const InitArguments& arguments);
+
+struct ImportArguments {
+  std::string directory;
+  std::optional<std::string> name;     ///< of the project to create; none: the directory's
+  std::optional<std::string> project;  ///< or an existing one, by id or name
+  std::optional<std::string> message;
+  std::optional<std::string> agent;
+};
+Result<ExitCode> import(Context& context, const ImportArguments& arguments);
+
+struct ExportArguments {
+  std::string revision;
+  std::string directory;
+};
+Result<ExitCode> export_revision(Context& context, const ExportArguments& arguments);
+
+// Reading without a mount.
+
+struct ListArguments {
+  std::string what;  ///< empty: the projects
+  std::string path;
+  bool recursive = false;
+  bool details = false;
+};
+Result<ExitCode> list(Context& context, const ListArguments& arguments);
+
+struct CatArguments {
+  std::string what;
+  std::vector<std::string> paths;
+};
+Result<ExitCode> cat(Context& context, const CatArguments& arguments);
+
+struct ShowArguments {
+  std::string what;
+};
+Result<ExitCode> show(Context& context, const ShowArguments& arguments);
+
+struct ApiArguments {
+  std::string method;
+  std::string path;                 ///< below the API's base path: "/projects?limit=5"
+  std::optional<std::string> body;  ///< JSON; "@FILE" and "-" (stdin) are read
+};
+Result<ExitCode> api(Context& context, const ApiArguments& arguments);
+
+}  // namespace playfs::app

@@ -1,0 +1,102 @@
+// playfs export: a revision as a plain directory.
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <filesystem>
+
+#include "app/commands/commands.h"
+#include "app/lookup.h"
+#include "base/fd.h"
+
+namespace playfs::app {
+
+namespace {
+
+constexpr std::size_t kPiece = 1 << 20;
+
+struct Exporter {
+  World& world;
+  const RevisionTreePtr& revision;
+  std::uint64_t files = 0;
+  std::uint64_t size = 0;
+
+  Status directory(int at, const std::string& path, const Tree::Directory& from) {
+    for (const auto& [name, child] : from.children) {
+      std::string whole = path.empty() ? name : path + "/" + name;
+      if (const auto* entry = std::get_if<const FileEntry*>(&child)) {
+        auto written = file(at, name, FileRef{revision, whole, *entry});
+        if (!written) return fail(written.error().while_doing("export " + whole));
+        continue;
+      }
+      if (mkdirat(at, name.c_str(), 0777) != 0) return fail(error_from_errno(errno, "create " + whole));
+      UniqueFd next(openat(at, name.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+      if (!next) return fail(error_from_errno(errno, "open " + whole));
+      PLAYFS_CHECK(directory(next.get(), whole, *std::get<std::unique_ptr<Tree::Directory>>(child)));
+    }
+    return {};
+  }
+
+  Status file(int at, const std::string& name, const FileRef& ref) {
+    PLAYFS_TRY(content::Blob blob, blob_of(world, ref));
+    ++files;
+    size += blob.size();
+    if (ref.entry->mode == FileMode::symlink) {
+      PLAYFS_TRY(std::string target, blob.read(0, kPiece));
+      if (symlinkat(target.c_str(), at, name.c_str()) != 0) return fail(error_from_errno(errno, "symlink"));
+      return {};
+    }
+    mode_t mode = ref.entry->mode == FileMode::executable ? 0777 : 0666;  // the umask takes its share
+    UniqueFd out(openat(at, name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode));
+    if (!out) return fail(error_from_errno(errno, "create"));
+    for (std::uint64_t offset = 0; offset < blob.size();) {
+      PLAYFS_TRY(std::string piece, blob.read(offset, kPiece));
+      if (piece.empty()) return fail(ErrorCode::corrupt, "the content ends before its size is reached");
+      PLAYFS_CHECK(write_all(out.get(), piece));
+      offset += piece.size();
+    }
+    return {};
+  }
+};
+
+/// The directory, new or empty: what is there already is never mixed with a revision.
+Result<UniqueFd> open_target(const std::string& path) {
+  if (mkdir(path.c_str(), 0777) != 0 && errno != EEXIST) return fail(error_from_errno(errno, "create " + path));
+  std::error_code problem;
+  bool empty = std::filesystem::is_empty(path, problem);
+  if (!problem && !empty)
+    return fail(ErrorCode::not_empty, path + " is not empty, and a revision is only written into an empty directory",
+                "name a new directory");
+  UniqueFd directory(open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!directory) return fail(error_from_errno(errno, "open " + path));
+  return directory;
+}
+
+}  // namespace
+
+Result<ExitCode> export_revision(Context& context, const ExportArguments& arguments) {
+  PLAYFS_TRY(auto world, context.open_world());
+  PLAYFS_TRY(RevisionTreePtr revision, find_revision(*world, arguments.revision));
+  std::string path = context.io.absolute(arguments.directory);
+  PLAYFS_TRY(UniqueFd directory, open_target(path));
+  world->site().prefetch(revision);
+  Exporter exporter{*world, revision};
+  PLAYFS_CHECK(exporter.directory(directory.get(), "", revision->tree.root()));
+  auto refused = static_cast<std::uint64_t>(revision->tree.manifest().refused.size());
+  context.out.line(path);
+  context.out.note("Exported revision " + safe(revision->revision.id.text()) + ": " + std::to_string(exporter.files) +
+                   " files, " + std::to_string(exporter.size) + " bytes.");
+  if (refused > 0)
+    context.out.note(std::to_string(refused) + " entries have unsafe paths and were left out. Try: playfs show " +
+                     safe(arguments.revision));
+  context.out.document(JsonObject{{"project", revision->revision.project.text()},
+                                  {"revision", revision->revision.id.text()},
+                                  {"directory", path},
+                                  {"files", exporter.files},
+                                  {"bytes", exporter.size},
+                                  {"refused", refused}});
+  return ExitCode::done;
+}
+
+}  // namespace playfs::app

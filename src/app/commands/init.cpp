@@ -1,0 +1,28 @@
+// playfs init: a new, empty project; with a directory, its work tree is mounted there.
+#include "app/commands/commands.h"
+#include "app/mount_point.h"
+#include "app/projects.h"
+
+namespace playfs::app {
+
+Result<ExitCode> init(Context& context, const InitArguments& arguments) {
+  if (arguments.name.empty()) return fail(ErrorCode::invalid_argument, "a project needs a name", "playfs init NAME");
+  PLAYFS_TRY(Source source, context.source());
+  // Whatever would keep the mount from coming up is better known before there is a project.
+  if (arguments.directory) PLAYFS_CHECK(prepare_mount_point(context.io.absolute(*arguments.directory), false));
+  Record project;
+  {
+    PLAYFS_TRY(auto world, World::open(source, context.settings, context.places, context.io.clock, context.io.random));
+    PLAYFS_TRY(project, create_project(*world, arguments.name));
+  }
+  context.out.line(project.id);
+  context.out.document(JsonObject{{"site", source.text}, {"project", project.id}, {"name", arguments.name}});
+  if (!arguments.directory) {
+    context.out.note("Created the project '" + safe(arguments.name) +
+                     "'. Try: playfs mount -o project=" + safe(project.id) + " " + source.text + " DIR");
+    return ExitCode::done;
+  }
+  return mount(context, MountArguments{{source.text, *arguments.directory}, {"project=" + project.id}, false, false});
+}
+
+}  // namespace playfs::app

@@ -1,0 +1,96 @@
+// playfs ls: the projects of a service, or the files of a project's head or of a revision.
+#include <fmt/format.h>
+
+#include "app/commands/commands.h"
+#include "app/lookup.h"
+#include "base/await.h"
+
+namespace playfs::app {
+
+namespace {
+
+struct Listing {
+  World& world;
+  RevisionTreePtr revision;
+  const ListArguments& arguments;
+  Json::Array items;
+};
+
+const char* type_of(const FileEntry& entry) { return entry.mode == FileMode::symlink ? "symlink" : "file"; }
+
+const char* mode_of(const FileEntry& entry) {
+  switch (entry.mode) {
+    case FileMode::regular: return "100644";
+    case FileMode::executable: return "100755";
+    case FileMode::symlink: return "120000";
+  }
+  return "100644";
+}
+
+Status list_file(Context& context, Listing& listing, const std::string& path, const FileEntry& entry) {
+  bool sized = context.out.json() || listing.arguments.details;
+  std::uint64_t size = 0;
+  if (sized) {
+    PLAYFS_TRY(size, size_of(listing.world, FileRef{listing.revision, path, &entry}));
+  }
+  listing.items.push_back(JsonObject{
+      {"path", path}, {"type", type_of(entry)}, {"mode", mode_of(entry)}, {"size", size}, {"hash", entry.hash_claim}});
+  context.out.line(sized ? fmt::format("{} {:>9} {}", mode_of(entry), size, safe(path)) : safe(path));
+  return {};
+}
+
+Status list_directory(Context& context, Listing& listing, const std::string& path, const Tree::Directory& directory) {
+  for (const auto& [name, child] : directory.children) {
+    std::string whole = path.empty() ? name : path + "/" + name;
+    if (const auto* file = std::get_if<const FileEntry*>(&child)) {
+      PLAYFS_CHECK(list_file(context, listing, whole, **file));
+      continue;
+    }
+    if (listing.arguments.recursive) {
+      PLAYFS_CHECK(list_directory(context, listing, whole, *std::get<std::unique_ptr<Tree::Directory>>(child)));
+      continue;
+    }
+    listing.items.push_back(JsonObject{{"path", whole}, {"type", "directory"}, {"mode", "040000"}});
+    context.out.line(listing.arguments.details ? fmt::format("040000 {:>9} {}/", "-", safe(whole)) : safe(whole) + "/");
+  }
+  return {};
+}
+
+Result<ExitCode> list_projects(Context& context, World& world) {
+  using List = std::shared_ptr<const std::vector<content::Listed>>;
+  PLAYFS_TRY(List projects, await<List>([&](auto done) { world.site().list("projects", {}, std::move(done)); }));
+  Json::Array items;
+  for (const content::Listed& project : *projects) {
+    items.push_back(
+        JsonObject{{"id", project.id}, {"name", project.name}, {"created_at", format_iso8601(project.created_at)}});
+    context.out.line(safe(project.id) + "  " + safe(project.name));
+  }
+  if (items.empty()) context.out.note("No projects yet. Try: playfs init NAME, or playfs import DIR");
+  context.out.document(JsonObject{{"site", world.source().text}, {"projects", std::move(items)}});
+  return ExitCode::done;
+}
+
+}  // namespace
+
+Result<ExitCode> list(Context& context, const ListArguments& arguments) {
+  PLAYFS_TRY(auto world, context.open_world());
+  if (arguments.what.empty()) return list_projects(context, *world);
+  PLAYFS_TRY(RevisionTreePtr revision, find_revision(*world, arguments.what));
+  Listing listing{*world, revision, arguments, {}};
+  std::string path = normal_path(arguments.path);
+  if (const FileEntry* file = revision->tree.file_at(path)) {
+    PLAYFS_CHECK(list_file(context, listing, path, *file));
+  } else if (const Tree::Directory* directory = revision->tree.directory_at(path)) {
+    PLAYFS_CHECK(list_directory(context, listing, path, *directory));
+  } else {
+    return fail(ErrorCode::not_found, "there is no '" + path + "' in revision " + revision->revision.id.text(),
+                "playfs ls -R " + arguments.what);
+  }
+  context.out.document(JsonObject{{"site", world->source().text},
+                                  {"project", revision->revision.project.text()},
+                                  {"revision", revision->revision.id.text()},
+                                  {"entries", std::move(listing.items)}});
+  return ExitCode::done;
+}
+
+}  // namespace playfs::app

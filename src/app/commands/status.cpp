@@ -1,0 +1,29 @@
+// playfs status: what is staged in the work tree around a path, and how its publication goes.
+#include "app/commands/commands.h"
+#include "app/json_fields.h"
+#include "app/mounted.h"
+#include "base/fd.h"
+
+namespace playfs::app {
+
+namespace {
+
+constexpr std::size_t kLargestText = 16 << 20;
+
+}  // namespace
+
+Result<ExitCode> status(Context& context, const StatusArguments& arguments) {
+  PLAYFS_TRY(MountedPlace place, find_project_at(context.io.absolute(arguments.path)));
+  // The mount has put both into words already, and escaped what strangers wrote.
+  if (!context.out.json()) {
+    PLAYFS_TRY(std::string text, read_file(place.project_directory + "/status", kLargestText));
+    context.out.bytes(text);
+    return ExitCode::done;
+  }
+  PLAYFS_TRY(JsonObject document, read_json_object(place.project_directory + "/status.json"));
+  document.erase("schema_version");
+  context.out.document(std::move(document));
+  return ExitCode::done;
+}
+
+}  // namespace playfs::app

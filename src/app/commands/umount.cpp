@@ -1,0 +1,87 @@
+// playfs umount: ends a mount, and says what stays staged.
+#include <poll.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <filesystem>
+#include <thread>
+
+#include "app/commands/commands.h"
+#include "app/mount_point.h"
+#include "app/mount_status.h"
+#include "app/mounted.h"
+#include "base/fd.h"
+#include "fuse/session.h"
+
+namespace playfs::app {
+
+namespace {
+
+constexpr std::chrono::milliseconds kPollPublications{200};
+constexpr std::chrono::milliseconds kPatienceWithDaemon{30'000};
+
+/// The mount at exactly this path. A dead one answers nothing, so it is the text of the path that counts, after the
+/// links of its parent.
+Result<MountEntry> mount_at(const std::string& path) {
+  PLAYFS_TRY(std::string real, real_parent(path));
+  std::error_code dead;
+  if (auto resolved = std::filesystem::canonical(path, dead); !dead) real = resolved.string();
+  PLAYFS_TRY(auto table, read_mount_table());
+  const MountEntry* mount = mount_holding(table, real);
+  if (mount != nullptr && mount->type == kMountType && mount->mount_point == real) return *mount;
+  if (mount != nullptr && mount->type == kMountType)
+    return fail(ErrorCode::not_found, path + " is inside a mount, not where it is mounted",
+                "playfs umount " + mount->mount_point);
+  return fail(ErrorCode::not_found, "nothing of playfs is mounted at " + path, "findmnt -t " + std::string(kMountType));
+}
+
+void wait_for_publications(Context& context, const std::string& mount_point) {
+  bool told = false;
+  for (;;) {
+    auto status = read_mount_status(mount_point);
+    if (!status || !status->publishing) return;
+    if (!told) context.out.note("Waiting for a publication to end; Ctrl-C leaves the mount as it is.");
+    told = true;
+    std::this_thread::sleep_for(kPollPublications);
+  }
+}
+
+/// Until the daemon has closed its files: then the same place can be mounted again at once.
+bool wait_for_end(const UniqueFd& process) {
+  if (!process) return true;
+  pollfd ended{process.get(), POLLIN, 0};
+  return poll(&ended, 1, static_cast<int>(kPatienceWithDaemon.count())) > 0;
+}
+
+}  // namespace
+
+Result<ExitCode> umount(Context& context, const UmountArguments& arguments) {
+  PLAYFS_TRY(MountEntry mount, mount_at(context.io.absolute(arguments.directory)));
+  if (arguments.wait) wait_for_publications(context, mount.mount_point);
+  auto status = read_mount_status(mount.mount_point);
+  bool dead = is_dead_mount(mount.mount_point);
+  UniqueFd process;
+  if (status && status->pid > 0) process = UniqueFd(static_cast<int>(syscall(SYS_pidfd_open, status->pid, 0)));
+  PLAYFS_CHECK(fuse::unmount(mount.mount_point, dead));
+  if (dead) context.out.note("The mount was dead: its process had ended. What was staged is kept.");
+  if (!wait_for_end(process)) context.out.note("Unmounted; its process is still busy ending.");
+
+  Json::Array staged;
+  if (status) {
+    for (const StagedProject& project : status->staged) {
+      staged.push_back(JsonObject{
+          {"project", project.id}, {"name", project.name}, {"staged", project.staged}, {"pending", project.pending}});
+      context.out.note("Staged changes stay in " + safe(project.name.empty() ? project.id : project.name) + ": " +
+                       std::to_string(project.staged) + (project.staged == 1 ? " path" : " paths") +
+                       (project.pending > 0 ? ", and a publication goes on at the next mount" : "") + ".");
+    }
+    if (!staged.empty())
+      context.out.note("Try: playfs mount " + mount.source + " " + safe(mount.mount_point) + ", then playfs commit");
+  }
+  context.out.document(JsonObject{
+      {"site", mount.source}, {"directory", mount.mount_point}, {"dead", dead}, {"staged", std::move(staged)}});
+  return ExitCode::done;
+}
+
+}  // namespace playfs::app

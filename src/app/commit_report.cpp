@@ -1,0 +1,77 @@
+#include "app/commit_report.h"
+
+namespace playfs::app {
+
+namespace {
+
+std::string_view name_of(publish::Outcome outcome) {
+  switch (outcome) {
+    case publish::Outcome::published: return "published";
+    case publish::Outcome::merged: return "merged";
+    case publish::Outcome::branched: return "branched";
+    case publish::Outcome::pending: return "pending";
+    case publish::Outcome::nothing: return "nothing";
+  }
+  return "nothing";
+}
+
+std::string count_of(std::uint32_t count, const char* what) {
+  return std::to_string(count) + " " + what + (count == 1 ? "" : "s");
+}
+
+}  // namespace
+
+JsonObject commit_document(const publish::CommitResult& result) {
+  Json::Array conflicts;
+  for (const std::string& path : result.conflicts) conflicts.push_back(path);
+  auto number = [](std::uint32_t value) { return Json(static_cast<std::uint64_t>(value)); };
+  return JsonObject{{"outcome", name_of(result.outcome)},
+                    {"revision", result.revision.text()},
+                    {"merged_revision", result.merged_revision.text()},
+                    {"files_changed", number(result.files_changed)},
+                    {"writes_used", number(result.writes_used)},
+                    {"chunks_done", number(result.chunks_done)},
+                    {"chunks_total", number(result.chunks_total)},
+                    {"retry_after_s", number(result.retry_after_s)},
+                    {"conflicts", std::move(conflicts)}};
+}
+
+void tell_commit(Output& out, const publish::CommitResult& result) {
+  std::string revision = safe(result.revision.text());
+  switch (result.outcome) {
+    case publish::Outcome::published:
+      out.note("Published " + revision + ": " + count_of(result.files_changed, "file") + " changed, " +
+               count_of(result.writes_used, "write") + " used.");
+      return;
+    case publish::Outcome::merged:
+      out.note("Published " + revision + "; head had moved, and " + safe(result.merged_revision.text()) +
+               " merges both.");
+      return;
+    case publish::Outcome::branched:
+      out.note("Published " + revision + " as a branch: head had moved, and the two were not merged. Nothing is lost.");
+      for (const std::string& path : result.conflicts) out.note("  conflict  " + safe(path));
+      out.note("Try: playfs update, then playfs commit the merge");
+      return;
+    case publish::Outcome::pending:
+      out.note("Not published yet: it is kept safe here, and is published in the background.");
+      if (result.retry_after_s > 0)
+        out.note("The service asks to wait; it goes on in " + std::to_string(result.retry_after_s) + " s (" +
+                 std::to_string(result.chunks_done) + " of " + count_of(result.chunks_total, "chunk") + " are there).");
+      out.note("Try: playfs status");
+      return;
+    case publish::Outcome::nothing: out.note("Nothing to commit: no change is staged."); return;
+  }
+}
+
+ExitCode exit_code_for(publish::Outcome outcome) {
+  switch (outcome) {
+    case publish::Outcome::published:
+    case publish::Outcome::merged:
+    case publish::Outcome::nothing: return ExitCode::done;
+    case publish::Outcome::branched: return ExitCode::branched;
+    case publish::Outcome::pending: return ExitCode::pending;
+  }
+  return ExitCode::failed;
+}
+
+}  // namespace playfs::app

@@ -1,0 +1,23 @@
+// How a commit went, in words, as JSON and as an exit code: the same whether it was made through a mount or not.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "app/exit_code.h"
+#include "app/output.h"
+#include "publish/publisher.h"
+
+namespace playfs::app {
+
+/// {"outcome", "revision", "merged_revision", "files_changed", "writes_used", "chunks_done", "chunks_total",
+/// "retry_after_s"}
+JsonObject commit_document(const publish::CommitResult& result);
+
+/// Says it on stderr, with what to do next.
+void tell_commit(Output& out, const publish::CommitResult& result);
+
+ExitCode exit_code_for(publish::Outcome outcome);
+
+}  // namespace playfs::app

@@ -1,0 +1,37 @@
+#include "app/context.h"
+
+#include <pwd.h>
+#include <unistd.h>
+
+#include "app/mounted.h"
+
+namespace playfs::app {
+
+Result<Source> Context::source() const {
+  using Layer = Settings::Layer;
+  if (auto flag = settings.text_of(Layer::flag, "site")) return source(*flag);
+  if (auto place = find_mount(io.directory); place && *place) return source((*place)->source);
+  return source(settings.text("site").value_or(std::string(kDefaultSource)));
+}
+
+Result<Source> Context::source(const std::string& text) const {
+  // Settings of one service are filed under its canonical name, which is known only after parsing.
+  PLAYFS_TRY(Source plain, parse_source(text, settings.text("base_path"), places, io));
+  auto base_path = settings.text("base_path", plain.text);
+  if (!base_path || base_path == plain.base_path) return plain;
+  return parse_source(text, base_path, places, io);
+}
+
+Result<std::unique_ptr<World>> Context::open_world() const {
+  PLAYFS_TRY(Source chosen, source());
+  return World::open(chosen, settings, places, io.clock, io.random);
+}
+
+std::string Context::agent(const std::string& site) const {
+  if (auto configured = settings.text("agent", site)) return *configured;
+  if (auto login = io.variable("LOGNAME")) return *login;
+  if (const passwd* entry = getpwuid(geteuid()); entry != nullptr && entry->pw_name != nullptr) return entry->pw_name;
+  return "uid" + std::to_string(geteuid());
+}
+
+}  // namespace playfs::app

@@ -1,0 +1,34 @@
+// What every command is handed. For one thread; everything referred to outlives the command.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "app/config.h"
+#include "app/io.h"
+#include "app/output.h"
+#include "app/places.h"
+#include "app/source.h"
+#include "app/world.h"
+#include "base/result.h"
+
+namespace playfs::app {
+
+struct Context {
+  Io& io;
+  Output& out;
+  Places places;
+  Settings settings;
+
+  /// The service that a command without a mount speaks to: --site, else that of the mount around the working
+  /// directory, else PLAYFS_SITE or the configuration, else the embedded playground.
+  [[nodiscard]] Result<Source> source() const;
+  [[nodiscard]] Result<Source> source(const std::string& text) const;
+  [[nodiscard]] Result<std::unique_ptr<World>> open_world() const;
+
+  /// The author of what is written through this service: --agent, PLAYFS_AGENT, configuration; else the login name.
+  [[nodiscard]] std::string agent(const std::string& site) const;
+};
+
+}  // namespace playfs::app

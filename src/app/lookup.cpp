@@ -1,0 +1,85 @@
+#include "app/lookup.h"
+
+#include "base/await.h"
+
+namespace playfs::app {
+
+namespace {
+
+/// Whether an error only says that there is nothing of that id: a service may also refuse what cannot be an id.
+bool means_absent(const Error& error) {
+  return error.code == ErrorCode::not_found || error.code == ErrorCode::invalid_argument || error.http_status == 400;
+}
+
+Result<content::Head> head_of(World& world, const std::string& id) {
+  return await<content::Head>([&](auto done) { world.site().head(ProjectId(id), {}, std::move(done)); });
+}
+
+bool can_be_id(const std::string& text) { return !text.empty() && text.size() <= kMaxIdLength; }
+
+}  // namespace
+
+Result<Project> find_project(World& world, const std::string& id_or_name) {
+  if (can_be_id(id_or_name)) {
+    auto head = head_of(world, id_or_name);
+    if (head) return std::move(head->project);
+    if (!means_absent(head.error())) return fail(head.error());
+  }
+  using List = std::shared_ptr<const std::vector<content::Listed>>;
+  PLAYFS_TRY(List list, await<List>([&](auto done) { world.site().list("projects", {}, std::move(done)); }));
+  // Newest first: the last one is the oldest, which is what by-name/ shows too.
+  const content::Listed* oldest = nullptr;
+  for (const content::Listed& listed : *list)
+    if (listed.name == id_or_name) oldest = &listed;
+  if (oldest == nullptr)
+    return fail(ErrorCode::not_found, "there is no project '" + id_or_name + "' at " + world.source().text,
+                "playfs ls");
+  PLAYFS_TRY(content::Head head, head_of(world, oldest->id));
+  return std::move(head.project);
+}
+
+Result<RevisionTreePtr> find_revision(World& world, const std::string& what) {
+  auto fetch = [&](const RevisionId& id) {
+    return await<RevisionTreePtr>([&](auto done) { world.site().revision(id, {}, std::move(done)); });
+  };
+  auto project = find_project(world, what);
+  if (project) {
+    if (project->latest_revision.empty())
+      return fail(ErrorCode::not_found, "the project '" + what + "' has no revision yet",
+                  "playfs import DIR --project " + what);
+    return fetch(project->latest_revision);
+  }
+  if (project.error().code != ErrorCode::not_found || !can_be_id(what)) return fail(project.error());
+  auto revision = fetch(RevisionId(what));
+  if (!revision && means_absent(revision.error()))
+    return fail(ErrorCode::not_found, "there is no project and no revision '" + what + "' at " + world.source().text,
+                "playfs ls");
+  return revision;
+}
+
+std::string normal_path(std::string_view path) {
+  std::string normal;
+  while (!path.empty()) {
+    auto slash = std::min(path.find('/'), path.size());
+    std::string_view part = path.substr(0, slash);
+    path.remove_prefix(std::min(slash + 1, path.size()));
+    if (part.empty() || part == ".") continue;
+    if (!normal.empty()) normal += '/';
+    normal += part;
+  }
+  return normal;
+}
+
+Result<content::Blob> blob_of(World& world, const FileRef& file) {
+  auto blob = await<content::Blob>([&](auto done) { world.site().blob(file, {}, std::move(done)); });
+  if (!blob) return fail(blob.error().while_doing(file.path));
+  return blob;
+}
+
+Result<std::uint64_t> size_of(World& world, const FileRef& file) {
+  if (auto known = world.site().size_of(file)) return *known;
+  PLAYFS_TRY(content::Blob blob, blob_of(world, file));
+  return blob.size();
+}
+
+}  // namespace playfs::app

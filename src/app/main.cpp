@@ -1,0 +1,3 @@
+#include "app/io.h"
+
+int main(int argc, char** argv) { return playfs::app::run_in_this_process(argc, argv); }

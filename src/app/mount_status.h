@@ -1,0 +1,29 @@
+// What a mount says of itself, for umount: read from its own files, over the kernel like everybody else. Blocking.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+
+namespace playfs::app {
+
+struct StagedProject {
+  std::string id;
+  std::string name;
+  std::uint64_t staged = 0;   ///< paths
+  std::uint64_t pending = 0;  ///< paths of a publication that has begun
+};
+
+struct MountStatus {
+  pid_t pid = 0;                      ///< of the daemon; 0: not said
+  bool publishing = false;            ///< a publication makes progress: it neither ended nor waits for the service
+  std::vector<StagedProject> staged;  ///< of the projects in use in this mount
+};
+
+Result<MountStatus> read_mount_status(const std::string& mount_point);
+
+}  // namespace playfs::app

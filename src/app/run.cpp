@@ -1,0 +1,62 @@
+#include <unistd.h>
+
+#include <filesystem>
+#include <iostream>
+
+#include "app/command_line.h"
+#include "app/commands/commands.h"
+#include "app/io.h"
+
+namespace playfs::app {
+
+namespace {
+
+Result<ExitCode> run_invocation(const Invocation& invocation, Io& io, Output& out) {
+  PLAYFS_TRY(Places places, find_places(io));
+  std::vector<std::string> warnings;
+  PLAYFS_TRY(Settings settings, load_settings(io, places, warnings));
+  for (const std::string& warning : warnings) out.note("playfs: " + safe(warning));
+  if (invocation.site) PLAYFS_CHECK(settings.set(Settings::Layer::flag, "site", *invocation.site));
+  Context context{io, out, std::move(places), std::move(settings)};
+  return invocation.action(context);
+}
+
+}  // namespace
+
+int run(std::vector<std::string> argv, Io& io) {
+  auto parsed = parse_command_line(std::move(argv));
+  if (const auto* help = std::get_if<Help>(&parsed)) {
+    (help->code == ExitCode::done ? io.out : io.err) << help->text << std::flush;
+    return static_cast<int>(help->code);
+  }
+  if (const auto* usage = std::get_if<UsageError>(&parsed)) {
+    Output(io, usage->json).error(usage->error);
+    return static_cast<int>(ExitCode::usage);
+  }
+  const auto& invocation = std::get<Invocation>(parsed);
+  Output out(io, invocation.json);
+  auto result = run_invocation(invocation, io, out);
+  ExitCode code = result ? *result : out.error(result.error());
+  io.out.flush();
+  if (!io.out && code == ExitCode::done) code = ExitCode::failed;  // a full disk, a closed pipe
+  if (invocation.mount_helper && code != ExitCode::done) code = ExitCode::mount_failed;
+  return static_cast<int>(code);
+}
+
+int run_in_this_process(int argc, char** argv) {
+  std::ios::sync_with_stdio(false);
+  SystemClock clock;
+  SystemRandom random;
+  Io io{std::cin, std::cout, std::cerr, clock, random, {}, {}, isatty(0) == 1, isatty(1) == 1, isatty(2) == 1};
+  for (char** entry = environ; *entry != nullptr; ++entry) {
+    std::string_view text = *entry;
+    if (auto equals = text.find('='); equals != std::string_view::npos)
+      io.environment.emplace(text.substr(0, equals), text.substr(equals + 1));
+  }
+  std::error_code unknown;
+  io.directory = std::filesystem::current_path(unknown).string();
+  if (unknown) io.directory = "/";
+  return run(std::vector<std::string>(argv, argv + argc), io);
+}
+
+}  // namespace playfs::app

@@ -1,0 +1,78 @@
+#include "app/text_diff.h"
+
+#include <git2.h>
+
+namespace playfs::app {
+
+namespace {
+
+/// libgit2 counts its users; an init in each call is cheap and leaves nothing behind.
+struct Library {
+  Library() { git_libgit2_init(); }
+  ~Library() { git_libgit2_shutdown(); }
+};
+
+DiffLine line_of(const git_diff_line& line) {
+  std::string_view content(line.content, line.content_len);
+  if (content.ends_with('\n')) content.remove_suffix(1);
+  switch (line.origin) {
+    case GIT_DIFF_LINE_ADDITION: return {DiffLine::Kind::added, "+" + std::string(content)};
+    case GIT_DIFF_LINE_DELETION: return {DiffLine::Kind::removed, "-" + std::string(content)};
+    case GIT_DIFF_LINE_CONTEXT: return {DiffLine::Kind::context, " " + std::string(content)};
+    default: return {DiffLine::Kind::note, "\\ No newline at end of file"};
+  }
+}
+
+int on_hunk(const git_diff_delta*, const git_diff_hunk* hunk, void* payload) {
+  std::string_view header(hunk->header, hunk->header_len);
+  while (header.ends_with('\n')) header.remove_suffix(1);
+  static_cast<FileDiff*>(payload)->lines.push_back({DiffLine::Kind::hunk, std::string(header)});
+  return 0;
+}
+
+int on_line(const git_diff_delta*, const git_diff_hunk*, const git_diff_line* line, void* payload) {
+  auto& diff = *static_cast<FileDiff*>(payload);
+  diff.lines.push_back(line_of(*line));
+  if (diff.lines.back().kind == DiffLine::Kind::added) ++diff.added;
+  if (diff.lines.back().kind == DiffLine::Kind::removed) ++diff.removed;
+  return 0;
+}
+
+int on_binary(const git_diff_delta*, const git_diff_binary*, void* payload) {
+  static_cast<FileDiff*>(payload)->binary = true;
+  return 0;
+}
+
+void write_header(FileDiff& diff, const std::optional<DiffSide>& before, const std::optional<DiffSide>& after) {
+  const std::string &path = diff.path, a = "a/" + path, b = "b/" + path;
+  diff.header.push_back("diff --git " + a + " " + b);
+  if (!before) diff.header.push_back("new file mode " + after->mode);
+  else if (!after) diff.header.push_back("deleted file mode " + before->mode);
+  else if (before->mode != after->mode)
+    diff.header.insert(diff.header.end(), {"old mode " + before->mode, "new mode " + after->mode});
+  std::string old_name = before ? a : "/dev/null", new_name = after ? b : "/dev/null";
+  if (diff.binary) diff.header.push_back("Binary files " + old_name + " and " + new_name + " differ");
+  else if (!diff.lines.empty()) diff.header.insert(diff.header.end(), {"--- " + old_name, "+++ " + new_name});
+}
+
+}  // namespace
+
+Result<FileDiff> diff_file(const std::string& path, const std::optional<DiffSide>& before,
+                           const std::optional<DiffSide>& after) {
+  Library library;
+  FileDiff diff;
+  diff.path = path;
+  git_diff_options options = GIT_DIFF_OPTIONS_INIT;
+  options.flags = GIT_DIFF_INDENT_HEURISTIC;
+  auto data = [](const std::optional<DiffSide>& side) { return side ? side->content.data() : nullptr; };
+  auto size = [](const std::optional<DiffSide>& side) { return side ? side->content.size() : 0; };
+  if (git_diff_buffers(data(before), size(before), path.c_str(), data(after), size(after), path.c_str(), &options,
+                       nullptr, on_binary, on_hunk, on_line, &diff) != 0) {
+    const git_error* error = git_error_last();
+    return fail(ErrorCode::internal, "compare " + path + ": " + (error != nullptr ? error->message : "libgit2 failed"));
+  }
+  write_header(diff, before, after);
+  return diff;
+}
+
+}  // namespace playfs::app

@@ -1,0 +1,122 @@
+#include "app/work_tree.h"
+
+#include <fcntl.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+
+#include "wire/json.h"
+
+namespace playfs::app {
+
+namespace {
+
+template <class T>
+T prepared() {
+  T request{};
+  request.size = sizeof request;
+  request.version = PLAYFS_IOCTL_VERSION;
+  return request;
+}
+
+/// The last reason in words that the mount wrote down.
+std::string last_reason(const std::string& mount_point) {
+  auto text = read_file(mount_point + "/.playfs/errors.ndjson", 16 << 20);
+  if (!text) return {};
+  while (text->ends_with('\n')) text->pop_back();
+  auto line = wire::parse_json(std::string_view(*text).substr(text->rfind('\n') + 1));
+  const JsonObject* fields = line ? line->object() : nullptr;
+  const Json* message = fields != nullptr ? fields->find("message") : nullptr;
+  return message != nullptr && message->string() != nullptr ? *message->string() : std::string();
+}
+
+/// Names of directories that were created so that something could be asked of a path that is gone.
+class Scaffold {
+ public:
+  ~Scaffold() {
+    for (auto made = made_.rbegin(); made != made_.rend(); ++made) rmdir(made->c_str());
+  }
+  Status parents_of(const std::string& path) {
+    for (auto slash = path.find('/', 1); slash != std::string::npos; slash = path.find('/', slash + 1)) {
+      std::string parent = path.substr(0, slash);
+      if (mkdir(parent.c_str(), 0755) == 0) made_.push_back(parent);
+      else if (errno != EEXIST) return fail(error_from_errno(errno, "reach " + parent));
+    }
+    return {};
+  }
+
+ private:
+  std::vector<std::string> made_;
+};
+
+}  // namespace
+
+Result<WorkTree> WorkTree::open(const std::string& path) {
+  PLAYFS_TRY(MountedPlace place, find_project_at(path));
+  UniqueFd root(::open(place.work.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!root) return fail(error_from_errno(errno, "open the work tree " + place.work));
+  return WorkTree(std::move(place), std::move(root));
+}
+
+Error WorkTree::why(int errnum, const std::string& what) const {
+  if (errnum == ENOTTY)
+    return Error{ErrorCode::not_supported,
+                 what + ": " + place_.work + " is no writable work tree",
+                 "mount without a revision",
+                 {},
+                 0,
+                 {}};
+  Error error = error_from_errno(errnum, what);
+  if (std::string reason = last_reason(place_.mount_point); !reason.empty()) error.message = what + ": " + reason;
+  if (error.code == ErrorCode::rate_limited) error.hint = "playfs status";
+  if (error.code == ErrorCode::busy) error.hint = "playfs status, resolve what it lists, then commit";
+  return error;
+}
+
+Result<playfs_status> WorkTree::status() const {
+  auto request = prepared<playfs_status>();
+  if (ioctl(root_.get(), PLAYFS_IOC_STATUS, &request) != 0) return fail(why(errno, "status"));
+  return request;
+}
+
+Status WorkTree::commit(playfs_commit& request) const {
+  request.size = sizeof request;
+  request.version = PLAYFS_IOCTL_VERSION;
+  if (ioctl(root_.get(), PLAYFS_IOC_COMMIT, &request) != 0) return fail(why(errno, "commit"));
+  return {};
+}
+
+Result<playfs_update> WorkTree::update() const {
+  auto request = prepared<playfs_update>();
+  if (ioctl(root_.get(), PLAYFS_IOC_UPDATE, &request) != 0) return fail(why(errno, "update"));
+  return request;
+}
+
+Result<std::uint32_t> WorkTree::discard_at(int fd, const std::string& path) const {
+  auto request = prepared<playfs_discard>();
+  if (ioctl(fd, PLAYFS_IOC_DISCARD, &request) != 0) return fail(why(errno, "discard " + path));
+  return request.discarded;
+}
+
+Result<std::uint32_t> WorkTree::discard(const std::string& path) const {
+  // O_NONBLOCK for a fifo, which would wait for its other end. A symbolic link cannot be opened, and what it leads
+  // to is not meant: the kernel only lets its name be asked about, so it is taken away and stands for a deletion.
+  struct stat attributes {};
+  bool link = lstat(path.c_str(), &attributes) == 0 && S_ISLNK(attributes.st_mode);
+  if (link && unlink(path.c_str()) != 0) return fail(error_from_errno(errno, "discard " + path));
+  UniqueFd file(::open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
+  if (file) return discard_at(file.get(), path);
+  if (errno != ENOENT && errno != ENOTDIR) return fail(error_from_errno(errno, "open " + path));
+  // A deleted path: something has to stand there for a moment to be asked about. Discarding takes it away again.
+  Scaffold scaffold;
+  PLAYFS_CHECK(scaffold.parents_of(path));
+  file = UniqueFd(::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
+  if (!file) return fail(error_from_errno(errno, "open " + path));
+  auto discarded = discard_at(file.get(), path);
+  if (!discarded) unlink(path.c_str());
+  return discarded;
+}
+
+}  // namespace playfs::app

@@ -1,0 +1,91 @@
+#include "app/world.h"
+
+#include "app/credentials.h"
+#include "app/local_transport.h"
+#include "app/playground.h"
+#include "base/fd.h"
+#include "net/curl_transport.h"
+
+namespace playfs::app {
+
+namespace {
+
+/// Fetches wait for the network, not for a processor; what is computed on these threads is decoding and hashing.
+constexpr unsigned kThreads = 4;
+
+}  // namespace
+
+// In the order in which they stand on each other.
+struct World::Parts {
+  Source source;
+  std::string state;
+  const Clock& clock;
+  Random& random;
+  ThreadPool pool{kThreads};
+  std::unique_ptr<Playground> playground;  // of an embedded source
+  std::unique_ptr<net::Transport> transport;
+  std::unique_ptr<remote::Client> client;
+  std::unique_ptr<cache::ObjectStore> objects;
+  std::unique_ptr<cache::RecordIndex> records;
+  std::unique_ptr<content::EventLog> events;
+  std::unique_ptr<content::Site> site;
+
+  Parts(Source from, const Clock& clock_to_use, Random& random_to_use)
+      : source(std::move(from)), clock(clock_to_use), random(random_to_use) {}
+  Parts(const Parts&) = delete;
+  Parts& operator=(const Parts&) = delete;
+  // Tasks still waiting point at parts that are about to go: they are dropped first.
+  ~Parts() { pool.stop(); }
+};
+
+Result<std::unique_ptr<World>> World::open(const Source& source, const Settings& settings, const Places& places,
+                                           const Clock& clock, Random& random) {
+  auto parts = std::make_unique<Parts>(source, clock, random);
+  remote::ClientOptions client;
+  client.base_path = source.base_path;
+  client.offline = settings.flag("offline", source.text);
+  if (source.kind == Source::Kind::embedded) {
+    service::ServiceOptions service;
+    service.base_path = source.base_path;
+    PLAYFS_TRY(parts->playground, Playground::open(source.directory, std::move(service), clock, random));
+    parts->transport = std::make_unique<LocalTransport>(parts->playground->service(),
+                                                        parts->playground->store().site_id(), parts->pool);
+  } else {
+    net::CurlOptions options;
+    options.ca_file = settings.text("cafile", source.text).value_or("");
+    options.user_agent = "playfs/" PLAYFS_VERSION;
+    PLAYFS_TRY(parts->transport, net::CurlTransport::create(source.origin, std::move(options)));
+    PLAYFS_TRY(client.api_key, api_key_for(source, places));
+  }
+  parts->client = std::make_unique<remote::Client>(*parts->transport, parts->pool, clock, random, std::move(client));
+  parts->state = places.site_state(parts->client->site());
+
+  PLAYFS_CHECK(make_private_directory(places.cache));
+  PLAYFS_TRY(parts->objects, cache::ObjectStore::open(places.cache + "/objects"));
+  PLAYFS_TRY(parts->records, cache::RecordIndex::open(places.cache));
+  parts->events = std::make_unique<content::EventLog>(clock);
+  content::SiteOptions site;
+  if (auto refresh = settings.seconds("refresh", source.text)) site.refresh = *refresh;
+  site.prefetch = !settings.flag("noprefetch", source.text);
+  parts->site = std::make_unique<content::Site>(*parts->client, *parts->objects, *parts->records, parts->pool, clock,
+                                                *parts->events, site);
+  return std::unique_ptr<World>(new World(std::move(parts)));
+}
+
+World::World(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
+World::~World() = default;
+
+const Source& World::source() const { return parts_->source; }
+const Clock& World::clock() const { return parts_->clock; }
+Random& World::random() const { return parts_->random; }
+Executor& World::executor() const { return parts_->pool; }
+remote::Client& World::client() const { return *parts_->client; }
+content::Site& World::site() const { return *parts_->site; }
+content::EventLog& World::events() const { return *parts_->events; }
+
+Result<std::string> World::state_directory() const {
+  PLAYFS_CHECK(make_private_directory(parts_->state));
+  return parts_->state;
+}
+
+}  // namespace playfs::app

@@ -1,0 +1,51 @@
+// The parts of one process that speaks to one service, put together: clock and threads, transport, client, cache,
+// contents. What a mount stands on, and what commands without a mount read through.
+//
+// Thread-safe once open. Whatever was built on its parts must be gone before it.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "app/config.h"
+#include "app/places.h"
+#include "app/source.h"
+#include "base/clock.h"
+#include "base/executor.h"
+#include "base/random.h"
+#include "base/result.h"
+#include "cache/object_store.h"
+#include "cache/record_index.h"
+#include "content/event_log.h"
+#include "content/site.h"
+#include "remote/client.h"
+
+namespace playfs::app {
+
+class World {
+ public:
+  /// Opens (and creates) the cache and, for an embedded playground, its store; sends nothing. Clock and random must
+  /// outlive it.
+  static Result<std::unique_ptr<World>> open(const Source& source, const Settings& settings, const Places& places,
+                                             const Clock& clock, Random& random);
+  ~World();
+  World(const World&) = delete;
+  World& operator=(const World&) = delete;
+
+  [[nodiscard]] const Source& source() const;
+  [[nodiscard]] const Clock& clock() const;
+  [[nodiscard]] Random& random() const;
+  [[nodiscard]] Executor& executor() const;
+  [[nodiscard]] remote::Client& client() const;
+  [[nodiscard]] content::Site& site() const;
+  [[nodiscard]] content::EventLog& events() const;
+  /// The private directory where stages and journals for this service are kept; created on the first call.
+  [[nodiscard]] Result<std::string> state_directory() const;
+
+ private:
+  struct Parts;
+  explicit World(std::unique_ptr<Parts> parts);
+  std::unique_ptr<Parts> parts_;
+};
+
+}  // namespace playfs::app

@@ -1,0 +1,44 @@
+// Runs commands in the test's own process, in a home of its own, against the embedded playground.
+#pragma once
+
+#include <map>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "app/io.h"
+
+namespace playfs::app {
+
+class CommandTest : public testing::Test {
+ protected:
+  CommandTest();
+  ~CommandTest() override;
+
+  struct Ran {
+    int code = 0;
+    std::string out, err;
+  };
+  /// `playfs WORDS…` in the home directory.
+  Ran run(std::vector<std::string> words, const std::string& input = {});
+
+  void write(const std::string& path, const std::string& text, bool executable = false);
+  [[nodiscard]] std::string read(const std::string& path) const;
+
+  /// What differs from run to run (ids, times, places) replaced by what does not: <id 1> is the first id that this
+  /// test saw, wherever it comes again.
+  std::string stable(std::string text);
+
+  /// Compares with tests/cli/golden/NAME; with PLAYFS_ACCEPT set in the environment writes it instead.
+  void expect_golden(const std::string& name, const std::string& text);
+
+  std::string home_;
+  std::map<std::string, std::string, std::less<>> environment_;
+
+ private:
+  std::map<std::string, std::size_t> ids_;
+};
+
+}  // namespace playfs::app

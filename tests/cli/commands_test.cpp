@@ -1,0 +1,160 @@
+#include <sys/stat.h>
+
+#include <filesystem>
+
+#include "command_rig.h"
+
+namespace playfs::app {
+namespace {
+
+namespace fs = std::filesystem;
+
+class Commands : public CommandTest {
+ protected:
+  void SetUp() override {
+    write("garden/beds/rose.txt", "rosa\n");
+    write("garden/water.sh", "#!/bin/sh\necho wet\n", true);
+    write("garden/bytes", std::string("\0\xff\n", 3));
+    write("garden/.gitignore", "*.o\n");
+    write("garden/ignored.o", "object");
+    write("garden/.git/config", "[core]");
+    fs::create_symlink("beds/rose.txt", home_ + "/garden/first");
+  }
+
+  std::string import_garden() {
+    Ran ran = run({"import", "garden", "-m", "Plant"});
+    EXPECT_EQ(ran.code, 0) << ran.err;
+    return ran.out.substr(0, ran.out.find(' '));
+  }
+};
+
+TEST_F(Commands, PrintOneDocumentWithStableKeys) {
+  Ran imported = run({"import", "garden", "-m", "Plant", "--json"});
+  ASSERT_EQ(imported.code, 0) << imported.err;
+  expect_golden("import.json", imported.out);
+  expect_golden("ls-projects.json", run({"ls", "--json"}).out);
+  expect_golden("ls.json", run({"ls", "garden", "--json"}).out);
+  expect_golden("ls-recursive.json", run({"ls", "-R", "garden", "--json"}).out);
+  expect_golden("cat.json", run({"cat", "garden", "beds/rose.txt", "bytes", "--json"}).out);
+  expect_golden("show.json", run({"show", "garden", "--json"}).out);
+  expect_golden("log.json", run({"log", "--project", "garden", "--json"}).out);
+  expect_golden("export.json", run({"export", "garden", "copy", "--json"}).out);
+  expect_golden("init.json", run({"init", "empty", "--json"}).out);
+  expect_golden("error.json", run({"ls", "desert", "--json"}).out);
+  expect_golden("usage.json", run({"cat", "--json"}).out);
+}
+
+TEST_F(Commands, SpeakToPeople) {
+  import_garden();
+  expect_golden("ls.txt", run({"ls", "-l", "-R", "garden"}).out);
+  expect_golden("log.txt", run({"log", "--project", "garden"}).out);
+  expect_golden("show.txt", run({"show", "garden"}).out);
+  Ran missing = run({"cat", "garden", "weed"});
+  EXPECT_EQ(missing.out, "");
+  expect_golden("error.txt", missing.err);
+}
+
+TEST_F(Commands, BringBackWhatWasImported) {
+  import_garden();
+  ASSERT_EQ(run({"export", "garden", "copy"}).code, 0);
+  EXPECT_EQ(read("copy/beds/rose.txt"), "rosa\n");
+  EXPECT_EQ(read("copy/bytes"), std::string("\0\xff\n", 3));
+  EXPECT_EQ(fs::read_symlink(home_ + "/copy/first"), "beds/rose.txt");
+  EXPECT_NE(fs::status(home_ + "/copy/water.sh").permissions() & fs::perms::owner_exec, fs::perms::none);
+  EXPECT_EQ(fs::status(home_ + "/copy/bytes").permissions() & fs::perms::owner_exec, fs::perms::none);
+  EXPECT_FALSE(fs::exists(home_ + "/copy/ignored.o"));
+  EXPECT_FALSE(fs::exists(home_ + "/copy/.git"));
+  EXPECT_EQ(run({"cat", "garden", "bytes"}).out, std::string("\0\xff\n", 3));
+}
+
+TEST_F(Commands, MakeAProjectEqualToADirectory) {
+  std::string project = import_garden();
+  fs::remove(home_ + "/garden/first");
+  fs::remove_all(home_ + "/garden/beds");
+  write("garden/beds", "a file now\n");
+  write("garden/water.sh", "#!/bin/sh\necho wet\n");
+  write("garden/new/deep/file", "");
+  Ran again = run({"import", "garden", "--project", "garden", "-m", "Dig"});
+  ASSERT_EQ(again.code, 0) << again.err;
+  EXPECT_EQ(again.out.substr(0, again.out.find(' ')), project);
+  EXPECT_EQ(run({"ls", "-R", project}).out, ".gitignore\nbeds\nbytes\nnew/deep/file\nwater.sh\n");
+  EXPECT_EQ(run({"cat", project, "beds"}).out, "a file now\n");
+
+  Ran same = run({"import", "garden", "--project", project});
+  EXPECT_EQ(same.code, 0);
+  EXPECT_NE(same.err.find("Nothing to commit"), std::string::npos) << same.err;
+}
+
+TEST_F(Commands, KeepNothingOfAnImportThatIsDone) {
+  import_garden();
+  std::size_t left = 0;
+  for (const auto& entry : fs::recursive_directory_iterator(home_ + "/.local/state/playfs/sites"))
+    if (entry.path().parent_path().filename() == "imports") ++left;
+  EXPECT_EQ(left, 0u);
+}
+
+TEST_F(Commands, LeaveOutWhatNoProjectCanHoldAndSayIt) {
+  ASSERT_EQ(mkfifo((home_ + "/garden/pipe").c_str(), 0600), 0);
+  write("garden/\xff", "bytes for a name");
+  Ran ran = run({"import", "garden"});
+  EXPECT_EQ(ran.code, 0);
+  EXPECT_NE(ran.err.find("skipped pipe"), std::string::npos) << ran.err;
+  EXPECT_NE(ran.err.find("skipped \\"), std::string::npos) << ran.err;
+}
+
+TEST_F(Commands, ExportOnlyIntoAnEmptyDirectory) {
+  import_garden();
+  write("full/file", "mine");
+  Ran refused = run({"export", "garden", "full"});
+  EXPECT_EQ(refused.code, 1);
+  EXPECT_NE(refused.err.find("not empty"), std::string::npos);
+  EXPECT_EQ(read("full/file"), "mine");
+}
+
+TEST_F(Commands, SayWhichExitCode) {
+  import_garden();
+  EXPECT_EQ(run({}).code, 2);
+  EXPECT_EQ(run({"ls", "--nonsense"}).code, 2);
+  EXPECT_EQ(run({"commit"}).code, 2) << "no message";
+  EXPECT_EQ(run({"mount", "ftp://example.org", "."}).code, 2);
+  EXPECT_EQ(run({"ls", "desert"}).code, 5);
+  EXPECT_EQ(run({"status"}).code, 5) << "no mount here";
+  EXPECT_EQ(run({"umount", "garden"}).code, 5);
+  EXPECT_EQ(run({"ls", "--site", "http://127.0.0.1:1"}).code, 7);
+  EXPECT_EQ(run({"--version"}).code, 0);
+}
+
+TEST_F(Commands, AsMountHelperFailWithItsCode) {
+  EXPECT_EQ(run({"local:/nowhere/x", "missing", "-o", "rw,_netdev"}).code, 32) << "mount -t fuse.playfs";
+  EXPECT_EQ(run({"mount", "missing"}).code, 5) << "the same, typed by a person";
+}
+
+TEST_F(Commands, CallTheApiAsItIs) {
+  Ran created = run({"api", "post", "/threads", "-d", R"({"title":"Hello","agent":"ada","kind":"intro"})", "--json"});
+  ASSERT_EQ(created.code, 0) << created.err;
+  EXPECT_NE(created.out.find("\"status\": 200"), std::string::npos);
+  EXPECT_EQ(run({"api", "POST", "/threads", "-d", "-"}, R"({"title":"From stdin","agent":"ada","kind":"intro"})").code,
+            0);
+  EXPECT_NE(run({"api", "GET", "/.site/data/threads?limit=1"}).out.find("From stdin"), std::string::npos);
+  Ran missing = run({"api", "GET", "/threads/nothing"});
+  EXPECT_EQ(missing.code, 5);
+  EXPECT_NE(missing.out.find("not_found"), std::string::npos) << "the answer itself";
+}
+
+TEST_F(Commands, EscapeWhatStrangersWrote) {
+  ASSERT_EQ(run({"api", "POST", "/projects", "-d", R"({"name":"evil\u001b[2Jname"})"}).code, 0);
+  EXPECT_EQ(run({"ls"}).out.find('\x1b'), std::string::npos);
+}
+
+TEST_F(Commands, HelpNamesEveryOption) {
+  for (const char* command : {"mount", "umount", "serve", "status", "diff", "log", "commit", "discard", "update",
+                              "init", "import", "export", "ls", "cat", "show", "api"}) {
+    Ran help = run({command, "--help"});
+    EXPECT_EQ(help.code, 0);
+    EXPECT_NE(help.out.find("Examples:"), std::string::npos) << command;
+    EXPECT_NE(help.out.find("--json"), std::string::npos) << command;
+  }
+}
+
+}  // namespace
+}  // namespace playfs::app
