@@ -169,7 +169,13 @@ class Parser {
         ->capture_default_str();
     serve_command->add_option("--store", s->store, "Where the records are kept (default: the local playground)")
         ->type_name("DIR");
-    serve_command->add_option("--limits", s->limits, "Write limits")->type_name("off")->capture_default_str();
+    serve_command->add_option("--limits", s->limits, "Write limits: the documented ones, none, or those of a JSON file")
+        ->type_name("spec|off|FILE")
+        ->capture_default_str();
+    serve_command->add_option("--host", s->hosts, "A name that the site is reached by, beside its addresses")
+        ->type_name("NAME");
+    serve_command->add_option("--proxy", s->proxies, "A proxy whose X-Forwarded-For is believed")
+        ->type_name("ADDRESS|NETWORK");
   }
 
   void add_work_tree() {

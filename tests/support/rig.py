@@ -94,6 +94,10 @@ class Mount:
     def answers(self):
         if self.process.poll() is not None:
             raise AssertionError(f'playfs mount ended with {self.process.returncode}')
+        try:
+            os.statvfs(self.directory)  # of a dead mount in this place the kernel may still know all else
+        except OSError:
+            return False
         return os.path.ismount(self.directory) and (self.directory / 'projects').is_dir()
 
     def project(self, name):

@@ -32,8 +32,10 @@ Result<ExitCode> umount(Context& context, const UmountArguments& arguments);
 
 struct ServeArguments {
   std::string listen = "127.0.0.1:8787";
-  std::string store;  ///< a directory; empty: the default local playground
-  std::string limits = "off";
+  std::string store;                 ///< a directory; empty: the default local playground
+  std::string limits = "spec";       ///< "spec" (those of the API document), "off", or a file of limits
+  std::vector<std::string> hosts;    ///< names that the site is reached by
+  std::vector<std::string> proxies;  ///< whose X-Forwarded-For is believed
 };
 Result<ExitCode> serve(Context& context, const ServeArguments& arguments);
 

@@ -4,11 +4,14 @@
 #include "app/commands/commands.h"
 #include "app/playground.h"
 #include "app/signals.h"
+#include "base/fd.h"
 #include "http/server.h"
 
 namespace playfs::app {
 
 namespace {
+
+constexpr std::size_t kLargestLimits = 64 * 1024;
 
 struct Listen {
   std::string address;
@@ -42,13 +45,27 @@ Result<std::string> store_directory(const Context& context, const std::string& s
   return context.io.absolute(store);
 }
 
+Result<service::Limits> limits_of(const Context& context, const std::string& limits) {
+  if (limits == "off") return service::Limits::off();
+  if (limits == "spec") return service::Limits::of_document();
+  auto text = read_file(context.io.absolute(limits), kLargestLimits);
+  if (!text) return fail(text.error().while_doing("--limits is neither spec nor off, and as a file"));
+  auto parsed = service::Limits::parse(*text);
+  if (!parsed) return fail(parsed.error().while_doing("--limits " + limits));
+  return parsed;
+}
+
 }  // namespace
 
 Result<ExitCode> serve(Context& context, const ServeArguments& arguments) {
   PLAYFS_TRY(Listen listen, parse_listen(arguments.listen));
   PLAYFS_TRY(std::string directory, store_directory(context, arguments.store));
+  service::ServiceOptions service;
+  PLAYFS_TRY(service.limits, limits_of(context, arguments.limits));
+  PLAYFS_TRY(service.proxies, service::TrustedProxies::parse(arguments.proxies));
+  service.site_hosts = arguments.hosts;
   TerminationSignals signals;
-  PLAYFS_TRY(auto playground, Playground::open(directory, {}, context.io.clock, context.io.random));
+  PLAYFS_TRY(auto playground, Playground::open(directory, std::move(service), context.io.clock, context.io.random));
   http::ServerOptions options;
   options.address = listen.address;
   options.port = listen.port;
@@ -58,7 +75,7 @@ Result<ExitCode> serve(Context& context, const ServeArguments& arguments) {
              }));
   std::string url = "http://" + server->endpoint();
   context.out.line(url);
-  context.out.note("Serving " + directory + ". End with Ctrl-C.");
+  context.out.note("Serving " + directory + ", write limits: " + arguments.limits + ". End with Ctrl-C.");
   context.out.document(JsonObject{{"url", url}, {"store", directory}});
   context.io.out.flush();
   signals.wait();
