@@ -22,6 +22,11 @@ std::optional<ContentHash> known_hash(const Inode& inode) {
   return std::nullopt;
 }
 
+bool has_known_bytes(const Inode& inode, const FileEntry& entry) {
+  auto known = known_hash(inode);
+  return known && known == expected_hash(entry);
+}
+
 }  // namespace
 
 bool is_content_of(const ContentHash& hash, const FileEntry& entry) { return hash == expected_hash(entry); }
@@ -89,7 +94,7 @@ class Surveyor {
     const Tree::Directory* below = frame.lower ? frame.lower->directory(name) : nullptr;
     bool publishable = path.size() <= kMaxPathLength && !why_not_a_component(name);
     if (inode->is_directory()) {
-      if (tracked) survey_.differences.push_back({path, nullptr, tracked, false, 0});
+      if (tracked) survey_.differences.push_back({path, nullptr, tracked, false, false, 0});
       const Directory& in = *inode->directory;
       bool is_empty = in.children.empty() && (in.loaded || !in.lower);
       if (!below && (!publishable || is_empty || is_ignored(frame, path, true))) {
@@ -106,18 +111,19 @@ class Surveyor {
     }
     bool is_special = inode->kind != Kind::file && inode->kind != Kind::symlink;
     if (is_special || (!tracked && (!publishable || is_ignored(frame, path, false)))) {
-      if (tracked) survey_.differences.push_back({path, nullptr, tracked, false, 0});
+      if (tracked) survey_.differences.push_back({path, nullptr, tracked, false, false, 0});
       survey_.unpublished.push_back(std::move(path));
       return;
     }
-    Difference difference{std::move(path), inode, tracked, false, inode->generation};
+    bool is_doubtful = may_be_frozen(path, *inode);
+    Difference difference{std::move(path), inode, tracked, false, is_doubtful, inode->generation};
     if (tracked && !judge(*inode, *tracked, difference.uncertain)) return;
     survey_.differences.push_back(std::move(difference));
   }
 
   void deleted(const std::string& path, const Tree::Child& child) {
     if (const auto* file = std::get_if<const FileEntry*>(&child)) {
-      survey_.differences.push_back({path, nullptr, *file, false, 0});
+      survey_.differences.push_back({path, nullptr, *file, false, false, 0});
       return;
     }
     for (const auto& [name, below] : std::get<std::unique_ptr<Tree::Directory>>(child)->children)
@@ -137,6 +143,15 @@ class Surveyor {
       return true;
     uncertain = true;
     return true;
+  }
+
+  /// Whether it was written since it was frozen, perhaps with the same bytes.
+  bool may_be_frozen(const std::string& path, Inode& inode) PLAYFS_REQUIRES(state_.mutex) {
+    if (!state_.pending || !inode.spool || known_hash(inode)) return false;
+    auto as = state_.pending->files.find(path);
+    if (as == state_.pending->files.end()) return false;
+    if (as->second.published) return expected_hash(*as->second.published).has_value();
+    return inode.spool->number() != as->second.spool && state_.measure(inode) && inode.size == as->second.size;
   }
 
   bool is_ignored(Frame& frame, std::string_view path, bool is_directory) PLAYFS_REQUIRES(state_.mutex) {
@@ -198,13 +213,12 @@ bool Stage::State::equals(const Inode& inode, const FileEntry& entry) const {
   if (inode.kind != Kind::file && inode.kind != Kind::symlink) return false;
   if (published_mode(inode) != entry.mode) return false;
   if (inode.is_below()) return same_content(*inode.lower.entry, entry);
-  auto known = known_hash(inode);
-  return known && known == expected_hash(entry);
+  return has_known_bytes(inode, entry);
 }
 
 Status Stage::State::settle_doubts(std::vector<Difference>& differences) {
   auto is_none = [&](Difference& difference) -> Result<bool> {
-    if (!difference.uncertain) return false;
+    if (!difference.uncertain && !difference.may_be_frozen) return false;
     Inode& inode = *difference.inode;
     SpoolFilePtr file;
     {
@@ -216,7 +230,7 @@ Status Stage::State::settle_doubts(std::vector<Difference>& differences) {
     MutexLock locked(mutex);
     if (inode.generation != difference.generation) return false;
     inode.hashed = {inode.generation, found.size, found.hash};
-    return is_content_of(found.hash, *difference.base);
+    return difference.uncertain && is_content_of(found.hash, *difference.base);
   };
   std::vector<Difference> kept;
   for (auto& difference : differences) {
@@ -244,7 +258,8 @@ bool Stage::State::is_as_frozen(const std::string& path, const Inode* inode) con
       const FrozenFile& as = file->second;
       if (!inode || (inode->kind != Kind::file && inode->kind != Kind::symlink)) return false;
       if (published_mode(*inode) != as.mode) return false;
-      if (as.published) return inode->is_below() && same_content(*inode->lower.entry, *as.published);
+      if (as.published && inode->is_below()) return same_content(*inode->lower.entry, *as.published);
+      if (as.published) return has_known_bytes(*inode, *as.published);
       if (inode->is_below()) return false;
       if (as.spool != 0 && inode->spool && inode->spool->number() == as.spool) return true;
       if (as.size == 0 && inode->kind == Kind::file) return inode->measured && inode->size == 0;

@@ -258,6 +258,11 @@ Result<std::vector<Invalidation>> Stage::discard(std::string_view path) {
   Rebase rebase(state, batch, state.base,
                 [&](const std::string& each, const Inode*) { return dropped.contains(each); });
   PLAYFS_CHECK(rebase.run());
+  std::erase_if(rebase.obstructed, [&](const std::string& each) {
+    auto first = dropped.lower_bound(each);
+    return first == dropped.end() || !(*first == each || dropped.lower_bound(each + '/')->starts_with(each + '/'));
+  });
+  if (!rebase.obstructed.empty()) return fail(in_the_way(rebase.obstructed));
   if (drops_state) PLAYFS_CHECK(state.rows->drop_value("state"));
   PLAYFS_CHECK(batch.commit());
   if (drops_state) state.staged_state.reset();

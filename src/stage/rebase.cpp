@@ -44,7 +44,7 @@ Status Rebase::run() {
   });
   PLAYFS_CHECK(state_.rows->clear_opaque());
   PLAYFS_TRY([[maybe_unused]] Visited root,
-             visit(state_.root, "", state_.base_root(), next_ ? &next_->tree.root() : nullptr));
+             visit(state_.root, "", state_.base_root(), next_ ? &next_->tree.root() : nullptr, false));
   PLAYFS_CHECK(state_.rows->drop_unused_rescued());
   batch_.after_commit([this]() PLAYFS_NO_ANALYSIS {
     state_.base = next_;
@@ -95,7 +95,7 @@ WallTime Rebase::time_of(std::string_view path) const {
 }
 
 Result<Rebase::Visited> Rebase::visit(const InodePtr& directory, const std::string& path, const LowerDirectory* before,
-                                      const LowerDirectory* after) {
+                                      const LowerDirectory* after, bool yields) {
   Directory& in = *directory->directory;
   batch_.after_commit([directory, after, this, path]() PLAYFS_NO_ANALYSIS {
     directory->directory->lower = after;
@@ -121,7 +121,7 @@ Result<Rebase::Visited> Rebase::visit(const InodePtr& directory, const std::stri
     if (!child) {
       PLAYFS_TRY(is_there, visit_nothing(directory, name, below, after));
     } else if (child->is_directory()) {
-      PLAYFS_TRY(is_there, visit_directory(directory, name, below, child, before, after));
+      PLAYFS_TRY(is_there, visit_directory(directory, name, below, child, before, after, yields));
     } else {
       PLAYFS_TRY(is_there, visit_file(directory, name, below, child, before, after));
     }
@@ -141,17 +141,19 @@ Result<Rebase::Visited> Rebase::visit(const InodePtr& directory, const std::stri
 }
 
 Result<bool> Rebase::visit_directory(const InodePtr& parent, const std::string& name, const std::string& path,
-                                     const InodePtr& child, const LowerDirectory* before, const LowerDirectory* after) {
+                                     const InodePtr& child, const LowerDirectory* before,
+                                     const LowerDirectory* after, bool yields) {
   const Tree::Child* becomes = child_of(after, name);
-  PLAYFS_TRY(Visited visited, visit(child, path, as_directory(child_of(before, name)), as_directory(becomes)));
-  bool vanishes = !as_directory(becomes) && !visited.has_names && (visited.lost_names || !child->has_row);
-  const FileEntry* file = as_file(becomes);
-  if (!vanishes) {
-    if (file && follows_(path, nullptr)) obstructed.push_back(path);
+  bool file_comes = as_file(becomes) && follows_(path, nullptr);
+  PLAYFS_TRY(Visited visited, visit(child, path, as_directory(child_of(before, name)), as_directory(becomes),
+                                    yields || file_comes));
+  bool may_go = visited.lost_names || !child->has_row || yields || file_comes;
+  if (as_directory(becomes) || visited.has_names || !may_go) {
+    if (file_comes) obstructed.push_back(path);
     return true;
   }
   PLAYFS_CHECK(remove(parent, name, child));
-  if (!file) return false;
+  if (!file_comes) return false;
   appear(parent, name, path, *becomes);
   return true;
 }

@@ -40,12 +40,13 @@ class Rebase {
   void plan_directory_times(const LowerDirectory* before, const LowerDirectory& after, const std::string& path);
   [[nodiscard]] WallTime time_of(std::string_view path) const PLAYFS_REQUIRES(state_.mutex);
 
+  /// `yields`: a file wants the place of the directory or of one above, so that empty ones go.
   [[nodiscard]] Result<Visited> visit(const InodePtr& directory, const std::string& path, const LowerDirectory* before,
-                                      const LowerDirectory* after) PLAYFS_REQUIRES(state_.mutex);
+                                      const LowerDirectory* after, bool yields) PLAYFS_REQUIRES(state_.mutex);
   /// What stands in the tree afterwards: false for nothing.
   [[nodiscard]] Result<bool> visit_directory(const InodePtr& parent, const std::string& name, const std::string& path,
                                              const InodePtr& child, const LowerDirectory* before,
-                                             const LowerDirectory* after) PLAYFS_REQUIRES(state_.mutex);
+                                             const LowerDirectory* after, bool yields) PLAYFS_REQUIRES(state_.mutex);
   [[nodiscard]] Result<bool> visit_file(const InodePtr& parent, const std::string& name, const std::string& path,
                                         const InodePtr& child, const LowerDirectory* before,
                                         const LowerDirectory* after) PLAYFS_REQUIRES(state_.mutex);

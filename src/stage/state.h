@@ -30,6 +30,7 @@ struct Difference {
   const FileEntry* base = nullptr;  ///< nullptr: added
   /// The bytes have to be compared before it is sure: they have the spool file's generation `generation`.
   bool uncertain = false;
+  bool may_be_frozen = false;  ///< the same of what is pending under the path
   std::uint64_t generation = 0;
 };
 

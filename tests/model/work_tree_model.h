@@ -1,0 +1,91 @@
+// The work tree as a few maps: what any sequence of operations on a stage must come to.
+//
+// Operations are data, so that the same ones can be run on the model and on a stage, in one process or in two.
+#pragma once
+
+#include <fcntl.h>
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <random>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "support/workbench.h"
+
+namespace playfs::model_test {
+
+using test::Text;
+using test::Texts;
+
+struct Operation {
+  enum class Kind {
+    make_file, make_directory, make_symlink, make_fifo, write, truncate, punch, chmod, link, unlink, remove_directory,
+    rename, rename_no_replace, exchange, discard, freeze, settle, thaw, move_base, reopen, check,
+  };
+  Kind kind = Kind::check;
+  std::string path, other;
+  std::string data;
+  std::uint64_t offset = 0;
+  unsigned permissions = 0644;
+  std::uint64_t seed = 0;  ///< of what others publish meanwhile
+};
+
+/// For a person who has to make sense of a failure.
+std::string describe(const Operation& operation);
+
+class Model {
+ public:
+  struct Node {
+    stage::Kind kind = stage::Kind::file;
+    std::string content;
+    bool runs = false;
+    std::map<std::string, std::shared_ptr<Node>> children;
+  };
+  using NodePtr = std::shared_ptr<Node>;
+
+  explicit Model(Texts base);
+  Model(const Model& other);
+  Model& operator=(const Model&) = delete;
+
+  /// What the operation answers: nullopt for success.
+  std::optional<ErrorCode> apply(const Operation& operation);
+  /// An operation that makes sense now and then.
+  Operation invent(std::mt19937_64& random) const;
+
+  /// All files and links that could be published (ignored ones and fifos left out).
+  [[nodiscard]] Texts published_view() const;
+  /// One line for each name: path, kind, mode, content, and which names are one file.
+  [[nodiscard]] std::vector<std::string> lines() const;
+  [[nodiscard]] std::vector<std::string> changes() const;
+  [[nodiscard]] const Texts& base() const { return base_; }
+  [[nodiscard]] std::string base_id() const { return "r" + std::to_string(revision_); }
+  /// What settle() or move_base() with this operation stands on.
+  [[nodiscard]] Texts next_base(const Operation& operation) const;
+  [[nodiscard]] bool has_pending() const { return pending_.has_value(); }
+
+  NodePtr find(std::string_view path) const;
+
+ private:
+  NodePtr parent(std::string_view path) const;
+  std::optional<ErrorCode> rename(const Operation& operation);
+  /// Whether something that is never published stands where a published file has to come back.
+  [[nodiscard]] bool is_obstructed(const Texts& published) const;
+  /// The rule of rebase.h, path by path.
+  void follow(Texts published, const Texts& next);
+  void set_file(const std::string& path, const Text& text);
+  void remove_file(const std::string& path);
+
+  NodePtr root_;
+  Texts base_;
+  std::optional<Texts> pending_;  ///< the base with the frozen layer on top
+  int revision_ = 1;
+};
+
+/// Runs the same on a stage.
+std::optional<ErrorCode> apply(test::Workbench& bench, const Model& before, const Operation& operation);
+std::vector<std::string> lines(test::Workbench& bench);
+
+}  // namespace playfs::model_test
