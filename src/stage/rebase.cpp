@@ -141,12 +141,12 @@ Result<Rebase::Visited> Rebase::visit(const InodePtr& directory, const std::stri
 }
 
 Result<bool> Rebase::visit_directory(const InodePtr& parent, const std::string& name, const std::string& path,
-                                     const InodePtr& child, const LowerDirectory* before,
-                                     const LowerDirectory* after, bool yields) {
+                                     const InodePtr& child, const LowerDirectory* before, const LowerDirectory* after,
+                                     bool yields) {
   const Tree::Child* becomes = child_of(after, name);
   bool file_comes = as_file(becomes) && follows_(path, nullptr);
-  PLAYFS_TRY(Visited visited, visit(child, path, as_directory(child_of(before, name)), as_directory(becomes),
-                                    yields || file_comes));
+  PLAYFS_TRY(Visited visited,
+             visit(child, path, as_directory(child_of(before, name)), as_directory(becomes), yields || file_comes));
   bool may_go = visited.lost_names || !child->has_row || yields || file_comes;
   if (as_directory(becomes) || visited.has_names || !may_go) {
     if (file_comes) obstructed.push_back(path);

@@ -8,12 +8,8 @@
 namespace playfs::model_test {
 namespace {
 
-const Texts kBase = {{"a", "one"},
-                     {"b", {"#!", FileMode::executable}},
-                     {"dir/a", "two"},
-                     {"dir/d/b", "three"},
-                     {"dir/d/c", "four"},
-                     {"f", {"a", FileMode::symlink}}};
+const Texts kBase = {{"a", "one"},        {"b", {"#!", FileMode::executable}}, {"dir/a", "two"}, {"dir/d/b", "three"},
+                     {"dir/d/c", "four"}, {"f", {"a", FileMode::symlink}}};
 
 std::uint64_t from_environment(const char* name, std::uint64_t otherwise) {
   const char* text = std::getenv(name);

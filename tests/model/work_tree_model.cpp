@@ -36,9 +36,27 @@ std::string line_of(const std::string& path, stage::Kind kind, bool runs, const 
 }  // namespace
 
 std::string describe(const Operation& operation) {
-  constexpr std::array names = {"make_file", "make_directory", "make_symlink", "make_fifo", "write", "truncate",
-                                "punch", "chmod", "link", "unlink", "remove_directory", "rename", "rename_no_replace",
-                                "exchange", "discard", "freeze", "settle", "thaw", "move_base", "reopen", "check"};
+  constexpr std::array names = {"make_file",
+                                "make_directory",
+                                "make_symlink",
+                                "make_fifo",
+                                "write",
+                                "truncate",
+                                "punch",
+                                "chmod",
+                                "link",
+                                "unlink",
+                                "remove_directory",
+                                "rename",
+                                "rename_no_replace",
+                                "exchange",
+                                "discard",
+                                "freeze",
+                                "settle",
+                                "thaw",
+                                "move_base",
+                                "reopen",
+                                "check"};
   return std::string(names[static_cast<std::size_t>(operation.kind)]) + " " + operation.path + " " + operation.other +
          " @" + std::to_string(operation.offset) + " " + std::to_string(operation.permissions) + " " + operation.data;
 }
@@ -97,8 +115,8 @@ void Model::remove_file(const std::string& path) {
   // Directories that this empties go with it.
   for (auto slash = at.rfind('/'); slash != at.npos; slash = at.rfind('/')) {
     at.resize(slash);
-    bool in_base = std::any_of(base_.begin(), base_.end(),
-                               [&](const auto& file) { return file.first.starts_with(at + "/"); });
+    bool in_base =
+        std::any_of(base_.begin(), base_.end(), [&](const auto& file) { return file.first.starts_with(at + "/"); });
     if (!find(at)->children.empty() || in_base) return;
     parent(at)->children.erase(std::string(name_in(at)));
   }
@@ -383,13 +401,20 @@ Operation Model::invent(std::mt19937_64& random) const {
     std::string name = kNames[below(kNames.size())];
     return path.empty() || std::count(path.begin(), path.end(), '/') > 3 ? name : path + "/" + name;
   };
-  constexpr std::array common = {
-      Kind::make_file, Kind::make_file, Kind::make_directory, Kind::make_directory, Kind::make_symlink,
-      Kind::make_fifo, Kind::write, Kind::write, Kind::write, Kind::write, Kind::truncate, Kind::truncate,
-      Kind::punch, Kind::chmod, Kind::link, Kind::unlink, Kind::unlink, Kind::remove_directory, Kind::rename,
-      Kind::rename, Kind::rename, Kind::rename_no_replace, Kind::exchange};
-  constexpr std::array rare = {Kind::discard, Kind::freeze, Kind::freeze, Kind::settle, Kind::settle, Kind::thaw,
-                               Kind::move_base, Kind::move_base, Kind::reopen, Kind::check};
+  constexpr std::array common = {Kind::make_file,      Kind::make_file,
+                                 Kind::make_directory, Kind::make_directory,
+                                 Kind::make_symlink,   Kind::make_fifo,
+                                 Kind::write,          Kind::write,
+                                 Kind::write,          Kind::write,
+                                 Kind::truncate,       Kind::truncate,
+                                 Kind::punch,          Kind::chmod,
+                                 Kind::link,           Kind::unlink,
+                                 Kind::unlink,         Kind::remove_directory,
+                                 Kind::rename,         Kind::rename,
+                                 Kind::rename,         Kind::rename_no_replace,
+                                 Kind::exchange};
+  constexpr std::array rare = {Kind::discard, Kind::freeze,    Kind::freeze,    Kind::settle, Kind::settle,
+                               Kind::thaw,    Kind::move_base, Kind::move_base, Kind::reopen, Kind::check};
   Operation operation;
   operation.kind = below(6) == 0 ? rare[below(rare.size())] : common[below(common.size())];
   operation.path = any_path();
@@ -410,11 +435,14 @@ std::optional<ErrorCode> apply(test::Workbench& bench, const Model& before, cons
   auto in = bench.parent(operation.path);
   auto inode = bench.find(operation.path);
   std::string_view name = test::Workbench::name(operation.path);
-  auto needs_file = [&]() -> std::optional<ErrorCode> { return inode ? std::nullopt : std::optional(ErrorCode::not_found); };
+  auto needs_file = [&]() -> std::optional<ErrorCode> {
+    return inode ? std::nullopt : std::optional(ErrorCode::not_found);
+  };
   switch (operation.kind) {
     case Kind::make_file: return in ? code(stage.make_file(in, name, creation)) : ErrorCode::not_found;
     case Kind::make_directory: return in ? code(stage.make_directory(in, name, creation)) : ErrorCode::not_found;
-    case Kind::make_symlink: return in ? code(stage.make_symlink(in, name, operation.data, creation)) : ErrorCode::not_found;
+    case Kind::make_symlink:
+      return in ? code(stage.make_symlink(in, name, operation.data, creation)) : ErrorCode::not_found;
     case Kind::make_fifo:
       return in ? code(stage.make_special(in, name, stage::Kind::fifo, creation)) : ErrorCode::not_found;
     case Kind::write:
@@ -475,7 +503,8 @@ std::optional<ErrorCode> apply(test::Workbench& bench, const Model& before, cons
     case Kind::thaw: return code(stage.thaw("tx"));
     case Kind::move_base: {
       Texts next = before.next_base(operation);
-      return code(stage.move_base(test::revision_of("r" + std::to_string(std::stoi(before.base_id().substr(1)) + 1), next)));
+      return code(
+          stage.move_base(test::revision_of("r" + std::to_string(std::stoi(before.base_id().substr(1)) + 1), next)));
     }
     case Kind::reopen: bench.reopen(); return std::nullopt;
     case Kind::check: return std::nullopt;

@@ -22,8 +22,27 @@ using test::Texts;
 
 struct Operation {
   enum class Kind {
-    make_file, make_directory, make_symlink, make_fifo, write, truncate, punch, chmod, link, unlink, remove_directory,
-    rename, rename_no_replace, exchange, discard, freeze, settle, thaw, move_base, reopen, check,
+    make_file,
+    make_directory,
+    make_symlink,
+    make_fifo,
+    write,
+    truncate,
+    punch,
+    chmod,
+    link,
+    unlink,
+    remove_directory,
+    rename,
+    rename_no_replace,
+    exchange,
+    discard,
+    freeze,
+    settle,
+    thaw,
+    move_base,
+    reopen,
+    check,
   };
   Kind kind = Kind::check;
   std::string path, other;
@@ -47,8 +66,10 @@ class Model {
   using NodePtr = std::shared_ptr<Node>;
 
   explicit Model(Texts base);
-  Model(const Model& other);
-  Model& operator=(const Model&) = delete;
+  Model(const Model& other);  ///< nothing is shared
+  Model(Model&&) = default;
+  Model& operator=(Model&&) = default;
+  ~Model() = default;
 
   /// What the operation answers: nullopt for success.
   std::optional<ErrorCode> apply(const Operation& operation);
