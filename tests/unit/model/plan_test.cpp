@@ -339,7 +339,8 @@ TEST(PlanProperties, ReassembledContentIsWhatWasPutAndRecordsFit) {
   }));
 }
 
-/// The fewest uploads of any choice of what stands inline, by trying all of them.
+/// The fewest uploads of any choice of what stands inline, by trying all of them. Pieces that two texts share are
+/// counted twice: the planner uploads those once, so it may need fewer.
 std::optional<std::size_t> fewest_uploads(const PlanInput& input) {
   auto everything_inline = input.draft;
   for (const auto& file : input.puts) {
@@ -396,7 +397,7 @@ TEST(PlanProperties, NoChoiceNeedsFewerUploads) {
     RC_ASSERT(plan.has_value() == best.has_value());
     if (plan) {
       RC_TAG(std::min<std::size_t>(plan->uploads.size(), 3));
-      RC_ASSERT(plan->uploads.size() == *best);
+      RC_ASSERT(plan->uploads.size() <= *best);
     }
   }));
 }
