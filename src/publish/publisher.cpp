@@ -27,9 +27,18 @@ struct Publisher::State : std::enable_shared_from_this<Publisher::State> {
     CancelToken::Registration on_cancel;
   };
 
-  State(stage::Stage& stage, Executor& executor, const Clock& clock, Random& random, PublisherOptions options)
-      : stage(stage), executor(executor), clock(clock), random(random), options(std::move(options)) {}
+  State(ProjectId project, content::Site& site, stage::Stage& stage, Executor& executor, const Clock& clock,
+        Random& random, PublisherOptions options)
+      : project(std::move(project)),
+        site(site),
+        stage(stage),
+        executor(executor),
+        clock(clock),
+        random(random),
+        options(std::move(options)) {}
 
+  const ProjectId project;
+  content::Site& site;
   stage::Stage& stage;
   Executor& executor;
   const Clock& clock;
@@ -37,7 +46,6 @@ struct Publisher::State : std::enable_shared_from_this<Publisher::State> {
   const PublisherOptions options;
   std::unique_ptr<Journal> journal;
   std::unique_ptr<Engine> engine;  // the thread's
-  content::EventLog* events = nullptr;
   CancelSource stop;
   std::thread thread;
 
@@ -115,9 +123,9 @@ void Publisher::State::take_a_rest(const Error& error, int streak) {
   // It may be long before it is frozen, and those who do not wait have it in the journal.
   answer_all([&](const Waiter& waiter) { return waiter.tx == tx && !waiter.wait; }, pending_result(tx));
   if (streak == 1) {
-    events->error("commit", error);
-    events->event("commit_waiting",
-                  {{"tx", tx}, {"error", error.message}, {"goes_on_in_ms", std::int64_t{length.count()}}});
+    site.events().error("commit", error);
+    site.events().event("commit_waiting",
+                        {{"tx", tx}, {"error", error.message}, {"goes_on_in_ms", std::int64_t{length.count()}}});
   }
   executor.post_after(length, [weak = weak_from_this(), alarm] {
     auto state = weak.lock();
@@ -225,11 +233,10 @@ Publisher::Publisher(std::shared_ptr<State> state) : state_(std::move(state)) {}
 Result<std::unique_ptr<Publisher>> Publisher::open(const std::string& directory, ProjectId project, content::Site& site,
                                                    stage::Stage& stage, Executor& executor, const Clock& clock,
                                                    Random& random, Settled settled, PublisherOptions options) {
-  auto state = std::make_shared<State>(stage, executor, clock, random, std::move(options));
+  auto state = std::make_shared<State>(std::move(project), site, stage, executor, clock, random, std::move(options));
   PLAYFS_TRY(state->journal, Journal::open(directory, state->options.probe));
-  state->events = &site.events();
   state->engine = std::make_unique<Engine>(
-      Engine::Parts{.project = std::move(project),
+      Engine::Parts{.project = state->project,
                     .site = site,
                     .stage = stage,
                     .journal = *state->journal,
@@ -306,6 +313,13 @@ std::optional<RevisionId> Publisher::branch() const {
   auto branch = state_->journal->branch();
   auto base = state_->stage.base();
   if (!branch || branch->empty() || !base || base->revision.id != *branch) return std::nullopt;
+  // Somebody may have taken it in since: seen as far as that needs no request.
+  if (auto head = state_->site.try_head(state_->project)) {
+    const RevisionId& latest = head->project.latest_revision;
+    auto tree = latest.empty() ? nullptr : state_->site.try_revision(latest);
+    if (latest == *branch) return std::nullopt;
+    if (tree && std::count(tree->revision.parents.begin(), tree->revision.parents.end(), *branch)) return std::nullopt;
+  }
   return *branch;
 }
 

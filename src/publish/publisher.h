@@ -62,8 +62,8 @@ class Publisher {
   [[nodiscard]] Progress progress() const;
   /// The last commit that ended, here or in an earlier process, for reading `commit` back.
   [[nodiscard]] std::optional<Result<CommitResult>> last() const;
-  /// The branch that the work tree stands on: its base was published here and head does not contain it. A work tree
-  /// that stands on a branch must not follow head by itself.
+  /// The branch that the work tree stands on: its base was published here, and head, as far as is known here, is
+  /// neither that revision nor made on it. A work tree that stands on a branch must not follow head by itself.
   [[nodiscard]] std::optional<RevisionId> branch() const;
 
  private:

@@ -155,14 +155,15 @@ std::optional<Crash::Run> Crash::run(int at, bool head_moves) {
   EXPECT_TRUE(second.stage->is_clean());
   EXPECT_EQ(second.stage->base()->revision.id, run.result.revision);
   for (const auto& [path, content] : expected) EXPECT_EQ(second.read(path), content);
-  // The same key with the same bytes, whichever process sent it.
+  // The same key with the same bytes, and the other way round, whichever process sent it.
   auto more = second.faults.sent();
   sent.insert(sent.end(), more.begin(), more.end());
-  std::map<std::string, std::string> body_of_key;
+  std::map<std::string, std::string> body_of_key, key_of_body;
   for (const auto& one : sent) {
     if (one.request.method != "POST") continue;
     std::string key(*one.request.headers.get("Idempotency-Key"));
     EXPECT_EQ(body_of_key.try_emplace(key, one.request.body).first->second, one.request.body);
+    EXPECT_EQ(key_of_body.try_emplace(one.request.body, key).first->second, key);
   }
   return run;
 }

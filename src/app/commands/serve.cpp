@@ -5,6 +5,7 @@
 #include "app/playground.h"
 #include "app/signals.h"
 #include "base/fd.h"
+#include "http/pages/pages.h"
 #include "http/server.h"
 
 namespace playfs::app {
@@ -66,11 +67,13 @@ Result<ExitCode> serve(Context& context, const ServeArguments& arguments) {
   service.site_hosts = arguments.hosts;
   TerminationSignals signals;
   PLAYFS_TRY(auto playground, Playground::open(directory, std::move(service), context.io.clock, context.io.random));
+  const http::Pages pages(playground->store(), {service::ServiceOptions().base_path, arguments.hosts});
   http::ServerOptions options;
   options.address = listen.address;
   options.port = listen.port;
   PLAYFS_TRY(auto server,
              http::Server::start(std::move(options), [&](const HttpRequest& request, const std::string& peer) {
+               if (pages.serves(request.target)) return pages.handle(request);
                return playground->service().handle(request, service::Caller{peer});
              }));
   std::string url = "http://" + server->endpoint();

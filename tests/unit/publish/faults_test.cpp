@@ -1,6 +1,7 @@
 // A network that loses requests and replies, a service that refuses, and others who move head meanwhile.
 #include <algorithm>
 #include <atomic>
+#include <filesystem>
 #include <map>
 #include <set>
 #include <thread>
@@ -8,6 +9,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "base/await.h"
 #include "model/plan.h"
 #include "support/publish_world.h"
 #include "wire/json.h"
@@ -70,22 +72,32 @@ class FaultsTest : public testing::Test {
     EXPECT_EQ(revisions(), 2u);
     EXPECT_EQ(world.all("file_chunks").size(), 6u);
     EXPECT_TRUE(work->stage->is_clean());
-    expect_same_bytes_for_each_key();
+    expect_one_key_for_each_body();
   }
-  void expect_same_bytes_for_each_key() const {
-    std::map<std::string, std::string> body_of_key;
-    for (const auto& one : work->faults.sent()) {
+  void expect_one_key_for_each_body() const {
+    std::map<std::string, std::string> body_of_key, key_of_body;
+    auto sent = work->faults.sent();
+    sent.erase(sent.begin(), sent.begin() + sent_before);
+    for (const auto& one : sent) {
       if (one.request.method != "POST") continue;
       auto key = one.request.headers.get("Idempotency-Key");
       ASSERT_TRUE(key);
-      auto [first, is_new] = body_of_key.try_emplace(std::string(*key), one.request.body);
-      EXPECT_EQ(first->second, one.request.body);
+      std::string key_text(*key);
+      EXPECT_EQ(body_of_key.try_emplace(key_text, one.request.body).first->second, one.request.body);
+      EXPECT_EQ(key_of_body.try_emplace(one.request.body, key_text).first->second, key_text);
       EXPECT_LE(one.request.body.size(), kRecordRoom);
     }
   }
 
+  /// Another commit, which has keys of its own.
+  void begin_again() {
+    work->faults.set_plan({});
+    sent_before = static_cast<std::ptrdiff_t>(work->faults.sent().size());
+  }
+
   test::World world;
   test::TempDirectory directory;
+  std::ptrdiff_t sent_before = 0;
   std::string project, base;
   std::unique_ptr<WorkTree> work;
   Contents expected;
@@ -153,6 +165,27 @@ TEST_F(FaultsTest, HeadMovedBeforeThePost) {
   EXPECT_EQ(work->publisher->branch(), result->revision);
   ASSERT_TRUE(work->publisher->last());
   EXPECT_EQ((*work->publisher->last())->outcome, Outcome::branched);
+}
+
+TEST_F(FaultsTest, ABranchThatSomebodyTookInIsNoneAnyMore) {
+  world.set_head(project, somebody_publishes(base));
+  auto result = work->commit();
+  ASSERT_TRUE(result);
+  EXPECT_TRUE(work->publisher->branch());
+  auto look = [&] {
+    auto head =
+        await<content::Head>([&](auto done) { work->site->refresh_head(ProjectId(project), {}, std::move(done)); });
+    ASSERT_TRUE(head);
+    auto tree = await<RevisionTreePtr>(
+        [&](auto done) { work->site->revision(head->project.latest_revision, {}, std::move(done)); });
+    EXPECT_TRUE(tree);
+  };
+  world.set_head(project, result->revision.text());
+  look();
+  EXPECT_FALSE(work->publisher->branch());
+  world.set_head(project, somebody_publishes(result->revision.text()));
+  look();
+  EXPECT_FALSE(work->publisher->branch());
 }
 
 TEST_F(FaultsTest, HeadMovesBetweenPostAndPatch) {
@@ -242,7 +275,7 @@ TEST_F(FaultsTest, AChunkThatIsRefusedForGoodGivesTheStageBack) {
   EXPECT_EQ(revisions(), 1u);
   EXPECT_FALSE(*work->stage->pending());
   EXPECT_FALSE(work->stage->is_clean());
-  work->faults.set_plan({});
+  begin_again();
   expect_published_once(work->commit());
 }
 
@@ -254,7 +287,7 @@ TEST_F(FaultsTest, ARevisionThatIsTooLargeForTheServiceGivesTheStageBack) {
   ASSERT_FALSE(result);
   EXPECT_EQ(result.error().code, ErrorCode::record_too_large);
   EXPECT_FALSE(*work->stage->pending());
-  work->faults.set_plan({});
+  begin_again();
   expect_published_once(work->commit());  // no chunk was uploaded twice
 }
 
@@ -278,6 +311,22 @@ TEST_F(FaultsTest, AServiceThatKeepsAnotherTextIsNotBuiltOn) {
   ASSERT_FALSE(result);
   EXPECT_EQ(result.error().code, ErrorCode::corrupt);
   EXPECT_EQ(revisions(), 1u);
+}
+
+TEST_F(FaultsTest, WithoutItsJournalAPendingLayerIsStagedAgainAndNotSent) {
+  work->faults.set_plan([](const HttpRequest&) { return test::lose_request(); });
+  auto result = await<CommitResult>([&](auto done) {
+    work->publisher->commit({.agent = "t", .message = "m", .wait = false, .allow_merge = true}, {}, std::move(done));
+  });
+  ASSERT_TRUE(result);
+  EXPECT_TRUE(*work->stage->pending());
+  work.reset();
+  std::filesystem::remove_all(directory.path() + "/tree/journal");
+  work = std::make_unique<WorkTree>(world, project, directory.path() + "/tree");
+  EXPECT_FALSE(*work->stage->pending());
+  EXPECT_NE(work->events->events_text().find("commit_forgotten"), std::string::npos);
+  EXPECT_EQ(revisions(), 1u);
+  expect_published_once(work->commit());
 }
 
 TEST_F(FaultsTest, ALongRateLimitIsShownAndSatOut) {

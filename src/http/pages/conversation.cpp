@@ -1,0 +1,46 @@
+#include "http/pages/conversation.h"
+
+#include <algorithm>
+#include <string_view>
+#include <unordered_map>
+
+#include "http/pages/reader.h"
+
+namespace playfs::http {
+
+std::vector<Reply> arrange(const std::vector<Record>& newest_first) {
+  std::vector<const Record*> messages;
+  for (auto record = newest_first.rbegin(); record != newest_first.rend(); ++record) messages.push_back(&*record);
+
+  constexpr std::size_t kNone = static_cast<std::size_t>(-1);
+  std::unordered_map<std::string_view, std::size_t> places;
+  std::vector<std::vector<std::size_t>> answers(messages.size());
+  std::vector<Reply> replies(messages.size());
+  std::vector<std::size_t> roots;
+  for (std::size_t i = 0; i < messages.size(); ++i) {
+    replies[i].message = messages[i];
+    replies[i].parent = text_field(messages[i]->fields, "parent");
+    auto found = places.find(replies[i].parent);
+    // Only messages before this one have a place yet.
+    std::size_t parent = found == places.end() ? kNone : found->second;
+    replies[i].parent_is_above = parent != kNone;
+    (parent == kNone ? roots : answers[parent]).push_back(i);
+    places.emplace(messages[i]->id, i);
+  }
+
+  // By a stack of our own: a chain of replies may be as long as the page.
+  std::vector<Reply> arranged;
+  std::vector<std::pair<std::size_t, std::size_t>> open;  // place and depth, the next one last
+  for (auto root = roots.rbegin(); root != roots.rend(); ++root) open.emplace_back(*root, 0);
+  while (!open.empty()) {
+    auto [place, depth] = open.back();
+    open.pop_back();
+    replies[place].depth = std::min(depth, kDeepest);
+    arranged.push_back(std::move(replies[place]));
+    for (auto answer = answers[place].rbegin(); answer != answers[place].rend(); ++answer)
+      open.emplace_back(*answer, depth + 1);
+  }
+  return arranged;
+}
+
+}  // namespace playfs::http

@@ -1,0 +1,142 @@
+#include "http/pages/diff.h"
+
+#include <algorithm>
+#include <memory>
+#include <unordered_map>
+
+#include <git2.h>
+
+#include "model/content_hash.h"
+
+namespace playfs::http {
+
+namespace {
+
+/// libgit2 counts its users, so that each may set it up and none needs to know of the others.
+class Git {
+ public:
+  Git() { git_libgit2_init(); }
+  ~Git() { git_libgit2_shutdown(); }
+  Git(const Git&) = delete;
+  Git& operator=(const Git&) = delete;
+};
+
+struct FreePatch {
+  void operator()(git_patch* patch) const { git_patch_free(patch); }
+};
+
+/// Equal names for contents that are the same for sure.
+std::string identity_of(const FileEntry& entry) {
+  if (auto hash = ContentHash::parse(entry.hash_claim)) return "h" + hash->hex();
+  if (entry.inline_text) return "i" + *entry.inline_text;
+  std::string chunks = entry.encoding == ContentEncoding::base64 ? "b" : "t";
+  for (const auto& id : entry.chunks) chunks += id.text() + '\n';
+  return chunks;
+}
+
+bool same_content(const FileEntry& a, const FileEntry& b) {
+  FileEntry moded = b;
+  moded.mode = a.mode;
+  return a.same_content_and_mode(moded);
+}
+
+void find_renames(std::vector<FileChange>& changes) {
+  std::unordered_map<std::string, FileChange*> removed;
+  for (auto& change : changes)
+    if (change.kind == ChangeKind::removed) removed.emplace(identity_of(*change.before), &change);
+  for (auto& change : changes) {
+    if (change.kind != ChangeKind::added) continue;
+    auto found = removed.find(identity_of(*change.after));
+    if (found == removed.end()) continue;
+    FileChange& from = *found->second;
+    change.kind = ChangeKind::renamed;
+    change.old_path = from.path;
+    change.before = from.before;
+    from.before = nullptr;  // told by the other one
+    removed.erase(found);
+  }
+  std::erase_if(changes, [](const FileChange& change) { return !change.before && !change.after; });
+}
+
+std::string_view without_break(std::string_view line) {
+  return line.ends_with('\n') ? line.substr(0, line.size() - 1) : line;
+}
+
+}  // namespace
+
+std::vector<FileChange> changes_between(const Manifest& before, const Manifest& after) {
+  std::vector<FileChange> changes;
+  auto old_file = before.files.begin();
+  auto new_file = after.files.begin();
+  while (old_file != before.files.end() || new_file != after.files.end()) {
+    bool only_old =
+        new_file == after.files.end() || (old_file != before.files.end() && old_file->first < new_file->first);
+    bool only_new = !only_old && (old_file == before.files.end() || new_file->first < old_file->first);
+    FileChange change;
+    change.path = only_old ? old_file->first : new_file->first;
+    change.old_path = change.path;
+    if (!only_new) change.before = &(old_file++)->second;
+    if (!only_old) change.after = &(new_file++)->second;
+    if (only_old) change.kind = ChangeKind::removed;
+    else if (only_new) change.kind = ChangeKind::added;
+    else if (change.before->same_content_and_mode(*change.after)) continue;
+    else if (same_content(*change.before, *change.after)) change.kind = ChangeKind::mode_only;
+    changes.push_back(std::move(change));
+  }
+  find_renames(changes);
+  return changes;
+}
+
+std::string_view name_of(ChangeKind kind) {
+  switch (kind) {
+    case ChangeKind::added: return "added";
+    case ChangeKind::removed: return "removed";
+    case ChangeKind::modified: return "modified";
+    case ChangeKind::renamed: return "renamed";
+    case ChangeKind::mode_only: return "mode";
+  }
+  return {};
+}
+
+Result<TextDiff> diff_texts(std::string_view before, std::string_view after, std::size_t most_lines) {
+  Git git;
+  git_diff_options options;
+  if (git_diff_options_init(&options, GIT_DIFF_OPTIONS_VERSION) != 0)
+    return fail(ErrorCode::internal, "libgit2 is older than the one playfs was built with");
+  options.flags = GIT_DIFF_FORCE_TEXT | GIT_DIFF_INDENT_HEURISTIC;
+  git_patch* raw = nullptr;
+  if (git_patch_from_buffers(&raw, before.data(), before.size(), nullptr, after.data(), after.size(), nullptr,
+                             &options) != 0)
+    return fail(ErrorCode::internal, "the two texts cannot be compared");
+  std::unique_ptr<git_patch, FreePatch> patch(raw);
+
+  TextDiff diff;
+  git_patch_line_stats(nullptr, &diff.added, &diff.removed, patch.get());
+  std::size_t lines = 0;
+  for (std::size_t h = 0; h < git_patch_num_hunks(patch.get()); ++h) {
+    DiffHunk hunk;
+    const int count = git_patch_num_lines_in_hunk(patch.get(), h);
+    for (int l = 0; l < count; ++l) {
+      const git_diff_line* line = nullptr;
+      if (git_patch_get_line_in_hunk(&line, patch.get(), h, static_cast<std::size_t>(l)) != 0)
+        return fail(ErrorCode::internal, "the two texts cannot be compared");
+      const char kind = line->origin;
+      if (kind != ' ' && kind != '+' && kind != '-') {
+        // A note that the line before it has no line break.
+        if (!hunk.lines.empty()) hunk.lines.back().ends_in_break = false;
+        continue;
+      }
+      if (lines++ == most_lines) {
+        diff.cut = true;
+        if (!hunk.lines.empty()) diff.hunks.push_back(std::move(hunk));
+        return diff;
+      }
+      hunk.lines.push_back({kind, std::max(line->old_lineno, 0), std::max(line->new_lineno, 0),
+                            std::string(without_break({line->content, line->content_len})), true});
+    }
+    diff.hunks.push_back(std::move(hunk));
+  }
+  return diff;
+}
+
+}  // namespace playfs::http

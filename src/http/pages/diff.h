@@ -1,0 +1,52 @@
+// What differs between two manifests, and between two texts line by line. Pure but for libgit2's own set-up; the
+// functions may be called on several threads at once.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "model/manifest.h"
+
+namespace playfs::http {
+
+enum class ChangeKind { added, removed, modified, renamed, mode_only };
+
+/// One file that is not the same in both. The entries are owned by the manifests.
+struct FileChange {
+  ChangeKind kind = ChangeKind::modified;
+  std::string path;      ///< in the newer manifest; in the older one where it was removed
+  std::string old_path;  ///< of a renamed file; otherwise as `path`
+  const FileEntry* before = nullptr;
+  const FileEntry* after = nullptr;
+};
+
+/// In the order of paths. Judged by the manifests alone, so a file whose publisher wrote another hash for the same
+/// bytes counts as modified. A removed file whose content an added one has is a rename.
+std::vector<FileChange> changes_between(const Manifest& before, const Manifest& after);
+
+std::string_view name_of(ChangeKind kind);
+
+struct DiffLine {
+  char kind = ' ';     ///< ' ' in both, '+' only in the newer, '-' only in the older
+  int old_number = 0;  ///< from 1; 0: not in that one
+  int new_number = 0;
+  std::string text;  ///< without its line break
+  bool ends_in_break = true;
+};
+struct DiffHunk {
+  std::vector<DiffLine> lines;
+};
+struct TextDiff {
+  std::vector<DiffHunk> hunks;  ///< with three lines of context
+  std::size_t added = 0;
+  std::size_t removed = 0;
+  bool cut = false;  ///< lines past the limit were left out
+};
+
+/// REQUIRES: at most 1 MiB each.
+Result<TextDiff> diff_texts(std::string_view before, std::string_view after, std::size_t most_lines);
+
+}  // namespace playfs::http

@@ -1,0 +1,114 @@
+// Writes HTML in which everything that is text comes out as text. For one thread at a time.
+//
+// There is no way to put markup through: the names of elements and attributes are literals that the compiler checks
+// (no script, no style, no handlers), every other string is escaped where it is written, and addresses are Urls. So no
+// page has to remember to escape, and a content security policy without exceptions holds for all of them.
+#pragma once
+
+#include <initializer_list>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "http/pages/url.h"
+
+namespace playfs::http {
+
+/// The name of an element: a literal. Elements that run or load something, or hold what is not HTML, do not compile.
+class Tag {
+ public:
+  consteval Tag(const char* name) : name_(name) {
+    if (name_.empty()) throw "a tag needs a name";
+    for (char c : name_)
+      if (!((c >= 'a' && c <= 'z') || (c >= '0' && c <= '9'))) throw "not a tag";
+    for (std::string_view refused : {"script", "style", "iframe", "object", "embed", "base", "template", "noscript",
+                                     "textarea", "xmp", "plaintext", "use", "foreignObject", "math"})
+      if (name_ == refused) throw "an element that pages do not have";
+  }
+  [[nodiscard]] constexpr std::string_view text() const { return name_; }
+
+ private:
+  std::string_view name_;
+};
+
+/// The name of an attribute: a literal. Handlers, styles and addresses do not compile; for addresses see Attribute.
+class AttributeName {
+ public:
+  consteval AttributeName(const char* name) : name_(name) {
+    if (name_.empty()) throw "an attribute needs a name";
+    for (char c : name_)
+      if (!((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-')) throw "no name";
+    if (name_.starts_with("on")) throw "pages have no handlers";
+    for (std::string_view refused : {"style", "href", "src", "action", "formaction", "srcdoc", "srcset", "http-equiv"})
+      if (name_ == refused) throw "not this way";
+  }
+  [[nodiscard]] constexpr std::string_view text() const { return name_; }
+
+ private:
+  std::string_view name_;
+};
+
+/// Names of attributes whose value is an address.
+enum class Address { href, action };
+
+/// Refers to the text it is given: for use in the very call that writes it.
+class Attribute {
+ public:
+  Attribute(AttributeName name, std::string_view value) : name_(name.text()), value_(value) {}
+  Attribute(Address name, const Url& url) : name_(name == Address::href ? "href" : "action"), value_(url.text()) {}
+  [[nodiscard]] std::string_view name() const { return name_; }
+  [[nodiscard]] std::string_view value() const { return value_; }
+
+ private:
+  std::string_view name_;
+  std::string_view value_;
+};
+
+using Attributes = std::initializer_list<Attribute>;
+
+class Html {
+ public:
+  Html() = default;
+  /// REQUIRES: no element is open, since its end tag would go to the old place. So a function that returns what it
+  /// wrote opens elements in inner scopes.
+  Html(Html&& other) noexcept;
+  Html& operator=(Html&&) = delete;
+
+  /// An element that is open; its end tag is written when it goes out of scope.
+  class [[nodiscard]] Element {
+   public:
+    Element(Html& html, Tag tag) : html_(html), tag_(tag) { ++html_.open_; }
+    ~Element();
+    Element(const Element&) = delete;
+    Element& operator=(const Element&) = delete;
+
+   private:
+    Html& html_;
+    Tag tag_;
+  };
+
+  Element open(Tag tag, Attributes attributes = {});
+  /// An element with nothing but text in it.
+  void element(Tag tag, Attributes attributes, std::string_view text);
+  void element(Tag tag, std::string_view text) { element(tag, {}, text); }
+  /// An element without an end tag: meta, link, input, br.
+  void lone(Tag tag, Attributes attributes = {});
+  void link(const Url& url, std::string_view text) { element("a", {{Address::href, url}}, text); }
+
+  /// Text. Control characters and those that change the direction of writing show as escapes.
+  void text(std::string_view text);
+  /// What was written into another one.
+  void append(const Html& other) { out_ += other.out_; }
+
+  [[nodiscard]] std::size_t size() const { return out_.size(); }
+  /// A whole document: the doctype, and what was written.
+  [[nodiscard]] std::string document() && { return "<!doctype html>\n" + std::move(out_); }
+  [[nodiscard]] const std::string& fragment() const { return out_; }
+
+ private:
+  void start(Tag tag, Attributes attributes);
+  std::string out_;
+  int open_ = 0;  ///< elements
+};
+
+}  // namespace playfs::http

@@ -1,0 +1,77 @@
+// What all pages have in common: the frame around them, and the small parts they are made of. Pure functions.
+#pragma once
+
+#include <initializer_list>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "http/pages/html.h"
+#include "model/json.h"
+#include "model/records.h"
+
+namespace playfs::http {
+
+/// The entries of the main navigation.
+enum class Section { none, projects, threads, agents, mail, spaces, records };
+
+struct Crumb {
+  std::string text;
+  Url url;
+};
+
+/// One page before its frame.
+struct Document {
+  std::string title;  ///< for the window; the page's h1 is in `main`
+  Section section = Section::none;
+  std::vector<Crumb> crumbs;  ///< the way down to this page, which is not among them
+  Html main;
+  int status = 200;
+};
+
+/// What pages say of the site they are on.
+struct SiteView {
+  std::string host;  ///< as the visitor's browser addressed it
+  std::string url;   ///< what to mount
+  Url api;           ///< the Data API's base
+  Url style;
+  Url icon;
+};
+
+std::string print(const Document& document, const SiteView& site);
+
+/// The page for a request that has no answer.
+Document problem_page(int status, std::string_view heading, std::string_view message);
+
+/// A time as records carry it; whatever cannot be read as a time shows as it is.
+void show_time(Html& html, std::string_view iso8601);
+
+/// Something a stranger named: kept apart from the direction of the text around it.
+void show_name(Html& html, std::string_view name);
+/// What a stranger wrote at length, with its line breaks.
+void show_prose(Html& html, std::string_view text);
+/// A link if it is a plain web address, text otherwise.
+void show_address(Html& html, std::string_view address);
+
+/// All members but those named, as a list of terms. Nothing where none are left.
+void show_fields(Html& html, const JsonObject& fields, std::initializer_list<std::string_view> without);
+
+/// "Older" and "Newest", where there are such pages. `older` is empty on the last one.
+void show_pager(Html& html, const Url& list, std::string_view cursor, std::string_view older,
+                std::string_view older_label);
+
+/// An empty list's note.
+void show_nothing(Html& html, std::string_view note);
+
+/// The beginning of a text on one line, at most about `most` characters.
+std::string excerpt(std::string_view text, std::size_t most);
+/// The first line of a text, shortened; `otherwise` where it is empty.
+std::string headline(std::string_view text, std::string_view otherwise);
+/// The rest of a text below its headline; all of it where the headline had to be shortened.
+std::string_view below_headline(std::string_view text);
+/// Enough of an id to tell it from its neighbours: the end, since ids begin with the time.
+std::string short_id(std::string_view id);
+/// "1.5 KB".
+std::string size_in_words(std::uint64_t bytes);
+
+}  // namespace playfs::http

@@ -1,0 +1,45 @@
+// The read-only web page for people: a request in, HTML out. For all paths that are not the service's own.
+//
+// Rendered on the server, without a script; see README.md. Thread-safe. handle() waits for the store, so it belongs on
+// a worker thread.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/http.h"
+#include "base/result.h"
+#include "service/site.h"
+#include "service/store.h"
+
+namespace playfs::http {
+
+struct Visit;
+
+struct PagesOptions {
+  std::string base_path = "/.site/data";  ///< of the Data API
+  std::vector<std::string> site_hosts;    ///< as the service's, see service::Site
+};
+
+class Pages {
+ public:
+  /// `store` must outlive it.
+  Pages(service::Store& store, PagesOptions options);
+
+  /// Whether a request is for the pages: all are but those for the service's own paths.
+  [[nodiscard]] bool serves(std::string_view target) const;
+
+  /// GET and HEAD. Never throws. Answers carry their ETag, and 304 where the visitor has the page already.
+  [[nodiscard]] HttpResponse handle(const HttpRequest& request) const;
+
+ private:
+  [[nodiscard]] HttpResponse route(const HttpRequest& request) const;
+  [[nodiscard]] Result<HttpResponse> find(Visit& visit, const std::vector<std::string>& segments) const;
+
+  service::Store& store_;
+  const PagesOptions options_;
+  const service::Site site_;
+};
+
+}  // namespace playfs::http

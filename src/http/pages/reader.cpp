@@ -1,0 +1,101 @@
+#include "http/pages/reader.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/clock.h"
+#include "service/record_text.h"
+#include "wire/json.h"
+#include "wire/records.h"
+
+namespace playfs::http {
+
+namespace {
+
+constexpr std::size_t kScanned = 100;  // records in one read of the store
+
+Result<Record> decode(service::StoredRecord stored) {
+  PLAYFS_TRY(Json fields, wire::parse_json(stored.fields));
+  JsonObject* object = fields.object();
+  if (!object) return fail(ErrorCode::corrupt, "record " + stored.id + " is no JSON object");
+  return Record{std::move(stored.id), format_iso8601(stored.created_at), format_iso8601(stored.updated_at),
+                std::move(stored.status), std::move(*object)};
+}
+
+Result<service::Position> position_of(std::string_view cursor) {
+  if (cursor.empty()) return service::kNewest;
+  auto position = service::parse_cursor(cursor);
+  if (!position) return fail(ErrorCode::invalid_argument, "this link to a further page is not complete");
+  return *position;
+}
+
+Status too_much() {
+  return fail(ErrorCode::quota_exceeded, "this page would need more records than one page may read");
+}
+
+}  // namespace
+
+std::string text_field(const JsonObject& fields, std::string_view name) {
+  const Json* value = fields.find(name);
+  if (value && value->string()) return *value->string();
+  if (value && value->number()) return value->number()->text;
+  return {};
+}
+
+Result<Record> Reader::get(std::string_view collection, std::string_view id) {
+  if (!may_read(1)) PLAYFS_CHECK(too_much());
+  ++records_;
+  PLAYFS_TRY(service::StoredRecord stored, store_.get(collection, id));
+  return decode(std::move(stored));
+}
+
+Result<Project> Reader::project(std::string_view id) {
+  PLAYFS_TRY(Record record, get("projects", id));
+  return wire::decode_project(std::move(record));
+}
+
+Result<Revision> Reader::revision(std::string_view id) {
+  PLAYFS_TRY(Record record, get("revisions", id));
+  return wire::decode_revision(std::move(record));
+}
+
+Result<service::Page> Reader::page(std::string_view collection, std::size_t limit, service::Position before) {
+  if (!may_read(limit)) PLAYFS_CHECK(too_much());
+  PLAYFS_TRY(service::Page page, store_.list(collection, limit, before));
+  records_ += page.records.size();
+  return page;
+}
+
+Result<RecordList> Reader::list(std::string_view collection, std::size_t limit, std::string_view cursor) {
+  PLAYFS_TRY(service::Position before, position_of(cursor));
+  PLAYFS_TRY(service::Page page, this->page(collection, limit, before));
+  RecordList list;
+  for (auto& stored : page.records) {
+    PLAYFS_TRY(Record record, decode(std::move(stored)));
+    list.records.push_back(std::move(record));
+  }
+  if (page.next) list.next = service::print_cursor(*page.next);
+  return list;
+}
+
+Result<RecordList> Reader::referring(std::string_view collection, std::string_view field, std::string_view id,
+                                     std::size_t limit, std::string_view cursor) {
+  PLAYFS_TRY(service::Position before, position_of(cursor));
+  RecordList list;
+  // Half of the bound, so that the page can read something about what was found.
+  for (std::size_t scanned = 0; scanned < kMostRecords / 2 && list.records.size() < limit; scanned += kScanned) {
+    PLAYFS_TRY(service::Page page, this->page(collection, kScanned, before));
+    for (auto& stored : page.records) {
+      // Most records are somebody else's, and need not be parsed to see it: ids are printed as they are.
+      if (stored.fields.find(id) == std::string::npos) continue;
+      PLAYFS_TRY(Record record, decode(std::move(stored)));
+      if (text_field(record.fields, field) == id) list.records.push_back(std::move(record));
+    }
+    if (!page.next) return list;
+    before = *page.next;
+  }
+  list.next = service::print_cursor(before);
+  return list;
+}
+
+}  // namespace playfs::http

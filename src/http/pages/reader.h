@@ -1,0 +1,58 @@
+// The store's records as values for one page, with a bound on how many are read for it. For one thread at a time:
+// each request has its own.
+//
+// Anyone may write records, so what is asked for may lead anywhere: a log that refers to thousands of records, a
+// thread whose replies lie between millions of others. Every record that is read counts, and past the bound reading
+// fails with `quota_exceeded`; pages that can be shown in part ask `may_read` before.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "model/records.h"
+#include "service/store.h"
+
+namespace playfs::http {
+
+struct RecordList {
+  std::vector<Record> records;  ///< newest first
+  std::string next;             ///< the cursor of the next page; empty on the last one
+};
+
+class Reader {
+ public:
+  /// The most records that are read for one page.
+  static constexpr std::size_t kMostRecords = 2000;
+
+  explicit Reader(service::Store& store) : store_(store) {}
+
+  /// Errors: not_found, quota_exceeded.
+  Result<Record> get(std::string_view collection, std::string_view id);
+  Result<Project> project(std::string_view id);
+  Result<Revision> revision(std::string_view id);
+
+  /// A page of a collection. `cursor` is empty or an earlier page's `next`; anything else is invalid_argument.
+  Result<RecordList> list(std::string_view collection, std::size_t limit, std::string_view cursor);
+
+  /// The records of a collection whose `field` is `id`, newest first: about `limit`, fewer (or none) where they lie
+  /// far apart; as long as there is a `next`, there may be more.
+  Result<RecordList> referring(std::string_view collection, std::string_view field, std::string_view id,
+                               std::size_t limit, std::string_view cursor);
+
+  [[nodiscard]] bool may_read(std::size_t records) const { return records_ + records <= kMostRecords; }
+
+ private:
+  Result<service::Page> page(std::string_view collection, std::size_t limit, service::Position before);
+
+  service::Store& store_;
+  std::size_t records_ = 0;
+};
+
+/// A field that is text, or a number, as text; empty for anything else.
+std::string text_field(const JsonObject& fields, std::string_view name);
+
+}  // namespace playfs::http

@@ -1,0 +1,75 @@
+// The pages, one function each: from the store's records to a document. Called on several threads at once, each with
+// a visit of its own.
+//
+// Every function reads a bounded number of records (Reader) and writes a bounded page; lists go on behind a cursor.
+// An error becomes a page of its own in Pages.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "base/http.h"
+#include "base/result.h"
+#include "http/pages/layout.h"
+#include "http/pages/reader.h"
+#include "service/target.h"
+
+namespace playfs::http {
+
+/// One request as the pages see it.
+struct Visit {
+  Reader reader;
+  const SiteView& site;
+  const service::Target& target;
+
+  [[nodiscard]] std::string cursor() const { return parameter("cursor"); }
+  [[nodiscard]] std::string parameter(std::string_view name) const {
+    return std::string(target.parameter(name).value_or(std::string_view()));
+  }
+};
+
+Result<Document> home_page(Visit& visit);
+
+Result<Document> projects_page(Visit& visit);
+/// The project's head: its files and README.
+Result<Document> project_page(Visit& visit, const std::string& id);
+/// All of its revisions, branches too.
+Result<Document> log_page(Visit& visit, const std::string& id);
+Result<Document> revision_page(Visit& visit, const std::string& project, const std::string& id);
+Result<Document> file_page(Visit& visit, const std::string& project, const std::string& revision,
+                           const std::string& path);
+/// The bytes as they are, never to be taken for anything but text or a download.
+Result<HttpResponse> raw_file(Visit& visit, const std::string& project, const std::string& revision,
+                              const std::string& path);
+/// `range` is "A..B", two ids of revisions of the project.
+Result<Document> diff_page(Visit& visit, const std::string& project, const std::string& range);
+
+Result<Document> threads_page(Visit& visit);
+Result<Document> thread_page(Visit& visit, const std::string& id);
+
+Result<Document> agents_page(Visit& visit);
+Result<Document> agent_page(Visit& visit, const std::string& id);
+Result<Document> mail_page(Visit& visit);
+Result<Document> letter_page(Visit& visit, const std::string& id);
+Result<Document> spaces_page(Visit& visit);
+Result<Document> space_page(Visit& visit, const std::string& id);
+
+/// The collections; the ids in one; a record as JSON.
+Result<Document> collections_page(Visit& visit);
+Result<Document> collection_page(Visit& visit, const std::string& collection);
+Result<Document> record_page(Visit& visit, const std::string& collection, const std::string& id);
+
+// Where things are.
+inline Url url_of_project(std::string_view id) { return Url() / "projects" / id; }
+inline Url url_of_log(std::string_view id) { return url_of_project(id) / "log"; }
+inline Url url_of_revision(std::string_view project, std::string_view id) {
+  return url_of_project(project) / "revisions" / id;
+}
+inline Url url_of_diff(std::string_view project, std::string_view before, std::string_view after) {
+  return url_of_project(project) / "diff" / (std::string(before) + ".." + std::string(after));
+}
+inline Url url_of_record(std::string_view collection, std::string_view id) {
+  return Url() / "records" / collection / id;
+}
+
+}  // namespace playfs::http

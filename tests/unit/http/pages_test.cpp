@@ -1,0 +1,462 @@
+#include "http/pages/pages.h"
+
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "base/text.h"
+#include "model/content_hash.h"
+#include "unit/http/markup.h"
+#include "unit/service/fixture.h"
+#include "wire/json.h"
+
+namespace playfs::http {
+namespace {
+
+using testing::Contains;
+using testing::HasSubstr;
+using testing::Not;
+
+class PagesTest : public service::ServiceTest {
+ protected:
+  void SetUp() override {
+    ServiceTest::SetUp();
+    pages = std::make_unique<Pages>(*store, PagesOptions{"/.site/data", {"play.test"}});
+  }
+
+  std::string create(const std::string& collection, JsonObject fields) {
+    clock.advance(std::chrono::seconds(60));
+    return text(record(send("POST", "/" + collection, wire::to_text(Json(std::move(fields))))), "id");
+  }
+
+  std::string publish(const std::string& project, JsonObject files, Json::Array parents = {}, std::string message = "m",
+                      Json state = {}) {
+    return create("revisions", {{"project", project},
+                                {"parents", std::move(parents)},
+                                {"agent", "wren"},
+                                {"message", std::move(message)},
+                                {"manifest", JsonObject{{"files", std::move(files)}}},
+                                {"state", std::move(state)}});
+  }
+
+  void set_head(const std::string& project, const std::string& revision) {
+    record(send("PATCH", "/projects/" + project, wire::to_text(JsonObject{{"latest_revision", revision}})));
+  }
+
+  HttpResponse get(const std::string& target, HttpHeaders headers = {}, const std::string& method = "GET") const {
+    if (!headers.get("Host")) headers.add("Host", "play.test");
+    return pages->handle({method, target, std::move(headers), {}});
+  }
+
+  /// A page that must be there and sound.
+  Markup page(const std::string& target, int status = 200) const {
+    auto response = get(target);
+    EXPECT_EQ(response.status, status) << target << "\n" << response.body.substr(0, 2000);
+    auto markup = Markup::of(response.body);
+    EXPECT_EQ(markup.problem, "") << target;
+    return markup;
+  }
+
+  /// Every page that can be reached from the first one, by its links.
+  std::set<std::string> crawl() const {
+    std::set<std::string> seen = {"/"};
+    std::vector<std::string> open = {"/"};
+    while (!open.empty() && seen.size() < 2000) {
+      std::string target = open.back();
+      open.pop_back();
+      auto response = get(target);
+      if (response.headers.get("Content-Type").value_or("") != "text/html; charset=utf-8") continue;
+      auto markup = Markup::of(response.body);
+      EXPECT_EQ(markup.problem, "") << target;
+      for (std::string link : markup.links) {
+        link = link.substr(0, link.find('#'));
+        if (link.starts_with("/") && !link.starts_with("/.site") && seen.insert(link).second) open.push_back(link);
+      }
+    }
+    return seen;
+  }
+
+  std::unique_ptr<Pages> pages;
+};
+
+JsonObject inline_file(const std::string& content) {
+  return {{"h", ContentHash::of(content).hex()}, {"s", static_cast<std::int64_t>(content.size())}, {"inline", content}};
+}
+
+/// One record of everything, all words being `word`.
+struct World {
+  std::string project, first, second, thread, message, agent, mail, space;
+};
+
+class WorldTest : public PagesTest {
+ protected:
+  World make_world(const std::string& word) {
+    World world;
+    world.agent = create("agents", {{"handle", word}, {"bio", word}, {word, word}});
+    world.project =
+        create("projects", {{"name", word}, {"description", word}, {"tags", Json::Array{word}}, {word, word}});
+    world.first = publish(world.project, {{"a.txt", inline_file("one\n")}}, {}, word);
+    JsonObject files{{"README.md", inline_file(word)},
+                     {"a.txt", inline_file("two\n")},
+                     {"dir/" + word, inline_file(word + "\n")},
+                     {"../" + word, inline_file("x")}};
+    world.second = create("revisions", {{"project", world.project},
+                                        {"parents", Json::Array{world.first}},
+                                        {"agent", word},
+                                        {"message", word},
+                                        {"manifest", JsonObject{{"files", std::move(files)}}},
+                                        {"state", JsonObject{{word, word}}},
+                                        {word, word}});
+    set_head(world.project, world.second);
+    world.thread = create("threads", {{"title", word}, {"agent", word}, {"kind", "help"}, {word, word}});
+    world.message = create("messages", {{"thread", world.thread},
+                                        {"parent", ""},
+                                        {"agent", word},
+                                        {"body", word},
+                                        {"mentions", Json::Array{word}},
+                                        {"links", Json::Array{word, JsonObject{{"url", word}}}},
+                                        {word, word}});
+    create("messages", {{"thread", world.thread}, {"parent", world.message}, {"agent", word}, {"body", word}});
+    world.mail =
+        create("domain_mail", {{"agent", word}, {"kind", "idea"}, {"subject", word}, {"body", word}, {word, word}});
+    world.space = create("spaces", {{"name", word}, {word, JsonObject{{word, word}}}});
+    return world;
+  }
+
+  std::vector<std::string> pages_of(const World& world, const std::string& word) const {
+    std::string project = "/projects/" + world.project, revision = project + "/revisions/" + world.second;
+    return {"/",
+            "/projects",
+            project,
+            project + "/log",
+            revision,
+            project + "/revisions/" + world.first,
+            revision + "/files/a.txt",
+            revision + "/files/README.md",
+            revision + "/files/dir/" + percent_encode(word),
+            project + "/diff/" + world.first + ".." + world.second,
+            "/threads",
+            "/threads/" + world.thread,
+            "/agents",
+            "/agents/" + world.agent,
+            "/mail",
+            "/mail/" + world.mail,
+            "/spaces",
+            "/spaces/" + world.space,
+            "/records",
+            "/records/messages",
+            "/records/messages/" + world.message};
+  }
+};
+
+TEST_F(WorldTest, EveryPageIsThere) {
+  World world = make_world("word");
+  for (const auto& target : pages_of(world, "word")) {
+    auto markup = page(target);
+    EXPECT_THAT(markup.outline, HasSubstr("h1")) << target;
+    EXPECT_EQ(markup.outline.find(" h1", markup.outline.find(" h1") + 3), std::string::npos) << target << " has two h1";
+    for (const char* landmark : {"header", "nav", "main", "footer"})
+      EXPECT_THAT(markup.outline, HasSubstr(landmark)) << target;
+  }
+}
+
+TEST_F(WorldTest, EveryLinkLeadsSomewhere) {
+  make_world("word");
+  auto seen = crawl();
+  EXPECT_GT(seen.size(), 30u);
+  for (const auto& target : seen) EXPECT_EQ(get(target).status, 200) << target;
+}
+
+TEST_F(WorldTest, PoliciesHoldForEveryPage) {
+  World world = make_world("word");
+  auto targets = pages_of(world, "word");
+  targets.insert(targets.end(), {"/nope", "/projects/nope", "/projects?cursor=nope"});
+  for (const auto& target : targets) {
+    auto response = get(target);
+    auto policy = std::string(response.headers.get("Content-Security-Policy").value_or(""));
+    EXPECT_THAT(policy, HasSubstr("default-src 'none'")) << target;
+    EXPECT_THAT(policy, Not(HasSubstr("unsafe"))) << target;
+    EXPECT_EQ(response.headers.get("X-Content-Type-Options"), "nosniff") << target;
+    EXPECT_EQ(response.headers.get("Referrer-Policy"), "no-referrer") << target;
+  }
+}
+
+// Whatever strangers write, a page has the same elements, and their words are among its text.
+class HostileTest : public WorldTest, public testing::WithParamInterface<std::string> {};
+
+TEST_P(HostileTest, StaysText) {
+  const std::string word = GetParam();
+  World harmless = make_world("harmless"), hostile = make_world(word);
+  auto expected = pages_of(harmless, "harmless"), targets = pages_of(hostile, word);
+  for (std::size_t i = 0; i < targets.size(); ++i) {
+    auto markup = page(targets[i]);
+    // Lists show both.
+    EXPECT_EQ(markup.outline, page(expected[i]).outline) << targets[i];
+    for (const auto& link : markup.links) EXPECT_TRUE(link.starts_with("/") || link.starts_with("#")) << link;
+  }
+  EXPECT_THAT(page("/threads/" + hostile.thread).text, HasSubstr(escape_for_terminal(word)));
+}
+
+INSTANTIATE_TEST_SUITE_P(Words, HostileTest,
+                         testing::Values("<script>alert(1)</script>", "\"><img src=x onerror=alert(1)>",
+                                         "' onmouseover='alert(1)", "</title></main>", "--><!-- ]]>",
+                                         "&lt;b&gt;&amp;&#x3c;", "javascript:alert(1)",
+                                         "a\" style=\"position:fixed\" x=\"", "<svg%2Fonload=alert(1)>",
+                                         "\u202Egnp.exe\u2066", "\x1b[31mred\x7f", "{{7*7}}${7*7}", "%3Cscript%3E",
+                                         "</pre></code></td></table>", "data:text%2Fhtml,x", "\\u003cscript>"));
+
+TEST_F(PagesTest, UnknownThingsAreNotFound) {
+  std::string project = create("projects", {{"name", "p"}});
+  std::string other = create("projects", {{"name", "q"}});
+  std::string revision = publish(project, {{"a", inline_file("x")}});
+  for (const std::string& target :
+       std::vector<std::string>{"/nope",
+                                "/projects/nope",
+                                "/projects/" + project + "/nope",
+                                "/projects/" + project + "/revisions/nope",
+                                "/projects/" + other + "/revisions/" + revision,
+                                "/projects/" + project + "/revisions/" + revision + "/files/nope",
+                                "/projects/" + project + "/revisions/" + revision + "/raw/nope",
+                                "/projects/" + project + "/diff/" + revision,
+                                "/projects/" + project + "/diff/" + revision + "..nope",
+                                "/threads/nope",
+                                "/agents/" + project,
+                                "/mail/nope",
+                                "/spaces/nope",
+                                "/records/nope",
+                                "/records/projects/nope",
+                                "/records/projects/nope/more",
+                                "//",
+                                "/projects//",
+                                "/%zz",
+                                "/assets/style-0.css"}) {
+    auto response = get(target);
+    EXPECT_EQ(response.status, 404) << target;
+    EXPECT_EQ(Markup::of(response.body).problem, "") << target;
+  }
+  EXPECT_EQ(get("/projects?cursor=nonsense").status, 400);
+}
+
+TEST_F(PagesTest, LeavesTheServiceItsPaths) {
+  for (const char* target :
+       {"/.site/data", "/.site/data/projects?limit=1", "/.site/data?x", "/api/auth/agent/request-code"})
+    EXPECT_FALSE(pages->serves(target)) << target;
+  for (const char* target : {"/", "/projects", "/.site/database", "/.site", "/apiary", "/nope"})
+    EXPECT_TRUE(pages->serves(target)) << target;
+}
+
+TEST_F(PagesTest, OnlyReads) {
+  for (const char* method : {"POST", "PUT", "PATCH", "DELETE", "OPTIONS"}) {
+    auto response = get("/", {}, method);
+    EXPECT_EQ(response.status, 405) << method;
+    EXPECT_EQ(response.headers.get("Allow"), "GET, HEAD");
+  }
+  EXPECT_EQ(get("/", {}, "HEAD").status, 200);
+}
+
+TEST_F(PagesTest, AnswersOnlyForItsHosts) {
+  EXPECT_EQ(get("/", {{"Host", "evil.example"}}).status, 421);
+  EXPECT_EQ(get("/", {{"Host", "127.0.0.1:8787"}}).status, 200);
+  EXPECT_THAT(get("/", {{"Host", "127.0.0.1:8787"}}).body, HasSubstr("playfs mount http://127.0.0.1:8787 "));
+  EXPECT_THAT(get("/", {{"X-Forwarded-Proto", "https"}}).body, HasSubstr("playfs mount https://play.test "));
+}
+
+TEST_F(PagesTest, PageThatDidNotChangeIsNotSentAgain) {
+  create("projects", {{"name", "p"}});
+  auto first = get("/projects");
+  std::string tag(first.headers.get("ETag").value_or(""));
+  EXPECT_EQ(first.headers.get("Cache-Control"), "no-cache");
+  auto second = get("/projects", {{"If-None-Match", tag}});
+  EXPECT_EQ(second.status, 304);
+  EXPECT_EQ(second.body, "");
+  EXPECT_EQ(second.headers.get("ETag"), tag);
+  create("projects", {{"name", "q"}});
+  EXPECT_EQ(get("/projects", {{"If-None-Match", tag}}).status, 200);
+}
+
+TEST_F(PagesTest, AssetsAreNamedByTheirContentAndKept) {
+  auto markup = page("/");
+  std::size_t assets = 0;
+  for (const auto& link : markup.links) {
+    if (!link.starts_with("/assets/")) continue;
+    ++assets;
+    auto response = get(link);
+    EXPECT_EQ(response.status, 200);
+    EXPECT_THAT(std::string(response.headers.get("Cache-Control").value_or("")), HasSubstr("immutable"));
+    EXPECT_FALSE(response.body.empty());
+  }
+  EXPECT_EQ(assets, 2u);
+}
+
+TEST_F(PagesTest, FileInChunksIsPutTogether) {
+  std::string project = create("projects", {{"name", "p"}});
+  std::string one = create("file_chunks", {{"content", "first line\nsec"}}),
+              two = create("file_chunks", {{"content", "ond line\n"}});
+  std::string content = "first line\nsecond line\n";
+  JsonObject entry{{"h", ContentHash::of(content).hex()},
+                   {"s", static_cast<std::int64_t>(content.size())},
+                   {"c", Json::Array{one, two}}};
+  std::string revision = publish(project, {{"dir/file.txt", entry}});
+  std::string base = "/projects/" + project + "/revisions/" + revision;
+  auto markup = page(base + "/files/dir/file.txt");
+  EXPECT_THAT(markup.text, HasSubstr("second line"));
+  EXPECT_THAT(markup.text, HasSubstr(ContentHash::of(content).hex() + " SHA-256, as published"));
+  EXPECT_EQ(get(base + "/raw/dir/file.txt").body, content);
+}
+
+TEST_F(PagesTest, BytesThatAreNotAsPromisedAreMarked) {
+  std::string project = create("projects", {{"name", "p"}});
+  JsonObject wrong_hash = inline_file("these");
+  wrong_hash.set("h", ContentHash::of("those").hex());
+  JsonObject wrong_size = inline_file("these");
+  wrong_size.set("s", 6);
+  JsonObject characters = inline_file("äöü");
+  characters.set("s", 3);
+  JsonObject opaque = inline_file("these");
+  opaque.set("h", "crc:12");
+  std::string base =
+      "/projects/" + project + "/revisions/" +
+      publish(project, {{"hash", wrong_hash}, {"size", wrong_size}, {"characters", characters}, {"opaque", opaque}});
+  for (const char* file : {"hash", "size"}) {
+    EXPECT_THAT(page(base + "/files/" + file).text, HasSubstr("not the bytes that the manifest promises")) << file;
+    EXPECT_EQ(get(base + "/raw/" + file).status, 422) << file;
+  }
+  for (const char* file : {"characters", "opaque"}) {
+    EXPECT_THAT(page(base + "/files/" + file).text, Not(HasSubstr("not the bytes"))) << file;
+    EXPECT_EQ(get(base + "/raw/" + file).status, 200) << file;
+  }
+}
+
+TEST_F(PagesTest, RawFilesAreNeverPages) {
+  std::string project = create("projects", {{"name", "p"}});
+  std::string html = "<html><script>alert(1)</script></html>";
+  std::string bytes("\x00\x01\xff", 3);
+  JsonObject binary{{"h", ContentHash::of(bytes).hex()}, {"s", 3}, {"e", "base64"}, {"inline", to_base64(bytes)}};
+  std::string base = "/projects/" + project + "/revisions/" +
+                     publish(project, {{"page.html", inline_file(html)}, {"a\"b.bin", binary}}) + "/raw/";
+  auto text = get(base + "page.html");
+  EXPECT_EQ(text.body, html);
+  EXPECT_EQ(text.headers.get("Content-Type"), "text/plain; charset=utf-8");
+  EXPECT_THAT(std::string(text.headers.get("Content-Security-Policy").value_or("")), HasSubstr("sandbox"));
+  EXPECT_EQ(text.headers.get("X-Content-Type-Options"), "nosniff");
+  auto download = get(base + "a%22b.bin");
+  EXPECT_EQ(download.body, bytes);
+  EXPECT_EQ(download.headers.get("Content-Type"), "application/octet-stream");
+  EXPECT_EQ(download.headers.get("Content-Disposition"), "attachment; filename*=UTF-8''a%22b.bin");
+}
+
+TEST_F(PagesTest, WhatCannotBeShownSaysWhy) {
+  std::string project = create("projects", {{"name", "p"}});
+  JsonObject missing{{"h", "x"}, {"s", 4}, {"c", Json::Array{"nothere"}}};
+  JsonObject bad{{"h", "x"}, {"s", 4}, {"e", "base64"}, {"inline", "!!!"}};
+  std::string base = "/projects/" + project + "/revisions/" +
+                     publish(project, {{"missing", missing}, {"bad", bad}, {"empty", inline_file("")}});
+  EXPECT_THAT(page(base + "/files/missing").text, HasSubstr("chunk nothere: there is no such record"));
+  EXPECT_THAT(page(base + "/files/bad").text, HasSubstr("not valid base64"));
+  EXPECT_THAT(page(base + "/files/empty").text, HasSubstr("The file is empty"));
+  std::string unreadable = create("revisions", {{"project", project}, {"manifest", "none"}});
+  EXPECT_EQ(get("/projects/" + project + "/revisions/" + unreadable).status, 422);
+  set_head(project, unreadable);
+  EXPECT_THAT(page("/projects/" + project).text, HasSubstr("The latest revision cannot be read"));
+  set_head(project, "nowhere");
+  EXPECT_THAT(page("/projects/" + project).text, HasSubstr("which does not exist"));
+}
+
+TEST_F(PagesTest, LogShowsBranchesAndGoesOn) {
+  std::string project = create("projects", {{"name", "p"}});
+  std::string parent = publish(project, {}, {}, "the very first");
+  for (int i = 0; i < 130; ++i) parent = publish(project, {}, {parent}, "step " + std::to_string(i));
+  set_head(project, parent);
+  publish(project, {}, {parent}, "a branch");
+  publish(create("projects", {{"name", "q"}}), {}, {}, "of another project");
+  std::string target = "/projects/" + project + "/log", text;
+  std::size_t shown = 0;
+  for (int pages_seen = 0; pages_seen < 10 && !target.empty(); ++pages_seen) {
+    auto markup = page(target);
+    text += markup.text;
+    for (std::size_t at = 0; (at = markup.outline.find("circle", at)) != std::string::npos; at += 7) ++shown;
+    target.clear();
+    for (const auto& link : markup.links)
+      if (link.find("/log?cursor=") != std::string::npos) target = link;
+  }
+  EXPECT_EQ(shown / 2, 132u);  // each circle is opened and closed
+  EXPECT_THAT(text, HasSubstr("the very first"));
+  EXPECT_THAT(text, HasSubstr("a branch"));
+  EXPECT_THAT(text, Not(HasSubstr("of another project")));
+}
+
+TEST_F(PagesTest, DifferenceShowsLinesAndRenames) {
+  std::string project = create("projects", {{"name", "p"}});
+  std::string before = publish(project, {{"a.txt", inline_file("one\ntwo\n")}, {"old", inline_file("moved\n")}});
+  std::string after =
+      publish(project, {{"a.txt", inline_file("one\nTWO\n")}, {"new", inline_file("moved\n")}}, {before});
+  std::string target = "/projects/" + project + "/diff/" + before + ".." + after;
+  auto markup = page(target);
+  EXPECT_THAT(markup.text, HasSubstr("−two"));
+  EXPECT_THAT(markup.text, HasSubstr("+TWO"));
+  EXPECT_THAT(markup.text, HasSubstr("renamed"));
+  EXPECT_THAT(page(target + "?file=a.txt").text, HasSubstr("+TWO"));
+  auto chosen = get("/projects/" + project + "/diff?from=" + before + "&to=" + after);
+  EXPECT_EQ(chosen.status, 303);
+  EXPECT_EQ(chosen.headers.get("Location"), target);
+}
+
+TEST_F(PagesTest, DifferenceOfVeryMuchStaysBounded) {
+  std::string project = create("projects", {{"name", "p"}});
+  std::string lines;
+  for (int i = 0; i < 3000; ++i) lines += "x\n";
+  JsonObject files, empty;
+  Json::Array chunks;
+  std::string chunk = create("file_chunks", {{"content", lines}});
+  for (int i = 0; i < 60; ++i)
+    files.append("f" + std::to_string(i), JsonObject{{"h", "?"}, {"c", Json::Array{chunk, chunk, chunk, chunk}}});
+  std::string before = publish(project, {}), after = publish(project, files, {before});
+  auto response = get("/projects/" + project + "/diff/" + before + ".." + after);
+  EXPECT_EQ(response.status, 200);
+  EXPECT_LT(response.body.size(), 2u << 20);
+  EXPECT_THAT(response.body, HasSubstr("Show this file&#39;s lines"));
+}
+
+TEST_F(PagesTest, ThreadIsAConversation) {
+  std::string thread = create("threads", {{"title", "t"}, {"agent", "wren"}, {"kind", "help"}});
+  std::string first = create("messages", {{"thread", thread}, {"parent", ""}, {"agent", "wren"}, {"body", "question"}});
+  create("messages", {{"thread", thread}, {"parent", ""}, {"agent", "owl"}, {"body", "aside"}});
+  create("messages", {{"thread", thread},
+                      {"parent", first},
+                      {"agent", "otter"},
+                      {"body", "answer"},
+                      {"mentions", Json::Array{"wren"}},
+                      {"links", Json::Array{"https://example.org/x", "javascript:alert(1)"}}});
+  create("messages", {{"thread", "another"}, {"body", "elsewhere"}});
+  auto markup = page("/threads/" + thread);
+  auto question = markup.text.find("question"), answer = markup.text.find("answer"), aside = markup.text.find("aside");
+  EXPECT_LT(question, answer);
+  EXPECT_LT(answer, aside);
+  EXPECT_EQ(markup.text.find("elsewhere"), std::string::npos);
+  EXPECT_THAT(markup.links, Contains("https://example.org/x"));
+  EXPECT_THAT(markup.links, Not(Contains(HasSubstr("javascript"))));
+  EXPECT_THAT(markup.text, HasSubstr("javascript:alert(1)"));
+}
+
+TEST_F(PagesTest, LongListsPage) {
+  std::set<std::string> names;
+  for (int i = 0; i < 70; ++i) create("projects", {{"name", "project number " + std::to_string(i)}});
+  std::string target = "/projects";
+  for (int pages_seen = 0; pages_seen < 10 && !target.empty(); ++pages_seen) {
+    auto markup = page(target);
+    for (int i = 0; i < 70; ++i)
+      if (std::string name = "project number " + std::to_string(i); markup.text.find(name) != std::string::npos)
+        names.insert(name);
+    target.clear();
+    for (const auto& link : markup.links)
+      if (link.starts_with("/projects?cursor=")) target = link;
+  }
+  EXPECT_EQ(names.size(), 70u);
+}
+
+}  // namespace
+}  // namespace playfs::http
