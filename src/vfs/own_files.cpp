@@ -7,6 +7,7 @@
 #include "model/records.h"
 #include "vfs/control_text.h"
 #include "vfs/mount.h"
+#include "vfs/project.h"
 #include "vfs/projects_in_use.h"
 
 namespace playfs::vfs {
@@ -25,6 +26,14 @@ bool is_log(const std::string& name) { return name == "events" || name == "error
 }  // namespace
 
 Attempt<ListedNames> OwnDirectory::names(const OperationPtr&) {
+  if (mount().options().project) {
+    return fixed_names({{"status.json", S_IFREG},
+                        {"limits.json", S_IFREG},
+                        {"metrics", S_IFREG},
+                        {"events", S_IFREG},
+                        {"errors.ndjson", S_IFREG},
+                        {"project", S_IFDIR}});
+  }
   return fixed_names({{"status.json", S_IFREG},
                       {"limits.json", S_IFREG},
                       {"metrics", S_IFREG},
@@ -47,6 +56,10 @@ Attempt<Found> OwnDirectory::child(const OperationPtr& op, const std::string& na
     return snapshot(op, name, std::move(text), now);
   }
   if (is_log(name)) return growing(op, name);
+  // A mount of one work tree has no projects/ in which its log and status could stand.
+  if (name == "project" && mount().options().project) {
+    return directory<ProjectDirectory>(op, name, *mount().options().project);
+  }
   return nothing(kEndless);
 }
 

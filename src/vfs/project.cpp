@@ -23,6 +23,7 @@ constexpr double kWorkEntrySeconds = 60;
 /// How long the first look into a known project waits for news of it.
 constexpr std::chrono::milliseconds kPatience{1000};
 
+/// `work` first: in a mount of one work tree it is a link to the root.
 constexpr std::pair<const char*, mode_t> kNames[] = {
     {"work", S_IFDIR},   {"head", S_IFLNK},         {"revisions", S_IFDIR},     {"branches", S_IFDIR},
     {"at", S_IFDIR},     {"project.json", S_IFREG}, {"revision.json", S_IFREG}, {"state.json", S_IFREG},
@@ -66,12 +67,13 @@ ProjectDirectory::ProjectDirectory(Mount& mount, NodePtr parent, std::string nam
     : VirtualDirectory(mount, std::move(parent), std::move(name)), project_(std::move(project)) {}
 
 Attempt<ListedNames> ProjectDirectory::names(const OperationPtr&) {
-  static const ListedNames names = [] {
-    std::vector<ListedName> listed;
-    for (const auto& [name, type] : kNames) listed.push_back({name, type, 3 + listed.size()});
-    return std::make_shared<const std::vector<ListedName>>(std::move(listed));
-  }();
-  return names;
+  auto listed = [](mode_t work) {
+    std::vector<ListedName> names;
+    for (const auto& [name, type] : kNames) names.push_back({name, names.empty() ? work : type, 3 + names.size()});
+    return std::make_shared<const std::vector<ListedName>>(std::move(names));
+  };
+  static const ListedNames with_work = listed(S_IFDIR), with_link_to_it = listed(S_IFLNK);
+  return mount().options().project ? with_link_to_it : with_work;
 }
 
 Attempt<Found> ProjectDirectory::child(const OperationPtr& op, const std::string& name) {
@@ -80,10 +82,15 @@ Attempt<Found> ProjectDirectory::child(const OperationPtr& op, const std::string
   if (name == "revisions") return directory<RevisionsDirectory>(op, name, project_);
   if (name == "branches") return directory<BranchesDirectory>(op, name, project_);
   if (name == "at") return directory<AtDirectory>(op, name, project_);
-  mount().in_use().touch(project_, shared_from_this());
+  // Where the work tree is the whole mount, that is the root's business.
+  const bool is_mount = mount().options().project.has_value();
+  if (!is_mount) mount().in_use().touch(project_, shared_from_this());
   PLAYFS_ATTEMPT(content::Head head, head_for_use(mount(), op, project_, !used_));
   used_ = true;
-  if (name == "work") return work(op, head);
+  if (name == "work") {
+    if (is_mount) return symlink(op, name, "../..", head.project.created_at, kEndless);
+    return work(op, head);
+  }
   if (name == "head") {
     if (head.project.latest_revision.empty() || why_not_a_component(head.project.latest_revision.text()))
       return nothing();
