@@ -23,6 +23,8 @@ void Output::line(std::string_view text) {
 
 void Output::bytes(std::string_view data) { io_.out.write(data.data(), static_cast<std::streamsize>(data.size())); }
 
+void Output::progress_line(std::string_view text) { io_.err << '\r' << text << "\x1b[K" << std::flush; }
+
 void Output::note(std::string_view text) {
   io_.out.flush();
   io_.err << text << '\n';

@@ -39,6 +39,8 @@ class Output {
   void line(std::string_view text);
   /// Bytes on stdout as they are.
   void bytes(std::string_view data);
+  /// One line on stderr that the next one replaces; "" takes it away. REQUIRES: progress().
+  void progress_line(std::string_view text);
   /// Words on stderr, one line; also with --json, which leaves stderr to people.
   void note(std::string_view text);
 

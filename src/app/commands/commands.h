@@ -20,7 +20,8 @@ struct MountArguments {
   std::vector<std::string> places;   ///< [SRC] DIR
   std::vector<std::string> options;  ///< each a comma-separated list, as after -o
   bool foreground = false;
-  bool fake = false;  ///< mount(8)'s -f: check everything, mount nothing
+  bool fake = false;     ///< mount(8)'s -f: check everything, mount nothing
+  bool announce = true;  ///< false: another command tells of it
 };
 Result<ExitCode> mount(Context& context, const MountArguments& arguments);
 

@@ -1,9 +1,13 @@
 // playfs commit: what is staged in the work tree around a path, published.
+#include <chrono>
+#include <csignal>
 #include <cstring>
+#include <thread>
 
 #include "app/commands/commands.h"
 #include "app/commit_report.h"
 #include "app/work_tree.h"
+#include "base/mutex.h"
 
 namespace playfs::app {
 
@@ -31,6 +35,88 @@ publish::Outcome outcome_of(__u32 outcome) {
   return publish::Outcome::pending;  // of a newer mount: journalled is all that is certain
 }
 
+std::string words_for(const playfs_status& status) {
+  std::string chunks = std::to_string(status.chunks_done) + " of " + std::to_string(status.chunks_total) + " chunks";
+  if (status.retry_after_s > 0)
+    return "Waiting for the service, " + std::to_string(status.retry_after_s) + " s (" + chunks + " uploaded)";
+  switch (static_cast<playfs_phase>(status.phase)) {
+    case PLAYFS_PHASE_IDLE: return "";
+    case PLAYFS_PHASE_FREEZING:
+    case PLAYFS_PHASE_PLANNING: return "Planning";
+    case PLAYFS_PHASE_UPLOADING: return "Uploading: " + chunks;
+    case PLAYFS_PHASE_POSTING: return "Publishing";
+    case PLAYFS_PHASE_VERIFYING: return "Verifying";
+  }
+  return "";
+}
+
+/// Shows on a terminal how the publication gets on, from a thread of its own while the ioctl waits.
+class ShownProgress {
+ public:
+  ShownProgress(Output& out, const WorkTree& tree) : out_(out), tree_(tree) {
+    if (out.progress()) thread_ = std::thread([this] { run(); });
+  }
+  ~ShownProgress() {
+    if (!thread_.joinable()) return;
+    {
+      MutexLock lock(mutex_);
+      ended_ = true;
+    }
+    changed_.notify_all();
+    thread_.join();
+    out_.progress_line("");
+  }
+  ShownProgress(const ShownProgress&) = delete;
+  ShownProgress& operator=(const ShownProgress&) = delete;
+
+ private:
+  static constexpr std::chrono::milliseconds kInterval{250};
+
+  void run() {
+    for (;;) {
+      {
+        MutexLock lock(mutex_);
+        if (!ended_) changed_.wait_for(mutex_, kInterval);
+        if (ended_) return;
+      }
+      if (auto status = tree_.status()) out_.progress_line(words_for(*status));
+    }
+  }
+
+  Output& out_;
+  const WorkTree& tree_;
+  Mutex mutex_;
+  Condition changed_;
+  bool ended_ PLAYFS_GUARDED_BY(mutex_) = false;
+  std::thread thread_;
+};
+
+/// While it lives, Ctrl-C ends the waiting for a publication rather than the command, which can then say so.
+class InterruptibleWait {
+ public:
+  InterruptibleWait() {
+    struct sigaction nothing {};
+    nothing.sa_handler = [](int) {};  // without SA_RESTART: what waits returns EINTR
+    sigaction(SIGINT, &nothing, &before_);
+  }
+  ~InterruptibleWait() { sigaction(SIGINT, &before_, nullptr); }
+  InterruptibleWait(const InterruptibleWait&) = delete;
+  InterruptibleWait& operator=(const InterruptibleWait&) = delete;
+
+ private:
+  struct sigaction before_ {};
+};
+
+Status publish(Context& context, const WorkTree& tree, playfs_commit& request) {
+  InterruptibleWait interruptible;
+  ShownProgress progress(context.out, tree);
+  auto committed = tree.commit(request);
+  if (committed || committed.error().code != ErrorCode::interrupted) return committed;
+  // Frozen and journalled before anything was waited for: it goes on without us.
+  request.outcome = PLAYFS_PENDING;
+  return {};
+}
+
 }  // namespace
 
 Result<ExitCode> commit(Context& context, const CommitArguments& arguments) {
@@ -41,7 +127,7 @@ Result<ExitCode> commit(Context& context, const CommitArguments& arguments) {
   std::string agent = arguments.agent.value_or(context.settings.text("agent", tree.place().source).value_or(""));
   PLAYFS_CHECK(put(request.agent, agent, "the agent's handle"));
   request.flags = (arguments.wait ? 0 : PLAYFS_COMMIT_NOWAIT) | (arguments.merge ? 0 : PLAYFS_COMMIT_NO_MERGE);
-  PLAYFS_CHECK(tree.commit(request));
+  PLAYFS_CHECK(publish(context, tree, request));
 
   publish::CommitResult result;
   result.outcome = outcome_of(request.outcome);

@@ -16,13 +16,22 @@ Result<ExitCode> init(Context& context, const InitArguments& arguments) {
     PLAYFS_TRY(project, create_project(*world, arguments.name));
   }
   context.out.line(project.id);
-  context.out.document(JsonObject{{"site", source.text}, {"project", project.id}, {"name", arguments.name}});
+  JsonObject document{{"site", source.text}, {"project", project.id}, {"name", arguments.name}};
   if (!arguments.directory) {
     context.out.note("Created the project '" + safe(arguments.name) +
                      "'. Try: playfs mount -o project=" + safe(project.id) + " " + source.text + " DIR");
+    context.out.document(std::move(document));
     return ExitCode::done;
   }
-  return mount(context, MountArguments{{source.text, *arguments.directory}, {"project=" + project.id}, false, false});
+  MountArguments where;
+  where.places = {source.text, *arguments.directory};
+  where.options = {"project=" + project.id};
+  where.announce = false;
+  auto mounted = mount(context, where);
+  if (!mounted) return fail(mounted.error().while_doing("the project " + project.id + " was created, but not mounted"));
+  document.append("directory", context.io.absolute(*arguments.directory));
+  context.out.document(std::move(document));
+  return ExitCode::done;
 }
 
 }  // namespace playfs::app

@@ -128,7 +128,7 @@ Result<ExitCode> mount(Context& context, const MountArguments& arguments) {
     return fail(answers.error());
   }
   context.out.note("Mounted " + plan.source.text + " at " + safe(plan.directory) + ".");
-  context.out.document(document());
+  if (arguments.announce) context.out.document(document());
   return ExitCode::done;
 }
 
