@@ -7,15 +7,20 @@
 namespace playfs::app {
 
 Result<std::unique_ptr<Playground>> Playground::open(const std::string& directory, service::ServiceOptions options,
-                                                     const Clock& clock, Random& random) {
+                                                     const Clock& clock, Random& random, service::Mailer* mailer) {
   PLAYFS_CHECK(make_private_directory(directory));
   PLAYFS_TRY(auto store,
              service::SqliteStore::open(directory + "/playground.db", Database::Durability::full, clock, random));
   options.site_hosts.push_back(store->site_id());
-  return std::unique_ptr<Playground>(new Playground(std::move(store), std::move(options)));
+  std::optional<service::SignIn> sign_in;
+  if (mailer) sign_in.emplace(*store, *mailer, clock, random);
+  return std::unique_ptr<Playground>(new Playground(std::move(store), std::move(sign_in), std::move(options)));
 }
 
-Playground::Playground(std::unique_ptr<service::SqliteStore> store, service::ServiceOptions options)
-    : store_(std::move(store)), service_(*store_, *store_, std::move(options)) {}
+Playground::Playground(std::unique_ptr<service::SqliteStore> store, std::optional<service::SignIn> sign_in,
+                       service::ServiceOptions options)
+    : store_(std::move(store)),
+      sign_in_(std::move(sign_in)),
+      service_(*store_, *store_, std::move(options), sign_in_ ? &*sign_in_ : nullptr) {}
 
 }  // namespace playfs::app

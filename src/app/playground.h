@@ -5,11 +5,13 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "base/clock.h"
 #include "base/random.h"
 #include "base/result.h"
+#include "service/mailer.h"
 #include "service/service.h"
 #include "service/sqlite_store.h"
 
@@ -18,16 +20,19 @@ namespace playfs::app {
 class Playground {
  public:
   /// Opens the playground in `directory`, and makes one where there is none (0700). The store's own site id is added
-  /// to `options.site_hosts`. Clock and random must outlive it.
+  /// to `options.site_hosts`. With a mailer, accounts can be had by email. Clock, random and mailer must outlive it.
   static Result<std::unique_ptr<Playground>> open(const std::string& directory, service::ServiceOptions options,
-                                                  const Clock& clock, Random& random);
+                                                  const Clock& clock, Random& random,
+                                                  service::Mailer* mailer = nullptr);
 
   [[nodiscard]] const service::Service& service() const { return service_; }
   [[nodiscard]] service::Store& store() { return *store_; }
 
  private:
-  Playground(std::unique_ptr<service::SqliteStore> store, service::ServiceOptions options);
+  Playground(std::unique_ptr<service::SqliteStore> store, std::optional<service::SignIn> sign_in,
+             service::ServiceOptions options);
   std::unique_ptr<service::SqliteStore> store_;
+  std::optional<service::SignIn> sign_in_;
   service::Service service_;
 };
 

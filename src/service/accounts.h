@@ -1,11 +1,14 @@
-// Accounts and their API keys, as the service needs them. The store keeps hashes of keys, never a key. Thread-safe.
+// Accounts, sign-in codes and API keys, as the service needs them. What is stored are hashes. Thread-safe.
 #pragma once
 
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 
+#include "base/clock.h"
 #include "base/result.h"
+#include "service/store.h"
 
 namespace playfs::service {
 
@@ -22,11 +25,21 @@ class Accounts {
   /// The account that a key belongs to; nullopt for a key that nobody has.
   virtual Result<std::optional<std::string>> account_of_key(std::string_view key_hash) = 0;
 
+  /// Makes this the one code of `email`, void after `expires` or kAttemptsPerCode attempts. Errors: rate_limited.
+  virtual Status put_code(std::string_view email, std::string_view code_hash, WallTime expires,
+                          std::span<const Charge> charges) = 0;
+
+  /// Signs in with the code of `email`, which is then used up: as sign_in. nullopt where that is not its code, which
+  /// counts as an attempt. Errors: rate_limited.
+  virtual Result<std::optional<SignedIn>> redeem_code(std::string_view email, std::string_view code_hash,
+                                                      std::string_view key_hash, const Charge& charge) = 0;
+
   /// Gives the account of `email` another key, creating the account where there is none. An account keeps its
   /// newest kKeysPerAccount keys.
   virtual Result<SignedIn> sign_in(std::string_view email, std::string_view key_hash) = 0;
 };
 
 inline constexpr int kKeysPerAccount = 10;
+inline constexpr int kAttemptsPerCode = 5;
 
 }  // namespace playfs::service

@@ -7,17 +7,16 @@ namespace playfs::service {
 
 namespace {
 constexpr std::string_view kScheme = "bearer ";
+}  // namespace
 
-/// Takes as long for one wrong byte as for all.
+std::string hash_of_secret(std::string_view secret) { return ContentHash::of(secret).hex(); }
+
 bool equal_in_constant_time(std::string_view a, std::string_view b) {
   if (a.size() != b.size()) return false;
   unsigned difference = 0;
   for (std::size_t i = 0; i < a.size(); ++i) difference |= static_cast<unsigned char>(a[i] ^ b[i]);
   return difference == 0;
 }
-}  // namespace
-
-std::string hash_of_secret(std::string_view secret) { return ContentHash::of(secret).hex(); }
 
 Gatekeeper::Gatekeeper(Accounts& accounts, std::string_view steward_key)
     : accounts_(accounts), steward_hash_(steward_key.empty() ? "" : hash_of_secret(steward_key)) {}

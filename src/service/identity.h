@@ -21,8 +21,11 @@ struct Identity {
 /// The account name under which the steward's records stand.
 inline constexpr std::string_view kStewardAccount = "steward";
 
-/// What is stored of a key or a code: SHA-256, which is enough for a secret with 128 bits or more of chance.
+/// What is stored of a key or a code: SHA-256, which is enough for chance: there is no dictionary of it.
 std::string hash_of_secret(std::string_view secret);
+
+/// Takes as long for one wrong byte as for all.
+bool equal_in_constant_time(std::string_view a, std::string_view b);
 
 class Gatekeeper {
  public:

@@ -104,8 +104,9 @@ std::string request_key(const Collection& collection, const std::string& caller,
 
 }  // namespace
 
-Service::Service(Store& store, Accounts& accounts, ServiceOptions options)
+Service::Service(Store& store, Accounts& accounts, ServiceOptions options, const SignIn* sign_in)
     : store_(store),
+      sign_in_(sign_in),
       options_(std::move(options)),
       site_(options_.site_hosts),
       gatekeeper_(accounts, options_.steward_key) {}
@@ -124,6 +125,10 @@ HttpResponse Service::route(const HttpRequest& request, const Caller& caller) co
 
   auto target = parse_target(request.target);
   if (!target) return answer(fail(std::move(target).error()));
+  if (sign_in_) {
+    if (auto segments = segments_below(SignIn::kBasePath, target->path))
+      return route_sign_in(*segments, request, caller);
+  }
   auto segments = segments_below(options_.base_path, target->path);
   if (!segments || segments->size() > 2) return refuse(404, "not_found", "there is nothing at this path");
 
@@ -148,6 +153,16 @@ HttpResponse Service::route(const HttpRequest& request, const Caller& caller) co
   if (request.method != "PATCH")
     return refuse(405, "method_not_allowed", "a record takes GET and PATCH", "GET, HEAD, PATCH");
   return answer(patch(*collection, segments->back(), request, caller));
+}
+
+HttpResponse Service::route_sign_in(const std::vector<std::string>& segments, const HttpRequest& request,
+                                    const Caller& caller) const {
+  bool request_code = segments == std::vector<std::string>{"request-code"};
+  bool verify_code = segments == std::vector<std::string>{"verify-code"};
+  if (!request_code && !verify_code) return refuse(404, "not_found", "there is nothing at this path");
+  if (request.method != "POST") return refuse(405, "method_not_allowed", "only POST is possible here", "POST");
+  std::string client = counted_client(request, caller);
+  return answer(request_code ? sign_in_->request_code(request, client) : sign_in_->verify_code(request, client));
 }
 
 HttpResponse Service::capabilities() const {

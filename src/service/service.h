@@ -16,6 +16,7 @@
 #include "service/collections.h"
 #include "service/identity.h"
 #include "service/problem.h"
+#include "service/sign_in.h"
 #include "service/site.h"
 #include "service/store.h"
 #include "service/target.h"
@@ -42,13 +43,15 @@ inline constexpr std::size_t kMaxBodySize = 128 * 1024;
 
 class Service {
  public:
-  /// `store` and `accounts` must outlive the service.
-  Service(Store& store, Accounts& accounts, ServiceOptions options);
+  /// Whatever is handed in must outlive the service. Without `sign_in` its paths do not exist.
+  Service(Store& store, Accounts& accounts, ServiceOptions options, const SignIn* sign_in = nullptr);
 
   HttpResponse handle(const HttpRequest& request, const Caller& caller) const;
 
  private:
   HttpResponse route(const HttpRequest& request, const Caller& caller) const;
+  HttpResponse route_sign_in(const std::vector<std::string>& segments, const HttpRequest& request,
+                             const Caller& caller) const;
   HttpResponse capabilities() const;
   Result<HttpResponse> list(const Collection& collection, const Target& target) const;
   Result<HttpResponse> get(const Collection& collection, const std::string& id) const;
@@ -61,6 +64,7 @@ class Service {
   [[nodiscard]] HttpResponse refuse(int status, std::string code, std::string message, std::string allow = {}) const;
 
   Store& store_;
+  const SignIn* sign_in_;
   const ServiceOptions options_;
   const Site site_;
   const Gatekeeper gatekeeper_;

@@ -1,4 +1,6 @@
+#include "service/identity.h"
 #include "service/sqlite_connections.h"
+#include "service/sqlite_limits.h"
 #include "service/sqlite_schema.h"
 #include "service/sqlite_store.h"
 
@@ -12,6 +14,15 @@ constexpr std::string_view kAddKey = "INSERT INTO api_keys (hash, account, creat
 constexpr std::string_view kDropOldKeys =
     "DELETE FROM api_keys WHERE account = ?1 AND rowid NOT IN"
     " (SELECT rowid FROM api_keys WHERE account = ?1 ORDER BY created_at DESC, rowid DESC LIMIT ?2)";
+
+constexpr std::string_view kForgetCodes = "DELETE FROM sign_in_codes WHERE expires <= ?1";
+constexpr std::string_view kPutCode =
+    "INSERT INTO sign_in_codes (email, hash, expires) VALUES (?1, ?2, ?3)"
+    " ON CONFLICT (email) DO UPDATE SET hash = ?2, expires = ?3, attempts = 0";
+constexpr std::string_view kCodeOfEmail =
+    "SELECT hash FROM sign_in_codes WHERE email = ?1 AND expires > ?2 AND attempts < ?3";
+constexpr std::string_view kCountAttempt = "UPDATE sign_in_codes SET attempts = attempts + 1 WHERE email = ?1";
+constexpr std::string_view kUseUp = "DELETE FROM sign_in_codes WHERE email = ?1";
 
 Result<SignedIn> add_key(Connection& connection, std::string_view email, std::string_view key_hash, WallTime now,
                          Random& random) {
@@ -32,6 +43,13 @@ Result<SignedIn> add_key(Connection& connection, std::string_view email, std::st
   PLAYFS_CHECK(drop->bind(1, result.account).bind(2, static_cast<std::int64_t>(kKeysPerAccount)).run());
   return result;
 }
+
+Result<bool> is_code_of(Connection& connection, std::string_view email, std::string_view code_hash, WallTime now) {
+  PLAYFS_TRY(auto query, connection.use(kCodeOfEmail));
+  query->bind(1, email).bind(2, to_column(now)).bind(3, static_cast<std::int64_t>(kAttemptsPerCode));
+  PLAYFS_TRY(bool known, query->step());
+  return known && equal_in_constant_time(query->text(0), code_hash);
+}
 }  // namespace
 
 Result<std::optional<std::string>> SqliteStore::account_of_key(std::string_view key_hash) {
@@ -40,6 +58,35 @@ Result<std::optional<std::string>> SqliteStore::account_of_key(std::string_view 
   PLAYFS_TRY(bool known, query->bind_blob(1, key_hash).step());
   if (!known) return std::nullopt;
   return std::string(query->text(0));
+}
+
+Status SqliteStore::put_code(std::string_view email, std::string_view code_hash, WallTime expires,
+                             std::span<const Charge> charges) {
+  return connections_->write([&](Connection& connection) -> Status {
+    WallTime now = clock_.wall();
+    for (const Charge& charge : charges) PLAYFS_CHECK(charge_write(connection, charge, now));
+    PLAYFS_TRY(auto forget, connection.use(kForgetCodes));
+    PLAYFS_CHECK(forget->bind(1, to_column(now)).run());
+    PLAYFS_TRY(auto put, connection.use(kPutCode));
+    return put->bind(1, email).bind(2, code_hash).bind(3, to_column(expires)).run();
+  });
+}
+
+Result<std::optional<SignedIn>> SqliteStore::redeem_code(std::string_view email, std::string_view code_hash,
+                                                         std::string_view key_hash, const Charge& charge) {
+  std::optional<SignedIn> result;
+  PLAYFS_CHECK(connections_->write([&](Connection& connection) -> Status {
+    WallTime now = clock_.wall();
+    PLAYFS_CHECK(charge_write(connection, charge, now));
+    PLAYFS_TRY(bool right, is_code_of(connection, email, code_hash, now));
+    // A wrong code is no error here: the transaction has to commit for the attempt to count.
+    PLAYFS_TRY(auto spend, connection.use(right ? kUseUp : kCountAttempt));
+    PLAYFS_CHECK(spend->bind(1, email).run());
+    if (!right) return {};
+    PLAYFS_TRY(result, add_key(connection, email, key_hash, now, random_));
+    return {};
+  }));
+  return result;
 }
 
 Result<SignedIn> SqliteStore::sign_in(std::string_view email, std::string_view key_hash) {

@@ -4,7 +4,7 @@ namespace playfs::service {
 
 namespace {
 
-constexpr std::int64_t kVersion = 2;
+constexpr std::int64_t kVersion = 3;
 
 // `position` is the order of all records; the index on it makes a page of one collection cost the same wherever it
 // lies. `writes` holds one row for each write that still counts against somebody's limit.
@@ -40,6 +40,13 @@ constexpr const char* kTables = R"sql(
     created_at INTEGER NOT NULL
   );
   CREATE INDEX IF NOT EXISTS api_keys_of_account ON api_keys (account, created_at);
+  CREATE TABLE IF NOT EXISTS sign_in_codes (
+    email TEXT PRIMARY KEY,
+    hash TEXT NOT NULL,
+    expires INTEGER NOT NULL,
+    attempts INTEGER NOT NULL DEFAULT 0
+  );
+  CREATE INDEX IF NOT EXISTS sign_in_codes_by_expiry ON sign_in_codes (expires);
 )sql";
 
 }  // namespace

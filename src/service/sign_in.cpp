@@ -1,0 +1,123 @@
+#include "service/sign_in.h"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "base/text.h"
+#include "model/json.h"
+#include "service/identity.h"
+#include "wire/json.h"
+
+namespace playfs::service {
+
+namespace {
+
+// Digits and letters that survive being read aloud or copied by hand.
+constexpr std::string_view kCodeAlphabet = "0123456789ABCDEFGHJKMNPQRSTVWXYZ";
+constexpr std::size_t kCodeLength = 8;
+constexpr std::size_t kLongestEmail = 254;
+
+constexpr std::chrono::hours kWindow{1};
+constexpr int kCodesPerEmail = 5;
+constexpr int kCodesPerClient = 20;
+constexpr int kAttemptsPerClient = 60;
+
+std::string make_code(Random& random) {
+  std::string code;
+  for (std::uint64_t chance = random.next(); code.size() < kCodeLength; chance >>= 5)
+    code += kCodeAlphabet[chance & 31];
+  return code;
+}
+
+/// What a person may have made of a code: other case, dashes, spaces, letters that look like digits.
+std::string normalise_code(std::string_view text) {
+  std::string code;
+  for (char c : text) {
+    if (c >= 'a' && c <= 'z') c = static_cast<char>(c - 'a' + 'A');
+    if (c == ' ' || c == '-') continue;
+    if (c == 'O') c = '0';
+    if (c == 'I' || c == 'L') c = '1';
+    code += c;
+  }
+  return code;
+}
+
+/// Bound to the address, so that equal codes of two addresses do not look alike in the store.
+std::string hash_of_code(std::string_view email, std::string_view code) {
+  return hash_of_secret(std::string(email) + '\n' + std::string(code));
+}
+
+/// Lower case; nullopt for what cannot be an address, or could be more than one header line.
+std::optional<std::string> normalise_email(std::string_view text) {
+  auto at = text.rfind('@');
+  if (text.size() > kLongestEmail || at == std::string_view::npos || at == 0 || at + 1 == text.size())
+    return std::nullopt;
+  constexpr std::string_view forbidden = " ,;:<>()[]\\\"";
+  bool plain = std::all_of(text.begin(), text.end(),
+                           [&](char c) { return c > 0x20 && c < 0x7f && forbidden.find(c) == std::string_view::npos; });
+  if (!plain || text.find('@') != at) return std::nullopt;
+  return to_lower(text);
+}
+
+Result<JsonObject> read_body(const HttpRequest& request) {
+  // Strictly JSON: a form or plain text can be posted by any page in a visitor's browser.
+  auto type = request.headers.get("Content-Type").value_or("");
+  if (to_lower(type.substr(0, type.find(';'))) != "application/json")
+    return fail(ErrorCode::invalid_argument, "send Content-Type: application/json");
+  auto body = wire::parse_json(request.body, {.document_size = 4096, .depth = 4, .values = 20, .string_size = 1024});
+  if (!body) return fail(ErrorCode::invalid_argument, "the body is not usable as JSON: " + body.error().message);
+  if (!body->object()) return fail(ErrorCode::invalid_argument, "the body must be a JSON object");
+  return *body->object();
+}
+
+Result<std::string> read_text(const JsonObject& body, std::string_view name) {
+  const Json* value = body.find(name);
+  if (!value || !value->string()) return fail(ErrorCode::invalid_argument, std::string(name) + " is missing");
+  return *value->string();
+}
+
+Result<std::string> read_email(const JsonObject& body) {
+  PLAYFS_TRY(std::string text, read_text(body, "email"));
+  auto email = normalise_email(text);
+  if (!email) return fail(ErrorCode::invalid_argument, "email must be one plain address");
+  return *std::move(email);
+}
+
+HttpResponse answer(JsonObject body) {
+  return {
+      200, {{"Content-Type", "application/json"}, {"Cache-Control", "no-store"}}, wire::to_text(Json(std::move(body)))};
+}
+
+}  // namespace
+
+Result<HttpResponse> SignIn::request_code(const HttpRequest& request, const std::string& client) const {
+  PLAYFS_TRY(JsonObject body, read_body(request));
+  PLAYFS_TRY(std::string email, read_email(body));
+  std::string code = make_code(random_);
+  WallTime expires{clock_.wall().nanoseconds + std::chrono::nanoseconds(kCodeLife).count()};
+  const std::array<Charge, 2> charges = {
+      Charge{"code for\n" + email, kCodesPerEmail, kWindow, "codes for this address"},
+      Charge{"codes to\n" + client, kCodesPerClient, kWindow, "codes asked for from here"}};
+  PLAYFS_CHECK(accounts_.put_code(email, hash_of_code(email, code), expires, charges));
+  std::string shown = code.substr(0, kCodeLength / 2) + "-" + code.substr(kCodeLength / 2);
+  PLAYFS_CHECK(
+      mailer_.send({email, "Your sign-in code: " + shown,
+                    "Your sign-in code is " + shown + "\n\nIt is good for " + std::to_string(kCodeLife.count()) +
+                        " minutes. If you did not ask for it, ignore this mail: nothing happens without it.\n"}));
+  return answer({{"success", true}, {"requiresCodeEntry", true}, {"expiresAt", format_iso8601(expires)}});
+}
+
+Result<HttpResponse> SignIn::verify_code(const HttpRequest& request, const std::string& client) const {
+  PLAYFS_TRY(JsonObject body, read_body(request));
+  PLAYFS_TRY(std::string email, read_email(body));
+  PLAYFS_TRY(std::string code, read_text(body, "code"));
+  std::string key = "playfs_" + random_.hex(48);
+  const Charge charge{"attempts of\n" + client, kAttemptsPerClient, kWindow, "attempts from here"};
+  PLAYFS_TRY(auto signed_in,
+             accounts_.redeem_code(email, hash_of_code(email, normalise_code(code)), hash_of_secret(key), charge));
+  if (!signed_in) return fail(ErrorCode::unauthorized, "the code is not valid, or no longer; request a new one");
+  return answer({{"success", true}, {"email", email}, {"apiKey", key}, {"isNewUser", signed_in->is_new}});
+}
+
+}  // namespace playfs::service
