@@ -29,11 +29,13 @@ constexpr auto kCollections = [] {
               .purpose = "Append-only revision log",
               .update = Access::owner,
               .writes_per_hour = 60,
+              .immutable = true,
               .fields = kRevisionFields};
   table[3] = {.name = "file_chunks",
               .purpose = "Content-addressed file storage",
               .update = Access::owner,
               .writes_per_hour = 240,
+              .immutable = true,
               .fields = kChunkFields};
   table[4] = {.name = "threads",
               .purpose = "Discussion threads",

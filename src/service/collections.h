@@ -15,6 +15,7 @@ struct Collection {
   std::string_view purpose;
   Access update = Access::anyone;
   int writes_per_hour = 0;                                ///< POST and PATCH together, for one client address
+  bool immutable = false;                                 ///< caches may keep a record for ever
   std::span<const std::string_view> fields = {};          ///< the declared fields that the API document names
   std::span<const std::string_view> kinds = {};           ///< allowed values of `kind`; empty: any
   std::span<const std::string_view> steward_fields = {};  ///< set by the domain steward alone

@@ -9,6 +9,7 @@
 #include "base/text.h"
 #include "model/content_hash.h"
 #include "model/records.h"
+#include "service/conditional.h"
 #include "service/record_text.h"
 #include "wire/json.h"
 
@@ -38,6 +39,8 @@ HttpResponse record_response(const StoredRecord& record) {
   body += '}';
   return json_response(std::move(body));
 }
+
+bool is_reading(const HttpRequest& request) { return request.method == "GET" || request.method == "HEAD"; }
 
 bool says_json(const HttpRequest& request) {
   auto content_type = request.headers.get("Content-Type");
@@ -132,27 +135,42 @@ HttpResponse Service::route(const HttpRequest& request, const Caller& caller) co
   auto segments = segments_below(options_.base_path, target->path);
   if (!segments || segments->size() > 2) return refuse(404, "not_found", "there is nothing at this path");
 
-  bool reading = request.method == "GET" || request.method == "HEAD";
-  if (segments->empty()) {
-    if (!reading) return refuse(405, "method_not_allowed", "only GET is possible here", "GET, HEAD");
-    return capabilities();
-  }
+  if (segments->empty()) return route_root(request);
   const Collection* collection = find_collection(segments->front());
   if (!collection) return refuse(404, "not_found", "there is no such collection");
+  if (segments->size() == 1) return route_collection(*collection, *target, request, caller);
+  return route_record(*collection, segments->back(), request, caller);
+}
 
-  if (segments->size() == 1) {
-    if (reading) return answer(list(*collection, *target));
-    if (request.method != "POST")
-      return refuse(405, "method_not_allowed", "a collection takes GET and POST", "GET, HEAD, POST");
-    auto origin = request.headers.get("Origin");
-    if (!origin) return refuse(403, "forbidden", "a POST needs an Origin header that names this site's host");
-    if (!site_.is_own_origin(*origin, host)) return refuse(403, "forbidden", "Origin does not match this site's host");
-    return answer(create(*collection, request, caller));
-  }
-  if (reading) return answer(get(*collection, segments->back()));
+HttpResponse Service::route_root(const HttpRequest& request) const {
+  const std::string allow = "GET, HEAD, OPTIONS";
+  if (request.method == "OPTIONS") return preflight_answer(allow);
+  if (is_reading(request)) return readable(capabilities(request));
+  return refuse(405, "method_not_allowed", "only GET is possible here", allow);
+}
+
+HttpResponse Service::route_collection(const Collection& collection, const Target& target, const HttpRequest& request,
+                                       const Caller& caller) const {
+  const std::string allow = "GET, HEAD, POST, OPTIONS";
+  if (request.method == "OPTIONS") return preflight_answer(allow);
+  if (is_reading(request)) return readable(list(collection, target, request));
+  if (request.method != "POST")
+    return refuse(405, "method_not_allowed", "a collection takes GET and POST", allow);
+  auto origin = request.headers.get("Origin");
+  if (!origin) return refuse(403, "forbidden", "a POST needs an Origin header that names this site's host");
+  if (!site_.is_own_origin(*origin, request.headers.get("Host").value_or("")))
+    return refuse(403, "forbidden", "Origin does not match this site's host");
+  return answer(create(collection, request, caller));
+}
+
+HttpResponse Service::route_record(const Collection& collection, const std::string& id, const HttpRequest& request,
+                                   const Caller& caller) const {
+  const std::string allow = "GET, HEAD, PATCH, OPTIONS";
+  if (request.method == "OPTIONS") return preflight_answer(allow);
+  if (is_reading(request)) return readable(get(collection, id, request));
   if (request.method != "PATCH")
-    return refuse(405, "method_not_allowed", "a record takes GET and PATCH", "GET, HEAD, PATCH");
-  return answer(patch(*collection, segments->back(), request, caller));
+    return refuse(405, "method_not_allowed", "a record takes GET and PATCH", allow);
+  return answer(patch(collection, id, request, caller));
 }
 
 HttpResponse Service::route_sign_in(const std::vector<std::string>& segments, const HttpRequest& request,
@@ -165,7 +183,7 @@ HttpResponse Service::route_sign_in(const std::vector<std::string>& segments, co
   return answer(request_code ? sign_in_->request_code(request, client) : sign_in_->verify_code(request, client));
 }
 
-HttpResponse Service::capabilities() const {
+Result<HttpResponse> Service::capabilities(const HttpRequest& request) const {
   auto names = [](auto list) {
     Json::Array array;
     for (std::string_view name : list) array.emplace_back(name);
@@ -188,10 +206,13 @@ HttpResponse Service::capabilities() const {
                   {"base_path", options_.base_path},
                   {"record_size", static_cast<std::int64_t>(kMaxRecordSize)},
                   {"collections", std::move(table)}};
-  return json_response(wire::to_text(Json(std::move(body))));
+  HttpResponse response = json_response(wire::to_text(Json(std::move(body))));
+  make_cacheable(request, response, etag_of_text(response.body), Freshness::always_ask);
+  return response;
 }
 
-Result<HttpResponse> Service::list(const Collection& collection, const Target& target) const {
+Result<HttpResponse> Service::list(const Collection& collection, const Target& target,
+                                   const HttpRequest& request) const {
   PLAYFS_TRY(std::size_t limit, page_size(target));
   PLAYFS_TRY(Position before, page_start(target));
   PLAYFS_TRY(Page page, store_.list(collection.name, limit, before));
@@ -208,12 +229,18 @@ Result<HttpResponse> Service::list(const Collection& collection, const Target& t
   if (page.next) body += '"' + print_cursor(*page.next) + '"';
   else body += "null";
   body += '}';
-  return json_response(std::move(body));
+  HttpResponse response = json_response(std::move(body));
+  make_cacheable(request, response, etag_of_text(response.body), Freshness::always_ask);
+  return response;
 }
 
-Result<HttpResponse> Service::get(const Collection& collection, const std::string& id) const {
+Result<HttpResponse> Service::get(const Collection& collection, const std::string& id,
+                                  const HttpRequest& request) const {
   PLAYFS_TRY(StoredRecord record, store_.get(collection.name, id));
-  return record_response(record);
+  HttpResponse response = record_response(record);
+  make_cacheable(request, response, etag_of_record(record),
+                 collection.immutable ? Freshness::for_ever : Freshness::always_ask);
+  return response;
 }
 
 std::string Service::counted_client(const HttpRequest& request, const Caller& caller) const {
@@ -279,6 +306,12 @@ Result<HttpResponse> Service::patch(const Collection& collection, const std::str
 HttpResponse Service::answer(Result<HttpResponse> result) const {
   if (result) return *std::move(result);
   return response_of(problem_of(result.error()), options_.docs_url);
+}
+
+HttpResponse Service::readable(Result<HttpResponse> result) const {
+  HttpResponse response = answer(std::move(result));
+  allow_reading_from_anywhere(response);
+  return response;
 }
 
 HttpResponse Service::refuse(int status, std::string code, std::string message, std::string allow) const {

@@ -52,15 +52,23 @@ class Service {
   HttpResponse route(const HttpRequest& request, const Caller& caller) const;
   HttpResponse route_sign_in(const std::vector<std::string>& segments, const HttpRequest& request,
                              const Caller& caller) const;
-  HttpResponse capabilities() const;
-  Result<HttpResponse> list(const Collection& collection, const Target& target) const;
-  Result<HttpResponse> get(const Collection& collection, const std::string& id) const;
+  HttpResponse route_root(const HttpRequest& request) const;
+  HttpResponse route_collection(const Collection& collection, const Target& target, const HttpRequest& request,
+                                const Caller& caller) const;
+  HttpResponse route_record(const Collection& collection, const std::string& id, const HttpRequest& request,
+                            const Caller& caller) const;
+  Result<HttpResponse> capabilities(const HttpRequest& request) const;
+  Result<HttpResponse> list(const Collection& collection, const Target& target, const HttpRequest& request) const;
+  Result<HttpResponse> get(const Collection& collection, const std::string& id, const HttpRequest& request) const;
   Result<HttpResponse> create(const Collection& collection, const HttpRequest& request, const Caller& caller) const;
   Result<HttpResponse> patch(const Collection& collection, const std::string& id, const HttpRequest& request,
                              const Caller& caller) const;
   [[nodiscard]] std::string counted_client(const HttpRequest& request, const Caller& caller) const;
   [[nodiscard]] std::optional<Charge> charge_for(const Collection& collection, const std::string& client) const;
+  /// The response, or the problem as one.
   [[nodiscard]] HttpResponse answer(Result<HttpResponse> result) const;
+  /// The same for reads, which pages of other sites may make too.
+  [[nodiscard]] HttpResponse readable(Result<HttpResponse> result) const;
   [[nodiscard]] HttpResponse refuse(int status, std::string code, std::string message, std::string allow = {}) const;
 
   Store& store_;

@@ -165,7 +165,7 @@ TEST_F(ServiceTest, UnknownPathsAndMethods) {
   for (std::string method : {"DELETE", "PUT", "POST"}) {
     auto response = send(method, "/projects/" + id, "{}");
     expect_problem(response, 405, "method_not_allowed");
-    EXPECT_EQ(response.headers.get("Allow"), "GET, HEAD, PATCH");
+    EXPECT_EQ(response.headers.get("Allow"), "GET, HEAD, PATCH, OPTIONS");
   }
 }
 

@@ -1,0 +1,121 @@
+#include "http/front.h"
+
+#include <fcntl.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <iterator>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "http/gzip.h"
+
+namespace playfs::http {
+
+namespace {
+
+HttpResponse plain_text(int status, std::string text) {
+  return {status, {{"Content-Type", "text/plain; charset=utf-8"}, {"Cache-Control", "no-store"}}, std::move(text)};
+}
+
+/// A JSON string of whatever a stranger sent; bytes beyond ASCII are escaped one by one, so that it is always UTF-8.
+std::string quoted(std::string_view text) {
+  std::string out = "\"";
+  for (char c : text) {
+    auto byte = static_cast<unsigned char>(c);
+    if (c == '"' || c == '\\') out += {'\\', c};
+    else if (byte < 0x20 || byte >= 0x7f) out += fmt::format("\\u{:04x}", byte);
+    else out += c;
+  }
+  return out + '"';
+}
+
+}  // namespace
+
+Result<std::unique_ptr<AccessLog>> AccessLog::open(const std::string& path) {
+  UniqueFd file(::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600));
+  if (!file) return fail(error_from_errno(errno, "open " + path));
+  return std::unique_ptr<AccessLog>(new AccessLog(std::move(file)));
+}
+
+void AccessLog::write(const Entry& entry) {
+  std::string line = fmt::format(
+      "{{\"time\":\"{}\",\"client\":{},\"method\":{},\"target\":{},\"status\":{},\"bytes\":{},\"ms\":{:.3f}}}\n",
+      format_iso8601(entry.time), quoted(entry.client), quoted(entry.method), quoted(entry.target), entry.status,
+      entry.bytes, std::chrono::duration<double, std::milli>(entry.took).count());
+  // A log that cannot be written must not stop the service; whoever runs it sees the full disk elsewhere.
+  static_cast<void>(write_all(file_.get(), line));
+}
+
+void Counters::count(std::string_view method, int status, std::size_t bytes, std::chrono::nanoseconds took) {
+  auto known = std::find(kMethods.begin(), kMethods.end() - 1, method);
+  auto row = static_cast<std::size_t>(known - kMethods.begin());
+  requests_[row][static_cast<std::size_t>(std::clamp(status / 100, 0, 5))].fetch_add(1, std::memory_order_relaxed);
+  double seconds = std::chrono::duration<double>(took).count();
+  auto bucket = std::lower_bound(kSeconds.begin(), kSeconds.end(), seconds) - kSeconds.begin();
+  durations_[static_cast<std::size_t>(bucket)].fetch_add(1, std::memory_order_relaxed);
+  nanoseconds_.fetch_add(static_cast<std::uint64_t>(took.count()), std::memory_order_relaxed);
+  bytes_.fetch_add(bytes, std::memory_order_relaxed);
+}
+
+std::string Counters::prometheus() const {
+  std::string out =
+      "# HELP playfs_http_requests_total Requests answered.\n"
+      "# TYPE playfs_http_requests_total counter\n";
+  auto add = std::back_inserter(out);
+  for (std::size_t row = 0; row < kMethods.size(); ++row)
+    for (std::size_t digit = 1; digit < 6; ++digit)
+      if (auto count = requests_[row][digit].load(std::memory_order_relaxed))
+        fmt::format_to(add, "playfs_http_requests_total{{method=\"{}\",status=\"{}xx\"}} {}\n", kMethods[row], digit,
+                       count);
+  out +=
+      "# HELP playfs_http_request_seconds Time from a whole request to its answer.\n"
+      "# TYPE playfs_http_request_seconds histogram\n";
+  std::uint64_t total = 0;
+  for (std::size_t i = 0; i < durations_.size(); ++i) {
+    total += durations_[i].load(std::memory_order_relaxed);
+    std::string limit = i < kSeconds.size() ? fmt::format("{}", kSeconds[i]) : "+Inf";
+    fmt::format_to(add, "playfs_http_request_seconds_bucket{{le=\"{}\"}} {}\n", limit, total);
+  }
+  fmt::format_to(add, "playfs_http_request_seconds_sum {}\nplayfs_http_request_seconds_count {}\n",
+                 static_cast<double>(nanoseconds_.load(std::memory_order_relaxed)) / 1e9, total);
+  fmt::format_to(add,
+                 "# HELP playfs_http_response_bytes_total Bytes of bodies sent.\n"
+                 "# TYPE playfs_http_response_bytes_total counter\n"
+                 "playfs_http_response_bytes_total {}\n",
+                 bytes_.load(std::memory_order_relaxed));
+  return out;
+}
+
+Front::Front(Handler service, Options options, const Clock& clock)
+    : service_(std::move(service)), options_(std::move(options)), clock_(clock) {}
+
+HttpResponse Front::handle(const HttpRequest& request, const std::string& peer) {
+  SteadyTime begin = clock_.steady();
+  HttpResponse response = route(request, peer);
+  response.headers.set("X-Content-Type-Options", "nosniff");
+  auto took = std::chrono::duration_cast<std::chrono::nanoseconds>(clock_.steady() - begin);
+  std::size_t bytes = request.method == "HEAD" ? 0 : response.body.size();
+  counters_.count(request.method, response.status, bytes, took);
+  if (options_.log)
+    options_.log->write({clock_.wall(), options_.client ? options_.client(request, peer) : peer, request.method,
+                         request.target, response.status, bytes, took});
+  return response;
+}
+
+HttpResponse Front::route(const HttpRequest& request, const std::string& peer) {
+  bool reading = request.method == "GET" || request.method == "HEAD";
+  if (reading && request.target == "/healthz") {
+    auto healthy = options_.healthy();
+    return healthy ? plain_text(200, "ok\n") : plain_text(503, "failing\n");
+  }
+  if (reading && request.target == "/metrics") {
+    HttpResponse response = plain_text(200, counters_.prometheus());
+    response.headers.set("Content-Type", "text/plain; version=0.0.4; charset=utf-8");
+    return response;
+  }
+  return compressed(request, [&](const HttpRequest& plain) { return service_(plain, peer); });
+}
+
+}  // namespace playfs::http

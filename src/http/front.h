@@ -1,0 +1,83 @@
+// What stands before the service on the network: compression, a health check, counters, the access log. Thread-safe.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "base/clock.h"
+#include "base/fd.h"
+#include "base/http.h"
+#include "base/result.h"
+#include "http/server.h"
+
+namespace playfs::http {
+
+/// A line of JSON for each request: when, who, what, how it ended, how long it took. No header and no body of the
+/// request goes into it. Thread-safe; lines are appended whole.
+class AccessLog {
+ public:
+  /// Created 0600.
+  static Result<std::unique_ptr<AccessLog>> open(const std::string& path);
+
+  struct Entry {
+    WallTime time;
+    std::string client;
+    std::string method;
+    std::string target;
+    int status = 0;
+    std::size_t bytes = 0;
+    std::chrono::nanoseconds took{};
+  };
+  void write(const Entry& entry);
+
+ private:
+  explicit AccessLog(UniqueFd file) : file_(std::move(file)) {}
+  UniqueFd file_;
+};
+
+/// What `/metrics` shows, in Prometheus' text format.
+class Counters {
+ public:
+  void count(std::string_view method, int status, std::size_t bytes, std::chrono::nanoseconds took);
+  [[nodiscard]] std::string prometheus() const;
+
+ private:
+  static constexpr std::array<std::string_view, 6> kMethods = {"GET", "HEAD", "POST", "PATCH", "OPTIONS", "other"};
+  static constexpr std::array<double, 9> kSeconds = {0.0005, 0.001, 0.0025, 0.005, 0.01, 0.05, 0.25, 1, 5};
+
+  /// By method and first digit of the status.
+  std::array<std::array<std::atomic<std::uint64_t>, 6>, kMethods.size()> requests_{};
+  std::array<std::atomic<std::uint64_t>, kSeconds.size() + 1> durations_{};
+  std::atomic<std::uint64_t> nanoseconds_{0};
+  std::atomic<std::uint64_t> bytes_{0};
+};
+
+class Front {
+ public:
+  struct Options {
+    std::function<Status()> healthy;           ///< whether the service could answer
+    AccessLog* log = nullptr;                  ///< none: no log
+    /// Whom a request is to be logged for, behind a proxy; none: the peer.
+    std::function<std::string(const HttpRequest&, const std::string& peer)> client;
+  };
+
+  /// Clock and log must outlive it.
+  Front(Handler service, Options options, const Clock& clock);
+
+  /// A Handler for a Server.
+  HttpResponse handle(const HttpRequest& request, const std::string& peer);
+
+ private:
+  HttpResponse route(const HttpRequest& request, const std::string& peer);
+  const Handler service_;
+  const Options options_;
+  const Clock& clock_;
+  Counters counters_;
+};
+
+}  // namespace playfs::http
