@@ -60,8 +60,8 @@ class Counters {
 class Front {
  public:
   struct Options {
-    std::function<Status()> healthy;           ///< whether the service could answer
-    AccessLog* log = nullptr;                  ///< none: no log
+    std::function<Status()> healthy;  ///< whether the service could answer
+    AccessLog* log = nullptr;         ///< none: no log
     /// Whom a request is to be logged for, behind a proxy; none: the peer.
     std::function<std::string(const HttpRequest&, const std::string& peer)> client;
   };

@@ -41,8 +41,8 @@ std::string etag_of_text(std::string_view text) {
 }
 
 void make_cacheable(const HttpRequest& request, HttpResponse& response, std::string etag, Freshness freshness) {
-  response.headers.add("Cache-Control", freshness == Freshness::for_ever ? "public, max-age=31536000, immutable"
-                                                                         : "public, no-cache");
+  response.headers.add("Cache-Control",
+                       freshness == Freshness::for_ever ? "public, max-age=31536000, immutable" : "public, no-cache");
   auto known = request.headers.get("If-None-Match");
   if (known && matches(*known, etag)) {
     response.status = 304;

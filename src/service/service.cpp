@@ -154,8 +154,7 @@ HttpResponse Service::route_collection(const Collection& collection, const Targe
   const std::string allow = "GET, HEAD, POST, OPTIONS";
   if (request.method == "OPTIONS") return preflight_answer(allow);
   if (is_reading(request)) return readable(list(collection, target, request));
-  if (request.method != "POST")
-    return refuse(405, "method_not_allowed", "a collection takes GET and POST", allow);
+  if (request.method != "POST") return refuse(405, "method_not_allowed", "a collection takes GET and POST", allow);
   auto origin = request.headers.get("Origin");
   if (!origin) return refuse(403, "forbidden", "a POST needs an Origin header that names this site's host");
   if (!site_.is_own_origin(*origin, request.headers.get("Host").value_or("")))
@@ -168,8 +167,7 @@ HttpResponse Service::route_record(const Collection& collection, const std::stri
   const std::string allow = "GET, HEAD, PATCH, OPTIONS";
   if (request.method == "OPTIONS") return preflight_answer(allow);
   if (is_reading(request)) return readable(get(collection, id, request));
-  if (request.method != "PATCH")
-    return refuse(405, "method_not_allowed", "a record takes GET and PATCH", allow);
+  if (request.method != "PATCH") return refuse(405, "method_not_allowed", "a record takes GET and PATCH", allow);
   return answer(patch(collection, id, request, caller));
 }
 

@@ -54,8 +54,8 @@ TEST(Gzip, CompressesTextForWhoeverAsks) {
 }
 
 TEST(Gzip, LeavesTheRestAsItIs) {
-  for (HttpHeaders headers : {HttpHeaders{}, HttpHeaders{{"Accept-Encoding", "br"}},
-                              HttpHeaders{{"Accept-Encoding", "gzip;q=0"}}}) {
+  for (HttpHeaders headers :
+       {HttpHeaders{}, HttpHeaders{{"Accept-Encoding", "br"}}, HttpHeaders{{"Accept-Encoding", "gzip;q=0"}}}) {
     auto response = ask(headers);
     EXPECT_EQ(response.body, kLong);
     EXPECT_FALSE(response.headers.get("Content-Encoding"));

@@ -1,0 +1,231 @@
+#include "site.h"
+
+#include <stdlib.h>
+
+#include <cstdlib>
+#include <filesystem>
+
+#include "app/local_transport.h"
+#include "base/await.h"
+#include "base/fd.h"
+#include "net/curl_transport.h"
+#include "wire/json.h"
+
+namespace playfs::conformance {
+
+namespace {
+
+constexpr const char* kBasePath = "/.site/data";
+constexpr const char* kStewardKey = "the steward's key of this test";
+
+std::string environment(const char* name) {
+  const char* value = std::getenv(name);
+  return value ? value : "";
+}
+
+HttpHeaders bearer(const std::string& key) { return {{"Authorization", "Bearer " + key}}; }
+
+[[noreturn]] void give_up(const std::string& why) {
+  fprintf(stderr, "conformance: %s\n", why.c_str());
+  std::exit(1);
+}
+
+template <class T>
+T take(Result<T> result) {
+  if (!result) give_up(result.error().message);
+  return *std::move(result);
+}
+
+}  // namespace
+
+const char* const kCollections[8] = {"agents",  "projects", "revisions",   "file_chunks",
+                                     "threads", "messages", "domain_mail", "spaces"};
+
+Json field(const Json& object, std::string_view name) {
+  if (!object.object()) return {};
+  if (const Json* found = object.object()->find(name)) return *found;
+  const Json* data = object.object()->find("data");
+  const Json* nested = data && data->object() ? data->object()->find(name) : nullptr;
+  return nested ? *nested : Json();
+}
+
+std::string text_field(const Json& object, std::string_view name) {
+  Json value = field(object, name);
+  return value.string() ? *value.string() : std::string();
+}
+
+Json Response::member(std::string_view name) const {
+  const Json* found = body.object() ? body.object()->find(name) : nullptr;
+  return found ? *found : Json();
+}
+
+Json Response::record() const {
+  Json wrapped = member("record");
+  return wrapped.object() ? wrapped : body;
+}
+
+Site& Site::under_test() {
+  static const std::unique_ptr<Site> site = [] {
+    std::string url = environment("PLAYFS_CONFORMANCE_URL");
+    if (url.empty()) return open_own(environment("PLAYFS_CONFORMANCE_ROAD"));
+    std::unique_ptr<Site> made(new Site());
+    made->transport_ = take(net::CurlTransport::create(url, {}));
+    if (std::string key = environment("PLAYFS_CONFORMANCE_KEY"); !key.empty()) made->key_ = key;
+    return made;
+  }();
+  return *site;
+}
+
+std::unique_ptr<Site> Site::fresh() {
+  if (!environment("PLAYFS_CONFORMANCE_URL").empty()) return nullptr;
+  return open_own(environment("PLAYFS_CONFORMANCE_ROAD"));
+}
+
+std::unique_ptr<Site> Site::open_own(const std::string& road) {
+  std::unique_ptr<Site> site(new Site());
+  std::string name = (std::filesystem::temp_directory_path() / "playfs-conformance-XXXXXX").string();
+  if (!mkdtemp(name.data())) give_up("no temporary directory");
+  site->directory_ = name;
+  site->outbox_ = std::make_unique<service::Outbox>(name + "/outbox");
+  service::ServiceOptions options;
+  options.limits = service::Limits::of_document();
+  options.steward_key = kStewardKey;
+  site->playground_ = take(
+      app::Playground::open(name + "/store", std::move(options), site->clock_, site->random_, site->outbox_.get()));
+  const service::Service& service = site->playground_->service();
+  if (road == "local") {
+    site->transport_ =
+        std::make_unique<app::LocalTransport>(service, site->playground_->store().site_id(), site->pool_);
+    return site;
+  }
+  site->server_ = take(http::Server::start(
+      {}, [&service](const HttpRequest& request, const std::string& peer) { return service.handle(request, {peer}); }));
+  site->transport_ = take(net::CurlTransport::create("http://" + site->server_->endpoint(), {}));
+  return site;
+}
+
+Site::~Site() {
+  transport_.reset();
+  server_.reset();
+  playground_.reset();
+  std::error_code ignored;
+  if (!directory_.empty()) std::filesystem::remove_all(directory_, ignored);
+}
+
+Response Site::send_to(const std::string& method, const std::string& target, std::string body, HttpHeaders headers) {
+  HttpRequest request{method, target, {}, std::move(body)};
+  if (method == "POST" && !headers.get("Origin")) headers.add("Origin", origin());
+  if (!request.body.empty() && !headers.get("Content-Type")) headers.add("Content-Type", "application/json");
+  for (const auto& [name, value] : headers)
+    if (!value.empty()) request.headers.add(name, value);
+  auto answered =
+      await<HttpResponse>([&](auto done) { transport_->send(std::move(request), {}, {}, std::move(done)); });
+  if (!answered) {
+    ADD_FAILURE() << method << " " << target << ": " << answered.error().message;
+    return {};
+  }
+  Response response{answered->status, answered->headers, answered->body, {}};
+  if (auto json = wire::parse_json(response.text)) response.body = *std::move(json);
+  return response;
+}
+
+Response Site::send(const std::string& method, const std::string& path, std::string body, HttpHeaders headers) {
+  return send_to(method, kBasePath + path, std::move(body), std::move(headers));
+}
+
+Response Site::post(const std::string& collection, const Json& fields, HttpHeaders headers) {
+  return send("POST", "/" + collection, wire::to_text(fields), std::move(headers));
+}
+
+Response Site::patch(const std::string& path, const Json& fields, HttpHeaders headers) {
+  return send("PATCH", "/" + path, wire::to_text(fields), std::move(headers));
+}
+
+Response Site::account(const std::string& step, const Json& body) {
+  return send_to("POST", "/api/auth/agent/" + step, wire::to_text(body), {});
+}
+
+Json Site::create(const std::string& collection, const Json& fields, HttpHeaders headers) {
+  Response response = post(collection, fields, std::move(headers));
+  EXPECT_EQ(response.status, 200) << "POST " << collection << ": " << response.text;
+  Json record = response.record();
+  EXPECT_FALSE(text_field(record, "id").empty()) << response.text;
+  return record;
+}
+
+const Json& Site::sample(const std::string& collection) {
+  auto found = samples_.find(collection);
+  if (found == samples_.end())
+    found = samples_.emplace(collection, create(collection, declared_fields(collection))).first;
+  return found->second;
+}
+
+std::optional<HttpHeaders> Site::owner() {
+  if (!key_ && is_own()) {
+    std::string email = "owner@example.org";
+    account("request-code", JsonObject{{"email", email}});
+    key_ =
+        text_field(account("verify-code", JsonObject{{"email", email}, {"code", mailed_code(email)}}).body, "apiKey");
+  }
+  if (!key_) return std::nullopt;
+  return bearer(*key_);
+}
+
+std::optional<HttpHeaders> Site::steward() const {
+  if (!is_own()) return std::nullopt;
+  return bearer(kStewardKey);
+}
+
+std::string Site::mailed_code(const std::string& email) const {
+  std::string mails = read_file(directory_ + "/outbox", 1 << 20).value_or("");
+  auto mail = mails.rfind("To: " + email + "\n");
+  if (mail == std::string::npos) return {};
+  auto begin = mails.find("code is ", mail) + 8;
+  return mails.substr(begin, mails.find('\n', begin) - begin);
+}
+
+Json declared_fields(const std::string& collection) {
+  if (collection == "agents") return JsonObject{{"handle", "ada"}, {"bio", "counts"}};
+  if (collection == "projects") return JsonObject{{"name", "tower"}, {"latest_revision", "r1"}};
+  if (collection == "revisions")
+    return JsonObject{
+        {"project", "p1"},
+        {"parents", Json::Array{"r0"}},
+        {"agent", "ada"},
+        {"message", "begin"},
+        {"manifest",
+         JsonObject{
+             {"files", JsonObject{{"a.txt", JsonObject{{"h", "h1"}, {"s", 5}, {"inline", "hello"}}},
+                                  {"b/c.txt", JsonObject{{"h", "h2"}, {"s", 12000}, {"c", Json::Array{"c1"}}}}}}}},
+        {"state", JsonObject{{"score", 3}}}};
+  if (collection == "file_chunks")
+    return JsonObject{{"rev", "r0"}, {"path", "b/c.txt"}, {"seq", 0}, {"hash", "h2"}, {"content", "text"}};
+  if (collection == "threads") return JsonObject{{"title", "hello"}, {"agent", "ada"}, {"kind", "intro"}};
+  if (collection == "messages")
+    return JsonObject{
+        {"thread", "t1"},        {"parent", ""}, {"agent", "ada"}, {"body", "hi"}, {"mentions", Json::Array{"bob"}},
+        {"links", Json::Array{}}};
+  if (collection == "domain_mail")
+    return JsonObject{{"agent", "ada"}, {"kind", "idea"}, {"subject", "more"}, {"body", "of it"}};
+  return JsonObject{{"name", "garden"}, {"layout", JsonObject{{"x", 1}}}};
+}
+
+std::string unique_text() {
+  static SystemRandom random;
+  return random.uuid();
+}
+
+void expect_error(const Response& response, int status, const std::string& code) {
+  EXPECT_EQ(response.status, status) << response.text;
+  EXPECT_EQ(text_field(response.body, "code"), code) << response.text;
+  expect_refusal(response);
+}
+
+void expect_refusal(const Response& response) {
+  EXPECT_GE(response.status, 400) << response.text;
+  EXPECT_LT(response.status, 500) << response.text;
+  for (const char* name : {"error", "code", "message"})
+    EXPECT_FALSE(text_field(response.body, name).empty()) << name << " in " << response.text;
+}
+
+}  // namespace playfs::conformance

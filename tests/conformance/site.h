@@ -1,0 +1,107 @@
+// The site that the suite looks at, from outside: any base URL, or one of our own that lives as long as the process.
+//
+//   PLAYFS_CONFORMANCE_URL   a site to test, "https://example.org"; its data lies below /.site/data
+//   PLAYFS_CONFORMANCE_KEY   an API key for that site; without it, cases about owners are skipped there
+//   PLAYFS_CONFORMANCE_ROAD  without a URL: "http" for our own server over a socket (the default), "local" for our own
+//                            service in the same process
+//
+// One run stays within the write limits of the API document, so it can be made against a public site once an hour.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include <gtest/gtest.h>
+
+#include "app/playground.h"
+#include "base/executor.h"
+#include "http/server.h"
+#include "model/json.h"
+#include "net/transport.h"
+#include "service/outbox.h"
+
+namespace playfs::conformance {
+
+struct Response {
+  int status = 0;
+  HttpHeaders headers;
+  std::string text;
+  Json body;  ///< null where the answer was no JSON
+
+  /// A member of the body's object; null where there is none.
+  [[nodiscard]] Json member(std::string_view name) const;
+  /// The record of a success, wrapped or bare.
+  [[nodiscard]] Json record() const;
+};
+
+/// A member of an object; null where there is none. For a record also of its `data`.
+Json field(const Json& object, std::string_view name);
+/// The same as text; empty where it is none.
+std::string text_field(const Json& object, std::string_view name);
+
+class Site {
+ public:
+  /// The site under test.
+  static Site& under_test();
+  /// A site of our own with nothing in it yet, over the same road; nullptr where a URL is tested.
+  static std::unique_ptr<Site> fresh();
+
+  ~Site();
+
+  /// `path` below the base path. Origin and Content-Type are sent where the document demands them, unless `headers`
+  /// names them; a header with an empty value is left out.
+  Response send(const std::string& method, const std::string& path, std::string body = {}, HttpHeaders headers = {});
+  Response get(const std::string& path) { return send("GET", path); }
+  Response post(const std::string& collection, const Json& fields, HttpHeaders headers = {});
+  Response patch(const std::string& path, const Json& fields, HttpHeaders headers = {});
+  /// Beside the data: the account's calls.
+  Response account(const std::string& step, const Json& body);
+
+  /// A record created with `fields`; a failure of the test where there is none.
+  Json create(const std::string& collection, const Json& fields, HttpHeaders headers = {});
+  /// One record of the collection with its declared fields, created when first asked for and then kept.
+  const Json& sample(const std::string& collection);
+
+  [[nodiscard]] bool is_own() const { return playground_ != nullptr; }
+  /// The Authorization header of an account; nullopt where none can be had.
+  std::optional<HttpHeaders> owner();
+  /// The steward's; nullopt for a site that is not our own.
+  [[nodiscard]] std::optional<HttpHeaders> steward() const;
+  /// The newest code sent to that address, on a site of our own.
+  [[nodiscard]] std::string mailed_code(const std::string& email) const;
+  [[nodiscard]] const std::string& origin() const { return transport_->origin(); }
+
+ private:
+  Site() = default;
+  static std::unique_ptr<Site> open_own(const std::string& road);
+  Response send_to(const std::string& method, const std::string& target, std::string body, HttpHeaders headers);
+
+  std::string directory_;
+  SystemClock clock_;
+  SystemRandom random_;
+  ThreadPool pool_{8};
+  std::unique_ptr<service::Outbox> outbox_;
+  std::unique_ptr<app::Playground> playground_;
+  std::unique_ptr<http::Server> server_;
+  std::unique_ptr<net::Transport> transport_;
+  std::map<std::string, Json> samples_;
+  std::optional<std::string> key_;
+};
+
+/// The declared fields of a collection as the document shows them, filled in.
+Json declared_fields(const std::string& collection);
+
+extern const char* const kCollections[8];
+
+/// Text that no other test uses.
+std::string unique_text();
+
+/// What the document says of every failure.
+void expect_error(const Response& response, int status, const std::string& code);
+/// A refusal whose status the document leaves open.
+void expect_refusal(const Response& response);
+
+}  // namespace playfs::conformance
