@@ -163,7 +163,13 @@ class Parser {
     std::shared_ptr<ServeArguments> s;
     auto* serve_command =
         command("serve", "Serve the Data API over a playground on this disk",
-                "  playfs serve\n  playfs serve --listen 127.0.0.1:8787 --store /srv/playground", serve, s);
+                "  playfs serve\n"
+                "  playfs serve --listen 127.0.0.1:8787 --store /srv/playground\n"
+                "  playfs serve backup /backup/monday.db --store /srv/playground   a copy, while it is being served\n"
+                "  playfs serve check --store /srv/playground                      read all of it",
+                serve, s);
+    serve_command->add_option("[backup FILE | check]", s->words, "Instead: copy the store, or check it")
+        ->expected(0, 2);
     serve_command->add_option("--listen", s->listen, "Address and port; port 0 is a free one")
         ->type_name("ADDR:PORT")
         ->capture_default_str();
@@ -176,6 +182,15 @@ class Parser {
         ->type_name("NAME");
     serve_command->add_option("--proxy", s->proxies, "A proxy whose X-Forwarded-For is believed")
         ->type_name("ADDRESS|NETWORK");
+    serve_command->add_option("--steward-key", s->steward_key, "A file with the API key of the domain steward")
+        ->type_name("FILE");
+    serve_command->add_option("--access-log", s->access_log, "A line of JSON for each request")->type_name("FILE");
+    serve_command
+        ->add_option("--smtp", s->smtp, "The mail server for sign-in codes (default: an outbox file in the store)")
+        ->type_name("smtp[s]://[USER@]HOST[:PORT]");
+    serve_command->add_option("--smtp-password", s->smtp_password, "A file with the password for it")
+        ->type_name("FILE");
+    serve_command->add_option("--mail-from", s->mail_from, "The address that codes come from")->type_name("ADDRESS");
   }
 
   void add_work_tree() {

@@ -9,8 +9,8 @@ namespace playfs::app {
 Result<std::unique_ptr<Playground>> Playground::open(const std::string& directory, service::ServiceOptions options,
                                                      const Clock& clock, Random& random, service::Mailer* mailer) {
   PLAYFS_CHECK(make_private_directory(directory));
-  PLAYFS_TRY(auto store,
-             service::SqliteStore::open(directory + "/playground.db", Database::Durability::full, clock, random));
+  PLAYFS_TRY(auto store, service::SqliteStore::open(directory + "/" + std::string(kStoreFile),
+                                                    Database::Durability::full, clock, random));
   options.site_hosts.push_back(store->site_id());
   std::optional<service::SignIn> sign_in;
   if (mailer) sign_in.emplace(*store, *mailer, clock, random);

@@ -19,6 +19,9 @@ namespace playfs::app {
 
 class Playground {
  public:
+  /// The store's name in the directory.
+  static constexpr std::string_view kStoreFile = "playground.db";
+
   /// Opens the playground in `directory`, and makes one where there is none (0700). The store's own site id is added
   /// to `options.site_hosts`. With a mailer, accounts can be had by email. Clock, random and mailer must outlive it.
   static Result<std::unique_ptr<Playground>> open(const std::string& directory, service::ServiceOptions options,

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <charconv>
 
+#include "base/text.h"
+
 namespace playfs::service {
 
 namespace {
@@ -90,6 +92,14 @@ std::string TrustedProxies::client(std::string_view peer, std::string_view forwa
     forwarded_for = comma == std::string_view::npos ? std::string_view() : forwarded_for.substr(0, comma);
   }
   return std::string(nearest);
+}
+
+std::string TrustedProxies::client_of(const HttpRequest& request, std::string_view peer) const {
+  // A proxy may add a line of its own below the one that the client wrote.
+  std::string forwarded_for;
+  for (const auto& [name, value] : request.headers)
+    if (equals_ignoring_case(name, "X-Forwarded-For")) forwarded_for += (forwarded_for.empty() ? "" : ",") + value;
+  return client(peer, forwarded_for);
 }
 
 }  // namespace playfs::service

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/http.h"
 #include "base/result.h"
 
 namespace playfs::service {
@@ -26,6 +27,8 @@ class TrustedProxies {
   /// The address nearest to us that is no trusted proxy: `peer` itself unless it is one, otherwise from the right of
   /// X-Forwarded-For. What stands further left was written by whoever likes to.
   [[nodiscard]] std::string client(std::string_view peer, std::string_view forwarded_for) const;
+  /// The same for a request that came from `peer`.
+  [[nodiscard]] std::string client_of(const HttpRequest& request, std::string_view peer) const;
 
  private:
   using Bytes = std::array<std::uint8_t, 16>;  // IPv4 in its mapped form

@@ -242,11 +242,7 @@ Result<HttpResponse> Service::get(const Collection& collection, const std::strin
 }
 
 std::string Service::counted_client(const HttpRequest& request, const Caller& caller) const {
-  // A proxy may add a line of its own below the one that the client wrote.
-  std::string forwarded_for;
-  for (const auto& [name, value] : request.headers)
-    if (equals_ignoring_case(name, "X-Forwarded-For")) forwarded_for += (forwarded_for.empty() ? "" : ",") + value;
-  return counted_address(options_.proxies.client(caller.address, forwarded_for));
+  return counted_address(options_.proxies.client_of(request, caller.address));
 }
 
 std::optional<Charge> Service::charge_for(const Collection& collection, const std::string& client) const {

@@ -32,11 +32,17 @@ struct UmountArguments {
 Result<ExitCode> umount(Context& context, const UmountArguments& arguments);
 
 struct ServeArguments {
+  std::vector<std::string> words;  ///< "backup FILE", "check", or nothing
   std::string listen = "127.0.0.1:8787";
   std::string store;                 ///< a directory; empty: the default local playground
   std::string limits = "spec";       ///< "spec" (those of the API document), "off", or a file of limits
   std::vector<std::string> hosts;    ///< names that the site is reached by
   std::vector<std::string> proxies;  ///< whose X-Forwarded-For is believed
+  std::string steward_key;           ///< a file with the key of the domain steward; empty: there is none
+  std::string access_log;            ///< a file; empty: none
+  std::string smtp;                  ///< "smtp://USER@HOST:PORT"; empty: codes go into an outbox
+  std::string smtp_password;         ///< a file with it
+  std::string mail_from;             ///< the address that codes come from
 };
 Result<ExitCode> serve(Context& context, const ServeArguments& arguments);
 

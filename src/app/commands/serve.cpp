@@ -1,18 +1,22 @@
 // playfs serve: the Data API on a port, over a playground on this disk.
+#include <fcntl.h>
+#include <sys/stat.h>
+
+#include <cerrno>
 #include <charconv>
 
 #include "app/commands/commands.h"
-#include "app/playground.h"
 #include "app/signals.h"
+#include "app/site_server.h"
 #include "base/fd.h"
-#include "http/pages/pages.h"
-#include "http/server.h"
+#include "service/sqlite_care.h"
 
 namespace playfs::app {
 
 namespace {
 
 constexpr std::size_t kLargestLimits = 64 * 1024;
+constexpr std::size_t kLargestSecret = 4096;
 
 struct Listen {
   std::string address;
@@ -56,33 +60,95 @@ Result<service::Limits> limits_of(const Context& context, const std::string& lim
   return parsed;
 }
 
+/// A secret from a file that belongs to its user alone; the last line break is not part of it.
+Result<std::string> read_secret(const Context& context, const std::string& option, const std::string& file) {
+  std::string path = context.io.absolute(file);
+  UniqueFd opened(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  struct stat info {};
+  if (!opened || fstat(opened.get(), &info) != 0) return fail(error_from_errno(errno, option + " " + file));
+  if ((info.st_mode & 077) != 0)
+    return fail(ErrorCode::permission_denied, option + " " + file + ": others may read it", "chmod 600 " + file);
+  PLAYFS_TRY(std::string secret, read_at(opened.get(), 0, kLargestSecret));
+  while (!secret.empty() && (secret.back() == '\n' || secret.back() == '\r')) secret.pop_back();
+  if (secret.empty()) return fail(ErrorCode::invalid_argument, option + " " + file + ": empty");
+  return secret;
+}
+
+/// "smtps://user@mail.example.org:465" with the password beside it.
+Result<std::optional<net::SmtpServer>> mail_server(const Context& context, const ServeArguments& arguments) {
+  if (arguments.smtp.empty()) return std::nullopt;
+  net::SmtpServer server;
+  auto scheme_end = arguments.smtp.find("://");
+  std::string scheme = arguments.smtp.substr(0, scheme_end);
+  if (scheme_end == std::string::npos || (scheme != "smtp" && scheme != "smtps"))
+    return fail(ErrorCode::invalid_argument, "--smtp " + arguments.smtp + ": no mail server",
+                "--smtp smtp://mail.example.org:587");
+  if (arguments.mail_from.find('@') == std::string::npos)
+    return fail(ErrorCode::invalid_argument, "--smtp needs the address that mail comes from",
+                "--mail-from playground@example.org");
+  std::string host = arguments.smtp.substr(scheme_end + 3);
+  if (auto at = host.rfind('@'); at != std::string::npos) {
+    server.user = host.substr(0, at);
+    host.erase(0, at + 1);
+  }
+  server.url = scheme + "://" + host;
+  server.from = arguments.mail_from;
+  // A mail server on this machine needs no TLS, and seldom has a certificate for that name.
+  server.plain = host.starts_with("127.0.0.1") || host.starts_with("[::1]") || host.starts_with("localhost");
+  if (!arguments.smtp_password.empty()) {
+    PLAYFS_TRY(server.password, read_secret(context, "--smtp-password", arguments.smtp_password));
+  }
+  return server;
+}
+
+/// `playfs serve backup FILE` and `playfs serve check`: about a store, whether it is being served or not.
+Result<ExitCode> care_for_store(Context& context, const std::vector<std::string>& words, const std::string& directory) {
+  std::string store = directory + "/" + std::string(Playground::kStoreFile);
+  if (words.front() == "backup" && words.size() == 2) {
+    std::string copy = context.io.absolute(words[1]);
+    PLAYFS_CHECK(service::back_up_store(store, copy));
+    context.out.note("Copied " + store + " to " + copy + ".");
+    context.out.document(JsonObject{{"store", store}, {"copy", copy}});
+    return ExitCode::done;
+  }
+  if (words.front() == "check" && words.size() == 1) {
+    PLAYFS_TRY(std::uint64_t records, service::check_store(store));
+    context.out.note(store + " is sound: " + std::to_string(records) + " records.");
+    context.out.document(JsonObject{{"store", store}, {"records", records}});
+    return ExitCode::done;
+  }
+  return fail(ErrorCode::invalid_argument, "serve takes backup FILE, check, or nothing", "playfs serve --help");
+}
+
 }  // namespace
 
 Result<ExitCode> serve(Context& context, const ServeArguments& arguments) {
+  SiteServerOptions options;
+  PLAYFS_TRY(options.directory, store_directory(context, arguments.store));
+  if (!arguments.words.empty()) return care_for_store(context, arguments.words, options.directory);
   PLAYFS_TRY(Listen listen, parse_listen(arguments.listen));
-  PLAYFS_TRY(std::string directory, store_directory(context, arguments.store));
-  service::ServiceOptions service;
-  PLAYFS_TRY(service.limits, limits_of(context, arguments.limits));
-  PLAYFS_TRY(service.proxies, service::TrustedProxies::parse(arguments.proxies));
-  service.site_hosts = arguments.hosts;
+  options.listen.address = listen.address;
+  options.listen.port = listen.port;
+  PLAYFS_TRY(options.service.limits, limits_of(context, arguments.limits));
+  PLAYFS_TRY(options.service.proxies, service::TrustedProxies::parse(arguments.proxies));
+  options.service.site_hosts = arguments.hosts;
+  if (!arguments.steward_key.empty()) {
+    PLAYFS_TRY(options.service.steward_key, read_secret(context, "--steward-key", arguments.steward_key));
+  }
+  if (!arguments.access_log.empty()) options.access_log = context.io.absolute(arguments.access_log);
+  PLAYFS_TRY(options.smtp, mail_server(context, arguments));
+
+  std::string directory = options.directory;
   TerminationSignals signals;
-  PLAYFS_TRY(auto playground, Playground::open(directory, std::move(service), context.io.clock, context.io.random));
-  const http::Pages pages(playground->store(), {service::ServiceOptions().base_path, arguments.hosts});
-  http::ServerOptions options;
-  options.address = listen.address;
-  options.port = listen.port;
-  PLAYFS_TRY(auto server,
-             http::Server::start(std::move(options), [&](const HttpRequest& request, const std::string& peer) {
-               if (pages.serves(request.target)) return pages.handle(request);
-               return playground->service().handle(request, service::Caller{peer});
-             }));
-  std::string url = "http://" + server->endpoint();
+  PLAYFS_TRY(auto site, SiteServer::start(std::move(options), context.io.clock, context.io.random));
+  std::string url = "http://" + site->endpoint();
   context.out.line(url);
   context.out.note("Serving " + directory + ", write limits: " + arguments.limits + ". End with Ctrl-C.");
+  if (!site->outbox().empty()) context.out.note("Sign-in codes are written to " + site->outbox() + ".");
   context.out.document(JsonObject{{"url", url}, {"store", directory}});
   context.io.out.flush();
   signals.wait();
-  server->stop();
+  site->stop();
   return ExitCode::done;
 }
 

@@ -2,6 +2,9 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <csignal>
+#include <cstdio>
+#include <map>
 #include <set>
 #include <thread>
 #include <vector>
@@ -184,6 +187,58 @@ TEST_F(StoreTest, ReplaceRefusesAStaleRead) {
   ASSERT_TRUE(stale);
   EXPECT_FALSE(*stale);
   EXPECT_EQ((*store)->get("messages", first->id)->fields, R"({"a":2})");
+}
+
+TEST_F(StoreTest, WhatWasAcknowledgedSurvivesAKillAndRetriesDoNotDouble) {
+  constexpr int kWriters = 16;
+  int acknowledged[2];
+  ASSERT_EQ(pipe(acknowledged), 0);
+  pid_t child = fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) {
+    auto store = open();
+    if (!store) _exit(1);
+    std::vector<std::thread> writers;
+    for (int w = 0; w < kWriters; ++w)
+      writers.emplace_back([&, w] {
+        for (int i = 0;; ++i) {
+          std::string key = std::to_string(w) + "." + std::to_string(i);
+          auto created = (*store)->insert(message("{}", key));
+          std::string line = key + " " + (created ? created->id : "failed") + "\n";
+          if (write(acknowledged[1], line.data(), line.size()) < 0) return;
+        }
+      });
+    for (auto& writer : writers) writer.join();
+    _exit(0);
+  }
+  close(acknowledged[1]);
+  FILE* lines = fdopen(acknowledged[0], "r");
+  std::map<std::string, std::string> ids;
+  char key[32], id[32];
+  while (fscanf(lines, "%31s %31s", key, id) == 2) {
+    ids[key] = id;
+    if (ids.size() == 400) kill(child, SIGKILL);  // what was acknowledged before it dies is still in the pipe
+  }
+  fclose(lines);
+  ASSERT_EQ(waitpid(child, nullptr, 0), child);
+
+  auto store = open();
+  ASSERT_TRUE(store);
+  for (const auto& [key, id] : ids) {
+    EXPECT_TRUE((*store)->get("messages", id)) << key;
+    EXPECT_EQ((*store)->insert(message("{}", key))->id, id);
+  }
+  // The ones that were on their way are there once or not at all; sending them again makes it once.
+  std::size_t before = everything(**store, "messages").size();
+  EXPECT_LE(before, ids.size() + kWriters);
+  for (int w = 0; w < kWriters; ++w)
+    for (int i = 0;; ++i) {
+      std::string key = std::to_string(w) + "." + std::to_string(i);
+      bool known = ids.count(key) > 0;
+      ids.emplace(key, (*store)->insert(message("{}", key))->id);
+      if (!known) break;
+    }
+  EXPECT_EQ(everything(**store, "messages").size(), ids.size());
 }
 
 TEST_F(StoreTest, KeepsItsNameAndItsRecordsWhenReopened) {
