@@ -2,9 +2,6 @@
 
 #include <array>
 #include <charconv>
-#include <ctime>
-
-#include <fmt/format.h>
 
 namespace playfs {
 
@@ -19,6 +16,12 @@ std::optional<int> take_number(std::string_view& text, std::size_t digits) {
   if (error != std::errc() || end != text.data() + digits || text[0] == '-') return std::nullopt;
   text.remove_prefix(digits);
   return value;
+}
+
+/// Over the digits that are there. REQUIRES: `number` is not negative and has no more than that many digits.
+void put_number(std::string& text, std::size_t begin, std::size_t digits, int number) {
+  for (std::size_t at = begin + digits; at > begin && number > 0; number /= 10)
+    text[--at] = static_cast<char>('0' + number % 10);
 }
 
 bool take(std::string_view& text, char expected) {
@@ -36,17 +39,21 @@ WallTime SystemClock::wall() const {
 SteadyTime SystemClock::steady() const { return std::chrono::steady_clock::now(); }
 
 std::string format_iso8601(WallTime time) {
-  std::int64_t seconds = time.nanoseconds / kSecond;
-  std::int64_t fraction = time.nanoseconds % kSecond;
-  if (fraction < 0) {
-    fraction += kSecond;
-    --seconds;
-  }
-  std::time_t stamp = seconds;
-  std::tm parts{};
-  gmtime_r(&stamp, &parts);
-  return fmt::format("{:04}-{:02}-{:02}T{:02}:{:02}:{:02}.{:06}Z", parts.tm_year + 1900, parts.tm_mon + 1,
-                     parts.tm_mday, parts.tm_hour, parts.tm_min, parts.tm_sec, fraction / 1000);
+  namespace c = std::chrono;
+  const c::nanoseconds since_epoch(time.nanoseconds);
+  const auto day = c::floor<c::days>(since_epoch);
+  const c::year_month_day date{c::sys_days(day)};
+  const c::hh_mm_ss clock{since_epoch - day};
+  // By hand, since a page of records prints two hundred of them.
+  std::string text = "0000-00-00T00:00:00.000000Z";
+  put_number(text, 0, 4, static_cast<int>(date.year()));
+  put_number(text, 5, 2, static_cast<int>(static_cast<unsigned>(date.month())));
+  put_number(text, 8, 2, static_cast<int>(static_cast<unsigned>(date.day())));
+  put_number(text, 11, 2, static_cast<int>(clock.hours().count()));
+  put_number(text, 14, 2, static_cast<int>(clock.minutes().count()));
+  put_number(text, 17, 2, static_cast<int>(clock.seconds().count()));
+  put_number(text, 20, 6, static_cast<int>(clock.subseconds().count() / 1000));
+  return text;
 }
 
 std::optional<WallTime> parse_iso8601(std::string_view text, bool end_of_period) {

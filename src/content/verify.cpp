@@ -3,6 +3,7 @@
 #include "base/text.h"
 #include "model/chunking.h"
 #include "model/content_hash.h"
+#include "model/size_claim.h"
 
 namespace playfs::content {
 
@@ -11,13 +12,9 @@ Status check_content(const FileEntry& entry, std::string_view content) {
     if (const auto hash = ContentHash::of(content); hash != *claim)
       return fail(ErrorCode::corrupt, "its SHA-256 is " + hash.hex() + ", the manifest promises " + claim->hex());
   }
-  if (!entry.size_claim || *entry.size_claim == content.size()) return {};
-  const std::uint64_t claim = *entry.size_claim;
-  if (entry.encoding == ContentEncoding::text && is_valid_utf8(content) &&
-      (count_code_points(content) == claim || count_utf16_units(content) == claim))
-    return {};
-  return fail(ErrorCode::corrupt,
-              "it has " + std::to_string(content.size()) + " bytes, the manifest promises " + std::to_string(claim));
+  if (!entry.size_claim || is_size_of(*entry.size_claim, content, entry.encoding)) return {};
+  return fail(ErrorCode::corrupt, "it has " + std::to_string(content.size()) + " bytes, the manifest promises " +
+                                      std::to_string(*entry.size_claim));
 }
 
 namespace {

@@ -1,6 +1,7 @@
 #include "http/server.h"
 
-#include <ctime>
+#include <algorithm>
+#include <array>
 #include <exception>
 #include <mutex>
 #include <optional>
@@ -20,10 +21,10 @@
 #include <boost/beast/core/tcp_stream.hpp>
 #include <boost/beast/http.hpp>
 
-#include <fmt/chrono.h>
 #include <fmt/format.h>
 
 #include "base/log.h"
+#include "http/response_head.h"
 #include "service/problem.h"
 
 namespace playfs::http {
@@ -47,12 +48,12 @@ HttpResponse problem_response(int status, std::string code, std::string message)
   return service::response_of({status, std::move(code), std::move(message), std::nullopt, {}, {}});
 }
 
-std::string http_date() {
-  std::time_t now = std::time(nullptr);
-  std::tm parts{};
-  gmtime_r(&now, &parts);
-  return fmt::format("{:%a, %d %b %Y %H:%M:%S} GMT", parts);
-}
+/// Requests that only read: they are many and short, and wait for nobody.
+bool is_reading(std::string_view method) { return method == "GET" || method == "HEAD" || method == "OPTIONS"; }
+
+/// Enough for some to wait for the disk while every core works. More would only take turns: a thread that finds the
+/// next request waiting is cheaper than one that has to be woken for it.
+unsigned default_readers() { return std::max(4u, 2 * std::thread::hardware_concurrency()); }
 
 std::string text_of(const asio::ip::address& address) {
   if (address.is_v6() && address.to_v6().is_v4_mapped())
@@ -62,7 +63,7 @@ std::string text_of(const asio::ip::address& address) {
 
 }  // namespace
 
-// All members are used on the I/O thread only, but for the options, the handler and the pool.
+// All members are used on the I/O thread only, but for the options, the handler and the pools.
 class Server::Core : public std::enable_shared_from_this<Core> {
  public:
   Core(ServerOptions options, Handler handler)
@@ -72,7 +73,8 @@ class Server::Core : public std::enable_shared_from_this<Core> {
         acceptor_(io_),
         pause_(io_),
         stop_timer_(io_),
-        handlers_(options_.handler_threads) {}
+        readers_(options_.read_threads ? options_.read_threads : default_readers()),
+        writers_(options_.write_threads) {}
 
   Status listen();
   void run();
@@ -92,7 +94,9 @@ class Server::Core : public std::enable_shared_from_this<Core> {
   tcp::endpoint local_;
   asio::steady_timer pause_;
   asio::steady_timer stop_timer_;
-  asio::thread_pool handlers_;
+  asio::thread_pool readers_;
+  asio::thread_pool writers_;
+  DateHeader date_;
   std::unordered_set<Session*> sessions_;
   bool stopping_ = false;
   std::thread thread_;
@@ -116,7 +120,6 @@ class Server::Core::Session : public std::enable_shared_from_this<Session> {
 
  private:
   using Parser = bh::request_parser<bh::string_body>;
-  using Response = bh::response<bh::string_body>;
 
   void read_header();
   void after_header(error_code error);
@@ -125,6 +128,8 @@ class Server::Core::Session : public std::enable_shared_from_this<Session> {
   void read_body();
   void after_body(error_code error);
   void respond(HttpResponse answer);
+  template <class Done>
+  void write(HttpResponse answer, Framing framing, bool with_body, Done done);
   void after_response(error_code error);
   /// Answers what cannot be read to its end, and closes.
   void refuse(int status, std::string code, std::string message);
@@ -137,7 +142,10 @@ class Server::Core::Session : public std::enable_shared_from_this<Session> {
   const std::string peer_;
   beast::flat_buffer buffer_;
   std::optional<Parser> parser_;
-  std::optional<Response> response_;
+  // The response being sent.
+  std::string head_;
+  std::string body_;
+  bool last_ = false;  // the connection ends with it
   bool idle_ = true;
 };
 
@@ -218,12 +226,14 @@ void Server::Core::stop() {
     asio::post(io_, [this] { begin_stop(); });
     // Runs out of work once every connection is closed and its handler has answered.
     thread_.join();
-    handlers_.join();
+    readers_.join();
+    writers_.join();
   });
 }
 
 void Server::Core::Session::wait_for_request() {
-  response_.reset();
+  head_ = {};
+  body_ = {};
   parser_.reset();
   if (buffer_.size() > 0) return read_header();  // a pipelined request
   buffer_ = beast::flat_buffer();
@@ -301,7 +311,8 @@ void Server::Core::Session::after_body(error_code error) {
   stream_.expires_never();  // the handler has its own limits
   // The guard keeps the I/O thread in its loop: a connection that only waits for its handler is no work to asio.
   auto work = asio::make_work_guard(core_->io_);
-  asio::post(core_->handlers_, [self = shared_from_this(), work, request = std::move(request)]() mutable {
+  auto& pool = is_reading(request.method) ? core_->readers_ : core_->writers_;
+  asio::post(pool, [self = shared_from_this(), work, request = std::move(request)]() mutable {
     auto answer = self->core_->handler_(request, self->peer_);
     auto& io = self->core_->io_;
     asio::post(io,
@@ -311,34 +322,37 @@ void Server::Core::Session::after_body(error_code error) {
 
 void Server::Core::Session::respond(HttpResponse answer) {
   const auto& request = parser_->get();
-  bool head = request.method() == bh::verb::head;
-  response_.emplace(static_cast<bh::status>(answer.status), request.version() == 10 ? 10u : 11u);
-  for (const auto& [name, value] : answer.headers) response_->insert(name, value);
-  response_->set(bh::field::date, http_date());
-  response_->keep_alive(request.keep_alive() && !core_->stopping_);
+  Framing framing;
+  framing.old_client = request.version() == 10;
+  framing.keep_alive = request.keep_alive() && !core_->stopping_;
   bool bodiless = answer.status == 204 || answer.status == 304;
-  if (!bodiless) response_->content_length(answer.body.size());
-  if (!head && !bodiless) response_->body() = std::move(answer.body);
+  if (!bodiless) framing.content_length = answer.body.size();
+  write(std::move(answer), framing, !bodiless && request.method() != bh::verb::head,
+        [self = shared_from_this()](error_code error, std::size_t) { self->after_response(error); });
+}
+
+template <class Done>
+void Server::Core::Session::write(HttpResponse answer, Framing framing, bool with_body, Done done) {
+  framing.date = core_->date_.now();
+  last_ = !framing.keep_alive;
+  head_ = print_head(answer, framing);
+  body_ = with_body ? std::move(answer.body) : std::string();
   stream_.expires_after(core_->options_.write_time);
-  bh::async_write(stream_, *response_,
-                  [self = shared_from_this()](error_code error, std::size_t) { self->after_response(error); });
+  asio::async_write(stream_, std::array{asio::buffer(std::as_const(head_)), asio::buffer(std::as_const(body_))},
+                    std::move(done));
 }
 
 void Server::Core::Session::after_response(error_code error) {
-  if (error || response_->need_eof()) return hang_up();
+  if (error || last_) return hang_up();
   wait_for_request();
 }
 
 void Server::Core::Session::refuse(int status, std::string code, std::string message) {
   HttpResponse answer = problem_response(status, std::move(code), std::move(message));
-  response_.emplace(static_cast<bh::status>(status), 11u);
-  for (const auto& [name, value] : answer.headers) response_->insert(name, value);
-  response_->set(bh::field::date, http_date());
-  response_->keep_alive(false);  // where the next request would begin is unknown
-  response_->body() = std::move(answer.body);
-  response_->prepare_payload();
-  stream_.expires_after(core_->options_.write_time);
-  bh::async_write(stream_, *response_, [self = shared_from_this()](error_code error, std::size_t) {
+  Framing framing;
+  framing.keep_alive = false;  // where the next request would begin is unknown
+  framing.content_length = answer.body.size();
+  write(std::move(answer), framing, true, [self = shared_from_this()](error_code error, std::size_t) {
     if (error) return self->hang_up();
     error_code ignored;
     self->stream_.socket().shutdown(tcp::socket::shutdown_send, ignored);

@@ -1,6 +1,7 @@
 // An HTTP/1.1 listener for a handler that answers each request on its own: keep-alive, limits, graceful stop.
 //
-// One thread does all network I/O and never blocks; the handler runs on a small pool, since it waits for disks. An
+// One thread does all network I/O and never blocks; the handler runs on two small pools, one for reading, one for
+// writing, since it waits for disks. An
 // idle connection costs a few kilobytes and no thread. TLS and HTTP/2 are the business of a proxy in front.
 // Thread-safe.
 #pragma once
@@ -19,7 +20,8 @@ namespace playfs::http {
 struct ServerOptions {
   std::string address = "127.0.0.1";  ///< an IPv4 or IPv6 address
   std::uint16_t port = 0;             ///< 0: a free one
-  unsigned handler_threads = 16;      ///< writes that arrive together are committed together, so more than cores
+  unsigned read_threads = 0;          ///< for GET, HEAD and OPTIONS; 0: twice the cores
+  unsigned write_threads = 16;        ///< writes that arrive together are committed together, so more than cores
   std::uint32_t header_limit = 16 * 1024;
   std::uint64_t body_limit = 256 * 1024;
   std::size_t connection_limit = 10'000;

@@ -30,6 +30,7 @@ constexpr auto kCollections = [] {
               .update = Access::owner,
               .writes_per_hour = 60,
               .immutable = true,
+              .belongs_by = "project",
               .fields = kRevisionFields};
   table[3] = {.name = "file_chunks",
               .purpose = "Content-addressed file storage",
@@ -42,7 +43,11 @@ constexpr auto kCollections = [] {
               .writes_per_hour = 30,
               .fields = kThreadFields,
               .kinds = kThreadKinds};
-  table[5] = {.name = "messages", .purpose = "Thread replies", .writes_per_hour = 120, .fields = kMessageFields};
+  table[5] = {.name = "messages",
+              .purpose = "Thread replies",
+              .writes_per_hour = 120,
+              .belongs_by = "thread",
+              .fields = kMessageFields};
   table[6] = {.name = "domain_mail",
               .purpose = "Public mail to the domain steward",
               .update = Access::owner,

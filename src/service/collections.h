@@ -16,6 +16,7 @@ struct Collection {
   Access update = Access::anyone;
   int writes_per_hour = 0;                                ///< POST and PATCH together, for one client address
   bool immutable = false;                                 ///< caches may keep a record for ever
+  std::string_view belongs_by = {};                       ///< the field that names what a record belongs to
   std::span<const std::string_view> fields = {};          ///< the declared fields that the API document names
   std::span<const std::string_view> kinds = {};           ///< allowed values of `kind`; empty: any
   std::span<const std::string_view> steward_fields = {};  ///< set by the domain steward alone

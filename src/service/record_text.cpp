@@ -23,6 +23,8 @@ bool is_system_field(std::string_view name) {
 }
 
 constexpr char kCursorPrefix = 'p';
+// No id is longer, and an index should not hold more of strangers' text.
+constexpr std::size_t kLongestReference = 255;
 
 }  // namespace
 
@@ -61,10 +63,18 @@ JsonObject merge(const JsonObject& base, const JsonObject& changes) {
   return merged;
 }
 
+std::string belonging(const Collection& collection, const JsonObject& fields) {
+  const Json* reference = collection.belongs_by.empty() ? nullptr : fields.find(collection.belongs_by);
+  const std::string* id = reference ? reference->string() : nullptr;
+  return id && id->size() <= kLongestReference ? *id : std::string();
+}
+
 void print_record(const StoredRecord& record, std::string& out) {
   // None of these needs an escape: ids, times and statuses are the service's own.
-  fmt::format_to(std::back_inserter(out), R"({{"id":"{}","created_at":"{}","updated_at":"{}","status":"{}")", record.id,
-                 format_iso8601(record.created_at), format_iso8601(record.updated_at), record.status);
+  out.append(R"({"id":")").append(record.id);
+  out.append(R"(","created_at":")").append(format_iso8601(record.created_at));
+  out.append(R"(","updated_at":")").append(format_iso8601(record.updated_at));
+  out.append(R"(","status":")").append(record.status) += '"';
   if (record.fields.size() > 2) out += ',';
   out.append(record.fields, 1);  // all but the opening brace
 }

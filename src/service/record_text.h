@@ -11,6 +11,7 @@
 
 #include "base/result.h"
 #include "model/json.h"
+#include "service/collections.h"
 #include "service/store.h"
 
 namespace playfs::service {
@@ -22,6 +23,10 @@ Result<JsonObject> declared_fields(const Json& body);
 
 /// `base` with the members of `changes` in place of its own, new ones at the end.
 JsonObject merge(const JsonObject& base, const JsonObject& changes);
+
+/// The record that one with these fields belongs to, as the store is told; empty for none. Whether there is such a
+/// record does not matter; only what is far too long for an id is left out.
+std::string belonging(const Collection& collection, const JsonObject& fields);
 
 /// The record as the API shows it.
 void print_record(const StoredRecord& record, std::string& out);

@@ -90,12 +90,14 @@ Status check_kind(const Collection& collection, const JsonObject& fields) {
   return fail(ErrorCode::invalid_argument, "kind must be one of " + allowed);
 }
 
-Result<std::string> print_fields(JsonObject fields) {
-  std::string text = wire::to_text(Json(std::move(fields)));
+Result<Contents> contents_of(const Collection& collection, JsonObject fields) {
+  Contents contents{{}, belonging(collection, fields)};
+  std::string& text = contents.fields;
+  text = wire::to_text(Json(std::move(fields)));
   if (std::size_t size = printed_size(text); size > kMaxRecordSize)
     return fail(ErrorCode::record_too_large, "the record would take " + std::to_string(size) + " bytes of " +
                                                  std::to_string(kMaxRecordSize) + "; split content into chunks");
-  return text;
+  return contents;
 }
 
 /// One name for the request of one caller to one collection, of fixed length whatever the client sends. None of the
@@ -270,7 +272,7 @@ Result<HttpResponse> Service::create(const Collection& collection, const HttpReq
   PLAYFS_TRY(JsonObject fields, read_fields(request));
   PLAYFS_CHECK(may_set(who, collection, fields));
   PLAYFS_CHECK(check_kind(collection, fields));
-  PLAYFS_TRY(record.fields, print_fields(std::move(fields)));
+  PLAYFS_TRY(record.contents, contents_of(collection, std::move(fields)));
   PLAYFS_TRY(StoredRecord created, store_.insert(record));
   return record_response(created);
 }
@@ -289,7 +291,7 @@ Result<HttpResponse> Service::patch(const Collection& collection, const std::str
     PLAYFS_TRY(Json stored, wire::parse_json(record.fields));
     const JsonObject* fields = stored.object();
     if (!fields) return fail(ErrorCode::corrupt, "record " + id + " is no JSON object");
-    PLAYFS_TRY(std::string merged, print_fields(merge(*fields, changes)));
+    PLAYFS_TRY(Contents merged, contents_of(collection, merge(*fields, changes)));
     PLAYFS_TRY(auto replaced, store_.replace(collection.name, record, std::move(merged), charge));
     if (replaced) return record_response(*replaced);
     PLAYFS_TRY(record, store_.get(collection.name, id));

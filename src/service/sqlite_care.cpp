@@ -10,6 +10,8 @@
 #include "base/sqlite.h"
 #include "model/json.h"
 #include "service/collections.h"
+#include "service/record_text.h"
+#include "service/sqlite_schema.h"
 #include "wire/json.h"
 
 namespace playfs::service {
@@ -26,9 +28,12 @@ Status check_record(const Statement& row, std::int64_t previous_time) {
   std::string name = "record " + std::string(row.text(0));
   if (row.integer(2) <= previous_time) return fail(ErrorCode::corrupt, name + " is older than the one before it");
   if (row.integer(3) < row.integer(2)) return fail(ErrorCode::corrupt, name + " was changed before it was created");
-  if (!find_collection(row.text(1))) return fail(ErrorCode::corrupt, name + " is in no collection");
+  const Collection* collection = find_collection(row.text(1));
+  if (!collection) return fail(ErrorCode::corrupt, name + " is in no collection");
   auto fields = wire::parse_json(row.text(4));
   if (!fields || !fields->object()) return fail(ErrorCode::corrupt, name + " is no JSON object");
+  if (row.text(5) != belonging(*collection, *fields->object()))
+    return fail(ErrorCode::corrupt, name + " is kept with what it does not belong to");
   return {};
 }
 
@@ -46,8 +51,9 @@ Status back_up_store(const std::string& path, const std::string& copy) {
 Result<std::uint64_t> check_store(const std::string& path) {
   PLAYFS_TRY(Database database, open_existing(path));
   PLAYFS_CHECK(database.check_integrity());
-  PLAYFS_TRY(Statement records, database.prepare("SELECT id, collection, created_at, updated_at, fields FROM records"
-                                                 " ORDER BY position"));
+  PLAYFS_CHECK(require_current_schema(database));
+  PLAYFS_TRY(Statement records, database.prepare("SELECT id, collection, created_at, updated_at, fields, belongs_to"
+                                                 " FROM records ORDER BY position"));
   std::uint64_t count = 0;
   for (std::int64_t previous = 0;; previous = records.integer(2), ++count) {
     PLAYFS_TRY(bool row, records.step());

@@ -4,10 +4,11 @@ namespace playfs::service {
 
 namespace {
 
-constexpr std::int64_t kVersion = 3;
+constexpr std::int64_t kVersion = 4;
 
-// `position` is the order of all records; the index on it makes a page of one collection cost the same wherever it
-// lies. `writes` holds one row for each write that still counts against somebody's limit.
+// `position` is the order of all records; the indexes that end in it make a page of one collection, and of what
+// belongs to one record, cost the same wherever it lies. `writes` holds one row for each write that still counts
+// against somebody's limit.
 constexpr const char* kTables = R"sql(
   CREATE TABLE IF NOT EXISTS site (id TEXT NOT NULL);
 
@@ -20,9 +21,12 @@ constexpr const char* kTables = R"sql(
     status TEXT NOT NULL,
     owner TEXT NOT NULL,
     request_key BLOB,
-    fields TEXT NOT NULL
+    fields TEXT NOT NULL,
+    belongs_to TEXT
   );
   CREATE INDEX IF NOT EXISTS records_of_collection ON records (collection, position);
+  CREATE INDEX IF NOT EXISTS records_of_whole ON records (collection, belongs_to, position)
+    WHERE belongs_to IS NOT NULL;
   CREATE UNIQUE INDEX IF NOT EXISTS records_by_request_key ON records (request_key) WHERE request_key IS NOT NULL;
 
   CREATE TABLE IF NOT EXISTS writes (bucket TEXT NOT NULL, expires INTEGER NOT NULL);
@@ -49,17 +53,38 @@ constexpr const char* kTables = R"sql(
   CREATE INDEX IF NOT EXISTS sign_in_codes_by_expiry ON sign_in_codes (expires);
 )sql";
 
+// Stores from before version 4 know what belongs to what only by the fields themselves.
+constexpr const char* kAddBelonging = R"sql(
+  ALTER TABLE records ADD COLUMN belongs_to TEXT;
+  UPDATE records SET belongs_to = fields ->> '$.project'
+    WHERE collection = 'revisions' AND json_type(fields, '$.project') = 'text';
+  UPDATE records SET belongs_to = fields ->> '$.thread'
+    WHERE collection = 'messages' AND json_type(fields, '$.thread') = 'text';
+  UPDATE records SET belongs_to = NULL WHERE length(CAST(belongs_to AS BLOB)) NOT BETWEEN 1 AND 255;
+)sql";
+
+Result<std::int64_t> version_of(Database& database) {
+  PLAYFS_TRY(Statement query, database.prepare("PRAGMA user_version"));
+  PLAYFS_TRY(bool known, query.step());
+  return known ? query.integer(0) : 0;
+}
+
 }  // namespace
+
+Status require_current_schema(Database& database) {
+  PLAYFS_TRY(std::int64_t version, version_of(database));
+  if (version == kVersion) return {};
+  return fail(ErrorCode::not_supported, "the store was written by another version of playfs",
+              "open it once with this one: playfs serve");
+}
 
 Result<std::string> prepare_schema(Database& database, Random& random) {
   PLAYFS_TRY(Transaction transaction, Transaction::begin(database));
-  PLAYFS_TRY(Statement version_query, database.prepare("PRAGMA user_version"));
-  PLAYFS_TRY(bool has_version, version_query.step());
-  std::int64_t version = has_version ? version_query.integer(0) : 0;
-  version_query.reset();
+  PLAYFS_TRY(std::int64_t version, version_of(database));
   if (version > kVersion)
     return fail(ErrorCode::not_supported, "the store was written by a newer version of playfs", "update playfs");
   if (version < kVersion) {
+    if (version > 0) PLAYFS_CHECK(database.execute(kAddBelonging));
     PLAYFS_CHECK(database.execute(kTables));
     PLAYFS_TRY(Statement name,
                database.prepare("INSERT INTO site (id) SELECT ?1 WHERE NOT EXISTS (SELECT * FROM site)"));

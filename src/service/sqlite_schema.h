@@ -15,6 +15,9 @@ namespace playfs::service {
 /// a new file. Fails with not_supported for a file of a newer playfs.
 Result<std::string> prepare_schema(Database& database, Random& random);
 
+/// For what only looks at a store. Errors: not_supported for a store of another version, or no store at all.
+Status require_current_schema(Database& database);
+
 /// Times are kept as whole microseconds since the epoch.
 inline std::int64_t to_column(WallTime time) { return time.nanoseconds / 1000; }
 inline WallTime from_column(std::int64_t microseconds) { return {microseconds * 1000}; }

@@ -19,11 +19,15 @@ constexpr std::string_view kByRequestKey = "SELECT " PLAYFS_RECORD_COLUMNS " FRO
 constexpr std::string_view kPage =
     "SELECT " PLAYFS_RECORD_COLUMNS
     " FROM records WHERE collection = ?1 AND position < ?2 ORDER BY position DESC LIMIT ?3";
+constexpr std::string_view kPageOfParts =
+    "SELECT " PLAYFS_RECORD_COLUMNS
+    " FROM records WHERE collection = ?1 AND belongs_to = ?4 AND position < ?2 ORDER BY position DESC LIMIT ?3";
 constexpr std::string_view kNewestTime = "SELECT created_at FROM records ORDER BY position DESC LIMIT 1";
 constexpr std::string_view kInsert =
-    "INSERT INTO records (collection, id, created_at, updated_at, status, owner, request_key, fields)"
-    " VALUES (?1, ?2, ?3, ?3, ?4, ?5, ?6, ?7)";
-constexpr std::string_view kUpdate = "UPDATE records SET updated_at = ?2, fields = ?3 WHERE id = ?1";
+    "INSERT INTO records (collection, id, created_at, updated_at, status, owner, request_key, fields, belongs_to)"
+    " VALUES (?1, ?2, ?3, ?3, ?4, ?5, ?6, ?7, NULLIF(?8, ''))";
+constexpr std::string_view kUpdate =
+    "UPDATE records SET updated_at = ?2, fields = ?3, belongs_to = NULLIF(?4, '') WHERE id = ?1";
 
 StoredRecord record_of_row(const Statement& row) {
   return {std::string(row.text(1)), from_column(row.integer(2)), from_column(row.integer(3)),
@@ -62,29 +66,46 @@ Result<StoredRecord> insert_record(Connection& connection, const NewRecord& reco
   }
   if (record.charge) PLAYFS_CHECK(charge_write(connection, *record.charge, now));
   PLAYFS_TRY(WallTime time, next_creation_time(connection, now));
-  StoredRecord created{make_record_id(time, random), time, time, kInitialStatus, record.owner, record.fields};
+  StoredRecord created{make_record_id(time, random), time, time, kInitialStatus, record.owner, record.contents.fields};
   PLAYFS_TRY(auto insert, connection.use(kInsert));
   insert->bind(1, record.collection).bind(2, created.id).bind(3, to_column(time)).bind(4, created.status);
-  insert->bind(5, created.owner).bind(7, created.fields);
+  insert->bind(5, created.owner).bind(7, created.fields).bind(8, record.contents.belongs_to);
   if (record.request_key.empty()) insert->bind_null(6);
   else insert->bind_blob(6, record.request_key);
   PLAYFS_CHECK(insert->run());
   return created;
 }
 
-Result<std::optional<StoredRecord>> replace_fields(Connection& connection, std::string_view collection,
-                                                   const StoredRecord& read, std::string fields,
-                                                   const std::optional<Charge>& charge, WallTime now) {
+Result<std::optional<StoredRecord>> replace_contents(Connection& connection, std::string_view collection,
+                                                     const StoredRecord& read, Contents contents,
+                                                     const std::optional<Charge>& charge, WallTime now) {
   PLAYFS_TRY(auto current, record_by_id(connection, collection, read.id));
   if (!current) return fail(ErrorCode::not_found, "there is no such record");
   if (current->updated_at != read.updated_at) return std::nullopt;
   if (charge) PLAYFS_CHECK(charge_write(connection, *charge, now));
   std::int64_t time = std::max(to_column(now), to_column(current->updated_at) + 1);
   PLAYFS_TRY(auto update, connection.use(kUpdate));
-  PLAYFS_CHECK(update->bind(1, read.id).bind(2, time).bind(3, fields).run());
+  PLAYFS_CHECK(update->bind(1, read.id).bind(2, time).bind(3, contents.fields).bind(4, contents.belongs_to).run());
   current->updated_at = from_column(time);
-  current->fields = std::move(fields);
+  current->fields = std::move(contents.fields);
   return current;
+}
+
+/// Reads a page from a query whose parameters 2 and 3 are where it begins and how many rows it takes.
+Result<Page> read_page(Statement& query, std::size_t limit, Position before) {
+  // One more than asked for, to know whether there is another page.
+  query.bind(2, before).bind(3, static_cast<std::int64_t>(limit) + 1);
+  Page page;
+  Position last = before;
+  for (;;) {
+    PLAYFS_TRY(bool row, query.step());
+    if (!row) return page;
+    if (page.records.size() == limit) break;
+    page.records.push_back(record_of_row(query));
+    last = query.integer(0);
+  }
+  page.next = last;
+  return page;
 }
 
 }  // namespace
@@ -123,26 +144,21 @@ Result<StoredRecord> SqliteStore::get(std::string_view collection, std::string_v
 Result<Page> SqliteStore::list(std::string_view collection, std::size_t limit, Position before) {
   PLAYFS_TRY(auto connection, connections_->read());
   PLAYFS_TRY(auto query, connection->use(kPage));
-  // One more than asked for, to know whether there is another page.
-  query->bind(1, collection).bind(2, before).bind(3, static_cast<std::int64_t>(limit) + 1);
-  Page page;
-  Position last = before;
-  for (;;) {
-    PLAYFS_TRY(bool row, query->step());
-    if (!row) return page;
-    if (page.records.size() == limit) break;
-    page.records.push_back(record_of_row(*query));
-    last = query->integer(0);
-  }
-  page.next = last;
-  return page;
+  return read_page(query->bind(1, collection), limit, before);
+}
+
+Result<Page> SqliteStore::list_parts(std::string_view collection, std::string_view whole, std::size_t limit,
+                                     Position before) {
+  PLAYFS_TRY(auto connection, connections_->read());
+  PLAYFS_TRY(auto query, connection->use(kPageOfParts));
+  return read_page(query->bind(1, collection).bind(4, whole), limit, before);
 }
 
 Result<std::optional<StoredRecord>> SqliteStore::replace(std::string_view collection, const StoredRecord& read,
-                                                         std::string fields, const std::optional<Charge>& charge) {
+                                                         Contents contents, const std::optional<Charge>& charge) {
   std::optional<StoredRecord> replaced;
   PLAYFS_CHECK(connections_->write([&](Connection& connection) -> Status {
-    PLAYFS_TRY(replaced, replace_fields(connection, collection, read, std::move(fields), charge, clock_.wall()));
+    PLAYFS_TRY(replaced, replace_contents(connection, collection, read, std::move(contents), charge, clock_.wall()));
     return {};
   }));
   return replaced;

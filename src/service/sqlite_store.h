@@ -29,7 +29,9 @@ class SqliteStore final : public Store, public Accounts {
   Result<StoredRecord> insert(const NewRecord& record) override;
   Result<StoredRecord> get(std::string_view collection, std::string_view id) override;
   Result<Page> list(std::string_view collection, std::size_t limit, Position before) override;
-  Result<std::optional<StoredRecord>> replace(std::string_view collection, const StoredRecord& read, std::string fields,
+  Result<Page> list_parts(std::string_view collection, std::string_view whole, std::size_t limit,
+                          Position before) override;
+  Result<std::optional<StoredRecord>> replace(std::string_view collection, const StoredRecord& read, Contents contents,
                                               const std::optional<Charge>& charge) override;
   [[nodiscard]] const std::string& site_id() const override { return site_id_; }
 

@@ -44,9 +44,15 @@ struct Charge {
   std::string what;  ///< the limit in words, for the error
 };
 
+/// What somebody writes into a record.
+struct Contents {
+  std::string fields;      ///< a compact JSON object
+  std::string belongs_to;  ///< the record of which this one is a part, so that it is found by it; empty: none
+};
+
 struct NewRecord {
   std::string collection;
-  std::string fields;       ///< a compact JSON object
+  Contents contents;
   std::string owner;        ///< empty for none
   std::string request_key;  ///< names the request (key, caller, collection) over which it is created once; empty: none
   std::optional<Charge> charge;  ///< counted with the insert, and only if there is one
@@ -75,10 +81,14 @@ class Store {
   /// Up to `limit` records older than `before`.
   virtual Result<Page> list(std::string_view collection, std::size_t limit, Position before) = 0;
 
-  /// Gives `read` new fields, provided that nobody changed it since it was read; nullopt where somebody did.
+  /// The same of those that belong to `whole`. REQUIRES: `whole` is not empty.
+  virtual Result<Page> list_parts(std::string_view collection, std::string_view whole, std::size_t limit,
+                                  Position before) = 0;
+
+  /// Gives `read` new contents, provided that nobody changed it since it was read; nullopt where somebody did.
   /// Errors: not_found, rate_limited.
   virtual Result<std::optional<StoredRecord>> replace(std::string_view collection, const StoredRecord& read,
-                                                      std::string fields, const std::optional<Charge>& charge) = 0;
+                                                      Contents contents, const std::optional<Charge>& charge) = 0;
 
   /// A random name that the data got when it was created and keeps wherever it is moved.
   [[nodiscard]] virtual const std::string& site_id() const = 0;

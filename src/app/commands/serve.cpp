@@ -1,5 +1,6 @@
 // playfs serve: the Data API on a port, over a playground on this disk.
 #include <fcntl.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 
 #include <cerrno>
@@ -9,6 +10,7 @@
 #include "app/signals.h"
 #include "app/site_server.h"
 #include "base/fd.h"
+#include "base/log.h"
 #include "service/sqlite_care.h"
 
 namespace playfs::app {
@@ -101,6 +103,15 @@ Result<std::optional<net::SmtpServer>> mail_server(const Context& context, const
   return server;
 }
 
+/// As many connections as the system lets this process have: the usual soft limit of 1,024 is for programs that use
+/// select(2).
+void raise_descriptor_limit() {
+  rlimit limit{};
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur == limit.rlim_max) return;
+  limit.rlim_cur = limit.rlim_max;
+  if (setrlimit(RLIMIT_NOFILE, &limit) != 0) log_warning("the limit of open descriptors cannot be raised");
+}
+
 /// `playfs serve backup FILE` and `playfs serve check`: about a store, whether it is being served or not.
 Result<ExitCode> care_for_store(Context& context, const std::vector<std::string>& words, const std::string& directory) {
   std::string store = directory + "/" + std::string(Playground::kStoreFile);
@@ -139,6 +150,7 @@ Result<ExitCode> serve(Context& context, const ServeArguments& arguments) {
   PLAYFS_TRY(options.smtp, mail_server(context, arguments));
 
   std::string directory = options.directory;
+  raise_descriptor_limit();
   TerminationSignals signals;
   PLAYFS_TRY(auto site, SiteServer::start(std::move(options), context.io.clock, context.io.random));
   std::string url = "http://" + site->endpoint();

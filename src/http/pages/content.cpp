@@ -5,6 +5,7 @@
 #include "base/text.h"
 #include "model/chunking.h"
 #include "model/content_hash.h"
+#include "model/size_claim.h"
 #include "wire/records.h"
 
 namespace playfs::http {
@@ -22,13 +23,6 @@ Result<std::string> text_of_chunks(Reader& reader, const FileEntry& entry, std::
     if (text.size() > ceiling) return fail(ErrorCode::file_too_big, "it is too large to show");
   }
   return text;
-}
-
-/// Other clients may have counted characters.
-bool is_size_of(std::uint64_t claim, std::string_view bytes, ContentEncoding encoding) {
-  if (claim == bytes.size()) return true;
-  return encoding == ContentEncoding::text && is_valid_utf8(bytes) &&
-         (claim == count_code_points(bytes) || claim == count_utf16_units(bytes));
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include "http/pages/assets.h"
 #include "http/pages/views.h"
 #include "model/content_hash.h"
+#include "service/conditional.h"
 #include "service/problem.h"
 #include "service/target.h"
 
@@ -14,16 +15,16 @@ namespace playfs::http {
 
 namespace {
 
-constexpr std::size_t kTagLength = 32;  // hex digits
+constexpr std::string_view kAssets = "/assets/";
+constexpr std::size_t kHashLength = 16;  // hex digits
 
 constexpr const char* kPagePolicy =
     "default-src 'none'; style-src 'self'; img-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
 
-std::string tag_of(std::string_view bytes) { return ContentHash::of(bytes).hex().substr(0, kTagLength); }
-
 /// An asset's address changes with its content, so that it may be kept for ever.
 Url url_of_asset(std::string_view name, std::string_view bytes, std::string_view suffix) {
-  return Url() / "assets" / (std::string(name) + '-' + tag_of(bytes).substr(0, 16) + std::string(suffix));
+  std::string hash = ContentHash::of(bytes).hex().substr(0, kHashLength);
+  return Url() / "assets" / (std::string(name) + '-' + hash + std::string(suffix));
 }
 
 Url style_url() {
@@ -69,12 +70,7 @@ std::string url_of_site(const HttpRequest& request, std::string_view host) {
   return (secure ? "https://" : "http://") + std::string(host);
 }
 
-bool has_tag(const HttpRequest& request, const std::string& tag) {
-  auto wanted = request.headers.get("If-None-Match");
-  return wanted && (*wanted == "*" || wanted->find(tag) != std::string_view::npos);
-}
-
-/// What holds for every answer; an answer that the visitor has already loses its body.
+/// What holds for every answer; caches treat pages by the same rules as records.
 HttpResponse finish(const HttpRequest& request, HttpResponse response) {
   response.headers.add("X-Content-Type-Options", "nosniff");
   response.headers.add("Referrer-Policy", "no-referrer");
@@ -85,12 +81,9 @@ HttpResponse finish(const HttpRequest& request, HttpResponse response) {
     return response;
   }
   // Anything may change with the next record, but for assets; asking again costs a comparison.
-  if (!response.headers.get("Cache-Control")) response.headers.add("Cache-Control", "no-cache");
-  std::string tag = '"' + tag_of(response.body) + '"';
-  response.headers.add("ETag", tag);
-  if (!has_tag(request, tag)) return response;
-  response.status = 304;
-  response.body.clear();
+  const bool asset = request.target.starts_with(kAssets);
+  service::make_cacheable(request, response, service::etag_of_text(response.body),
+                          asset ? service::Freshness::for_ever : service::Freshness::always_ask);
   return response;
 }
 
@@ -99,7 +92,6 @@ HttpResponse asset_response(std::string_view type, std::string_view bytes) {
   response.status = 200;
   response.headers.add("Content-Type", std::string(type));
   response.headers.add("Content-Security-Policy", "default-src 'none'; frame-ancestors 'none'");
-  response.headers.add("Cache-Control", "public, max-age=31536000, immutable");
   response.body = bytes;
   return response;
 }

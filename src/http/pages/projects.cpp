@@ -210,7 +210,7 @@ Result<Document> project_page(Visit& visit, const std::string& id) {
 
 Result<Document> log_page(Visit& visit, const std::string& id) {
   PLAYFS_TRY(Project project, visit.reader.project(id));
-  PLAYFS_TRY(RecordList list, visit.reader.referring("revisions", "project", id, kRevisions, visit.cursor()));
+  PLAYFS_TRY(RecordList list, visit.reader.parts("revisions", id, kRevisions, visit.cursor()));
   std::vector<LogEntry> log;
   for (const Record& record : list.records) log.push_back(log_entry_of(record, project.latest_revision.text()));
 
@@ -228,8 +228,7 @@ Result<Document> log_page(Visit& visit, const std::string& id) {
   if (!log.empty()) {
     show_comparison(html, id, log);
     show_log(html, id, log, !list.next.empty());
-  } else if (list.next.empty()) show_nothing(html, "Nothing has been published in this project yet.");
-  else show_nothing(html, "None of the revisions that were looked through belongs to this project.");
+  } else show_nothing(html, "Nothing has been published in this project yet.");
   show_pager(html, url_of_log(id), visit.cursor(), list.next, "Older revisions");
   return document;
 }

@@ -12,8 +12,6 @@ namespace playfs::http {
 
 namespace {
 
-constexpr std::size_t kScanned = 100;  // records in one read of the store
-
 Result<Record> decode(service::StoredRecord stored) {
   PLAYFS_TRY(Json fields, wire::parse_json(stored.fields));
   JsonObject* object = fields.object();
@@ -59,16 +57,9 @@ Result<Revision> Reader::revision(std::string_view id) {
   return wire::decode_revision(std::move(record));
 }
 
-Result<service::Page> Reader::page(std::string_view collection, std::size_t limit, service::Position before) {
-  if (!may_read(limit)) PLAYFS_CHECK(too_much());
-  PLAYFS_TRY(service::Page page, store_.list(collection, limit, before));
+Result<RecordList> Reader::take(Result<service::Page> read) {
+  PLAYFS_TRY(service::Page page, std::move(read));
   records_ += page.records.size();
-  return page;
-}
-
-Result<RecordList> Reader::list(std::string_view collection, std::size_t limit, std::string_view cursor) {
-  PLAYFS_TRY(service::Position before, position_of(cursor));
-  PLAYFS_TRY(service::Page page, this->page(collection, limit, before));
   RecordList list;
   for (auto& stored : page.records) {
     PLAYFS_TRY(Record record, decode(std::move(stored)));
@@ -78,24 +69,17 @@ Result<RecordList> Reader::list(std::string_view collection, std::size_t limit, 
   return list;
 }
 
-Result<RecordList> Reader::referring(std::string_view collection, std::string_view field, std::string_view id,
-                                     std::size_t limit, std::string_view cursor) {
+Result<RecordList> Reader::list(std::string_view collection, std::size_t limit, std::string_view cursor) {
   PLAYFS_TRY(service::Position before, position_of(cursor));
-  RecordList list;
-  // Half of the bound, so that the page can read something about what was found.
-  for (std::size_t scanned = 0; scanned < kMostRecords / 2 && list.records.size() < limit; scanned += kScanned) {
-    PLAYFS_TRY(service::Page page, this->page(collection, kScanned, before));
-    for (auto& stored : page.records) {
-      // Most records are somebody else's, and need not be parsed to see it: ids are printed as they are.
-      if (stored.fields.find(id) == std::string::npos) continue;
-      PLAYFS_TRY(Record record, decode(std::move(stored)));
-      if (text_field(record.fields, field) == id) list.records.push_back(std::move(record));
-    }
-    if (!page.next) return list;
-    before = *page.next;
-  }
-  list.next = service::print_cursor(before);
-  return list;
+  if (!may_read(limit)) PLAYFS_CHECK(too_much());
+  return take(store_.list(collection, limit, before));
+}
+
+Result<RecordList> Reader::parts(std::string_view collection, std::string_view whole, std::size_t limit,
+                                 std::string_view cursor) {
+  PLAYFS_TRY(service::Position before, position_of(cursor));
+  if (!may_read(limit)) PLAYFS_CHECK(too_much());
+  return take(store_.list_parts(collection, whole, limit, before));
 }
 
 }  // namespace playfs::http

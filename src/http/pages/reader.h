@@ -38,15 +38,14 @@ class Reader {
   /// A page of a collection. `cursor` is empty or an earlier page's `next`; anything else is invalid_argument.
   Result<RecordList> list(std::string_view collection, std::size_t limit, std::string_view cursor);
 
-  /// The records of a collection whose `field` is `id`, newest first: about `limit`, fewer (or none) where they lie
-  /// far apart; as long as there is a `next`, there may be more.
-  Result<RecordList> referring(std::string_view collection, std::string_view field, std::string_view id,
-                               std::size_t limit, std::string_view cursor);
+  /// A page of the revisions of a project, of the messages of a thread: of what belongs to record `whole`.
+  Result<RecordList> parts(std::string_view collection, std::string_view whole, std::size_t limit,
+                           std::string_view cursor);
 
   [[nodiscard]] bool may_read(std::size_t records) const { return records_ + records <= kMostRecords; }
 
  private:
-  Result<service::Page> page(std::string_view collection, std::size_t limit, service::Position before);
+  Result<RecordList> take(Result<service::Page> page);
 
   service::Store& store_;
   std::size_t records_ = 0;

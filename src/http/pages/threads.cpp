@@ -90,7 +90,7 @@ Result<Document> threads_page(Visit& visit) {
 
 Result<Document> thread_page(Visit& visit, const std::string& id) {
   PLAYFS_TRY(Record thread, visit.reader.get("threads", id));
-  PLAYFS_TRY(RecordList messages, visit.reader.referring("messages", "thread", id, kMessages, visit.cursor()));
+  PLAYFS_TRY(RecordList messages, visit.reader.parts("messages", id, kMessages, visit.cursor()));
   Document document;
   document.title = title_of(thread);
   document.section = Section::threads;
@@ -110,10 +110,7 @@ Result<Document> thread_page(Visit& visit, const std::string& id) {
     html.element("h2", {{"id", "messages"}}, "Messages");
     // Older ones come first in a conversation, so the way to them does too.
     show_pager(html, Url() / "threads" / id, visit.cursor(), messages.next, "Earlier messages");
-    if (messages.records.empty())
-      show_nothing(html, messages.next.empty()
-                             ? "No replies yet."
-                             : "None of the messages that were looked through belongs to this thread.");
+    if (messages.records.empty()) show_nothing(html, "No replies yet.");
     for (const Reply& reply : arrange(messages.records)) show_reply(html, reply);
   }
   show_record_link(html, "threads", id);

@@ -269,7 +269,7 @@ TEST_F(PagesTest, PageThatDidNotChangeIsNotSentAgain) {
   create("projects", {{"name", "p"}});
   auto first = get("/projects");
   std::string tag(first.headers.get("ETag").value_or(""));
-  EXPECT_EQ(first.headers.get("Cache-Control"), "no-cache");
+  EXPECT_EQ(first.headers.get("Cache-Control"), "public, no-cache");
   auto second = get("/projects", {{"If-None-Match", tag}});
   EXPECT_EQ(second.status, 304);
   EXPECT_EQ(second.body, "");
@@ -440,6 +440,23 @@ TEST_F(PagesTest, ThreadIsAConversation) {
   EXPECT_THAT(markup.links, Contains("https://example.org/x"));
   EXPECT_THAT(markup.links, Not(Contains(HasSubstr("javascript"))));
   EXPECT_THAT(markup.text, HasSubstr("javascript:alert(1)"));
+}
+
+/// Far more than one page may read lie between.
+TEST_F(PagesTest, ThreadIsWholeHoweverMuchIsSaidElsewhere) {
+  std::string thread = create("threads", {{"title", "t"}});
+  create("messages", {{"thread", thread}, {"body", "the very first"}});
+  std::string moved = create("messages", {{"thread", "another"}, {"body", "it came over"}});
+  std::string left = create("messages", {{"thread", thread}, {"body", "it went away"}});
+  for (int i = 0; i < 2500; ++i) create("messages", {{"thread", "another"}, {"body", "elsewhere"}});
+  record(send("PATCH", "/messages/" + moved, wire::to_text(JsonObject{{"thread", thread}})));
+  record(send("PATCH", "/messages/" + left, wire::to_text(JsonObject{{"thread", "another"}})));
+  auto markup = page("/threads/" + thread);
+  EXPECT_THAT(markup.text, HasSubstr("the very first"));
+  EXPECT_THAT(markup.text, HasSubstr("it came over"));
+  EXPECT_THAT(markup.text, Not(HasSubstr("it went away")));
+  EXPECT_THAT(markup.text, Not(HasSubstr("elsewhere")));
+  EXPECT_THAT(markup.links, Not(Contains(HasSubstr("cursor="))));
 }
 
 TEST_F(PagesTest, LongListsPage) {

@@ -249,6 +249,46 @@ TEST(Server, ASlowHandlerDoesNotStopOthers) {
   EXPECT_TRUE(contains(slow.receive(), "through"));
 }
 
+TEST(Server, ReadingGoesOnWhileEveryWriterWaits) {
+  Gate gate;
+  ServerOptions options;
+  options.write_threads = 2;
+  auto server = start(options, [&](const HttpRequest& request, const std::string& peer) {
+    return request.method == "POST" ? gate() : echo(request, peer);
+  });
+  std::vector<Connection> writers;
+  for (int i = 0; i < 4; ++i) {
+    writers.emplace_back(server->port());
+    writers.back().send("POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n");
+  }
+  gate.await_inside(2);
+  Connection reader(server->port());
+  reader.send(kGet);
+  EXPECT_TRUE(contains(reader.receive(), "200 OK"));
+  gate.open();
+  for (auto& writer : writers) EXPECT_TRUE(contains(writer.receive(), "through"));
+}
+
+TEST(Server, ALineBreakInAFieldBeginsNoOtherField) {
+  auto server = start({}, [](const HttpRequest&, const std::string&) {
+    return HttpResponse{200, {{"X-Name", "a\r\nSet-Cookie: b\r\n\r\nc"}}, "body"};
+  });
+  Connection connection(server->port());
+  connection.send(kGet);
+  std::string response = connection.receive();
+  EXPECT_TRUE(contains(response, "\r\nX-Name: a  Set-Cookie: b    c\r\n")) << response;
+  EXPECT_TRUE(response.ends_with("\r\n\r\nbody")) << response;
+}
+
+TEST(Server, AnOldClientKeepsItsConnectionIfItAsksTo) {
+  auto server = start();
+  Connection connection(server->port());
+  for (int i = 0; i < 2; ++i) {
+    connection.send("GET / HTTP/1.0\r\nConnection: keep-alive\r\n\r\n");
+    EXPECT_TRUE(contains(connection.receive(), "\r\nConnection: keep-alive\r\n"));
+  }
+}
+
 TEST(Server, StopAnswersWhatRunsAndClosesWhatIsIdle) {
   Gate gate;
   auto server = start({}, [&](const HttpRequest&, const std::string&) { return gate(); });

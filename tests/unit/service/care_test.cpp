@@ -58,6 +58,7 @@ TEST_F(CareTest, FindsWhatIsBroken) {
        {"UPDATE records SET fields = '{\"a\":' WHERE position = 2",
         "UPDATE records SET fields = '[]' WHERE position = 2", "UPDATE records SET created_at = 5 WHERE position = 2",
         "UPDATE records SET updated_at = 5 WHERE position = 2",
+        "UPDATE records SET belongs_to = 'another' WHERE position = 2",
         "UPDATE records SET collection = 'none' WHERE position = 2"}) {
     break_store("CREATE TABLE kept AS SELECT * FROM records");
     break_store(damage);

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "fixture.h"
+#include "service/sqlite_care.h"
 
 namespace playfs::service {
 namespace {
@@ -64,7 +65,7 @@ class StoreTest : public testing::Test {
 };
 
 NewRecord message(std::string fields = "{}", std::string request_key = {}) {
-  return {"messages", std::move(fields), {}, std::move(request_key), std::nullopt};
+  return {"messages", {std::move(fields), {}}, {}, std::move(request_key), std::nullopt};
 }
 
 TEST_F(StoreTest, ProcessesThatOpenAFreshStoreTogetherAllInsert) {
@@ -165,7 +166,7 @@ TEST_F(StoreTest, AFailedWriteLeavesOthersInItsGroupAlone) {
         if (t % 2 == 0) {
           EXPECT_TRUE((*store)->insert(message()));
         } else {
-          auto replaced = (*store)->replace("messages", {"none", {}, {}, {}, {}, {}}, "{}", std::nullopt);
+          auto replaced = (*store)->replace("messages", {"none", {}, {}, {}, {}, {}}, {"{}", {}}, std::nullopt);
           refused += !replaced && replaced.error().code == ErrorCode::not_found;
         }
       }
@@ -180,13 +181,67 @@ TEST_F(StoreTest, ReplaceRefusesAStaleRead) {
   ASSERT_TRUE(store);
   auto first = (*store)->insert(message(R"({"a":1})"));
   ASSERT_TRUE(first);
-  auto second = (*store)->replace("messages", *first, R"({"a":2})", std::nullopt);
+  auto second = (*store)->replace("messages", *first, {R"({"a":2})", {}}, std::nullopt);
   ASSERT_TRUE(second && *second);
   EXPECT_GT((*second)->updated_at, first->updated_at);
-  auto stale = (*store)->replace("messages", *first, R"({"a":3})", std::nullopt);
+  auto stale = (*store)->replace("messages", *first, {R"({"a":3})", {}}, std::nullopt);
   ASSERT_TRUE(stale);
   EXPECT_FALSE(*stale);
   EXPECT_EQ((*store)->get("messages", first->id)->fields, R"({"a":2})");
+}
+
+TEST_F(StoreTest, TheIndexOfWhatBelongsTogetherFollowsEveryChange) {
+  auto store = open();
+  ASSERT_TRUE(store);
+  auto add = [&](const std::string& whole) {
+    return *(*store)->insert({"messages", {"{}", whole}, {}, {}, std::nullopt});
+  };
+  std::vector<std::string> expected;
+  for (int i = 0; i < 20; ++i) {
+    expected.insert(expected.begin(), add("a").id);
+    add("b");
+    add("");
+  }
+  ASSERT_TRUE((*store)->insert({"revisions", {"{}", "a"}, {}, {}, std::nullopt}));
+  auto arrived = add("b"), left = add("a");
+  ASSERT_TRUE((*store)->replace("messages", arrived, {"{}", "a"}, std::nullopt));
+  ASSERT_TRUE((*store)->replace("messages", left, {"{}", ""}, std::nullopt));
+  expected.insert(expected.begin(), arrived.id);
+
+  std::vector<std::string> seen;
+  for (Position before = kNewest;;) {
+    auto page = (*store)->list_parts("messages", "a", 6, before);
+    ASSERT_TRUE(page);
+    for (const auto& record : page->records) seen.push_back(record.id);
+    if (!page->next) break;
+    EXPECT_EQ(page->records.size(), 6u);
+    before = *page->next;
+  }
+  EXPECT_EQ(seen, expected);
+}
+
+TEST_F(StoreTest, AStoreOfTheVersionBeforeIsBroughtUpToDate) {
+  const std::string long_id(300, 'x');
+  {
+    auto store = open();
+    ASSERT_TRUE(store);
+    for (std::string fields : {std::string(R"({"thread":"t"})"), std::string(R"({"thread":7})"), std::string("{}"),
+                               std::string(R"({"thread":"","project":"p"})"), R"({"thread":")" + long_id + R"("})"})
+      ASSERT_TRUE((*store)->insert(message(fields)));
+    ASSERT_TRUE((*store)->insert({"revisions", {R"({"project":"p","thread":"t"})", {}}, {}, {}, std::nullopt}));
+  }
+  auto database = Database::open(directory / "s.db", Database::Durability::normal);
+  ASSERT_TRUE(database);
+  ASSERT_TRUE(
+      database->execute("DROP INDEX records_of_whole; ALTER TABLE records DROP COLUMN belongs_to;"
+                        "PRAGMA user_version = 3"));
+  EXPECT_EQ(check_store(directory / "s.db").error().code, ErrorCode::not_supported);
+  auto store = open();
+  ASSERT_TRUE(store) << store.error().message;
+  EXPECT_EQ((*store)->list_parts("messages", "t", 10, kNewest)->records.size(), 1u);
+  EXPECT_EQ((*store)->list_parts("revisions", "p", 10, kNewest)->records.size(), 1u);
+  EXPECT_EQ((*store)->list_parts("messages", "7", 10, kNewest)->records.size(), 0u);
+  EXPECT_EQ(check_store(directory / "s.db"), 6u);
 }
 
 TEST_F(StoreTest, WhatWasAcknowledgedSurvivesAKillAndRetriesDoNotDouble) {

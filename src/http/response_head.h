@@ -1,0 +1,35 @@
+// The head of a response as it goes out: status line, header fields, empty line. No I/O.
+#pragma once
+
+#include <cstddef>
+#include <ctime>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "base/http.h"
+
+namespace playfs::http {
+
+/// What the connection adds to an answer.
+struct Framing {
+  bool old_client = false;                    ///< HTTP/1.0, which closes unless told otherwise
+  bool keep_alive = true;                     ///< another request may follow
+  std::optional<std::size_t> content_length;  ///< absent for an answer that never has a body
+  std::string_view date;                      ///< the Date header's value
+};
+
+/// A line break within a field goes out as a space: no value, wherever it comes from, begins another field.
+std::string print_head(const HttpResponse& response, const Framing& framing);
+
+/// The time as the Date header has it, printed once a second. For one thread.
+class DateHeader {
+ public:
+  std::string_view now();
+
+ private:
+  std::time_t second_ = -1;
+  std::string text_;
+};
+
+}  // namespace playfs::http
