@@ -1,7 +1,12 @@
 #include "site.h"
 
+#include <fcntl.h>
 #include <stdlib.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
+#include <csignal>
 #include <cstdlib>
 #include <filesystem>
 
@@ -86,28 +91,54 @@ std::unique_ptr<Site> Site::open_own(const std::string& road) {
   std::string name = (std::filesystem::temp_directory_path() / "playfs-conformance-XXXXXX").string();
   if (!mkdtemp(name.data())) give_up("no temporary directory");
   site->directory_ = name;
-  site->outbox_ = std::make_unique<service::Outbox>(name + "/outbox");
+  if (road == "local") site->open_in_process();
+  else site->start_server();
+  return site;
+}
+
+void Site::open_in_process() {
+  outbox_ = std::make_unique<service::Outbox>(directory_ + "/outbox");
   service::ServiceOptions options;
   options.limits = service::Limits::of_document();
   options.steward_key = kStewardKey;
-  site->playground_ = take(
-      app::Playground::open(name + "/store", std::move(options), site->clock_, site->random_, site->outbox_.get()));
-  const service::Service& service = site->playground_->service();
-  if (road == "local") {
-    site->transport_ =
-        std::make_unique<app::LocalTransport>(service, site->playground_->store().site_id(), site->pool_);
-    return site;
+  playground_ = take(app::Playground::open(directory_, std::move(options), clock_, random_, outbox_.get()));
+  transport_ = std::make_unique<app::LocalTransport>(playground_->service(), playground_->store().site_id(), pool_);
+}
+
+/// Knows of it what it says on its standard output: where it listens.
+void Site::start_server() {
+  std::string program = environment("PLAYFS"), key = directory_ + "/steward-key";
+  if (program.empty()) give_up("PLAYFS names no binary to test");
+  UniqueFd key_file(open(key.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600));
+  if (!key_file || !write_all(key_file.get(), kStewardKey)) give_up("no key file");
+  int said[2];
+  if (pipe2(said, O_CLOEXEC) != 0) give_up("no pipe");
+  UniqueFd reading(said[0]), writing(said[1]);
+  server_ = fork();
+  if (server_ < 0) give_up("no process");
+  if (server_ == 0) {
+    prctl(PR_SET_PDEATHSIG, SIGTERM);
+    dup2(writing.get(), STDOUT_FILENO);
+    UniqueFd nothing(open("/dev/null", O_WRONLY | O_CLOEXEC));
+    dup2(nothing.get(), STDERR_FILENO);
+    execl(program.c_str(), program.c_str(), "serve", "--listen", "127.0.0.1:0", "--store", directory_.c_str(),
+          "--steward-key", key.c_str(), nullptr);
+    _exit(127);
   }
-  site->server_ = take(http::Server::start(
-      {}, [&service](const HttpRequest& request, const std::string& peer) { return service.handle(request, {peer}); }));
-  site->transport_ = take(net::CurlTransport::create("http://" + site->server_->endpoint(), {}));
-  return site;
+  writing = UniqueFd();
+  std::string url;
+  for (char c = 0; read(reading.get(), &c, 1) == 1 && c != '\n';) url += c;
+  if (url.empty()) give_up(program + " serve did not start");
+  transport_ = take(net::CurlTransport::create(url, {}));
 }
 
 Site::~Site() {
   transport_.reset();
-  server_.reset();
   playground_.reset();
+  if (server_ > 0) {
+    kill(server_, SIGTERM);
+    waitpid(server_, nullptr, 0);
+  }
   std::error_code ignored;
   if (!directory_.empty()) std::filesystem::remove_all(directory_, ignored);
 }

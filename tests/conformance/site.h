@@ -2,8 +2,8 @@
 //
 //   PLAYFS_CONFORMANCE_URL   a site to test, "https://example.org"; its data lies below /.site/data
 //   PLAYFS_CONFORMANCE_KEY   an API key for that site; without it, cases about owners are skipped there
-//   PLAYFS_CONFORMANCE_ROAD  without a URL: "http" for our own server over a socket (the default), "local" for our own
-//                            service in the same process
+//   PLAYFS_CONFORMANCE_ROAD  without a URL: "serve" for a `playfs serve` of our own, the binary that PLAYFS names (the
+//                            default), "local" for our own service in the same process
 //
 // One run stays within the write limits of the API document, so it can be made against a public site once an hour.
 #pragma once
@@ -14,11 +14,12 @@
 #include <string>
 #include <string_view>
 
+#include <sys/types.h>
+
 #include <gtest/gtest.h>
 
 #include "app/playground.h"
 #include "base/executor.h"
-#include "http/server.h"
 #include "model/json.h"
 #include "net/transport.h"
 #include "service/outbox.h"
@@ -65,7 +66,7 @@ class Site {
   /// One record of the collection with its declared fields, created when first asked for and then kept.
   const Json& sample(const std::string& collection);
 
-  [[nodiscard]] bool is_own() const { return playground_ != nullptr; }
+  [[nodiscard]] bool is_own() const { return !directory_.empty(); }
   /// The Authorization header of an account; nullopt where none can be had.
   std::optional<HttpHeaders> owner();
   /// The steward's; nullopt for a site that is not our own.
@@ -77,15 +78,17 @@ class Site {
  private:
   Site() = default;
   static std::unique_ptr<Site> open_own(const std::string& road);
+  void open_in_process();
+  void start_server();
   Response send_to(const std::string& method, const std::string& target, std::string body, HttpHeaders headers);
 
-  std::string directory_;
+  std::string directory_;  // of a site of our own
+  pid_t server_ = 0;
   SystemClock clock_;
   SystemRandom random_;
   ThreadPool pool_{8};
   std::unique_ptr<service::Outbox> outbox_;
   std::unique_ptr<app::Playground> playground_;
-  std::unique_ptr<http::Server> server_;
   std::unique_ptr<net::Transport> transport_;
   std::map<std::string, Json> samples_;
   std::optional<std::string> key_;
