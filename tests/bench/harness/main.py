@@ -1,5 +1,6 @@
 """Runs the benchmarks; started by tools/bench, which installs and builds what they need."""
 import argparse
+import contextlib
 import datetime
 import os
 import pathlib
@@ -27,6 +28,22 @@ def about(place):
     return found
 
 
+@contextlib.contextmanager
+def image(directory, size):
+    """A file system without a history, whatever the disk's is: how old and full one is decides what a new file costs."""
+    with tempfile.TemporaryDirectory(prefix='playfs-bench-image-', dir=directory) as folder:
+        file, mounted = pathlib.Path(folder) / 'image', pathlib.Path(folder) / 'mounted'
+        mounted.mkdir()
+        with open(file, 'wb') as sparse:
+            sparse.truncate(size * 10**9)
+        subprocess.run(['mkfs.ext4', '-q', '-E', 'lazy_itable_init=0,lazy_journal_init=0', file], check=True)
+        subprocess.run(['mount', '-o', 'loop', file, mounted], check=True)
+        try:
+            yield mounted
+        finally:
+            subprocess.run(['umount', mounted], check=True)
+
+
 def main():
     parser = argparse.ArgumentParser(prog='tools/bench', description='Measures playfs against what it is compared with.')
     parser.add_argument('kind', choices=KINDS)
@@ -37,6 +54,8 @@ def main():
     parser.add_argument('--rounds', type=int, default=15, help='of each timing (default 15)')
     parser.add_argument('--scale', type=int, default=1, metavar='N', help='the very large sections N times smaller')
     parser.add_argument('--dir', default=tempfile.gettempdir(), help='the disk to measure on (default: the temporary folder)')
+    parser.add_argument('--image', type=int, default=0, metavar='GB',
+                        help='measure on an ext4 of its own, made with the defaults in a file there (needs root)')
     parser.add_argument('--record', action='store_true', help='take the figures into tests/bench/RESULTS.md')
     words = parser.parse_args()
     kind = KINDS[words.kind]
@@ -44,11 +63,13 @@ def main():
     unknown = set(words.only + words.skip) - set(kind.SECTIONS)
     if unknown or not sections:
         parser.error(f'sections of {words.kind}: {", ".join(kind.SECTIONS)}')
-    place = pathlib.Path(words.dir)
     out = pathlib.Path(words.out) if words.out else pathlib.Path(words.build) / 'bench'
     failed = []
-    with World(pathlib.Path(words.build).resolve(), place) as world:
+    with contextlib.ExitStack() as stack:
+        place = stack.enter_context(image(words.dir, words.image)) if words.image else words.dir
+        world = stack.enter_context(World(pathlib.Path(words.build).resolve(), place))
         result = report.Report(words.kind, about(world.folder), out)
+        result.machine['disk'] += f' in an image of {words.image} GB, with a journal' if words.image else ''
         for name, job in kind.run(world, result, sections, words.rounds, words.scale):
             print(f'\n-- {name}', flush=True)
             try:

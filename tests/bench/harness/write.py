@@ -30,6 +30,8 @@ class Writing:
         self.site = site_of.Site(world)
         self.project, _ = world.import_tree(self.site.direct, self.source, 'bench')
         self.playfs = world.mount(self.site.direct, world.new_folder('home'), ['refresh=3600'])
+        # What was published is here before anything is timed: fetching it is not writing.
+        world.run('diff', '-r', self.source, self.work_of(self.playfs))
         native = world.new_folder('ext4')
         below = {name: world.new_folder('below') for name in (PASSTHROUGH, 'stateless', 'writeback')}
         self.passthrough = {
@@ -48,6 +50,7 @@ class Writing:
         results, messages = {}, {}
         for name, job in jobs.items():
             before = self.world.messages(self.playfs.mount)
+            bare = {who: peer.messages() for who, peer in self.passthrough.items()}
             turns = []
 
             def run(root, job=job, turns=turns):
@@ -62,9 +65,16 @@ class Writing:
                 results[name][who]['to ext4'] = by['ratio']
             counted = change(before, self.world.messages(self.playfs.mount))
             messages[name] = {key: round(count / len(turns)) for key, count in counted.items() if count >= len(turns)}
+            for who, peer in self.passthrough.items():
+                results[name][who]['messages'] = round((peer.messages() - bare[who]) / len(turns))
             print(f'  {name}: playfs {ratio(results[name]["playfs"]["ratio"])} × passthrough, '
                   f'{ratio(results[name]["playfs"]["to ext4"])} × ext4; messages a run: {said(messages[name])}', flush=True)
         return results, messages
+
+    @staticmethod
+    def _messages(by, own):
+        return (f'messages a run: {sum(own.values())} ({said(own)}), passthrough {by[PASSTHROUGH]["messages"]}, '
+                f'stateless {by["passthrough, stateless"]["messages"]}')
 
     def finish(self, title, jobs, limit, against='ratio', speed=False, rounds=None, text=''):
         """One section; `limit` is how many times the yardstick's time, by workload."""
@@ -77,7 +87,7 @@ class Writing:
             note = (f'{milliseconds(by["playfs"]["seconds"])}; '
                     + (f'passthrough with writeback {bare["median"]:.2f}' if against == 'ratio'
                        else f'bare passthrough {bare["median"]:.2f} × ext4')
-                    + f', stateless {by["passthrough, stateless"][against]["median"]:.2f}; messages: {said(messages[name])}')
+                    + f', stateless {by["passthrough, stateless"][against]["median"]:.2f}; {self._messages(by, messages[name])}')
             if speed:
                 rows.append(Row(name, f'{1 / measured["median"]:.2f} × the speed of {yardstick} '
                                 f'({1 / measured["high"]:.2f}–{1 / measured["low"]:.2f})', f'≥ {1 / most:.2f} ×',
@@ -232,12 +242,13 @@ class Writing:
         return place
 
     def _big_project(self):
-        """A project with one file of 10 MB, as any client may publish it: more chunks than our own would put in a record."""
+        """A project with one file of 10 MB, as any client may publish it, in larger chunks than ours."""
         if hasattr(self, '_big'):
             return self._big
         chance = random.Random(10)
         text = ''.join(f'{chance.getrandbits(256):064x}\n' for _ in range(BIG // 65 + 1))[:BIG]
-        pieces = [text[at:at + 12_000] for at in range(0, BIG, 12_000)]
+        # As full as a record may be, so that the file's entry fits into one too.
+        pieces = [text[at:at + 15_800] for at in range(0, BIG, 15_800)]
         project = site_of.post(self.site, 'projects', {'name': 'big'})
         writer = site_of.Writer(self.site)
         ids = [writer.send('POST', '/file_chunks', {
