@@ -11,7 +11,7 @@ import time
 import peers
 import site_of
 from measure import compare, interleaved, seconds_of
-from read import change, said
+from read import said
 from report import Row, comparison, milliseconds, ratio
 from tree import make
 from world import drop_caches
@@ -63,7 +63,7 @@ class Writing:
             results[name] = compare(times, PASSTHROUGH)
             for who, by in compare(times, 'ext4').items():
                 results[name][who]['to ext4'] = by['ratio']
-            counted = change(before, self.world.messages(self.playfs.mount))
+            counted = self.world.messages_since(self.playfs.mount, before)
             messages[name] = {key: round(count / len(turns)) for key, count in counted.items() if count >= len(turns)}
             for who, peer in self.passthrough.items():
                 results[name][who]['messages'] = round((peer.messages() - bare[who]) / len(turns))
