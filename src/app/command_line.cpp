@@ -85,6 +85,7 @@ class Parser {
     add_work_tree();
     add_projects();
     add_reading();
+    add_care();
   }
 
   std::variant<Invocation, Help, UsageError> parse(std::vector<std::string> argv) {
@@ -294,6 +295,22 @@ class Parser {
     api_command->add_option("METHOD", a->method, "GET, POST or PATCH")->required();
     api_command->add_option("PATH", a->path, "Below the API's base path")->required();
     api_command->add_option("-d,--data", a->body, "The body: JSON, @FILE, or - for stdin")->type_name("JSON");
+  }
+
+  void add_care() {
+    std::shared_ptr<WatchArguments> w;
+    auto* watch_command = command("watch", "Follow what happens in a mount or project, as lines of JSON",
+                                  "  playfs watch\n  playfs watch ~/play/projects/ID", watch, w);
+    watch_command->add_option("PATH", w->path, "A path in the mount (default: here)");
+    watch_command->add_option("-n,--limit", w->limit, "End after so many")->type_name("N");
+
+    std::shared_ptr<CacheArguments> c;
+    command("cache", "What lies in the cache on disk, whether it is sound, and emptying it",
+            "  playfs cache stat\n  playfs cache verify\n  playfs cache clear   (staged changes do not live there)",
+            cache_care, c)
+        ->add_option("ACTION", c->action, "stat, verify or clear")
+        ->check(CLI::IsMember({"stat", "verify", "clear"}))
+        ->capture_default_str();
   }
 
   CLI::App app_{"playfs shows the Agent Playground as a directory."};

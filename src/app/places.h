@@ -17,6 +17,8 @@ struct Places {
   std::string data;           ///< $XDG_DATA_HOME/playfs: local playgrounds
   std::string system_config;  ///< /etc/playfs/config.toml
 
+  /// Where the contents of published files are kept, within the cache.
+  [[nodiscard]] std::string cache_objects() const { return cache + "/objects"; }
   /// Everything that is kept for one service. `site` is remote::Client::site().
   [[nodiscard]] std::string site_state(std::string_view site) const;
 };

@@ -1,5 +1,6 @@
 #include "app/world.h"
 
+#include "app/cache_limits.h"
 #include "app/credentials.h"
 #include "app/local_transport.h"
 #include "app/playground.h"
@@ -61,8 +62,16 @@ Result<std::unique_ptr<World>> World::open(const Source& source, const Settings&
   parts->state = places.site_state(parts->client->site());
 
   PLAYFS_CHECK(make_private_directory(places.cache));
-  PLAYFS_TRY(parts->objects, cache::ObjectStore::open(places.cache + "/objects"));
-  PLAYFS_TRY(parts->records, cache::RecordIndex::open(places.cache));
+  const CacheLimits limits = cache_limits(settings, source.text);
+  cache::ObjectStoreOptions objects;
+  objects.budget = limits.objects;
+  objects.executor = &parts->pool;
+  objects.written_before = random.next() % (limits.objects / cache::kShareBetweenTrims + 1);
+  PLAYFS_TRY(parts->objects, cache::ObjectStore::open(places.cache_objects(), objects));
+  cache::RecordIndexOptions records;
+  records.budget = limits.records;
+  records.written_before = random.next() % (limits.records / cache::kShareBetweenTrims + 1);
+  PLAYFS_TRY(parts->records, cache::RecordIndex::open(places.cache, records));
   parts->events = std::make_unique<content::EventLog>(clock);
   content::SiteOptions site;
   if (auto refresh = settings.seconds("refresh", source.text)) site.refresh = *refresh;

@@ -3,9 +3,11 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <cstdlib>
 #include <ctime>
@@ -15,6 +17,7 @@
 #include "base/log.h"
 #include "base/mutex.h"
 #include "cache/lru.h"
+#include "cache/object_care.h"
 #include "cache/object_file.h"
 
 namespace playfs::cache {
@@ -22,6 +25,11 @@ namespace playfs::cache {
 namespace {
 // Long enough that no writer is still at work on a file of that age.
 constexpr time_t kAbandonedAfter = 24 * 3600;
+/// Room on the disk that is left to others, to staged changes above all: a sixty-fourth of it, but no more than this.
+constexpr std::uint64_t kMostLeftFree = 64 << 20;
+constexpr std::uint64_t kShareLeftFree = 64;
+/// Where making room on a full disk brought nothing: somebody else fills it.
+constexpr std::chrono::seconds kFutileFor{30};
 
 class MemoryObject final : public Object {
  public:
@@ -50,14 +58,43 @@ void sweep_abandoned(const std::string& directory) {
   }
 }
 
+/// Takes the room for `size` bytes before the first of them is written.
+Status reserve(int fd, std::uint64_t size) {
+  struct statvfs disk {};
+  if (fstatvfs(fd, &disk) == 0) {
+    const std::uint64_t all = std::uint64_t{disk.f_blocks} * disk.f_frsize;
+    const std::uint64_t kept = std::min(kMostLeftFree, all / kShareLeftFree);
+    if (std::uint64_t{disk.f_bavail} * disk.f_frsize < size + kept)
+      return fail(ErrorCode::no_space, "no room on the disk for " + std::to_string(size) + " bytes of cache");
+  }
+  if (fallocate(fd, 0, 0, static_cast<off_t>(size)) == 0 || errno == EOPNOTSUPP || errno == ENOSYS) return {};
+  return fail(error_from_errno(errno, "reserve " + std::to_string(size) + " bytes"));
+}
+
+/// Notes that an object is used, unless that was noted a while ago already.
+void mark_used(int fd, const struct stat& attributes) {
+  const time_t old = std::time(nullptr) - std::chrono::seconds(kUsedGranularity).count();
+  if (attributes.st_mtime < old) futimens(fd, nullptr);
+}
+
 bool same_file(const struct stat& a, const struct stat& b) { return a.st_dev == b.st_dev && a.st_ino == b.st_ino; }
 }  // namespace
 
 struct ObjectStore::State {
   State(std::string path, const ObjectStoreOptions& options)
-      : directory(std::move(path)), open_objects(options.open_files), memory_objects(options.memory) {}
+      : directory(std::move(path)),
+        budget(options.budget),
+        executor(options.executor),
+        written(options.written_before),
+        open_objects(options.open_files),
+        memory_objects(options.memory) {}
 
   const std::string directory;
+  const std::uint64_t budget;  ///< bytes on disk
+  Executor* const executor;
+  std::atomic<std::uint64_t> written;          ///< bytes since room was made last
+  std::atomic<bool> full = false;              ///< the last write failed, and that was told
+  std::atomic<std::int64_t> futile_until = 0;  ///< nanoseconds of the steady clock
   Mutex mutex;
   Lru<ContentHash, ObjectPtr> open_objects PLAYFS_GUARDED_BY(mutex);
   Lru<ContentHash, ObjectPtr> memory_objects PLAYFS_GUARDED_BY(mutex);
@@ -86,12 +123,50 @@ struct ObjectStore::State {
     closed = open_objects.take_all();
   }
 
-  /// Any part of the directory may have been deleted a moment ago: it is made again, once.
-  Status write(const ContentHash& hash, std::string_view bytes) const {
-    auto written = write_once(hash, bytes);
-    if (written || written.error().code != ErrorCode::not_found) return written;
+  /// Any part of the directory may have been deleted a moment ago: it is made again, once. On a full disk older
+  /// objects make room.
+  Status write(const ContentHash& hash, std::string_view bytes) {
+    Status done = write_once(hash, bytes);
+    if (is(done, ErrorCode::no_space) && make_room(bytes.size())) done = write_once(hash, bytes);
+    if (is(done, ErrorCode::not_found)) {
+      done = make_directories(hash);
+      if (done) done = write_once(hash, bytes);
+    }
+    if (!full.exchange(!done) && !done) log_warning("new content is kept in memory alone: " + done.error().message);
+    return done;
+  }
+  static bool is(const Status& status, ErrorCode code) { return !status && status.error().code == code; }
+
+  Status make_directories(const ContentHash& hash) const {
     for (const std::string& path : {directory, scratch(), folder_of(hash)}) PLAYFS_CHECK(make_private_directory(path));
-    return write_once(hash, bytes);
+    return {};
+  }
+
+  /// Gives back to a full disk twice what is needed. False where that is not to be had from us.
+  bool make_room(std::uint64_t needed) {
+    const std::int64_t now = std::chrono::steady_clock::now().time_since_epoch().count();
+    if (now < futile_until) return false;
+    auto there = measure_objects(directory);
+    if (there && there->bytes > 0) {
+      forget_open_objects();  // an open file's room is not given back
+      auto left = trim_objects(directory, there->bytes - std::min(there->bytes, 2 * needed + there->bytes / 16));
+      if (left && left->bytes < there->bytes) return true;
+    }
+    futile_until = now + std::chrono::nanoseconds(kFutileFor).count();
+    return false;
+  }
+
+  /// Makes room where enough was written since the last time.
+  static void count_written(const std::shared_ptr<State>& state, std::uint64_t size) {
+    const std::uint64_t share = std::max<std::uint64_t>(1, state->budget / kShareBetweenTrims);
+    if (state->written.fetch_add(size) + size < share) return;
+    state->written = 0;
+    auto trim = [state] {
+      auto left = trim_objects(state->directory, state->budget);
+      if (!left && left.error().code != ErrorCode::busy) log_warning("cache: " + left.error().message);
+    };
+    if (state->executor) state->executor->post(trim);
+    else trim();
   }
 
   Status write_once(const ContentHash& hash, std::string_view bytes) const {
@@ -99,14 +174,19 @@ struct ObjectStore::State {
     UniqueFd fd(mkostemp(beside.data(), O_CLOEXEC));
     if (!fd) return fail(error_from_errno(errno, "create " + beside));
     auto complete = [&]() -> Status {
+      const std::string trailer = make_trailer(hash, bytes);
+      PLAYFS_CHECK(reserve(fd.get(), bytes.size() + trailer.size()));
       PLAYFS_CHECK(write_all(fd.get(), bytes));
-      PLAYFS_CHECK(write_all(fd.get(), make_trailer(hash, bytes)));
+      PLAYFS_CHECK(write_all(fd.get(), trailer));
       if (rename(beside.c_str(), path_of(hash).c_str()) != 0) return fail(error_from_errno(errno, "rename " + beside));
       return {};
     }();
     if (!complete) unlink(beside.c_str());
     return complete;
   }
+
+  /// The object in its file, if it is whole; nullptr where there is none. `use` counts as one.
+  static Result<ObjectPtr> open_object(const std::shared_ptr<State>& state, const ContentHash& hash, bool use);
 
   /// Renames a damaged file away from its name, so that nobody is served by it again. `examined` is the descriptor
   /// through which the damage was seen: by now the name may be a healthy file of another process.
@@ -193,14 +273,13 @@ Result<std::unique_ptr<ObjectStore>> ObjectStore::open(const std::string& direct
   return std::unique_ptr<ObjectStore>(new ObjectStore(std::move(state)));
 }
 
-Result<ObjectPtr> ObjectStore::find(const ContentHash& hash) {
-  if (ObjectPtr object = state_->remembered(hash)) return object;
-
-  const std::string path = state_->path_of(hash);
+Result<ObjectPtr> ObjectStore::State::open_object(const std::shared_ptr<State>& state, const ContentHash& hash,
+                                                  bool use) {
+  const std::string path = state->path_of(hash);
   auto try_open = [&] { return UniqueFd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW)); };
   UniqueFd fd = try_open();
   if (!fd && (errno == EMFILE || errno == ENFILE)) {
-    state_->forget_open_objects();
+    state->forget_open_objects();
     fd = try_open();
   }
   if (!fd) {
@@ -216,17 +295,33 @@ Result<ObjectPtr> ObjectStore::find(const ContentHash& hash) {
   if (auto length = trailer_size(file_size))
     if (auto bytes = read_at(fd.get(), file_size - *length, *length)) trailer = parse_trailer(*bytes, file_size, hash);
   if (!trailer) {
-    state_->set_aside(hash, fd.get(), "its trailer is not valid");
+    state->set_aside(hash, fd.get(), "its trailer is not valid");
     return ObjectPtr();
   }
+  if (use) mark_used(fd.get(), attributes);
 
   // Weak: an object may outlive its store, and the store remembers objects.
-  auto damaged = [hash, weak = std::weak_ptr<State>(state_)](int examined, std::string_view what) {
-    if (auto state = weak.lock()) state->set_aside(hash, examined, what);
+  auto damaged = [hash, weak = std::weak_ptr(state)](int examined, std::string_view what) {
+    if (auto alive = weak.lock()) alive->set_aside(hash, examined, what);
   };
-  ObjectPtr object = std::make_shared<FileObject>(hash, std::move(fd), std::move(*trailer), std::move(damaged));
-  state_->remember(object);
+  return std::make_shared<FileObject>(hash, std::move(fd), std::move(*trailer), std::move(damaged));
+}
+
+Result<ObjectPtr> ObjectStore::find(const ContentHash& hash) {
+  if (ObjectPtr object = state_->remembered(hash)) return object;
+  PLAYFS_TRY(ObjectPtr object, State::open_object(state_, hash, true));
+  if (object) state_->remember(object);
   return object;
+}
+
+Result<bool> ObjectStore::verify(const ContentHash& hash) {
+  constexpr std::size_t piece = 1 << 20;
+  const bool there = access(state_->path_of(hash).c_str(), F_OK) == 0;  // one that was removed is not damaged
+  PLAYFS_TRY(const ObjectPtr object, State::open_object(state_, hash, false));
+  if (!object) return !there;
+  for (std::uint64_t at = 0; at < object->size(); at += piece)
+    if (!object->read(at, piece)) return false;
+  return true;
 }
 
 Result<ObjectPtr> ObjectStore::put(std::string_view bytes) {
@@ -238,9 +333,8 @@ Result<ObjectPtr> ObjectStore::put(std::string_view bytes) {
 
   auto written = state_->write(hash, bytes);
   if (written) {
+    State::count_written(state_, bytes.size());
     if (auto object = find(hash); object && *object) return *object;
-  } else {
-    log_warning("cannot cache content, keeping it in memory: " + written.error().message);
   }
   ObjectPtr object = std::make_shared<MemoryObject>(hash, std::string(bytes));
   std::vector<ObjectPtr> evicted;

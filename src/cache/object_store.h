@@ -3,15 +3,18 @@
 //
 // The directory may be shared by any number of processes and may be deleted at any time. An object appears whole or
 // not at all (written aside, renamed); it is not synced, since a torn object is found by its checksums and fetched
-// again. Thread-safe. Objects stay readable after their file was removed, and after the store is gone.
+// again. What was used longest ago goes when there is more than `budget`, or when the disk is full. Thread-safe.
+// Objects stay readable after their file was removed, and after the store is gone.
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <string>
 #include <string_view>
 
+#include "base/executor.h"
 #include "base/result.h"
 #include "model/content_hash.h"
 
@@ -30,9 +33,18 @@ class Object {
 };
 using ObjectPtr = std::shared_ptr<const Object>;
 
+/// How exactly the time of an object's last use is kept. Finer would be a write for every read.
+inline constexpr std::chrono::minutes kUsedGranularity{10};
+
+/// How much of the budget may be written before room is made again: one part in so many.
+inline constexpr std::uint64_t kShareBetweenTrims = 16;
+
 struct ObjectStoreOptions {
-  std::size_t open_files = 256;   ///< descriptors kept open for objects that nobody uses at the moment
-  std::size_t memory = 64 << 20;  ///< bytes of objects that could not be written
+  std::size_t open_files = 256;       ///< descriptors kept open for objects that nobody uses at the moment
+  std::size_t memory = 16 << 20;      ///< bytes of objects that could not be written
+  std::uint64_t budget = UINT64_MAX;  ///< bytes on disk, kept to within a sixteenth for each process that writes
+  Executor* executor = nullptr;       ///< where room is made; nullptr: in put(). Outlives the store
+  std::uint64_t written_before = 0;   ///< bytes that count as written since room was made last, see README.md
 };
 
 class ObjectStore {
@@ -47,6 +59,8 @@ class ObjectStore {
   /// nullptr where there is no such object, or a damaged one, which is set aside. Errors: the disk does not let us
   /// look (io, permission_denied).
   [[nodiscard]] Result<ObjectPtr> find(const ContentHash& hash);
+  /// Reads all of it. False where it was damaged, and is set aside now. Does not count as a use.
+  [[nodiscard]] Result<bool> verify(const ContentHash& hash);
 
  private:
   struct State;

@@ -1,100 +1,22 @@
 #include "cache/record_index.h"
 
-#include <sys/stat.h>
-#include <unistd.h>
+#include <atomic>
 
 #include "base/fd.h"
 #include "base/log.h"
 #include "base/mutex.h"
-#include "base/sqlite.h"
 #include "cache/checksum.h"
+#include "cache/object_store.h"
+#include "cache/record_database.h"
 
 namespace playfs::cache {
 
 namespace {
 
-constexpr std::int64_t kSchemaVersion = 1;
-
-constexpr const char* kSchema = R"sql(
-CREATE TABLE records (
-  site TEXT NOT NULL, collection TEXT NOT NULL, id TEXT NOT NULL,
-  text TEXT NOT NULL, etag TEXT NOT NULL, fetched_at INTEGER NOT NULL, checksum INTEGER NOT NULL,
-  PRIMARY KEY (site, collection, id));
-CREATE TABLE contents (
-  site TEXT NOT NULL, key TEXT NOT NULL, hash TEXT NOT NULL, checksum INTEGER NOT NULL,
-  PRIMARY KEY (site, key)) WITHOUT ROWID;
--- position grows with newness: what is newer is added on top without touching what is there.
-CREATE TABLE listed (
-  site TEXT NOT NULL, collection TEXT NOT NULL, position INTEGER NOT NULL, id TEXT NOT NULL,
-  created_at INTEGER NOT NULL, name TEXT NOT NULL, project TEXT NOT NULL, checksum INTEGER NOT NULL,
-  PRIMARY KEY (site, collection, position)) WITHOUT ROWID;
-CREATE UNIQUE INDEX listed_by_id ON listed (site, collection, id);
-)sql";
-
-/// The database with its statements, which are prepared once. One thread at a time.
-struct Connection {
-  Database database;
-  Statement select_record, upsert_record, delete_record;
-  Statement select_content, upsert_content;
-  Statement select_list, top_of_list, insert_listed, clear_list;
-
-  static Result<Connection> open(const std::string& path);
-  Status prepare_all();
-};
-
-Result<std::int64_t> schema_version(Database& database) {
-  PLAYFS_TRY(Statement query, database.prepare("PRAGMA user_version"));
-  PLAYFS_TRY(const bool row, query.step());
-  return row ? query.integer(0) : 0;
-}
-
-Status create_schema(Database& database) {
-  PLAYFS_TRY(Transaction transaction, Transaction::begin(database));
-  PLAYFS_TRY(const std::int64_t version, schema_version(database));
-  if (version == kSchemaVersion) return {};  // another process was faster
-  if (version != 0) return fail(ErrorCode::not_supported, "its schema has version " + std::to_string(version));
-  PLAYFS_CHECK(database.execute(kSchema));
-  PLAYFS_CHECK(database.execute("PRAGMA user_version = " + std::to_string(kSchemaVersion)));
-  return transaction.commit();
-}
-
-Result<Connection> Connection::open(const std::string& path) {
-  PLAYFS_TRY(Database database, Database::open(path, Database::Durability::normal));
-  PLAYFS_TRY(const std::int64_t version, schema_version(database));
-  if (version != kSchemaVersion) PLAYFS_CHECK(create_schema(database));
-  Connection connection{std::move(database), {}, {}, {}, {}, {}, {}, {}, {}, {}};
-  PLAYFS_CHECK(connection.prepare_all());
-  return connection;
-}
-
-Status Connection::prepare_all() {
-  const std::pair<Statement*, const char*> statements[] = {
-      {&select_record,
-       "SELECT text, etag, fetched_at, checksum FROM records WHERE site = ? AND collection = ? AND id = ?"},
-      {&upsert_record,
-       "INSERT INTO records (site, collection, id, text, etag, fetched_at, checksum) VALUES (?, ?, ?, ?, ?, ?, ?) "
-       "ON CONFLICT DO UPDATE SET text = excluded.text, etag = excluded.etag, fetched_at = excluded.fetched_at, "
-       "checksum = excluded.checksum"},
-      {&delete_record, "DELETE FROM records WHERE site = ? AND collection = ? AND id = ?"},
-      {&select_content, "SELECT hash, checksum FROM contents WHERE site = ? AND key = ?"},
-      {&upsert_content,
-       "INSERT INTO contents (site, key, hash, checksum) VALUES (?, ?, ?, ?) "
-       "ON CONFLICT DO UPDATE SET hash = excluded.hash, checksum = excluded.checksum"},
-      {&select_list,
-       "SELECT id, created_at, name, project, checksum FROM listed WHERE site = ? AND collection = ? ORDER BY position "
-       "DESC"},
-      {&top_of_list, "SELECT coalesce(max(position), 0) FROM listed WHERE site = ? AND collection = ?"},
-      {&insert_listed,
-       "INSERT INTO listed (site, collection, position, id, created_at, name, project, checksum) "
-       "VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (site, collection, id) DO UPDATE SET "
-       "created_at = excluded.created_at, name = excluded.name, project = excluded.project, checksum = "
-       "excluded.checksum"},
-      {&clear_list, "DELETE FROM listed WHERE site = ? AND collection = ?"}};
-  for (const auto& [statement, sql] : statements) {
-    PLAYFS_TRY(*statement, database.prepare(sql));
-  }
-  return {};
-}
+/// Uses that are noted in memory before they are written down together.
+constexpr std::size_t kMostTouched = 64;
+/// Rows that are removed in one transaction: others wait for it.
+constexpr std::size_t kRemovedAtOnce = 256;
 
 std::int64_t record_checksum(const std::string& site, const std::string& collection, const std::string& id,
                              std::string_view text, std::string_view etag, std::int64_t fetched_at) {
@@ -106,97 +28,72 @@ std::int64_t listed_checksum(const std::string& site, const std::string& collect
       {site, collection, record.id, std::to_string(record.created_at.nanoseconds), record.name, record.project});
 }
 
-/// A connection that is opened when it is needed, and anew where the database is damaged or was deleted.
-class Channel {
- public:
-  explicit Channel(std::string directory) : directory_(std::move(directory)), path_(directory_ + "/records.db") {}
-
-  /// Runs `work` on the connection, if one can be had.
-  template <class Work>
-  void attempt(Work&& work) PLAYFS_EXCLUDES(mutex_) {
-    MutexLock lock(mutex_);
-    if (!connection_ || is_gone()) open_database();
-    if (!connection_) return;
-    Status done = work(*connection_);
-    if (done) return;
-    warn(done.error());
-    if (done.error().code != ErrorCode::corrupt) return;
-    connection_.reset();
-    remove_database();
-  }
-
- private:
-  void open_database() PLAYFS_REQUIRES(mutex_) {
-    connection_.reset();
-    for (int attempt = 0; attempt < 2; ++attempt) {
-      if (auto made = make_private_directory(directory_); !made) return warn(made.error());
-      auto fresh = Connection::open(path_);
-      if (fresh) {
-        connection_.emplace(std::move(*fresh));
-        if (stat(path_.c_str(), &opened_) != 0) opened_ = {};
-        return;
-      }
-      warn(fresh.error());
-      // Busy or out of room says nothing against the file; anything else is answered by beginning anew.
-      if (fresh.error().code == ErrorCode::busy || fresh.error().code == ErrorCode::no_space) return;
-      remove_database();
-    }
-  }
-
-  bool is_gone() const PLAYFS_REQUIRES(mutex_) {
-    struct stat named {};
-    return stat(path_.c_str(), &named) != 0 || named.st_ino != opened_.st_ino || named.st_dev != opened_.st_dev;
-  }
-
-  /// The log first: a new database must never meet an old one's log. Others who have it open keep what they have
-  /// until they notice that it is gone.
-  void remove_database() const {
-    for (const char* suffix : {"-wal", "-shm", ""}) unlink((path_ + suffix).c_str());
-  }
-
-  static void warn(const Error& error) { log_warning("record index: " + error.message); }
-
-  const std::string directory_;
-  const std::string path_;
-  Mutex mutex_;
-  std::optional<Connection> connection_ PLAYFS_GUARDED_BY(mutex_);
-  struct stat opened_ PLAYFS_GUARDED_BY(mutex_) = {};
-};
-
 }  // namespace
 
 /// Two connections: in WAL mode readers never wait for a writer, so a lookup must not stand behind a store that
 /// waits for another process.
 struct RecordIndex::State {
-  explicit State(const std::string& directory) : reading(directory), writing(directory) {}
-  Channel reading;
-  Channel writing;
+  State(const std::string& directory, const RecordIndexOptions& options)
+      : budget(options.budget),
+        clock(options.clock ? *options.clock : system_clock),
+        reading(directory),
+        writing(directory),
+        written(options.written_before) {}
+  ~State() { write_touches(); }
+
+  struct Key {
+    std::string site, collection, id;
+  };
+
+  const std::uint64_t budget;
+  const SystemClock system_clock;
+  const Clock& clock;
+  RecordChannel reading;
+  RecordChannel writing;
+  std::atomic<std::uint64_t> written;  ///< bytes since room was made last
+  Mutex mutex;
+  std::vector<Key> touched PLAYFS_GUARDED_BY(mutex);  ///< read, and not marked as used for a while
+
+  void touch(Key key) {
+    {
+      MutexLock lock(mutex);
+      touched.push_back(std::move(key));
+      if (touched.size() < kMostTouched) return;
+    }
+    write_touches();
+  }
+  void write_touches();
+  void trim();
 };
 
 RecordIndex::RecordIndex(std::unique_ptr<State> state) : state_(std::move(state)) {}
 RecordIndex::~RecordIndex() = default;
 
-Result<std::unique_ptr<RecordIndex>> RecordIndex::open(const std::string& directory) {
+Result<std::unique_ptr<RecordIndex>> RecordIndex::open(const std::string& directory, RecordIndexOptions options) {
   PLAYFS_CHECK(make_private_directory(directory));
-  return std::unique_ptr<RecordIndex>(new RecordIndex(std::make_unique<State>(directory)));
+  return std::unique_ptr<RecordIndex>(new RecordIndex(std::make_unique<State>(directory, options)));
 }
 
 std::optional<StoredRecord> RecordIndex::record(const std::string& site, const std::string& collection,
                                                 const std::string& id) {
   std::optional<StoredRecord> found;
   bool damaged = false;
-  state_->reading.attempt([&](Connection& on) -> Status {
+  std::int64_t used_at = 0;
+  state_->reading.attempt([&](RecordDatabase& on) -> Status {
     Statement& select = on.select_record;
     PLAYFS_TRY(const bool row, select.bind(1, site).bind(2, collection).bind(3, id).step());
     if (!row) return {};
     StoredRecord record{std::string(select.text(0)), std::string(select.text(1)), WallTime{select.integer(2)}};
     damaged = select.integer(3) !=
               record_checksum(site, collection, id, record.text, record.etag, record.fetched_at.nanoseconds);
+    used_at = select.integer(4);
     select.reset();
     if (!damaged) found = std::move(record);
     return {};
   });
   if (damaged) forget_record(site, collection, id);
+  const std::int64_t old = std::chrono::nanoseconds(kUsedGranularity).count();
+  if (found && state_->clock.wall().nanoseconds - used_at >= old) state_->touch({site, collection, id});
   return found;
 }
 
@@ -204,21 +101,141 @@ void RecordIndex::store_record(const std::string& site, const std::string& colle
                                const StoredRecord& record) {
   const std::int64_t time = record.fetched_at.nanoseconds;
   const std::int64_t checksum = record_checksum(site, collection, id, record.text, record.etag, time);
-  state_->writing.attempt([&](Connection& on) {
+  state_->writing.attempt([&](RecordDatabase& on) {
     Statement& upsert = on.upsert_record;
     upsert.bind(1, site).bind(2, collection).bind(3, id).bind(4, record.text).bind(5, record.etag);
-    return upsert.bind(6, time).bind(7, checksum).run();
+    upsert.bind(6, time).bind(7, checksum).bind(8, state_->clock.wall().nanoseconds);
+    return upsert.bind(9, static_cast<std::int64_t>(record.text.size())).run();
+  });
+  const std::uint64_t share = std::max<std::uint64_t>(1, state_->budget / kShareBetweenTrims);
+  if (state_->written.fetch_add(record.text.size()) + record.text.size() < share) return;
+  state_->written = 0;
+  state_->trim();
+}
+
+void RecordIndex::State::write_touches() {
+  std::vector<Key> keys;
+  {
+    MutexLock lock(mutex);
+    keys.swap(touched);
+  }
+  if (keys.empty()) return;
+  const std::int64_t now = clock.wall().nanoseconds;
+  writing.attempt([&](RecordDatabase& on) -> Status {
+    PLAYFS_TRY(Transaction transaction, Transaction::begin(on.database));
+    for (const Key& key : keys)
+      PLAYFS_CHECK(on.touch_record.bind(1, now).bind(2, key.site).bind(3, key.collection).bind(4, key.id).run());
+    return transaction.commit();
   });
 }
 
+namespace {
+
+/// The rows of records to remove, used longest ago first, that give back `excess` bytes; all there are where those are
+/// fewer.
+Result<std::vector<std::int64_t>> oldest_rows(Database& database, std::uint64_t excess) {
+  PLAYFS_TRY(Statement oldest,
+             database.prepare("SELECT rowid, size FROM records WHERE NOT EXISTS (SELECT 1 FROM pins WHERE pins.site = "
+                              "records.site AND pins.collection = records.collection AND pins.id = records.id) "
+                              "ORDER BY used_at"));
+  std::vector<std::int64_t> rows;
+  for (std::uint64_t given_back = 0; given_back < excess;) {
+    PLAYFS_TRY(const bool row, oldest.step());
+    if (!row) break;
+    rows.push_back(oldest.integer(0));
+    given_back += static_cast<std::uint64_t>(oldest.integer(1));
+  }
+  return rows;
+}
+
+Status remove_rows(Database& database, std::span<const std::int64_t> rows) {
+  PLAYFS_TRY(Statement remove, database.prepare("DELETE FROM records WHERE rowid = ?"));
+  while (!rows.empty()) {
+    const auto some = rows.first(std::min(kRemovedAtOnce, rows.size()));
+    rows = rows.subspan(some.size());
+    PLAYFS_TRY(Transaction transaction, Transaction::begin(database));
+    for (const std::int64_t row : some) PLAYFS_CHECK(remove.bind(1, row).run());
+    PLAYFS_CHECK(transaction.commit());
+  }
+  return {};
+}
+
+}  // namespace
+
+void RecordIndex::State::trim() {
+  write_touches();
+  writing.attempt([&](RecordDatabase& on) -> Status {
+    PLAYFS_TRY(const std::uint64_t used, on.used_bytes());
+    if (used <= budget) return {};
+    // A little more than has to be, or it would have to be done again at once.
+    const std::uint64_t excess = used - budget + budget / kShareBetweenTrims;
+    PLAYFS_TRY(const auto rows, oldest_rows(on.database, excess));
+    PLAYFS_CHECK(remove_rows(on.database, rows));
+    PLAYFS_TRY(const std::uint64_t left, on.used_bytes());
+    // What is left are lists and names of contents, each of which can be asked for again.
+    if (left > budget) return on.database.execute("DELETE FROM contents; DELETE FROM listed");
+    return {};
+  });
+}
+
+void RecordIndex::pin(const std::string& owner, const std::string& site, const std::string& collection,
+                      const std::string& id) {
+  state_->writing.attempt([&](RecordDatabase& on) -> Status {
+    PLAYFS_TRY(Statement insert,
+               on.database.prepare("INSERT OR REPLACE INTO pins (owner, site, collection, id) VALUES (?, ?, ?, ?)"));
+    return insert.bind(1, owner).bind(2, site).bind(3, collection).bind(4, id).run();
+  });
+}
+
+RecordsUsage RecordIndex::usage() {
+  RecordsUsage usage;
+  state_->reading.attempt([&](RecordDatabase& on) -> Status {
+    PLAYFS_TRY(usage.bytes, on.used_bytes());
+    PLAYFS_TRY(Statement count,
+               on.database.prepare("SELECT site, collection, count(*) FROM records GROUP BY site, collection"));
+    for (;;) {
+      PLAYFS_TRY(const bool row, count.step());
+      if (!row) return {};
+      usage.records.push_back(
+          {std::string(count.text(0)), std::string(count.text(1)), static_cast<std::uint64_t>(count.integer(2))});
+    }
+  });
+  return usage;
+}
+
+RecordsVerified RecordIndex::verify() {
+  RecordsVerified verified;
+  std::vector<State::Key> damaged;
+  state_->reading.attempt([&](RecordDatabase& on) -> Status {
+    PLAYFS_CHECK(on.database.check_integrity());
+    PLAYFS_TRY(Statement all,
+               on.database.prepare("SELECT site, collection, id, text, etag, fetched_at, checksum FROM records"));
+    for (;;) {
+      PLAYFS_TRY(const bool row, all.step());
+      if (!row) break;
+      ++verified.checked;
+      State::Key key{std::string(all.text(0)), std::string(all.text(1)), std::string(all.text(2))};
+      if (record_checksum(key.site, key.collection, key.id, all.text(3), all.text(4), all.integer(5)) != all.integer(6))
+        damaged.push_back(std::move(key));
+    }
+    verified.sound = true;
+    return {};
+  });
+  for (const State::Key& key : damaged) forget_record(key.site, key.collection, key.id);
+  verified.damaged = damaged.size();
+  return verified;
+}
+
+void RecordIndex::clear(const std::string& directory) { remove_record_database(directory); }
+
 void RecordIndex::forget_record(const std::string& site, const std::string& collection, const std::string& id) {
   state_->writing.attempt(
-      [&](Connection& on) { return on.delete_record.bind(1, site).bind(2, collection).bind(3, id).run(); });
+      [&](RecordDatabase& on) { return on.delete_record.bind(1, site).bind(2, collection).bind(3, id).run(); });
 }
 
 std::optional<ContentHash> RecordIndex::content_of(const std::string& site, const std::string& key) {
   std::optional<ContentHash> found;
-  state_->reading.attempt([&](Connection& on) -> Status {
+  state_->reading.attempt([&](RecordDatabase& on) -> Status {
     Statement& select = on.select_content;
     PLAYFS_TRY(const bool row, select.bind(1, site).bind(2, key).step());
     if (!row) return {};
@@ -231,7 +248,7 @@ std::optional<ContentHash> RecordIndex::content_of(const std::string& site, cons
 
 void RecordIndex::store_content_of(const std::string& site, const std::string& key, const ContentHash& hash) {
   const std::string hex = hash.hex();
-  state_->writing.attempt([&](Connection& on) {
+  state_->writing.attempt([&](RecordDatabase& on) {
     return on.upsert_content.bind(1, site).bind(2, key).bind(3, hex).bind(4, checksum_of_row({site, key, hex})).run();
   });
 }
@@ -239,7 +256,7 @@ void RecordIndex::store_content_of(const std::string& site, const std::string& k
 std::vector<ListedRecord> RecordIndex::list(const std::string& site, const std::string& collection) {
   std::vector<ListedRecord> records;
   bool complete = false, damaged = false;
-  state_->reading.attempt([&](Connection& on) -> Status {
+  state_->reading.attempt([&](RecordDatabase& on) -> Status {
     Statement& select = on.select_list;
     select.bind(1, site).bind(2, collection);
     for (;;) {
@@ -260,7 +277,7 @@ std::vector<ListedRecord> RecordIndex::list(const std::string& site, const std::
 }
 
 namespace {
-Status add_on_top(Connection& on, const std::string& site, const std::string& collection,
+Status add_on_top(RecordDatabase& on, const std::string& site, const std::string& collection,
                   std::span<const ListedRecord> newer) {
   PLAYFS_TRY(const bool row, on.top_of_list.bind(1, site).bind(2, collection).step());
   std::int64_t position = row ? on.top_of_list.integer(0) : 0;
@@ -283,7 +300,7 @@ Status add_on_top(Connection& on, const std::string& site, const std::string& co
 
 void RecordIndex::extend_list(const std::string& site, const std::string& collection,
                               std::span<const ListedRecord> newer) {
-  state_->writing.attempt([&](Connection& on) -> Status {
+  state_->writing.attempt([&](RecordDatabase& on) -> Status {
     PLAYFS_TRY(Transaction transaction, Transaction::begin(on.database));
     PLAYFS_CHECK(add_on_top(on, site, collection, newer));
     return transaction.commit();
@@ -292,7 +309,7 @@ void RecordIndex::extend_list(const std::string& site, const std::string& collec
 
 void RecordIndex::replace_list(const std::string& site, const std::string& collection,
                                std::span<const ListedRecord> records) {
-  state_->writing.attempt([&](Connection& on) -> Status {
+  state_->writing.attempt([&](RecordDatabase& on) -> Status {
     PLAYFS_TRY(Transaction transaction, Transaction::begin(on.database));
     PLAYFS_CHECK(on.clear_list.bind(1, site).bind(2, collection).run());
     PLAYFS_CHECK(add_on_top(on, site, collection, records));

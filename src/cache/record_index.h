@@ -34,11 +34,35 @@ struct ListedRecord {
   bool operator==(const ListedRecord&) const = default;
 };
 
+struct RecordIndexOptions {
+  /// Bytes of the database, kept to within a sixteenth for each process that writes: records that were used longest
+  /// ago go first, pinned ones never.
+  std::uint64_t budget = UINT64_MAX;
+  std::uint64_t written_before = 0;  ///< bytes that count as written since room was made last, see README.md
+  const Clock* clock = nullptr;      ///< nullptr: the machine's. Outlives the index
+};
+
+struct RecordsUsage {
+  struct Collection {
+    std::string site;
+    std::string collection;
+    std::uint64_t records = 0;
+  };
+  std::uint64_t bytes = 0;  ///< of the database's pages in use
+  std::vector<Collection> records;
+};
+
+struct RecordsVerified {
+  bool sound = false;  ///< the database itself is; one that is not has been removed
+  std::uint64_t checked = 0;
+  std::uint64_t damaged = 0;  ///< records that their checksum denied; forgotten now
+};
+
 class RecordIndex {
  public:
   /// Opens or creates the database in `directory` (0700, made where it is missing). Fails only where there is no
   /// directory to work in.
-  static Result<std::unique_ptr<RecordIndex>> open(const std::string& directory);
+  static Result<std::unique_ptr<RecordIndex>> open(const std::string& directory, RecordIndexOptions options = {});
   ~RecordIndex();
 
   [[nodiscard]] std::optional<StoredRecord> record(const std::string& site, const std::string& collection,
@@ -46,6 +70,9 @@ class RecordIndex {
   void store_record(const std::string& site, const std::string& collection, const std::string& id,
                     const StoredRecord& record);
   void forget_record(const std::string& site, const std::string& collection, const std::string& id);
+
+  /// From now on this record stays when room is made, and no longer the one that was pinned for `owner` before.
+  void pin(const std::string& owner, const std::string& site, const std::string& collection, const std::string& id);
 
   /// Which object holds the content of a published file whose own hash cannot be trusted as a name. `key` says where
   /// the content came from (chunk ids, or revision and path).
@@ -58,6 +85,12 @@ class RecordIndex {
   void extend_list(const std::string& site, const std::string& collection, std::span<const ListedRecord> newer);
   /// Forgets the list and stores this one instead.
   void replace_list(const std::string& site, const std::string& collection, std::span<const ListedRecord> records);
+
+  [[nodiscard]] RecordsUsage usage();
+  /// Reads everything.
+  [[nodiscard]] RecordsVerified verify();
+  /// Removes the database in `directory`, also from under those who use it.
+  static void clear(const std::string& directory);
 
  private:
   struct State;

@@ -85,6 +85,10 @@ void Site::record(const std::string& collection, const std::string& id, CancelTo
 
 void Site::learn(const std::string& collection, const Record& record) { parts_->context.store(collection, record); }
 
+void Site::keep(const std::string& owner, const RevisionId& id) {
+  parts_->context.records.pin(owner, parts_->context.site, "revisions", id.text());
+}
+
 remote::Client& Site::client() { return parts_->context.client; }
 
 EventLog& Site::events() { return parts_->context.events; }

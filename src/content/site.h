@@ -77,6 +77,11 @@ class Site {
   /// or a chunk of our own. REQUIRES: the whole record, as the service sent it.
   void learn(const std::string& collection, const Record& record);
 
+  /// From now on this revision's record stays in the cache, however full that gets, and no longer the one kept for
+  /// `owner` before: the base of a work tree, without which nothing that is staged on it can be shown. An empty id is
+  /// none.
+  void keep(const std::string& owner, const RevisionId& id);
+
   [[nodiscard]] remote::Client& client();
   [[nodiscard]] EventLog& events();
 

@@ -61,6 +61,7 @@ Result<std::shared_ptr<WorkTree>> WorkTree::open(Mount& mount, const ProjectId& 
   stage_options.read_lower = [&site = mount.site()](const FileRef& file) { return rules_text(site, file); };
   PLAYFS_TRY(auto stage, stage::Stage::open(stage_options, mount.clock(), std::move(base)));
   std::shared_ptr<WorkTree> tree(new WorkTree(mount, project, directory, std::move(stage)));
+  tree->keep_base();
   PLAYFS_TRY(auto pending, tree->stage_->pending());
   if (pending || ::access(journal_directory(directory).c_str(), F_OK) == 0) PLAYFS_CHECK(tree->open_publisher());
   return tree;
@@ -278,7 +279,17 @@ void WorkTree::follow_head() {
                          });
 }
 
+void WorkTree::keep_base() {
+  const RevisionId base = base_id();
+  {
+    MutexLock lock(mutex_);
+    if (std::exchange(kept_, base) == base) return;
+  }
+  mount_.site().keep(directory_, base);
+}
+
 void WorkTree::tell_kernel(const std::vector<stage::Invalidation>& changed) {
+  keep_base();  // it may have moved
   std::set<NodeId> directories;
   for (const stage::Invalidation& one : changed) {
     auto directory = known_node(one.directory);

@@ -69,6 +69,8 @@ class WorkTree : public std::enable_shared_from_this<WorkTree> {
   /// Then it stays there until an update, whatever happens to head.
   [[nodiscard]] bool is_on_branch() const;
   void follow_head();
+  /// Without its base nothing that is staged can be shown: its record is not for the cache to drop.
+  void keep_base() PLAYFS_EXCLUDES(mutex_);
   void tell_kernel(const std::vector<stage::Invalidation>& changed);
   [[nodiscard]] std::shared_ptr<WorkNode> known_node(const stage::InodePtr& inode) const PLAYFS_EXCLUDES(mutex_);
   void drop(const stage::Inode* inode) PLAYFS_EXCLUDES(mutex_);
@@ -80,6 +82,7 @@ class WorkTree : public std::enable_shared_from_this<WorkTree> {
   Mutex opening_;  ///< of the publisher; taken before mutex_
   mutable Mutex mutex_;
   std::unordered_map<const stage::Inode*, std::weak_ptr<WorkNode>> nodes_ PLAYFS_GUARDED_BY(mutex_);
+  RevisionId kept_ PLAYFS_GUARDED_BY(mutex_);
   const std::unique_ptr<stage::Stage> stage_;
   std::unique_ptr<publish::Publisher> publisher_ PLAYFS_GUARDED_BY(mutex_);  ///< set once; the first to end
 };

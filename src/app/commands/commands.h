@@ -136,4 +136,17 @@ struct ApiArguments {
 };
 Result<ExitCode> api(Context& context, const ApiArguments& arguments);
 
+struct WatchArguments {
+  std::string path = ".";
+  std::uint64_t limit = 0;  ///< 0: until the mount ends
+};
+Result<ExitCode> watch(Context& context, const WatchArguments& arguments);
+
+// Care.
+
+struct CacheArguments {
+  std::string action = "stat";  ///< "stat", "verify" or "clear"
+};
+Result<ExitCode> cache_care(Context& context, const CacheArguments& arguments);
+
 }  // namespace playfs::app

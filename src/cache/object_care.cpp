@@ -1,0 +1,136 @@
+#include "cache/object_care.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <memory>
+#include <vector>
+
+#include "base/fd.h"
+
+namespace playfs::cache {
+
+namespace {
+
+using Listing = std::unique_ptr<DIR, int (*)(DIR*)>;
+
+Listing open_listing(const std::string& path) { return {opendir(path.c_str()), closedir}; }
+
+/// Calls `visit(folder descriptor, name)` for each name but "." and ".."; false ends it.
+template <class Visit>
+bool each_name(const std::string& path, Visit visit) {
+  const Listing listing = open_listing(path);
+  if (!listing) return true;  // not made yet, or removed a moment ago
+  while (const dirent* entry = readdir(listing.get())) {
+    const std::string_view name = entry->d_name;
+    if (name == "." || name == "..") continue;
+    if (!visit(dirfd(listing.get()), std::string(name))) return false;
+  }
+  return true;
+}
+
+/// Calls `visit(folder descriptor, name of the file, hash)` for each object; false ends it.
+template <class Visit>
+Status each_object(const std::string& directory, Visit visit) {
+  if (access(directory.c_str(), R_OK | X_OK) != 0) {
+    if (errno == ENOENT) return {};
+    return fail(error_from_errno(errno, directory));
+  }
+  each_name(directory, [&](int, const std::string& prefix) {
+    if (prefix.size() != 2) return true;  // scratch/, damaged/
+    return each_name(directory + "/" + prefix, [&](int folder, const std::string& rest) {
+      auto hash = ContentHash::parse(prefix + rest);
+      return !hash || hash->hex() != prefix + rest || visit(folder, rest, *hash);
+    });
+  });
+  return {};
+}
+
+std::string path_of(const std::string& directory, const ContentHash& hash) {
+  const std::string hex = hash.hex();
+  return directory + "/" + hex.substr(0, 2) + "/" + hex.substr(2);
+}
+
+std::uint64_t count_damaged(const std::string& directory) {
+  std::uint64_t count = 0;
+  each_name(directory + "/damaged", [&](int, const std::string&) { return ++count > 0; });
+  return count;
+}
+
+struct StoredObject {
+  ContentHash hash;
+  std::uint64_t size = 0;
+  std::int64_t used_at = 0;  ///< nanoseconds of the wall clock
+};
+
+Result<std::vector<StoredObject>> list_objects(const std::string& directory) {
+  std::vector<StoredObject> objects;
+  PLAYFS_CHECK(each_object(directory, [&](int folder, const std::string& name, const ContentHash& hash) {
+    struct stat attributes {};
+    if (fstatat(folder, name.c_str(), &attributes, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(attributes.st_mode))
+      objects.push_back({hash, static_cast<std::uint64_t>(attributes.st_size),
+                         attributes.st_mtim.tv_sec * 1'000'000'000 + attributes.st_mtim.tv_nsec});
+    return true;
+  }));
+  return objects;
+}
+
+ObjectsUsage sum_of(const std::vector<StoredObject>& objects) {
+  ObjectsUsage usage;
+  usage.objects = objects.size();
+  for (const StoredObject& object : objects) usage.bytes += object.size;
+  return usage;
+}
+
+}  // namespace
+
+Result<ObjectsUsage> measure_objects(const std::string& directory) {
+  PLAYFS_TRY(const auto objects, list_objects(directory));
+  ObjectsUsage usage = sum_of(objects);
+  usage.damaged = count_damaged(directory);
+  return usage;
+}
+
+Status visit_objects(const std::string& directory, const std::function<bool(const ContentHash&)>& visit) {
+  return each_object(directory, [&](int, const std::string&, const ContentHash& hash) { return visit(hash); });
+}
+
+Result<ObjectsUsage> trim_objects(const std::string& directory, std::uint64_t budget) {
+  // On the directory itself: there is no file that could be left behind. Two at once would remove twice too much.
+  const UniqueFd alone(open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!alone) return fail(error_from_errno(errno, "open " + directory));
+  if (flock(alone.get(), LOCK_EX | LOCK_NB) != 0)
+    return fail(ErrorCode::busy, "another process makes room in " + directory);
+
+  PLAYFS_TRY(auto objects, list_objects(directory));
+  ObjectsUsage left = sum_of(objects);
+  if (left.bytes <= budget) return left;
+  std::sort(objects.begin(), objects.end(),
+            [](const StoredObject& a, const StoredObject& b) { return a.used_at < b.used_at; });
+  for (const StoredObject& object : objects) {
+    if (left.bytes <= budget) break;
+    if (unlink(path_of(directory, object.hash).c_str()) != 0 && errno != ENOENT) continue;
+    left.bytes -= object.size;
+    --left.objects;
+  }
+  return left;
+}
+
+Status clear_objects(const std::string& directory) {
+  PLAYFS_CHECK(each_object(directory, [](int folder, const std::string& name, const ContentHash&) {
+    unlinkat(folder, name.c_str(), 0);
+    return true;
+  }));
+  each_name(directory + "/damaged", [](int folder, const std::string& name) {
+    unlinkat(folder, name.c_str(), 0);
+    return true;
+  });
+  return {};
+}
+
+}  // namespace playfs::cache

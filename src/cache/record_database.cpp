@@ -1,0 +1,149 @@
+#include "cache/record_database.h"
+
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "base/log.h"
+
+namespace playfs::cache {
+
+namespace {
+
+constexpr std::int64_t kSchemaVersion = 2;
+constexpr const char* kName = "/records.db";
+
+constexpr const char* kSchema = R"sql(
+CREATE TABLE records (
+  site TEXT NOT NULL, collection TEXT NOT NULL, id TEXT NOT NULL, used_at INTEGER NOT NULL, size INTEGER NOT NULL,
+  text TEXT NOT NULL, etag TEXT NOT NULL, fetched_at INTEGER NOT NULL, checksum INTEGER NOT NULL,
+  PRIMARY KEY (site, collection, id));
+CREATE TABLE contents (
+  site TEXT NOT NULL, key TEXT NOT NULL, hash TEXT NOT NULL, checksum INTEGER NOT NULL,
+  PRIMARY KEY (site, key)) WITHOUT ROWID;
+-- position grows with newness: what is newer is added on top without touching what is there.
+CREATE TABLE listed (
+  site TEXT NOT NULL, collection TEXT NOT NULL, position INTEGER NOT NULL, id TEXT NOT NULL,
+  created_at INTEGER NOT NULL, name TEXT NOT NULL, project TEXT NOT NULL, checksum INTEGER NOT NULL,
+  PRIMARY KEY (site, collection, position)) WITHOUT ROWID;
+CREATE UNIQUE INDEX listed_by_id ON listed (site, collection, id);
+-- What stays when room is made: one record for each owner.
+CREATE TABLE pins (
+  owner TEXT PRIMARY KEY, site TEXT NOT NULL, collection TEXT NOT NULL, id TEXT NOT NULL) WITHOUT ROWID;
+CREATE INDEX pins_by_record ON pins (site, collection, id);
+)sql";
+
+Result<std::int64_t> number_of(Database& database, const char* pragma) {
+  PLAYFS_TRY(Statement query, database.prepare(pragma));
+  PLAYFS_TRY(const bool row, query.step());
+  return row ? query.integer(0) : 0;
+}
+
+Result<std::int64_t> schema_version(Database& database) { return number_of(database, "PRAGMA user_version"); }
+
+Status create_schema(Database& database) {
+  PLAYFS_TRY(Transaction transaction, Transaction::begin(database));
+  PLAYFS_TRY(const std::int64_t version, schema_version(database));
+  if (version == kSchemaVersion) return {};  // another process was faster
+  if (version != 0) return fail(ErrorCode::not_supported, "its schema has version " + std::to_string(version));
+  PLAYFS_CHECK(database.execute(kSchema));
+  PLAYFS_CHECK(database.execute("PRAGMA user_version = " + std::to_string(kSchemaVersion)));
+  return transaction.commit();
+}
+
+}  // namespace
+
+Result<RecordDatabase> RecordDatabase::open(const std::string& path) {
+  PLAYFS_TRY(Database database, Database::open(path, Database::Durability::normal));
+  PLAYFS_TRY(const std::int64_t version, schema_version(database));
+  if (version != kSchemaVersion) PLAYFS_CHECK(create_schema(database));
+  RecordDatabase opened{std::move(database), {}, {}, {}, {}, {}, {}, {}, {}, {}, {}};
+  PLAYFS_CHECK(opened.prepare_all());
+  return opened;
+}
+
+Result<std::uint64_t> RecordDatabase::used_bytes() {
+  PLAYFS_TRY(const std::int64_t pages, number_of(database, "PRAGMA page_count"));
+  PLAYFS_TRY(const std::int64_t unused, number_of(database, "PRAGMA freelist_count"));
+  PLAYFS_TRY(const std::int64_t size, number_of(database, "PRAGMA page_size"));
+  return static_cast<std::uint64_t>((pages - unused) * size);
+}
+
+Status RecordDatabase::prepare_all() {
+  const std::pair<Statement*, const char*> statements[] = {
+      {&select_record,
+       "SELECT text, etag, fetched_at, checksum, used_at FROM records WHERE site = ? AND collection = ? AND id = ?"},
+      {&upsert_record,
+       "INSERT INTO records (site, collection, id, text, etag, fetched_at, checksum, used_at, size) "
+       "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET text = excluded.text, etag = excluded.etag, "
+       "fetched_at = excluded.fetched_at, checksum = excluded.checksum, used_at = excluded.used_at, "
+       "size = excluded.size"},
+      {&touch_record, "UPDATE records SET used_at = ? WHERE site = ? AND collection = ? AND id = ?"},
+      {&delete_record, "DELETE FROM records WHERE site = ? AND collection = ? AND id = ?"},
+      {&select_content, "SELECT hash, checksum FROM contents WHERE site = ? AND key = ?"},
+      {&upsert_content,
+       "INSERT INTO contents (site, key, hash, checksum) VALUES (?, ?, ?, ?) "
+       "ON CONFLICT DO UPDATE SET hash = excluded.hash, checksum = excluded.checksum"},
+      {&select_list,
+       "SELECT id, created_at, name, project, checksum FROM listed WHERE site = ? AND collection = ? ORDER BY position "
+       "DESC"},
+      {&top_of_list, "SELECT coalesce(max(position), 0) FROM listed WHERE site = ? AND collection = ?"},
+      {&insert_listed,
+       "INSERT INTO listed (site, collection, position, id, created_at, name, project, checksum) "
+       "VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (site, collection, id) DO UPDATE SET "
+       "created_at = excluded.created_at, name = excluded.name, project = excluded.project, checksum = "
+       "excluded.checksum"},
+      {&clear_list, "DELETE FROM listed WHERE site = ? AND collection = ?"}};
+  for (const auto& [statement, sql] : statements) {
+    PLAYFS_TRY(*statement, database.prepare(sql));
+  }
+  return {};
+}
+
+RecordChannel::RecordChannel(std::string directory) : directory_(std::move(directory)), path_(directory_ + kName) {}
+
+void RecordChannel::attempt(const std::function<Status(RecordDatabase&)>& work) {
+  MutexLock lock(mutex_);
+  if (!connection_ || is_gone()) open_database();
+  if (!connection_) return;
+  Status done = work(*connection_);
+  if (done) return told_.clear();
+  warn(done.error());
+  if (done.error().code != ErrorCode::corrupt) return;
+  connection_.reset();
+  remove_record_database(directory_);
+}
+
+void RecordChannel::open_database() {
+  connection_.reset();
+  for (int attempt = 0; attempt < 2; ++attempt) {
+    if (auto made = make_private_directory(directory_); !made) return warn(made.error());
+    auto fresh = RecordDatabase::open(path_);
+    if (fresh) {
+      connection_.emplace(std::move(*fresh));
+      if (stat(path_.c_str(), &opened_) != 0) opened_ = {};
+      return;
+    }
+    warn(fresh.error());
+    // Busy or out of room says nothing against the file; anything else is answered by beginning anew.
+    if (fresh.error().code == ErrorCode::busy || fresh.error().code == ErrorCode::no_space) return;
+    remove_record_database(directory_);
+  }
+}
+
+bool RecordChannel::is_gone() const {
+  struct stat named {};
+  return stat(path_.c_str(), &named) != 0 || named.st_ino != opened_.st_ino || named.st_dev != opened_.st_dev;
+}
+
+/// A full disk fails each call in the same way: that is said once.
+void RecordChannel::warn(const Error& error) {
+  if (told_ != error.message) log_warning("record index: " + error.message);
+  told_ = error.message;
+}
+
+void remove_record_database(const std::string& directory) {
+  // The log first: a new database must never meet an old one's log.
+  for (const char* suffix : {"-wal", "-shm", ""}) unlink((directory + kName + suffix).c_str());
+}
+
+}  // namespace playfs::cache

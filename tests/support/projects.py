@@ -1,0 +1,31 @@
+"""Projects made through the Data API alone, and what a mount tells of itself."""
+import hashlib
+
+
+def publish(api, name, contents, project=None, parents=()):
+    """A revision of a project, a new one unless it is named; each of `contents` (path: text) is a file of one chunk.
+    The project's id."""
+    project = project or api.create('projects', name=name)['id']
+    manifest = {}
+    for path, content in contents.items():
+        digest = hashlib.sha256(content.encode()).hexdigest()
+        chunk = api.create('file_chunks', rev='', path=path, seq=0, hash=digest, content=content)['id']
+        manifest[path] = {'h': digest, 's': len(content.encode()), 'c': [chunk]}
+    revision = api.create('revisions', project=project, parents=list(parents), agent='x', message=name,
+                          manifest={'tx': '0' * 32, 'files': manifest}, state={})['id']
+    api.call('PATCH', f'/projects/{project}', {'latest_revision': revision})
+    return project
+
+
+def some_files(count, word='content'):
+    return {f'dir{n % 7}/file{n}': f'{word} {n}\n' for n in range(count)}
+
+
+def metrics(mount):
+    """Operations that the kernel has asked for, by name."""
+    counts = {}
+    for line in (mount.directory / '.playfs/metrics').read_text().splitlines():
+        if line.startswith('playfs_operations_total{'):
+            name, value = line.split('"')[1], line.split()[-1]
+            counts[name] = int(value)
+    return counts
