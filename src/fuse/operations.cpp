@@ -218,6 +218,11 @@ void allocate(fuse_req_t req, fuse_ino_t node, int mode, off_t offset, off_t len
 }
 
 void seek(fuse_req_t req, fuse_ino_t node, off_t offset, int whence, fuse_file_info*) {
+  // Where nothing can be written nothing has holes: the kernel need not ask again for as long as it is mounted.
+  if (context_of(req).read_only) {
+    fuse_reply_err(req, ENOSYS);
+    return;
+  }
   serve("lseek", req, [&](auto& fs, auto& caller, Request request) {
     fs.seek(caller, node, static_cast<std::uint64_t>(offset), whence,
             [request = std::move(request)](Result<std::uint64_t> result) mutable {

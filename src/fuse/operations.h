@@ -1,6 +1,9 @@
 // libfuse's table of operations over a vfs::FileSystem: decode, call, reply.
 #pragma once
 
+#include <atomic>
+#include <cstdint>
+
 #include "fuse/libfuse.h"
 #include "fuse/request.h"
 #include "vfs/file_system.h"
@@ -11,6 +14,8 @@ namespace playfs::fuse {
 struct Context : InFlight {
   explicit Context(vfs::FileSystem& served) : file_system(served) {}
   vfs::FileSystem& file_system;
+  bool read_only = false;                       ///< the whole mount; set before it is served
+  std::atomic<std::uint64_t> init_request = 0;  ///< the kernel's INIT, until it is answered; see handshake.h
 };
 
 const fuse_lowlevel_ops& operations();

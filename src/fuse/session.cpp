@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "base/log.h"
+#include "fuse/handshake.h"
 #include "fuse/operations.h"
 
 extern char** environ;  // NOLINT(readability-redundant-declaration): POSIX asks the program to declare it
@@ -123,6 +124,7 @@ Result<std::unique_ptr<Session>> Session::mount(vfs::FileSystem& file_system, co
   fuse_args arguments = FUSE_ARGS_INIT(static_cast<int>(pointers.size()), pointers.data());
 
   auto state = std::make_unique<State>(file_system, options.mountpoint);
+  state->context.read_only = options.read_only;
   const fuse_lowlevel_ops& table = operations();
   state->session = fuse_session_new(&arguments, &table, sizeof table, static_cast<InFlight*>(&state->context));
   fuse_opt_free_args(&arguments);
@@ -131,7 +133,9 @@ Result<std::unique_ptr<Session>> Session::mount(vfs::FileSystem& file_system, co
     fuse_session_destroy(state->session);
     return fail(why_no_mount(options).error());
   }
-  return std::unique_ptr<Session>(new Session(std::move(state)));
+  std::unique_ptr<Session> session(new Session(std::move(state)));
+  PLAYFS_CHECK(complete_handshake(session->state_->session));
+  return session;
 }
 
 Session::~Session() {

@@ -1,0 +1,16 @@
+// What libfuse leaves out of its handshake with the kernel.
+//
+// libfuse before 3.17 takes FUSE_CAP_PARALLEL_DIROPS and never tells the kernel. Lookups in one directory then happen
+// one at a time, and behind one that waits for a server the others wait in the kernel where no signal reaches them.
+#pragma once
+
+#include "base/result.h"
+#include "fuse/libfuse.h"
+
+namespace playfs::fuse {
+
+/// Lets the kernel send lookups and listings of one directory at the same time. REQUIRES: the session is mounted, its
+/// loop has not begun, and its user data is a Context.
+Status complete_handshake(fuse_session* session);
+
+}  // namespace playfs::fuse
