@@ -208,7 +208,9 @@ Result<Blob> Blobs::finish(Assembly& assembly) {
     return fail(refuse(assembly.file, assembly.key, content.error()));
   }
   PLAYFS_TRY(cache::ObjectPtr object, context_.objects.put(*content));
-  context_.records.store_content_of(context_.site, assembly.key, object->hash());
+  const bool found_by_hash = ContentHash::parse(entry.hash_claim) == object->hash() &&
+                             (!entry.size_claim || *entry.size_claim == object->size());
+  if (!found_by_hash) context_.records.store_content_of(context_.site, assembly.key, object->hash());
   return Blob(std::move(object));
 }
 

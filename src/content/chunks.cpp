@@ -41,9 +41,9 @@ void Chunks::forget(std::span<const ChunkId> ids) {
 }
 
 std::optional<ChunkId> Chunks::take_next() {
+  const std::size_t most = context_.parallel_chunks();
   MutexLock lock(mutex_);
   // A few places are kept for those who wait.
-  const std::size_t most = context_.options.parallel_chunks;
   const std::size_t most_ahead = most - most / 8;
   for (auto [queue, limit] : {std::pair(&demanded_, most), std::pair(&ahead_, most_ahead)}) {
     while (!queue->empty() && under_way_ < limit) {

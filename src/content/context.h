@@ -1,6 +1,7 @@
 // What the parts of one Site share: where to ask, where to keep, whom to tell. One instance a Site; thread-safe.
 #pragma once
 
+#include <algorithm>
 #include <memory>
 #include <optional>
 #include <string>
@@ -31,6 +32,9 @@ struct Context {
   OutageWatch outage;
   const std::shared_ptr<Gate> gate = std::make_shared<Gate>();
   CancelSource stop{};  ///< ends the requests under way when the Site goes
+
+  /// How many chunk requests may be under way at once.
+  [[nodiscard]] std::size_t parallel_chunks() const { return std::min(options.parallel_chunks, client.width()); }
 
   template <class F>
   auto guarded(F f) {

@@ -144,11 +144,13 @@ void Heads::announce(const ProjectId& id) {
 
 void Heads::announced(const ProjectId& id, const RevisionId& revision, const Result<RevisionTreePtr>& tree) {
   bool first_failure = false;
+  RevisionId previous;
   {
     MutexLock lock(mutex_);
     auto& state = *state_of(id);
     state.announcing.reset();
     if (tree) {
+      previous = state.announced.value_or(RevisionId());
       state.announced = revision;
     } else if (!is_away(tree.error()) && tree.error().code != ErrorCode::interrupted) {
       first_failure = state.failed != revision;
@@ -158,6 +160,12 @@ void Heads::announced(const ProjectId& id, const RevisionId& revision, const Res
     }
   }
   if (tree) {
+    JsonObject moved{{"project", id.text()}, {"revision", revision.text()}, {"previous", previous.text()}};
+    if (*tree) {
+      moved.append("agent", (*tree)->revision.agent);
+      moved.append("message", (*tree)->revision.message);
+    }
+    context_.events.event("head_moved", std::move(moved));
     tell(id, *tree);
     // It may have moved on while this one was fetched.
     announce(id);

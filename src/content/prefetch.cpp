@@ -1,5 +1,9 @@
 #include "content/prefetch.h"
 
+#include <algorithm>
+
+#include "model/chunking.h"
+
 namespace playfs::content {
 
 void Prefetch::start(const RevisionTreePtr& revision) {
@@ -16,14 +20,25 @@ void Prefetch::start(const RevisionTreePtr& revision) {
 }
 
 void Prefetch::enqueue(const RevisionTreePtr& revision) {
+  std::size_t chunks = 0;
+  std::uint64_t bytes = 0;
   MutexLock lock(mutex_);
-  for (const auto& [path, entry] : revision->tree.manifest().files)
-    if (!entry.chunks.empty()) waiting_.push_back({revision, path, &entry});
+  for (const auto& [path, entry] : revision->tree.manifest().files) {
+    if (entry.chunks.empty()) continue;
+    chunks += entry.chunks.size();
+    // A claim of less than its chunks may hold would be a way around the ceiling.
+    bytes += std::max<std::uint64_t>(entry.size_claim.value_or(0), entry.chunks.size() * kMaxChunkText);
+    if (chunks > context_.options.prefetch_chunks || bytes > context_.options.prefetch_bytes) break;
+    waiting_.push_back({revision, path, &entry});
+  }
+  // Who walks through many projects has long left the first ones.
+  while (waiting_.size() > kMostWaiting) waiting_.pop_front();
 }
 
 std::optional<FileRef> Prefetch::take_next() {
+  const std::size_t parallel = context_.parallel_chunks();
   MutexLock lock(mutex_);
-  if (waiting_.empty() || begun_ >= 2 * context_.options.parallel_chunks) return std::nullopt;
+  if (waiting_.empty() || begun_ >= 2 * parallel) return std::nullopt;
   FileRef file = std::move(waiting_.front());
   waiting_.pop_front();
   begun_ += file.entry->chunks.size();

@@ -23,6 +23,7 @@ class Prefetch {
   void landed(std::size_t chunks);
 
   static constexpr std::size_t kRemembered = 256;
+  static constexpr std::size_t kMostWaiting = 16'384;  ///< files
 
   Context& context_;
   Blobs& blobs_;

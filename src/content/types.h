@@ -27,8 +27,11 @@ struct SiteOptions {
   std::chrono::milliseconds refresh{10'000};  ///< how old a head may be before it is asked for again
   std::chrono::milliseconds in_use{300'000};  ///< how long after its last follow() a project's head is asked for
   bool prefetch = true;
-  std::uint64_t file_ceiling = 64 << 20;  ///< bytes; larger files are refused
-  std::size_t parallel_chunks = 64;       ///< chunk requests under way at once
+  // What is fetched ahead of one revision; the rest when it is read.
+  std::size_t prefetch_chunks = 4096;
+  std::uint64_t prefetch_bytes = 64 << 20;  ///< as claimed by the manifest, or what its chunks may hold
+  std::uint64_t file_ceiling = 64 << 20;    ///< bytes; larger files are refused
+  std::size_t parallel_chunks = 512;        ///< chunk requests under way at once, where the transport is as wide
 };
 
 }  // namespace playfs::content

@@ -18,8 +18,12 @@ namespace playfs::net {
 
 namespace {
 
-/// The most requests at once on one HTTP/2 connection; libcurl's default of 100 leaves a prefetch waiting.
+/// The most requests at once on one HTTP/2 connection; libcurl's default of 100 leaves a prefetch waiting. Where the
+/// server allows fewer, libcurl opens further connections.
 constexpr long kMaxStreams = 512;
+/// Connections to a site that speaks HTTP/2. More would each cost their own handshakes and slow start, where waiting
+/// for a free stream costs one round trip.
+constexpr long kMultiplexedConnections = 4;
 constexpr int kPollMilliseconds = 60'000;  // timers and wake-ups of libcurl's own end a poll sooner
 
 struct MultiCleanup {
@@ -107,6 +111,10 @@ class CurlTransport::Loop {
     });
     if (!inbox_->add(transfer))
       transfer->done(fail(ErrorCode::interrupted, "the connection to the site is being closed"));
+  }
+
+  std::size_t width() const {
+    return static_cast<std::size_t>(is_multiplexed_.load() ? kMaxStreams : options_.max_connections);
   }
 
  private:
@@ -201,8 +209,16 @@ class CurlTransport::Loop {
       CURLcode code = message->data.result;  // the message is gone once its handle is removed
       CurlTransfer* finished = nullptr;
       curl_easy_getinfo(message->easy_handle, CURLINFO_PRIVATE, &finished);
+      long version = 0;
+      if (code == CURLE_OK && curl_easy_getinfo(message->easy_handle, CURLINFO_HTTP_VERSION, &version) == CURLE_OK)
+        learn(version == CURL_HTTP_VERSION_2_0);
       if (auto transfer = take(finished->id)) transfer->done(transfer->outcome(code));
     }
+  }
+
+  void learn(bool is_multiplexed) {
+    if (is_multiplexed_.exchange(is_multiplexed) == is_multiplexed) return;
+    curl_multi_setopt(multi_.get(), CURLMOPT_MAX_HOST_CONNECTIONS, is_multiplexed ? kMultiplexedConnections : 0L);
   }
 
   TransferPtr take(std::uint64_t id) {
@@ -219,6 +235,7 @@ class CurlTransport::Loop {
   std::unique_ptr<CURLM, MultiCleanup> multi_;
   std::shared_ptr<Inbox> inbox_;
   std::map<std::uint64_t, TransferPtr> active_;  // of the I/O thread alone
+  std::atomic<bool> is_multiplexed_ = false;
   std::thread thread_;
 };
 
@@ -243,6 +260,8 @@ void CurlTransport::send(HttpRequest request, Deadline deadline, CancelToken can
   }
   loop_->send(std::move(request), deadline, cancel, std::move(done));
 }
+
+std::size_t CurlTransport::width() const { return loop_->width(); }
 
 const std::string& CurlTransport::origin() const { return origin_; }
 

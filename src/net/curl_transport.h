@@ -32,6 +32,8 @@ class CurlTransport final : public Transport {
   /// Beside the interface's errors: invalid_argument for a request that cannot be written down safely (line breaks in
   /// a header, blanks in the target).
   void send(HttpRequest request, Deadline deadline, CancelToken cancel, Callback<HttpResponse> done) override;
+  /// The number of connections; once an answer has come over HTTP/2, the streams that one of them may carry.
+  [[nodiscard]] std::size_t width() const override;
   [[nodiscard]] const std::string& origin() const override;
 
  private:

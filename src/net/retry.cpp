@@ -36,6 +36,7 @@ std::optional<Nanoseconds> retry_delay(const RetryPolicy& policy, const Attempt&
   for (int i = 1; !limited && i < attempt.number && delay < longest; ++i) delay *= 2;
   delay = spread(std::min(delay, longest), random);
   if (asked > Nanoseconds(0)) delay = std::max(delay, asked + spread(first, random));
+  if (!limited && attempt.tried + delay >= policy.longest_call) return std::nullopt;
   return delay;
 }
 

@@ -16,6 +16,8 @@ struct RetryPolicy {
   /// The longest that a caller sits out pauses the service asks for, all of one call's together; past that the error
   /// is reported with what was asked.
   std::chrono::seconds longest_obeyed{20};
+  /// The longest that a call goes on without an answer, all attempts together.
+  std::chrono::seconds longest_call{60};
 };
 
 /// What an attempt came to, after the response was classified.
@@ -24,6 +26,7 @@ struct Attempt {
   Error error;
   bool repeatable = true;              ///< whether doing it twice does no harm
   std::chrono::nanoseconds paused{0};  ///< what this call has sat out for rate limits so far
+  std::chrono::nanoseconds tried{0};   ///< how long it has gone on otherwise
 };
 
 /// How long to wait before the next attempt, or nullopt to give up and report the error. `random` is uniform in

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstddef>
 
 #include "base/callback.h"
 #include "base/cancel.h"
@@ -24,6 +25,10 @@ class Transport {
 
   /// Errors: unreachable, timed_out, interrupted (cancelled), protocol (no HTTP, or larger than the ceiling).
   virtual void send(HttpRequest request, Deadline deadline, CancelToken cancel, Callback<HttpResponse> done) = 0;
+
+  /// How many requests can be under way at once without waiting for each other in here; may grow with what is learnt
+  /// of the site. Who has more of them, of different urgency, does better to keep the rest back himself.
+  [[nodiscard]] virtual std::size_t width() const { return 64; }
 
   /// Scheme, host and port: what goes into the Origin header ("https://example.org", "http://127.0.0.1:8787").
   [[nodiscard]] virtual const std::string& origin() const = 0;

@@ -205,6 +205,8 @@ void Client::raw(HttpRequest request, CancelToken cancel, Callback<HttpResponse>
 
 Health Client::health() const { return engine_->health(); }
 
+std::size_t Client::width() const { return engine_->width(); }
+
 const std::string& Client::site() const { return engine_->site(); }
 
 }  // namespace playfs::remote

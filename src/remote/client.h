@@ -3,7 +3,8 @@
 // Thread-safe. Every call answers its callback exactly once, after the retries that the policy allows; waiting goes
 // through the Executor, never through a sleeping thread. A 429 pauses all requests of its kind (reads; writes to one
 // collection) until the service's time is over. Callbacks run on a thread of the transport's or the executor's and
-// must not block. Cancelling answers `interrupted` at any stage, waiting included.
+// must not block. Cancelling answers `interrupted` at any stage, waiting included. While the service does not answer at
+// all, calls fail with `unreachable` at once, but for one now and then that finds out whether it is back.
 //
 // The transport, executor, clock and random must outlive the client. Destroying it, not from a callback of its own,
 // sends nothing more: calls that wait to try again answer `interrupted` when their time comes or the executor drops
@@ -24,6 +25,7 @@
 #include "model/records.h"
 #include "net/retry.h"
 #include "net/transport.h"
+#include "remote/breaker.h"
 #include "wire/records.h"
 
 namespace playfs::remote {
@@ -32,7 +34,8 @@ struct ClientOptions {
   std::string base_path = "/.site/data";
   std::string api_key;  ///< sent as a bearer token; empty: none
   net::RetryPolicy retry;
-  net::Deadline deadline;
+  net::Deadline deadline;  ///< of each attempt
+  BreakerPolicy breaker;
   bool offline = false;  ///< answer everything with ErrorCode::offline, sending nothing
 };
 
@@ -82,6 +85,8 @@ class Client {
   void raw(HttpRequest request, CancelToken cancel, Callback<HttpResponse> done);
 
   [[nodiscard]] Health health() const;
+  /// The transport's: how many requests may be under way at once without waiting for each other.
+  [[nodiscard]] std::size_t width() const;
   /// Names the site in caches and credentials: the transport's origin plus the base path.
   [[nodiscard]] const std::string& site() const;
 

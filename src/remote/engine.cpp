@@ -69,7 +69,8 @@ Engine::Engine(net::Transport& transport, Executor& executor, const Clock& clock
       random_(random),
       options_(std::move(options)),
       origin_(transport.origin()),
-      site_(origin_ + options_.base_path) {}
+      site_(origin_ + options_.base_path),
+      breaker_(options_.breaker) {}
 
 void Engine::start(CallPtr call) {
   if (options_.offline) {
@@ -80,8 +81,23 @@ void Engine::start(CallPtr call) {
                        0,
                        {}});
   } else {
+    call->begun = clock_.steady();
+    if (auto away = known_to_be_away(*call)) return reject(call, *std::move(away));
     attempt(call);
   }
+}
+
+std::optional<Error> Engine::known_to_be_away(const Call& call) {
+  MutexLock lock(mutex_);
+  if (breaker_.admits(call.begun)) return std::nullopt;
+  const auto silence = std::chrono::floor<seconds>(breaker_.silence(call.begun));
+  return Error{ErrorCode::unreachable,
+               fmt::format("{} {}: the service has not answered for {} s ({})", call.request.method,
+                           call.request.target, silence.count(), health_.last_error),
+               "it is tried again every few seconds",
+               {},
+               0,
+               {}};
 }
 
 void Engine::reject(const CallPtr& call, Error error) {
@@ -123,10 +139,18 @@ void Engine::attempt(const CallPtr& call) {
     call->paused += pause;
     return wait(call, pause);
   }
+  call->sent_at = clock_.steady();
+  // What is left of the whole call's time bounds this attempt too.
+  net::Deadline deadline = options_.deadline;
+  const nanoseconds left = nanoseconds(options_.retry.longest_call) - tried(*call);
+  deadline.total = std::min(deadline.total,
+                            std::max(std::chrono::milliseconds(1), std::chrono::ceil<std::chrono::milliseconds>(left)));
   transport_.send(
-      call->request, options_.deadline, call->cancel,
+      call->request, deadline, call->cancel,
       [self = shared_from_this(), call](Result<HttpResponse> result) { self->on_response(call, std::move(result)); });
 }
+
+nanoseconds Engine::tried(const Call& call) const { return clock_.steady() - call.begun - call.paused; }
 
 void Engine::on_response(const CallPtr& call, Result<HttpResponse> result) {
   Use use(*this);
@@ -138,7 +162,8 @@ void Engine::on_response(const CallPtr& call, Result<HttpResponse> result) {
 
   bool limited = error->code == ErrorCode::rate_limited;
   bool repeatable = call->repeat == Repeat::freely || (call->repeat == Repeat::if_not_done && limited);
-  auto delay = net::retry_delay(options_.retry, {call->number, *error, repeatable, call->paused}, random_.next());
+  auto delay =
+      net::retry_delay(options_.retry, {call->number, *error, repeatable, call->paused, tried(*call)}, random_.next());
   if (!delay) return call->answer(fail(*std::move(error)));
   if (limited) call->paused += *delay;
   else ++call->number;
@@ -175,9 +200,11 @@ void Engine::note(const Call& call, const std::optional<Error>& error) {
                         (error->code == ErrorCode::protocol && error->http_status == 0));
   health_.reachable = !away;
   if (away) {
+    breaker_.not_answered(call.sent_at);
     health_.last_failure = clock_.wall();
     health_.last_error = error->message;
   } else {
+    breaker_.answered(clock_.steady());
     health_.last_success = clock_.wall();
   }
   if (error && error->code == ErrorCode::rate_limited) {

@@ -31,6 +31,8 @@ struct Call {
   Callback<HttpResponse> done;
   int number = 1;
   std::chrono::nanoseconds paused{0};
+  SteadyTime begun;    ///< when it was started
+  SteadyTime sent_at;  ///< when its present attempt was
 
   Call() = default;
   Call(const Call&) = delete;
@@ -51,6 +53,7 @@ class Engine : public std::enable_shared_from_this<Engine> {
   /// After this neither transport nor executor, clock or random is used any more.
   void close();
   [[nodiscard]] Health health() const;
+  [[nodiscard]] std::size_t width() const { return transport_.width(); }
   [[nodiscard]] const ClientOptions& options() const { return options_; }
   [[nodiscard]] const std::string& origin() const { return origin_; }
   [[nodiscard]] const std::string& site() const { return site_; }
@@ -73,6 +76,10 @@ class Engine : public std::enable_shared_from_this<Engine> {
     bool open_;
   };
 
+  /// The refusal of a new call while the service does not answer anybody.
+  [[nodiscard]] std::optional<Error> known_to_be_away(const Call& call);
+  /// How long the call has gone on, without what it sat out.
+  [[nodiscard]] std::chrono::nanoseconds tried(const Call& call) const;
   void attempt(const CallPtr& call);
   void on_response(const CallPtr& call, Result<HttpResponse> result);
   void wait(const CallPtr& call, std::chrono::nanoseconds delay);
@@ -92,6 +99,7 @@ class Engine : public std::enable_shared_from_this<Engine> {
   Condition idle_;
   bool closed_ PLAYFS_GUARDED_BY(mutex_) = false;
   int users_ PLAYFS_GUARDED_BY(mutex_) = 0;
+  Breaker breaker_ PLAYFS_GUARDED_BY(mutex_);
   Health health_ PLAYFS_GUARDED_BY(mutex_);
   std::map<std::string, SteadyTime> pauses_ PLAYFS_GUARDED_BY(mutex_);  // by lane: until when
 };

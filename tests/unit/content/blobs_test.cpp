@@ -410,6 +410,31 @@ TEST_F(PrefetchTest, IsBoundedAndWhoWaitsComesFirst) {
   EXPECT_EQ(service_.requests("file_chunks/"), 300);
 }
 
+TEST_F(PrefetchTest, AsksForAsMuchAtOnceAsTheTransportIsWide) {
+  put_files(300);
+  service_.breadth = 512;
+  auto tree = revision("r");
+  service_.hold();
+  site_->prefetch(tree);
+  run();
+  EXPECT_EQ(service_.requests("file_chunks/"), 300);
+  service_.release();
+  run();
+}
+
+TEST_F(PrefetchTest, HasCeilingsByCountAndByBytes) {
+  put_files(100);
+  restart({.prefetch_chunks = 30});
+  site_->prefetch(revision("r"));
+  run();
+  EXPECT_EQ(service_.requests("file_chunks/"), 30);
+  EXPECT_EQ(content(file("r", "f1099")), "content 1099") << "what is beyond is fetched when it is read";
+  restart({.prefetch_bytes = 40 * kMaxChunkText});
+  site_->prefetch(revision("r"));
+  run();
+  EXPECT_EQ(service_.requests("file_chunks/"), 41) << "those before it are here already, but count";
+}
+
 TEST_F(PrefetchTest, IsNotDoneWhereItIsNotWanted) {
   restart({.prefetch = false});
   put_files(3);

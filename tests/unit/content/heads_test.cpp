@@ -135,8 +135,9 @@ TEST_F(HeadsTest, OldHeadsServeWhileTheServiceIsAway) {
   publish("r2");
   advance(seconds(11));
   EXPECT_EQ(head(), "r2");
-  EXPECT_EQ(count_lines(events_->events_text()), 1);
+  EXPECT_EQ(count_lines(events_->events_text()), 2);
   EXPECT_THAT(events_->events_text(), HasSubstr("recovered"));
+  EXPECT_THAT(events_->events_text(), HasSubstr("head_moved"));
 }
 
 TEST_F(HeadsTest, AnotherProcessFindsTheHeadWithoutTheService) {
@@ -179,6 +180,10 @@ TEST_F(HeadsTest, ChangesAreToldOnceTheRevisionIsHere) {
   EXPECT_THAT(changes_, ElementsAre("p:r2"));
   EXPECT_EQ(refresh(), "r2");
   EXPECT_THAT(changes_, ElementsAre("p:r2"));
+  const std::string events = events_->events_text();
+  EXPECT_NE(events.find(R"("kind":"head_moved","project":"p","revision":"r2","previous":"r1")"), std::string::npos)
+      << events;
+  EXPECT_EQ(std::count(events.begin(), events.end(), '\n'), 1);
 }
 
 TEST_F(HeadsTest, AChangeSinceAnEarlierProcessIsTold) {

@@ -47,6 +47,7 @@ class FakeService final : public net::Transport {
   void release() { held_ = false; }
   bool away = false;  ///< nobody answers
   bool etags = false;
+  std::size_t breadth = 64;
   /// Answers for one target instead of the record.
   std::map<std::string, std::string> instead;
 
@@ -63,6 +64,7 @@ class FakeService final : public net::Transport {
     targets_.push_back(request.target);
     waiting_.push_back({std::move(request), std::move(done)});
   }
+  [[nodiscard]] std::size_t width() const override { return breadth; }
   [[nodiscard]] const std::string& origin() const override { return origin_; }
 
   /// Answers the oldest request, unless answers are held back.

@@ -174,5 +174,92 @@ TEST_F(ClientTest, AfterTheClientNothingIsSent) {
   EXPECT_TRUE(sent.is(ErrorCode::interrupted));
 }
 
+TEST_F(ClientTest, ACallEndsWithinItsTimeWhateverIsRepeated) {
+  ClientOptions options;
+  options.retry.attempts = 100;
+  options.retry.longest_call = 10s;
+  client(options);
+  auto answer = get();
+  std::size_t sent = 0;
+  for (int second = 0; second < 12 && !answer.given(); ++second) {
+    if (transport.count() > sent) {
+      executor.advance(3s);
+      transport.answer(sent++, fail(ErrorCode::timed_out, "slow"));
+    }
+    executor.advance(1s);
+  }
+  EXPECT_TRUE(answer.is(ErrorCode::timed_out));
+  EXPECT_LE(transport.count(), 3u);
+}
+
+class AwayTest : public ClientTest {
+ protected:
+  AwayTest() {
+    ClientOptions options;
+    options.retry.attempts = 1;
+    options.breaker = {.patience = 5s, .attempts = 3, .probe_interval = 2s};
+    client(options);
+  }
+  /// Sent, and not answered.
+  void fail_one() {
+    auto answer = get();
+    transport.answer(transport.count() - 1, fail(ErrorCode::unreachable, "nobody there"));
+    ASSERT_TRUE(answer.is(ErrorCode::unreachable));
+  }
+  void be_away() {
+    for (int i = 0; i < 3; ++i) {
+      fail_one();
+      executor.advance(2s);
+    }
+  }
+};
+
+TEST_F(AwayTest, AServiceThatIsSilentIsAskedByOneCallNowAndThen) {
+  be_away();
+  fail_one();  // the probe
+  const std::size_t sent = transport.count();
+  for (int i = 0; i < 50; ++i) {
+    auto refused = get();
+    executor.run_due();
+    EXPECT_TRUE(refused.is(ErrorCode::unreachable));
+    EXPECT_NE(refused.error().message.find("nobody there"), std::string::npos);
+  }
+  EXPECT_EQ(transport.count(), sent) << "at once, and without asking";
+  executor.advance(2s);
+  auto probe = get(), other = get();
+  executor.run_due();
+  EXPECT_EQ(transport.count(), sent + 1);
+  EXPECT_TRUE(other.is(ErrorCode::unreachable));
+  transport.answer(sent, 200, kRecord);
+  EXPECT_TRUE(probe.ok());
+  auto next = get();
+  EXPECT_EQ(transport.count(), sent + 2) << "back: everybody asks again";
+  transport.answer(sent + 1, 200, kRecord);
+  EXPECT_TRUE(next.ok());
+}
+
+TEST_F(AwayTest, AShortOutageRefusesNobody) {
+  for (int i = 0; i < 20; ++i) fail_one();
+  executor.advance(4s);
+  auto answer = get();
+  EXPECT_EQ(transport.count(), 21u);
+  transport.answer(20, 200, kRecord);
+  EXPECT_TRUE(answer.ok());
+}
+
+TEST_F(AwayTest, WhatHangsWhileOthersAreAnsweredIsNoOutage) {
+  std::vector<Answer<Record>> hanging;
+  for (int i = 0; i < 10; ++i) hanging.push_back(get());
+  executor.advance(30s);
+  auto answered = get();
+  transport.answer(10, 200, kRecord);
+  EXPECT_TRUE(answered.ok());
+  for (std::size_t i = 0; i < 10; ++i) transport.answer(i, fail(ErrorCode::timed_out, "slow"));
+  auto next = get();
+  EXPECT_EQ(transport.count(), 12u);
+  transport.answer(11, 200, kRecord);
+  EXPECT_TRUE(next.ok());
+}
+
 }  // namespace
 }  // namespace playfs::remote
