@@ -38,6 +38,9 @@ using Attempt = tl::expected<T, Stop>;
 
 inline tl::unexpected<Stop> missing(Fetch fetch) { return tl::unexpected<Stop>(Stop(std::move(fetch))); }
 
+/// The fact that an operation goes on with a listing: it shows what is known, of whatever age.
+inline constexpr const char* kGoesOn = "goes on";
+
 /// One operation of the kernel's, for as long as it is tried. Thread-safe: an answer that lost a race against a timer
 /// may still write to it.
 class Operation {

@@ -27,7 +27,7 @@ Fetch fetch_blob(Mount& mount, const FileRef& file) {
 Attempt<ListPtr> list_or_fetch(Mount& mount, const OperationPtr& op, const std::string& collection, bool any_age) {
   const std::string fact = "listed/" + collection;
   ListPtr here = mount.site().try_list(collection);
-  if (here && (any_age || op->noted(fact))) return here;
+  if (here && (any_age || op->noted(fact) || op->noted(kGoesOn))) return here;
   return missing([&mount, op, collection, fact](CancelToken cancel, Callback<void> done) {
     mount.site().list(collection, std::move(cancel),
                       [&mount, op, collection, fact, done = std::move(done)](Result<ListPtr> list) mutable {

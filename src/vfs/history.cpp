@@ -22,35 +22,73 @@ std::vector<const content::Listed*> revisions_of(const std::vector<content::List
   return of_project;
 }
 
-Attempt<std::vector<RevisionTreePtr>> line_of(Mount& mount, const OperationPtr& op, const ProjectId& project,
-                                              const RevisionId& head) {
-  std::vector<RevisionTreePtr> line;
-  if (head.empty()) return line;
-  std::vector<RevisionId> wanted;
+namespace {
+
+/// Questions for parents, one after the other, before the list of all the service's revisions is read instead.
+constexpr int kMostSteps = 16;
+
+struct Walk {
+  std::vector<RevisionTreePtr> line;  ///< as far as it is here
   std::set<RevisionId> seen;
+  std::vector<RevisionId> wanted;  ///< what is not here, where the line is not complete without
+};
+
+Walk walk_from(Mount& mount, const OperationPtr& op, const RevisionId& head) {
+  Walk walk;
   std::priority_queue<RevisionTreePtr, std::vector<RevisionTreePtr>, Newer> next;
   auto visit = [&](const RevisionId& id) {
-    if (id.empty() || !seen.insert(id).second || op->noted("gone/" + id.text())) return;
+    if (id.empty() || !walk.seen.insert(id).second || op->noted("gone/" + id.text())) return;
     if (auto tree = mount.site().try_revision(id)) next.push(std::move(tree));
-    else wanted.push_back(id);
+    else walk.wanted.push_back(id);
   };
   visit(head);
-  while (!next.empty() && line.size() < kMostHistory) {
-    line.push_back(next.top());
+  while (!next.empty() && walk.line.size() < kMostHistory) {
+    walk.line.push_back(next.top());
     next.pop();
-    for (const RevisionId& parent : line.back()->revision.parents) visit(parent);
+    for (const RevisionId& parent : walk.line.back()->revision.parents) visit(parent);
   }
-  if (wanted.empty() || line.size() == kMostHistory) return line;
-  // One revision leads to the next: to save the round trips, bring all that are listed as the project's at once.
-  if (op->noted("history")) return missing(fetch_revisions(mount, op, std::move(wanted)));
+  if (walk.line.size() == kMostHistory) walk.wanted.clear();
+  return walk;
+}
+
+/// Whether the operation may take one more step.
+bool take_step(const OperationPtr& op) {
+  for (int step = 0; step < kMostSteps; ++step) {
+    const std::string fact = "step/" + std::to_string(step);
+    if (op->noted(fact)) continue;
+    op->note(fact);
+    return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+Attempt<std::optional<std::vector<RevisionTreePtr>>> short_line_of(Mount& mount, const OperationPtr& op,
+                                                                   const RevisionId& head) {
+  Walk walk = walk_from(mount, op, head);
+  if (walk.line.size() == kMostHistory) return std::nullopt;
+  if (walk.wanted.empty()) return std::move(walk.line);
+  if (!take_step(op)) return std::nullopt;
+  return missing(fetch_revisions(mount, op, std::move(walk.wanted)));
+}
+
+Attempt<std::vector<RevisionTreePtr>> line_of(Mount& mount, const OperationPtr& op, const ProjectId& project,
+                                              const RevisionId& head) {
+  Walk walk = walk_from(mount, op, head);
+  if (walk.wanted.empty()) return std::move(walk.line);
+  // One revision leads to the next. Where the list is here, or the line turns out long, all that are listed as the
+  // project's are brought at once; but a list that was never read may be that of a hundred thousand strangers.
+  const bool step = op->noted("history") || (!mount.site().try_list("revisions") && take_step(op));
+  if (step) return missing(fetch_revisions(mount, op, std::move(walk.wanted)));
   PLAYFS_ATTEMPT(ListPtr list, known_list(mount, op, "revisions"));
   for (const content::Listed* item : revisions_of(*list, project)) {
-    if (wanted.size() >= kMostHistory) break;
+    if (walk.wanted.size() >= kMostHistory) break;
     RevisionId id(item->id);
-    if (!seen.contains(id) && !mount.site().try_revision(id)) wanted.push_back(std::move(id));
+    if (!walk.seen.contains(id) && !mount.site().try_revision(id)) walk.wanted.push_back(std::move(id));
   }
   op->note("history");
-  return missing(fetch_revisions(mount, op, std::move(wanted)));
+  return missing(fetch_revisions(mount, op, std::move(walk.wanted)));
 }
 
 Attempt<std::vector<std::string>> branches_of(Mount& mount, const OperationPtr& op, const ProjectId& project,

@@ -3,6 +3,7 @@
 // The walks are bounded: histories come from strangers, and parents may form any graph, cycles included.
 #pragma once
 
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -20,6 +21,11 @@ std::vector<const content::Listed*> revisions_of(const std::vector<content::List
 /// `head` and its ancestors, newest first, at most kMostHistory; what the service no longer has is left out.
 Attempt<std::vector<RevisionTreePtr>> line_of(Mount& mount, const OperationPtr& op, const ProjectId& project,
                                               const RevisionId& head);
+
+/// The same where that takes few questions, and nothing where it does not: then the list of revisions is the shorter
+/// way.
+Attempt<std::optional<std::vector<RevisionTreePtr>>> short_line_of(Mount& mount, const OperationPtr& op,
+                                                                   const RevisionId& head);
 
 /// The revisions of the project, newest first, that are not on head's line.
 Attempt<std::vector<std::string>> branches_of(Mount& mount, const OperationPtr& op, const ProjectId& project,

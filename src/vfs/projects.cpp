@@ -2,6 +2,8 @@
 
 #include <sys/stat.h>
 
+#include <algorithm>
+#include <numeric>
 #include <unordered_set>
 
 #include "model/path.h"
@@ -31,6 +33,21 @@ ListedNames DerivedNames::of(const ListPtr& list, const Make& make) {
   return names;
 }
 
+bool ListedIds::contain(const ListPtr& list, std::string_view id) {
+  const auto& items = *list;
+  MutexLock lock(mutex_);
+  if (of_ != list) {
+    of_ = list;
+    order_.resize(items.size());
+    std::iota(order_.begin(), order_.end(), 0);
+    std::sort(order_.begin(), order_.end(),
+              [&](std::uint32_t a, std::uint32_t b) { return items[a].id < items[b].id; });
+  }
+  auto found = std::lower_bound(order_.begin(), order_.end(), id,
+                                [&](std::uint32_t place, std::string_view wanted) { return items[place].id < wanted; });
+  return found != order_.end() && items[*found].id == id;
+}
+
 Attempt<ListedNames> ProjectsDirectory::names(const OperationPtr& op) {
   PLAYFS_ATTEMPT(ListPtr list, list_here(mount(), op, "projects"));
   return derived_.of(list, [](const std::vector<content::Listed>& projects) {
@@ -55,11 +72,8 @@ Attempt<Found> ProjectsDirectory::child(const OperationPtr& op, const std::strin
   if (name.size() > kMaxIdLength) return nothing(kEndless);
   // Any project that exists can be entered, listed or not: the service is asked for those never heard of.
   ProjectId id(name);
-  bool listed = false;
-  if (ListPtr list = mount().site().try_list("projects"); list && !mount().site().try_head(id)) {
-    listed = std::any_of(list->begin(), list->end(), [&](const content::Listed& item) { return item.id == name; });
-  }
-  if (!listed) PLAYFS_ATTEMPT_CHECK(head_here(mount(), id));
+  ListPtr list = mount().site().try_list("projects");
+  if (!list || !ids_.contain(list, name)) PLAYFS_ATTEMPT_CHECK(head_here(mount(), id));
   return directory<ProjectDirectory>(op, name, id);
 }
 

@@ -22,6 +22,17 @@ class DerivedNames {
   ListedNames names_ PLAYFS_GUARDED_BY(mutex_);
 };
 
+/// Whether a list holds an id, without looking through all of it each time.
+class ListedIds {
+ public:
+  bool contain(const ListPtr& list, std::string_view id) PLAYFS_EXCLUDES(mutex_);
+
+ private:
+  Mutex mutex_;
+  ListPtr of_ PLAYFS_GUARDED_BY(mutex_);
+  std::vector<std::uint32_t> order_ PLAYFS_GUARDED_BY(mutex_);  ///< places in the list, by id
+};
+
 class ProjectsDirectory final : public VirtualDirectory {
  public:
   using VirtualDirectory::VirtualDirectory;
@@ -34,6 +45,7 @@ class ProjectsDirectory final : public VirtualDirectory {
  private:
   Attempt<std::string> create(const OperationPtr& op, const std::string& text);
   DerivedNames derived_;
+  ListedIds ids_;
 };
 
 /// Links to the oldest project of each name.

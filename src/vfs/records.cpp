@@ -140,9 +140,7 @@ Attempt<Found> ThreadsDirectory::child(const OperationPtr& op, const std::string
   }
   if (why_not_a_component(name) || name.size() > kMaxIdLength) return nothing(kEndless);
   ListPtr list = mount().site().try_list("threads");
-  bool listed =
-      list && std::any_of(list->begin(), list->end(), [&](const content::Listed& thread) { return thread.id == name; });
-  if (!listed) PLAYFS_ATTEMPT_CHECK(record_here(mount(), op, "threads", name));
+  if (!list || !ids_.contain(list, name)) PLAYFS_ATTEMPT_CHECK(record_here(mount(), op, "threads", name));
   return directory<ThreadDirectory>(op, name, name);
 }
 

@@ -54,6 +54,7 @@ class ThreadsDirectory final : public VirtualDirectory {
 
  private:
   DerivedNames derived_;
+  ListedIds ids_;
 };
 
 class ThreadDirectory final : public VirtualDirectory {

@@ -4,12 +4,23 @@
 
 #include "model/path.h"
 #include "vfs/history.h"
+#include "vfs/project.h"
 #include "vfs/revision_tree.h"
 
 namespace playfs::vfs {
 namespace {
 
 constexpr std::uint64_t kFirstPosition = 3;
+
+/// Oldest first, as in the list.
+ListedNames names_of(const std::vector<RevisionTreePtr>& line) {
+  std::vector<ListedName> names;
+  for (auto tree = line.rbegin(); tree != line.rend(); ++tree) {
+    const std::string& id = (*tree)->revision.id.text();
+    if (!why_not_a_component(id)) names.push_back({id, S_IFDIR, kFirstPosition + names.size()});
+  }
+  return std::make_shared<const std::vector<ListedName>>(std::move(names));
+}
 
 }  // namespace
 
@@ -39,6 +50,13 @@ Attempt<Found> RevisionsDirectory::child(const OperationPtr& op, const std::stri
 }
 
 Attempt<ListedNames> RevisionsDirectory::names(const OperationPtr& op) {
+  // What was shown by its line stays so: a listing that has begun goes on in the order it began with.
+  if (by_line_ || !mount().site().try_list("revisions")) {
+    PLAYFS_ATTEMPT(content::Head head, head_for_use(mount(), op, project_, !op->noted(kGoesOn)));
+    PLAYFS_ATTEMPT(auto line, short_line_of(mount(), op, head.project.latest_revision));
+    by_line_ = line.has_value();
+    if (line) return names_of(*line);
+  }
   PLAYFS_ATTEMPT(ListPtr list, list_here(mount(), op, "revisions"));
   return derived_.of(list, [this](const std::vector<content::Listed>& revisions) {
     std::vector<ListedName> names;

@@ -89,6 +89,7 @@ Attempt<Found> VirtualDirectory::lookup(const OperationPtr& op, const std::strin
 }
 
 Attempt<void> VirtualDirectory::list(const OperationPtr& op, std::uint64_t offset, bool, const Emit& emit) {
+  if (offset > 0) op->note(kGoesOn);
   PLAYFS_ATTEMPT(ListedNames all, names(op));
   if (grows() && !expiry_set_.exchange(true)) {
     std::weak_ptr<Node> weak = weak_from_this();

@@ -1,6 +1,11 @@
-"""A TCP proxy that holds back what clients send: a service that takes its time."""
+"""Proxies between clients and a service: one that takes its time, one that counts."""
+import collections
+import contextlib
+import http.client
+import http.server
 import socket
 import threading
+import time
 
 
 class SlowProxy:
@@ -44,3 +49,152 @@ class SlowProxy:
             target.shutdown(socket.SHUT_WR)
         except OSError:
             pass  # either side went away, and with it this connection
+
+
+class _Server(http.server.ThreadingHTTPServer):
+    daemon_threads = True
+    request_queue_size = 512  # a client may open all its connections at once
+
+
+class CountingProxy:
+    """An HTTP proxy before http://127.0.0.1:port that keeps a log of the requests, and can answer them in rounds.
+
+    While `quiet` is set, answers are held back until no request has come for so many seconds, and then all go out
+    together. What a client asks in one round it asked without waiting for an answer: the number of rounds is that of
+    sequential round trips, whatever the machine is busy with.
+
+    Requests whose path contains `hanging` are never answered, until it is None again; while `away` is set,
+    connections are closed without an answer.
+    """
+
+    def __init__(self, port):
+        self.quiet = None
+        self.hanging = None
+        self.away = False
+        self._port = port
+        self._over = False
+        self._hung = 0
+        self._change = threading.Condition()
+        self._round = 0
+        self._last_arrival = 0.0
+        self._log = []
+        self._bytes = 0
+        self._server = _Server(('127.0.0.1', 0), self._handler())
+        self.url = 'http://127.0.0.1:%d' % self._server.server_port
+        threading.Thread(target=self._server.serve_forever, kwargs={'poll_interval': 0.05}, daemon=True).start()
+
+    def close(self):
+        with self._change:
+            self._over = True
+            self._change.notify_all()
+        self._server.shutdown()
+        self._server.server_close()
+
+    @contextlib.contextmanager
+    def counting(self, quiet=None):
+        """What is asked within the block: a Count, complete at its end."""
+        with self._change:
+            begin, bytes_before, round_before, self.quiet = len(self._log), self._bytes, self._round, quiet
+        count = Count()
+        try:
+            yield count
+        finally:
+            with self._change:
+                count.requests = [line for line, _, _ in self._log[begin:]]
+                count.statuses = [status for _, _, status in self._log[begin:]]
+                count.by_round = collections.Counter(number - round_before for _, number, _ in self._log[begin:])
+                count.rounds = len({number for _, number, _ in self._log[begin:]})
+                count.bytes = self._bytes - bytes_before
+                self.quiet = None
+                self._round = max(self._round, round_before) + 1
+                self._change.notify_all()
+
+    def _arrived(self, line):
+        with self._change:
+            self._last_arrival = time.monotonic()
+            self._log.append([line, self._round, None])
+            return self._log[-1]
+
+    def requests_so_far(self):
+        with self._change:
+            return len(self._log)
+
+    def set_hanging(self, part):
+        with self._change:
+            self.hanging = part
+            self._change.notify_all()
+
+    def hung(self):
+        """How many requests hang now."""
+        with self._change:
+            return self._hung
+
+    def _wait_while_hanging(self, path):
+        with self._change:
+            self._hung += 1
+            while not self._over and self.hanging and self.hanging in path:
+                self._change.wait()
+            self._hung -= 1
+
+    def _answered(self, entry, status, size):
+        with self._change:
+            entry[2] = status
+            self._bytes += size
+            while self.quiet and self._round == entry[1]:
+                left = self._last_arrival + self.quiet - time.monotonic()
+                if left > 0:
+                    self._change.wait(left)
+                else:
+                    self._round += 1
+                    self._change.notify_all()
+
+    def _handler(proxy):  # `self` is the handler's, within
+        class Handler(http.server.BaseHTTPRequestHandler):
+            protocol_version = 'HTTP/1.1'
+            disable_nagle_algorithm = True
+
+            def handle_one_request(self):
+                try:
+                    super().handle_one_request()
+                except OSError:
+                    self.close_connection = True  # the client went away
+
+            def pass_on(self):
+                entry = proxy._arrived(f'{self.command} {self.path}')
+                if proxy.away:
+                    self.close_connection = True
+                    return
+                proxy._wait_while_hanging(self.path)
+                body = self.rfile.read(int(self.headers.get('Content-Length') or 0))
+                server = http.client.HTTPConnection('127.0.0.1', proxy._port)
+                try:
+                    server.request(self.command, self.path, body or None, dict(self.headers))
+                    answer = server.getresponse()
+                    data = answer.read()
+                finally:
+                    server.close()
+                proxy._answered(entry, answer.status, len(data))
+                self.send_response_only(answer.status)
+                for name, value in answer.getheaders():
+                    if name.lower() not in ('connection', 'transfer-encoding', 'content-length'):
+                        self.send_header(name, value)
+                if answer.status != 304:
+                    self.send_header('Content-Length', str(len(data)))
+                self.end_headers()
+                self.wfile.write(data)
+
+            do_GET = do_POST = do_PATCH = do_HEAD = pass_on
+
+            def log_message(self, *_):
+                pass  # the log is the proxy's
+
+        return Handler
+
+
+class Count:
+    """Requests as "METHOD /path" in the order they came, their statuses, how many came in each
+    round, and bytes of the answers' bodies."""
+    requests, statuses, by_round, rounds, bytes = (), (), {}, 0, 0
+
+    def of(self, collection):
+        return [line for line in self.requests if f'/{collection}' in line]

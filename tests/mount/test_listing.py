@@ -1,0 +1,143 @@
+#!/usr/bin/env python3
+"""Listings: their cost grows with what is new, not with what exists. Counted in requests and bytes.
+
+PLAYFS_SCALE=100000 python3 tests/mount/test_listing.py lists so many projects, and reports requests, bytes and memory.
+"""
+import concurrent.futures
+import http.client
+import json
+import math
+import os
+import pathlib
+import re
+
+import proxy
+import rig
+
+SCALE = int(os.environ.get('PLAYFS_SCALE', 430))
+REVISIONS = int(os.environ.get('PLAYFS_SCALE_REVISIONS', 250 if SCALE < 1000 else 1000))
+PAGE = 100
+
+
+def pages(count):
+    return math.ceil(count / PAGE)
+
+
+def memory(mount, what):
+    """Bytes: VmRSS now, VmHWM at most."""
+    text = pathlib.Path(f'/proc/{mount.process.pid}/status').read_text(encoding='ascii')
+    return int(re.search(rf'{what}:\s+(\d+) kB', text).group(1)) * 1024
+
+
+@rig.needs_fuse
+class Listing(rig.Rig):
+    def setUp(self):
+        super().setUp()
+        self.api = self.serve()
+        self.counter = proxy.CountingProxy(int(self.api.origin.rsplit(':', 1)[1]))
+        self.addCleanup(self.counter.close)
+
+    def create_many(self, collection, bodies):
+        def create_some(some):
+            connection = http.client.HTTPConnection(self.api.origin.removeprefix('http://'))
+            ids = []
+            for body in some:
+                connection.request('POST', f'/.site/data/{collection}', json.dumps(body),
+                                   {'Content-Type': 'application/json', 'Origin': self.api.origin})
+                ids.append(json.load(connection.getresponse())['record']['id'])
+            connection.close()
+            return ids
+
+        workers = 16 if len(bodies) > 5000 else 4
+        with concurrent.futures.ThreadPoolExecutor(workers) as pool:
+            return [made for some in pool.map(create_some, [bodies[n::workers] for n in range(workers)]) for made in some]
+
+    def report(self, what, count, mount, **more):
+        figures = {'requests': len(count.requests), 'bytes': count.bytes, 'rss_mib': memory(mount, 'VmRSS') >> 20,
+                   'peak_mib': memory(mount, 'VmHWM') >> 20, **more}
+        print(what, json.dumps(figures), flush=True)
+
+    def list(self, mount, place):
+        return set(os.listdir(mount.directory / place))
+
+    def test_projects(self):
+        ids = set(self.create_many('projects', [{'name': f'project {n}'} for n in range(SCALE)]))
+        self.out_of_time.cancel()
+        mount = self.mount(self.counter.url, options=('refresh=1',))
+        self.report('mounted', proxy.Count(), mount)
+        fixed = {'new', 'by-name'}
+        with self.counter.counting() as first:
+            self.assertEqual(self.list(mount, 'projects') - fixed, ids)
+        self.report(f'first ls of {SCALE} projects', first, mount)
+        self.assertEqual(len(first.requests), pages(SCALE))
+        with self.counter.counting() as by_name:
+            self.assertEqual(len(self.list(mount, 'projects/by-name')), SCALE)
+        self.assertEqual(len(by_name.requests), 1)
+        with self.counter.counting() as entering:
+            for project in list(ids)[:50]:
+                self.assertTrue((mount.directory / 'projects' / project).is_dir())
+        self.assertEqual(entering.requests, [], 'what is listed is known')
+        with self.counter.counting() as found:
+            self.assertEqual((mount.directory / 'projects/by-name/project 7').is_symlink(), True)
+        self.assertEqual(found.requests, [])
+        mount.unmount()
+
+        mount = self.mount(self.counter.url, options=('refresh=1',))
+        with self.counter.counting() as second:
+            self.assertEqual(self.list(mount, 'projects') - fixed, ids)
+        self.report('ls after a remount, nothing new', second, mount)
+        self.assertEqual(len(second.requests), 1)
+        ids |= set(self.create_many('projects', [{'name': f'new {n}'} for n in range(10)]))
+
+        def listed():
+            with self.counter.counting() as third:
+                same = self.list(mount, 'projects') - fixed == ids
+            if third.requests:
+                self.assertEqual(len(third.requests), 1)
+                self.report('ls with 10 new ones', third, mount)
+            return same
+
+        self.eventually(listed, 'the new ones appear')
+        # Other collections stand on the same.
+        with self.counter.counting() as records:
+            self.assertEqual(len(self.list(mount, 'records/projects')), SCALE + 10)
+        self.assertEqual(len(records.requests), 1)
+
+    def chain(self, project, length, parent=None):
+        for n in range(length):
+            parent = self.api.create('revisions', project=project, parents=[parent] if parent else [], agent='x',
+                                     message=f'step {n}', manifest={'files': {}}, state={})['id']
+        self.api.call('PATCH', f'/projects/{project}', {'latest_revision': parent})
+        return parent
+
+    def test_revisions_by_the_shorter_way(self):
+        long = self.api.create('projects', name='long')['id']
+        self.chain(long, REVISIONS)
+        short = self.api.create('projects', name='short')['id']
+        self.chain(short, 5)
+        mount = self.mount(self.counter.url, options=('refresh=600',))
+        with self.counter.counting() as by_parents:
+            self.assertEqual(len(self.list(mount, f'projects/{short}/revisions')), 5)
+        self.report('ls of 5 revisions', by_parents, mount)
+        self.assertEqual(len(by_parents.requests), 1 + 5, 'the head, and each once: not the revisions of others')
+        with self.counter.counting() as log:
+            self.assertEqual(len((mount.directory / 'projects' / short / 'log.ndjson').read_text().splitlines()), 5)
+        self.assertEqual(log.requests, [])
+
+        with self.counter.counting() as by_pages:
+            self.assertEqual(len(self.list(mount, f'projects/{long}/revisions')), REVISIONS)
+        self.report(f'ls of {REVISIONS} revisions', by_pages, mount)
+        self.assertLessEqual(len(by_pages.requests), 1 + 16 + pages(REVISIONS + 5))
+        with self.counter.counting() as again:
+            self.assertEqual(len(self.list(mount, f'projects/{long}/revisions')), REVISIONS)
+        self.assertEqual(again.requests, [])
+        mount.unmount()
+        mount = self.mount(self.counter.url, options=('refresh=600',))
+        with self.counter.counting() as second:
+            self.assertEqual(len(self.list(mount, f'projects/{long}/revisions')), REVISIONS)
+        self.report('ls of them after a remount', second, mount)
+        self.assertEqual(len(second.requests), 1, 'the newest page')
+
+
+if __name__ == '__main__':
+    rig.main()
