@@ -93,13 +93,17 @@ Result<Attributes> Stage::attributes(const InodePtr& inode) const {
 }
 
 Result<Attributes> Stage::set_attributes(const InodePtr& inode, const AttributeChange& change) {
-  State& state = *state_;
-  if (change.size) PLAYFS_CHECK(state.resize(inode, *change.size));
-  MutexLock lock(state.mutex);
-  if (inode->is_directory()) state.load_directory(*inode);
-  PLAYFS_CHECK(state.measure(*inode));
-  if (!change.permissions && !change.uid && !change.gid && !change.atime && !change.mtime)
-    return state.attributes(*inode);
+  return state_->with_room(change.size == 0U, [&]() -> Result<Attributes> {
+    if (change.size) PLAYFS_CHECK(state_->resize(inode, *change.size));
+    MutexLock lock(state_->mutex);
+    return state_->set_attributes(inode, change);
+  });
+}
+
+Result<Attributes> Stage::State::set_attributes(const InodePtr& inode, const AttributeChange& change) {
+  if (inode->is_directory()) load_directory(*inode);
+  PLAYFS_CHECK(measure(*inode));
+  if (!change.permissions && !change.uid && !change.gid && !change.atime && !change.mtime) return attributes(*inode);
 
   Metadata metadata = inode->metadata;
   if (change.permissions) metadata.permissions = *change.permissions & 07777;
@@ -107,22 +111,22 @@ Result<Attributes> Stage::set_attributes(const InodePtr& inode, const AttributeC
   if (change.gid) metadata.gid = *change.gid;
   if (change.atime) metadata.atime = *change.atime;
   if (change.mtime) metadata.mtime = *change.mtime;
-  metadata.ctime = state.clock.wall();
-  if (!state.is_removed(*inode)) {
-    PLAYFS_TRY(Batch batch, state.rows->begin());
-    PLAYFS_CHECK(state.secure(batch, *inode));
-    InodeRow row = state.row_of(*inode);
+  metadata.ctime = clock.wall();
+  if (!is_removed(*inode)) {
+    PLAYFS_TRY(Batch batch, rows->begin());
+    PLAYFS_CHECK(secure(batch, *inode));
+    InodeRow row = row_of(*inode);
     row.metadata = metadata;
-    PLAYFS_CHECK(state.rows->put_inode(row));
+    PLAYFS_CHECK(rows->put_inode(row));
     PLAYFS_CHECK(batch.commit());
   }
   inode->metadata = metadata;
-  state.changed();
+  changed();
   if (change.mtime && inode->spool) {
     inode->times_ahead = true;
-    PLAYFS_CHECK(state.measure(*inode));
+    PLAYFS_CHECK(measure(*inode));
   }
-  return state.attributes(*inode);
+  return attributes(*inode);
 }
 
 Result<std::string> Stage::symlink_target(const InodePtr& inode) const {

@@ -35,7 +35,6 @@ std::optional<std::string> Stage::path_of(const InodePtr& inode) const {
 
 Result<InodePtr> Stage::State::make(const InodePtr& directory, std::string_view name, Kind kind,
                                     const Creation& creation, std::string_view target) {
-  MutexLock locked(mutex);
   PLAYFS_CHECK(check_directory(*directory, name));
   if (is_removed(*directory)) return fail(ErrorCode::not_found, "the directory was removed");
   if (find(*directory, name)) return fail(ErrorCode::already_exists, "the name is taken");
@@ -67,25 +66,36 @@ Result<InodePtr> Stage::State::make(const InodePtr& directory, std::string_view 
   return inode;
 }
 
+namespace {
+/// Makes it, with the room that can be made on a full disk.
+Result<InodePtr> make_in(Stage::State& state, const InodePtr& directory, std::string_view name, Kind kind,
+                         const Creation& creation, std::string_view target = {}) {
+  return state.with_room(false, [&] {
+    MutexLock lock(state.mutex);
+    return state.make(directory, name, kind, creation, target);
+  });
+}
+}  // namespace
+
 Result<InodePtr> Stage::make_file(const InodePtr& directory, std::string_view name, const Creation& creation) {
-  return state_->make(directory, name, Kind::file, creation, {});
+  return make_in(*state_, directory, name, Kind::file, creation);
 }
 
 Result<InodePtr> Stage::make_directory(const InodePtr& directory, std::string_view name, const Creation& creation) {
-  return state_->make(directory, name, Kind::directory, creation, {});
+  return make_in(*state_, directory, name, Kind::directory, creation);
 }
 
 Result<InodePtr> Stage::make_symlink(const InodePtr& directory, std::string_view name, std::string_view target,
                                      const Creation& creation) {
   if (target.empty()) return fail(ErrorCode::not_found, "a symbolic link to nowhere");
   if (target.size() > kMaxPathLength) return fail(ErrorCode::name_too_long, "the target is longer than 4095 bytes");
-  return state_->make(directory, name, Kind::symlink, creation, target);
+  return make_in(*state_, directory, name, Kind::symlink, creation, target);
 }
 
 Result<InodePtr> Stage::make_special(const InodePtr& directory, std::string_view name, Kind kind,
                                      const Creation& creation) {
   if (kind != Kind::fifo && kind != Kind::socket) return fail(ErrorCode::not_permitted, "neither a fifo nor a socket");
-  return state_->make(directory, name, kind, creation, {});
+  return make_in(*state_, directory, name, kind, creation);
 }
 
 Result<InodePtr> Stage::make_unnamed(const InodePtr& directory, const Creation& creation) {
@@ -106,68 +116,85 @@ Result<InodePtr> Stage::make_unnamed(const InodePtr& directory, const Creation& 
 }
 
 Status Stage::link(const InodePtr& inode, const InodePtr& directory, std::string_view name) {
-  State& state = *state_;
-  MutexLock lock(state.mutex);
-  PLAYFS_CHECK(state.check_directory(*directory, name));
+  return state_->with_room(false, [&] {
+    MutexLock lock(state_->mutex);
+    return state_->link(inode, directory, name);
+  });
+}
+
+Status Stage::State::link(const InodePtr& inode, const InodePtr& directory, std::string_view name) {
+  PLAYFS_CHECK(check_directory(*directory, name));
   if (inode->is_directory()) return fail(ErrorCode::not_permitted, "a directory has one name");
-  if (state.is_removed(*directory)) return fail(ErrorCode::not_found, "the directory was removed");
-  if (state.is_removed(*inode) && !inode->unnamed) return fail(ErrorCode::not_found, "the file was removed");
-  if (state.find(*directory, name)) return fail(ErrorCode::already_exists, "the name is taken");
-  WallTime now = state.clock.wall();
-  PLAYFS_TRY(Batch batch, state.rows->begin());
-  PLAYFS_CHECK(state.touch(batch, *directory, now));
-  if (!inode->unnamed) PLAYFS_CHECK(state.secure(batch, *inode));
-  InodeRow row = state.row_of(*inode);
+  if (is_removed(*directory)) return fail(ErrorCode::not_found, "the directory was removed");
+  if (is_removed(*inode) && !inode->unnamed) return fail(ErrorCode::not_found, "the file was removed");
+  if (find(*directory, name)) return fail(ErrorCode::already_exists, "the name is taken");
+  WallTime now = clock.wall();
+  PLAYFS_TRY(Batch batch, rows->begin());
+  PLAYFS_CHECK(touch(batch, *directory, now));
+  if (!inode->unnamed) PLAYFS_CHECK(secure(batch, *inode));
+  InodeRow row = row_of(*inode);
   row.metadata.ctime = now;
-  PLAYFS_CHECK(state.rows->put_inode(row));
-  PLAYFS_CHECK(state.rows->put_entry(directory->ino, name, inode->ino));
+  PLAYFS_CHECK(rows->put_inode(row));
+  PLAYFS_CHECK(rows->put_entry(directory->ino, name, inode->ino));
   PLAYFS_CHECK(batch.commit());
   inode->metadata.ctime = now;
   inode->has_row = true;
   if (inode->spool) inode->spool->keep = true;
-  state.attach(*directory, name, inode);
-  state.changed();
+  attach(*directory, name, inode);
+  changed();
   return {};
 }
 
 Status Stage::unlink(const InodePtr& directory, std::string_view name) {
-  State& state = *state_;
-  MutexLock lock(state.mutex);
-  PLAYFS_TRY(InodePtr inode, state.existing(*directory, name));
+  return state_->with_room(true, [&] {
+    MutexLock lock(state_->mutex);
+    return state_->unlink(directory, name);
+  });
+}
+
+Status Stage::State::unlink(const InodePtr& directory, std::string_view name) {
+  PLAYFS_TRY(InodePtr inode, existing(*directory, name));
   if (inode->is_directory()) return fail(ErrorCode::is_a_directory, "a directory");
-  WallTime now = state.clock.wall();
-  PLAYFS_TRY(Batch batch, state.rows->begin());
-  PLAYFS_CHECK(state.touch(batch, *directory, now));
-  PLAYFS_CHECK(state.drop_name(batch, *directory, name));
-  PLAYFS_CHECK(state.drop_link(batch, *inode, now));
+  WallTime now = clock.wall();
+  PLAYFS_TRY(Batch batch, rows->begin());
+  PLAYFS_CHECK(touch(batch, *directory, now));
+  PLAYFS_CHECK(drop_name(batch, *directory, name));
+  PLAYFS_CHECK(drop_link(batch, *inode, now));
   PLAYFS_CHECK(batch.commit());
-  state.detach(*directory, name);
-  state.changed();
+  detach(*directory, name);
+  changed();
   return {};
 }
 
 Status Stage::remove_directory(const InodePtr& directory, std::string_view name) {
-  State& state = *state_;
-  MutexLock lock(state.mutex);
-  PLAYFS_TRY(InodePtr inode, state.existing(*directory, name));
+  return state_->with_room(true, [&] {
+    MutexLock lock(state_->mutex);
+    return state_->remove_directory(directory, name);
+  });
+}
+
+Status Stage::State::remove_directory(const InodePtr& directory, std::string_view name) {
+  PLAYFS_TRY(InodePtr inode, existing(*directory, name));
   if (!inode->is_directory()) return fail(ErrorCode::not_a_directory, "not a directory");
-  state.load_directory(*inode);
+  load_directory(*inode);
   if (!inode->directory->children.empty()) return fail(ErrorCode::not_empty, "the directory is not empty");
-  WallTime now = state.clock.wall();
-  PLAYFS_TRY(Batch batch, state.rows->begin());
-  PLAYFS_CHECK(state.touch(batch, *directory, now));
-  PLAYFS_CHECK(state.drop_name(batch, *directory, name));
-  PLAYFS_CHECK(state.drop_link(batch, *inode, now));
+  WallTime now = clock.wall();
+  PLAYFS_TRY(Batch batch, rows->begin());
+  PLAYFS_CHECK(touch(batch, *directory, now));
+  PLAYFS_CHECK(drop_name(batch, *directory, name));
+  PLAYFS_CHECK(drop_link(batch, *inode, now));
   PLAYFS_CHECK(batch.commit());
-  state.detach(*directory, name);
-  state.changed();
+  detach(*directory, name);
+  changed();
   return {};
 }
 
 Status Stage::rename(const InodePtr& from, std::string_view name, const InodePtr& to, std::string_view new_name,
                      RenameMode mode) {
-  MutexLock lock(state_->mutex);
-  return state_->rename(from, name, to, new_name, mode);
+  return state_->with_room(true, [&] {
+    MutexLock lock(state_->mutex);
+    return state_->rename(from, name, to, new_name, mode);
+  });
 }
 
 namespace {

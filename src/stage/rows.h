@@ -70,6 +70,9 @@ class Rows {
   /// Makes what was committed safe from a power loss. May run beside other calls.
   [[nodiscard]] Status sync();
 
+  /// Brings the log into the database, so that its room is used again.
+  [[nodiscard]] Status checkpoint() { return database_.execute("PRAGMA wal_checkpoint(RESTART)"); }
+
   [[nodiscard]] Status put_inode(const InodeRow& row);
   [[nodiscard]] Status drop_inode(std::uint64_t ino);
   [[nodiscard]] Status put_entry(std::uint64_t parent, std::string_view name, std::uint64_t ino);

@@ -113,11 +113,33 @@ struct Stage::State {
 
   // names.cpp
   [[nodiscard]] Result<InodePtr> make(const InodePtr& directory, std::string_view name, Kind kind,
-                                      const Creation& creation, std::string_view target) PLAYFS_EXCLUDES(mutex);
+                                      const Creation& creation, std::string_view target) PLAYFS_REQUIRES(mutex);
+  [[nodiscard]] Status link(const InodePtr& inode, const InodePtr& directory, std::string_view name)
+      PLAYFS_REQUIRES(mutex);
+  [[nodiscard]] Status unlink(const InodePtr& directory, std::string_view name) PLAYFS_REQUIRES(mutex);
+  [[nodiscard]] Status remove_directory(const InodePtr& directory, std::string_view name) PLAYFS_REQUIRES(mutex);
   [[nodiscard]] Status rename(const InodePtr& from, std::string_view name, const InodePtr& to,
                               std::string_view new_name, RenameMode mode) PLAYFS_REQUIRES(mutex);
   [[nodiscard]] Status exchange(const InodePtr& from, std::string_view name, const InodePtr& to,
                                 std::string_view new_name) PLAYFS_REQUIRES(mutex);
+
+  [[nodiscard]] Result<Attributes> set_attributes(const InodePtr& inode, const AttributeChange& change)
+      PLAYFS_REQUIRES(mutex);
+
+  // room.cpp: a disk that is full
+  /// Runs an operation, and once more where it failed for want of room and some could be made. Operations that fail
+  /// leave everything as it was. `for_removal`: it gives room back in the end, and may use what is kept for that.
+  template <class Operation>
+  auto with_room(bool for_removal, const Operation& operation) PLAYFS_EXCLUDES(mutex) {
+    auto result = operation();
+    bool is_full = !result && result.error().code == ErrorCode::no_space;
+    if (is_full && make_room(for_removal)) result = operation();
+    if (result && for_removal) restore_reserve();
+    return result;
+  }
+  [[nodiscard]] bool make_room(bool for_removal) PLAYFS_EXCLUDES(mutex);
+  void keep_reserve() PLAYFS_REQUIRES(mutex);
+  void restore_reserve() PLAYFS_EXCLUDES(mutex);
 
   // bytes.cpp
   /// Size and times of an inode with a spool file, as they are now.
@@ -193,6 +215,9 @@ struct Stage::State {
   bool gate_closed PLAYFS_GUARDED_BY(mutex) = false;  ///< nobody may begin to write
   unsigned writers PLAYFS_GUARDED_BY(mutex) = 0;
   std::optional<Error> sync_error PLAYFS_GUARDED_BY(mutex);  ///< of the database
+
+  bool has_reserve PLAYFS_GUARDED_BY(mutex) = false;
+  SteadyTime reserve_tried PLAYFS_GUARDED_BY(mutex);
 
   std::uint64_t generation PLAYFS_GUARDED_BY(mutex) = 1;  ///< grows with every change of anything
   std::uint64_t changes_generation PLAYFS_GUARDED_BY(mutex) = 0;
