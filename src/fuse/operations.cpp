@@ -141,9 +141,9 @@ void read_link(fuse_req_t req, fuse_ino_t node) {
   });
 }
 
-void make_node(fuse_req_t req, fuse_ino_t parent, const char* name, mode_t mode, dev_t) {
+void make_node(fuse_req_t req, fuse_ino_t parent, const char* name, mode_t mode, dev_t device) {
   serve("mknod", req, [&](auto& fs, auto& caller, Request request) {
-    fs.make_node(caller, parent, name, mode, entry_reply(std::move(request), fs));
+    fs.make_node(caller, parent, name, mode, device, entry_reply(std::move(request), fs));
   });
 }
 

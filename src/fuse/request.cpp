@@ -172,6 +172,7 @@ struct stat stat_of(const vfs::NodeAttributes& attributes) {
   result.st_size = static_cast<off_t>(attributes.size);
   result.st_blocks = static_cast<blkcnt_t>(attributes.blocks);
   result.st_blksize = 4096;
+  result.st_rdev = attributes.device;
   result.st_atim = timespec_of(attributes.atime);
   result.st_mtim = timespec_of(attributes.mtime);
   result.st_ctim = timespec_of(attributes.ctime);

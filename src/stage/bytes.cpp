@@ -68,6 +68,7 @@ Attributes Stage::State::attributes(const Inode& inode) const {
   Attributes shown;
   shown.ino = inode.ino;
   shown.kind = inode.kind;
+  shown.device = inode.device;
   shown.permissions = inode.metadata.permissions;
   shown.uid = inode.metadata.uid;
   shown.gid = inode.metadata.gid;

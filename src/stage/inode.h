@@ -1,4 +1,4 @@
-// What the stage keeps of one file, directory, link, fifo or socket in memory. Everything is guarded by the mutex of
+// What the stage keeps of one file, directory, link, fifo, socket or device in memory. Everything is guarded by the mutex of
 // the stage it belongs to.
 #pragma once
 
@@ -59,6 +59,7 @@ class Inode {
 
   std::unique_ptr<Directory> directory;  ///< of a directory
   std::string target;                    ///< of a symbolic link that is not below
+  dev_t device = 0;                      ///< of a device node
 
   // Content of a regular file or link: below (lower.entry is set), or its own. A file of its own bytes without a
   // spool file is empty.

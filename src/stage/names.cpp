@@ -34,7 +34,7 @@ std::optional<std::string> Stage::path_of(const InodePtr& inode) const {
 }
 
 Result<InodePtr> Stage::State::make(const InodePtr& directory, std::string_view name, Kind kind,
-                                    const Creation& creation, std::string_view target) {
+                                    const Creation& creation, std::string_view target, dev_t device) {
   PLAYFS_CHECK(check_directory(*directory, name));
   if (is_removed(*directory)) return fail(ErrorCode::not_found, "the directory was removed");
   if (find(*directory, name)) return fail(ErrorCode::already_exists, "the name is taken");
@@ -49,6 +49,7 @@ Result<InodePtr> Stage::State::make(const InodePtr& directory, std::string_view 
     if (kind == Kind::directory) inode->metadata.permissions |= 02000;
   }
   inode->target = target;
+  inode->device = device;
   if (kind == Kind::directory) {
     inode->directory = std::make_unique<Directory>();
     inode->directory->opaque = inode->directory->loaded = true;
@@ -69,10 +70,10 @@ Result<InodePtr> Stage::State::make(const InodePtr& directory, std::string_view 
 namespace {
 /// Makes it, with the room that can be made on a full disk.
 Result<InodePtr> make_in(Stage::State& state, const InodePtr& directory, std::string_view name, Kind kind,
-                         const Creation& creation, std::string_view target = {}) {
+                         const Creation& creation, std::string_view target = {}, dev_t device = 0) {
   return state.with_room(false, [&] {
     MutexLock lock(state.mutex);
-    return state.make(directory, name, kind, creation, target);
+    return state.make(directory, name, kind, creation, target, device);
   });
 }
 }  // namespace
@@ -93,9 +94,10 @@ Result<InodePtr> Stage::make_symlink(const InodePtr& directory, std::string_view
 }
 
 Result<InodePtr> Stage::make_special(const InodePtr& directory, std::string_view name, Kind kind,
-                                     const Creation& creation) {
-  if (kind != Kind::fifo && kind != Kind::socket) return fail(ErrorCode::not_permitted, "neither a fifo nor a socket");
-  return make_in(*state_, directory, name, kind, creation);
+                                     const Creation& creation, dev_t device) {
+  if (kind == Kind::file || kind == Kind::directory || kind == Kind::symlink)
+    return fail(ErrorCode::invalid_argument, "neither a fifo nor a socket nor a device");
+  return make_in(*state_, directory, name, kind, creation, {}, device);
 }
 
 Result<InodePtr> Stage::make_unnamed(const InodePtr& directory, const Creation& creation) {

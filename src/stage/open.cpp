@@ -159,6 +159,7 @@ Status Stage::State::load_tree() {
     inode->metadata = row.metadata;
     inode->has_row = true;
     inode->target = std::move(row.target);
+    inode->device = row.device;
     if (row.kind == Kind::directory) {
       inode->directory = std::make_unique<Directory>();
       inode->directory->opaque = row.opaque;

@@ -15,9 +15,9 @@ constexpr std::chrono::seconds kPatience{1};
 
 void Stage::State::keep_reserve() {
   std::string path = options.directory + "/reserve";
-  UniqueFd fd(open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
+  UniqueFd fd(::open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
   has_reserve = fd && posix_fallocate(fd.get(), 0, kReserve) == 0;
-  if (!has_reserve) unlink(path.c_str());
+  if (!has_reserve) ::unlink(path.c_str());
   reserve_tried = clock.steady();
 }
 
@@ -27,7 +27,7 @@ bool Stage::State::make_room(bool for_removal) {
   if (auto done = rows->checkpoint(); !done) log_debug("checkpoint on a full disk: " + done.error().message);
   if (!for_removal || !has_reserve) return true;
   has_reserve = false;
-  return unlink((options.directory + "/reserve").c_str()) == 0;
+  return ::unlink((options.directory + "/reserve").c_str()) == 0;
 }
 
 void Stage::State::restore_reserve() {

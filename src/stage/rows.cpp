@@ -6,7 +6,7 @@ namespace playfs::stage {
 
 namespace {
 
-constexpr std::int64_t kVersion = 1;
+constexpr std::int64_t kVersion = 2;
 
 // Names are blobs: a local name may be any bytes. Columns of content: spool, or lower_path, or neither (empty, or
 // not a file); a row with both is left to a later version that copies up piece by piece.
@@ -25,7 +25,8 @@ CREATE TABLE inode (
   target BLOB,
   opaque INTEGER NOT NULL,
   lower_path TEXT,
-  lower_revision TEXT);
+  lower_revision TEXT,
+  device INTEGER);
 CREATE TABLE entry (parent INTEGER NOT NULL, name BLOB NOT NULL, ino INTEGER, PRIMARY KEY (parent, name)) WITHOUT ROWID;
 CREATE TABLE rescued (
   revision TEXT NOT NULL, path TEXT NOT NULL, project TEXT NOT NULL, tx TEXT NOT NULL, entry BLOB NOT NULL,
@@ -80,6 +81,7 @@ Result<std::unique_ptr<Rows>> Rows::open(const std::string& path) {
     return fail(ErrorCode::not_supported, path + " was written by a newer version of playfs",
                 "use that version, or publish or discard its changes there first");
   if (version == 0) PLAYFS_CHECK(rows->create_schema());
+  else if (version < kVersion) PLAYFS_CHECK(rows->upgrade(version));
   PLAYFS_CHECK(rows->prepare());
   return rows;
 }
@@ -87,6 +89,13 @@ Result<std::unique_ptr<Rows>> Rows::open(const std::string& path) {
 Status Rows::create_schema() {
   PLAYFS_TRY(Transaction transaction, Transaction::begin(database_));
   PLAYFS_CHECK(database_.execute(kSchema));
+  PLAYFS_CHECK(database_.execute("PRAGMA user_version = " + std::to_string(kVersion)));
+  return transaction.commit();
+}
+
+Status Rows::upgrade(std::int64_t from) {
+  PLAYFS_TRY(Transaction transaction, Transaction::begin(database_));
+  if (from < 2) PLAYFS_CHECK(database_.execute("ALTER TABLE inode ADD COLUMN device INTEGER"));
   PLAYFS_CHECK(database_.execute("PRAGMA user_version = " + std::to_string(kVersion)));
   return transaction.commit();
 }
@@ -99,7 +108,7 @@ Status Rows::prepare() {
       {&begin_, "BEGIN IMMEDIATE"},
       {&commit_, "COMMIT"},
       {&rollback_, "ROLLBACK"},
-      {&put_inode_, "INSERT OR REPLACE INTO inode VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"},
+      {&put_inode_, "INSERT OR REPLACE INTO inode VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"},
       {&drop_inode_, "DELETE FROM inode WHERE ino = ?"},
       {&put_entry_, "INSERT OR REPLACE INTO entry VALUES (?, ?, ?)"},
       {&drop_entry_, "DELETE FROM entry WHERE parent = ? AND name = ?"},
@@ -137,6 +146,7 @@ Status Rows::put_inode(const InodeRow& row) {
   put_inode_.bind(11, std::int64_t{row.opaque});
   bind_text_or_null(put_inode_, 12, row.lower_path);
   bind_text_or_null(put_inode_, 13, row.lower_revision);
+  bind_number_or_null(put_inode_, 14, row.device);
   return put_inode_.run();
 }
 
@@ -216,7 +226,7 @@ Result<std::vector<InodeRow>> Rows::inodes() {
     InodeRow row;
     row.ino = unsigned_of(select.integer(0));
     std::int64_t kind = select.integer(1);
-    if (kind < 0 || kind > static_cast<std::int64_t>(Kind::socket)) return fail(damaged("a file of no known kind"));
+    if (kind < 0 || kind > static_cast<std::int64_t>(Kind::block_device)) return fail(damaged("a file of no known kind"));
     row.kind = static_cast<Kind>(kind);
     row.metadata.permissions = static_cast<unsigned>(select.integer(2));
     row.metadata.uid = static_cast<uid_t>(select.integer(3));
@@ -229,6 +239,7 @@ Result<std::vector<InodeRow>> Rows::inodes() {
     row.opaque = select.integer(10) != 0;
     row.lower_path = select.text(11);
     row.lower_revision = select.text(12);
+    row.device = unsigned_of(select.integer(13));
     rows.push_back(std::move(row));
   }
 }

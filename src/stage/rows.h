@@ -24,6 +24,7 @@ struct InodeRow {
   Metadata metadata;
   std::uint64_t spool = 0;     ///< number of its spool file; 0: none
   std::string target;          ///< of a symbolic link of its own
+  dev_t device = 0;            ///< of a device node
   bool opaque = false;         ///< of a directory
   std::string lower_path;      ///< not empty: its bytes are those of this file...
   std::string lower_revision;  ///< ...of this revision, kept in `rescued`; empty: of the base
@@ -63,7 +64,8 @@ class Batch {
 
 class Rows {
  public:
-  /// Creates the schema where the database is new. `not_supported` for one that a newer version wrote.
+  /// Creates the schema where the database is new, and brings an older one up to date. `not_supported` for one that a
+  /// newer version wrote.
   static Result<std::unique_ptr<Rows>> open(const std::string& path);
 
   [[nodiscard]] Result<Batch> begin();
@@ -104,6 +106,7 @@ class Rows {
   friend class Batch;
   explicit Rows(Database database) : database_(std::move(database)) {}
   [[nodiscard]] Status create_schema();
+  [[nodiscard]] Status upgrade(std::int64_t from);
   [[nodiscard]] Status prepare();
 
   Database database_;

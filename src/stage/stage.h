@@ -35,7 +35,7 @@ namespace playfs::stage {
 class Inode;  // opaque; identified by address while alive, by Attributes::ino for ever
 using InodePtr = std::shared_ptr<Inode>;
 
-enum class Kind { file, directory, symlink, fifo, socket };
+enum class Kind { file, directory, symlink, fifo, socket, character_device, block_device };
 
 struct Attributes {
   std::uint64_t ino = 0;  ///< stable across forget and remount
@@ -46,6 +46,7 @@ struct Attributes {
   std::uint32_t links = 1;
   std::uint64_t size = 0;    ///< bytes; 0 while lower_content() is engaged: the content room knows
   std::uint64_t blocks = 0;  ///< of 512 bytes
+  dev_t device = 0;          ///< of a device node
   WallTime atime, mtime, ctime;
 };
 
@@ -139,8 +140,9 @@ class Stage {
                                                 const Creation& creation);
   [[nodiscard]] Result<InodePtr> make_symlink(const InodePtr& directory, std::string_view name, std::string_view target,
                                               const Creation& creation);
+  /// A fifo, a socket, or a device node, which the mount makes inert.
   [[nodiscard]] Result<InodePtr> make_special(const InodePtr& directory, std::string_view name, Kind kind,
-                                              const Creation& creation);
+                                              const Creation& creation, dev_t device = 0);
   /// A regular file without a name, as O_TMPFILE wants it; link() may give it one, otherwise it goes with its last
   /// InodePtr.
   [[nodiscard]] Result<InodePtr> make_unnamed(const InodePtr& directory, const Creation& creation);
@@ -177,7 +179,7 @@ class Stage {
   [[nodiscard]] RevisionTreePtr base() const;
   [[nodiscard]] Result<std::vector<Change>> changes() const;
   [[nodiscard]] bool is_clean() const;  ///< nothing staged, nothing pending
-  /// The names that are kept here and never published (ignore rules, empty directories, fifos and sockets).
+  /// The names that are kept here and never published (ignore rules, empty directories, fifos, sockets, devices).
   [[nodiscard]] Result<std::vector<std::string>> unpublished() const;
   [[nodiscard]] std::optional<std::string> staged_state() const;
   [[nodiscard]] Status stage_state(std::string text);

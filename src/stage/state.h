@@ -112,8 +112,10 @@ struct Stage::State {
   void release(Inode& inode) PLAYFS_REQUIRES(mutex);
 
   // names.cpp
+  /// `target` of a symbolic link, `device` of a device node.
   [[nodiscard]] Result<InodePtr> make(const InodePtr& directory, std::string_view name, Kind kind,
-                                      const Creation& creation, std::string_view target) PLAYFS_REQUIRES(mutex);
+                                      const Creation& creation, std::string_view target, dev_t device)
+      PLAYFS_REQUIRES(mutex);
   [[nodiscard]] Status link(const InodePtr& inode, const InodePtr& directory, std::string_view name)
       PLAYFS_REQUIRES(mutex);
   [[nodiscard]] Status unlink(const InodePtr& directory, std::string_view name) PLAYFS_REQUIRES(mutex);

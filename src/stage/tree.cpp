@@ -158,6 +158,7 @@ InodeRow Stage::State::row_of(const Inode& inode) const {
   row.kind = inode.kind;
   row.metadata = inode.metadata;
   row.target = inode.target;
+  row.device = inode.device;
   if (inode.spool) row.spool = inode.spool->number();
   if (inode.directory) row.opaque = inode.directory->opaque;
   if (inode.is_below()) {

@@ -47,6 +47,7 @@ struct NodeAttributes {
   gid_t gid = 0;
   std::uint64_t size = 0;
   std::uint64_t blocks = 0;
+  dev_t device = 0;  ///< of a device node
   WallTime atime, mtime, ctime;
 };
 
@@ -129,8 +130,9 @@ class FileSystem {
   virtual void get_attributes(const Caller&, NodeId, Reply<AttributesReply>) = 0;
   virtual void set_attributes(const Caller&, NodeId, const SetAttributes&, Reply<AttributesReply>) = 0;
   virtual void read_link(const Caller&, NodeId, Reply<std::string>) = 0;
-  /// Regular files, fifos and sockets by the type bits of `mode`. In all modes the umask has been applied already.
-  virtual void make_node(const Caller&, NodeId parent, std::string_view name, mode_t mode, Reply<Entry>) = 0;
+  /// Regular files, fifos, sockets and devices by the type bits of `mode`. In all modes the umask has been applied already.
+  virtual void make_node(const Caller&, NodeId parent, std::string_view name, mode_t mode, dev_t device,
+                         Reply<Entry>) = 0;
   virtual void make_directory(const Caller&, NodeId parent, std::string_view name, mode_t mode, Reply<Entry>) = 0;
   virtual void make_symlink(const Caller&, NodeId parent, std::string_view name, std::string_view target,
                             Reply<Entry>) = 0;

@@ -68,7 +68,7 @@ Attempt<std::uint64_t> Node::seek(const OperationPtr& op, std::uint64_t offset, 
 
 Attempt<Found> Node::lookup(const OperationPtr&, const std::string&) { return fail(not_a_directory()); }
 Attempt<void> Node::list(const OperationPtr&, std::uint64_t, bool, const Emit&) { return fail(not_a_directory()); }
-Attempt<Found> Node::make_node(const OperationPtr&, const std::string&, mode_t) { return fail(refusal()); }
+Attempt<Found> Node::make_node(const OperationPtr&, const std::string&, mode_t, dev_t) { return fail(refusal()); }
 Attempt<Found> Node::make_directory(const OperationPtr&, const std::string&, mode_t) { return fail(refusal()); }
 Attempt<Found> Node::make_symlink(const OperationPtr&, const std::string&, const std::string&) {
   return fail(refusal());

@@ -111,12 +111,12 @@ void Playground::read_link(const Caller& caller, NodeId id, Reply<std::string> r
   run<std::string>(*mount_, Counted::read_link, caller, id, std::move(attempt), std::move(reply));
 }
 
-void Playground::make_node(const Caller& caller, NodeId parent, std::string_view name, mode_t mode,
+void Playground::make_node(const Caller& caller, NodeId parent, std::string_view name, mode_t mode, dev_t device,
                            Reply<Entry> reply) {
-  auto attempt = [mount = mount_.get(), parent, name = std::string(name),
-                  mode](const OperationPtr& op) -> Attempt<Entry> {
+  auto attempt = [mount = mount_.get(), parent, name = std::string(name), mode,
+                  device](const OperationPtr& op) -> Attempt<Entry> {
     PLAYFS_ATTEMPT(NodePtr node, target_of(*mount, op, parent));
-    PLAYFS_ATTEMPT(Found found, node->make_node(op, name, mode));
+    PLAYFS_ATTEMPT(Found found, node->make_node(op, name, mode, device));
     return entry_of(*mount, found);
   };
   run_below<Entry>(*mount_, Counted::make_node, caller, parent, std::string(name), std::move(attempt),

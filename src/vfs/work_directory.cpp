@@ -29,6 +29,16 @@ Status check_new_name(const std::string& name) {
   return {};
 }
 
+Result<stage::Kind> special_kind(mode_t mode) {
+  switch (mode & S_IFMT) {
+    case S_IFIFO: return stage::Kind::fifo;
+    case S_IFSOCK: return stage::Kind::socket;
+    case S_IFCHR: return stage::Kind::character_device;
+    case S_IFBLK: return stage::Kind::block_device;
+    default: return fail(ErrorCode::invalid_argument, "no kind of file that can be made");
+  }
+}
+
 }  // namespace
 
 Result<stage::Creation> WorkNode::creation(const Caller& caller, mode_t mode, bool directory) const {
@@ -108,16 +118,15 @@ Attempt<void> WorkNode::list(const OperationPtr& op, std::uint64_t offset, bool 
   return {};
 }
 
-Attempt<Found> WorkNode::make_node(const OperationPtr& op, const std::string& name, mode_t mode) {
+Attempt<Found> WorkNode::make_node(const OperationPtr& op, const std::string& name, mode_t mode, dev_t device) {
   PLAYFS_ATTEMPT_CHECK(check_new_name(name));
   PLAYFS_ATTEMPT(stage::Creation how, creation(op->caller, mode, false));
   if (S_ISREG(mode) || (mode & S_IFMT) == 0) {
     PLAYFS_ATTEMPT(stage::InodePtr inode, stage().make_file(inode_, name, how));
     return found(op, inode);
   }
-  if (!S_ISFIFO(mode) && !S_ISSOCK(mode)) return fail(ErrorCode::not_permitted, "device nodes cannot be made here");
-  stage::Kind kind = S_ISFIFO(mode) ? stage::Kind::fifo : stage::Kind::socket;
-  PLAYFS_ATTEMPT(stage::InodePtr inode, stage().make_special(inode_, name, kind, how));
+  PLAYFS_ATTEMPT(stage::Kind kind, special_kind(mode));
+  PLAYFS_ATTEMPT(stage::InodePtr inode, stage().make_special(inode_, name, kind, how, device));
   return found(op, inode);
 }
 

@@ -21,6 +21,8 @@ mode_t type_of(stage::Kind kind) {
     case stage::Kind::symlink: return S_IFLNK;
     case stage::Kind::fifo: return S_IFIFO;
     case stage::Kind::socket: return S_IFSOCK;
+    case stage::Kind::character_device: return S_IFCHR;
+    case stage::Kind::block_device: return S_IFBLK;
   }
   return S_IFREG;
 }
@@ -82,6 +84,7 @@ NodeAttributes WorkNode::shown(const stage::Attributes& from) const {
   attributes.gid = from.gid;
   attributes.size = from.size;
   attributes.blocks = from.blocks;
+  attributes.device = from.device;
   attributes.atime = from.atime;
   attributes.mtime = from.mtime;
   attributes.ctime = from.ctime;

@@ -1,4 +1,4 @@
-// One inode of a work tree: file, directory, link, fifo or socket.
+// One inode of a work tree: file, directory, link, fifo, socket or device.
 //
 // All changes that are made here come through the kernel, so it may keep what it knows without end; changes from
 // elsewhere are told to it name by name (WorkTree). While bytes are still the published ones they are read from the
@@ -43,7 +43,7 @@ class WorkNode final : public Node {
   // work_directory.cpp
   Attempt<Found> lookup(const OperationPtr& op, const std::string& name) override;
   Attempt<void> list(const OperationPtr& op, std::uint64_t offset, bool with_entries, const Emit& emit) override;
-  Attempt<Found> make_node(const OperationPtr& op, const std::string& name, mode_t mode) override;
+  Attempt<Found> make_node(const OperationPtr& op, const std::string& name, mode_t mode, dev_t device) override;
   Attempt<Found> make_directory(const OperationPtr& op, const std::string& name, mode_t mode) override;
   Attempt<Found> make_symlink(const OperationPtr& op, const std::string& name, const std::string& target) override;
   Attempt<Found> link(const OperationPtr& op, const NodePtr& node, const std::string& name) override;

@@ -93,7 +93,7 @@ class FewFiles final : public FileSystem {
 
   void update(const Caller&, NodeId, Reply<UpdateResult> reply) override { reply(none()); }
   void read_link(const Caller&, NodeId, Reply<std::string> reply) override { reply(none()); }
-  void make_node(const Caller&, NodeId, std::string_view, mode_t, Reply<Entry> reply) override { reply(none()); }
+  void make_node(const Caller&, NodeId, std::string_view, mode_t, dev_t, Reply<Entry> reply) override { reply(none()); }
   void make_directory(const Caller&, NodeId, std::string_view, mode_t, Reply<Entry> reply) override { reply(none()); }
   void make_symlink(const Caller&, NodeId, std::string_view, std::string_view, Reply<Entry> reply) override {
     reply(none());

@@ -241,7 +241,7 @@ Status Mounted::write_file(const std::string& path, const std::string& data) {
   PLAYFS_TRY(Entry file, lookup(parent.node, name));
   if (file.node == 0) {
     PLAYFS_TRY(file, await<Entry>([&](auto done) {
-                 fs_->make_node(caller, parent.node, name, S_IFREG | 0644, std::move(done));
+                 fs_->make_node(caller, parent.node, name, S_IFREG | 0644, 0, std::move(done));
                }));
   }
   SetAttributes empty;

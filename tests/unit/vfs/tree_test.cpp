@@ -63,7 +63,7 @@ TEST(Trees, CannotBeChanged) {
   auto file = mount.walk(tree + "/a");
   ASSERT_TRUE(root && file);
   auto made = await<Entry>(
-      [&](auto done) { mount.fs().make_node(mount.caller, root->node, "x", S_IFREG | 0644, std::move(done)); });
+      [&](auto done) { mount.fs().make_node(mount.caller, root->node, "x", S_IFREG | 0644, 0, std::move(done)); });
   EXPECT_EQ(made.error().code, ErrorCode::read_only);
   EXPECT_EQ(mount.write(file->node, "b").error().code, ErrorCode::read_only);
   auto removed = await<void>([&](auto done) { mount.fs().unlink(mount.caller, root->node, "a", std::move(done)); });

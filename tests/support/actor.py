@@ -1,0 +1,158 @@
+"""Users of a file system: processes that make system calls as somebody, and tell the errno.
+
+An Actor is a child process with credentials and a umask of its own. Each call names one of the functions below; its
+answer is what the function returned, or the name of the errno.
+"""
+import ctypes
+import errno
+import fcntl
+import os
+import pickle
+import signal
+import socket
+import stat
+
+LIBC = ctypes.CDLL(None, use_errno=True)
+UTIME_NOW, UTIME_OMIT = (1 << 30) - 1, (1 << 30) - 2
+AT_FDCWD, AT_SYMLINK_NOFOLLOW = -100, 0x100
+NOREPLACE, EXCHANGE, WHITEOUT = 1, 2, 4
+KINDS = {stat.S_IFREG: 'file', stat.S_IFDIR: 'dir', stat.S_IFIFO: 'fifo', stat.S_IFSOCK: 'socket',
+         stat.S_IFLNK: 'symlink', stat.S_IFCHR: 'char', stat.S_IFBLK: 'block'}
+
+
+class Timespec(ctypes.Structure):
+    _fields_ = [('seconds', ctypes.c_int64), ('nanoseconds', ctypes.c_long)]
+
+
+def checked(result):
+    if result < 0:
+        raise OSError(ctypes.get_errno(), 'libc')
+    return result
+
+
+def open_close(path, flags, mode=0o644):
+    os.close(os.open(path, flags, mode))
+
+
+def create(path, mode=0o644):
+    open_close(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, mode)
+
+
+def bind(path):
+    with socket.socket(socket.AF_UNIX) as end:
+        end.bind(path)
+
+
+def make(kind, path):
+    """One of each kind of file."""
+    if kind == 'file':
+        create(path)
+    elif kind == 'dir':
+        os.mkdir(path, 0o755)
+    elif kind == 'fifo':
+        os.mkfifo(path, 0o644)
+    elif kind == 'socket':
+        bind(path)
+    elif kind == 'symlink':
+        os.symlink('nowhere', path)
+    else:
+        os.mknod(path, 0o644 | (stat.S_IFCHR if kind == 'char' else stat.S_IFBLK), os.makedev(1, 3))
+
+
+def remove(path):
+    os.rmdir(path) if stat.S_ISDIR(os.lstat(path).st_mode) else os.unlink(path)
+
+
+def write(path, data, offset=0):
+    fd = os.open(path, os.O_WRONLY)
+    try:
+        os.pwrite(fd, data, offset)
+    finally:
+        os.close(fd)
+
+
+def read(path):
+    with open(path, 'rb') as file:
+        return file.read()
+
+
+def utimens(path, atime, mtime, follow=True):
+    """Each time as (seconds, nanoseconds), UTIME_NOW or UTIME_OMIT; None for both at once: now."""
+    times = None
+    if atime is not None:
+        times = (Timespec * 2)(*(time if isinstance(time, tuple) else (0, time) for time in (atime, mtime)))
+    checked(LIBC.utimensat(AT_FDCWD, os.fsencode(path), times, 0 if follow else AT_SYMLINK_NOFOLLOW))
+
+
+def rename2(old, new, flags):
+    checked(LIBC.renameat2(AT_FDCWD, os.fsencode(old), AT_FDCWD, os.fsencode(new), flags))
+
+
+def fallocate(path, mode, offset, length):
+    fd = os.open(path, os.O_RDWR)
+    try:
+        checked(LIBC.fallocate(fd, mode, ctypes.c_int64(offset), ctypes.c_int64(length)))
+    finally:
+        os.close(fd)
+
+
+def status(path, *names):
+    """Of the file itself, never of what a link points to: kind, mode (12 bits), uid, gid, nlink, size, times in ns."""
+    found = os.lstat(path)
+    values = {'kind': KINDS[stat.S_IFMT(found.st_mode)], 'mode': stat.S_IMODE(found.st_mode), 'uid': found.st_uid,
+              'gid': found.st_gid, 'nlink': found.st_nlink, 'size': found.st_size, 'ino': found.st_ino,
+              'rdev': found.st_rdev, 'atime': found.st_atime_ns, 'mtime': found.st_mtime_ns,
+              'ctime': found.st_ctime_ns, 'blocks': found.st_blocks}
+    return tuple(values[name] for name in names) if len(names) > 1 else values[names[0]]
+
+
+CALLS = {each.__name__: each for each in (
+    os.mkdir, os.rmdir, os.unlink, os.link, os.symlink, os.rename, os.mkfifo, os.mknod, os.truncate, os.chmod, os.chown,
+    os.lchown, os.listdir, os.readlink, os.access, os.umask, open_close, create, bind, make, remove, write, read,
+    utimens, rename2, fallocate, status)}
+
+
+class Actor:
+    def __init__(self, directory, uid=0, gid=0, groups=(), umask=0):
+        here, there = socket.socketpair()
+        self.pid = os.fork()
+        if self.pid == 0:
+            try:
+                here.close()
+                signal.signal(signal.SIGINT, signal.SIG_DFL)
+                os.chdir(directory)
+                os.setgroups(groups)
+                os.setresgid(gid, gid, gid)
+                os.setresuid(uid, uid, uid)
+                os.umask(umask)
+                self._serve(there)
+            finally:
+                os._exit(1)
+        there.close()
+        self.stream = here.makefile('rwb')
+        here.close()
+
+    @staticmethod
+    def _serve(end):
+        stream = end.makefile('rwb')
+        while True:
+            try:
+                name, words = pickle.load(stream)
+            except EOFError:
+                os._exit(0)
+            try:
+                answer = CALLS[name](*words)
+            except OSError as problem:
+                answer = errno.errorcode[problem.errno]
+            pickle.dump(answer, stream)
+            stream.flush()
+
+    def __call__(self, name, *words):
+        """What the call returned (None for most), or the name of its errno."""
+        pickle.dump((name, words), self.stream)
+        self.stream.flush()
+        return pickle.load(self.stream)
+
+    def end(self):
+        self.stream.close()
+        os.waitpid(self.pid, 0)
