@@ -36,7 +36,7 @@ ssize_t write_reply(int fd, iovec* pieces, int count, void* user_data) {
     return writev(fd, pieces, count);
   context_of(user_data).init_request = 0;
   std::memcpy(&init, pieces[1].iov_base, sizeof init);
-  init.flags |= FUSE_PARALLEL_DIROPS;
+  init.flags |= FUSE_PARALLEL_DIROPS | FUSE_HANDLE_KILLPRIV_V2;
   const iovec completed[] = {pieces[0], {&init, sizeof init}};
   return writev(fd, completed, 2);
 }

@@ -2,6 +2,10 @@
 //
 // libfuse before 3.17 takes FUSE_CAP_PARALLEL_DIROPS and never tells the kernel. Lookups in one directory then happen
 // one at a time, and behind one that waits for a server the others wait in the kernel where no signal reaches them.
+//
+// It knows no word for FUSE_HANDLE_KILLPRIV_V2 either: that set-id bits are taken away by us when a file is written,
+// truncated or given away, as work trees do. Without it the kernel asks for the attribute security.capability before
+// every single write, which doubles their cost; with it, once for each file.
 #pragma once
 
 #include "base/result.h"

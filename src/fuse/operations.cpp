@@ -90,7 +90,7 @@ void initialise(void*, fuse_conn_info* connection) {
   want(FUSE_CAP_ATOMIC_O_TRUNC, false);
   // A write that returned must have reached us: with the writeback cache a dead daemon would lose it.
   want(FUSE_CAP_WRITEBACK_CACHE, false);
-  // The kernel takes set-id bits away itself.
+  // The older form of what handshake.h says.
   want(FUSE_CAP_HANDLE_KILLPRIV, false);
   want(FUSE_CAP_IOCTL_DIR, true);
 }

@@ -94,11 +94,18 @@ Result<Attributes> Stage::attributes(const InodePtr& inode) const {
 }
 
 Result<Attributes> Stage::set_attributes(const InodePtr& inode, const AttributeChange& change) {
-  return state_->with_room(change.size == 0U, [&]() -> Result<Attributes> {
-    if (change.size) PLAYFS_CHECK(state_->resize(inode, *change.size));
-    MutexLock lock(state_->mutex);
-    return state_->set_attributes(inode, change);
-  });
+  if (change.size) {
+    Status resized = state_->resize(inode, *change.size);
+    if (!resized && resized.error().code == ErrorCode::no_space) {
+      bool some_made = [&] {
+        MutexLock lock(state_->mutex);
+        return state_->make_room(*change.size == 0);
+      }();
+      if (some_made) resized = state_->resize(inode, *change.size);
+    }
+    PLAYFS_CHECK(resized);
+  }
+  return state_->with_room(false, [&]() PLAYFS_NO_ANALYSIS { return state_->set_attributes(inode, change); });
 }
 
 Result<Attributes> Stage::State::set_attributes(const InodePtr& inode, const AttributeChange& change) {

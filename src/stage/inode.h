@@ -1,5 +1,5 @@
-// What the stage keeps of one file, directory, link, fifo, socket or device in memory. Everything is guarded by the mutex of
-// the stage it belongs to.
+// What the stage keeps of one file, directory, link, fifo, socket or device in memory. Everything is guarded by the
+// mutex of the stage it belongs to.
 #pragma once
 
 #include <cstdint>

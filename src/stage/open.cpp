@@ -64,7 +64,7 @@ Result<std::unique_ptr<Stage>> Stage::open(StageOptions options, const Clock& cl
     if (!recorded) PLAYFS_CHECK(state->create(base));
     if (auto loaded = state->load(std::move(base)); !loaded)
       return fail(loaded.error().while_doing("open the staged changes in " + directory));
-    state->keep_reserve();
+    static_cast<void>(state->has_reserve());
   }
   return std::unique_ptr<Stage>(new Stage(std::move(state)));
 }

@@ -72,7 +72,7 @@ Status Batch::commit() {
 
 Result<std::unique_ptr<Rows>> Rows::open(const std::string& path) {
   PLAYFS_TRY(Database database, Database::open(path, Database::Durability::normal));
-  std::unique_ptr<Rows> rows(new Rows(std::move(database)));
+  std::unique_ptr<Rows> rows(new Rows(std::move(database), path + "-wal"));
   PLAYFS_TRY(Statement select, rows->database_.prepare("PRAGMA user_version"));
   PLAYFS_TRY(bool row, select.step());
   std::int64_t version = row ? select.integer(0) : 0;
@@ -103,7 +103,7 @@ Status Rows::upgrade(std::int64_t from) {
 Status Rows::prepare() {
   // The stage's own lock keeps others out, so SQLite need not ask the kernel for one at every transaction.
   // A checkpoint syncs: rather a longer log than a pause every few hundred operations.
-  PLAYFS_CHECK(database_.execute("PRAGMA locking_mode = EXCLUSIVE; PRAGMA wal_autocheckpoint = 8192"));
+  PLAYFS_CHECK(database_.execute("PRAGMA locking_mode = EXCLUSIVE; PRAGMA wal_autocheckpoint = 4000"));
   const std::pair<Statement*, const char*> statements[] = {
       {&begin_, "BEGIN IMMEDIATE"},
       {&commit_, "COMMIT"},
@@ -226,7 +226,8 @@ Result<std::vector<InodeRow>> Rows::inodes() {
     InodeRow row;
     row.ino = unsigned_of(select.integer(0));
     std::int64_t kind = select.integer(1);
-    if (kind < 0 || kind > static_cast<std::int64_t>(Kind::block_device)) return fail(damaged("a file of no known kind"));
+    if (kind < 0 || kind > static_cast<std::int64_t>(Kind::block_device))
+      return fail(damaged("a file of no known kind"));
     row.kind = static_cast<Kind>(kind);
     row.metadata.permissions = static_cast<unsigned>(select.integer(2));
     row.metadata.uid = static_cast<uid_t>(select.integer(3));

@@ -72,8 +72,10 @@ class Rows {
   /// Makes what was committed safe from a power loss. May run beside other calls.
   [[nodiscard]] Status sync();
 
-  /// Brings the log into the database, so that its room is used again.
-  [[nodiscard]] Status checkpoint() { return database_.execute("PRAGMA wal_checkpoint(RESTART)"); }
+  /// SQLite's log of what was committed and is not in the database yet.
+  [[nodiscard]] const std::string& log_path() const { return log_path_; }
+  /// Brings the log into the database and gives its room back.
+  [[nodiscard]] Status empty_log() { return database_.execute("PRAGMA wal_checkpoint(TRUNCATE)"); }
 
   [[nodiscard]] Status put_inode(const InodeRow& row);
   [[nodiscard]] Status drop_inode(std::uint64_t ino);
@@ -104,12 +106,13 @@ class Rows {
 
  private:
   friend class Batch;
-  explicit Rows(Database database) : database_(std::move(database)) {}
+  Rows(Database database, std::string log_path) : database_(std::move(database)), log_path_(std::move(log_path)) {}
   [[nodiscard]] Status create_schema();
   [[nodiscard]] Status upgrade(std::int64_t from);
   [[nodiscard]] Status prepare();
 
   Database database_;
+  const std::string log_path_;
   std::atomic<std::uint64_t> committed_ = 0, synced_ = 0;  ///< transactions
   Statement begin_, commit_, rollback_;
   Statement put_inode_, drop_inode_, put_entry_, drop_entry_, drop_whiteouts_, touch_;

@@ -129,19 +129,27 @@ struct Stage::State {
       PLAYFS_REQUIRES(mutex);
 
   // room.cpp: a disk that is full
-  /// Runs an operation, and once more where it failed for want of room and some could be made. Operations that fail
-  /// leave everything as it was. `for_removal`: it gives room back in the end, and may use what is kept for that.
+  /// Runs an operation with the mutex, and once more where it failed for want of room and some could be made.
+  /// Operations that fail leave everything as it was. `for_removal`: it gives room back in the end, and may use what is
+  /// kept for that.
   template <class Operation>
   auto with_room(bool for_removal, const Operation& operation) PLAYFS_EXCLUDES(mutex) {
-    auto result = operation();
+    MutexLock locked(mutex);
+    using Result = decltype(operation());
+    if (!for_removal && !has_reserve())
+      return Result(fail(ErrorCode::no_space, "the disk of the staged changes is full"));
+    Result result = operation();
     bool is_full = !result && result.error().code == ErrorCode::no_space;
     if (is_full && make_room(for_removal)) result = operation();
-    if (result && for_removal) restore_reserve();
+    if (result && for_removal) keep_reserve_after_removal();
     return result;
   }
-  [[nodiscard]] bool make_room(bool for_removal) PLAYFS_EXCLUDES(mutex);
-  void keep_reserve() PLAYFS_REQUIRES(mutex);
-  void restore_reserve() PLAYFS_EXCLUDES(mutex);
+  /// Whether enough is kept, which it sees to.
+  [[nodiscard]] bool has_reserve() PLAYFS_REQUIRES(mutex);
+  [[nodiscard]] bool make_room(bool for_removal) PLAYFS_REQUIRES(mutex);
+  void keep_reserve_after_removal() PLAYFS_REQUIRES(mutex);
+  void give_up_reserve() PLAYFS_REQUIRES(mutex);
+  [[nodiscard]] std::string reserve_path() const { return options.directory + "/reserve"; }
 
   // bytes.cpp
   /// Size and times of an inode with a spool file, as they are now.
@@ -218,7 +226,7 @@ struct Stage::State {
   unsigned writers PLAYFS_GUARDED_BY(mutex) = 0;
   std::optional<Error> sync_error PLAYFS_GUARDED_BY(mutex);  ///< of the database
 
-  bool has_reserve PLAYFS_GUARDED_BY(mutex) = false;
+  std::uint64_t reserve PLAYFS_GUARDED_BY(mutex) = 0;  ///< bytes of the disk that are kept
   SteadyTime reserve_tried PLAYFS_GUARDED_BY(mutex);
 
   std::uint64_t generation PLAYFS_GUARDED_BY(mutex) = 1;  ///< grows with every change of anything

@@ -130,7 +130,8 @@ class FileSystem {
   virtual void get_attributes(const Caller&, NodeId, Reply<AttributesReply>) = 0;
   virtual void set_attributes(const Caller&, NodeId, const SetAttributes&, Reply<AttributesReply>) = 0;
   virtual void read_link(const Caller&, NodeId, Reply<std::string>) = 0;
-  /// Regular files, fifos, sockets and devices by the type bits of `mode`. In all modes the umask has been applied already.
+  /// Regular files, fifos, sockets and devices by the type bits of `mode`. In all modes the umask has been applied
+  /// already.
   virtual void make_node(const Caller&, NodeId parent, std::string_view name, mode_t mode, dev_t device,
                          Reply<Entry>) = 0;
   virtual void make_directory(const Caller&, NodeId parent, std::string_view name, mode_t mode, Reply<Entry>) = 0;

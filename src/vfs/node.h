@@ -73,7 +73,7 @@ class Node : public std::enable_shared_from_this<Node> {
   [[nodiscard]] virtual Attempt<void> list(const OperationPtr& op, std::uint64_t offset, bool with_entries,
                                            const Emit& emit);
   [[nodiscard]] virtual Attempt<Found> make_node(const OperationPtr& op, const std::string& name, mode_t mode,
-                                                  dev_t device);
+                                                 dev_t device);
   [[nodiscard]] virtual Attempt<Found> make_directory(const OperationPtr& op, const std::string& name, mode_t mode);
   [[nodiscard]] virtual Attempt<Found> make_symlink(const OperationPtr& op, const std::string& name,
                                                     const std::string& target);

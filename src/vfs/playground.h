@@ -47,8 +47,7 @@ class Playground final : public FileSystem {
   void get_attributes(const Caller&, NodeId, Reply<AttributesReply>) override;
   void set_attributes(const Caller&, NodeId, const SetAttributes&, Reply<AttributesReply>) override;
   void read_link(const Caller&, NodeId, Reply<std::string>) override;
-  void make_node(const Caller&, NodeId parent, std::string_view name, mode_t mode, dev_t device,
-                 Reply<Entry>) override;
+  void make_node(const Caller&, NodeId parent, std::string_view name, mode_t mode, dev_t device, Reply<Entry>) override;
   void make_directory(const Caller&, NodeId parent, std::string_view name, mode_t mode, Reply<Entry>) override;
   void make_symlink(const Caller&, NodeId parent, std::string_view name, std::string_view target,
                     Reply<Entry>) override;

@@ -87,6 +87,7 @@ class FewFiles final : public FileSystem {
   }
   void discard(const Caller&, NodeId, Reply<std::uint32_t> reply) override { reply(7u); }
   void get_xattr(const Caller&, NodeId, std::string_view name, Reply<std::string> reply) override {
+    ++xattrs;
     if (name == "user.playfs.hash") return reply(std::string("0123"));
     reply(fail(ErrorCode::no_attribute, "none"));
   }
@@ -116,7 +117,7 @@ class FewFiles final : public FileSystem {
   }
   void remove_xattr(const Caller&, NodeId, std::string_view, Reply<void> reply) override { reply(none()); }
 
-  std::atomic<int> lookups = 0, reads = 0, listings = 0, cancelled = 0;
+  std::atomic<int> lookups = 0, reads = 0, listings = 0, cancelled = 0, xattrs = 0;
 
  private:
   template <class T>
@@ -192,6 +193,12 @@ TEST_F(SessionTest, TruncatingOpenReachesTheFileAlthoughOpenHasNoMessage) {
     ASSERT_TRUE(write_all(fd.get(), text));
     EXPECT_EQ(read_file(path("plain"), 100).value_or("?"), text);
   }
+}
+
+TEST_F(SessionTest, TheKernelAsksForPrivilegesOnceAFileNotAtEveryWrite) {
+  UniqueFd fd(open(path("plain").c_str(), O_WRONLY));
+  for (int round = 0; round < 20; ++round) ASSERT_TRUE(write_all(fd.get(), "text"));
+  EXPECT_LE(files_.xattrs, 1);
 }
 
 TEST_F(SessionTest, AReplyThatIsDroppedIsAnError) {

@@ -1,4 +1,6 @@
 // Names: what lookup, listing, making, linking, removing and renaming do, over a base and again after a remount.
+#include <sys/sysmacros.h>
+
 #include "support/workbench.h"
 
 namespace playfs::stage {
@@ -42,6 +44,7 @@ TEST_F(NamesTest, WhatIsMadeIsThereAfterARemount) {
   ASSERT_TRUE(bench.put("empty", ""));
   ASSERT_TRUE(bench.symlink("n/f", "l"));
   ASSERT_TRUE(bench.stage->make_special(bench.find("d"), "fifo", Kind::fifo, {0600, 7, 8}));
+  ASSERT_TRUE(bench.stage->make_special(bench.find("d"), "null", Kind::character_device, {0600, 0, 0}, makedev(1, 3)));
   auto before = bench.stat("n/f");
   bench.reopen();
   EXPECT_EQ(bench.read("n/f"), "text");
@@ -49,6 +52,8 @@ TEST_F(NamesTest, WhatIsMadeIsThereAfterARemount) {
   EXPECT_EQ(bench.stage->symlink_target(bench.find("l")), "n/f");
   EXPECT_EQ(bench.stat("d/fifo").kind, Kind::fifo);
   EXPECT_EQ(bench.stat("d/fifo").uid, 7U);
+  EXPECT_EQ(bench.stat("d/null").kind, Kind::character_device);
+  EXPECT_EQ(bench.stat("d/null").device, makedev(1, 3));
   EXPECT_EQ(bench.stat("n/f").ino, before.ino);
   EXPECT_EQ(bench.stat("n/f").mtime, before.mtime);
   EXPECT_EQ(bench.stat("n/f").ctime, before.ctime);
@@ -66,7 +71,7 @@ TEST_F(NamesTest, ATakenNameIsRefused) {
             ErrorCode::name_too_long);
   EXPECT_TRUE(bench.stage->make_file(bench.stage->root(), std::string(255, 'x'), {}));
   EXPECT_EQ(bench.stage->make_special(bench.stage->root(), "dev", Kind::file, {}).error().code,
-            ErrorCode::not_permitted);
+            ErrorCode::invalid_argument);
   EXPECT_EQ(bench.stage->make_symlink(bench.stage->root(), "l", "", {}).error().code, ErrorCode::not_found);
 }
 

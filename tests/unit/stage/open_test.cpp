@@ -78,6 +78,18 @@ TEST_F(OpenTest, ANewerFormatIsRefusedWithAHint) {
   EXPECT_FALSE(opened.error().hint.empty());
 }
 
+TEST_F(OpenTest, AnOlderFormatIsBroughtUpToDate) {
+  bench.open(base);
+  ASSERT_TRUE(bench.put("f", "kept"));
+  bench.stage.reset();
+  execute("ALTER TABLE inode DROP COLUMN device; PRAGMA user_version = 1");
+  bench.open(base);
+  EXPECT_EQ(bench.read("f"), "kept");
+  ASSERT_TRUE(bench.stage->make_special(bench.stage->root(), "null", Kind::block_device, {}, 77));
+  bench.reopen();
+  EXPECT_EQ(bench.stat("null").device, 77U);
+}
+
 TEST_F(OpenTest, OrphansOfACrashAreSweptAndNothingElse) {
   bench.open(base);
   ASSERT_TRUE(bench.put("f", "kept"));

@@ -1,0 +1,176 @@
+#!/usr/bin/env python3
+"""Everyday programs at work in work/, unmodified. A program that is not installed is not tried."""
+import filecmp
+import os
+import pathlib
+import shutil
+import sqlite3
+import subprocess
+import sys
+import unittest
+
+import rig
+
+needs = {name: unittest.skipUnless(shutil.which(name), f'no {name} here')
+         for name in ('git', 'rsync', 'tar', 'vim', 'emacs', 'npm', 'sed', 'make', 'cc')}
+
+TWO_WRITERS = '''
+import sqlite3, sys
+path, writer = sys.argv[1], int(sys.argv[2])
+database = sqlite3.connect(path, timeout=60, isolation_level=None)
+for number in range(20):
+    database.execute('BEGIN IMMEDIATE')
+    database.execute('INSERT INTO entry VALUES (?, ?, zeroblob(3000))', (writer, number))
+    if number % 5 == 4:
+        database.execute('UPDATE entry SET data = zeroblob(10) WHERE writer = ? AND number < ?', (writer, number))
+    database.execute('ROLLBACK' if number % 7 == 6 else 'COMMIT')
+'''
+
+
+@rig.needs_fuse
+class Tools(rig.Rig):
+    def setUp(self):
+        super().setUp()
+        api = self.serve()
+        api.create('projects', name='p')
+        self.mounted = self.mount(api.origin)
+        self.work = self.mounted.project('p') / 'work'
+        self.local = self.home / 'local'
+        shutil.copytree(rig.PROJECT, self.local, symlinks=True)
+
+    def run_in(self, directory, *words, **options):
+        return self.command(*words, cwd=directory, **options).stdout
+
+    @needs['git']
+    def test_git(self):
+        git = ('git', '-c', 'user.name=Ann', '-c', 'user.email=ann@example.org', '-c', 'protocol.file.allow=always')
+        self.run_in(self.local, *git, 'init', '-q')
+        self.run_in(self.local, *git, 'add', '-A')
+        self.run_in(self.local, *git, 'commit', '-q', '-m', 'Begin')
+        self.run_in(self.work, *git, 'clone', '-q', self.local, 'clone')
+        clone = self.work / 'clone'
+        self.assertEqual(self.run_in(clone, *git, 'status', '--porcelain'), '')
+        files = [name for name in self.run_in(clone, 'git', 'ls-files').split('\n') if name.endswith('.c')]
+        for number, name in enumerate(files[:5]):
+            with open(clone / name, 'a', encoding='utf-8') as file:
+                file.write(f'/* {number} */\n')
+            self.run_in(clone, *git, 'commit', '-q', '-a', '-m', f'Edit {number}')
+        self.run_in(clone, *git, 'checkout', '-q', '-b', 'side', 'HEAD~3')
+        (clone / 'new').write_text('new\n')
+        self.run_in(clone, *git, 'add', 'new')
+        self.run_in(clone, *git, 'commit', '-q', '-m', 'Side')
+        self.run_in(clone, *git, 'merge', '-q', '-m', 'Merge', '@{-1}')
+        self.run_in(clone, *git, 'mv', 'new', 'newer')
+        self.run_in(clone, *git, 'stash', '-q')
+        self.run_in(clone, *git, 'stash', 'pop', '-q', '--index')
+        self.run_in(clone, *git, 'commit', '-q', '-m', 'Moved')
+        self.run_in(clone, *git, 'gc', '-q', '--prune=now')
+        self.run_in(clone, *git, 'fsck', '--full', '--strict')
+        self.assertEqual(self.run_in(clone, *git, 'status', '--porcelain'), '')
+        self.run_in(self.local, *git, 'fetch', '-q', clone, 'side')
+        self.run_in(self.local, *git, 'reset', '-q', '--hard', 'FETCH_HEAD')
+        self.assertEqual(self.describe(self.local, without=('.git',)), self.describe(clone, without=('.git',)))
+
+    @needs['make']
+    @needs['cc']
+    def test_make_builds_nothing_twice(self):
+        shutil.copytree(self.local, self.work / 'c')
+        self.run_in(self.work / 'c', 'make', '-s', '-j2')
+        again = self.run_in(self.work / 'c', 'make', '-j2')
+        self.assertNotIn('cc', again.split())
+        self.assertNotIn('-c', again.split())
+
+    @needs['rsync']
+    def test_rsync(self):
+        self.run_in(self.home, 'rsync', '-a', f'{self.local}/', self.work / 'copy')
+        self.assertEqual(self.run_in(self.home, 'rsync', '-ani', '--checksum', f'{self.local}/', self.work / 'copy'), '')
+        (self.work / 'copy/more').write_text('more\n')
+        self.run_in(self.home, 'rsync', '-a', '--delete', f'{self.local}/', self.work / 'copy')
+        back = self.home / 'back'
+        self.run_in(self.home, 'rsync', '-a', f'{self.work}/copy/', back)
+        self.assert_same_tree(self.local, back)
+
+    @needs['tar']
+    def test_tar(self):
+        archive = self.home / 'archive.tar'
+        self.run_in(self.local, 'tar', '-cf', archive, '.')
+        (self.work / 'out').mkdir()
+        self.run_in(self.work / 'out', 'tar', '-xf', archive)
+        self.assertEqual(self.run_in(self.work / 'out', 'tar', '-df', archive), '')  # modes, owners and times as well
+        self.run_in(self.work, 'tar', '-cf', 'inside.tar', 'out')
+        self.run_in(self.work, 'tar', '-df', 'inside.tar')
+
+    def editable(self):
+        file = self.work / 'notes.txt'
+        file.write_text('one\ntwo\n')
+        file.chmod(0o640)
+        return file
+
+    @needs['vim']
+    def test_vim(self):
+        file = self.editable()
+        self.run_in(self.work, 'vim', '-es', '-u', 'NONE', '-c', 'set backup backupskip=', '-c', '%s/two/three/', '-c', 'wq', file)
+        self.assertEqual(file.read_text(), 'one\nthree\n')
+        self.assertEqual((self.work / 'notes.txt~').read_text(), 'one\ntwo\n')
+        self.assertEqual(file.stat().st_mode & 0o777, 0o640)
+
+    @needs['emacs']
+    def test_emacs(self):
+        file = self.editable()
+        self.run_in(self.work, 'emacs', '-Q', '-batch', file, '--eval',
+                    '(progn (replace-string "two" "three") (save-buffer))')
+        self.assertEqual(file.read_text(), 'one\nthree\n')
+        self.assertEqual(os.listdir(self.work), ['notes.txt'])  # its lock file is gone
+
+    @needs['sed']
+    def test_sed(self):
+        file = self.editable()
+        self.run_in(self.work, 'sed', '-i.old', 's/two/three/', file)
+        self.assertEqual(file.read_text(), 'one\nthree\n')
+        self.assertEqual((self.work / 'notes.txt.old').read_text(), 'one\ntwo\n')
+        self.assertEqual(file.stat().st_mode & 0o777, 0o640)
+
+    def test_sqlite_with_two_writers(self):
+        for mode in ('delete', 'truncate', 'persist', 'memory', 'wal'):
+            with self.subTest(mode):
+                path = self.work / f'{mode}.db'
+                database = sqlite3.connect(path, isolation_level=None)
+                self.assertEqual(database.execute(f'PRAGMA journal_mode = {mode}').fetchone(), (mode,))
+                database.execute('CREATE TABLE entry (writer, number, data)')
+                writers = [subprocess.Popen([sys.executable, '-c', TWO_WRITERS, str(path), str(number)])
+                           for number in range(2)]
+                for writer in writers:
+                    self.assertEqual(writer.wait(rig.COMMAND_LIMIT), 0)
+                self.assertEqual(database.execute('SELECT count(*), count(DISTINCT number) FROM entry').fetchone(),
+                                 (36, 18))
+                self.assertEqual(database.execute('PRAGMA integrity_check').fetchone(), ('ok',))
+                database.close()
+
+    def test_venv(self):
+        self.run_in(self.work, sys.executable, '-m', 'venv', '--without-pip', 'environment')
+        inside = self.run_in(self.work, 'environment/bin/python', '-c', 'import sys; print(sys.prefix)')
+        self.assertEqual(pathlib.Path(inside.strip()).name, 'environment')
+
+    @needs['npm']
+    def test_npm(self):
+        package = self.home / 'package'
+        (package / 'lib').mkdir(parents=True)
+        (package / 'package.json').write_text('{"name": "small", "version": "1.0.0", "main": "lib/small.js"}')
+        (package / 'lib/small.js').write_text('module.exports = 42;\n')
+        archive = self.run_in(package, 'npm', 'pack', '--silent').strip()
+        (self.work / 'package.json').write_text('{"name": "app", "version": "1.0.0"}')
+        self.run_in(self.work, 'npm', 'install', '--offline', '--no-audit', '--no-fund', package / archive)
+        self.assertEqual(self.run_in(self.work, 'node', '-p', 'require("small")').strip(), '42')
+
+    def test_a_copy_is_the_same_as_its_source(self):
+        self.run_in(self.home, 'cp', '-a', self.local, self.work / 'copy')
+        compared = filecmp.dircmp(self.local, self.work / 'copy')
+        self.assertEqual((compared.left_only, compared.right_only, compared.diff_files), ([], [], []))
+        for path in self.local.rglob('*'):
+            copied = self.work / 'copy' / path.relative_to(self.local)
+            if not path.is_symlink():
+                self.assertEqual(os.stat(copied).st_mtime_ns, os.stat(path).st_mtime_ns, path)
+
+
+if __name__ == '__main__':
+    rig.main()
