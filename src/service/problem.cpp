@@ -76,15 +76,6 @@ Problem problem_of(const Error& error) {
   return problem;
 }
 
-Problem invalid_request(std::string message, JsonObject details) {
-  Problem problem;
-  problem.status = 400;
-  problem.code = "invalid_request";
-  problem.message = std::move(message);
-  problem.details = std::move(details);
-  return problem;
-}
-
 HttpResponse response_of(const Problem& problem, const std::string& docs_url) {
   JsonObject body{{"error", reason_phrase(problem.status)}, {"code", problem.code}, {"message", problem.message}};
   HttpResponse response;

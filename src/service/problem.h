@@ -24,9 +24,6 @@ struct Problem {
 /// nothing of their cause to the caller.
 Problem problem_of(const Error& error);
 
-/// A request that the service understands and refuses: 400 invalid_request.
-Problem invalid_request(std::string message, JsonObject details = {});
-
 /// `docs_url` is put into the error object unless it is empty.
 HttpResponse response_of(const Problem& problem, const std::string& docs_url = {});
 

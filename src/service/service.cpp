@@ -80,6 +80,12 @@ Result<JsonObject> read_fields(const HttpRequest& request) {
   return declared_fields(*body);
 }
 
+Json names(std::span<const std::string_view> list) {
+  Json::Array array;
+  for (std::string_view name : list) array.emplace_back(name);
+  return Json(std::move(array));
+}
+
 Status check_kind(const Collection& collection, const JsonObject& fields) {
   const Json* kind = fields.find("kind");
   if (!kind || collection.kinds.empty()) return {};
@@ -88,6 +94,10 @@ Status check_kind(const Collection& collection, const JsonObject& fields) {
   std::string allowed;
   for (auto known : collection.kinds) allowed += (allowed.empty() ? "" : ", ") + std::string(known);
   return fail(ErrorCode::invalid_argument, "kind must be one of " + allowed);
+}
+
+JsonObject kind_details(const Collection& collection) {
+  return {{"field", "kind"}, {"allowed", names(collection.kinds)}};
 }
 
 Result<Contents> contents_of(const Collection& collection, JsonObject fields) {
@@ -184,11 +194,6 @@ HttpResponse Service::route_sign_in(const std::vector<std::string>& segments, co
 }
 
 Result<HttpResponse> Service::capabilities(const HttpRequest& request) const {
-  auto names = [](auto list) {
-    Json::Array array;
-    for (std::string_view name : list) array.emplace_back(name);
-    return Json(std::move(array));
-  };
   Json::Array table;
   for (const Collection& collection : all_collections()) {
     auto limit = options_.limits.writes(collection);
@@ -213,9 +218,13 @@ Result<HttpResponse> Service::capabilities(const HttpRequest& request) const {
 
 Result<HttpResponse> Service::list(const Collection& collection, const Target& target,
                                    const HttpRequest& request) const {
-  PLAYFS_TRY(std::size_t limit, page_size(target));
-  PLAYFS_TRY(Position before, page_start(target));
-  PLAYFS_TRY(Page page, store_.list(collection.name, limit, before));
+  auto limit = page_size(target);
+  if (!limit)
+    return refuse(limit.error(),
+                  {{"parameter", "limit"}, {"minimum", 1}, {"maximum", static_cast<std::int64_t>(kLargestPage)}});
+  auto before = page_start(target);
+  if (!before) return refuse(before.error(), {{"parameter", "cursor"}});
+  PLAYFS_TRY(Page page, store_.list(collection.name, *limit, *before));
   std::size_t size = 64;
   for (const auto& record : page.records) size += record.fields.size() + 256;
   std::string body;
@@ -257,7 +266,6 @@ std::optional<Charge> Service::charge_for(const Collection& collection, const st
 
 Result<HttpResponse> Service::create(const Collection& collection, const HttpRequest& request,
                                      const Caller& caller) const {
-  if (!says_json(request)) return refuse(415, "unsupported_media_type", "send the fields as application/json");
   PLAYFS_TRY(Identity who, gatekeeper_.identify(request));
   NewRecord record;
   record.collection = collection.name;
@@ -266,12 +274,22 @@ Result<HttpResponse> Service::create(const Collection& collection, const HttpReq
   record.charge = charge_for(collection, client);
   if (auto key = request.headers.get("Idempotency-Key")) {
     if (key->empty() || key->size() > kLongestIdempotencyKey)
-      return fail(ErrorCode::invalid_argument, "Idempotency-Key must have 1 to 255 characters, a uuid for example");
+      return refuse({ErrorCode::invalid_argument,
+                     "Idempotency-Key must have 1 to 255 characters, a uuid for example",
+                     {},
+                     std::nullopt,
+                     0,
+                     {}},
+                    {{"header", "Idempotency-Key"}, {"maximum", static_cast<std::int64_t>(kLongestIdempotencyKey)}});
     record.request_key = request_key(collection, who.account.empty() ? client : who.account, *key);
+    // Before the body is looked at: a repeat is answered with its record whatever it says now.
+    PLAYFS_TRY(auto original, store_.created_by(record.request_key));
+    if (original) return record_response(*original);
   }
+  if (!says_json(request)) return refuse(415, "unsupported_media_type", "send the fields as application/json");
   PLAYFS_TRY(JsonObject fields, read_fields(request));
   PLAYFS_CHECK(may_set(who, collection, fields));
-  PLAYFS_CHECK(check_kind(collection, fields));
+  if (auto kind = check_kind(collection, fields); !kind) return refuse(kind.error(), kind_details(collection));
   PLAYFS_TRY(record.contents, contents_of(collection, std::move(fields)));
   PLAYFS_TRY(StoredRecord created, store_.insert(record));
   return record_response(created);
@@ -285,7 +303,7 @@ Result<HttpResponse> Service::patch(const Collection& collection, const std::str
   if (!says_json(request)) return refuse(415, "unsupported_media_type", "send the fields as application/json");
   PLAYFS_TRY(JsonObject changes, read_fields(request));
   PLAYFS_CHECK(may_set(who, collection, changes));
-  PLAYFS_CHECK(check_kind(collection, changes));
+  if (auto kind = check_kind(collection, changes); !kind) return refuse(kind.error(), kind_details(collection));
   auto charge = charge_for(collection, counted_client(request, caller));
   for (int attempt = 0; attempt < kReplaceAttempts; ++attempt) {
     PLAYFS_TRY(Json stored, wire::parse_json(record.fields));
@@ -301,6 +319,8 @@ Result<HttpResponse> Service::patch(const Collection& collection, const std::str
 
 HttpResponse Service::answer(Result<HttpResponse> result) const {
   if (result) return *std::move(result);
+  if (result.error().code == ErrorCode::record_too_large)
+    return refuse(result.error(), {{"maximum", static_cast<std::int64_t>(kMaxRecordSize)}});
   return response_of(problem_of(result.error()), options_.docs_url);
 }
 
@@ -308,6 +328,12 @@ HttpResponse Service::readable(Result<HttpResponse> result) const {
   HttpResponse response = answer(std::move(result));
   allow_reading_from_anywhere(response);
   return response;
+}
+
+HttpResponse Service::refuse(const Error& error, JsonObject details) const {
+  Problem problem = problem_of(error);
+  problem.details = std::move(details);
+  return response_of(problem, options_.docs_url);
 }
 
 HttpResponse Service::refuse(int status, std::string code, std::string message, std::string allow) const {

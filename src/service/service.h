@@ -69,6 +69,8 @@ class Service {
   [[nodiscard]] HttpResponse answer(Result<HttpResponse> result) const;
   /// The same for reads, which pages of other sites may make too.
   [[nodiscard]] HttpResponse readable(Result<HttpResponse> result) const;
+  /// A request that is refused for what it asks, with that in `details`.
+  [[nodiscard]] HttpResponse refuse(const Error& error, JsonObject details) const;
   [[nodiscard]] HttpResponse refuse(int status, std::string code, std::string message, std::string allow = {}) const;
 
   Store& store_;

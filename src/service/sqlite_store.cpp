@@ -134,6 +134,11 @@ Result<StoredRecord> SqliteStore::insert(const NewRecord& record) {
   return created;
 }
 
+Result<std::optional<StoredRecord>> SqliteStore::created_by(std::string_view request_key) {
+  PLAYFS_TRY(auto connection, connections_->read());
+  return record_by_request_key(*connection, request_key);
+}
+
 Result<StoredRecord> SqliteStore::get(std::string_view collection, std::string_view id) {
   PLAYFS_TRY(auto connection, connections_->read());
   PLAYFS_TRY(auto record, record_by_id(*connection, collection, id));

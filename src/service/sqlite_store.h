@@ -27,6 +27,7 @@ class SqliteStore final : public Store, public Accounts {
   ~SqliteStore() override;
 
   Result<StoredRecord> insert(const NewRecord& record) override;
+  Result<std::optional<StoredRecord>> created_by(std::string_view request_key) override;
   Result<StoredRecord> get(std::string_view collection, std::string_view id) override;
   Result<Page> list(std::string_view collection, std::size_t limit, Position before) override;
   Result<Page> list_parts(std::string_view collection, std::string_view whole, std::size_t limit,

@@ -75,6 +75,9 @@ class Store {
   /// Errors: rate_limited.
   virtual Result<StoredRecord> insert(const NewRecord& record) = 0;
 
+  /// What an insert with this request_key created, if there was one.
+  virtual Result<std::optional<StoredRecord>> created_by(std::string_view request_key) = 0;
+
   /// Errors: not_found.
   virtual Result<StoredRecord> get(std::string_view collection, std::string_view id) = 0;
 

@@ -39,6 +39,7 @@ TEST_F(Records, ARepeatedKeyWithAnotherBodyStillAnswersWithTheOriginal) {
   Json second = site.create("messages", JsonObject{{"body", "two"}}, key);
   EXPECT_EQ(text_field(second, "id"), text_field(first, "id"));
   EXPECT_EQ(text_field(second, "body"), "one");
+  EXPECT_EQ(text_field(site.send("POST", "/messages", "no JSON at all", key).record(), "id"), text_field(first, "id"));
 }
 
 TEST_F(Records, ATopLevelReplyHasAnEmptyParent) {

@@ -145,6 +145,38 @@ TEST_F(ServiceTest, PageSizesAndCursors) {
     expect_problem(send("GET", "/messages?" + query), 400, "invalid_request");
 }
 
+TEST_F(ServiceTest, DetailsSayWhatWasRefused) {
+  auto details = [&](const HttpResponse& response) {
+    auto problem = json(response);
+    const Json* found = problem.find("details");
+    EXPECT_TRUE(found && found->object()) << response.body;
+    return found && found->object() ? *found->object() : JsonObject();
+  };
+  auto limit = details(send("GET", "/messages?limit=101"));
+  EXPECT_EQ(text(limit, "parameter"), "limit");
+  EXPECT_EQ(*limit.find("maximum"), Json(100));
+  EXPECT_EQ(text(details(send("GET", "/messages?cursor=!")), "parameter"), "cursor");
+  std::string id = text(record(send("POST", "/threads", "{}")), "id");
+  for (const auto& refused :
+       {send("POST", "/threads", R"({"kind":"x"})"), send("PATCH", "/threads/" + id, R"({"kind":"x"})")}) {
+    EXPECT_EQ(text(details(refused), "field"), "kind");
+    EXPECT_EQ(details(refused).find("allowed")->array()->size(), 6u);
+  }
+  auto large = send("POST", "/threads", R"({"title":")" + std::string(20'000, 'x') + "\"}");
+  EXPECT_EQ(*details(large).find("maximum"), Json(16384));
+  auto key = send("POST", "/threads", "{}", {{"Idempotency-Key", ""}});
+  EXPECT_EQ(text(details(key), "header"), "Idempotency-Key");
+}
+
+TEST_F(ServiceTest, ARepeatIsAnsweredWhateverItSaysNow) {
+  HttpHeaders key{{"Idempotency-Key", "k"}};
+  auto original = text(record(send("POST", "/threads", R"({"kind":"help"})", key)), "id");
+  for (std::string body : {std::string(R"({"kind":"none"})"), std::string("{"), std::string(20'000, 'x')})
+    EXPECT_EQ(text(record(send("POST", "/threads", body, key)), "id"), original);
+  HttpHeaders other_caller{{"Idempotency-Key", "k"}, {"Authorization", "Bearer none"}};
+  expect_problem(send("POST", "/threads", "{}", other_caller), 401, "unauthorized");
+}
+
 TEST_F(ServiceTest, CreationTimesGrowWhateverTheClockDoes) {
   std::string last;
   for (int step : {0, 1'000'000, -86'400, 5}) {
