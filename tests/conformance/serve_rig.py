@@ -77,6 +77,11 @@ class Server:
             if own:
                 connection.close()
 
+    def send_text(self, target):
+        connection = self.connect()
+        connection.request('GET', target)
+        return connection.getresponse().read().decode()
+
     def create(self, collection, body, headers=(), connection=None):
         status, answer = self.send('POST', f'/{collection}', body, headers, connection)
         if status != 200:
