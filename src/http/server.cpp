@@ -55,6 +55,24 @@ bool is_reading(std::string_view method) { return method == "GET" || method == "
 /// next request waiting is cheaper than one that has to be woken for it.
 unsigned default_readers() { return std::max(4u, 2 * std::thread::hardware_concurrency()); }
 
+/// Takes the message's body along. A target may name the site too, as proxies are sent it; then that is the host.
+HttpRequest request_of(bh::request<bh::string_body>& message) {
+  constexpr std::string_view scheme = "http://";
+  std::string_view target(message.target().data(), message.target().size());
+  if (beast::iequals(target.substr(0, scheme.size()), scheme)) {
+    const std::string whole(target);
+    auto slash = whole.find('/', scheme.size());
+    message.set(bh::field::host, whole.substr(scheme.size(), slash - scheme.size()));
+    message.target(slash == std::string::npos ? "/" : whole.substr(slash));
+  }
+  HttpRequest request;
+  request.method = std::string(message.method_string());
+  request.target = std::string(message.target());
+  for (const auto& field : message) request.headers.add(std::string(field.name_string()), std::string(field.value()));
+  request.body = std::move(message.body());
+  return request;
+}
+
 std::string text_of(const asio::ip::address& address) {
   if (address.is_v6() && address.to_v6().is_v4_mapped())
     return asio::ip::make_address_v4(asio::ip::v4_mapped, address.to_v6()).to_string();
@@ -303,11 +321,9 @@ void Server::Core::Session::after_body(error_code error) {
   if (error) return hang_up();
 
   auto& message = parser_->get();
-  HttpRequest request;
-  request.method = std::string(message.method_string());
-  request.target = std::string(message.target());
-  for (const auto& field : message) request.headers.add(std::string(field.name_string()), std::string(field.value()));
-  request.body = std::move(message.body());
+  if (message.count(bh::field::host) > 1)
+    return refuse(400, "invalid_request", "not an HTTP request: more than one Host");
+  HttpRequest request = request_of(message);
   stream_.expires_never();  // the handler has its own limits
   // The guard keeps the I/O thread in its loop: a connection that only waits for its handler is no work to asio.
   auto work = asio::make_work_guard(core_->io_);

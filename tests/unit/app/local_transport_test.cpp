@@ -119,7 +119,7 @@ TEST_F(LocalTransportTest, TwoPlaygroundsOnOneDirectoryAreOneSite) {
   auto second = Playground::open(directory + "/playground", {}, clock, random);
   ASSERT_TRUE(second);
   EXPECT_EQ((*second)->store().site_id(), playground->store().site_id());
-  auto created = (*second)->store().insert({"projects", "{}", {}, {}, {}});
+  auto created = (*second)->store().insert({"projects", {"{}", {}}, {}, {}, {}});
   ASSERT_TRUE(created);
   EXPECT_TRUE(playground->store().get("projects", created->id));
 }
