@@ -31,7 +31,7 @@ bool has_known_bytes(const Inode& inode, const FileEntry& entry) {
 
 bool is_content_of(const ContentHash& hash, const FileEntry& entry) { return hash == expected_hash(entry); }
 
-Result<FileDigest> digest(Spool& spool, const SpoolFile& file) {
+Result<FileDigest> digest(Spool& spool, SpoolFile& file) {
   ContentHasher hasher;
   FileDigest found;
   PLAYFS_TRY(SharedFd fd, spool.descriptor(file, false));

@@ -46,7 +46,7 @@ Status copy_range(int from, int to, std::uint64_t offset, std::uint64_t end) {
 }  // namespace
 
 SpoolFile::~SpoolFile() {
-  if (!keep) spool_->remove(number_);
+  if (!keep && is_made) spool_->remove(number_);
 }
 
 Result<std::shared_ptr<Spool>> Spool::open(const std::string& directory, std::size_t descriptors) {
@@ -75,7 +75,7 @@ Result<std::uint64_t> Spool::sweep(const std::unordered_set<std::uint64_t>& want
   }
 }
 
-Result<SharedFd> Spool::descriptor(const SpoolFile& file, bool create) {
+Result<SharedFd> Spool::descriptor(SpoolFile& file, bool create) {
   {
     MutexLock lock(mutex_);
     if (auto found = open_.find(file.number()); found != open_.end()) {
@@ -83,14 +83,17 @@ Result<SharedFd> Spool::descriptor(const SpoolFile& file, bool create) {
       return found->second.fd;
     }
   }
+  if (!file.is_made && !create) return SharedFd();
   std::string name = std::to_string(file.number());
   int flags = O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NOATIME;
-  UniqueFd fd(openat(directory_.get(), name.c_str(), flags));
-  if (!fd && errno == ENOENT && create) {
+  UniqueFd fd;
+  if (file.is_made) fd = UniqueFd(openat(directory_.get(), name.c_str(), flags));
+  if (!fd && create && (!file.is_made || errno == ENOENT)) {
     // Not O_EXCL: another thread may be writing the file's first bytes as well.
     fd = UniqueFd(openat(directory_.get(), name.c_str(), flags | O_CREAT, 0600));
     int error = errno;
     names_unsynced_ = true;
+    if (fd) file.is_made = true;
     errno = error;
   }
   if (!fd && errno == ENOENT && !create) return SharedFd();
@@ -123,7 +126,7 @@ void Spool::remove(std::uint64_t number) noexcept {
   unlinkat(directory_.get(), std::to_string(number).c_str(), 0);
 }
 
-Status Spool::clone(const SpoolFile& from, const SpoolFile& to, std::uint64_t size) {
+Status Spool::clone(SpoolFile& from, SpoolFile& to, std::uint64_t size) {
   PLAYFS_TRY(SharedFd source, descriptor(from, false));
   if (!source) return {};
   PLAYFS_TRY(SharedFd target, descriptor(to, true));

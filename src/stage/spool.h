@@ -33,6 +33,8 @@ class SpoolFile {
 
   /// Whether the file outlives this object: something on disk refers to it.
   std::atomic<bool> keep;
+  /// Whether it was made on disk, as far as is known: which spares asking the disk for a file that is not there.
+  std::atomic<bool> is_made = true;
 
  private:
   std::shared_ptr<Spool> spool_;
@@ -50,9 +52,9 @@ class Spool {
   [[nodiscard]] Result<std::uint64_t> sweep(const std::unordered_set<std::uint64_t>& wanted);
 
   /// Open for reading and writing; nullptr where the file does not exist and `create` does not ask for it.
-  [[nodiscard]] Result<SharedFd> descriptor(const SpoolFile& file, bool create);
+  [[nodiscard]] Result<SharedFd> descriptor(SpoolFile& file, bool create);
   /// The first `size` bytes of `from` in a new file `to`: shared with it where the disk can, holes kept.
-  [[nodiscard]] Status clone(const SpoolFile& from, const SpoolFile& to, std::uint64_t size);
+  [[nodiscard]] Status clone(SpoolFile& from, SpoolFile& to, std::uint64_t size);
   /// Makes the names of files created since the last call safe from a power loss.
   [[nodiscard]] Status sync_names();
   /// Makes everything in the file system of the spool safe from a power loss: for many files at once.

@@ -49,7 +49,7 @@ struct FileDigest {
 bool is_content_of(const ContentHash& hash, const FileEntry& entry);
 
 /// Of a file that nobody changes meanwhile, or whose result is thrown away if somebody did.
-Result<FileDigest> digest(Spool& spool, const SpoolFile& file);
+Result<FileDigest> digest(Spool& spool, SpoolFile& file);
 
 struct Stage::State {
   struct Pending {

@@ -243,7 +243,11 @@ Result<std::uint64_t> Stage::State::take_ino(Batch& batch) {
   return (salt >> (64 - (52 - kCounterBits))) << kCounterBits | next_ino++;
 }
 
-SpoolFilePtr Stage::State::new_spool_file(bool keep) { return std::make_shared<SpoolFile>(spool, next_spool++, keep); }
+SpoolFilePtr Stage::State::new_spool_file(bool keep) {
+  auto file = std::make_shared<SpoolFile>(spool, next_spool++, keep);
+  file->is_made = false;
+  return file;
+}
 
 void Stage::State::release(Inode& inode) {
   inode.has_row = false;
