@@ -73,7 +73,7 @@ class Spool {
 
   const UniqueFd directory_;
   const std::size_t descriptors_;
-  std::atomic<bool> names_unsynced_ = false;
+  std::atomic<bool> names_unsynced_ = true;  ///< also what an earlier process left behind
   Mutex mutex_;
   std::unordered_map<std::uint64_t, Open> open_ PLAYFS_GUARDED_BY(mutex_);
   std::list<std::uint64_t> recent_ PLAYFS_GUARDED_BY(mutex_);  ///< most recently used first

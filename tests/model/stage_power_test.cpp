@@ -1,0 +1,113 @@
+// Power losses at random moments: the stage opens, and what was synced and not touched since is there as it was.
+//
+// PLAYFS_POWER_CUTS=N cuts N times instead of 1,000.
+#include <algorithm>
+#include <cstdlib>
+#include <iterator>
+
+#include "support/forgetful_disk.h"
+#include "work_tree_model.h"
+
+namespace playfs::model_test {
+namespace {
+
+const Texts kBase = {{"a", "one"}, {"b", {"#!", FileMode::executable}}, {"dir/a", "two"}, {"dir/d/b", "three"}};
+constexpr int kSteps = 120;
+constexpr int kCutsOfARun = 40;
+
+struct Moment {
+  std::size_t events = 0;  ///< until the state was reached
+  Model state;
+  bool synced = false;  ///< all of it, as of these events
+};
+
+void sync_everything(test::Workbench& bench, const stage::InodePtr& directory) {
+  auto entries = bench.stage->list(directory, 0, 1000).value();
+  for (const auto& entry : entries) {
+    ASSERT_TRUE(bench.stage->sync(entry.inode));
+    if (bench.stage->attributes(entry.inode)->kind == stage::Kind::directory) sync_everything(bench, entry.inode);
+  }
+  ASSERT_TRUE(bench.stage->sync(directory));
+}
+
+/// What no operation between two moments touched.
+std::vector<std::string> untouched(const std::vector<Moment>& moments, std::size_t first, std::size_t last) {
+  auto sorted = [](const Model& model) {
+    auto lines = model.lines();
+    std::sort(lines.begin(), lines.end());
+    return lines;
+  };
+  auto common = sorted(moments[first].state);
+  for (std::size_t i = first + 1; i <= last; ++i) {
+    std::vector<std::string> both;
+    auto other = sorted(moments[i].state);
+    std::set_intersection(common.begin(), common.end(), other.begin(), other.end(), std::back_inserter(both));
+    common = std::move(both);
+  }
+  return common;
+}
+
+void run(std::uint64_t seed, int cuts) {
+  SCOPED_TRACE("seed " + std::to_string(seed));
+  std::mt19937_64 random(seed);
+  test::Workbench bench;
+  Model model(kBase);
+  bench.open(test::revision_of(model.base_id(), model.base()));
+  bench.stage.reset();
+
+  test::ForgetfulDisk disk(bench.options().directory);
+  std::vector<Moment> moments = {{disk.events(), model, true}};
+  std::string history;
+  bench.open(test::revision_of(model.base_id(), model.base()));
+  for (int step = 0; step < kSteps; ++step) {
+    Operation operation = model.invent(random);
+    history += "  " + describe(operation) + "\n";
+    apply(bench, model, operation);
+    model.apply(operation);
+    moments.push_back({disk.events(), model, false});
+    if (random() % 8 == 0) {
+      sync_everything(bench, bench.stage->root());
+      ASSERT_FALSE(testing::Test::HasFailure()) << history;
+      moments.push_back({disk.events(), model, true});
+    }
+  }
+  bench.stage.reset();
+  const std::size_t events = disk.events();
+  disk.stop();
+
+  for (int cut = 0; cut < cuts; ++cut) {
+    std::size_t at = moments[0].events + random() % (events - moments[0].events + 1);
+    std::size_t last = 0, synced = 0;
+    while (last + 1 < moments.size() && moments[last].events <= at) ++last;  // the first that may not be complete
+    for (std::size_t i = 0; i <= last; ++i)
+      if (moments[i].synced && moments[i].events <= at) synced = i;
+    disk.lay_out(at, random, bench.options().directory);
+
+    auto recorded = stage::Stage::recorded_base(bench.options().directory);
+    ASSERT_TRUE(recorded) << recorded.error().message << "\n" << history;
+    ASSERT_TRUE(*recorded);
+    const Model* on = nullptr;
+    for (std::size_t i = synced; i <= last; ++i)
+      if (RevisionId(moments[i].state.base_id()) == **recorded) on = &moments[i].state;
+    ASSERT_TRUE(on) << "it stands on " << (*recorded)->text() << "\n" << history;
+    bench.open(test::revision_of(on->base_id(), on->base()));
+    ASSERT_FALSE(testing::Test::HasFailure()) << history;
+    auto found = lines(bench);
+    std::sort(found.begin(), found.end());
+    for (const auto& line : untouched(moments, synced, last))
+      ASSERT_TRUE(std::binary_search(found.begin(), found.end(), line))
+          << "lost: " << line << "\nfound:" << testing::PrintToString(found) << "\nafter event " << at
+          << ", operations " << synced << " to " << last << "\n"
+          << history;
+    bench.stage.reset();
+  }
+}
+
+TEST(StagePower, WhatWasSyncedIsThere) {
+  const char* text = std::getenv("PLAYFS_POWER_CUTS");
+  const int cuts = text ? std::atoi(text) : 1000;
+  for (int done = 0; done < cuts && !HasFailure(); done += kCutsOfARun) run(20261121 + done, kCutsOfARun);
+}
+
+}  // namespace
+}  // namespace playfs::model_test
