@@ -2,8 +2,10 @@
 
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <ctime>
+#include <limits>
 #include <memory>
 #include <string>
 #include <vector>
@@ -62,7 +64,11 @@ vfs::Reply<vfs::AttributesReply> attributes_reply(Request request) {
   };
 }
 
-WallTime wall_time(const timespec& time) { return {time.tv_sec * 1'000'000'000 + time.tv_nsec}; }
+/// Times out of the range of ours (the years 1677 to 2262) become the nearest that is in it, as on other file systems.
+WallTime wall_time(const timespec& time) {
+  constexpr std::int64_t second = 1'000'000'000, most = std::numeric_limits<std::int64_t>::max() / second - 1;
+  return {std::clamp<std::int64_t>(time.tv_sec, -most, most) * second + time.tv_nsec};
+}
 
 WallTime now() {
   timespec time{};
