@@ -123,23 +123,12 @@ struct ObjectStore::State {
     closed = open_objects.take_all();
   }
 
-  /// Any part of the directory may have been deleted a moment ago: it is made again, once. On a full disk older
-  /// objects make room.
+  /// On a full disk older objects make room.
   Status write(const ContentHash& hash, std::string_view bytes) {
     Status done = write_once(hash, bytes);
-    if (is(done, ErrorCode::no_space) && make_room(bytes.size())) done = write_once(hash, bytes);
-    if (is(done, ErrorCode::not_found)) {
-      done = make_directories(hash);
-      if (done) done = write_once(hash, bytes);
-    }
+    if (!done && done.error().code == ErrorCode::no_space && make_room(bytes.size())) done = write_once(hash, bytes);
     if (!full.exchange(!done) && !done) log_warning("new content is kept in memory alone: " + done.error().message);
     return done;
-  }
-  static bool is(const Status& status, ErrorCode code) { return !status && status.error().code == code; }
-
-  Status make_directories(const ContentHash& hash) const {
-    for (const std::string& path : {directory, scratch(), folder_of(hash)}) PLAYFS_CHECK(make_private_directory(path));
-    return {};
   }
 
   /// Gives back to a full disk twice what is needed. False where that is not to be had from us.
@@ -169,17 +158,31 @@ struct ObjectStore::State {
     else trim();
   }
 
+  /// Folders are made where it turns out that they are missing: looking first, or making them anew each time, costs
+  /// more than the object.
   Status write_once(const ContentHash& hash, std::string_view bytes) const {
-    std::string beside = scratch() + "/" + hash.hex() + ".XXXXXX";
-    UniqueFd fd(mkostemp(beside.data(), O_CLOEXEC));
+    std::string beside;
+    auto create = [&] {
+      beside = scratch() + "/" + hash.hex() + ".XXXXXX";
+      return UniqueFd(mkostemp(beside.data(), O_CLOEXEC));
+    };
+    UniqueFd fd = create();
+    if (!fd && errno == ENOENT) {
+      for (const std::string& path : {directory, scratch()}) PLAYFS_CHECK(make_private_directory(path));
+      fd = create();
+    }
     if (!fd) return fail(error_from_errno(errno, "create " + beside));
     auto complete = [&]() -> Status {
       const std::string trailer = make_trailer(hash, bytes);
       PLAYFS_CHECK(reserve(fd.get(), bytes.size() + trailer.size()));
       PLAYFS_CHECK(write_all(fd.get(), bytes));
       PLAYFS_CHECK(write_all(fd.get(), trailer));
-      if (rename(beside.c_str(), path_of(hash).c_str()) != 0) return fail(error_from_errno(errno, "rename " + beside));
-      return {};
+      const std::string path = path_of(hash);
+      if (rename(beside.c_str(), path.c_str()) == 0) return {};
+      if (errno == ENOENT && mkdir(folder_of(hash).c_str(), 0700) == 0 && rename(beside.c_str(), path.c_str()) == 0)
+        return {};
+      if (errno == EEXIST && rename(beside.c_str(), path.c_str()) == 0) return {};  // another thread made the folder
+      return fail(error_from_errno(errno, "rename " + beside));
     }();
     if (!complete) unlink(beside.c_str());
     return complete;
