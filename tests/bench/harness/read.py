@@ -57,7 +57,7 @@ class Reading:
         def copy(tree):
             target = copies / 'copy'
             shutil.rmtree(target, ignore_errors=True)
-            os.sync()  # or the disk's journal would be at work on what was there
+            self.world.sync()  # or the disk's journal would be at work on what was there
             return seconds_of(['cp', '-r', '.', target], tree)
 
         return {
@@ -234,6 +234,7 @@ class Reading:
         def remounted(drop):
             def run():
                 if drop:
+                    world.sync()  # or what the first mount wrote would stay
                     drop_caches()
                 mark = site.mark()
                 mount = world.mount(url, home, options)

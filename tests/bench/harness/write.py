@@ -56,7 +56,7 @@ class Writing:
             def run(root, job=job, turns=turns):
                 if root is self.roots['playfs']:
                     turns.append(1)
-                os.sync()  # or one contender writes back what another left
+                self.world.sync()  # or one contender writes back what another left
                 return job(root)
             times = interleaved({who: (lambda root=root: run(root)) for who, root in self.roots.items()},
                                 rounds or self.rounds, patience=3)
