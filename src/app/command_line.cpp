@@ -311,6 +311,13 @@ class Parser {
         ->add_option("ACTION", c->action, "stat, verify or clear")
         ->check(CLI::IsMember({"stat", "verify", "clear"}))
         ->capture_default_str();
+
+    std::shared_ptr<DoctorArguments> d;
+    command("doctor", "Whether what playfs keeps on this machine is sound",
+            "  playfs doctor            look, and change nothing: exit 0 all is well, 1 something is not\n"
+            "  playfs doctor --repair   mend it; nothing is deleted, what is in the way goes to a lost+found folder",
+            doctor, d)
+        ->add_flag("--repair", d->repair, "Mend what can be mended without losing anything");
   }
 
   CLI::App app_{"playfs shows the Agent Playground as a directory."};

@@ -19,6 +19,14 @@ namespace playfs::app {
 
 namespace {
 
+Result<std::string> real_path(const std::string& path) {
+  std::unique_ptr<char, decltype(&std::free)> real(realpath(path.c_str(), nullptr), &std::free);
+  if (!real) return fail(error_from_errno(errno, "find " + path));
+  return std::string(real.get());
+}
+
+}  // namespace
+
 Status check_fuse() {
   UniqueFd device(open("/dev/fuse", O_RDWR | O_CLOEXEC));
   if (device) return {};
@@ -31,12 +39,6 @@ Status check_fuse() {
   return fail(error_from_errno(errno, "open /dev/fuse"));
 }
 
-Result<std::string> real_path(const std::string& path) {
-  std::unique_ptr<char, decltype(&std::free)> real(realpath(path.c_str(), nullptr), &std::free);
-  if (!real) return fail(error_from_errno(errno, "find " + path));
-  return std::string(real.get());
-}
-
 Status detach_dead_mount(const std::string& path) {
   if (!is_dead_mount(path)) return {};
   PLAYFS_TRY(auto table, read_mount_table());
@@ -47,8 +49,6 @@ Status detach_dead_mount(const std::string& path) {
   if (!detached) return fail(detached.error().while_doing("detach the dead mount at " + path));
   return {};
 }
-
-}  // namespace
 
 Result<std::string> real_parent(const std::string& path) {
   auto slash = path.rfind('/');

@@ -12,6 +12,13 @@ namespace playfs::app {
 /// `nonempty`), and where this machine has no FUSE.
 Result<std::string> prepare_mount_point(const std::string& path, bool nonempty);
 
+/// Whether this process may use /dev/fuse.
+Status check_fuse();
+
+/// Detaches a mount of playfs at `path` whose process died; does nothing where there is none. `busy` where it is a dead
+/// mount of something else. REQUIRES: as real_parent() gives it.
+Status detach_dead_mount(const std::string& path);
+
 /// `path` (absolute) with the links of its parent resolved, its own name untouched: a dead mount there answers
 /// nothing about itself, and neither would its real path.
 Result<std::string> real_parent(const std::string& path);

@@ -56,23 +56,30 @@ Result<std::shared_ptr<Spool>> Spool::open(const std::string& directory, std::si
   return std::shared_ptr<Spool>(new Spool(std::move(fd), descriptors));
 }
 
-Result<std::uint64_t> Spool::sweep(const std::unordered_set<std::uint64_t>& wanted) {
+Result<std::vector<std::uint64_t>> Spool::list() {
   UniqueFd copy(openat(directory_.get(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (!copy) return fail(error_from_errno(errno, "open the spool"));
   std::unique_ptr<DIR, int (*)(DIR*)> listing(fdopendir(copy.get()), closedir);
   if (!listing) return fail(error_from_errno(errno, "list the spool"));
   static_cast<void>(copy.release());  // closedir closes it
-  std::uint64_t highest = 0;
+  std::vector<std::uint64_t> numbers;
   for (;;) {
     errno = 0;
     const dirent* item = readdir(listing.get());
     if (!item && errno != 0) return fail(error_from_errno(errno, "list the spool"));
-    if (!item) return highest;
-    auto number = number_of(item->d_name);
-    if (!number) continue;
-    highest = std::max(highest, *number);
-    if (!wanted.contains(*number)) remove(*number);
+    if (!item) return numbers;
+    if (auto number = number_of(item->d_name)) numbers.push_back(*number);
   }
+}
+
+Result<std::uint64_t> Spool::sweep(const std::unordered_set<std::uint64_t>& wanted) {
+  PLAYFS_TRY(auto numbers, list());
+  std::uint64_t highest = 0;
+  for (std::uint64_t number : numbers) {
+    highest = std::max(highest, number);
+    if (!wanted.contains(number)) remove(number);
+  }
+  return highest;
 }
 
 Result<SharedFd> Spool::descriptor(SpoolFile& file, bool create) {

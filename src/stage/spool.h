@@ -12,6 +12,7 @@
 #include <string>
 #include <unordered_map>
 #include <unordered_set>
+#include <vector>
 
 #include "base/fd.h"
 #include "base/mutex.h"
@@ -48,6 +49,8 @@ class Spool {
   /// Creates `directory` where it is missing. At most `descriptors` files are kept open that nobody uses.
   static Result<std::shared_ptr<Spool>> open(const std::string& directory, std::size_t descriptors);
 
+  /// The numbers of the files that are there, in no order.
+  [[nodiscard]] Result<std::vector<std::uint64_t>> list();
   /// Removes every file whose number is not in `wanted`; the highest number that was seen, wanted or not.
   [[nodiscard]] Result<std::uint64_t> sweep(const std::unordered_set<std::uint64_t>& wanted);
 

@@ -149,4 +149,9 @@ struct CacheArguments {
 };
 Result<ExitCode> cache_care(Context& context, const CacheArguments& arguments);
 
+struct DoctorArguments {
+  bool repair = false;  ///< else it only looks
+};
+Result<ExitCode> doctor(Context& context, const DoctorArguments& arguments);
+
 }  // namespace playfs::app

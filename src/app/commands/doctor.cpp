@@ -1,0 +1,242 @@
+// playfs doctor: whether what playfs keeps on this machine is sound, and mending it. Needs no service.
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <filesystem>
+
+#include "app/commands/commands.h"
+#include "app/credentials.h"
+#include "app/mount_point.h"
+#include "app/mounted.h"
+#include "base/clock.h"
+#include "base/sqlite_copy.h"
+#include "publish/journal.h"
+#include "stage/care.h"
+
+namespace playfs::app {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kRepair = "playfs doctor --repair";
+
+enum class Finding { well, mended, wrong };
+
+/// What was found, told at once to people and at the end to programs.
+class Findings {
+ public:
+  explicit Findings(Output& out) : out_(out) {}
+
+  void add(Finding finding, std::string_view check, const std::string& place, const std::string& message,
+           const std::string& hint = {}) {
+    const char* word = finding == Finding::well ? "well" : finding == Finding::mended ? "mended" : "wrong";
+    if (finding == Finding::wrong) ++wrong_;
+    if (finding == Finding::mended) ++mended_;
+    out_.line(fmt::format("{:<7} {}: {}", word, safe(place), safe(message)));
+    if (!hint.empty()) out_.line("        → " + safe(hint));
+    JsonObject fields{{"check", std::string(check)}, {"place", place}, {"finding", word}, {"message", message}};
+    if (!hint.empty()) fields.set("hint", hint);
+    list_.emplace_back(std::move(fields));
+  }
+  void add(std::string_view check, const std::string& place, const Error& error) {
+    add(Finding::wrong, check, place, error.message, error.hint);
+  }
+
+  ExitCode end() {
+    out_.line(wrong_ == 0 ? "All is well." : fmt::format("{} wrong.", wrong_));
+    out_.document(JsonObject{{"sound", wrong_ == 0}, {"wrong", wrong_}, {"mended", mended_}, {"findings", list_}});
+    return wrong_ == 0 ? ExitCode::done : ExitCode::failed;
+  }
+
+ private:
+  Output& out_;
+  Json::Array list_;
+  std::uint64_t wrong_ = 0, mended_ = 0;
+};
+
+void look_at_mounts(Findings& findings, bool repair) {
+  if (auto usable = check_fuse()) findings.add(Finding::well, "fuse", "/dev/fuse", "can be used");
+  else findings.add("fuse", "/dev/fuse", usable.error());
+  auto table = read_mount_table();
+  if (!table) return findings.add("mounts", "/proc/self/mountinfo", table.error());
+  for (const MountEntry& mount : *table) {
+    if (mount.type != kMountType) continue;
+    if (!is_dead_mount(mount.mount_point)) {
+      findings.add(Finding::well, "mount", mount.mount_point, mount.source + " is mounted, and its process lives");
+    } else if (!repair) {
+      findings.add(Finding::wrong, "mount", mount.mount_point, "the process of this mount died; what it staged is kept",
+                   kRepair);
+    } else if (auto detached = detach_dead_mount(mount.mount_point); !detached) {
+      findings.add("mount", mount.mount_point, detached.error());
+    } else {
+      findings.add(Finding::mended, "mount", mount.mount_point, "the dead mount is detached",
+                   "playfs mount " + mount.source + " " + mount.mount_point);
+    }
+  }
+}
+
+/// A file or directory that has to be this user's, with none of the permission bits `forbidden`. Answers whether it is
+/// there.
+bool look_at_mode(Findings& findings, std::string_view check, const std::string& path, mode_t forbidden, bool repair) {
+  struct stat attributes {};
+  if (lstat(path.c_str(), &attributes) != 0) {
+    if (errno != ENOENT && errno != ENOTDIR) findings.add(check, path, error_from_errno(errno, "look at it"));
+    return false;
+  }
+  const bool is_file = check == "credentials";
+  if (is_file ? !S_ISREG(attributes.st_mode) : !S_ISDIR(attributes.st_mode)) {
+    findings.add(Finding::wrong, check, path, is_file ? "no plain file" : "no directory", "mv " + path + " elsewhere");
+    return false;
+  }
+  if (attributes.st_uid != geteuid()) {
+    findings.add(Finding::wrong, check, path, fmt::format("belongs to user {}", attributes.st_uid),
+                 fmt::format("sudo chown -R {} {}", geteuid(), path));
+    return true;
+  }
+  const mode_t mode = attributes.st_mode & 07777;
+  // This user's own bits may be missing just as well.
+  const mode_t wanted = (mode & ~forbidden) | (is_file ? 0600 : 0700);
+  if (mode == wanted) {
+    findings.add(Finding::well, check, path, "is this user's, and its mode is right");
+  } else if (!repair) {
+    findings.add(Finding::wrong, check, path, fmt::format("its mode is {:o}, and should be {:o}", mode, wanted),
+                 kRepair);
+  } else if (chmod(path.c_str(), wanted) != 0) {
+    findings.add(check, path, error_from_errno(errno, "chmod"));
+  } else {
+    findings.add(Finding::mended, check, path, fmt::format("its mode was {:o}, and is {:o}", mode, wanted),
+                 is_file && (mode & 044) != 0 ? "others could read the key: have a new one made" : "");
+  }
+  return true;
+}
+
+void look_at_places(Findings& findings, const Places& places, bool repair) {
+  look_at_mode(findings, "place", places.config, 022, repair);
+  look_at_mode(findings, "credentials", credentials_path(places), 077, repair);
+  look_at_mode(findings, "place", places.data, 077, repair);
+  look_at_mode(findings, "place", places.state, 077, repair);
+  if (look_at_mode(findings, "place", places.cache, 022, repair))
+    findings.add(Finding::well, "cache", places.cache, "its contents were not read", "playfs cache verify");
+}
+
+/// In a copy: opening a journal brings it up to date.
+void look_at_journal(Findings& findings, const std::string& directory) {
+  const std::string path = directory + "/publish.db";
+  struct stat attributes {};
+  if (lstat(path.c_str(), &attributes) != 0) return;
+  auto read = [&]() -> Status {
+    PLAYFS_TRY(DatabaseCopy copy, DatabaseCopy::make(path));
+    {
+      PLAYFS_TRY(auto database, Database::open(copy.path(), Database::Durability::normal));
+      PLAYFS_CHECK(database.check_integrity());
+    }
+    PLAYFS_TRY(auto journal, publish::Journal::open(copy.directory()));
+    PLAYFS_TRY(auto front, journal->front());
+    if (front) {
+      PLAYFS_TRY([[maybe_unused]] auto uploads, journal->uploads(*front));
+    }
+    PLAYFS_TRY([[maybe_unused]] auto last, journal->last());
+    PLAYFS_TRY([[maybe_unused]] auto chunks, journal->known_chunks());
+    return {};
+  }();
+  if (read) findings.add(Finding::well, "journal", path, "can be read");
+  else
+    findings.add(Finding::wrong, "journal", path, "the publication journal cannot be read: " + read.error().message,
+                 read.error().code == ErrorCode::not_supported
+                     ? "use the version of playfs that wrote it"
+                     : "copy the whole of " + directory + " elsewhere before anything else is tried");
+}
+
+/// True where nothing is wrong with it, and it may be looked into further.
+bool tell(Findings& findings, const std::string& directory, const stage::StageHealth& health) {
+  if (health.in_use) {
+    findings.add(
+        Finding::well, "stage", directory,
+        "in use" + (health.holder.empty() ? "" : " by process " + health.holder) + ", so it was not looked into",
+        "playfs umount, then playfs doctor");
+    return false;
+  }
+  if (health.database) {
+    const bool newer = health.database->code == ErrorCode::not_supported;
+    findings.add(Finding::wrong, "stage", directory,
+                 newer ? "stage.db was written by a newer version of playfs"
+                       : "the database of staged changes is damaged: " + health.database->message,
+                 newer ? health.database->hint
+                       : std::string(kRepair) + " (sets it aside with the bytes of its files; work/ then shows head)");
+    return false;
+  }
+  if (!health.lost.empty())
+    findings.add(Finding::wrong, "stage", directory,
+                 fmt::format("a publication has begun, and the bytes of {} of its files are not there in full: {}",
+                             health.lost.size(), health.lost.front()),
+                 "look for them in " + directory + "/lost+found, and keep a copy of " + directory);
+  if (!health.bad.empty())
+    findings.add(Finding::wrong, "stage", directory,
+                 fmt::format("{} files of its spool are not plain, private files of this user: {}/spool/{}",
+                             health.bad.size(), directory, health.bad.front()),
+                 kRepair);
+  if (!health.orphans.empty())
+    findings.add(Finding::wrong, "stage", directory,
+                 fmt::format("{} files of its spool are named by nothing, and the next mount would remove them",
+                             health.orphans.size()),
+                 std::string(kRepair) + " (moves them to lost+found)");
+  if (health.is_sound())
+    findings.add(Finding::well, "stage", directory, fmt::format("sound, {} files with staged bytes", health.files));
+  return true;
+}
+
+void look_at_stage(Findings& findings, const std::string& directory, const std::string& label, bool repair) {
+  auto health = stage::examine(directory);
+  if (health && repair && !health->in_use && !health->is_sound()) {
+    auto folder = stage::mend(directory, label);
+    if (!folder) return findings.add("stage", directory, folder.error());
+    if (health->database && !folder->empty())
+      findings.add(Finding::mended, "stage", directory,
+                   "the damaged database is set aside; the bytes of its files are in " + *folder +
+                       "/spool, and what could be read of their names in " + *folder + "/names",
+                   "less " + *folder + "/names");
+    else if (!folder->empty())
+      findings.add(Finding::mended, "stage", directory,
+                   fmt::format("{} files that nothing named are in {}", health->orphans.size(), *folder));
+    health = stage::examine(directory);
+  }
+  if (!health) return findings.add("stage", directory, health.error());
+  if (!tell(findings, directory, *health)) return;
+  for (const char* journal : {"/publication", "/journal"}) look_at_journal(findings, directory + journal);
+}
+
+/// Every stage below `directory`: those of work trees, and those of imports that have not ended.
+void look_at_stages(Findings& findings, const std::string& directory, int depth, const std::string& label,
+                    bool repair) {
+  std::error_code problem;
+  std::vector<std::string> below;
+  for (fs::directory_iterator entry(directory, problem), end; !problem && entry != end; entry.increment(problem)) {
+    std::error_code unknown;
+    if (entry->is_directory(unknown) && !entry->is_symlink(unknown)) below.push_back(entry->path().string());
+  }
+  if (problem && problem != std::errc::no_such_file_or_directory)
+    return findings.add("stage", directory, error_from_errno(problem.value(), "list it"));
+  std::sort(below.begin(), below.end());
+  for (const std::string& path : below) {
+    if (stage::is_stage(path)) look_at_stage(findings, path, label, repair);
+    else if (depth > 1 && !path.ends_with("/lost+found")) look_at_stages(findings, path, depth - 1, label, repair);
+  }
+}
+
+}  // namespace
+
+Result<ExitCode> doctor(Context& context, const DoctorArguments& arguments) {
+  constexpr int kSiteProjectImport = 3;  // sites/SITE/PROJECT, sites/SITE/imports/PROJECT
+  Findings findings(context.out);
+  look_at_mounts(findings, arguments.repair);
+  look_at_places(findings, context.places, arguments.repair);
+  look_at_stages(findings, context.places.state + "/sites", kSiteProjectImport,
+                 format_iso8601(context.io.clock.wall()).substr(0, 19), arguments.repair);
+  return findings.end();
+}
+
+}  // namespace playfs::app

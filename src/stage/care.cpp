@@ -1,0 +1,245 @@
+#include "stage/care.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <map>
+#include <unordered_map>
+#include <unordered_set>
+
+#include "base/fd.h"
+#include "base/sqlite_copy.h"
+#include "base/text.h"
+#include "stage/rows.h"
+#include "stage/spool.h"
+
+namespace playfs::stage {
+
+namespace {
+
+bool exists(const std::string& path) {
+  struct stat attributes {};
+  return lstat(path.c_str(), &attributes) == 0;
+}
+
+/// The lock that Stage::open() takes. Without a lock file nobody has the stage open, and looking does not make one.
+Result<UniqueFd> lock_stage(const std::string& directory, bool to_change) {
+  const std::string path = directory + "/lock";
+  UniqueFd fd(open(path.c_str(), (to_change ? O_RDWR | O_CREAT : O_RDONLY) | O_CLOEXEC | O_NOFOLLOW, 0600));
+  if (!fd && errno == ENOENT && !to_change) return fd;
+  if (!fd) return fail(error_from_errno(errno, "open " + path));
+  if (flock(fd.get(), (to_change ? LOCK_EX : LOCK_SH) | LOCK_NB) == 0) return fd;
+  if (errno != EWOULDBLOCK) return fail(error_from_errno(errno, "lock " + path));
+  return fail(ErrorCode::busy, read_at(fd.get(), 0, 20).value_or(""));
+}
+
+Error corrupt(std::string what) { return Error{ErrorCode::corrupt, std::move(what), {}, std::nullopt, 0, {}}; }
+
+/// What the database says of the spool.
+struct Named {
+  std::unordered_set<std::uint64_t> spool;
+  std::vector<FrozenFile> pending;
+};
+
+Status check_names(const std::vector<InodeRow>& inodes, const std::vector<EntryRow>& entries, const std::string& root) {
+  std::unordered_map<std::uint64_t, Kind> kinds;
+  bool has_root = false;
+  for (const InodeRow& row : inodes) {
+    kinds.emplace(row.ino, row.kind);
+    if (std::to_string(row.ino) == root) has_root = row.kind == Kind::directory;
+    if (row.kind == Kind::file && row.lower_path.empty() && row.spool == 0)
+      return fail(corrupt("a file without content"));
+  }
+  if (!has_root) return fail(corrupt("no root directory"));
+  for (const EntryRow& row : entries) {
+    auto parent = kinds.find(row.parent);
+    if (parent == kinds.end() || parent->second != Kind::directory) return fail(corrupt("a name without a directory"));
+    if (row.ino != 0 && !kinds.contains(row.ino)) return fail(corrupt("a name without a file"));
+  }
+  return {};
+}
+
+/// Reads every row, as opening the stage does, but for the base, which is not at hand here.
+Result<Named> read_database(const std::string& path) {
+  PLAYFS_TRY(auto rows, Rows::open(path));
+  PLAYFS_CHECK(rows->check_integrity());
+  PLAYFS_TRY(auto inodes, rows->inodes());
+  PLAYFS_TRY(auto entries, rows->entries());
+  PLAYFS_TRY([[maybe_unused]] auto rescued, rows->rescued());
+  PLAYFS_TRY([[maybe_unused]] auto times, rows->times());
+  PLAYFS_TRY([[maybe_unused]] auto deletions, rows->pending_deletions());
+  Named named;
+  PLAYFS_TRY(named.pending, rows->pending());
+  PLAYFS_TRY(auto base, rows->value("base"));
+  PLAYFS_TRY(auto root, rows->value("root"));
+  // Without a base it was never begun: the next mount begins it.
+  if (base || !inodes.empty()) PLAYFS_CHECK(check_names(inodes, entries, root.value_or("")));
+  for (const InodeRow& row : inodes) {
+    if (row.spool != 0) named.spool.insert(row.spool);
+  }
+  for (const FrozenFile& file : named.pending) {
+    if (file.spool != 0) named.spool.insert(file.spool);
+  }
+  return named;
+}
+
+/// The spool files that are there. No spool is an empty one, and is not created.
+Result<std::vector<std::uint64_t>> spool_files(const std::string& directory) {
+  if (!exists(directory + "/spool")) return std::vector<std::uint64_t>();
+  PLAYFS_TRY(auto spool, Spool::open(directory + "/spool", 1));
+  return spool->list();
+}
+
+/// REQUIRES: the lock is held.
+Result<StageHealth> examine_locked(const std::string& directory) {
+  StageHealth health;
+  PLAYFS_TRY(auto present, spool_files(directory));
+  const std::string path = directory + "/stage.db";
+  Named named;
+  if (exists(path)) {
+    PLAYFS_TRY(DatabaseCopy copy, DatabaseCopy::make(path));
+    auto read = read_database(copy.path());
+    if (!read) {
+      health.database = read.error();
+      if (health.database->code == ErrorCode::no_space) return fail(*health.database);  // of the copy's disk
+      // A copy that can be read as a file, but not as a stage: SQLite's code for that varies.
+      if (health.database->code != ErrorCode::not_supported) health.database->code = ErrorCode::corrupt;
+      return health;
+    }
+    named = std::move(*read);
+  }
+  auto attributes_of = [&](std::uint64_t number, struct stat& attributes) {
+    return lstat((directory + "/spool/" + std::to_string(number)).c_str(), &attributes) == 0;
+  };
+  for (std::uint64_t number : present) {
+    struct stat attributes {};
+    if (!named.spool.contains(number)) {
+      health.orphans.push_back(number);
+    } else if (attributes_of(number, attributes)) {
+      ++health.files;
+      if (!S_ISREG(attributes.st_mode) || attributes.st_uid != geteuid() || (attributes.st_mode & 0177) != 0)
+        health.bad.push_back(number);
+    }
+  }
+  for (const FrozenFile& file : named.pending) {
+    struct stat attributes {};
+    if (file.spool == 0) continue;
+    if (!attributes_of(file.spool, attributes) || static_cast<std::uint64_t>(attributes.st_size) != file.size)
+      health.lost.push_back(file.path);
+  }
+  std::sort(health.orphans.begin(), health.orphans.end());
+  return health;
+}
+
+/// Calls `visit` for the rows that can be read, from both ends: a damaged page ends a scan. Rows may come twice.
+template <class Visit>
+void each_readable(Database& database, const std::string& select, const std::string& order, const Visit& visit) {
+  for (const char* direction : {" ASC", " DESC"}) {
+    auto statement = database.prepare(select + " ORDER BY " + order + direction);
+    if (!statement) return;
+    for (auto more = statement->step(); more && *more; more = statement->step()) visit(*statement);
+  }
+}
+
+/// "spool/NUMBER<tab>path" for each staged file whose row and name can be read; of the directories above it, those
+/// that can be.
+std::string readable_names(const std::string& path) {
+  auto database = Database::open(path, Database::Durability::normal);
+  if (!database) return {};
+  std::unordered_map<std::uint64_t, std::pair<std::uint64_t, std::string>> names;
+  each_readable(*database, "SELECT parent, name, ino FROM entry WHERE ino IS NOT NULL", "parent", [&](Statement& row) {
+    names[static_cast<std::uint64_t>(row.integer(2))] = {static_cast<std::uint64_t>(row.integer(0)),
+                                                         std::string(row.text(1))};
+  });
+  std::map<std::uint64_t, std::uint64_t> files;  // the inode of each spool file
+  each_readable(*database, "SELECT ino, spool FROM inode WHERE spool IS NOT NULL", "ino", [&](Statement& row) {
+    files[static_cast<std::uint64_t>(row.integer(1))] = static_cast<std::uint64_t>(row.integer(0));
+  });
+  std::string list;
+  for (const auto& [number, ino] : files) {
+    std::string name;
+    std::size_t depth = 0;
+    for (auto at = names.find(ino); at != names.end() && depth < 1000; at = names.find(at->second.first), ++depth)
+      name = name.empty() ? at->second.second : at->second.second + "/" + name;
+    if (!name.empty()) list += "spool/" + std::to_string(number) + "\t" + escape_for_terminal(name) + "\n";
+  }
+  return list;
+}
+
+Status move_to(const std::string& from, const std::string& to) {
+  if (rename(from.c_str(), to.c_str()) != 0 && errno != ENOENT)
+    return fail(error_from_errno(errno, "move " + from + " to " + to));
+  return {};
+}
+
+/// A folder of lost+found that was not there before: nothing in it can be written over.
+Result<std::string> new_folder(const std::string& directory, const std::string& label) {
+  const std::string parent = directory + "/lost+found";
+  PLAYFS_CHECK(make_private_directory(parent));
+  for (int i = 1;; ++i) {
+    std::string folder = parent + "/" + label + (i == 1 ? "" : "-" + std::to_string(i));
+    if (mkdir(folder.c_str(), 0700) == 0) return folder;
+    if (errno != EEXIST) return fail(error_from_errno(errno, "create " + folder));
+  }
+}
+
+Status set_aside(const std::string& directory, const std::string& folder) {
+  {
+    PLAYFS_TRY(DatabaseCopy copy, DatabaseCopy::make(directory + "/stage.db"));
+    PLAYFS_CHECK(write_file_atomically(folder + "/names", readable_names(copy.path())));
+  }
+  // The spool first: a stage without a database sweeps its spool. The database before its log: whatever is left when
+  // this is interrupted is damaged still.
+  for (const char* name : {"/spool", "/publication", "/journal", "/stage.db", "/stage.db-wal", "/stage.db-shm"})
+    PLAYFS_CHECK(move_to(directory + name, folder + name));
+  return {};
+}
+
+}  // namespace
+
+bool is_stage(const std::string& directory) { return exists(directory + "/stage.db") || exists(directory + "/spool"); }
+
+Result<StageHealth> examine(const std::string& directory) {
+  auto lock = lock_stage(directory, false);
+  if (lock) return examine_locked(directory);
+  if (lock.error().code != ErrorCode::busy) return fail(lock.error());
+  StageHealth health;
+  health.in_use = true;
+  health.holder = lock.error().message;
+  return health;
+}
+
+Result<std::string> mend(const std::string& directory, const std::string& label) {
+  auto lock = lock_stage(directory, true);
+  if (!lock) return fail(lock.error().while_doing("mend the stage in " + directory));
+  PLAYFS_TRY(const StageHealth health, examine_locked(directory));
+  std::string folder;
+  if (health.database) {
+    if (health.database->code != ErrorCode::corrupt) return folder;
+    PLAYFS_TRY(folder, new_folder(directory, label));
+    PLAYFS_CHECK(set_aside(directory, folder));
+  } else if (!health.orphans.empty()) {
+    PLAYFS_TRY(folder, new_folder(directory, label));
+    for (std::uint64_t number : health.orphans)
+      PLAYFS_CHECK(move_to(directory + "/spool/" + std::to_string(number), folder + "/" + std::to_string(number)));
+  }
+  for (std::uint64_t number : health.bad) {
+    // Through a descriptor that follows no link; what is no plain file of this user stays as it is, and is told again.
+    const std::string path = directory + "/spool/" + std::to_string(number);
+    const UniqueFd fd(open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
+    struct stat attributes {};
+    if (fd && fstat(fd.get(), &attributes) == 0 && S_ISREG(attributes.st_mode) && fchmod(fd.get(), 0600) != 0)
+      return fail(error_from_errno(errno, "chmod " + path));
+  }
+  if (!folder.empty()) {
+    PLAYFS_CHECK(sync_directory(folder));
+    PLAYFS_CHECK(sync_directory(directory));
+  }
+  return folder;
+}
+
+}  // namespace playfs::stage

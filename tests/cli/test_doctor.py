@@ -1,0 +1,119 @@
+#!/usr/bin/env python3
+"""playfs doctor: what is wrong with the state on this machine is seen, and mended without losing anything."""
+import json
+import os
+import pathlib
+
+import rig
+
+# Dead mounts of others are none of a test's business: as root it repairs in a mount namespace of its own.
+ALONE = ['unshare', '--mount', '--propagation', 'private'] if os.geteuid() == 0 else []
+
+
+class Doctor(rig.Rig):
+    def doctor(self, *words):
+        """What is said of places in this test's home: {(check, finding): [places]}; the exit code has to agree."""
+        done = self.command(*ALONE, 'sh', '-c', '"$@"; code=$?; cat /proc/self/mounts >&2; exit $code', 'sh',
+                            self.playfs_path, 'doctor', '--json', *words, check=False)
+        document = json.loads(done.stdout)
+        self.assertEqual(document['schema_version'], 1)
+        wrong = [each for each in document['findings'] if each['finding'] == 'wrong']
+        self.assertEqual((document['wrong'], document['sound']), (len(wrong), not wrong))
+        self.assertEqual(done.returncode, 1 if wrong else 0)
+        self.mounts_then, self.said, found = done.stderr, document['findings'], {}
+        for each in document['findings']:
+            if each['place'].startswith(str(self.home)):
+                found.setdefault((each['check'], each['finding']), []).append(pathlib.Path(each['place']))
+        return found
+
+    def wrong(self, found):
+        return {check: places for (check, finding), places in found.items() if finding == 'wrong'}
+
+    def stage_with(self, text):
+        """The directory of a stage in which one file with `text` is staged, closed; and the mount's directory."""
+        top = self.home / 'mnt'
+        top.mkdir()
+        mount = self.mount('local:default', at=top)
+        self.playfs('init', 'notes')
+        (mount.project('notes') / 'work/draft').write_text(text)
+        stages = list((self.home / 'ann/state/playfs/sites').glob('*/*/stage.db'))
+        self.assertEqual(len(stages), 1)
+        return stages[0].parent, mount
+
+    def test_a_new_user_is_well_and_nothing_is_made(self):
+        self.assertEqual(self.wrong(self.doctor()), {})
+        self.doctor('--repair')
+        self.assertFalse((self.home / 'ann/state').exists())
+
+    def test_modes_of_places_and_credentials(self):
+        config, state = self.home / 'ann/config/playfs', self.home / 'ann/state/playfs'
+        for place in (config, state):
+            place.mkdir(parents=True)
+            place.chmod(0o755)
+        key = config / 'credentials.toml'
+        key.write_text('["https://example.org"]\napi_key = "secret"\n')
+        key.chmod(0o644)
+        self.assertEqual(self.wrong(self.doctor()), {'credentials': [key], 'place': [state]})
+        self.assertEqual(key.stat().st_mode & 0o777, 0o644, 'looking changes nothing')
+        words = self.playfs('doctor', check=False)
+        self.assertIn(f'wrong   {key}', words.stdout)
+        self.assertIn('playfs doctor --repair', words.stdout)
+        self.assertNotIn('secret', words.stdout + words.stderr)
+
+        found = self.doctor('--repair')
+        self.assertEqual((self.wrong(found), found['credentials', 'mended']), ({}, [key]))
+        self.assertEqual((key.stat().st_mode & 0o777, state.stat().st_mode & 0o777), (0o600, 0o700))
+        self.assertEqual(config.stat().st_mode & 0o777, 0o755, 'which others may read, but not change')
+        self.assertEqual(self.wrong(self.doctor()), {})
+
+    @rig.needs_fuse
+    def test_the_state_of_a_mount_from_life_to_damage(self):
+        stage, mount = self.stage_with('not yet\n')
+        orphan = stage / 'spool/4711'
+        orphan.write_text('bytes')
+        orphan.chmod(0o600)
+        found = self.doctor('--repair')
+        self.assertEqual((found['mount', 'well'], found['stage', 'well']), ([mount.directory], [stage]))
+        self.assertIn(f'process {mount.process.pid}', str(self.said))
+        self.assertTrue(orphan.exists(), 'what is in use is left alone')
+
+        mount.kill()
+        self.assertEqual(self.wrong(self.doctor()), {'mount': [mount.directory], 'stage': [stage]})
+        self.assertIn(f' {mount.directory} ', self.mounts_then)
+        found = self.doctor('--repair')
+        self.assertEqual((found['mount', 'mended'], found['stage', 'mended']), ([mount.directory], [stage]))
+        self.assertNotIn(f' {mount.directory} ', self.mounts_then)
+        self.assertEqual([path.read_text() for path in stage.glob('lost+found/*/4711')], ['bytes'])
+
+        again = self.mount('local:default', at=mount.directory)
+        self.assertEqual((again.project('notes') / 'work/draft').read_text(), 'not yet\n')
+        again.unmount()
+        (stage / 'stage.db').write_bytes(b'no database at all, though it is called so')
+        for name in ('stage.db-wal', 'stage.db-shm'):
+            (stage / name).unlink(missing_ok=True)
+        self.assertEqual(self.wrong(self.doctor()), {'stage': [stage]})
+        found = self.doctor('--repair')
+        self.assertEqual((self.wrong(found), found['stage', 'mended']), ({}, [stage]))
+        self.assertIn('not yet\n', [path.read_text() for path in stage.glob('lost+found/*/spool/*')])
+        last = self.mount('local:default', at=mount.directory)
+        self.assertEqual(os.listdir(last.project('notes') / 'work'), [], 'it begins anew on head')
+        last.unmount()
+        self.assertIn('not yet\n', [path.read_text() for path in stage.glob('lost+found/*/spool/*')])
+        self.assertEqual(self.wrong(self.doctor()), {})
+
+    @rig.needs_fuse
+    def test_a_journal_that_cannot_be_read(self):
+        stage, mount = self.stage_with('first\n')
+        self.commit(mount.project('notes') / 'work', 'First')
+        mount.unmount()
+        self.assertEqual(self.wrong(self.doctor()), {})
+        journal = stage / 'publication/publish.db'
+        journal.write_bytes(b'torn')
+        for name in ('publish.db-wal', 'publish.db-shm'):
+            (journal.parent / name).unlink(missing_ok=True)
+        self.assertEqual(self.wrong(self.doctor('--repair')), {'journal': [journal]})
+        self.assertEqual(journal.read_bytes(), b'torn', 'it is only looked at')
+
+
+if __name__ == '__main__':
+    rig.main()
