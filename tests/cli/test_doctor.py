@@ -36,7 +36,7 @@ class Doctor(rig.Rig):
         mount = self.mount('local:default', at=top)
         self.playfs('init', 'notes')
         (mount.project('notes') / 'work/draft').write_text(text)
-        stages = list((self.home / 'ann/state/playfs/sites').glob('*/*/stage.db'))
+        stages = list((self.home / 'ann/state/playfs/sites').glob('*/work/*/stage.db'))
         self.assertEqual(len(stages), 1)
         return stages[0].parent, mount
 

@@ -230,7 +230,7 @@ void look_at_stages(Findings& findings, const std::string& directory, int depth,
 }  // namespace
 
 Result<ExitCode> doctor(Context& context, const DoctorArguments& arguments) {
-  constexpr int kSiteProjectImport = 3;  // sites/SITE/PROJECT, sites/SITE/imports/PROJECT
+  constexpr int kSiteProjectImport = 3;  // sites/SITE/work/PROJECT, sites/SITE/imports/PROJECT
   Findings findings(context.out);
   look_at_mounts(findings, arguments.repair);
   look_at_places(findings, context.places, arguments.repair);
