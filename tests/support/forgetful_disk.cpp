@@ -97,6 +97,8 @@ int removed(int directory, const char* path, int flags) {
     auto known = recording->names.find(*name);
     if (known != recording->names.end()) {
       note({Event::Kind::remove, known->second, *name, 0, {}});
+      // The disk may give its inode number to a file that is not written down.
+      std::erase_if(recording->numbers, [&](const auto& entry) { return entry.second == known->second; });
       recording->names.erase(known);
     }
   }
