@@ -55,6 +55,15 @@ struct RefusedEntry {
   Json entry;          ///< as published
 };
 
+/// The files of a manifest that its record has no room for stand in a file of that manifest, as text (see
+/// wire/continuation.h). Other clients see one plain file.
+struct Continuation {
+  std::string path;  ///< of that file, which `Manifest::files` does not show
+  FileEntry entry;
+  bool is_read = false;  ///< `Manifest::files` has what stands in it
+  bool operator==(const Continuation&) const = default;
+};
+
 struct Manifest {
   std::map<std::string, FileEntry, std::less<>> files;  ///< by path; every key is a valid TreePath
   std::vector<RefusedEntry> refused;
@@ -62,6 +71,9 @@ struct Manifest {
   /// `manifest.tx`: the 128-bit id (hex) of the commit that a playfs client published as this revision; empty for
   /// other clients' revisions. Sizes in a manifest that has one are bytes.
   std::string tx;
+  /// `manifest.auto`: a merge that a client made by itself. It has no content of its own, and no `tx`.
+  bool is_automatic = false;
+  std::optional<Continuation> continuation;
 };
 
 /// One member of `manifest.files` that could be read as an entry.

@@ -274,7 +274,8 @@ class Planner {
 }  // namespace
 
 Manifest carried_forward(Manifest base, std::string tx) {
-  base.extra.erase("auto");
+  base.is_automatic = false;
+  base.continuation.reset();  // what it held is among the files; where it is needed again the planner makes it
   base.tx = std::move(tx);
   return base;
 }

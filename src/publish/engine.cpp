@@ -1,11 +1,11 @@
 // The order of the steps, and what each of them leaves behind. Making the revision's body is in prepare.cpp.
 #include "publish/engine.h"
 
+#include <algorithm>
 #include <set>
 
-#include "base/await.h"
 #include "base/text.h"
-#include "publish/head.h"
+#include "publish/announce.h"
 #include "publish/rest.h"
 #include "wire/json.h"
 #include "wire/records.h"
@@ -14,10 +14,17 @@ namespace playfs::publish {
 
 namespace {
 
-/// Somebody else may set head back over and over; after so many rounds the publication rests before it goes on.
-constexpr int kPatchesAtOnce = 3;
-constexpr int kPageSize = 100;
 constexpr int kMostPages = 50;
+
+std::vector<std::string> lines_of(const std::string& text) {
+  std::vector<std::string> lines;
+  for (std::size_t at = 0; at < text.size();) {
+    auto end = std::min(text.find('\n', at), text.size());
+    lines.push_back(text.substr(at, end - at));
+    at = end + 1;
+  }
+  return lines;
+}
 
 CommitResult so_far(const Publication& publication) {
   CommitResult result;
@@ -26,6 +33,7 @@ CommitResult so_far(const Publication& publication) {
   result.files_changed = publication.files_changed;
   result.writes_used = publication.writes;
   result.chunks_total = publication.chunks;
+  result.conflicts = lines_of(publication.conflicts);
   return result;
 }
 
@@ -42,21 +50,36 @@ Result<CommitResult> result_of(const Publication& publication) {
   result.chunks_done = publication.chunks;
   switch (publication.ending) {
     case Ending::nothing: result.outcome = Outcome::nothing; return result;
-    case Ending::published: result.outcome = Outcome::published; return result;
+    case Ending::published:
+      result.merged_revision = publication.merged;
+      result.outcome = publication.merged.empty() ? Outcome::published : Outcome::merged;
+      result.conflicts.clear();
+      return result;
     case Ending::branched: result.outcome = Outcome::branched; return result;
     case Ending::failed: break;
   }
   return fail(code_named(publication.error_code), publication.error_message, publication.error_hint);
 }
 
+Engine::Engine(Parts parts)
+    : parts_(std::move(parts)),
+      merging_(parts_.merging),
+      convergence_({.project = parts_.project,
+                    .upstream = parts_.upstream,
+                    .merging = merging_,
+                    .journal = parts_.journal,
+                    .events = parts_.events,
+                    .clock = parts_.clock,
+                    .policy = parts_.policy}) {}
+
 Status Engine::recover() {
-  PLAYFS_TRY(auto pending, parts_.stage.pending());
+  PLAYFS_TRY(auto pending, parts_.layers.pending());
   if (!pending) return {};
   PLAYFS_TRY(auto front, parts_.journal.front());
   if (front && front->tx == pending->tx) return {};
   // The journal was lost, or made anew: whether this was sent is not known, so it is not sent again unasked.
-  PLAYFS_CHECK(parts_.stage.thaw(pending->tx));
-  parts_.site.events().event("commit_forgotten", {{"project", parts_.project.text()}, {"tx", pending->tx}});
+  PLAYFS_CHECK(parts_.layers.thaw(pending->tx));
+  parts_.events.event("commit_forgotten", {{"project", parts_.project.text()}, {"tx", pending->tx}});
   return {};
 }
 
@@ -84,7 +107,7 @@ Status Engine::step(Publication& publication) {
     case Step::uploading: return prepare(publication);
     case Step::posting: return post(publication);
     case Step::posted:
-    case Step::patching: return move_head(publication);
+    case Step::patching: return converge(publication);
     case Step::settling: return settle(publication);
     case Step::thawing: return thaw(publication);
     case Step::ended: return {};
@@ -94,11 +117,11 @@ Status Engine::step(Publication& publication) {
 
 Status Engine::freeze(Publication& publication) {
   tell(publication, Phase::freezing);
-  for (const auto& rules : parts_.stage.rules_needed()) {
-    auto blob = await<content::Blob>([&](auto done) { parts_.site.blob(rules, parts_.cancel, std::move(done)); });
-    if (!blob) return fail(blob.error().while_doing("read what is to be ignored"));
+  for (const auto& rules : parts_.layers.rules_needed()) {
+    auto text = parts_.upstream.content(rules.revision, rules.path, *rules.entry);
+    if (!text) return fail(text.error().while_doing("read what is to be ignored"));
   }
-  auto frozen = parts_.stage.freeze(publication.tx);
+  auto frozen = parts_.layers.freeze(publication.tx);
   // The rules that were read may be gone again from a cache that is cleared meanwhile.
   if (!frozen && frozen.error().code == ErrorCode::offline) return fail(frozen.error());
   // Nothing is frozen: whoever asked hears of it now rather than after a wait.
@@ -118,9 +141,7 @@ Status Engine::post(Publication& publication) {
     if (found) return adopt(publication, *std::move(found));
   }
   PLAYFS_TRY(auto body, wire::parse_json(publication.body));
-  auto posted = await<Record>([&](auto done) {
-    parts_.site.client().create_record("revisions", std::move(body), publication.key, parts_.cancel, std::move(done));
-  });
+  auto posted = parts_.upstream.create("revisions", body, publication.key);
   if (!posted) return fail(posted.error().while_doing("post the revision"));
   return adopt(publication, *std::move(posted));
 }
@@ -130,9 +151,7 @@ Result<std::optional<Record>> Engine::find_posted(const Publication& publication
   std::set<std::string> cursors;
   std::string cursor;
   for (int pages = 0; pages < kMostPages; ++pages) {
-    PLAYFS_TRY(auto page, await<wire::RecordPage>([&](auto done) {
-                 parts_.site.client().list_records("revisions", kPageSize, cursor, parts_.cancel, std::move(done));
-               }));
+    PLAYFS_TRY(auto page, parts_.upstream.page("revisions", cursor));
     for (auto& record : page.records) {
       if (record.id == publication.base.text()) return std::optional<Record>();
       auto revision = wire::decode_revision(record);
@@ -147,71 +166,84 @@ Result<std::optional<Record>> Engine::find_posted(const Publication& publication
 /// Takes a record for the revision that was posted, once it is seen to be that.
 Status Engine::adopt(Publication& publication, Record record) {
   if (!record.fields.find("manifest")) {  // an answer with the system fields only
-    PLAYFS_TRY(record, await<Record>([&](auto done) {
-                 parts_.site.client().get_record("revisions", record.id, parts_.cancel, std::move(done));
-               }));
+    PLAYFS_TRY(record, parts_.upstream.get("revisions", record.id));
   }
   PLAYFS_TRY(auto revision, wire::decode_revision(record));
   if (!is_revision_of_body(revision, publication.body))
     return fail(ErrorCode::corrupt, "the service answered with another revision than the one that was posted: " +
                                         escape_for_terminal(revision.id.text()));
   PLAYFS_CHECK(parts_.journal.record_posted(publication, revision.id));
-  parts_.site.learn("revisions", record);
+  parts_.upstream.learn("revisions", record);
   return {};
 }
 
 Status Engine::bring_ours(const Publication& publication) {
   if (work_.ours) return {};
-  auto ours = await<RevisionTreePtr>(
-      [&](auto done) { parts_.site.revision(publication.revision, parts_.cancel, std::move(done)); });
-  if (!ours) return fail(ours.error().while_doing("read back revision " + publication.revision.text()));
+  auto ours = parts_.upstream.revision(publication.revision);
+  if (!ours) return fail(ours.error().while_doing("read back what was published"));
   work_.ours = *std::move(ours);
   return {};
 }
 
-Status Engine::move_head(Publication& publication) {
+Status Engine::converge(Publication& publication) {
   tell(publication, Phase::verifying);
   PLAYFS_CHECK(bring_ours(publication));
-  for (int patches = 0;; ++patches) {
-    PLAYFS_TRY(auto view, look_at_head(parts_.site, parts_.project, publication.base, work_.ours, parts_.cancel));
-    switch (view.position) {
-      case Position::ours:
-      case Position::built_on:
-        PLAYFS_CHECK(parts_.journal.record_settling(publication, Ending::published));
-        log_event("commit_published", publication, {{"head", view.head.text()}});
-        return {};
-      case Position::elsewhere:
-        PLAYFS_CHECK(parts_.journal.record_settling(publication, Ending::branched));
-        log_event("commit_branched", publication,
-                  {{"head", view.head.text()}, {"base", publication.base.text()}, {"reason", "head moved"}});
-        return {};
-      case Position::base: break;
-    }
-    if (patches == kPatchesAtOnce)
-      return fail(ErrorCode::busy, "head does not stay on the revision that was published");
-    Status patched = patch_head(publication);
-    if (patched) continue;
-    // A lost reply says nothing: head is looked at again, since repeating blindly could undo somebody's move.
-    auto code = patched.error().code;
-    if (code == ErrorCode::unreachable || code == ErrorCode::timed_out || code == ErrorCode::protocol) continue;
-    if (may_heal(code)) return patched;
-    parts_.site.events().error("projects/" + parts_.project.text(), patched.error());
-    PLAYFS_CHECK(parts_.journal.record_settling(publication, Ending::branched));
-    log_event("commit_branched", publication,
-              {{"head", view.head.text()}, {"base", publication.base.text()}, {"reason", patched.error().message}});
+  RevisionTreePtr since = parts_.layers.base();
+  auto before_write = [&] { return parts_.journal.record_patching(publication); };
+  auto standing = convergence_.run(work_.ours, publication.may_merge, since, before_write);
+  if (!standing) {
+    if (may_heal(standing.error().code)) return fail(standing.error());
+    // The project is gone, or nobody may move its head: the revision is there, and that is all that can be had.
+    parts_.events.error("projects/" + parts_.project.text(), standing.error());
+    log_event("commit_branched", publication, {{"reason", standing.error().message}});
+    return parts_.journal.record_settling(publication, Ending::branched, {}, publication.conflicts);
+  }
+  if (standing->holds_ours) {
+    bool is_merged = standing->head != publication.revision && standing->head_is_automatic;
+    PLAYFS_CHECK(parts_.journal.record_settling(publication, Ending::published,
+                                                is_merged ? standing->head : RevisionId()));
+    log_event("commit_published", publication, {{"head", standing->head.text()}});
     return {};
   }
+  std::string conflicts = publication.conflicts;
+  for (const auto& left_out : standing->left_out) {
+    if (left_out.revision != publication.revision || !conflicts.empty()) continue;
+    for (const auto& conflict : left_out.conflicts) conflicts += (conflicts.empty() ? "" : "\n") + conflict.path;
+  }
+  PLAYFS_CHECK(announce(parts_.upstream, parts_.journal, parts_.project,
+                        {.revision = publication.revision,
+                         .head = standing->head,
+                         .agent = publication.agent,
+                         .author = publication.agent,
+                         .conflicts = lines_of(conflicts)}));
+  PLAYFS_CHECK(parts_.journal.record_settling(publication, Ending::branched, {}, conflicts));
+  log_event("commit_branched", publication,
+            {{"head", standing->head.text()}, {"base", publication.base.text()}, {"reason", "conflict"}});
+  return {};
 }
 
-Status Engine::patch_head(Publication& publication) {
-  PLAYFS_CHECK(parts_.journal.record_patching(publication));
-  auto patched = await<Record>([&](auto done) {
-    parts_.site.client().patch_record_now("projects", parts_.project.text(),
-                                          JsonObject{{"latest_revision", publication.revision.text()}}, parts_.cancel,
-                                          std::move(done));
-  });
-  if (!patched) return fail(patched.error().while_doing("move head to " + publication.revision.text()));
-  return {};
+Result<Standing> Engine::visit(const std::string& agent) {
+  PLAYFS_TRY(Standing standing, convergence_.run(nullptr, true, parts_.layers.base(), [] { return Status(); }));
+  // What a client posted that never came back to say so.
+  for (const auto& left_out : standing.left_out) {
+    if (!left_out.is_ours) continue;
+    std::vector<std::string> paths;
+    for (const auto& conflict : left_out.conflicts) paths.push_back(conflict.path);
+    PLAYFS_CHECK(announce(parts_.upstream, parts_.journal, parts_.project,
+                          {.revision = left_out.revision,
+                           .head = standing.head,
+                           .agent = agent,
+                           .author = left_out.agent,
+                           .conflicts = std::move(paths)}));
+  }
+  PLAYFS_TRY(auto branch, parts_.journal.branch());
+  auto is_left_out = [&](const LeftOut& each) { return each.revision == branch; };
+  if (!branch.empty() && !standing.head.empty() &&
+      std::none_of(standing.left_out.begin(), standing.left_out.end(), is_left_out)) {
+    PLAYFS_TRY(auto holdings, Holdings::compare({standing.head, branch}, merging_.links()));
+    if (holdings.covers(standing.head, branch)) PLAYFS_CHECK(parts_.journal.record_no_branch());
+  }
+  return standing;
 }
 
 Status Engine::settle(Publication& publication) {
@@ -219,24 +251,23 @@ Status Engine::settle(Publication& publication) {
   PLAYFS_TRY(bool pending, is_pending(publication));
   if (pending) {
     PLAYFS_CHECK(bring_ours(publication));
-    PLAYFS_TRY(auto invalidations, parts_.stage.settle(publication.tx, work_.ours));
-    if (parts_.settled) parts_.settled(invalidations);
+    PLAYFS_CHECK(parts_.layers.settle(publication.tx, work_.ours));
   }
   return parts_.journal.record_ended(publication);
 }
 
 Status Engine::thaw(Publication& publication) {
   PLAYFS_TRY(bool pending, is_pending(publication));
-  if (pending) PLAYFS_CHECK(parts_.stage.thaw(publication.tx));
+  if (pending) PLAYFS_CHECK(parts_.layers.thaw(publication.tx));
   PLAYFS_CHECK(parts_.journal.record_ended(publication));
   auto failed = result_of(publication);
-  parts_.site.events().error("projects/" + parts_.project.text(), failed.error());
+  parts_.events.error("projects/" + parts_.project.text(), failed.error());
   log_event("commit_failed", publication, {{"error", failed.error().message}});
   return {};
 }
 
 Result<bool> Engine::is_pending(const Publication& publication) const {
-  PLAYFS_TRY(auto pending, parts_.stage.pending());
+  PLAYFS_TRY(auto pending, parts_.layers.pending());
   return pending && pending->tx == publication.tx;
 }
 
@@ -250,7 +281,7 @@ void Engine::log_event(const char* kind, const Publication& publication, JsonObj
   JsonObject fields{{"project", parts_.project.text()}, {"tx", publication.tx}};
   if (!publication.revision.empty()) fields.set("revision", publication.revision.text());
   for (const auto& [name, value] : more) fields.set(name, value);
-  parts_.site.events().event(kind, std::move(fields));
+  parts_.events.event(kind, std::move(fields));
 }
 
 }  // namespace playfs::publish

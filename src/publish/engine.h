@@ -12,11 +12,14 @@
 
 #include "base/cancel.h"
 #include "base/random.h"
-#include "content/site.h"
+#include "content/event_log.h"
 #include "publish/bodies.h"
+#include "publish/convergence.h"
 #include "publish/journal.h"
+#include "publish/layers.h"
+#include "publish/merging.h"
 #include "publish/outcome.h"
-#include "stage/stage.h"
+#include "publish/upstream.h"
 
 namespace playfs::publish {
 
@@ -27,16 +30,18 @@ class Engine {
  public:
   struct Parts {
     ProjectId project;
-    content::Site& site;
-    stage::Stage& stage;
+    Upstream& upstream;
+    Layers& layers;
     Journal& journal;
+    content::EventLog& events;
     Random& random;
+    const Clock& clock;
     CancelToken cancel;  ///< of everything that waits
-    std::size_t parallel_uploads = 8;
+    MergePolicy policy;
     std::function<void(Phase, const CommitResult&)> progress;
-    std::function<void(const std::vector<stage::Invalidation>&)> settled;
+    Merging& merging;
   };
-  explicit Engine(Parts parts) : parts_(std::move(parts)) {}
+  explicit Engine(Parts parts);
 
   /// Brings stage and journal together after a start: a pending layer that no publication knows is staged again.
   Status recover();
@@ -44,13 +49,31 @@ class Engine {
   /// Goes on until the publication ended. An error is one that time may heal.
   Status run(Publication& publication);
 
+  /// Looks after what others left behind: merges siblings, brings head back, announces branches whose author did not.
+  /// `agent` says what has to be said. REQUIRES: no publication is half done.
+  Result<Standing> visit(const std::string& agent);
+
+  /// What a commit of the frozen layer would be: the plan alone, nothing is journalled or sent but reads.
+  Result<Plan> plan_only(const stage::Frozen& frozen, const std::string& agent, const std::string& message);
+
  private:
+  /// What is published: the frozen layer, or what it became when it was merged with a head that had moved on.
+  struct Target {
+    RevisionTreePtr on;  ///< the revision that it is a change of
+    stage::Frozen layer;
+    std::vector<PutFile> puts;  ///< layer.files with their content
+    std::vector<RevisionId> parents;
+    Json state;
+    std::string conflicts;  ///< paths that did not merge with head, one a line: it will be a branch
+  };
   /// What one publication has in memory. All of it can be had again.
   struct Work {
     std::string tx;
     stage::Frozen frozen;
     std::vector<PutFile> puts;  ///< with their content
-    ChunkTexts fetched;         ///< chunks that others uploaded, compared by us
+    std::optional<RevisionId> joined;  ///< the head that `target` takes into account
+    Target target;
+    ChunkTexts fetched;  ///< chunks that others uploaded, compared by us
     Stored stored_by_others;
     bool is_first_post = false;  ///< the body was journalled by this very run, so it was never sent
     RevisionTreePtr ours;
@@ -60,26 +83,30 @@ class Engine {
   Status freeze(Publication& publication);
   Status prepare(Publication& publication);
   Status post(Publication& publication);
-  Status move_head(Publication& publication);
+  Status converge(Publication& publication);
   Status settle(Publication& publication);
   Status thaw(Publication& publication);
 
-  Status load(const Publication& publication);
+  Status load(const stage::Frozen& frozen);
+  Status join_head(bool may_merge);
+  Result<bool> merge_with(const RevisionTreePtr& head);
   Status find_stored_by_others();
-  Result<PlanInput> plan_input(const Publication& publication, const std::vector<Upload>& uploads) const;
+  Result<PlanInput> plan_input(const std::string& agent, const std::string& message,
+                               const std::vector<Upload>& uploads) const;
   Status journal_uploads(Publication& publication, const Plan& plan, std::size_t already);
   Status send(Publication& publication, const std::vector<Upload>& uploads);
   Status journal_body(Publication& publication, const Plan& plan);
   Result<std::optional<Record>> find_posted(const Publication& publication);
   Status adopt(Publication& publication, Record record);
   Status bring_ours(const Publication& publication);
-  Status patch_head(Publication& publication);
 
   void tell(const Publication& publication, Phase phase, std::uint32_t chunks_done = 0) const;
   void log_event(const char* kind, const Publication& publication, JsonObject more = {}) const;
   [[nodiscard]] Result<bool> is_pending(const Publication& publication) const;
 
   Parts parts_;
+  Merging& merging_;
+  Convergence convergence_;
   Work work_;
 };
 

@@ -10,6 +10,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -18,9 +19,8 @@
 #include <utility>
 #include <vector>
 
-#include "base/mutex.h"
+#include "base/clock.h"
 #include "base/result.h"
-#include "base/sqlite.h"
 #include "model/content_hash.h"
 #include "model/ids.h"
 
@@ -47,12 +47,15 @@ struct Publication {
   std::string tx;           ///< the commit's id: 128 bits in hex
   std::string agent;
   std::string message;
+  bool may_merge = true;  ///< false: rather a branch
   Step step = Step::queued;
   RevisionId base;                  ///< from `frozen`; may be empty
   std::uint32_t files_changed = 0;  ///< from `frozen`
   std::string key;                  ///< from `posting`: the revision's Idempotency-Key
   std::string body;                 ///< from `posting` until it ends: what is sent, exactly
   RevisionId revision;              ///< from `posted`
+  RevisionId merged;                ///< from `settling`: the automatic merge that is head, where there is one
+  std::string conflicts;            ///< paths that stand against head, one a line; from `posting` or `settling`
   std::uint32_t chunks = 0;         ///< from `uploading`: how many are uploaded in all
   std::uint32_t writes = 0;         ///< write requests: what was acknowledged, and each PATCH before it is sent
   Ending ending = Ending::nothing;  ///< from `settling` or `thawing`
@@ -76,53 +79,94 @@ struct Upload {
   ChunkId chunk;  ///< empty until it was acknowledged
 };
 
+/// One change of the journal, all or nothing.
+struct JournalChange {
+  const Publication* publication = nullptr;  ///< its row as it becomes; nullptr: no row changes
+  bool is_new = false;                       ///< it gets a row, behind all others
+  bool is_last = false;                      ///< it ended: its uploads go, and all rows before it
+  std::vector<Upload> added;                 ///< uploads of the publication
+  std::vector<Upload> acknowledged;          ///< uploads of the publication that have their chunk now
+  std::vector<Upload> known;                 ///< chunks that may be referred to
+  std::map<std::string, std::string> facts;  ///< by name; empty: gone
+};
+
+/// Where the journal is kept. Thread-safe.
+class JournalStorage {
+ public:
+  virtual ~JournalStorage() = default;
+  /// Synced when it returns.
+  virtual Status write(const JournalChange& change) = 0;
+  virtual Result<std::optional<Publication>> front() = 0;
+  virtual Result<std::optional<Publication>> last() = 0;
+  virtual Result<std::vector<Upload>> uploads(const Publication& publication) = 0;
+  virtual Result<std::unordered_map<ContentHash, KnownChunk>> known_chunks() = 0;
+  /// Empty where there is none of that name.
+  virtual Result<std::string> fact(const std::string& name) = 0;
+};
+
+/// A SQLite database in that directory; creates what is missing.
+Result<std::unique_ptr<JournalStorage>> open_journal_database(const std::string& directory);
+
 /// Told of every change of the journal, before it and after it was synced. A simulator crashes here.
 using JournalProbe = std::function<void(std::string_view what, bool synced)>;
 
 class Journal {
  public:
-  /// Creates what is missing.
   static Result<std::unique_ptr<Journal>> open(const std::string& directory, JournalProbe probe = {});
+  explicit Journal(std::unique_ptr<JournalStorage> storage, JournalProbe probe = {})
+      : storage_(std::move(storage)), probe_(std::move(probe)) {}
 
   /// Adds a publication behind all others.
-  [[nodiscard]] Status enqueue(const std::string& tx, const std::string& agent, const std::string& message);
+  [[nodiscard]] Status enqueue(const std::string& tx, const std::string& agent, const std::string& message,
+                               bool may_merge = true);
   /// The oldest that has not ended.
-  [[nodiscard]] Result<std::optional<Publication>> front();
+  [[nodiscard]] Result<std::optional<Publication>> front() { return storage_->front(); }
   /// The last that ended.
-  [[nodiscard]] Result<std::optional<Publication>> last();
+  [[nodiscard]] Result<std::optional<Publication>> last() { return storage_->last(); }
 
   [[nodiscard]] Status record_frozen(Publication& publication, RevisionId base, std::uint32_t files_changed);
   /// Adds chunks to be uploaded, and goes to `uploading`.
   [[nodiscard]] Status record_uploads(Publication& publication, const std::vector<Upload>& uploads);
-  [[nodiscard]] Result<std::vector<Upload>> uploads(const Publication& publication);
+  [[nodiscard]] Result<std::vector<Upload>> uploads(const Publication& publication) {
+    return storage_->uploads(publication);
+  }
   /// Their `chunk` is set: they may be referred to from now on, by any commit.
   [[nodiscard]] Status record_acknowledged(Publication& publication, const std::vector<Upload>& uploads);
-  [[nodiscard]] Status record_posting(Publication& publication, std::string key, std::string body);
+  [[nodiscard]] Status record_posting(Publication& publication, std::string key, std::string body,
+                                      std::string conflicts = {});
   [[nodiscard]] Status record_posted(Publication& publication, RevisionId revision);
-  /// Counts the PATCH that is about to be sent.
+  /// Counts a write that is about to be sent after the revision.
   [[nodiscard]] Status record_patching(Publication& publication);
-  [[nodiscard]] Status record_settling(Publication& publication, Ending ending);
+  [[nodiscard]] Status record_settling(Publication& publication, Ending ending, RevisionId merged = {},
+                                       std::string conflicts = {});
   [[nodiscard]] Status record_thawing(Publication& publication, const Error& error);
   /// Keeps the row as the last one and forgets bodies, uploads and the last one before it.
   [[nodiscard]] Status record_ended(Publication& publication);
 
+  /// Chunks that were uploaded for no publication.
+  [[nodiscard]] Status record_known(const std::vector<Upload>& uploads);
   /// All chunks that were ever uploaded from here, by the SHA-256 of their text.
-  [[nodiscard]] Result<std::unordered_map<ContentHash, KnownChunk>> known_chunks();
+  [[nodiscard]] Result<std::unordered_map<ContentHash, KnownChunk>> known_chunks() { return storage_->known_chunks(); }
 
   /// The revision that the work tree was left on when it became a branch; empty where it did not.
   [[nodiscard]] Result<RevisionId> branch();
+  [[nodiscard]] Status record_no_branch();
+
+  /// The time of the head that was verified last: siblings are looked for from there on.
+  [[nodiscard]] Result<std::optional<WallTime>> watermark();
+  [[nodiscard]] Status record_watermark(WallTime time);
+
+  /// What was said to others: the project's thread, once it is known, and the revisions that were announced there.
+  [[nodiscard]] Result<std::string> thread();
+  [[nodiscard]] Status record_thread(const std::string& id);
+  [[nodiscard]] Result<bool> is_announced(const RevisionId& revision);
+  [[nodiscard]] Status record_announced(const RevisionId& revision);
 
  private:
-  Journal(Database database, JournalProbe probe) : probe_(std::move(probe)), database_(std::move(database)) {}
+  Status write(std::string_view what, const JournalChange& change);
 
-  Status write(std::string_view what, const std::function<Status(Database&)>& change);
-  Status store(std::string_view what, const Publication& publication,
-               const std::function<Status(Database&)>& more = {});
-  Result<std::optional<Publication>> find(std::string_view condition);
-
+  const std::unique_ptr<JournalStorage> storage_;
   const JournalProbe probe_;
-  Mutex mutex_;
-  Database database_ PLAYFS_GUARDED_BY(mutex_);
 };
 
 }  // namespace playfs::publish

@@ -1,13 +1,12 @@
 // From a frozen layer to the body of its revision, with all chunks that it refers to uploaded.
 #include <algorithm>
+#include <map>
 
 #include <fmt/format.h>
 
-#include "base/await.h"
 #include "model/chunking.h"
 #include "publish/engine.h"
 #include "publish/rest.h"
-#include "publish/uploads.h"
 #include "wire/json.h"
 #include "wire/records.h"
 
@@ -25,17 +24,14 @@ std::size_t size_in_json(const std::string& id) { return json_size_of_string(id)
 
 }  // namespace
 
-Status Engine::load(const Publication& publication) {
+Status Engine::load(const stage::Frozen& frozen) {
   if (!work_.frozen.tx.empty()) return {};
-  PLAYFS_TRY(auto frozen, parts_.stage.pending());
-  if (!frozen || frozen->tx != publication.tx)
-    return fail(ErrorCode::corrupt, "what was to be published is no longer staged");
-  auto base = parts_.stage.base();
-  if ((base ? base->revision.id : RevisionId()) != frozen->base)
+  auto base = parts_.layers.base();
+  if ((base ? base->revision.id : RevisionId()) != frozen.base)
     return fail(ErrorCode::internal, "the work tree's base moved during a publication");
 
   PlanInput sizes_only;
-  for (const auto& file : frozen->files)
+  for (const auto& file : frozen.files)
     sizes_only.puts.push_back({.path = file.path,
                                .mode = file.mode,
                                .published = file.published,
@@ -46,27 +42,140 @@ Status Engine::load(const Publication& publication) {
   auto puts = std::move(sizes_only.puts);
   for (std::size_t i = 0; i < puts.size(); ++i) {
     if (puts[i].published) continue;
-    PLAYFS_TRY(puts[i].content, parts_.stage.read_frozen(frozen->files[i]));
+    PLAYFS_TRY(puts[i].content, parts_.layers.read_frozen(frozen.files[i]));
     if (ContentHash::of(puts[i].content) != puts[i].hash)
       return fail(ErrorCode::corrupt, fmt::format("{}: the staged bytes changed after they were frozen", puts[i].path));
   }
   work_.puts = std::move(puts);
-  PLAYFS_CHECK(find_stored_by_others());
-  work_.frozen = *std::move(frozen);
+  work_.frozen = frozen;
   return {};
+}
+
+/// Decides what is published: the frozen layer on its own base, or, where head has moved on from there, merged with head
+/// and made on it.
+Status Engine::join_head(bool may_merge) {
+  PLAYFS_TRY(Project project, parts_.upstream.project());
+  const RevisionId& head = project.latest_revision;
+  if (work_.joined == head) return {};
+  Target& target = work_.target;
+  target = {};
+  target.on = parts_.layers.base();
+  target.layer = work_.frozen;
+  target.puts = work_.puts;
+  if (work_.frozen.state) {
+    PLAYFS_TRY(target.state, wire::parse_json(*work_.frozen.state));
+  } else if (target.on) {
+    target.state = target.on->revision.state;
+  }
+  const RevisionId& base = work_.frozen.base;
+  bool has_moved_on = false;
+  if (may_merge && !head.empty() && head != base && parts_.policy.whose != MergePolicy::Whose::none) {
+    auto there = parts_.upstream.revision(head);
+    if (!there && may_heal(there.error().code)) return fail(there.error());
+    if (there && !base.empty()) {
+      PLAYFS_TRY(auto holdings, Holdings::compare({head, base}, merging_.links()));
+      // Where head has fallen back, or stands elsewhere, this is for the log to decide once the revision is in it.
+      has_moved_on = holdings.covers(head, base) && !holdings.covers(base, head);
+    } else {
+      has_moved_on = there.has_value();
+    }
+    if (has_moved_on) {
+      PLAYFS_TRY(bool is_clean, merge_with(*there));
+      has_moved_on = is_clean;
+    }
+  }
+  for (const auto& parent : work_.frozen.merge_parents) target.parents.push_back(parent);
+  if (target.on) target.parents.push_back(target.on->revision.id);
+  PLAYFS_CHECK(find_stored_by_others());
+  work_.joined = head;
+  return {};
+}
+
+/// False where that leaves conflicts; the target is then as it was, but says so.
+Result<bool> Engine::merge_with(const RevisionTreePtr& head) {
+  Target& target = work_.target;
+  Snapshot base = snapshot_of(target.on);
+  Snapshot ours = base;
+  ours.state = target.state;
+  for (const auto& path : work_.frozen.deletions) ours.manifest.files.erase(path);
+  std::map<std::string_view, const PutFile*> puts;
+  for (const PutFile& put : work_.puts) {
+    puts[put.path] = &put;
+    FileEntry& entry = ours.manifest.files[put.path];
+    if (put.published) {
+      entry = *put.published;
+    } else {
+      entry.hash_claim = put.hash.hex();
+      entry.size_claim = put.size;
+      entry.encoding = encoding_for(put.content);
+      entry.inline_text = encode_content(put.content, entry.encoding);
+      entry.chunks.clear();
+    }
+    entry.mode = put.mode;
+  }
+  Snapshot theirs = snapshot_of(head);
+  auto merge = merging_.merge(base, ours, theirs);
+  if (!merge && may_heal(merge.error().code)) return fail(merge.error());
+  if (!merge || !merge->conflicts.empty()) {
+    if (merge)
+      for (const auto& conflict : merge->conflicts)
+        target.conflicts += (target.conflicts.empty() ? "" : "\n") + conflict.path;
+    return false;
+  }
+
+  Target merged;
+  merged.on = head;
+  merged.state = merge->state;
+  merged.layer.tx = work_.frozen.tx;
+  merged.layer.base = head->revision.id;
+  merged.layer.state = work_.frozen.state;
+  auto put_file = [&](PutFile put) {
+    merged.layer.files.push_back({.path = put.path,
+                                  .mode = put.mode,
+                                  .hash = put.hash,
+                                  .size = put.size,
+                                  .published = put.published,
+                                  .spool = 0,
+                                  .target = {}});
+    merged.puts.push_back(std::move(put));
+  };
+  for (auto& [path, file] : merge->files) {
+    auto there = theirs.manifest.files.find(path);
+    if (file.text) {
+      put_file({.path = path,
+                .mode = file.entry.mode,
+                .published = {},
+                .content = *file.text,
+                .size = file.text->size(),
+                .hash = ContentHash::of(*file.text)});
+    } else if (there == theirs.manifest.files.end() || !there->second.same_content_and_mode(file.entry)) {
+      auto put = puts.find(path);
+      bool is_new = put != puts.end() && !put->second->published && file.entry.inline_text;
+      PutFile copy;
+      if (is_new) copy = *put->second;
+      copy.path = path;
+      copy.mode = file.entry.mode;
+      if (!is_new) copy.published = file.entry;
+      put_file(std::move(copy));
+    }
+  }
+  for (const auto& [path, entry] : theirs.manifest.files)
+    if (!merge->files.contains(path)) merged.layer.deletions.push_back(path);
+  target = std::move(merged);
+  return true;
 }
 
 /// Content that the base claims to have under another path: its chunks are read and compared, whoever uploaded them.
 /// Reads are not scarce, and a claim is worth nothing.
 Status Engine::find_stored_by_others() {
-  auto base = parts_.stage.base();
+  const RevisionTreePtr& base = work_.target.on;
   if (!base) return {};
   PLAYFS_TRY(auto known, parts_.journal.known_chunks());
   std::unordered_map<ContentHash, const FileEntry*> claimed;
   for (const auto& [path, entry] : base->tree.manifest().files)
     if (auto hash = ContentHash::parse(entry.hash_claim); hash && !entry.chunks.empty()) claimed.emplace(*hash, &entry);
   std::size_t compared = 0;
-  for (const auto& put : work_.puts) {
+  for (const auto& put : work_.target.puts) {
     auto found = claimed.find(put.hash);
     if (put.published || found == claimed.end() || work_.stored_by_others.contents.contains(put.hash)) continue;
     const FileEntry& entry = *found->second;
@@ -75,7 +184,7 @@ Status Engine::find_stored_by_others() {
       continue;
     if (compared + entry.chunks.size() > kMostCompared) continue;
     compared += entry.chunks.size();
-    auto chunks = fetch_chunks(parts_.site.client(), entry.chunks, parts_.parallel_uploads, parts_.cancel);
+    auto chunks = parts_.upstream.chunks(entry.chunks);
     if (!chunks) {
       if (may_heal(chunks.error().code)) return fail(chunks.error().while_doing("read the chunks of " + put.path));
       continue;
@@ -89,22 +198,19 @@ Status Engine::find_stored_by_others() {
   return {};
 }
 
-Result<PlanInput> Engine::plan_input(const Publication& publication, const std::vector<Upload>& uploads) const {
-  auto base = parts_.stage.base();
+Result<PlanInput> Engine::plan_input(const std::string& agent, const std::string& message,
+                                     const std::vector<Upload>& uploads) const {
+  const Target& target = work_.target;
   PlanInput input;
   input.draft.project = parts_.project;
-  if (!work_.frozen.base.empty()) input.draft.parents = {work_.frozen.base};
-  input.draft.agent = publication.agent;
-  input.draft.message = publication.message;
-  input.draft.manifest = carried_forward(base ? base->tree.manifest() : Manifest(), publication.tx);
-  if (work_.frozen.state) {
-    PLAYFS_TRY(input.draft.state, wire::parse_json(*work_.frozen.state));
-  } else if (base) {
-    input.draft.state = base->revision.state;
-  }
-  input.base = work_.frozen.base;
-  input.puts = work_.puts;
-  input.deletions = work_.frozen.deletions;
+  input.draft.parents = target.parents;
+  input.draft.agent = agent;
+  input.draft.message = message;
+  input.draft.manifest = carried_forward(target.on ? target.on->tree.manifest() : Manifest(), target.layer.tx);
+  input.draft.state = target.state;
+  input.base = target.layer.base;
+  input.puts = target.puts;
+  input.deletions = target.layer.deletions;
   input.stored = work_.stored_by_others;
   PLAYFS_TRY(auto known, parts_.journal.known_chunks());
   std::size_t longest = 0;
@@ -120,16 +226,32 @@ Result<PlanInput> Engine::plan_input(const Publication& publication, const std::
 
 Status Engine::prepare(Publication& publication) {
   tell(publication, Phase::planning);
-  PLAYFS_CHECK(load(publication));
+  if (work_.frozen.tx.empty()) {
+    PLAYFS_TRY(auto frozen, parts_.layers.pending());
+    if (!frozen || frozen->tx != publication.tx)
+      return fail(ErrorCode::corrupt, "what was to be published is no longer staged");
+    PLAYFS_CHECK(load(*frozen));
+  }
   for (int round = 0; round < kMostRounds; ++round) {
     PLAYFS_TRY(auto uploads, parts_.journal.uploads(publication));
     PLAYFS_CHECK(send(publication, uploads));
-    PLAYFS_TRY(auto input, plan_input(publication, uploads));
+    PLAYFS_CHECK(join_head(publication.may_merge));
+    PLAYFS_TRY(auto input, plan_input(publication.agent, publication.message, uploads));
     PLAYFS_TRY(auto plan, make_plan(std::move(input), WireSizes()));
     if (plan.uploads.empty()) return journal_body(publication, plan);
     PLAYFS_CHECK(journal_uploads(publication, plan, uploads.size()));
   }
-  return fail(ErrorCode::internal, "the plan asks for ever more chunks");
+  return fail(ErrorCode::busy, "head moves faster than the plan is made");
+}
+
+Result<Plan> Engine::plan_only(const stage::Frozen& frozen, const std::string& agent, const std::string& message) {
+  work_ = {};
+  PLAYFS_CHECK(load(frozen));
+  PLAYFS_CHECK(join_head(true));
+  PLAYFS_TRY(auto input, plan_input(agent, message, {}));
+  auto plan = make_plan(std::move(input), WireSizes());
+  work_ = {};
+  return plan;
 }
 
 Status Engine::journal_uploads(Publication& publication, const Plan& plan, std::size_t already) {
@@ -152,13 +274,12 @@ Status Engine::send(Publication& publication, const std::vector<Upload>& uploads
       std::count_if(uploads.begin(), uploads.end(), [](const Upload& upload) { return !upload.chunk.empty(); }));
   if (done == uploads.size()) return {};
   tell(publication, Phase::uploading, done);
-  return send_uploads(parts_.site, uploads, parts_.parallel_uploads, parts_.cancel,
-                      [&](const std::vector<Upload>& stored) -> Status {
-                        PLAYFS_CHECK(parts_.journal.record_acknowledged(publication, stored));
-                        done += static_cast<std::uint32_t>(stored.size());
-                        tell(publication, Phase::uploading, done);
-                        return {};
-                      });
+  return parts_.upstream.upload(uploads, [&](const std::vector<Upload>& stored) -> Status {
+    PLAYFS_CHECK(parts_.journal.record_acknowledged(publication, stored));
+    done += static_cast<std::uint32_t>(stored.size());
+    tell(publication, Phase::uploading, done);
+    return {};
+  });
 }
 
 Status Engine::journal_body(Publication& publication, const Plan& plan) {
@@ -167,12 +288,13 @@ Status Engine::journal_body(Publication& publication, const Plan& plan) {
   ChunkTexts texts = work_.fetched;
   PLAYFS_TRY(auto known, parts_.journal.known_chunks());
   for (const auto& [hash, chunk] : known) texts[chunk.id] = {hash, chunk.size};
-  auto base = parts_.stage.base();
+  const Target& target = work_.target;
   const Manifest nothing{};
-  PLAYFS_CHECK(check_revision_body(
-      body,
-      {.base = base ? base->tree.manifest() : nothing, .frozen = work_.frozen, .puts = work_.puts, .chunks = texts}));
-  PLAYFS_CHECK(parts_.journal.record_posting(publication, parts_.random.uuid(), std::move(body)));
+  PLAYFS_CHECK(check_revision_body(body, {.base = target.on ? target.on->tree.manifest() : nothing,
+                                          .frozen = target.layer,
+                                          .puts = target.puts,
+                                          .chunks = texts}));
+  PLAYFS_CHECK(parts_.journal.record_posting(publication, parts_.random.uuid(), std::move(body), target.conflicts));
   work_.is_first_post = true;
   return {};
 }

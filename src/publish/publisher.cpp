@@ -3,6 +3,7 @@
 #include "publish/publisher.h"
 
 #include <algorithm>
+#include <deque>
 #include <map>
 #include <thread>
 #include <utility>
@@ -26,6 +27,8 @@ struct Publisher::State : std::enable_shared_from_this<Publisher::State> {
     bool is_journalled = false;
     CancelToken::Registration on_cancel;
   };
+  /// Something that the thread does between publications. Called with an error it only answers.
+  using Job = std::function<void(std::optional<Error>)>;
 
   State(ProjectId project, content::Site& site, stage::Stage& stage, Executor& executor, const Clock& clock,
         Random& random, PublisherOptions options)
@@ -45,17 +48,25 @@ struct Publisher::State : std::enable_shared_from_this<Publisher::State> {
   Random& random;
   const PublisherOptions options;
   std::unique_ptr<Journal> journal;
-  std::unique_ptr<Engine> engine;  // the thread's
   CancelSource stop;
+  std::unique_ptr<Upstream> upstream;  // the thread's, as what follows
+  Settled settled;
+  std::unique_ptr<Merging> merging;
+  std::unique_ptr<Integration> integration;
+  std::unique_ptr<Layers> layers;
+  std::unique_ptr<Engine> engine;
   std::thread thread;
 
   Mutex mutex;
   Condition changed;
   bool stopping PLAYFS_GUARDED_BY(mutex) = false;
   bool has_work PLAYFS_GUARDED_BY(mutex) = false;
+  bool wants_visit PLAYFS_GUARDED_BY(mutex) = false;
+  std::deque<Job> jobs PLAYFS_GUARDED_BY(mutex);
   std::uint64_t rest PLAYFS_GUARDED_BY(mutex) = 0;  ///< counts the rests, so that a late alarm ends no other
   bool is_rested PLAYFS_GUARDED_BY(mutex) = false;
   SteadyTime goes_on PLAYFS_GUARDED_BY(mutex);
+  bool goes_on_later PLAYFS_GUARDED_BY(mutex) = false;
   Progress progress PLAYFS_GUARDED_BY(mutex);
   std::optional<Result<CommitResult>> last PLAYFS_GUARDED_BY(mutex);
   std::uint64_t next_waiter PLAYFS_GUARDED_BY(mutex) = 1;
@@ -63,6 +74,10 @@ struct Publisher::State : std::enable_shared_from_this<Publisher::State> {
 
   void run();
   std::optional<Error> run_front();
+  void run_jobs();
+  void refuse_jobs(const Error& why);
+  template <class T, class Work>
+  void add_job(CancelToken cancel, Callback<T> done, Work work);
   void take_a_rest(const Error& error, int streak);
   void wait_for_work();
   void has_progress(Phase phase, const CommitResult& so_far);
@@ -92,6 +107,7 @@ void Publisher::State::run() {
 
 /// Runs the oldest publication, or waits until there is one.
 std::optional<Error> Publisher::State::run_front() {
+  run_jobs();
   auto front = journal->front();
   if (!front) return front.error();
   if (!*front) {
@@ -107,6 +123,48 @@ std::optional<Error> Publisher::State::run_front() {
   return std::nullopt;
 }
 
+void Publisher::State::run_jobs() {
+  for (;;) {
+    Job job;
+    {
+      MutexLock lock(mutex);
+      if (stopping || jobs.empty()) return;
+      job = std::move(jobs.front());
+      jobs.pop_front();
+    }
+    job(std::nullopt);
+  }
+}
+
+void Publisher::State::refuse_jobs(const Error& why) {
+  std::deque<Job> refused;
+  {
+    MutexLock lock(mutex);
+    refused.swap(jobs);
+  }
+  for (const auto& job : refused) job(why);
+}
+
+template <class T, class Work>
+void Publisher::State::add_job(CancelToken cancel, Callback<T> done, Work work) {
+  auto shared = std::make_shared<Callback<T>>(std::move(done));
+  Job job = [shared, cancel = std::move(cancel), work = std::move(work)](std::optional<Error> why) {
+    if (!why && cancel.cancelled()) why = Error{ErrorCode::interrupted, "cancelled", {}, {}, 0, {}};
+    (*shared)(why ? Result<T>(fail(*std::move(why))) : work());
+  };
+  {
+    MutexLock lock(mutex);
+    if (!stopping && goes_on_later) {
+      // It may be hours.
+    } else if (!stopping) {
+      jobs.push_back(std::move(job));
+      changed.notify_all();
+      return;
+    }
+  }
+  job(Error{ErrorCode::busy, "a publication is under way", "wait for it to end: playfs status", {}, 0, {}});
+}
+
 void Publisher::State::take_a_rest(const Error& error, int streak) {
   auto length = rest_after(error, streak, options.first_rest, options.longest_rest);
   std::uint64_t alarm = 0;
@@ -118,8 +176,11 @@ void Publisher::State::take_a_rest(const Error& error, int streak) {
     is_rested = false;
     progress.last_error = error;
     goes_on = clock.steady() + length;
+    goes_on_later = true;
     tx = progress.tx;
   }
+  refuse_jobs(Error{ErrorCode::busy, "a publication is under way, and rests: " + error.message,
+                    "wait for it to end: playfs status", {}, 0, {}});
   // It may be long before it is frozen, and those who do not wait have it in the journal.
   answer_all([&](const Waiter& waiter) { return waiter.tx == tx && !waiter.wait; }, pending_result(tx));
   if (streak == 1) {
@@ -136,13 +197,21 @@ void Publisher::State::take_a_rest(const Error& error, int streak) {
   });
   MutexLock lock(mutex);
   while (!stopping && !is_rested) changed.wait(mutex);
+  goes_on_later = false;
   progress.last_error.reset();
 }
 
 void Publisher::State::wait_for_work() {
-  MutexLock lock(mutex);
-  progress = {};
-  while (!stopping && !has_work) changed.wait(mutex);
+  {
+    MutexLock lock(mutex);
+    progress = {};
+    while (!stopping && !has_work && !wants_visit && jobs.empty()) changed.wait(mutex);
+    if (stopping || has_work || !jobs.empty() || !std::exchange(wants_visit, false)) return;
+  }
+  auto standing = engine->visit(options.agent);
+  // Nobody waits for it, and the next one does it all again.
+  if (!standing && !may_heal(standing.error().code))
+    site.events().error("projects/" + project.text(), standing.error().while_doing("look after head"));
 }
 
 void Publisher::State::has_progress(Phase phase, const CommitResult& so_far) {
@@ -175,7 +244,11 @@ void Publisher::State::enqueue(std::uint64_t waiter, const CommitRequest& reques
     MutexLock lock(mutex);
     if (stopping) return;
   }
-  if (Status stored = journal->enqueue(tx, request.agent, request.message); !stored) {
+  if (Status resolved = request.resolved ? stage.record_conflicted({}) : Status(); !resolved) {
+    answer(waiter, fail(resolved.error()));
+    return;
+  }
+  if (Status stored = journal->enqueue(tx, request.agent, request.message, request.allow_merge); !stored) {
     answer(waiter, fail(stored.error().while_doing("journal the commit")));
     return;
   }
@@ -235,25 +308,35 @@ Result<std::unique_ptr<Publisher>> Publisher::open(const std::string& directory,
                                                    Random& random, Settled settled, PublisherOptions options) {
   auto state = std::make_shared<State>(std::move(project), site, stage, executor, clock, random, std::move(options));
   PLAYFS_TRY(state->journal, Journal::open(directory, state->options.probe));
+  state->upstream = std::make_unique<SiteUpstream>(site, state->project, state->stop.token(),
+                                                   std::max<std::size_t>(state->options.parallel_uploads, 1));
+  state->settled = std::move(settled);
+  state->merging = std::make_unique<Merging>(*state->upstream);
+  state->integration = std::make_unique<Integration>(*state->upstream, *state->merging, stage, state->settled);
+  state->layers = std::make_unique<StageLayers>(stage, *state->integration);
   state->engine = std::make_unique<Engine>(
       Engine::Parts{.project = state->project,
-                    .site = site,
-                    .stage = stage,
+                    .upstream = *state->upstream,
+                    .layers = *state->layers,
                     .journal = *state->journal,
+                    .events = site.events(),
                     .random = random,
+                    .clock = clock,
                     .cancel = state->stop.token(),
-                    .parallel_uploads = std::max<std::size_t>(state->options.parallel_uploads, 1),
+                    .policy = state->options.policy,
                     .progress = [state = state.get()](
                                     Phase phase, const CommitResult& so_far) { state->has_progress(phase, so_far); },
-                    .settled = std::move(settled)});
+                    .merging = *state->merging});
   PLAYFS_CHECK(state->engine->recover());
   PLAYFS_TRY(auto last, state->journal->last());
   {
     MutexLock lock(state->mutex);
     if (last) state->last = result_of(*last);
   }
+  std::unique_ptr<Publisher> publisher(new Publisher(state));
+  publisher->visit();
   state->thread = std::thread([state = state.get()] { state->run(); });
-  return std::unique_ptr<Publisher>(new Publisher(std::move(state)));
+  return publisher;
 }
 
 Publisher::~Publisher() {
@@ -264,6 +347,7 @@ Publisher::~Publisher() {
   }
   state_->stop.cancel();
   state_->thread.join();
+  state_->refuse_jobs(Error{ErrorCode::interrupted, "playfs is ending", {}, {}, 0, {}});
   state_->answer_all([](const State::Waiter& waiter) { return !waiter.is_journalled; },
                      fail(ErrorCode::interrupted, "the commit was not begun"));
   CommitResult pending;
@@ -292,6 +376,51 @@ void Publisher::commit(CommitRequest request, CancelToken cancel, Callback<Commi
     if (found != state_->waiters.end()) found->second.on_cancel = std::move(registration);
   }
   state_->executor.post([state = state_, id, request = std::move(request), tx] { state->enqueue(id, request, tx); });
+}
+
+void Publisher::update(RevisionTreePtr head, CancelToken cancel, Callback<Integrated> done) {
+  state_->add_job<Integrated>(std::move(cancel), std::move(done), [state = state_.get(), head = std::move(head)] {
+    auto updated = state->integration->update(head);
+    // Whatever the tree stood on, it stands on head's line now, or is about to publish a merge with it.
+    if (updated) {
+      if (Status noted = state->journal->record_no_branch(); !noted) return Result<Integrated>(fail(noted.error()));
+    }
+    return updated;
+  });
+}
+
+void Publisher::merge(RevisionTreePtr revision, CancelToken cancel, Callback<Integrated> done) {
+  state_->add_job<Integrated>(
+      std::move(cancel), std::move(done),
+      [state = state_.get(), revision = std::move(revision)] { return state->integration->merge(revision); });
+}
+
+void Publisher::plan(CancelToken cancel, Callback<PlannedCommit> done) {
+  state_->add_job<PlannedCommit>(
+      std::move(cancel), std::move(done), [state = state_.get()]() -> Result<PlannedCommit> {
+        PlannedCommit planned;
+        PLAYFS_TRY(auto pending, state->stage.pending());
+        if (pending) return fail(ErrorCode::busy, "a publication is under way", "playfs status");
+        // Fixed for a moment: what is planned is one state of the tree.
+        std::string tx = state->random.hex(kTxDigits);
+        PLAYFS_TRY(auto frozen, state->stage.freeze(tx));
+        if (!frozen) return planned;
+        auto plan = state->engine->plan_only(*frozen, state->options.agent, std::string());
+        PLAYFS_CHECK(state->stage.thaw(tx));
+        if (!plan) return fail(plan.error());
+        planned.files_changed = static_cast<std::uint32_t>(frozen->files.size() + frozen->deletions.size());
+        planned.revision_size = plan->revision_size;
+        std::map<std::string, std::uint32_t> chunks;
+        for (const auto& upload : plan->uploads) ++chunks[upload.path];
+        planned.chunks.assign(chunks.begin(), chunks.end());
+        return planned;
+      });
+}
+
+void Publisher::visit() {
+  MutexLock lock(state_->mutex);
+  state_->wants_visit = state_->options.visits;
+  state_->changed.notify_all();
 }
 
 Progress Publisher::progress() const {

@@ -12,6 +12,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/callback.h"
@@ -20,8 +21,11 @@
 #include "base/executor.h"
 #include "base/random.h"
 #include "content/site.h"
+#include "publish/convergence.h"
+#include "publish/integration.h"
 #include "publish/journal.h"
 #include "publish/outcome.h"
+#include "publish/stage_layers.h"
 #include "stage/stage.h"
 
 namespace playfs::publish {
@@ -31,6 +35,14 @@ struct CommitRequest {
   std::string message;
   bool wait = true;         ///< false: answer `pending` as soon as what is published is fixed and journalled
   bool allow_merge = true;  ///< false: rather a branch than an automatic merge
+  bool resolved = false;    ///< what was left in conflict is right as it stands
+};
+
+/// What a commit would send.
+struct PlannedCommit {
+  std::uint32_t files_changed = 0;
+  std::uint64_t revision_size = 0;  ///< bytes of JSON
+  std::vector<std::pair<std::string, std::uint32_t>> chunks;  ///< new ones, by path
 };
 
 struct PublisherOptions {
@@ -39,13 +51,13 @@ struct PublisherOptions {
   std::chrono::milliseconds first_rest{1'000};
   std::chrono::milliseconds longest_rest{60'000};
   JournalProbe probe;
+  MergePolicy policy;
+  bool visits = true;  ///< looks after what was left behind: when it opens, and when visit() says so
+  std::string agent;  ///< who speaks where something has to be announced that was not committed here
 };
 
 class Publisher {
  public:
-  /// Called after a publication settled, so that the mount can invalidate what changed.
-  using Settled = std::function<void(const std::vector<stage::Invalidation>&)>;
-
   /// `directory` holds the journal. Resumes what an earlier process left behind. All that is passed by reference
   /// must outlive the publisher.
   static Result<std::unique_ptr<Publisher>> open(const std::string& directory, ProjectId project, content::Site& site,
@@ -58,6 +70,17 @@ class Publisher {
   /// and the publication goes on. A second commit while one is under way queues behind it, and takes what is staged
   /// when its turn comes.
   void commit(CommitRequest request, CancelToken cancel, Callback<CommitResult> done);
+
+  /// Moves the base of the work tree to `head`, merging what is staged; or takes in another revision. Waits for a
+  /// publication that is under way; fails with `busy` where that has to rest.
+  void update(RevisionTreePtr head, CancelToken cancel, Callback<Integrated> done);
+  void merge(RevisionTreePtr revision, CancelToken cancel, Callback<Integrated> done);
+  /// Likewise: what commit() would send now.
+  void plan(CancelToken cancel, Callback<PlannedCommit> done);
+
+  /// Looks after what was published here and by others, in the background, once nothing else is under way: see
+  /// Engine::visit. To be called when head has moved, and now and then.
+  void visit();
 
   [[nodiscard]] Progress progress() const;
   /// The last commit that ended, here or in an earlier process, for reading `commit` back.

@@ -313,7 +313,7 @@ Result<std::vector<Change>> Stage::changes() const { return state_->changes(); }
 bool Stage::is_clean() const {
   {
     MutexLock lock(state_->mutex);
-    if (state_->pending || state_->freezing || state_->staged_state) return false;
+    if (state_->pending || state_->freezing || state_->staged_state || !state_->merge_parents.empty()) return false;
   }
   auto changes = state_->changes();
   return changes && changes->empty();

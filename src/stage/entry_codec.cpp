@@ -1,7 +1,10 @@
 #include "stage/entry_codec.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <utility>
+
+#include "base/text.h"
 
 namespace playfs::stage {
 
@@ -158,6 +161,35 @@ std::optional<FileEntry> decode_entry(std::string_view bytes) {
   entry.extra = reader.object(0);
   if (!reader.ended_well()) return std::nullopt;
   return entry;
+}
+
+// A line each: path, reason, "m" or "-", hash or "-"; the first two in base64, since a path may hold any byte.
+
+std::string encode_conflicted(const std::vector<Conflicted>& list) {
+  std::string text;
+  for (const auto& each : list)
+    text += to_base64(each.path) + ' ' + to_base64(each.reason) + (each.has_markers ? " m " : " - ") +
+            (each.left ? each.left->hex() : "-") + '\n';
+  return text;
+}
+
+std::optional<std::vector<Conflicted>> decode_conflicted(std::string_view text) {
+  std::vector<Conflicted> list;
+  auto take = [&](char until) -> std::string_view {
+    auto end = std::min(text.find(until), text.size());
+    auto word = text.substr(0, end);
+    text.remove_prefix(std::min(end + 1, text.size()));
+    return word;
+  };
+  while (!text.empty()) {
+    auto path = from_base64(take(' ')), reason = from_base64(take(' '));
+    std::string_view markers = take(' '), left = take('\n');
+    if (!path || !reason) return std::nullopt;
+    auto hash = ContentHash::parse(left);
+    if (!hash && left != "-") return std::nullopt;
+    list.push_back({*std::move(path), *std::move(reason), markers == "m", hash});
+  }
+  return list;
 }
 
 }  // namespace playfs::stage

@@ -9,6 +9,7 @@
 #include <unordered_set>
 
 #include "base/log.h"
+#include "stage/entry_codec.h"
 #include "stage/state.h"
 
 namespace playfs::stage {
@@ -136,6 +137,16 @@ Status Stage::State::load_values(const RevisionTreePtr& given) {
   PLAYFS_TRY(auto times, rows->times());
   for (auto& [path, changed_at] : times) path_times.emplace(std::move(path), changed_at);
   PLAYFS_TRY(staged_state, rows->value("state"));
+  PLAYFS_TRY(auto parents, rows->value("merge_parents"));
+  for (std::size_t at = 0; parents && at < parents->size();) {
+    auto end = std::min(parents->find('\n', at), parents->size());
+    merge_parents.emplace_back(parents->substr(at, end - at));
+    at = end + 1;
+  }
+  PLAYFS_TRY(auto list, rows->value("conflicted"));
+  auto decoded = decode_conflicted(list.value_or(""));
+  if (!decoded) return fail(damaged("a list of conflicts that cannot be read"));
+  conflicted = std::move(*decoded);
   return {};
 }
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cerrno>
 
+#include "stage/entry_codec.h"
 #include "stage/rebase.h"
 
 namespace playfs::stage {
@@ -51,6 +52,7 @@ Result<std::optional<Frozen>> Stage::State::freeze(const std::string& tx) {
     layer.tx = tx;
     layer.base = base ? base->revision.id : RevisionId();
     layer.state = staged_state;
+    layer.merge_parents = merge_parents;
     gate_closed = false;
     moved_on.notify_all();
   }
@@ -103,7 +105,8 @@ Result<std::optional<Frozen>> Stage::State::freeze_candidates(Frozen layer, cons
     candidate.file.path = difference.path;
     layer.files.push_back(candidate.file);
   }
-  if (layer.files.empty() && layer.deletions.empty() && !layer.state) return std::optional<Frozen>();
+  if (layer.files.empty() && layer.deletions.empty() && !layer.state && layer.merge_parents.empty())
+    return std::optional<Frozen>();
   PLAYFS_CHECK(sync_files(*spool, files));
 
   {
@@ -128,7 +131,9 @@ Result<std::optional<Frozen>> Stage::State::freeze_candidates(Frozen layer, cons
 }
 
 Frozen Stage::State::pending_layer() const {
-  Frozen layer{pending->tx, pending->base, {}, {pending->deletions.begin(), pending->deletions.end()}, pending->state};
+  // Nothing is taken in while a layer is pending, so what there is goes with it.
+  Frozen layer{pending->tx,    pending->base, {}, {pending->deletions.begin(), pending->deletions.end()},
+               pending->state, merge_parents};
   for (const auto& [path, file] : pending->files) layer.files.push_back(file);
   return layer;
 }
@@ -176,7 +181,118 @@ void Stage::State::forget_pending() {
   changed();
 }
 
-Result<std::vector<Invalidation>> Stage::settle(const std::string& tx, RevisionTreePtr base) {
+bool Stage::State::brings_nothing(const std::string& path, const RevisionTreePtr& next) const {
+  const FileEntry* after = next ? next->tree.file_at(path) : nullptr;
+  if (pending) {
+    if (pending->deletions.contains(path)) return !after;
+    if (auto file = pending->files.find(path); file != pending->files.end()) {
+      const FrozenFile& as = file->second;
+      if (!after || after->mode != as.mode) return false;
+      return as.published ? same_content(*as.published, *after) : is_content_of(as.hash, *after);
+    }
+  }
+  const FileEntry* before = base ? base->tree.file_at(path) : nullptr;
+  return before && after ? before->same_content_and_mode(*after) : before == after;
+}
+
+std::vector<std::string> Stage::State::contested(const RevisionTreePtr& next, const std::set<std::string>& handled) {
+  std::map<std::string, InodePtr> staged;
+  for (const auto& difference : survey().differences) staged[difference.path] = difference.inode;
+  if (pending) {
+    // Frozen, and since then put back as it was in the base.
+    for (const auto& [path, file] : pending->files) staged.try_emplace(path, nullptr);
+  }
+  std::vector<std::string> paths;
+  for (const auto& [path, inode] : staged) {
+    if (handled.contains(path) || brings_nothing(path, next)) continue;
+    bool is_staged = inode || !pending || !pending->files.contains(path);
+    if (is_staged && is_as_frozen(path, inode.get())) continue;
+    const FileEntry* after = next ? next->tree.file_at(path) : nullptr;
+    if (inode ? after && equals(*inode, *after) : !after) continue;
+    paths.push_back(path);
+  }
+  bool has_own_state = staged_state && !(pending && pending->state == staged_state);
+  const Json none;
+  const Json& before = base ? base->revision.state : none;
+  if (has_own_state && !handled.contains(kStatePath) && (next ? next->revision.state : none) != before)
+    paths.emplace_back(kStatePath);
+  return paths;
+}
+
+namespace {
+Error is_contested(const std::vector<std::string>& paths) {
+  return Error{ErrorCode::busy,     paths.front() + " was changed here, and the revision changes it too",
+               "playfs update", std::nullopt, 0, {}};
+}
+
+std::string join_ids(const std::vector<RevisionId>& ids) {
+  std::string text;
+  for (const auto& id : ids) text += (text.empty() ? "" : "\n") + id.text();
+  return text;
+}
+}  // namespace
+
+Status Stage::State::put_merge_parents(const std::vector<RevisionId>& parents) {
+  return parents.empty() ? rows->drop_value("merge_parents") : rows->put_value("merge_parents", join_ids(parents));
+}
+
+std::vector<RevisionId> Stage::merge_parents() const {
+  MutexLock lock(state_->mutex);
+  return state_->merge_parents;
+}
+
+std::vector<Conflicted> Stage::conflicted() const {
+  MutexLock lock(state_->mutex);
+  return state_->conflicted;
+}
+
+Status Stage::record_conflicted(std::vector<Conflicted> conflicted) {
+  State& state = *state_;
+  {
+    MutexLock lock(state.mutex);
+    if (state.conflicted == conflicted) return {};
+    PLAYFS_TRY(Batch batch, state.rows->begin());
+    PLAYFS_CHECK(conflicted.empty() ? state.rows->drop_value("conflicted")
+                                    : state.rows->put_value("conflicted", encode_conflicted(conflicted)));
+    PLAYFS_CHECK(batch.commit());
+    state.conflicted = std::move(conflicted);
+  }
+  return state.rows->sync();
+}
+
+Result<std::vector<Invalidation>> Stage::integrate(RevisionTreePtr base, const std::set<std::string>& handled,
+                                                   const std::vector<RevisionId>& parents) {
+  State& state = *state_;
+  // What was rewritten with equal bytes is known to be equal afterwards.
+  PLAYFS_TRY([[maybe_unused]] auto changes, state.changes());
+  std::vector<Invalidation> invalidations;
+  {
+    MutexLock lock(state.mutex);
+    if (state.pending || state.freezing)
+      return fail(ErrorCode::busy, "a publication is under way", "wait for it to end");
+    if (auto paths = state.contested(base, handled); !paths.empty()) return fail(is_contested(paths));
+    std::vector<RevisionId> all = state.merge_parents;
+    for (const auto& parent : parents)
+      if (std::find(all.begin(), all.end(), parent) == all.end()) all.push_back(parent);
+    PLAYFS_TRY(Batch batch, state.rows->begin());
+    Rebase rebase(state, batch, std::move(base), [&](const std::string& path, const Inode* file) PLAYFS_NO_ANALYSIS {
+      return state.is_as_frozen(path, file);
+    });
+    PLAYFS_CHECK(rebase.run());
+    std::erase_if(rebase.obstructed, [&](const std::string& path) { return handled.contains(path); });
+    if (!rebase.obstructed.empty()) return fail(in_the_way(rebase.obstructed));
+    PLAYFS_CHECK(state.put_merge_parents(all));
+    PLAYFS_CHECK(batch.commit());
+    state.merge_parents = std::move(all);
+    state.changed();
+    invalidations = std::move(rebase.invalidations);
+  }
+  PLAYFS_CHECK(state.rows->sync());
+  return invalidations;
+}
+
+Result<std::vector<Invalidation>> Stage::settle(const std::string& tx, RevisionTreePtr base,
+                                                const std::set<std::string>& handled) {
   State& state = *state_;
   // What was rewritten with equal bytes is known to be equal afterwards.
   PLAYFS_TRY([[maybe_unused]] auto changes, state.changes());
@@ -187,6 +303,7 @@ Result<std::vector<Invalidation>> Stage::settle(const std::string& tx, RevisionT
       return invalidations;  // done before, when the caller did not live to write that down
     if (!state.pending || state.pending->tx != tx)
       return fail(ErrorCode::not_found, "there is no pending publication " + tx);
+    if (auto paths = state.contested(base, handled); !paths.empty()) return fail(is_contested(paths));
     PLAYFS_TRY(Batch batch, state.rows->begin());
     Rebase rebase(state, batch, std::move(base), [&](const std::string& path, const Inode* file) PLAYFS_NO_ANALYSIS {
       return state.is_as_frozen(path, file);
@@ -195,8 +312,10 @@ Result<std::vector<Invalidation>> Stage::settle(const std::string& tx, RevisionT
     PLAYFS_CHECK(state.drop_pending());
     bool state_was_published = state.staged_state == state.pending->state;
     if (state_was_published) PLAYFS_CHECK(state.rows->drop_value("state"));
+    PLAYFS_CHECK(state.put_merge_parents({}));
     PLAYFS_CHECK(batch.commit());
     if (state_was_published) state.staged_state.reset();
+    state.merge_parents.clear();
     state.forget_pending();
     invalidations = std::move(rebase.invalidations);
   }
@@ -226,7 +345,7 @@ Result<std::vector<Invalidation>> Stage::move_base(RevisionTreePtr base) {
   if (state.base == base || (state.base && base && state.base->revision.id == base->revision.id))
     return std::vector<Invalidation>();
   if (!changes.empty() || state.changes_generation != state.generation || state.pending || state.freezing ||
-      state.staged_state)
+      state.staged_state || !state.merge_parents.empty())
     return fail(ErrorCode::busy, "there are staged changes", "commit or discard them first");
   PLAYFS_TRY(Batch batch, state.rows->begin());
   Rebase rebase(state, batch, std::move(base), [&](const std::string& path, const Inode* file) PLAYFS_NO_ANALYSIS {
@@ -264,8 +383,17 @@ Result<std::vector<Invalidation>> Stage::discard(std::string_view path) {
   });
   if (!rebase.obstructed.empty()) return fail(in_the_way(rebase.obstructed));
   if (drops_state) PLAYFS_CHECK(state.rows->drop_value("state"));
+  // Who drops everything has not taken anything in either.
+  bool drops_merge = path.empty() && !state.pending;
+  if (drops_merge) PLAYFS_CHECK(state.put_merge_parents({}));
+  std::vector<Conflicted> conflicted = state.conflicted;
+  std::erase_if(conflicted, [&](const Conflicted& each) { return drops_merge || dropped.contains(each.path); });
+  PLAYFS_CHECK(conflicted.empty() ? state.rows->drop_value("conflicted")
+                                  : state.rows->put_value("conflicted", encode_conflicted(conflicted)));
   PLAYFS_CHECK(batch.commit());
   if (drops_state) state.staged_state.reset();
+  if (drops_merge) state.merge_parents.clear();
+  state.conflicted = std::move(conflicted);
   return std::move(rebase.invalidations);
 }
 

@@ -22,6 +22,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -98,6 +99,20 @@ struct Frozen {
   std::vector<FrozenFile> files;  ///< added or changed
   std::vector<std::string> deletions;
   std::optional<std::string> state;  ///< staged JSON text of the project's `state`
+  /// What was taken in beside the base: further parents of the revision, in order.
+  std::vector<RevisionId> merge_parents;
+};
+
+/// Stands for the project's `state` where paths are named.
+inline constexpr const char* kStatePath = "(state)";
+
+/// A path that an update or a merge left in conflict: to be resolved before the next commit.
+struct Conflicted {
+  std::string path;
+  std::string reason;               ///< in words for a person
+  bool has_markers = false;         ///< the file was left with conflict markers
+  std::optional<ContentHash> left;  ///< of the bytes that were left there; nullopt: there was no file
+  bool operator==(const Conflicted&) const = default;
 };
 
 /// A name below `directory` whose meaning changed without the kernel's doing: after a change of base or a discard.
@@ -178,12 +193,19 @@ class Stage {
   // What is staged.
   [[nodiscard]] RevisionTreePtr base() const;
   [[nodiscard]] Result<std::vector<Change>> changes() const;
-  [[nodiscard]] bool is_clean() const;  ///< nothing staged, nothing pending
+  [[nodiscard]] bool is_clean() const;  ///< nothing staged, nothing pending, nothing taken in
   /// The names that are kept here and never published (ignore rules, empty directories, fifos, sockets, devices).
   [[nodiscard]] Result<std::vector<std::string>> unpublished() const;
   [[nodiscard]] std::optional<std::string> staged_state() const;
   [[nodiscard]] Status stage_state(std::string text);
-  /// Drops what is staged at and below `path` ("" is everything). Fails with `busy` where some of it is pending.
+  /// What was taken in beside the base: further parents of the next commit, which there will be even if no file differs.
+  [[nodiscard]] std::vector<RevisionId> merge_parents() const;
+  /// What was left in conflict, as it was recorded: whether it has been resolved since is for the caller to judge.
+  [[nodiscard]] std::vector<Conflicted> conflicted() const;
+  /// Replaces that list; synced.
+  [[nodiscard]] Status record_conflicted(std::vector<Conflicted> conflicted);
+  /// Drops what is staged at and below `path` ("" is everything, with what was taken in). Fails with `busy` where some
+  /// of it is pending.
   [[nodiscard]] Result<std::vector<Invalidation>> discard(std::string_view path);
 
   // Publication.
@@ -198,10 +220,17 @@ class Stage {
   [[nodiscard]] Result<std::string> read_frozen(const FrozenFile& file) const;
   /// The pending layer was published: `base`, which holds it, becomes the base; what was written since stays staged.
   /// The bytes of the layer are dropped here and become lower content: REQUIRES that they can be read from `base`.
-  /// Repeating it after it succeeded does nothing.
-  [[nodiscard]] Result<std::vector<Invalidation>> settle(const std::string& tx, RevisionTreePtr base);
+  /// Repeating it after it succeeded does nothing. `base` may be more than the layer, which was merged with what others
+  /// did: `handled` as for integrate().
+  [[nodiscard]] Result<std::vector<Invalidation>> settle(const std::string& tx, RevisionTreePtr base,
+                                                         const std::set<std::string>& handled = {});
   /// The pending layer will not be published: it is simply staged again.
   [[nodiscard]] Status thaw(const std::string& tx);
+  /// Another base under staged changes: what is staged stays as it is, and `parents` are added to merge_parents().
+  /// `handled` are the staged paths that hold already what the new base brings there, so that publishing them undoes
+  /// nothing; fails with `busy` where another such path is staged, or something is pending.
+  [[nodiscard]] Result<std::vector<Invalidation>> integrate(RevisionTreePtr base, const std::set<std::string>& handled,
+                                                            const std::vector<RevisionId>& parents);
   /// Another base under a clean work tree. Fails with `busy` where something is staged.
   [[nodiscard]] Result<std::vector<Invalidation>> move_base(RevisionTreePtr base);
 

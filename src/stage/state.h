@@ -197,6 +197,12 @@ struct Stage::State {
   /// The rows of the pending layer; forget_pending() is the same for memory.
   [[nodiscard]] Status drop_pending() PLAYFS_REQUIRES(mutex);
   void forget_pending() PLAYFS_REQUIRES(mutex);
+  /// The staged paths at which `next` brings something that what is staged there does not hold.
+  [[nodiscard]] std::vector<std::string> contested(const RevisionTreePtr& next, const std::set<std::string>& handled)
+      PLAYFS_REQUIRES(mutex);
+  /// Whether what was frozen at the path, or what the base has there, is what `next` has.
+  [[nodiscard]] bool brings_nothing(const std::string& path, const RevisionTreePtr& next) const PLAYFS_REQUIRES(mutex);
+  [[nodiscard]] Status put_merge_parents(const std::vector<RevisionId>& parents) PLAYFS_REQUIRES(mutex);
 
   const StageOptions options;
   const Clock& clock;
@@ -217,6 +223,8 @@ struct Stage::State {
   std::uint64_t reserved_inos PLAYFS_GUARDED_BY(mutex) = 1;  ///< numbers below may be given out without a row
   std::uint64_t next_spool PLAYFS_GUARDED_BY(mutex) = 1;
   std::optional<std::string> staged_state PLAYFS_GUARDED_BY(mutex);
+  std::vector<RevisionId> merge_parents PLAYFS_GUARDED_BY(mutex);
+  std::vector<Conflicted> conflicted PLAYFS_GUARDED_BY(mutex);
 
   std::optional<Pending> pending PLAYFS_GUARDED_BY(mutex);
   /// Spool files that nobody may change: those of the pending layer, or of the one that is being made.

@@ -71,8 +71,11 @@ TEST_F(CommitTest, PublishesWhatWasWritten) {
   EXPECT_FALSE(work->publisher->branch());
   for (const auto& [path, content] : expected) EXPECT_EQ(work->read(path), content) << path;
   // Neither the revision nor the content that was just sent is fetched.
-  EXPECT_EQ(count(*work, "GET", "revisions"), 0u);
+  EXPECT_EQ(count(*work, "GET", "revisions/"), 0u);
   EXPECT_EQ(count(*work, "GET", "file_chunks"), 0u);
+  // Head and the log are looked at before the PATCH and after it.
+  EXPECT_EQ(count(*work, "GET", "revisions?"), 2u);
+  EXPECT_EQ(count(*work, "GET", "projects/"), 3u);
   ASSERT_TRUE(work->publisher->last());
   EXPECT_EQ((*work->publisher->last())->revision, result->revision);
 }

@@ -149,13 +149,40 @@ TEST_F(FaultsTest, HeadMovedBeforeThePost) {
   world.set_head(project, theirs);
   auto result = work->commit();
   ASSERT_TRUE(result) << result.error().message;
+  EXPECT_EQ(result->outcome, Outcome::published);
+  EXPECT_EQ(world.head(project), result->revision.text());
+  // Merged before it was posted: one revision, on theirs, with both.
+  EXPECT_EQ(revisions(), 3u);
+  auto revision = *wire::decode_revision(world.get("revisions", result->revision.text()));
+  EXPECT_EQ(revision.parents, std::vector{RevisionId(theirs)});
+  auto contents = world.contents(result->revision.text());
+  EXPECT_TRUE(contents.contains("theirs"));
+  contents.erase("theirs");
+  EXPECT_EQ(contents, expected);
+  EXPECT_TRUE(work->stage->is_clean());
+  EXPECT_EQ(work->read("theirs"), world.contents(theirs)["theirs"]);
+}
+
+TEST_F(FaultsTest, WhatCannotBeMergedIsABranchAndAnnounced) {
+  auto theirs = somebody_publishes(base, "small");
+  world.set_head(project, theirs);
+  auto result = work->commit();
+  ASSERT_TRUE(result) << result.error().message;
   EXPECT_EQ(result->outcome, Outcome::branched);
+  EXPECT_EQ(result->conflicts, std::vector<std::string>{"small"});
   EXPECT_EQ(world.head(project), theirs);
   EXPECT_EQ(patches(), 0u);
   EXPECT_EQ(world.contents(result->revision.text()), expected);
   auto revision = *wire::decode_revision(world.get("revisions", result->revision.text()));
   EXPECT_EQ(revision.parents, std::vector{RevisionId(base)});
   EXPECT_NE(work->events->events_text().find("commit_branched"), std::string::npos);
+  auto messages = world.all("messages");
+  ASSERT_EQ(messages.size(), 1u);
+  EXPECT_NE(messages[0].fields.find("body")->string()->find(result->revision.text()), std::string::npos);
+  auto threads = world.all("threads");
+  ASSERT_EQ(threads.size(), 1u);
+  EXPECT_EQ(*threads[0].fields.find("kind"), Json("collab"));
+  EXPECT_EQ(*messages[0].fields.find("thread"), Json(threads[0].id));
   // The work tree stands on its branch, and says so, also after a restart.
   EXPECT_EQ(work->stage->base()->revision.id, result->revision);
   EXPECT_EQ(work->publisher->branch(), result->revision);
@@ -165,10 +192,15 @@ TEST_F(FaultsTest, HeadMovedBeforeThePost) {
   EXPECT_EQ(work->publisher->branch(), result->revision);
   ASSERT_TRUE(work->publisher->last());
   EXPECT_EQ((*work->publisher->last())->outcome, Outcome::branched);
+  // The next one is announced in the same thread.
+  work->write("small", "more of it");
+  ASSERT_TRUE(work->commit());
+  EXPECT_EQ(world.all("threads").size(), 1u);
+  EXPECT_EQ(world.all("messages").size(), 2u);
 }
 
 TEST_F(FaultsTest, ABranchThatSomebodyTookInIsNoneAnyMore) {
-  world.set_head(project, somebody_publishes(base));
+  world.set_head(project, somebody_publishes(base, "small"));
   auto result = work->commit();
   ASSERT_TRUE(result);
   EXPECT_TRUE(work->publisher->branch());
@@ -188,6 +220,21 @@ TEST_F(FaultsTest, ABranchThatSomebodyTookInIsNoneAnyMore) {
   EXPECT_FALSE(work->publisher->branch());
 }
 
+/// Head has ours and theirs, joined by a merge that either client would make.
+void FaultsTest::expect_merged(const CommitResult& result, const std::string& theirs) {
+  EXPECT_EQ(result.outcome, Outcome::merged);
+  EXPECT_EQ(result.merged_revision.text(), world.head(project));
+  auto merge = *wire::decode_revision(world.get("revisions", world.head(project)));
+  EXPECT_TRUE(merge.manifest.is_automatic);
+  EXPECT_TRUE(merge.manifest.tx.empty());
+  std::set<RevisionId> parents(merge.parents.begin(), merge.parents.end());
+  EXPECT_EQ(parents, (std::set{result.revision, RevisionId(theirs)}));
+  auto contents = world.contents(world.head(project));
+  EXPECT_TRUE(contents.contains("theirs"));
+  contents.erase("theirs");
+  EXPECT_EQ(contents, expected);
+}
+
 TEST_F(FaultsTest, HeadMovesBetweenPostAndPatch) {
   std::string theirs;
   work->faults.set_plan([&](const HttpRequest& request) {
@@ -199,9 +246,7 @@ TEST_F(FaultsTest, HeadMovesBetweenPostAndPatch) {
   });
   auto result = work->commit();
   ASSERT_TRUE(result) << result.error().message;
-  EXPECT_EQ(result->outcome, Outcome::branched);
-  EXPECT_EQ(world.head(project), theirs);
-  EXPECT_EQ(patches(), 0u);
+  expect_merged(*result, theirs);
 }
 
 TEST_F(FaultsTest, HeadMovesWhileThePatchIsLost) {
@@ -215,9 +260,8 @@ TEST_F(FaultsTest, HeadMovesWhileThePatchIsLost) {
   });
   auto result = work->commit();
   ASSERT_TRUE(result) << result.error().message;
-  EXPECT_EQ(result->outcome, Outcome::branched);
-  EXPECT_EQ(world.head(project), theirs);
-  EXPECT_EQ(patches(), 1u);
+  expect_merged(*result, theirs);
+  EXPECT_EQ(patches(), 2u);
 }
 
 TEST_F(FaultsTest, HeadMovesWhileThePatchIsRateLimited) {
@@ -230,8 +274,7 @@ TEST_F(FaultsTest, HeadMovesWhileThePatchIsRateLimited) {
   });
   auto result = work->commit();
   ASSERT_TRUE(result) << result.error().message;
-  EXPECT_EQ(result->outcome, Outcome::branched);
-  EXPECT_EQ(world.head(project), theirs);
+  expect_merged(*result, theirs);
 }
 
 TEST_F(FaultsTest, SomebodyMovesHeadRightAfterOurPatch) {
@@ -245,8 +288,7 @@ TEST_F(FaultsTest, SomebodyMovesHeadRightAfterOurPatch) {
   });
   auto result = work->commit();
   ASSERT_TRUE(result) << result.error().message;
-  EXPECT_EQ(result->outcome, Outcome::branched) << "success is reported only where head holds it";
-  EXPECT_EQ(world.head(project), theirs);
+  expect_merged(*result, theirs);
 }
 
 TEST_F(FaultsTest, SomebodyBuildsOnOurRevisionBeforeWeLook) {

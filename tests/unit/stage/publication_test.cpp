@@ -239,7 +239,11 @@ TEST_F(PublicationTest, BytesThatNoBaseHasAnyMoreAreRescued) {
   ASSERT_TRUE(bench.rename("a", "elsewhere"));
   Texts merged = bench.published(layer, base);
   merged.insert_or_assign("a", "theirs");
-  ASSERT_TRUE(bench.stage->settle(layer.tx, revision_of("r2", merged)));
+  // That "a" is gone here would undo theirs: whoever settles has to know.
+  auto undoing = bench.stage->settle(layer.tx, revision_of("r2", merged));
+  ASSERT_FALSE(undoing);
+  EXPECT_EQ(undoing.error().code, ErrorCode::busy);
+  ASSERT_TRUE(bench.stage->settle(layer.tx, revision_of("r2", merged), {"a"}));
   for (int round = 0; round < 3; ++round) {
     EXPECT_EQ(bench.read("elsewhere"), "one");
     EXPECT_EQ(bench.changes(), (Names{"D a", "A elsewhere"}));

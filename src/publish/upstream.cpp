@@ -1,4 +1,4 @@
-#include "publish/uploads.h"
+#include "publish/upstream.h"
 
 #include <algorithm>
 #include <memory>
@@ -7,12 +7,16 @@
 
 #include <fmt/format.h>
 
+#include "base/await.h"
+#include "base/mutex.h"
 #include "publish/rest.h"
 #include "wire/json.h"
 
 namespace playfs::publish {
 
 namespace {
+
+constexpr int kPageSize = 100;
 
 /// Where answers arrive, from threads of the client's.
 template <class T>
@@ -69,8 +73,60 @@ Status check_kept(const Record& record, const Json& sent) {
 
 }  // namespace
 
-Status send_uploads(content::Site& site, const std::vector<Upload>& uploads, std::size_t parallel,
-                    const CancelToken& cancel, const Acknowledged& acknowledged) {
+Result<Project> SiteUpstream::project() {
+  PLAYFS_TRY(auto head, await<content::Head>([&](auto done) { site_.refresh_head(project_, cancel_, std::move(done)); }));
+  return std::move(head.project);
+}
+
+Result<Look> SiteUpstream::look() {
+  // Both at once: head may be the older of the two answers, which is what it would be if it were asked for first.
+  auto newest = std::make_shared<Answers<wire::RecordPage>>();
+  site_.client().list_records("revisions", kPageSize, "", cancel_, [newest](Result<wire::RecordPage> page) {
+    newest->add(0, std::move(page));
+  });
+  auto project = this->project();
+  auto page = std::move(newest->take().front().result);
+  if (!project) return fail(project.error().while_doing("read project " + project_.text()));
+  if (!page) return fail(page.error().while_doing("read the newest revisions"));
+  return Look{*std::move(project), *std::move(page)};
+}
+
+Result<wire::RecordPage> SiteUpstream::page(const std::string& collection, const std::string& cursor) {
+  return await<wire::RecordPage>(
+      [&](auto done) { site_.client().list_records(collection, kPageSize, cursor, cancel_, std::move(done)); });
+}
+
+Result<Record> SiteUpstream::get(const std::string& collection, const std::string& id) {
+  return await<Record>([&](auto done) { site_.client().get_record(collection, id, cancel_, std::move(done)); });
+}
+
+Result<RevisionTreePtr> SiteUpstream::revision(const RevisionId& id) {
+  auto revision = await<RevisionTreePtr>([&](auto done) { site_.revision(id, cancel_, std::move(done)); });
+  if (!revision) return fail(revision.error().while_doing("read revision " + id.text()));
+  return revision;
+}
+
+Result<std::string> SiteUpstream::content(const RevisionTreePtr& near, const std::string& path, const FileEntry& entry) {
+  FileRef file{near, path, &entry};
+  PLAYFS_TRY(auto blob, await<content::Blob>([&](auto done) { site_.blob(file, cancel_, std::move(done)); }));
+  return blob.read(0, blob.size());
+}
+
+Result<Record> SiteUpstream::create(const std::string& collection, const Json& body, const std::string& key) {
+  return await<Record>(
+      [&](auto done) { site_.client().create_record(collection, body, key, cancel_, std::move(done)); });
+}
+
+Status SiteUpstream::move_head(const RevisionId& to) {
+  auto patched = await<Record>([&](auto done) {
+    site_.client().patch_record_now("projects", project_.text(), JsonObject{{"latest_revision", to.text()}}, cancel_,
+                                    std::move(done));
+  });
+  if (!patched) return fail(patched.error().while_doing("move head to " + to.text()));
+  return {};
+}
+
+Status SiteUpstream::upload(const std::vector<Upload>& uploads, const Acknowledged& acknowledged) {
   std::vector<Upload> missing;
   std::vector<Json> bodies;
   for (const auto& upload : uploads) {
@@ -80,7 +136,7 @@ Status send_uploads(content::Site& site, const std::vector<Upload>& uploads, std
     bodies.push_back(std::move(body));
   }
   auto start = [&](std::size_t index, Callback<Record> done) {
-    site.client().create_record("file_chunks", bodies[index], missing[index].key, cancel, std::move(done));
+    site_.client().create_record("file_chunks", bodies[index], missing[index].key, cancel_, std::move(done));
   };
   auto take = [&](std::vector<Answers<Record>::Answer> batch) -> Status {
     std::vector<Upload> stored;
@@ -88,7 +144,7 @@ Status send_uploads(content::Site& site, const std::vector<Upload>& uploads, std
     for (auto& [index, result] : batch) {
       Status kept = result ? check_kept(*result, bodies[index]) : Status(fail(result.error()));
       if (kept) {
-        if (result->fields.find("content")) site.learn("file_chunks", *result);
+        if (result->fields.find("content")) site_.learn("file_chunks", *result);
         stored.push_back(missing[index]);
         stored.back().chunk = ChunkId(result->id);
       } else if (!failed || may_heal(failed->code)) {
@@ -99,14 +155,13 @@ Status send_uploads(content::Site& site, const std::vector<Upload>& uploads, std
     if (failed) return fail(*std::move(failed));
     return {};
   };
-  return run_parallel<Record>(missing.size(), parallel, start, take);
+  return run_parallel<Record>(missing.size(), parallel_, start, take);
 }
 
-Result<std::vector<FileChunk>> fetch_chunks(remote::Client& client, const std::vector<ChunkId>& ids,
-                                            std::size_t parallel, const CancelToken& cancel) {
+Result<std::vector<FileChunk>> SiteUpstream::chunks(const std::vector<ChunkId>& ids) {
   std::vector<FileChunk> chunks(ids.size());
   auto start = [&](std::size_t index, Callback<FileChunk> done) {
-    client.get_chunk(ids[index], cancel, std::move(done));
+    site_.client().get_chunk(ids[index], cancel_, std::move(done));
   };
   auto take = [&](std::vector<Answers<FileChunk>::Answer> batch) -> Status {
     Status all;
@@ -116,7 +171,7 @@ Result<std::vector<FileChunk>> fetch_chunks(remote::Client& client, const std::v
     }
     return all;
   };
-  PLAYFS_CHECK(run_parallel<FileChunk>(ids.size(), parallel, start, take));
+  PLAYFS_CHECK(run_parallel<FileChunk>(ids.size(), parallel_, start, take));
   return chunks;
 }
 

@@ -1,0 +1,287 @@
+#include "model/merge.h"
+
+#include <algorithm>
+#include <set>
+#include <tuple>
+#include <utility>
+
+#include "model/chunking.h"
+
+namespace playfs {
+
+namespace {
+
+const FileEntry* entry_at(const Manifest& manifest, const std::string& path) {
+  auto found = manifest.files.find(path);
+  return found == manifest.files.end() ? nullptr : &found->second;
+}
+
+bool same_file(const FileEntry* a, const FileEntry* b) {
+  if (!a || !b) return a == b;
+  return a->same_content_and_mode(*b);
+}
+
+bool same_bytes(const FileEntry& a, FileEntry b) {
+  b.mode = a.mode;
+  return a.same_content_and_mode(b);
+}
+
+/// Of two entries with the same content: which one is written, whoever asks. Inline before chunks, else the lesser.
+const FileEntry& settled_on(const FileEntry& a, const FileEntry& b) {
+  auto key = [](const FileEntry& entry) {
+    return std::tuple(!entry.inline_text, entry.inline_text, entry.chunks, entry.hash_claim, entry.size_claim);
+  };
+  return key(b) < key(a) ? b : a;
+}
+
+class Merger {
+ public:
+  Merger(const Version& base, const Version& ours, const Version& theirs, const ReadEntry& read,
+         const MergeLabels& labels)
+      : base_(base), ours_(ours), theirs_(theirs), read_(read), labels_(labels) {}
+
+  Result<Merge> run() {
+    std::set<std::string> paths;
+    for (const Manifest* manifest : {&base_.manifest, &ours_.manifest, &theirs_.manifest})
+      for (const auto& [path, entry] : manifest->files) paths.insert(path);
+    for (const auto& path : paths) PLAYFS_CHECK(merge_path(path));
+    find_files_in_the_way();
+    merge_refused();
+    merge_fields();
+    std::sort(merge_.conflicts.begin(), merge_.conflicts.end(),
+              [](const Conflict& a, const Conflict& b) { return a.path < b.path; });
+    return std::move(merge_);
+  }
+
+ private:
+  Status merge_path(const std::string& path) {
+    const FileEntry* base = entry_at(base_.manifest, path);
+    const FileEntry* ours = entry_at(ours_.manifest, path);
+    const FileEntry* theirs = entry_at(theirs_.manifest, path);
+    if (same_file(ours, theirs)) {
+      if (!ours) return {};
+      bool ours_is_base = base && *ours == *base;
+      bool theirs_is_base = base && *theirs == *base;
+      take(path, ours_is_base ? *theirs : theirs_is_base ? *ours : settled_on(*ours, *theirs));
+      merge_.files[path].entry.extra = merged_extra(base, *ours, *theirs);
+      return {};
+    }
+    if (same_file(base, ours)) return take_side(path, theirs, base, ours);
+    if (same_file(base, theirs)) return take_side(path, ours, base, theirs);
+    if (!ours || !theirs) {
+      take(path, ours ? *ours : *theirs);
+      conflict(path, ConflictKind::deleted, ours ? "changed here and deleted there" : "deleted here and changed there");
+      return {};
+    }
+    return merge_both(path, base, *ours, *theirs);
+  }
+
+  /// One side changed the file; of the other one its unknown fields may be new.
+  Status take_side(const std::string& path, const FileEntry* changed, const FileEntry* base, const FileEntry* other) {
+    if (!changed) return {};
+    take(path, *changed);
+    if (base && other) merge_.files[path].entry.extra = merged_extra(base, *changed, *other);
+    return {};
+  }
+
+  Status merge_both(const std::string& path, const FileEntry* base, const FileEntry& ours, const FileEntry& theirs) {
+    auto is_link = [](const FileEntry& entry) { return entry.mode == FileMode::symlink; };
+    if (is_link(ours) != is_link(theirs)) {
+      take(path, ours);
+      conflict(path, ConflictKind::kind, "a symbolic link on one side and a file on the other");
+      return {};
+    }
+    // With one bit of mode and a base, two different ones cannot both be new; without a base, a script stays one.
+    FileMode mode = !base                      ? std::max(ours.mode, theirs.mode)
+                    : ours.mode == base->mode ? theirs.mode
+                                              : ours.mode;
+    bool ours_has_base = base && same_bytes(*base, ours), theirs_has_base = base && same_bytes(*base, theirs);
+    if (ours_has_base || theirs_has_base || same_bytes(ours, theirs)) {
+      FileEntry entry = ours_has_base ? theirs : theirs_has_base ? ours : settled_on(ours, theirs);
+      entry.mode = mode;
+      entry.extra = merged_extra(base, ours, theirs);
+      take(path, std::move(entry));
+      return {};
+    }
+    PLAYFS_TRY(std::string our_bytes, read_(MergeSide::ours, path, ours));
+    PLAYFS_TRY(std::string their_bytes, read_(MergeSide::theirs, path, theirs));
+    std::string base_bytes;
+    if (base && !is_link(*base)) {
+      PLAYFS_TRY(base_bytes, read_(MergeSide::base, path, *base));
+    }
+    bool is_text = !is_link(ours);
+    for (const std::string* bytes : {&base_bytes, &our_bytes, &their_bytes})
+      is_text = is_text && encoding_for(*bytes) == ContentEncoding::text;
+    if (!is_text) {
+      take(path, ours);
+      conflict(path, ConflictKind::content, is_link(ours) ? "links to two places" : "changed on both sides, and no text");
+      return {};
+    }
+    PLAYFS_TRY(MergedText merged, merge_text(base_bytes, our_bytes, their_bytes, labels_));
+    if (merged.conflicts) {
+      take(path, ours);
+      conflict(path, ConflictKind::text, "the same lines were changed on both sides");
+      merge_.conflicts.back().marked = std::move(merged.text);
+      return {};
+    }
+    FileEntry entry;
+    entry.mode = mode;
+    entry.extra = merged_extra(base, ours, theirs);
+    merge_.files[path] = {std::move(entry), std::move(merged.text)};
+    return {};
+  }
+
+  /// Unknown fields speak of the file for others; where both sides changed one, the lesser text stands.
+  static JsonObject merged_extra(const FileEntry* base, const FileEntry& ours, const FileEntry& theirs) {
+    const JsonObject none;
+    std::vector<std::string> clashes;
+    const JsonObject& before = base ? base->extra : none;
+    Json merged = merge_json(before, ours.extra, theirs.extra, clashes);
+    if (!clashes.empty()) {
+      std::vector<std::string> ignored;
+      Json other = merge_json(before, theirs.extra, ours.extra, ignored);
+      if (json_order(other) < json_order(merged)) merged = std::move(other);
+    }
+    return merged.object() ? *merged.object() : JsonObject();
+  }
+
+  /// Some order of values that does not depend on who asks.
+  static std::string json_order(const Json& value) {
+    if (auto* object = value.object()) {
+      std::map<std::string, std::string> members;
+      for (const auto& [name, member] : *object) members[name] = json_order(member);
+      std::string text = "{";
+      for (const auto& [name, member] : members) text += name + ":" + member + ",";
+      return text;
+    }
+    if (auto* array = value.array()) {
+      std::string text = "[";
+      for (const auto& item : *array) text += json_order(item) + ",";
+      return text;
+    }
+    if (auto* string = value.string()) return "\"" + *string;
+    if (auto* number = value.number()) return "#" + number->text;
+    return value.is_null() ? "0" : *value.boolean() ? "t" : "f";
+  }
+
+  /// A path cannot be a file and a directory: only where each side brought one of the two can it become both.
+  void find_files_in_the_way() {
+    std::vector<std::string> in_the_way;
+    for (const auto& [path, file] : merge_.files) {
+      auto below = merge_.files.lower_bound(path + '/');
+      if (below != merge_.files.end() && below->first.starts_with(path + '/')) in_the_way.push_back(path);
+    }
+    for (const auto& path : in_the_way) {
+      bool is_conflict = std::any_of(merge_.conflicts.begin(), merge_.conflicts.end(),
+                                     [&](const Conflict& each) { return each.path == path; });
+      if (!is_conflict) conflict(path, ConflictKind::kind, "a file on one side and a directory on the other");
+      // What ours has stays.
+      if (entry_at(ours_.manifest, path)) {
+        for (auto below = merge_.files.lower_bound(path + '/');
+             below != merge_.files.end() && below->first.starts_with(path + '/');)
+          below = merge_.files.erase(below);
+      } else {
+        merge_.files.erase(path);
+      }
+    }
+  }
+
+  void merge_refused() {
+    auto as_object = [](const Manifest& manifest) {
+      JsonObject entries;
+      for (const auto& refused : manifest.refused) entries.set(refused.path, refused.entry);
+      return entries;
+    };
+    std::vector<std::string> clashes;
+    JsonObject before = as_object(base_.manifest), one = as_object(ours_.manifest), other = as_object(theirs_.manifest);
+    std::set<std::string> paths;
+    for (const JsonObject* entries : {&one, &other})
+      for (const auto& member : *entries) paths.insert(member.name);
+    for (const auto& path : paths) {
+      const Json* was = before.find(path);
+      const Json* mine = one.find(path);
+      const Json* yours = other.find(path);
+      auto same = [](const Json* a, const Json* b) { return a && b ? *a == *b : a == b; };
+      const Json* kept = same(was, mine) ? yours : mine;
+      if (!same(was, mine) && !same(was, yours) && !same(mine, yours))
+        conflict(path, ConflictKind::published, "an entry that is not shown was changed on both sides");
+      if (!kept || merge_.files.contains(path)) continue;
+      const auto& from = same(was, mine) ? theirs_.manifest.refused : ours_.manifest.refused;
+      auto entry = std::find_if(from.begin(), from.end(), [&](const RefusedEntry& each) { return each.path == path; });
+      merge_.refused.push_back(*entry);
+    }
+  }
+
+  void merge_fields() {
+    std::vector<std::string> clashes;
+    Json extra = merge_json(base_.manifest.extra, ours_.manifest.extra, theirs_.manifest.extra, clashes);
+    if (extra.object()) merge_.extra = *extra.object();
+    for (const auto& name : clashes)
+      conflict("(manifest) " + name, ConflictKind::published, "a field of the manifest was changed on both sides");
+    clashes.clear();
+    merge_.state = merge_json(base_.state, ours_.state, theirs_.state, clashes);
+    for (const auto& name : clashes)
+      conflict("(state) " + name, ConflictKind::published, "the state was changed on both sides");
+  }
+
+  void take(const std::string& path, FileEntry entry) { merge_.files[path] = {std::move(entry), std::nullopt}; }
+  void conflict(const std::string& path, ConflictKind kind, std::string reason) {
+    merge_.conflicts.push_back({path, kind, std::move(reason), {}});
+  }
+
+  const Version& base_;
+  const Version& ours_;
+  const Version& theirs_;
+  const ReadEntry& read_;
+  const MergeLabels& labels_;
+  Merge merge_;
+};
+
+/// nullptr stands for an absent member.
+std::optional<Json> merge_member(const Json* base, const Json* ours, const Json* theirs, const std::string& path,
+                                 std::vector<std::string>& conflicts) {
+  auto same = [](const Json* a, const Json* b) { return a && b ? *a == *b : a == b; };
+  auto value = [](const Json* json) { return json ? std::optional(*json) : std::nullopt; };
+  if (same(ours, theirs) || same(base, theirs)) return value(ours);
+  if (same(base, ours)) return value(theirs);
+  const JsonObject nothing;
+  const JsonObject* one = ours ? ours->object() : nullptr;
+  const JsonObject* other = theirs ? theirs->object() : nullptr;
+  const JsonObject* before = base && base->object() ? base->object() : &nothing;
+  // Objects that both made where there was none have what either put in.
+  bool may_go_deeper = one && other && (!base || base->is_null() || base->object());
+  if (!may_go_deeper) {
+    conflicts.push_back(path);
+    return value(ours ? ours : theirs);
+  }
+  JsonObject merged;
+  std::set<std::string> seen;
+  // In the order of whoever has them first: base, then the two in a way that does not depend on who is ours.
+  std::vector<std::string> names;
+  for (const auto& member : *before)
+    if (seen.insert(member.name).second) names.push_back(member.name);
+  std::set<std::string> added;
+  for (const JsonObject* side : {one, other})
+    for (const auto& member : *side)
+      if (!seen.contains(member.name)) added.insert(member.name);
+  names.insert(names.end(), added.begin(), added.end());
+  for (const auto& name : names) {
+    auto member = merge_member(before->find(name), one->find(name), other->find(name),
+                               path.empty() ? name : path + "." + name, conflicts);
+    if (member) merged.append(name, *std::move(member));
+  }
+  return Json(std::move(merged));
+}
+
+}  // namespace
+
+Json merge_json(const Json& base, const Json& ours, const Json& theirs, std::vector<std::string>& conflicts) {
+  return merge_member(&base, &ours, &theirs, "", conflicts).value_or(Json());
+}
+
+Result<Merge> merge_versions(const Version& base, const Version& ours, const Version& theirs, const ReadEntry& read,
+                             const MergeLabels& labels) {
+  return Merger(base, ours, theirs, read, labels).run();
+}
+
+}  // namespace playfs

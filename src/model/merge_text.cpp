@@ -1,0 +1,62 @@
+// The only place where text is merged: libgit2's merge of three files.
+#include <git2.h>
+
+#include "model/merge.h"
+
+namespace playfs {
+
+namespace {
+
+/// libgit2 counts its users; a merge of text needs no other state of it.
+class GitLibrary {
+ public:
+  GitLibrary() { git_libgit2_init(); }
+  ~GitLibrary() { git_libgit2_shutdown(); }
+  GitLibrary(const GitLibrary&) = delete;
+  GitLibrary& operator=(const GitLibrary&) = delete;
+};
+
+git_merge_file_input input_of(std::string_view text, const char* name) {
+  git_merge_file_input input;
+  git_merge_file_input_init(&input, GIT_MERGE_FILE_INPUT_VERSION);
+  input.ptr = text.data() ? text.data() : "";
+  input.size = text.size();
+  input.path = name;
+  return input;
+}
+
+}  // namespace
+
+Result<MergedText> merge_text(std::string_view base, std::string_view ours, std::string_view theirs,
+                              const MergeLabels& labels) {
+  GitLibrary library;
+  git_merge_file_options options;
+  git_merge_file_options_init(&options, GIT_MERGE_FILE_OPTIONS_VERSION);
+  options.ancestor_label = "base";
+  options.our_label = labels.ours.c_str();
+  options.their_label = labels.theirs.c_str();
+  auto before = input_of(base, "file"), one = input_of(ours, "file"), other = input_of(theirs, "file");
+  git_merge_file_result result{};
+  if (git_merge_file(&result, &before, &one, &other, &options) != 0) {
+    const git_error* error = git_error_last();
+    return fail(ErrorCode::internal, std::string("merging text failed: ") + (error ? error->message : "no reason"));
+  }
+  MergedText merged{std::string(result.ptr ? result.ptr : "", result.len), result.automergeable == 0};
+  git_merge_file_result_free(&result);
+  return merged;
+}
+
+bool has_conflict_markers(std::string_view text) {
+  bool begun = false, divided = false;
+  while (!text.empty()) {
+    auto end = text.find('\n');
+    std::string_view line = text.substr(0, end);
+    if (line.starts_with("<<<<<<< ")) begun = true;
+    else if (begun && (line == "=======" || line == "=======\r")) divided = true;
+    else if (divided && line.starts_with(">>>>>>> ")) return true;
+    text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
+  }
+  return false;
+}
+
+}  // namespace playfs

@@ -1,0 +1,108 @@
+#include "publish/announce.h"
+
+#include <algorithm>
+#include <optional>
+#include <set>
+
+#include <fmt/format.h>
+
+namespace playfs::publish {
+
+namespace {
+
+/// Threads and messages are looked through from the newest; beyond so many pages something may be said twice.
+constexpr int kMostPages = 20;
+constexpr std::size_t kPathsNamed = 20;
+
+/// A key that is the same whenever the same is said: 128 bits of a hash as a UUID.
+std::string key_of(std::string_view text) {
+  std::string hex = ContentHash::of(text).hex();
+  hex[12] = '8';
+  hex[16] = 'a';
+  return fmt::format("{}-{}-{}-{}-{}", hex.substr(0, 8), hex.substr(8, 4), hex.substr(12, 4), hex.substr(16, 4),
+                     hex.substr(20, 12));
+}
+
+std::string text_of(const Record& record, std::string_view name) {
+  const Json* value = record.fields.find(name);
+  return value && value->string() ? *value->string() : std::string();
+}
+
+/// Calls `look` with each record, newest first, until it says that this is enough.
+template <class Look>
+Status look_through(Upstream& upstream, const std::string& collection, const Look& look) {
+  std::string cursor;
+  std::set<std::string> cursors;
+  for (int pages = 0; pages < kMostPages; ++pages) {
+    PLAYFS_TRY(auto page, upstream.page(collection, cursor));
+    for (const auto& record : page.records)
+      if (look(record)) return {};
+    if (page.next_cursor.empty() || !cursors.insert(page.next_cursor).second) return {};
+    cursor = page.next_cursor;
+  }
+  return {};
+}
+
+Result<std::string> find_or_make_thread(Upstream& upstream, Journal& journal, const ProjectId& project,
+                                        const std::string& agent) {
+  PLAYFS_TRY(std::string known, journal.thread());
+  if (!known.empty()) return known;
+  const std::string title = thread_title(project);
+  std::string oldest;
+  PLAYFS_CHECK(look_through(upstream, "threads", [&](const Record& record) {
+    if (text_of(record, "title") == title && text_of(record, "kind") == "collab") oldest = record.id;
+    return false;
+  }));
+  if (oldest.empty()) {
+    JsonObject body{{"title", title}, {"agent", agent}, {"kind", "collab"}};
+    PLAYFS_TRY(Record made, upstream.create("threads", body, key_of(title + '\n' + agent)));
+    oldest = made.id;
+  }
+  PLAYFS_CHECK(journal.record_thread(oldest));
+  return oldest;
+}
+
+std::string words_for(const Announcement& announcement) {
+  std::string text = fmt::format("Revision {} by {} stands beside head", announcement.revision.text(),
+                                 announcement.author.empty() ? "somebody" : announcement.author);
+  if (!announcement.head.empty()) text += " " + announcement.head.text();
+  text += ".";
+  if (!announcement.conflicts.empty()) {
+    text += " In conflict:";
+    for (std::size_t i = 0; i < std::min(announcement.conflicts.size(), kPathsNamed); ++i)
+      text += (i == 0 ? " " : ", ") + announcement.conflicts[i];
+    if (announcement.conflicts.size() > kPathsNamed)
+      text += fmt::format(" and {} more", announcement.conflicts.size() - kPathsNamed);
+    text += ".";
+  }
+  return text + fmt::format(" To take it in: playfs merge {}", announcement.revision.text());
+}
+
+}  // namespace
+
+std::string thread_title(const ProjectId& project) { return "Work on project " + project.text(); }
+
+Status announce(Upstream& upstream, Journal& journal, const ProjectId& project, const Announcement& announcement) {
+  PLAYFS_TRY(bool is_said, journal.is_announced(announcement.revision));
+  if (is_said) return {};
+  PLAYFS_TRY(std::string thread, find_or_make_thread(upstream, journal, project, announcement.agent));
+  PLAYFS_CHECK(look_through(upstream, "messages", [&](const Record& record) {
+    is_said = is_said || (text_of(record, "thread") == thread &&
+                          text_of(record, "body").find(announcement.revision.text()) != std::string::npos);
+    return is_said;
+  }));
+  if (!is_said) {
+    std::string words = words_for(announcement);
+    JsonObject body{{"thread", thread},
+                    {"parent", ""},
+                    {"agent", announcement.agent},
+                    {"body", words},
+                    {"mentions", Json::Array{}},
+                    {"links", Json::Array{Json(announcement.revision.text())}}};
+    PLAYFS_TRY([[maybe_unused]] Record said,
+               upstream.create("messages", body, key_of(thread + '\n' + announcement.agent + '\n' + words)));
+  }
+  return journal.record_announced(announcement.revision);
+}
+
+}  // namespace playfs::publish

@@ -1,0 +1,294 @@
+#include "publish/convergence.h"
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "base/text.h"
+#include "model/plan.h"
+#include "publish/bodies.h"
+#include "publish/rest.h"
+#include "wire/json.h"
+
+namespace playfs::publish {
+
+namespace {
+
+/// Somebody may post or set head back over and over; after so many rounds the publication rests before it goes on.
+constexpr int kRoundsAtOnce = 16;
+constexpr int kMostPages = 200;
+/// How far before the last verified head the log is read again: a node of the service whose clock lags may slip a
+/// revision in below.
+constexpr std::chrono::nanoseconds kOverlap = std::chrono::minutes(10);
+constexpr std::chrono::hours kPolicyHour{1};
+bool is_of_playfs(const RevisionTreePtr& revision) {
+  return revision && (!revision->tree.manifest().tx.empty() || revision->tree.manifest().is_automatic);
+}
+
+/// How often head is brought back from one and the same revision, at most: what strangers set is repaired once, since
+/// they may mean it; what cooperating clients set may be the late arrival of what they sent long ago, once for each.
+std::size_t repairs_allowed(const RevisionTreePtr& head) { return is_of_playfs(head) ? 16 : 1; }
+
+/// A key that whoever sends the same body comes to as well.
+std::string key_of_body(const std::string& body) {
+  std::string hex = ContentHash::of(body).hex();
+  hex[12] = '8';  // a UUID of the version that is free for all uses
+  hex[16] = 'a';
+  return fmt::format("{}-{}-{}-{}-{}", hex.substr(0, 8), hex.substr(8, 4), hex.substr(12, 4), hex.substr(16, 4),
+                     hex.substr(20, 12));
+}
+
+RevisionTreePtr at(const std::map<RevisionId, RevisionTreePtr>& revisions, const RevisionId& id) {
+  auto found = revisions.find(id);
+  return found == revisions.end() ? nullptr : found->second;
+}
+
+}  // namespace
+
+// Reading the log.
+
+Status Convergence::add(const RevisionTreePtr& revision, Log& log) {
+  if (!revision || revision->revision.project != parts_.project) return {};
+  parts_.merging.learn(link_of(*revision));
+  log.revisions.insert_or_assign(revision->revision.id, revision);
+  return {};
+}
+
+Status Convergence::take_in(const std::vector<Record>& records, Log& log) {
+  for (const Record& record : records) {
+    const Json* project = record.fields.find("project");
+    if (!project || !project->string() || *project->string() != parts_.project.text()) continue;
+    RevisionId id(record.id);
+    RevisionTreePtr revision = at(known_, id);
+    if (!revision) {
+      parts_.upstream.learn("revisions", record);
+      auto read = parts_.upstream.revision(id);
+      if (!read && may_heal(read.error().code)) return fail(read.error());
+      if (!read) continue;  // nobody can read it, so nothing of it could be merged
+      revision = known_[id] = *std::move(read);
+    }
+    PLAYFS_CHECK(add(revision, log));
+  }
+  return {};
+}
+
+Result<Convergence::Log> Convergence::read_log(const RevisionTreePtr& ours, const RevisionTreePtr& since) {
+  PLAYFS_TRY(Look look, parts_.upstream.look());
+  Log log;
+  log.project = std::move(look.project);
+  PLAYFS_TRY(auto watermark, parts_.journal.watermark());
+  WallTime from = watermark ? *watermark : since ? since->revision.created_at : log.project.created_at;
+  from.nanoseconds -= kOverlap.count();
+  std::set<std::string> cursors;
+  wire::RecordPage page = std::move(look.newest);
+  for (int pages = 1;; ++pages) {
+    PLAYFS_CHECK(take_in(page.records, log));
+    auto is_older = [&](const Record& record) {
+      auto time = parse_iso8601(record.created_at);
+      return time && *time < from;
+    };
+    bool is_far_enough = std::any_of(page.records.begin(), page.records.end(), is_older);
+    if (is_far_enough || page.next_cursor.empty()) break;
+    if (pages == kMostPages || !cursors.insert(page.next_cursor).second)
+      return fail(ErrorCode::protocol, "the list of revisions does not end");
+    PLAYFS_TRY(page, parts_.upstream.page("revisions", page.next_cursor));
+  }
+  std::erase_if(known_, [&](const auto& item) { return !log.revisions.contains(item.first); });
+  PLAYFS_CHECK(add(ours, log));
+  const RevisionId& head = log.project.latest_revision;
+  if (!head.empty() && !log.revisions.contains(head)) {
+    auto read = parts_.upstream.revision(head);
+    if (!read && may_heal(read.error().code)) return fail(read.error());
+    if (read) PLAYFS_CHECK(add(*read, log));
+  }
+  return log;
+}
+
+// Merging.
+
+bool Convergence::may_merge(const RevisionTreePtr& revision) const {
+  switch (parts_.policy.whose) {
+    case MergePolicy::Whose::all: return true;
+    case MergePolicy::Whose::none: return false;
+    case MergePolicy::Whose::listed: break;
+  }
+  const auto& agents = parts_.policy.agents;
+  return revision->tree.manifest().is_automatic ||
+         std::find(agents.begin(), agents.end(), revision->revision.agent) != agents.end();
+}
+
+bool Convergence::may_merge_now() {
+  auto now = parts_.clock.steady();
+  while (!merges_.empty() && now - merges_.front() >= kPolicyHour) merges_.pop_front();
+  return merges_.size() < parts_.policy.most_in_an_hour;
+}
+
+Status Convergence::upload(const std::vector<ChunkDraft>& chunks, std::vector<ChunkId>& ids,
+                           const std::function<Status()>& before_write) {
+  std::vector<publish::Upload> uploads;
+  for (const auto& chunk : chunks) {
+    PLAYFS_CHECK(before_write());
+    std::string body = wire::to_text(wire::encode_chunk_draft(chunk));
+    auto number = static_cast<std::int64_t>(uploads.size());
+    uploads.push_back({number, key_of_body(body), std::move(body), chunk.hash, chunk.content.size(), {}});
+  }
+  ids.resize(uploads.size());
+  return parts_.upstream.upload(uploads, [&](const std::vector<publish::Upload>& stored) {
+    for (const auto& one : stored) ids[static_cast<std::size_t>(one.number)] = one.chunk;
+    return parts_.journal.record_known(stored);
+  });
+}
+
+Result<std::optional<RevisionTreePtr>> Convergence::post_merge(const Merging::Joined& joined,
+                                                               const std::function<Status()>& before_write) {
+  PlanInput input;
+  RevisionDraft& draft = input.draft;
+  draft.project = parts_.project;
+  draft.parents = joined.revisions;
+  draft.agent = "playfs";
+  draft.message = "Merge";
+  for (std::size_t i = 0; i < joined.revisions.size(); ++i)
+    draft.message += (i == 0 ? " " : i + 1 == joined.revisions.size() ? " and " : ", ") + joined.revisions[i].text();
+  draft.state = joined.snapshot.state;
+  draft.manifest.refused = joined.snapshot.manifest.refused;
+  draft.manifest.extra = joined.snapshot.manifest.extra;
+  draft.manifest.is_automatic = true;
+  draft.manifest.files = joined.snapshot.manifest.files;
+  input.base = joined.revisions.front();
+  PLAYFS_TRY(auto known, parts_.journal.known_chunks());
+  for (const auto& [hash, chunk] : known) input.stored.chunks.emplace(hash, chunk.id);
+  auto plan = make_plan(std::move(input), WireSizes());
+  if (!plan && plan.error().code == ErrorCode::file_too_big) return std::optional<RevisionTreePtr>();
+  if (!plan) return fail(plan.error());
+  std::vector<ChunkId> ids;
+  PLAYFS_CHECK(upload(plan->uploads, ids, before_write));
+  Json body = wire::encode_revision_draft(fill(*plan, ids));
+  std::string text = wire::to_text(body);
+  if (text.size() > kMaxRecordSize) return std::optional<RevisionTreePtr>();
+  PLAYFS_CHECK(before_write());
+  PLAYFS_TRY(Record record, parts_.upstream.create("revisions", body, key_of_body(text)));
+  if (!record.fields.find("manifest")) {  // an answer with the system fields only
+    PLAYFS_TRY(record, parts_.upstream.get("revisions", record.id));
+  }
+  auto revision = wire::decode_revision(record);
+  if (!revision || !is_revision_of_body(*revision, text))
+    return fail(ErrorCode::protocol, "the service answered with another revision than the merge that was posted: " +
+                                         escape_for_terminal(record.id));
+  parts_.upstream.learn("revisions", record);
+  PLAYFS_TRY(auto tree, parts_.upstream.revision(RevisionId(record.id)));
+  merges_.push_back(parts_.clock.steady());
+  return std::optional(std::move(tree));
+}
+
+// The rounds.
+
+Result<Standing> Convergence::run(const RevisionTreePtr& ours, bool may_join, const RevisionTreePtr& since,
+                                  const std::function<Status()>& before_write) {
+  Standing standing;
+  RevisionTreePtr posted;  // a merge of ours, until a list brings it
+  auto write = [&]() -> Status {
+    ++standing.writes;
+    return before_write();
+  };
+  for (int round = 0; round < kRoundsAtOnce; ++round) {
+    PLAYFS_TRY(Log log, read_log(ours, since));
+    if (posted) PLAYFS_CHECK(add(posted, log));
+    if (log.revisions.empty()) return standing;  // nothing was ever published
+    std::vector<Link> links;
+    for (const auto& [id, revision] : log.revisions) links.push_back(link_of(*revision));
+    PLAYFS_TRY(auto tips, find_tips(links, parts_.merging.links()));
+
+    // First the one that holds all of head: head never loses anything by our doing.
+    const RevisionId& head = log.project.latest_revision;
+    std::vector<RevisionId> compared = tips;
+    bool head_is_known = log.revisions.contains(head);
+    for (const RevisionId& id : {head_is_known ? head : RevisionId(), ours ? ours->revision.id : RevisionId()})
+      if (!id.empty() && std::find(compared.begin(), compared.end(), id) == compared.end()) compared.push_back(id);
+    PLAYFS_TRY(Holdings holdings, Holdings::compare(compared, parts_.merging.links()));
+    if (head_is_known) {
+      auto above = std::find_if(tips.begin(), tips.end(), [&](const auto& tip) { return holdings.covers(tip, head); });
+      if (above != tips.end()) std::rotate(tips.begin(), above, above + 1);
+    }
+
+    auto joinable = [&](const RevisionId& id) {
+      return ours && id == ours->revision.id ? may_join : may_merge(log.revisions[id]);
+    };
+    std::vector<RevisionId> to_join = {tips.front()};
+    std::map<RevisionId, std::vector<Conflict>> left_out;
+    for (std::size_t i = 1; i < tips.size(); ++i) {
+      bool joins = to_join.size() < parts_.policy.most_at_once && may_merge_now() && joinable(tips[i]) &&
+                   joinable(tips.front());
+      if (joins) to_join.push_back(tips[i]);
+      else left_out[tips[i]] = {};
+    }
+    if (to_join.size() > 1) {
+      PLAYFS_TRY(auto joined, parts_.merging.join(to_join, left_out));
+      if (joined.revisions.size() > 1) {
+        // What is published must not depend on where head stood: once more, in the log's order.
+        std::vector<RevisionId> in_order = joined.revisions;
+        std::sort(in_order.begin(), in_order.end(), [&](const RevisionId& a, const RevisionId& b) {
+          return std::pair(log.revisions[a]->revision.created_at, a) < std::pair(log.revisions[b]->revision.created_at, b);
+        });
+        std::map<RevisionId, std::vector<Conflict>> conflicted;
+        if (in_order != joined.revisions) {
+          PLAYFS_TRY(joined, parts_.merging.join(in_order, conflicted));
+        }
+        if (conflicted.empty()) {
+          PLAYFS_TRY(auto merge, post_merge(joined, write));
+          if (merge) {
+            posted = *std::move(merge);
+            parts_.events.event("merged", {{"project", parts_.project.text()}, {"revision", posted->revision.id.text()}});
+            continue;
+          }
+        }
+        for (const auto& id : in_order)
+          if (id != tips.front()) left_out.try_emplace(id);
+      }
+    }
+
+    const RevisionId& tip = tips.front();
+    standing.head = tip;
+    standing.head_is_automatic = log.revisions[tip]->tree.manifest().is_automatic;
+    standing.holds_ours = ours && holdings.covers(tip, ours->revision.id);
+    standing.left_out.clear();
+    for (auto& [id, conflicts] : left_out) {
+      const RevisionTreePtr& revision = log.revisions[id];
+      bool holds_ours = std::any_of(log.revisions.begin(), log.revisions.end(), [&](const auto& item) {
+        std::string content = link_of(*item.second).content;
+        return is_of_playfs(item.second) && holdings.holds(id, content) && !holdings.holds(tip, content);
+      });
+      standing.left_out.push_back({id, revision->revision.agent, holds_ours, std::move(conflicts)});
+    }
+    if (head == tip) {
+      PLAYFS_CHECK(parts_.journal.record_watermark(log.revisions[tip]->revision.created_at));
+      return standing;
+    }
+    if (moves_[head] > repairs_allowed(at(log.revisions, head))) {
+      standing.given_up = true;
+      standing.head = head;
+      standing.holds_ours = ours && head_is_known && holdings.covers(head, ours->revision.id);
+      standing.left_out.push_back({tip, log.revisions[tip]->revision.agent, true, {}});
+      return standing;
+    }
+    if (!standing.left_out.empty()) {
+      // Head was read while the list was. Where it might belong to somebody else by now, that has to be known.
+      PLAYFS_TRY(Project now, parts_.upstream.project());
+      if (now.latest_revision != head) continue;
+    }
+    PLAYFS_CHECK(write());
+    Status moved = parts_.upstream.move_head(tip);
+    if (moved) {
+      ++moves_[head];
+      continue;
+    }
+    // A lost reply says nothing: it is looked at again, since repeating blindly could undo somebody's move.
+    auto code = moved.error().code;
+    if (code == ErrorCode::unreachable || code == ErrorCode::timed_out || code == ErrorCode::protocol) continue;
+    return fail(moved.error());
+  }
+  return fail(ErrorCode::busy, "head does not stay where it was moved to");
+}
+
+}  // namespace playfs::publish

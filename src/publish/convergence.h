@@ -1,0 +1,94 @@
+// Bringing head to where all that was published is: the log is read, siblings are merged, head is moved and read back,
+// until nothing is left to do. Harmless to repeat, by any number of clients at any time.
+//
+// The log is the truth: `latest_revision` is only ever moved to a revision that holds all that the one it stands on
+// holds. What cannot be merged, or must not be by policy, is left out and named. For one thread; waits.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+#include "content/event_log.h"
+#include "publish/journal.h"
+#include "publish/merging.h"
+#include "publish/upstream.h"
+
+namespace playfs::publish {
+
+/// Which siblings are merged without asking. Anyone may post some, as many as they like.
+struct MergePolicy {
+  enum class Whose { all, listed, none };
+  Whose whose = Whose::all;
+  std::vector<std::string> agents;   ///< for `listed`: whose revisions
+  std::size_t most_at_once = 8;      ///< tips joined by one merge
+  std::size_t most_in_an_hour = 20;  ///< merges posted by this work tree
+};
+
+/// A tip that head does not hold, and why.
+struct LeftOut {
+  RevisionId revision;
+  std::string agent;
+  bool is_ours = false;  ///< holds what a playfs client posted: it has to be announced
+  std::vector<Conflict> conflicts;
+};
+
+/// Where the project stands after a convergence.
+struct Standing {
+  RevisionId head;  ///< verified; also the only tip but for those left out
+  bool head_is_automatic = false;
+  bool holds_ours = false;  ///< head holds the revision that was asked about
+  std::vector<LeftOut> left_out;
+  std::uint32_t writes = 0;  ///< merges and their chunks, and PATCHes
+  bool given_up = false;     ///< head was set back by others time and again, and was left there
+};
+
+class Convergence {
+ public:
+  struct Parts {
+    ProjectId project;
+    Upstream& upstream;
+    Merging& merging;
+    Journal& journal;
+    content::EventLog& events;
+    const Clock& clock;
+    MergePolicy policy;
+  };
+  explicit Convergence(Parts parts) : parts_(std::move(parts)) {}
+
+  /// `ours`: a revision that is merged whatever the policy says, or, without `may_join`, never; nullptr for a mere
+  /// visitor. `since`: a revision that was
+  /// head once, from which on the log is read where nothing is verified yet. `before_write` is told of each write before
+  /// it is sent. An error is one that time may heal, or says that the project cannot be read.
+  Result<Standing> run(const RevisionTreePtr& ours, bool may_join, const RevisionTreePtr& since,
+                       const std::function<Status()>& before_write);
+
+ private:
+  struct Log {
+    Project project;
+    std::map<RevisionId, RevisionTreePtr> revisions;  ///< of the project, from the watermark on, with head and ours
+  };
+  Result<Log> read_log(const RevisionTreePtr& ours, const RevisionTreePtr& since);
+  Status take_in(const std::vector<Record>& records, Log& log);
+  Status add(const RevisionTreePtr& revision, Log& log);
+  [[nodiscard]] bool may_merge(const RevisionTreePtr& revision) const;
+  [[nodiscard]] bool may_merge_now();
+  /// One more merge, posted, or nullopt where it does not fit into a record.
+  Result<std::optional<RevisionTreePtr>> post_merge(const Merging::Joined& joined,
+                                                    const std::function<Status()>& before_write);
+  Status upload(const std::vector<ChunkDraft>& chunks, std::vector<ChunkId>& ids,
+                const std::function<Status()>& before_write);
+
+  Parts parts_;
+  std::deque<SteadyTime> merges_;                ///< of the last hour
+  std::map<RevisionId, std::size_t> moves_;      ///< how often head was moved away from there; again: it was set back
+  std::map<RevisionId, RevisionTreePtr> known_;  ///< what lists have brought, from the watermark on
+};
+
+}  // namespace playfs::publish

@@ -1,0 +1,268 @@
+// The journal as a SQLite database: a row for each publication, one for each chunk that it uploads.
+#include <fmt/format.h>
+
+#include "base/fd.h"
+#include "base/mutex.h"
+#include "base/sqlite.h"
+#include "publish/journal.h"
+
+namespace playfs::publish {
+
+namespace {
+
+constexpr int kVersion = 2;
+
+const char* const kSchema = R"(
+CREATE TABLE IF NOT EXISTS publications(
+  number INTEGER PRIMARY KEY AUTOINCREMENT,
+  tx TEXT NOT NULL UNIQUE,
+  agent TEXT NOT NULL,
+  message TEXT NOT NULL,
+  step INTEGER NOT NULL,
+  base TEXT NOT NULL DEFAULT '',
+  files_changed INTEGER NOT NULL DEFAULT 0,
+  key TEXT NOT NULL DEFAULT '',
+  body TEXT NOT NULL DEFAULT '',
+  revision TEXT NOT NULL DEFAULT '',
+  merged TEXT NOT NULL DEFAULT '',
+  conflicts TEXT NOT NULL DEFAULT '',
+  may_merge INTEGER NOT NULL DEFAULT 1,
+  chunks INTEGER NOT NULL DEFAULT 0,
+  writes INTEGER NOT NULL DEFAULT 0,
+  ending INTEGER NOT NULL DEFAULT 0,
+  error_code TEXT NOT NULL DEFAULT '',
+  error_message TEXT NOT NULL DEFAULT '',
+  error_hint TEXT NOT NULL DEFAULT ''
+);
+CREATE TABLE IF NOT EXISTS uploads(
+  publication INTEGER NOT NULL REFERENCES publications(number) ON DELETE CASCADE,
+  number INTEGER NOT NULL,
+  key TEXT NOT NULL,
+  body TEXT NOT NULL,
+  text_hash TEXT NOT NULL,
+  text_size INTEGER NOT NULL,
+  chunk TEXT NOT NULL DEFAULT '',
+  PRIMARY KEY(publication, number)
+) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS known_chunks(text_hash TEXT PRIMARY KEY, text_size INTEGER NOT NULL, chunk TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS facts(name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
+)";
+
+constexpr const char* kColumns =
+    "number, tx, agent, message, step, base, files_changed, key, body, revision, chunks, writes, ending, error_code, "
+    "error_message, error_hint, merged, conflicts, may_merge";
+
+/// From each version to the next.
+constexpr const char* kFromVersion1 = R"(
+ALTER TABLE publications ADD COLUMN merged TEXT NOT NULL DEFAULT '';
+ALTER TABLE publications ADD COLUMN conflicts TEXT NOT NULL DEFAULT '';
+ALTER TABLE publications ADD COLUMN may_merge INTEGER NOT NULL DEFAULT 1;
+)";
+
+Publication read_publication(const Statement& row) {
+  Publication publication;
+  publication.number = row.integer(0);
+  publication.tx = row.text(1);
+  publication.agent = row.text(2);
+  publication.message = row.text(3);
+  publication.step = static_cast<Step>(row.integer(4));
+  publication.base = RevisionId(std::string(row.text(5)));
+  publication.files_changed = static_cast<std::uint32_t>(row.integer(6));
+  publication.key = row.text(7);
+  publication.body = row.text(8);
+  publication.revision = RevisionId(std::string(row.text(9)));
+  publication.chunks = static_cast<std::uint32_t>(row.integer(10));
+  publication.writes = static_cast<std::uint32_t>(row.integer(11));
+  publication.ending = static_cast<Ending>(row.integer(12));
+  publication.error_code = row.text(13);
+  publication.error_message = row.text(14);
+  publication.error_hint = row.text(15);
+  publication.merged = RevisionId(std::string(row.text(16)));
+  publication.conflicts = row.text(17);
+  publication.may_merge = row.integer(18) != 0;
+  return publication;
+}
+
+Result<int> schema_version(Database& database) {
+  PLAYFS_TRY(auto statement, database.prepare("PRAGMA user_version"));
+  PLAYFS_CHECK(statement.step());
+  return static_cast<int>(statement.integer(0));
+}
+
+class JournalDatabase final : public JournalStorage {
+ public:
+  explicit JournalDatabase(Database database) : database_(std::move(database)) {}
+
+  Status write(const JournalChange& change) override {
+    MutexLock lock(mutex_);
+    PLAYFS_TRY(auto transaction, Transaction::begin(database_));
+    if (change.publication) PLAYFS_CHECK(write_row(*change.publication, change.is_new));
+    std::int64_t number = change.publication ? change.publication->number : 0;
+    PLAYFS_CHECK(write_uploads(number, change.added, change.acknowledged));
+    PLAYFS_CHECK(write_known(change.acknowledged));
+    PLAYFS_CHECK(write_known(change.known));
+    for (const auto& [name, value] : change.facts) PLAYFS_CHECK(write_fact(name, value));
+    if (change.is_last) PLAYFS_CHECK(drop_before(number));
+    return transaction.commit();
+  }
+
+  Result<std::optional<Publication>> front() override {
+    return find(fmt::format("WHERE step <> {} ORDER BY number", static_cast<int>(Step::ended)));
+  }
+  Result<std::optional<Publication>> last() override {
+    return find(fmt::format("WHERE step = {} ORDER BY number DESC", static_cast<int>(Step::ended)));
+  }
+
+  Result<std::vector<Upload>> uploads(const Publication& publication) override {
+    MutexLock lock(mutex_);
+    PLAYFS_TRY(auto select, database_.prepare("SELECT number, key, body, text_hash, text_size, chunk FROM uploads "
+                                              "WHERE publication = ? ORDER BY number"));
+    select.bind(1, publication.number);
+    std::vector<Upload> uploads;
+    for (;;) {
+      PLAYFS_TRY(bool found, select.step());
+      if (!found) return uploads;
+      auto hash = ContentHash::parse(select.text(3));
+      if (!hash) return fail(ErrorCode::corrupt, "the journal has an upload without a hash");
+      uploads.push_back({select.integer(0), std::string(select.text(1)), std::string(select.text(2)), *hash,
+                         static_cast<std::uint64_t>(select.integer(4)), ChunkId(std::string(select.text(5)))});
+    }
+  }
+
+  Result<std::unordered_map<ContentHash, KnownChunk>> known_chunks() override {
+    MutexLock lock(mutex_);
+    PLAYFS_TRY(auto select, database_.prepare("SELECT text_hash, text_size, chunk FROM known_chunks"));
+    std::unordered_map<ContentHash, KnownChunk> known;
+    for (;;) {
+      PLAYFS_TRY(bool found, select.step());
+      if (!found) return known;
+      if (auto hash = ContentHash::parse(select.text(0)))
+        known[*hash] = {ChunkId(std::string(select.text(2))), static_cast<std::uint64_t>(select.integer(1))};
+    }
+  }
+
+  Result<std::string> fact(const std::string& name) override {
+    MutexLock lock(mutex_);
+    PLAYFS_TRY(auto select, database_.prepare("SELECT value FROM facts WHERE name = ?"));
+    select.bind(1, name);
+    PLAYFS_TRY(bool found, select.step());
+    return found ? std::string(select.text(0)) : std::string();
+  }
+
+ private:
+  Status write_row(const Publication& publication, bool is_new) PLAYFS_REQUIRES(mutex_) {
+    if (is_new) {
+      PLAYFS_TRY(auto insert,
+                 database_.prepare("INSERT INTO publications(tx, agent, message, step, may_merge) VALUES(?, ?, ?, ?, ?)"));
+      return insert.bind(1, publication.tx)
+          .bind(2, publication.agent)
+          .bind(3, publication.message)
+          .bind(4, static_cast<std::int64_t>(publication.step))
+          .bind(5, std::int64_t{publication.may_merge})
+          .run();
+    }
+    PLAYFS_TRY(auto update,
+               database_.prepare("UPDATE publications SET step = ?, base = ?, files_changed = ?, key = ?, "
+                                 "body = ?, revision = ?, chunks = ?, writes = ?, ending = ?, error_code = ?, "
+                                 "error_message = ?, error_hint = ?, merged = ?, conflicts = ? WHERE number = ?"));
+    PLAYFS_CHECK(update.bind(1, static_cast<std::int64_t>(publication.step))
+                     .bind(2, publication.base.text())
+                     .bind(3, std::int64_t{publication.files_changed})
+                     .bind(4, publication.key)
+                     .bind(5, publication.body)
+                     .bind(6, publication.revision.text())
+                     .bind(7, std::int64_t{publication.chunks})
+                     .bind(8, std::int64_t{publication.writes})
+                     .bind(9, static_cast<std::int64_t>(publication.ending))
+                     .bind(10, publication.error_code)
+                     .bind(11, publication.error_message)
+                     .bind(12, publication.error_hint)
+                     .bind(13, publication.merged.text())
+                     .bind(14, publication.conflicts)
+                     .bind(15, publication.number)
+                     .run());
+    if (database_.rows_changed() != 1) return fail(ErrorCode::internal, "the journal has lost a publication");
+    return {};
+  }
+
+  Status write_uploads(std::int64_t publication, const std::vector<Upload>& added,
+                       const std::vector<Upload>& acknowledged) PLAYFS_REQUIRES(mutex_) {
+    if (!added.empty()) {
+      PLAYFS_TRY(auto insert,
+                 database_.prepare("INSERT INTO uploads(publication, number, key, body, text_hash, text_size) "
+                                   "VALUES(?, ?, ?, ?, ?, ?)"));
+      for (const auto& upload : added)
+        PLAYFS_CHECK(insert.bind(1, publication)
+                         .bind(2, upload.number)
+                         .bind(3, upload.key)
+                         .bind(4, upload.body)
+                         .bind(5, upload.text_hash.hex())
+                         .bind(6, static_cast<std::int64_t>(upload.text_size))
+                         .run());
+    }
+    if (!acknowledged.empty()) {
+      PLAYFS_TRY(auto update, database_.prepare("UPDATE uploads SET chunk = ? WHERE publication = ? AND number = ?"));
+      for (const auto& upload : acknowledged)
+        PLAYFS_CHECK(update.bind(1, upload.chunk.text()).bind(2, publication).bind(3, upload.number).run());
+    }
+    return {};
+  }
+
+  Status write_known(const std::vector<Upload>& uploads) PLAYFS_REQUIRES(mutex_) {
+    if (uploads.empty()) return {};
+    PLAYFS_TRY(auto known,
+               database_.prepare("INSERT OR REPLACE INTO known_chunks(text_hash, text_size, chunk) VALUES(?, ?, ?)"));
+    for (const auto& upload : uploads)
+      PLAYFS_CHECK(known.bind(1, upload.text_hash.hex())
+                       .bind(2, static_cast<std::int64_t>(upload.text_size))
+                       .bind(3, upload.chunk.text())
+                       .run());
+    return {};
+  }
+
+  Status write_fact(const std::string& name, const std::string& value) PLAYFS_REQUIRES(mutex_) {
+    if (value.empty()) {
+      PLAYFS_TRY(auto remove, database_.prepare("DELETE FROM facts WHERE name = ?"));
+      return remove.bind(1, name).run();
+    }
+    PLAYFS_TRY(auto statement, database_.prepare("INSERT OR REPLACE INTO facts(name, value) VALUES(?, ?)"));
+    return statement.bind(1, name).bind(2, value).run();
+  }
+
+  Status drop_before(std::int64_t publication) PLAYFS_REQUIRES(mutex_) {
+    PLAYFS_TRY(auto uploads, database_.prepare("DELETE FROM uploads WHERE publication = ?"));
+    PLAYFS_CHECK(uploads.bind(1, publication).run());
+    PLAYFS_TRY(auto earlier, database_.prepare("DELETE FROM publications WHERE number < ?"));
+    return earlier.bind(1, publication).run();
+  }
+
+  Result<std::optional<Publication>> find(std::string_view condition) {
+    MutexLock lock(mutex_);
+    PLAYFS_TRY(auto select,
+               database_.prepare(fmt::format("SELECT {} FROM publications {} LIMIT 1", kColumns, condition)));
+    PLAYFS_TRY(bool found, select.step());
+    if (!found) return std::optional<Publication>();
+    return std::optional(read_publication(select));
+  }
+
+  Mutex mutex_;
+  Database database_ PLAYFS_GUARDED_BY(mutex_);
+};
+
+}  // namespace
+
+Result<std::unique_ptr<JournalStorage>> open_journal_database(const std::string& directory) {
+  PLAYFS_CHECK(make_private_directory(directory));
+  PLAYFS_TRY(auto database, Database::open(directory + "/publish.db", Database::Durability::full));
+  PLAYFS_TRY(int version, schema_version(database));
+  if (version > kVersion)
+    return fail(ErrorCode::not_supported,
+                fmt::format("{}/publish.db was written by a newer playfs (format {})", directory, version));
+  PLAYFS_TRY(auto transaction, Transaction::begin(database));
+  PLAYFS_CHECK(database.execute(version == 1 ? kFromVersion1 : kSchema));
+  PLAYFS_CHECK(database.execute(fmt::format("PRAGMA user_version = {}", kVersion)));
+  PLAYFS_CHECK(transaction.commit());
+  return std::make_unique<JournalDatabase>(std::move(database));
+}
+
+}  // namespace playfs::publish

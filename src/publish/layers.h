@@ -1,0 +1,26 @@
+// The work tree as a publication sees it: what was frozen, and what becomes of it. The engine is given this rather than
+// a Stage so that a simulator can stand in its place.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "stage/stage.h"
+
+namespace playfs::publish {
+
+class Layers {
+ public:
+  virtual ~Layers() = default;
+  [[nodiscard]] virtual RevisionTreePtr base() const = 0;
+  [[nodiscard]] virtual std::vector<FileRef> rules_needed() const = 0;
+  virtual Result<std::optional<stage::Frozen>> freeze(const std::string& tx) = 0;
+  virtual Result<std::optional<stage::Frozen>> pending() const = 0;
+  virtual Result<std::string> read_frozen(const stage::FrozenFile& file) const = 0;
+  /// The layer was published, and `base` holds it, perhaps merged with what others did.
+  virtual Status settle(const std::string& tx, const RevisionTreePtr& base) = 0;
+  virtual Status thaw(const std::string& tx) = 0;
+};
+
+}  // namespace playfs::publish

@@ -1,0 +1,36 @@
+// A Stage as the engine sees it.
+#pragma once
+
+#include <functional>
+#include <utility>
+#include <vector>
+
+#include "publish/layers.h"
+
+namespace playfs::publish {
+
+class Integration;
+
+/// Called after a change of base, so that the mount can invalidate what changed.
+using Settled = std::function<void(const std::vector<stage::Invalidation>&)>;
+
+/// What it is given must outlive it.
+class StageLayers final : public Layers {
+ public:
+  StageLayers(stage::Stage& stage, Integration& integration) : stage_(stage), integration_(integration) {}
+
+  [[nodiscard]] RevisionTreePtr base() const override { return stage_.base(); }
+  [[nodiscard]] std::vector<FileRef> rules_needed() const override { return stage_.rules_needed(); }
+  /// Fails with `busy` while something is in conflict.
+  Result<std::optional<stage::Frozen>> freeze(const std::string& tx) override;
+  Result<std::optional<stage::Frozen>> pending() const override { return stage_.pending(); }
+  Result<std::string> read_frozen(const stage::FrozenFile& file) const override { return stage_.read_frozen(file); }
+  Status settle(const std::string& tx, const RevisionTreePtr& base) override;
+  Status thaw(const std::string& tx) override { return stage_.thaw(tx); }
+
+ private:
+  stage::Stage& stage_;
+  Integration& integration_;
+};
+
+}  // namespace playfs::publish

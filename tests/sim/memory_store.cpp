@@ -1,0 +1,84 @@
+#include "sim/memory_store.h"
+
+#include <algorithm>
+
+#include "service/record_id.h"
+
+namespace playfs::sim {
+
+namespace {
+constexpr std::int64_t kMicrosecond = 1000;
+}
+
+WallTime MemoryStore::next_time() {
+  WallTime now{clock_.wall().nanoseconds / kMicrosecond * kMicrosecond};
+  if (now <= last_) now = {last_.nanoseconds + kMicrosecond};
+  return last_ = now;
+}
+
+std::optional<Error> MemoryStore::charge(const std::optional<service::Charge>& charge) {
+  if (!charge) return std::nullopt;
+  auto& times = charges_[charge->bucket];
+  WallTime now = clock_.wall();
+  std::chrono::nanoseconds window = charge->window;
+  while (!times.empty() && now.nanoseconds - times.front().nanoseconds >= window.count()) times.pop_front();
+  if (static_cast<std::int64_t>(times.size()) < charge->allowance) {
+    times.push_back(now);
+    return std::nullopt;
+  }
+  std::chrono::nanoseconds left(times.front().nanoseconds + window.count() - now.nanoseconds);
+  return Error{ErrorCode::rate_limited, charge->what, {}, std::chrono::ceil<std::chrono::seconds>(left), 429, {}};
+}
+
+Result<service::StoredRecord> MemoryStore::insert(const service::NewRecord& record) {
+  if (!record.request_key.empty()) {
+    if (auto known = requests_.find(record.request_key); known != requests_.end())
+      return records_[known->second.collection][known->second.place];
+  }
+  if (auto refused = charge(record.charge)) return fail(*refused);
+  auto& all = records_[record.collection];
+  WallTime now = next_time();
+  all.push_back({service::make_record_id(now, random_), now, now, service::kInitialStatus, record.owner, record.fields});
+  places_[{record.collection, all.back().id}] = all.size() - 1;
+  if (!record.request_key.empty()) requests_[record.request_key] = {record.collection, all.size() - 1, now};
+  return all.back();
+}
+
+Result<service::StoredRecord> MemoryStore::get(std::string_view collection, std::string_view id) {
+  auto place = places_.find(std::pair(std::string(collection), std::string(id)));
+  if (place == places_.end()) return fail(ErrorCode::not_found, "no such record");
+  return records_.find(collection)->second[place->second];
+}
+
+Result<service::Page> MemoryStore::list(std::string_view collection, std::size_t limit, service::Position before) {
+  service::Page page;
+  auto found = records_.find(collection);
+  if (found == records_.end()) return page;
+  const auto& all = found->second;
+  auto end = static_cast<std::size_t>(std::min<service::Position>(before, static_cast<std::int64_t>(all.size())));
+  while (end > 0 && page.records.size() < limit) page.records.push_back(all[--end]);
+  if (end > 0) page.next = static_cast<service::Position>(end);
+  return page;
+}
+
+Result<std::optional<service::StoredRecord>> MemoryStore::replace(std::string_view collection,
+                                                                  const service::StoredRecord& read, std::string fields,
+                                                                  const std::optional<service::Charge>& charged) {
+  auto place = places_.find(std::pair(std::string(collection), read.id));
+  if (place == places_.end()) return fail(ErrorCode::not_found, "no such record");
+  auto& record = records_.find(collection)->second[place->second];
+  if (record.updated_at != read.updated_at) return std::optional<service::StoredRecord>();
+  if (auto refused = charge(charged)) return fail(*refused);
+  record.fields = std::move(fields);
+  record.updated_at = next_time();
+  return std::optional(record);
+}
+
+void MemoryStore::forget_keys(std::chrono::nanoseconds older) {
+  WallTime now = clock_.wall();
+  std::erase_if(requests_, [&](const auto& request) {
+    return now.nanoseconds - request.second.at.nanoseconds > older.count();
+  });
+}
+
+}  // namespace playfs::sim

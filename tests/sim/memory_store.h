@@ -1,0 +1,65 @@
+// The service's store in memory, with what a checker wants to know of it: everything in the order in which it happened.
+#pragma once
+
+#include <deque>
+#include <map>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/random.h"
+#include "service/accounts.h"
+#include "service/store.h"
+
+namespace playfs::sim {
+
+/// For one thread.
+class MemoryStore final : public service::Store {
+ public:
+  MemoryStore(const Clock& clock, Random& random) : clock_(clock), random_(random) {}
+
+  Result<service::StoredRecord> insert(const service::NewRecord& record) override;
+  Result<service::StoredRecord> get(std::string_view collection, std::string_view id) override;
+  Result<service::Page> list(std::string_view collection, std::size_t limit, service::Position before) override;
+  Result<std::optional<service::StoredRecord>> replace(std::string_view collection, const service::StoredRecord& read,
+                                                       std::string fields,
+                                                       const std::optional<service::Charge>& charge) override;
+  [[nodiscard]] const std::string& site_id() const override { return site_id_; }
+
+  /// Of one collection, oldest first.
+  [[nodiscard]] const std::vector<service::StoredRecord>& all(const std::string& collection) {
+    return records_[collection];
+  }
+  /// Forgets which request made what, for requests older than this.
+  void forget_keys(std::chrono::nanoseconds older);
+
+ private:
+  WallTime next_time();
+  std::optional<Error> charge(const std::optional<service::Charge>& charge);
+
+  const Clock& clock_;
+  Random& random_;
+  const std::string site_id_ = "simulated";
+  std::map<std::string, std::vector<service::StoredRecord>, std::less<>> records_;
+  std::map<std::pair<std::string, std::string>, std::size_t, std::less<>> places_;
+  struct Request {
+    std::string collection;
+    std::size_t place = 0;
+    WallTime at;
+  };
+  std::unordered_map<std::string, Request> requests_;
+  std::map<std::string, std::deque<WallTime>> charges_;
+  WallTime last_;
+};
+
+class NoAccounts final : public service::Accounts {
+ public:
+  Result<std::optional<std::string>> account_of_key(std::string_view) override { return std::optional<std::string>(); }
+  Result<service::SignedIn> sign_in(std::string_view, std::string_view) override {
+    return fail(ErrorCode::not_supported, "nobody signs in here");
+  }
+};
+
+}  // namespace playfs::sim
