@@ -34,12 +34,15 @@ enum playfs_outcome {
   PLAYFS_MERGED = 2,    /* it is an ancestor of head, merged automatically */
   PLAYFS_BRANCHED = 3,  /* it is published as a branch beside head: update, then commit the merge */
   PLAYFS_PENDING = 4,   /* journalled; it is published in the background */
-  PLAYFS_NOTHING = 5    /* nothing was staged */
+  PLAYFS_NOTHING = 5,   /* nothing was staged */
+  PLAYFS_PLANNED = 6    /* PLAYFS_COMMIT_DRY_RUN: writes_used and chunks_total say what it would take */
 };
 
 /* playfs_commit.flags */
 #define PLAYFS_COMMIT_NOWAIT 1u   /* return PLAYFS_PENDING as soon as the change is frozen */
 #define PLAYFS_COMMIT_NO_MERGE 2u /* publish a branch rather than merge */
+#define PLAYFS_COMMIT_RESOLVED 4u /* what an update left in conflict is right as it stands */
+#define PLAYFS_COMMIT_DRY_RUN 8u  /* plan it and send nothing */
 
 struct playfs_commit {
   /* in */
@@ -109,10 +112,23 @@ struct playfs_update {
   __u64 reserved[4];
 };
 
+/* Takes another revision of the project into the work tree, which has to be clean. The next commit publishes the merge
+ * of both. */
+struct playfs_merge {
+  __u32 size;
+  __u32 version;
+  __u32 flags; /* 0 */
+  __u32 conflicts; /* out: paths in conflict */
+  char revision[PLAYFS_ID_MAX]; /* in */
+  char base[PLAYFS_ID_MAX];     /* out: what the work tree stands on, unchanged */
+  __u64 reserved[4];
+};
+
 #define PLAYFS_IOC_COMMIT _IOWR('P', 0x70, struct playfs_commit)
 #define PLAYFS_IOC_STATUS _IOWR('P', 0x71, struct playfs_status)
 #define PLAYFS_IOC_DISCARD _IOWR('P', 0x72, struct playfs_discard)
 #define PLAYFS_IOC_UPDATE _IOWR('P', 0x73, struct playfs_update)
+#define PLAYFS_IOC_MERGE _IOWR('P', 0x74, struct playfs_merge)
 
 #ifdef __cplusplus
 }

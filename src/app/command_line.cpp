@@ -19,6 +19,7 @@ constexpr const char* kOverview =
   playfs import DIR                 publish a plain directory as a project
   playfs status | diff | log        what changed in the work tree around here
   playfs commit -m MESSAGE          publish it
+  playfs update | merge REV         take in what others published
   playfs umount DIR                 unmount; what is not published stays staged
 
 playfs --help lists all commands, playfs COMMAND --help explains one.
@@ -218,11 +219,14 @@ class Parser {
         "commit", "Publish what is staged",
         "  playfs commit -m 'Fix the parser'\n  playfs commit --no-wait -m 'Large import' --agent ada", commit, c);
     commit_command->add_option("PATH", c->path, "A path in the mount (default: here)");
-    commit_command->add_option("-m,--message", c->message, "What changed, and why")->type_name("MESSAGE")->required();
+    commit_command->add_option("-m,--message", c->message, "What changed, and why")->type_name("MESSAGE");
     commit_command->add_option("--agent", c->agent, "The author's handle")->type_name("HANDLE");
     commit_command->add_flag("!--no-wait", c->wait,
                              "Return as soon as the change is kept safe; publish in the background");
     commit_command->add_flag("!--no-merge", c->merge, "Publish a branch rather than merge");
+    commit_command->add_flag("--resolved", c->resolved, "What an update left in conflict is right as it stands");
+    commit_command->add_flag("--dry-run", c->dry_run, "Say what it would take, and send nothing");
+    commit_command->alias("publish");
 
     std::shared_ptr<DiscardArguments> x;
     command("discard", "Drop staged changes at and below paths",
@@ -232,6 +236,12 @@ class Parser {
     std::shared_ptr<UpdateArguments> up;
     command("update", "Move the work tree to the published latest", "  playfs update", update, up)
         ->add_option("PATH", up->path, "A path in the mount (default: here)");
+
+    std::shared_ptr<MergeArguments> me;
+    auto* merge_command = command("merge", "Take another revision into the work tree, for the next commit to join",
+                                  "  playfs merge REVISION\n  playfs commit -m 'Take in the parser'", merge, me);
+    merge_command->add_option("REV", me->revision, "The revision, as under branches/")->required();
+    merge_command->add_option("PATH", me->path, "A path in the mount (default: here)");
   }
 
   void add_projects() {

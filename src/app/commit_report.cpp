@@ -11,12 +11,20 @@ std::string_view name_of(publish::Outcome outcome) {
     case publish::Outcome::branched: return "branched";
     case publish::Outcome::pending: return "pending";
     case publish::Outcome::nothing: return "nothing";
+    case publish::Outcome::planned: return "planned";
   }
   return "nothing";
 }
 
 std::string count_of(std::uint32_t count, const char* what) {
   return std::to_string(count) + " " + what + (count == 1 ? "" : "s");
+}
+
+/// How long the chunks take under the limits that the service documents: 240 in any hour, counted from an empty hour.
+std::string time_under_limits(std::uint32_t chunks) {
+  constexpr std::uint32_t kChunksInAnHour = 240;
+  std::uint32_t hours = chunks == 0 ? 0 : (chunks - 1) / kChunksInAnHour;
+  return hours == 0 ? "at once" : "in some " + count_of(hours, "hour");
 }
 
 }  // namespace
@@ -59,6 +67,11 @@ void tell_commit(Output& out, const publish::CommitResult& result) {
                  std::to_string(result.chunks_done) + " of " + count_of(result.chunks_total, "chunk") + " are there).");
       out.note("Try: playfs status");
       return;
+    case publish::Outcome::planned:
+      out.note("Would publish " + count_of(result.files_changed, "changed file") + " with " +
+               count_of(result.writes_used, "write") + " (" + count_of(result.chunks_total, "new chunk") + "), " +
+               time_under_limits(result.chunks_total) + ". Nothing was sent.");
+      return;
     case publish::Outcome::nothing: out.note("Nothing to commit: no change is staged."); return;
   }
 }
@@ -67,7 +80,8 @@ ExitCode exit_code_for(publish::Outcome outcome) {
   switch (outcome) {
     case publish::Outcome::published:
     case publish::Outcome::merged:
-    case publish::Outcome::nothing: return ExitCode::done;
+    case publish::Outcome::nothing:
+    case publish::Outcome::planned: return ExitCode::done;
     case publish::Outcome::branched: return ExitCode::branched;
     case publish::Outcome::pending: return ExitCode::pending;
   }

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstring>
 
 #include "wire/json.h"
 
@@ -91,6 +92,15 @@ Status WorkTree::commit(playfs_commit& request) const {
 Result<playfs_update> WorkTree::update() const {
   auto request = prepared<playfs_update>();
   if (ioctl(root_.get(), PLAYFS_IOC_UPDATE, &request) != 0) return fail(why(errno, "update"));
+  return request;
+}
+
+Result<playfs_merge> WorkTree::merge(const std::string& revision) const {
+  auto request = prepared<playfs_merge>();
+  if (revision.size() >= sizeof request.revision)
+    return fail(ErrorCode::not_found, "no revision can have the id " + revision);
+  std::memcpy(request.revision, revision.data(), revision.size());
+  if (ioctl(root_.get(), PLAYFS_IOC_MERGE, &request) != 0) return fail(why(errno, "merge"));
   return request;
 }
 

@@ -25,6 +25,8 @@ class WorkTree {
   [[nodiscard]] Status commit(playfs_commit& request) const;
   /// Moves the base to head.
   [[nodiscard]] Result<playfs_update> update() const;
+  /// Takes another revision of the project in.
+  [[nodiscard]] Result<playfs_merge> merge(const std::string& revision) const;
   /// Drops what is staged at and below `path` (absolute), which need not exist any more; answers how many paths.
   [[nodiscard]] Result<std::uint32_t> discard(const std::string& path) const;
 

@@ -45,6 +45,7 @@ __u32 outcome_of(vfs::Outcome outcome) {
     case vfs::Outcome::branched: return PLAYFS_BRANCHED;
     case vfs::Outcome::pending: return PLAYFS_PENDING;
     case vfs::Outcome::nothing: return PLAYFS_NOTHING;
+    case vfs::Outcome::planned: return PLAYFS_PLANNED;
   }
   return PLAYFS_NOTHING;
 }
@@ -69,7 +70,7 @@ void answer_error(Request& request, const Error& error) {
 
 void commit(vfs::FileSystem& file_system, vfs::NodeId node, std::string_view input, Request request) {
   auto decoded = decode<playfs_commit>(input);
-  constexpr __u32 known_flags = PLAYFS_COMMIT_NOWAIT | PLAYFS_COMMIT_NO_MERGE;
+  constexpr __u32 known_flags = PLAYFS_COMMIT_NOWAIT | PLAYFS_COMMIT_NO_MERGE | PLAYFS_COMMIT_RESOLVED | PLAYFS_COMMIT_DRY_RUN;
   if (!decoded || (decoded->flags & ~known_flags) != 0) return request.error_number(EINVAL);
   auto agent = text_of(decoded->agent);
   auto message = text_of(decoded->message);
@@ -80,6 +81,8 @@ void commit(vfs::FileSystem& file_system, vfs::NodeId node, std::string_view inp
   wanted.message = *message;
   wanted.wait = (decoded->flags & PLAYFS_COMMIT_NOWAIT) == 0;
   wanted.allow_merge = (decoded->flags & PLAYFS_COMMIT_NO_MERGE) == 0;
+  wanted.resolved = (decoded->flags & PLAYFS_COMMIT_RESOLVED) != 0;
+  wanted.dry_run = (decoded->flags & PLAYFS_COMMIT_DRY_RUN) != 0;
   vfs::Caller caller = request.caller();
   file_system.commit(caller, node, std::move(wanted),
                      [request = std::move(request), answer = *decoded](Result<vfs::CommitResult> result) mutable {
@@ -133,7 +136,21 @@ void update(vfs::FileSystem& file_system, vfs::NodeId node, std::string_view inp
   auto decoded = decode<playfs_update>(input);
   if (!decoded || decoded->flags != 0) return request.error_number(EINVAL);
   vfs::Caller caller = request.caller();
-  file_system.update(caller, node,
+  file_system.update(caller, node, RevisionId(),
+                     [request = std::move(request), answer = *decoded](Result<vfs::UpdateResult> result) mutable {
+                       if (!result) return answer_error(request, result.error());
+                       answer.conflicts = result->conflicts;
+                       put(answer.base, result->base);
+                       request.ioctl_result(&answer, sizeof answer);
+                     });
+}
+
+void merge(vfs::FileSystem& file_system, vfs::NodeId node, std::string_view input, Request request) {
+  auto decoded = decode<playfs_merge>(input);
+  auto revision = decoded ? text_of(decoded->revision) : std::nullopt;
+  if (!decoded || decoded->flags != 0 || !revision || revision->empty()) return request.error_number(EINVAL);
+  vfs::Caller caller = request.caller();
+  file_system.update(caller, node, RevisionId(*revision),
                      [request = std::move(request), answer = *decoded](Result<vfs::UpdateResult> result) mutable {
                        if (!result) return answer_error(request, result.error());
                        answer.conflicts = result->conflicts;
@@ -151,6 +168,7 @@ void serve_ioctl(vfs::FileSystem& file_system, vfs::NodeId node, unsigned comman
     case PLAYFS_IOC_STATUS: return status(file_system, node, input, std::move(request));
     case PLAYFS_IOC_DISCARD: return discard(file_system, node, input, std::move(request));
     case PLAYFS_IOC_UPDATE: return update(file_system, node, input, std::move(request));
+    case PLAYFS_IOC_MERGE: return merge(file_system, node, input, std::move(request));
     default: return request.error_number(ENOTTY);
   }
 }

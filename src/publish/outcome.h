@@ -11,7 +11,14 @@
 
 namespace playfs::publish {
 
-enum class Outcome { published, merged, branched, pending, nothing };
+enum class Outcome {
+  published,
+  merged,
+  branched,
+  pending,
+  nothing,
+  planned,  ///< a dry run: nothing was sent
+};
 
 struct CommitResult {
   Outcome outcome = Outcome::nothing;

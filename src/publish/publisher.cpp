@@ -301,6 +301,16 @@ CommitResult Publisher::State::pending_result(const std::string& tx) {
 
 // The surface.
 
+CommitResult result_of(const PlannedCommit& planned) {
+  CommitResult result;
+  result.outcome = planned.revision_size == 0 ? Outcome::nothing : Outcome::planned;
+  result.files_changed = planned.files_changed;
+  for (const auto& [path, chunks] : planned.chunks) result.chunks_total += chunks;
+  constexpr std::uint32_t kPostAndPatch = 2;
+  if (result.outcome == Outcome::planned) result.writes_used = result.chunks_total + kPostAndPatch;
+  return result;
+}
+
 Publisher::Publisher(std::shared_ptr<State> state) : state_(std::move(state)) {}
 
 Result<std::unique_ptr<Publisher>> Publisher::open(const std::string& directory, ProjectId project, content::Site& site,

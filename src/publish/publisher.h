@@ -36,6 +36,7 @@ struct CommitRequest {
   bool wait = true;         ///< false: answer `pending` as soon as what is published is fixed and journalled
   bool allow_merge = true;  ///< false: rather a branch than an automatic merge
   bool resolved = false;    ///< what was left in conflict is right as it stands
+  bool dry_run = false;     ///< for whoever passes this on to plan() instead
 };
 
 /// What a commit would send.
@@ -55,6 +56,9 @@ struct PublisherOptions {
   bool visits = true;  ///< looks after what was left behind: when it opens, and when visit() says so
   std::string agent;  ///< who speaks where something has to be announced that was not committed here
 };
+
+/// The same as a commit's result: what it would take.
+CommitResult result_of(const PlannedCommit& planned);
 
 class Publisher {
  public:

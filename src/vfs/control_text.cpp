@@ -79,6 +79,7 @@ std::string_view name_of(Outcome outcome) {
     case Outcome::branched: return "branched";
     case Outcome::pending: return "pending";
     case Outcome::nothing: return "nothing";
+    case Outcome::planned: return "planned";
   }
   return "unknown";
 }
@@ -142,6 +143,11 @@ Json status_json(const ProjectStatus& status) {
     refused.push_back(JsonObject{{"path", entry.path}, {"reason", entry.reason}});
   }
   for (const std::string& path : status.unpublished) unpublished.emplace_back(path);
+  Json::Array conflicts, merging;
+  for (const auto& conflict : status.conflicts)
+    conflicts.push_back(JsonObject{
+        {"path", conflict.path}, {"reason", conflict.reason}, {"markers", conflict.has_markers}});
+  for (const auto& revision : status.merging) merging.emplace_back(revision.text());
   return JsonObject{{"schema_version", kSchemaVersion},
                     {"project", status.project.text()},
                     {"name", status.name},
@@ -150,6 +156,8 @@ Json status_json(const ProjectStatus& status) {
                     {"branch", status.branch},
                     {"staged", std::move(staged)},
                     {"state_staged", status.state_staged},
+                    {"conflicts", std::move(conflicts)},
+                    {"merging", std::move(merging)},
                     {"refused", std::move(refused)},
                     {"unpublished", std::move(unpublished)},
                     {"publication", publication_json(status)},
@@ -173,6 +181,8 @@ std::string status_text(const ProjectStatus& status) {
   } else {
     text += "Based on " + (base.empty() ? "nothing" : base) + "; head is " + head + "\n";
   }
+  for (const auto& revision : status.merging)
+    text += "Merging " + escape_for_terminal(revision.text()) + ", which the next commit joins\n";
   if (status.no_work_tree) text += "Not writable: " + escape_for_terminal(status.no_work_tree->message) + "\n";
   if (!status.health.reachable) {
     text += "The service does not answer: " + escape_for_terminal(status.health.last_error) + "\n";
@@ -186,6 +196,11 @@ std::string status_text(const ProjectStatus& status) {
   for (const RefusedEntry& entry : status.refused) {
     refused.push_back(escape_for_terminal(entry.path) + ": " + escape_for_terminal(entry.reason));
   }
+  std::vector<std::string> conflicts;
+  for (const auto& conflict : status.conflicts)
+    conflicts.push_back(escape_for_terminal(conflict.path) + ": " + escape_for_terminal(conflict.reason));
+  append_paths(text, "In conflict, to be resolved before a commit (edit them, or \"playfs commit --resolved\"):",
+               conflicts);
   append_paths(text, "Staged, to be published by a commit:", staged);
   append_paths(text, "Being published:", pending);
   append_paths(text, "Kept here, never published:", unpublished);

@@ -42,6 +42,8 @@ struct ProjectStatus {
   std::vector<std::string> unpublished;
   std::vector<RefusedEntry> refused;  ///< of the base
   bool state_staged = false;
+  std::vector<stage::Conflicted> conflicts;  ///< left by an update or a merge, and not resolved yet
+  std::vector<RevisionId> merging;           ///< taken in: further parents of the next commit
   std::optional<publish::Progress> progress;
   std::optional<Result<CommitResult>> last;
   std::optional<Error> no_work_tree;  ///< why there is none to write in

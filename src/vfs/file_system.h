@@ -165,7 +165,8 @@ class FileSystem {
   virtual void work_status(const Caller&, NodeId, Reply<WorkStatus>) = 0;
   /// Drops what is staged at and below the node; answers how many paths that were.
   virtual void discard(const Caller&, NodeId, Reply<std::uint32_t>) = 0;
-  virtual void update(const Caller&, NodeId, Reply<UpdateResult>) = 0;
+  /// To head, or, where a revision is named, takes that one in.
+  virtual void update(const Caller&, NodeId, RevisionId revision, Reply<UpdateResult>) = 0;
 };
 
 }  // namespace playfs::vfs

@@ -342,11 +342,11 @@ void Playground::discard(const Caller& caller, NodeId id, Reply<std::uint32_t> r
   run<std::uint32_t>(*mount_, Counted::discard, caller, id, std::move(attempt), std::move(reply));
 }
 
-void Playground::update(const Caller& caller, NodeId id, Reply<UpdateResult> reply) {
-  auto attempt = [mount = mount_.get(), id](const OperationPtr& op) -> Attempt<UpdateResult> {
+void Playground::update(const Caller& caller, NodeId id, RevisionId revision, Reply<UpdateResult> reply) {
+  auto attempt = [mount = mount_.get(), id, revision](const OperationPtr& op) -> Attempt<UpdateResult> {
     PLAYFS_ATTEMPT(NodePtr node, node_of(*mount, id));
     PLAYFS_ATTEMPT(std::shared_ptr<WorkTree> tree, node->work_tree(op));
-    return tree->update(op);
+    return revision.empty() ? tree->update(op) : tree->merge(op, revision);
   };
   run<UpdateResult>(*mount_, Counted::update, caller, id, std::move(attempt), std::move(reply));
 }

@@ -7,6 +7,7 @@
 #include "vfs/fetches.h"
 #include "vfs/ino.h"
 #include "vfs/projects_in_use.h"
+#include "vfs/revisions.h"
 #include "vfs/work_node.h"
 
 namespace playfs::vfs {
@@ -114,8 +115,11 @@ Status WorkTree::open_publisher() {
   MutexLock opening(opening_);
   if (publisher()) return {};
   auto settled = [this](const std::vector<stage::Invalidation>& changed) { tell_kernel(changed); };
-  PLAYFS_TRY(auto opened, publish::Publisher::open(journal_directory(directory_), project_, mount_.site(), *stage_,
-                                                   mount_.executor(), mount_.clock(), mount_.random(), settled));
+  publish::PublisherOptions options;
+  options.agent = mount_.options().agent;
+  PLAYFS_TRY(auto opened,
+             publish::Publisher::open(journal_directory(directory_), project_, mount_.site(), *stage_,
+                                      mount_.executor(), mount_.clock(), mount_.random(), settled, options));
   MutexLock lock(mutex_);
   publisher_ = std::move(opened);
   return {};
@@ -146,6 +150,16 @@ Attempt<CommitResult> WorkTree::commit(const OperationPtr& op, const CommitReque
   if (!publisher()) return missing(on_executor(mount_, [self] { return self->open_publisher(); }));
   CommitRequest complete = request;
   if (complete.agent.empty()) complete.agent = mount_.options().agent;
+  if (request.dry_run) {
+    return missing([self, op](CancelToken cancel, Callback<void> done) {
+      self->publisher()->plan(std::move(cancel), [op, done = std::move(done)](
+                                                     Result<publish::PlannedCommit> planned) mutable {
+        if (!planned) return done(fail(std::move(planned).error()));
+        op->set_outcome(publish::result_of(*planned));
+        done({});
+      });
+    });
+  }
   return missing([self, op, complete = std::move(complete)](CancelToken cancel, Callback<void> done) {
     self->publisher()->commit(complete, std::move(cancel),
                               [op, done = std::move(done)](Result<CommitResult> result) mutable {
@@ -190,14 +204,37 @@ Attempt<UpdateResult> WorkTree::update(const OperationPtr& op) {
   const RevisionId& latest = head.project.latest_revision;
   if (!latest.empty() && latest != base_id()) {
     PLAYFS_ATTEMPT(RevisionTreePtr tree, revision_here(mount_, latest));
-    if (!stage_->is_clean()) {
-      return fail(ErrorCode::busy, "changes are staged, and head has moved under them", "commit or discard them first");
-    }
+    if (!stage_->is_clean() || is_on_branch()) return integrate(op, tree, true);
     PLAYFS_ATTEMPT(auto changed, stage_->move_base(std::move(tree)));
     tell_kernel(changed);
   }
-  op->set_outcome(UpdateResult{base_id().text(), 0});
+  PLAYFS_ATTEMPT(auto conflicts, publish::unresolved(*stage_));
+  op->set_outcome(UpdateResult{base_id().text(), static_cast<std::uint32_t>(conflicts.size())});
   return missing(until_kernel_knows(mount_, op, "told"));
+}
+
+Attempt<UpdateResult> WorkTree::merge(const OperationPtr& op, const RevisionId& revision) {
+  PLAYFS_ATTEMPT_CHECK(check_may_write(op->caller));
+  if (auto result = op->outcome<UpdateResult>()) {
+    if (!op->noted("told")) return missing(until_kernel_knows(mount_, op, "told"));
+    return std::move(*result);
+  }
+  PLAYFS_ATTEMPT(RevisionTreePtr tree, revision_of_project(mount_, revision, project_));
+  return integrate(op, tree, false);
+}
+
+Attempt<UpdateResult> WorkTree::integrate(const OperationPtr& op, const RevisionTreePtr& revision, bool is_head) {
+  auto self = shared_from_this();
+  if (!publisher()) return missing(on_executor(mount_, [self] { return self->open_publisher(); }));
+  return missing([self, op, revision, is_head](CancelToken cancel, Callback<void> done) {
+    auto ended = [op, done = std::move(done)](Result<publish::Integrated> result) mutable {
+      if (!result) return done(fail(std::move(result).error()));
+      op->set_outcome(UpdateResult{result->base.text(), static_cast<std::uint32_t>(result->conflicts)});
+      done({});
+    };
+    if (is_head) self->publisher()->update(revision, std::move(cancel), std::move(ended));
+    else self->publisher()->merge(revision, std::move(cancel), std::move(ended));
+  });
 }
 
 Attempt<WorkStatus> WorkTree::work_status(const OperationPtr& op) {
@@ -208,6 +245,8 @@ Attempt<WorkStatus> WorkTree::work_status(const OperationPtr& op) {
   if (auto head = mount_.site().try_head(project_)) status.head = head->project.latest_revision.text();
   PLAYFS_ATTEMPT(auto changes, stage_->changes());
   for (const stage::Change& change : changes) ++(change.pending ? status.pending : status.staged);
+  PLAYFS_ATTEMPT(auto conflicts, publish::unresolved(*stage_));
+  status.conflicts = static_cast<std::uint32_t>(conflicts.size());
   if (publish::Publisher* publishing = publisher()) {
     publish::Progress progress = publishing->progress();
     status.phase = progress.phase;
@@ -231,6 +270,8 @@ Status WorkTree::describe(ProjectStatus& status) {
   status.state_staged = stage_->staged_state().has_value();
   PLAYFS_TRY(status.changes, stage_->changes());
   PLAYFS_TRY(status.unpublished, stage_->unpublished());
+  PLAYFS_TRY(status.conflicts, publish::unresolved(*stage_));
+  status.merging = stage_->merge_parents();
   if (publish::Publisher* publishing = publisher()) {
     status.progress = publishing->progress();
     status.last = publishing->last();
@@ -259,6 +300,8 @@ Result<std::string> WorkTree::staged_word(const std::string& path) {
 }
 
 void WorkTree::head_changed(const RevisionTreePtr& head) {
+  // Whoever takes part looks after what others left behind.
+  if (publish::Publisher* publishing = publisher()) publishing->visit();
   if (!head || head->revision.id == base_id() || is_on_branch() || !stage_->is_clean()) return;
   auto changed = stage_->move_base(head);
   if (changed) return tell_kernel(*changed);

@@ -46,6 +46,7 @@ class WorkTree : public std::enable_shared_from_this<WorkTree> {
   [[nodiscard]] Attempt<CommitResult> commit(const OperationPtr& op, const CommitRequest& request);
   [[nodiscard]] Attempt<std::uint32_t> discard(const OperationPtr& op, const std::string& path);
   [[nodiscard]] Attempt<UpdateResult> update(const OperationPtr& op);
+  [[nodiscard]] Attempt<UpdateResult> merge(const OperationPtr& op, const RevisionId& revision);
   [[nodiscard]] Attempt<WorkStatus> work_status(const OperationPtr& op);
   [[nodiscard]] Status stage_state(const Caller& caller, std::string text);
   /// Fills in what the work tree knows.
@@ -71,6 +72,8 @@ class WorkTree : public std::enable_shared_from_this<WorkTree> {
   void follow_head();
   /// Without its base nothing that is staged can be shown: its record is not for the cache to drop.
   void keep_base() PLAYFS_EXCLUDES(mutex_);
+  /// Hands what takes a while to the publisher's thread; its outcome becomes the operation's.
+  [[nodiscard]] Attempt<UpdateResult> integrate(const OperationPtr& op, const RevisionTreePtr& revision, bool is_head);
   void tell_kernel(const std::vector<stage::Invalidation>& changed);
   [[nodiscard]] std::shared_ptr<WorkNode> known_node(const stage::InodePtr& inode) const PLAYFS_EXCLUDES(mutex_);
   void drop(const stage::Inode* inode) PLAYFS_EXCLUDES(mutex_);

@@ -38,7 +38,9 @@ Result<service::StoredRecord> MemoryStore::insert(const service::NewRecord& reco
   if (auto refused = charge(record.charge)) return fail(*refused);
   auto& all = records_[record.collection];
   WallTime now = next_time();
-  all.push_back({service::make_record_id(now, random_), now, now, service::kInitialStatus, record.owner, record.fields});
+  all.push_back({service::make_record_id(now, random_), now, now, service::kInitialStatus, record.owner,
+                 record.contents.fields});
+  wholes_[record.collection].push_back(record.contents.belongs_to);
   places_[{record.collection, all.back().id}] = all.size() - 1;
   if (!record.request_key.empty()) requests_[record.request_key] = {record.collection, all.size() - 1, now};
   return all.back();
@@ -50,26 +52,40 @@ Result<service::StoredRecord> MemoryStore::get(std::string_view collection, std:
   return records_.find(collection)->second[place->second];
 }
 
-Result<service::Page> MemoryStore::list(std::string_view collection, std::size_t limit, service::Position before) {
+Result<service::Page> MemoryStore::page(std::string_view collection, const std::string* whole, std::size_t limit,
+                                        service::Position before) {
   service::Page page;
   auto found = records_.find(collection);
   if (found == records_.end()) return page;
   const auto& all = found->second;
+  const auto& wholes = wholes_.find(collection)->second;
   auto end = static_cast<std::size_t>(std::min<service::Position>(before, static_cast<std::int64_t>(all.size())));
-  while (end > 0 && page.records.size() < limit) page.records.push_back(all[--end]);
+  for (; end > 0 && page.records.size() < limit; --end)
+    if (!whole || wholes[end - 1] == *whole) page.records.push_back(all[end - 1]);
   if (end > 0) page.next = static_cast<service::Position>(end);
   return page;
 }
 
+Result<service::Page> MemoryStore::list(std::string_view collection, std::size_t limit, service::Position before) {
+  return page(collection, nullptr, limit, before);
+}
+
+Result<service::Page> MemoryStore::list_parts(std::string_view collection, std::string_view whole, std::size_t limit,
+                                              service::Position before) {
+  std::string name(whole);
+  return page(collection, &name, limit, before);
+}
+
 Result<std::optional<service::StoredRecord>> MemoryStore::replace(std::string_view collection,
-                                                                  const service::StoredRecord& read, std::string fields,
+                                                                  const service::StoredRecord& read,
+                                                                  service::Contents contents,
                                                                   const std::optional<service::Charge>& charged) {
   auto place = places_.find(std::pair(std::string(collection), read.id));
   if (place == places_.end()) return fail(ErrorCode::not_found, "no such record");
   auto& record = records_.find(collection)->second[place->second];
   if (record.updated_at != read.updated_at) return std::optional<service::StoredRecord>();
   if (auto refused = charge(charged)) return fail(*refused);
-  record.fields = std::move(fields);
+  record.fields = std::move(contents.fields);
   record.updated_at = next_time();
   return std::optional(record);
 }

@@ -23,8 +23,10 @@ class MemoryStore final : public service::Store {
   Result<service::StoredRecord> insert(const service::NewRecord& record) override;
   Result<service::StoredRecord> get(std::string_view collection, std::string_view id) override;
   Result<service::Page> list(std::string_view collection, std::size_t limit, service::Position before) override;
+  Result<service::Page> list_parts(std::string_view collection, std::string_view whole, std::size_t limit,
+                                   service::Position before) override;
   Result<std::optional<service::StoredRecord>> replace(std::string_view collection, const service::StoredRecord& read,
-                                                       std::string fields,
+                                                       service::Contents contents,
                                                        const std::optional<service::Charge>& charge) override;
   [[nodiscard]] const std::string& site_id() const override { return site_id_; }
 
@@ -37,12 +39,15 @@ class MemoryStore final : public service::Store {
 
  private:
   WallTime next_time();
+  Result<service::Page> page(std::string_view collection, const std::string* whole, std::size_t limit,
+                             service::Position before);
   std::optional<Error> charge(const std::optional<service::Charge>& charge);
 
   const Clock& clock_;
   Random& random_;
   const std::string site_id_ = "simulated";
   std::map<std::string, std::vector<service::StoredRecord>, std::less<>> records_;
+  std::map<std::string, std::vector<std::string>, std::less<>> wholes_;  ///< what each record belongs to
   std::map<std::pair<std::string, std::string>, std::size_t, std::less<>> places_;
   struct Request {
     std::string collection;

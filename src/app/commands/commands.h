@@ -72,6 +72,8 @@ struct CommitArguments {
   std::optional<std::string> agent;
   bool wait = true;
   bool merge = true;
+  bool resolved = false;  ///< what is in conflict is right as it stands
+  bool dry_run = false;
 };
 Result<ExitCode> commit(Context& context, const CommitArguments& arguments);
 
@@ -84,6 +86,12 @@ struct UpdateArguments {
   std::string path = ".";
 };
 Result<ExitCode> update(Context& context, const UpdateArguments& arguments);
+
+struct MergeArguments {
+  std::string revision;
+  std::string path = ".";
+};
+Result<ExitCode> merge(Context& context, const MergeArguments& arguments);
 
 // Projects in and out.
 

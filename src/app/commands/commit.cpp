@@ -6,6 +6,8 @@
 
 #include "app/commands/commands.h"
 #include "app/commit_report.h"
+#include "app/json_fields.h"
+#include "app/mounted.h"
 #include "app/work_tree.h"
 #include "base/mutex.h"
 
@@ -31,6 +33,7 @@ publish::Outcome outcome_of(__u32 outcome) {
     case PLAYFS_BRANCHED: return publish::Outcome::branched;
     case PLAYFS_PENDING: return publish::Outcome::pending;
     case PLAYFS_NOTHING: return publish::Outcome::nothing;
+    case PLAYFS_PLANNED: return publish::Outcome::planned;
   }
   return publish::Outcome::pending;  // of a newer mount: journalled is all that is certain
 }
@@ -126,7 +129,10 @@ Result<ExitCode> commit(Context& context, const CommitArguments& arguments) {
   // Without an author of this user's own choosing it is the mount's.
   std::string agent = arguments.agent.value_or(context.settings.text("agent", tree.place().source).value_or(""));
   PLAYFS_CHECK(put(request.agent, agent, "the agent's handle"));
-  request.flags = (arguments.wait ? 0 : PLAYFS_COMMIT_NOWAIT) | (arguments.merge ? 0 : PLAYFS_COMMIT_NO_MERGE);
+  request.flags = (arguments.wait ? 0 : PLAYFS_COMMIT_NOWAIT) | (arguments.merge ? 0 : PLAYFS_COMMIT_NO_MERGE) |
+                  (arguments.resolved ? PLAYFS_COMMIT_RESOLVED : 0) | (arguments.dry_run ? PLAYFS_COMMIT_DRY_RUN : 0);
+  if (arguments.message.empty() && !arguments.dry_run)
+    return fail(ErrorCode::invalid_argument, "a commit needs a message", "playfs commit -m MESSAGE");
   PLAYFS_CHECK(publish(context, tree, request));
 
   publish::CommitResult result;
@@ -138,6 +144,13 @@ Result<ExitCode> commit(Context& context, const CommitArguments& arguments) {
   result.chunks_done = request.chunks_done;
   result.chunks_total = request.chunks_total;
   result.retry_after_s = request.retry_after_s;
+  if (result.outcome == publish::Outcome::branched) {
+    // Which paths: the last result in full is read back.
+    auto last = read_json_object(tree.place().project_directory + "/commit");
+    if (const Json::Array* paths = last ? array_of(*last, "conflicts") : nullptr)
+      for (const Json& path : *paths)
+        if (path.string()) result.conflicts.push_back(*path.string());
+  }
   if (!result.revision.empty()) context.out.line(result.revision.text());
   tell_commit(context.out, result);
   JsonObject document{{"project", tree.place().project}};

@@ -92,7 +92,7 @@ class FewFiles final : public FileSystem {
     reply(fail(ErrorCode::no_attribute, "none"));
   }
 
-  void update(const Caller&, NodeId, Reply<UpdateResult> reply) override { reply(none()); }
+  void update(const Caller&, NodeId, RevisionId, Reply<UpdateResult> reply) override { reply(none()); }
   void read_link(const Caller&, NodeId, Reply<std::string> reply) override { reply(none()); }
   void make_node(const Caller&, NodeId, std::string_view, mode_t, dev_t, Reply<Entry> reply) override { reply(none()); }
   void make_directory(const Caller&, NodeId, std::string_view, mode_t, Reply<Entry> reply) override { reply(none()); }

@@ -51,12 +51,17 @@ class FaultsTest : public testing::Test {
     for (int i = 0; text.size() < 20'000; ++i) text += std::to_string(i * 17 + seed) + "\n";
     return text;
   }
-  std::string somebody_publishes(const std::string& parent) {
-    auto body = JsonObject{{"project", project},
-                           {"parents", Json::Array{parent}},
-                           {"manifest", JsonObject{{"files", JsonObject{{"theirs", JsonObject{{"inline", "t"}}}}}}}};
+  /// Another file beside what the parent has.
+  std::string somebody_publishes(const std::string& parent, const std::string& path = "theirs") {
+    JsonObject manifest = *world.get("revisions", parent).fields.find("manifest")->object();
+    manifest.erase("tx");
+    JsonObject files = *manifest.find("files")->object();
+    files.set(path, JsonObject{{"inline", "t"}});
+    manifest.set("files", std::move(files));
+    auto body = JsonObject{{"project", project}, {"parents", Json::Array{parent}}, {"manifest", std::move(manifest)}};
     return world.create("revisions", wire::to_text(body)).id;
   }
+  void expect_merged(const CommitResult& result, const std::string& theirs);
   std::size_t revisions() { return world.all("revisions").size(); }
   std::size_t patches() const {
     auto sent = work->faults.sent();

@@ -1,0 +1,28 @@
+// playfs merge: another revision of the project taken into the work tree.
+#include "app/commands/commands.h"
+#include "app/json_fields.h"
+#include "app/work_tree.h"
+
+namespace playfs::app {
+
+Result<ExitCode> merge(Context& context, const MergeArguments& arguments) {
+  PLAYFS_TRY(WorkTree tree, WorkTree::open(context.io.absolute(arguments.path)));
+  PLAYFS_TRY(playfs_merge result, tree.merge(arguments.revision));
+  PLAYFS_TRY(JsonObject status, read_json_object(tree.place().project_directory + "/status.json"));
+  const Json* merging = status.find("merging");
+  bool is_taken_in = merging && merging->array() && !merging->array()->empty();
+  if (!is_taken_in) context.out.note("It is part of " + safe(std::string(result.base)) + " already.");
+  else if (result.conflicts == 0)
+    context.out.note("Merged without a conflict. Try: playfs diff, then playfs commit -m MESSAGE");
+  else
+    context.out.note(std::to_string(result.conflicts) +
+                     " paths are in conflict. Try: playfs status, edit them, then playfs commit -m MESSAGE");
+  context.out.document(JsonObject{{"project", tree.place().project},
+                                  {"base", std::string(result.base)},
+                                  {"merged", arguments.revision},
+                                  {"to_commit", is_taken_in},
+                                  {"conflicts", static_cast<std::uint64_t>(result.conflicts)}});
+  return result.conflicts > 0 ? ExitCode::branched : ExitCode::done;
+}
+
+}  // namespace playfs::app

@@ -1,0 +1,266 @@
+#!/usr/bin/env python3
+"""Several who publish at once: merges, branches, conflicts and their resolution, strangers, crashes, lost replies."""
+import collections
+import json
+import os
+import pathlib
+import random
+import subprocess
+import threading
+import time
+
+import proxy
+import rig
+
+LINES = ''.join(f'line {number}\n' for number in range(20))
+# PLAYFS_TEST_MOUNTS=8 PLAYFS_TEST_COMMITS=25 for the large version.
+MOUNTS = int(os.environ.get('PLAYFS_TEST_MOUNTS', '3'))
+COMMITS = int(os.environ.get('PLAYFS_TEST_COMMITS', '4'))
+
+
+class Publish(rig.Rig):
+    def setUp(self):
+        super().setUp()
+        self.api = self.serve()
+        project = json.loads(self.playfs('init', 'shared', '--json', '--site', self.api.origin).stdout)
+        self.project = project['project'] if isinstance(project['project'], str) else project['project']['id']
+
+    def work(self, mount):
+        return mount.directory / 'projects' / self.project / 'work'
+
+    def head(self):
+        return self.api.get('projects', self.project).get('latest_revision')
+
+    def publish(self, mount, message, check=True, extra=()):
+        return self.playfs('commit', '-m', message, '--json', *extra, self.work(mount), who=mount.who, check=check)
+
+    def two(self):
+        ann, bob = self.mount(self.api.origin, 'ann'), self.mount(self.api.origin, 'bob')
+        (self.work(ann) / 'text').write_text(LINES)
+        (self.work(ann) / 'old').write_text('old\n')
+        self.publish(ann, 'first')
+        self.eventually(lambda: (self.work(bob) / 'text').exists(), "bob's tree follows head")
+        return ann, bob
+
+    def ancestry(self):
+        """Every revision that head holds, by walking the parents."""
+        revisions = {record['id']: rig.fields(record) for record in self.api.all('revisions')}
+        held, queue = set(), [self.head()]
+        while queue:
+            each = queue.pop()
+            if each in revisions and each not in held:
+                held.add(each)
+                queue += revisions[each].get('parents', [])
+        return held, revisions
+
+    def contents(self, revision):
+        directory = self.home / f'export-{revision}'
+        self.playfs('export', revision, directory, '--site', self.api.origin)
+        return {path: value[1] for path, value in self.describe(directory).items() if value != 'folder'}
+
+    def test_what_does_not_clash_is_merged(self):
+        ann, bob = self.two()
+        text = self.work(bob) / 'text'
+        (self.work(ann) / 'from-ann').write_text('ann\n')
+        (self.work(ann) / 'text').write_text(LINES.replace('line 2\n', 'line 2 by ann\n'))
+        (self.work(ann) / 'old').unlink()
+        text.write_text(LINES.replace('line 17\n', 'line 17 by bob\n'))  # bob has begun, on the first revision
+        self.publish(ann, "ann's")
+        result = json.loads(self.publish(bob, "bob's").stdout)
+        self.assertIn(result['outcome'], ('published', 'merged'))
+        wanted = LINES.replace('line 2\n', 'line 2 by ann\n').replace('line 17\n', 'line 17 by bob\n')
+        self.assertEqual(self.contents(self.head()), {'text': wanted.encode(), 'from-ann': b'ann\n'})
+        for mount in ann, bob:
+            tree = self.work(mount)
+            self.eventually(lambda: (tree / 'text').read_text() == wanted, 'both trees show the merge')
+            self.assertFalse((tree / 'old').exists())
+        self.assertEqual(len(self.api.all('revisions')), 3, 'merged before it was posted: no revision more')
+
+    def test_a_conflict_is_a_branch_then_resolved_by_an_update(self):
+        ann, bob = self.two()
+        (self.work(bob) / 'text').write_text(LINES.replace('line 5\n', 'five by bob\n'))
+        (self.work(bob) / 'bobs').write_text('bob\n')
+        (self.work(ann) / 'text').write_text(LINES.replace('line 5\n', 'five by ann\n'))
+        self.publish(ann, "ann's")
+        theirs = self.head()
+        refused = self.publish(bob, "bob's", check=False)
+        self.assertEqual(refused.returncode, 3, refused.stderr)
+        branch = json.loads(refused.stdout)
+        self.assertEqual((branch['outcome'], branch['conflicts']), ('branched', ['text']))
+        self.assertEqual(self.head(), theirs)
+        project = bob.directory / 'projects' / self.project
+        self.eventually(lambda: branch['revision'] in os.listdir(project / 'branches'), 'it stands under branches/')
+        messages = [rig.fields(record) for record in self.api.all('messages')]
+        self.assertEqual(len(messages), 1)
+        self.assertIn(branch['revision'], messages[0]['body'])
+        thread = self.api.get('threads', messages[0]['thread'])
+        self.assertEqual(thread['kind'], 'collab')
+        self.assertIn(self.project, thread['title'])
+
+        updated = self.playfs('update', self.work(bob), '--json', who='bob', check=False)
+        self.assertEqual(updated.returncode, 3, updated.stderr)
+        text = (self.work(bob) / 'text').read_text()
+        self.assertIn('<<<<<<< ', text)
+        self.assertIn('five by ann\n>>>>>>> ', text)
+        status = json.loads((project / 'status.json').read_text())
+        self.assertEqual([each['path'] for each in status['conflicts']], ['text'])
+        self.assertEqual((status['base'], status['merging']), (theirs, [branch['revision']]))
+        busy = self.publish(bob, 'too early', check=False)
+        self.assertNotEqual(busy.returncode, 0)
+        self.assertIn('text is in conflict', busy.stdout + busy.stderr)
+        # The mount may end and begin in between.
+        bob.unmount()
+        bob = self.mount(self.api.origin, 'bob')
+        self.assertIn('<<<<<<< ', (self.work(bob) / 'text').read_text())
+        (self.work(bob) / 'text').write_text(LINES.replace('line 5\n', 'five by both\n'))
+        result = json.loads(self.publish(bob, 'both').stdout)
+        self.assertEqual(result['outcome'], 'published')
+        self.assertEqual(self.head(), result['revision'])
+        self.assertEqual(self.api.get('revisions', result['revision'])['parents'], [branch['revision'], theirs])
+        self.assertEqual(self.contents(self.head())['text'], LINES.replace('line 5\n', 'five by both\n').encode())
+        self.assertEqual(self.contents(self.head())['bobs'], b'bob\n')
+        self.eventually(lambda: 'five by both' in (self.work(ann) / 'text').read_text(), 'ann sees it')
+
+    def test_an_update_merges_what_is_staged(self):
+        ann, bob = self.two()
+        (self.work(bob) / 'text').write_text(LINES.replace('line 17\n', 'line 17 by bob\n'))
+        (self.work(bob) / 'bobs').write_text('bob\n')
+        (self.work(ann) / 'text').write_text(LINES.replace('line 2\n', 'line 2 by ann\n'))
+        (self.work(ann) / 'anns').write_text('ann\n')
+        self.publish(ann, "ann's")
+        self.playfs('update', self.work(bob), who='bob')
+        wanted = LINES.replace('line 2\n', 'line 2 by ann\n').replace('line 17\n', 'line 17 by bob\n')
+        self.assertEqual((self.work(bob) / 'text').read_text(), wanted)
+        self.assertEqual((self.work(bob) / 'anns').read_text(), 'ann\n')
+        status = json.loads((self.work(bob).parent / 'status.json').read_text())
+        self.assertEqual(status['base'], self.head())
+        self.assertEqual(sorted(each['path'] for each in status['staged']), ['bobs', 'text'])
+        self.publish(bob, "bob's")
+        self.assertEqual(self.contents(self.head())['text'], wanted.encode())
+
+    def test_a_branch_is_taken_in_by_its_name(self):
+        ann, bob = self.two()
+        (self.work(bob) / 'bobs').write_text('bob\n')
+        (self.work(ann) / 'anns').write_text('ann\n')
+        self.publish(ann, "ann's")
+        aside = json.loads(self.publish(bob, 'aside', check=False, extra=['--no-merge']).stdout)
+        self.assertEqual(aside['outcome'], 'branched')
+        self.assertEqual(self.playfs('merge', aside['revision'], self.work(ann)).returncode, 0)
+        self.assertEqual((self.work(ann) / 'bobs').read_text(), 'bob\n')
+        before = self.head()
+        merge = json.loads(self.publish(ann, 'take it in').stdout)
+        self.assertEqual(self.api.get('revisions', merge['revision'])['parents'], [aside['revision'], before])
+        self.assertEqual(set(self.contents(self.head())), {'text', 'old', 'anns', 'bobs'})
+
+    def test_a_stranger_who_moves_head_blindly(self):
+        ann, _ = self.two()
+        root = self.head()
+        (self.work(ann) / 'anns').write_text('ann\n')
+        ours = json.loads(self.publish(ann, "ann's").stdout)['revision']
+        files = dict(self.api.get('revisions', root)['manifest']['files'])
+        files['strange'] = {'inline': 'strange\n'}
+        strange = self.api.create('revisions', project=self.project, parents=[root], agent='stranger', message='blind',
+                                  manifest={'files': files}, state={})['id']
+        self.api.call('PATCH', f'/projects/{self.project}', {'latest_revision': strange})
+        # Whoever takes part brings it right: head holds both.
+        self.eventually(lambda: {ours, strange} <= self.ancestry()[0], 'head holds the stranger\'s and ours')
+        self.assertEqual(set(self.contents(self.head())), {'text', 'old', 'anns', 'strange'})
+
+    def test_nothing_is_sent_by_a_dry_run(self):
+        ann = self.mount(self.api.origin, 'ann')
+        (self.work(ann) / 'big').write_text(LINES * 150)
+        before = len(self.api.all('revisions')), len(self.api.all('file_chunks'))
+        plan = json.loads(self.playfs('commit', '--dry-run', '--json', self.work(ann)).stdout)
+        self.assertEqual((plan['outcome'], plan['files_changed']), ('planned', 1))
+        self.assertEqual((len(self.api.all('revisions')), len(self.api.all('file_chunks'))), before)
+        done = json.loads(self.publish(ann, 'for real').stdout)
+        self.assertEqual((done['chunks_total'], done['writes_used']), (plan['chunks_total'], plan['writes_used']))
+
+    def test_many_at_once_with_crashes_and_lost_replies(self):
+        lossy = proxy.SlowProxy(int(self.api.origin.rsplit(':', 1)[1]))
+        self.addCleanup(lossy.close)
+        first = self.mount(self.api.origin, 'first')
+        (self.work(first) / 'shared').write_text(LINES)
+        self.publish(first, 'first')
+        told, lock = {}, threading.Lock()
+
+        def live(number):
+            dice, who = random.Random(number), f'user{number}'
+            directory = self.home / who / 'mount'
+            directory.mkdir(parents=True)
+            mount = self.mount(lossy.url, who, at=directory)
+            for count in range(COMMITS):
+                message = f'{who}-{count}'
+                while True:
+                    try:
+                        (self.work(mount) / message).write_text(message)
+                        shared = (self.work(mount) / 'shared').read_text().splitlines(keepends=True)
+                        if '<<<<<<< ' not in ''.join(shared):
+                            shared[(number * 7 + count) % len(shared)] = f'by {message}\n'
+                            (self.work(mount) / 'shared').write_text(''.join(shared))
+                        break
+                    except OSError:
+                        time.sleep(0.2)
+                killer = threading.Timer(dice.random() * 1.5, mount.process.kill) if dice.random() < 0.3 else None
+                if killer:
+                    killer.start()
+                done = self.publish(mount, message, check=False)
+                if killer:
+                    killer.cancel()
+                    killer.join()
+                if mount.process.poll() is not None:
+                    subprocess.run(['fusermount3', '-u', '-z', str(directory)], capture_output=True)
+                    mount = self.mount(lossy.url, who, at=directory)
+                if done.returncode in (0, 3):
+                    with lock:
+                        told[message] = json.loads(done.stdout)
+                if done.returncode == 3:  # for both: what is between the markers stays, without them
+                    self.playfs('update', self.work(mount), who=who, check=False)
+                    shared = self.work(mount) / 'shared'
+                    lines = [line for line in shared.read_text().splitlines(keepends=True)
+                             if not line.startswith(('<<<<<<<', '=======', '>>>>>>>'))]
+                    shared.write_text(''.join(lines))
+            # What is left over is published too.
+            for _ in range(20):
+                left = self.publish(mount, f'{who}-last', check=False)
+                if left.returncode == 0 and json.loads(left.stdout)['outcome'] == 'nothing':
+                    return
+                if left.returncode == 3:
+                    self.playfs('update', self.work(mount), '--json', who=who, check=False)
+                    self.publish(mount, f'{who}-resolved', check=False, extra=['--resolved'])
+                time.sleep(0.5)
+
+        def lose():
+            while not over.wait(0.7):
+                lossy.drop()
+
+        over = threading.Event()
+        loser = threading.Thread(target=lose)
+        loser.start()
+        users = [threading.Thread(target=live, args=(number,)) for number in range(MOUNTS)]
+        for user in users:
+            user.start()
+        for user in users:
+            user.join()
+        over.set()
+        loser.join()
+
+        def settled():
+            held, revisions = self.ancestry()
+            said = ' '.join(rig.fields(record)['body'] for record in self.api.all('messages'))
+            return all(each in held or each in said for each in revisions)
+
+        self.eventually(settled, 'every revision is in head or announced')
+        held, revisions = self.ancestry()
+        by_tx = collections.Counter(each['manifest'].get('tx') for each in revisions.values()
+                                    if each['manifest'].get('tx'))
+        self.assertEqual([tx for tx, count in by_tx.items() if count > 1], [], 'one commit, one revision')
+        files = set(self.contents(self.head()))
+        for message, result in told.items():
+            if result['outcome'] in ('published', 'merged'):
+                self.assertIn(result['revision'], held, message)
+                self.assertIn(message, files)
+
+
+if __name__ == '__main__':
+    rig.main()
