@@ -29,6 +29,15 @@ class SlowProxy:
                 pass  # closed by the other side already
             each.close()
 
+    def drop(self):
+        """Breaks all connections there are: what was sent may have arrived, and no answer comes."""
+        for each in self._sockets[1:]:
+            try:
+                each.shutdown(socket.SHUT_RDWR)
+            except OSError:
+                pass  # closed by either side already
+        del self._sockets[1:]
+
     def _accept(self):
         while not self._over.is_set():
             try:
