@@ -25,8 +25,8 @@ extern "C" {
 
 #define PLAYFS_IOCTL_VERSION 1
 
-#define PLAYFS_ID_MAX 208      /* bytes of an id with its NUL */
-#define PLAYFS_AGENT_MAX 128   /* bytes of an agent's handle with its NUL */
+#define PLAYFS_ID_MAX 208       /* bytes of an id with its NUL */
+#define PLAYFS_AGENT_MAX 128    /* bytes of an agent's handle with its NUL */
 #define PLAYFS_MESSAGE_MAX 4096 /* bytes of a message with its NUL */
 
 enum playfs_outcome {
@@ -50,7 +50,7 @@ struct playfs_commit {
   __u32 version; /* PLAYFS_IOCTL_VERSION */
   __u32 flags;
   __u32 reserved0;
-  char agent[PLAYFS_AGENT_MAX];     /* empty: the mount's default */
+  char agent[PLAYFS_AGENT_MAX]; /* empty: the mount's default */
   char message[PLAYFS_MESSAGE_MAX];
   /* out */
   __u32 outcome; /* enum playfs_outcome */
@@ -97,7 +97,7 @@ struct playfs_status {
 struct playfs_discard {
   __u32 size;
   __u32 version;
-  __u32 flags; /* 0 */
+  __u32 flags;     /* 0 */
   __u32 discarded; /* out: paths */
   __u64 reserved[4];
 };
@@ -106,8 +106,8 @@ struct playfs_discard {
 struct playfs_update {
   __u32 size;
   __u32 version;
-  __u32 flags; /* 0 */
-  __u32 conflicts; /* out: paths in conflict */
+  __u32 flags;              /* 0 */
+  __u32 conflicts;          /* out: paths in conflict */
   char base[PLAYFS_ID_MAX]; /* out: the new base */
   __u64 reserved[4];
 };
@@ -117,8 +117,8 @@ struct playfs_update {
 struct playfs_merge {
   __u32 size;
   __u32 version;
-  __u32 flags; /* 0 */
-  __u32 conflicts; /* out: paths in conflict */
+  __u32 flags;                  /* 0 */
+  __u32 conflicts;              /* out: paths in conflict */
   char revision[PLAYFS_ID_MAX]; /* in */
   char base[PLAYFS_ID_MAX];     /* out: what the work tree stands on, unchanged */
   __u64 reserved[4];

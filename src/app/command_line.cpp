@@ -227,6 +227,9 @@ class Parser {
     commit_command->add_flag("--resolved", c->resolved, "What an update left in conflict is right as it stands");
     commit_command->add_flag("--dry-run", c->dry_run, "Say what it would take, and send nothing");
     commit_command->alias("publish");
+    commit_command->parse_complete_callback([c] {
+      if (c->message.empty() && !c->dry_run) throw CLI::RequiredError("--message");
+    });
 
     std::shared_ptr<DiscardArguments> x;
     command("discard", "Drop staged changes at and below paths",

@@ -70,7 +70,8 @@ void answer_error(Request& request, const Error& error) {
 
 void commit(vfs::FileSystem& file_system, vfs::NodeId node, std::string_view input, Request request) {
   auto decoded = decode<playfs_commit>(input);
-  constexpr __u32 known_flags = PLAYFS_COMMIT_NOWAIT | PLAYFS_COMMIT_NO_MERGE | PLAYFS_COMMIT_RESOLVED | PLAYFS_COMMIT_DRY_RUN;
+  constexpr __u32 known_flags =
+      PLAYFS_COMMIT_NOWAIT | PLAYFS_COMMIT_NO_MERGE | PLAYFS_COMMIT_RESOLVED | PLAYFS_COMMIT_DRY_RUN;
   if (!decoded || (decoded->flags & ~known_flags) != 0) return request.error_number(EINVAL);
   auto agent = text_of(decoded->agent);
   auto message = text_of(decoded->message);

@@ -114,8 +114,8 @@ Result<Holdings> Holdings::compare(const std::vector<RevisionId>& of, const Find
   std::map<std::string, Piece> pieces;
   for (const auto& [id, visited] : walk.visited) {
     if (visited.link.content.empty()) continue;
-    auto [piece, is_new] = pieces.try_emplace(
-        visited.link.content, Piece{visited.link.content, visited.link.created_at, id, visited.from});
+    auto [piece, is_new] = pieces.try_emplace(visited.link.content,
+                                              Piece{visited.link.content, visited.link.created_at, id, visited.from});
     if (is_new) continue;
     Piece& known = piece->second;
     if (std::tie(visited.link.created_at, id) < std::tie(known.created_at, known.id)) {
@@ -127,9 +127,8 @@ Result<Holdings> Holdings::compare(const std::vector<RevisionId>& of, const Find
   }
   for (auto& [content, piece] : pieces)
     if (!all(piece.held)) holdings.pieces_.push_back(std::move(piece));
-  std::sort(holdings.pieces_.begin(), holdings.pieces_.end(), [](const Piece& a, const Piece& b) {
-    return std::tie(a.created_at, a.id) < std::tie(b.created_at, b.id);
-  });
+  std::sort(holdings.pieces_.begin(), holdings.pieces_.end(),
+            [](const Piece& a, const Piece& b) { return std::tie(a.created_at, a.id) < std::tie(b.created_at, b.id); });
   for (const auto& id : of) {
     auto visited = walk.visited.find(id);
     holdings.times_.push_back(visited == walk.visited.end() ? WallTime{} : visited->second.link.created_at);
@@ -161,7 +160,8 @@ bool Holdings::comes_before(const RevisionId& a, const RevisionId& b) const {
 }
 
 Result<std::vector<RevisionId>> find_tips(const std::vector<Link>& revisions, const FindLink& find) {
-  // An ancestor is covered by what it is an ancestor of, except where that adds nothing: an automatic merge of one line.
+  // An ancestor is covered by what it is an ancestor of, except where that adds nothing: an automatic merge of one
+  // line.
   std::unordered_set<RevisionId> inner;
   for (const auto& revision : revisions)
     if (!revision.content.empty()) inner.insert(revision.parents.begin(), revision.parents.end());

@@ -1,5 +1,5 @@
-// Which revisions of a project hold what, judged from their parents alone: content sets, tips, merge bases. Pure but for
-// the function that finds a revision.
+// Which revisions of a project hold what, judged from their parents alone: content sets, tips, merge bases. Pure but
+// for the function that finds a revision.
 //
 // Every revision has one piece of content of its own, named by its `tx` (a foreign one's by its id); an automatic merge
 // has none. What a revision holds is its own and all of its ancestors'. A revision is *covered* by another that holds
@@ -69,8 +69,8 @@ class Holdings {
 /// among them need not be left out before. Fails only where `find` does.
 Result<std::vector<RevisionId>> find_tips(const std::vector<Link>& revisions, const FindLink& find);
 
-/// The best common ancestors of two revisions, newest first: none of them is an ancestor of another. More than one where
-/// lines were merged crosswise; empty where nothing is common. Fails only where `find` does.
+/// The best common ancestors of two revisions, newest first: none of them is an ancestor of another. More than one
+/// where lines were merged crosswise; empty where nothing is common. Fails only where `find` does.
 Result<std::vector<RevisionId>> find_merge_bases(const RevisionId& a, const RevisionId& b, const FindLink& find);
 
 }  // namespace playfs

@@ -92,9 +92,7 @@ class Merger {
       return {};
     }
     // With one bit of mode and a base, two different ones cannot both be new; without a base, a script stays one.
-    FileMode mode = !base                      ? std::max(ours.mode, theirs.mode)
-                    : ours.mode == base->mode ? theirs.mode
-                                              : ours.mode;
+    FileMode mode = !base ? std::max(ours.mode, theirs.mode) : ours.mode == base->mode ? theirs.mode : ours.mode;
     bool ours_has_base = base && same_bytes(*base, ours), theirs_has_base = base && same_bytes(*base, theirs);
     if (ours_has_base || theirs_has_base || same_bytes(ours, theirs)) {
       FileEntry entry = ours_has_base ? theirs : theirs_has_base ? ours : settled_on(ours, theirs);
@@ -114,7 +112,8 @@ class Merger {
       is_text = is_text && encoding_for(*bytes) == ContentEncoding::text;
     if (!is_text) {
       take(path, ours);
-      conflict(path, ConflictKind::content, is_link(ours) ? "links to two places" : "changed on both sides, and no text");
+      conflict(path, ConflictKind::content,
+               is_link(ours) ? "links to two places" : "changed on both sides, and no text");
       return {};
     }
     PLAYFS_TRY(MergedText merged, merge_text(base_bytes, our_bytes, their_bytes, labels_));

@@ -21,8 +21,7 @@ namespace playfs {
 enum class MergeSide { base, ours, theirs };
 
 /// The bytes of an entry of one of the three manifests.
-using ReadEntry =
-    std::function<Result<std::string>(MergeSide side, const std::string& path, const FileEntry& entry)>;
+using ReadEntry = std::function<Result<std::string>(MergeSide side, const std::string& path, const FileEntry& entry)>;
 
 enum class ConflictKind {
   text,       ///< both changed the same lines: `marked` has both, between markers

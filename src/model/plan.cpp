@@ -275,6 +275,7 @@ class Planner {
 
 Manifest carried_forward(Manifest base, std::string tx) {
   base.is_automatic = false;
+  base.extra.erase("auto");   // in a form that playfs does not write
   base.continuation.reset();  // what it held is among the files; where it is needed again the planner makes it
   base.tx = std::move(tx);
   return base;

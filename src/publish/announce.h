@@ -21,8 +21,8 @@ struct Announcement {
 /// The title of a project's thread, by which it is found again.
 std::string thread_title(const ProjectId& project);
 
-/// Says it once: nothing is sent where this journal, or a message in the thread, says that it was said before. The thread
-/// is the oldest one of kind `collab` with the project's title; it is made where there is none.
+/// Says it once: nothing is sent where this journal, or a message in the thread, says that it was said before. The
+/// thread is the oldest one of kind `collab` with the project's title; it is made where there is none.
 Status announce(Upstream& upstream, Journal& journal, const ProjectId& project, const Announcement& announcement);
 
 }  // namespace playfs::publish

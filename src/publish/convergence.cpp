@@ -154,6 +154,7 @@ Result<std::optional<RevisionTreePtr>> Convergence::post_merge(const Merging::Jo
   draft.state = joined.snapshot.state;
   draft.manifest.refused = joined.snapshot.manifest.refused;
   draft.manifest.extra = joined.snapshot.manifest.extra;
+  draft.manifest.extra.erase("auto");
   draft.manifest.is_automatic = true;
   draft.manifest.files = joined.snapshot.manifest.files;
   input.base = joined.revisions.front();
@@ -218,8 +219,8 @@ Result<Standing> Convergence::run(const RevisionTreePtr& ours, bool may_join, co
     std::vector<RevisionId> to_join = {tips.front()};
     std::map<RevisionId, std::vector<Conflict>> left_out;
     for (std::size_t i = 1; i < tips.size(); ++i) {
-      bool joins = to_join.size() < parts_.policy.most_at_once && may_merge_now() && joinable(tips[i]) &&
-                   joinable(tips.front());
+      bool joins =
+          to_join.size() < parts_.policy.most_at_once && may_merge_now() && joinable(tips[i]) && joinable(tips.front());
       if (joins) to_join.push_back(tips[i]);
       else left_out[tips[i]] = {};
     }
@@ -229,7 +230,8 @@ Result<Standing> Convergence::run(const RevisionTreePtr& ours, bool may_join, co
         // What is published must not depend on where head stood: once more, in the log's order.
         std::vector<RevisionId> in_order = joined.revisions;
         std::sort(in_order.begin(), in_order.end(), [&](const RevisionId& a, const RevisionId& b) {
-          return std::pair(log.revisions[a]->revision.created_at, a) < std::pair(log.revisions[b]->revision.created_at, b);
+          return std::pair(log.revisions[a]->revision.created_at, a) <
+                 std::pair(log.revisions[b]->revision.created_at, b);
         });
         std::map<RevisionId, std::vector<Conflict>> conflicted;
         if (in_order != joined.revisions) {
@@ -239,7 +241,8 @@ Result<Standing> Convergence::run(const RevisionTreePtr& ours, bool may_join, co
           PLAYFS_TRY(auto merge, post_merge(joined, write));
           if (merge) {
             posted = *std::move(merge);
-            parts_.events.event("merged", {{"project", parts_.project.text()}, {"revision", posted->revision.id.text()}});
+            parts_.events.event("merged",
+                                {{"project", parts_.project.text()}, {"revision", posted->revision.id.text()}});
             continue;
           }
         }

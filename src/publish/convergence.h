@@ -64,8 +64,8 @@ class Convergence {
 
   /// `ours`: a revision that is merged whatever the policy says, or, without `may_join`, never; nullptr for a mere
   /// visitor. `since`: a revision that was
-  /// head once, from which on the log is read where nothing is verified yet. `before_write` is told of each write before
-  /// it is sent. An error is one that time may heal, or says that the project cannot be read.
+  /// head once, from which on the log is read where nothing is verified yet. `before_write` is told of each write
+  /// before it is sent. An error is one that time may heal, or says that the project cannot be read.
   Result<Standing> run(const RevisionTreePtr& ours, bool may_join, const RevisionTreePtr& since,
                        const std::function<Status()>& before_write);
 

@@ -200,8 +200,8 @@ Status Engine::converge(Publication& publication) {
   }
   if (standing->holds_ours) {
     bool is_merged = standing->head != publication.revision && standing->head_is_automatic;
-    PLAYFS_CHECK(parts_.journal.record_settling(publication, Ending::published,
-                                                is_merged ? standing->head : RevisionId()));
+    PLAYFS_CHECK(
+        parts_.journal.record_settling(publication, Ending::published, is_merged ? standing->head : RevisionId()));
     log_event("commit_published", publication, {{"head", standing->head.text()}});
     return {};
   }

@@ -70,7 +70,7 @@ class Engine {
   struct Work {
     std::string tx;
     stage::Frozen frozen;
-    std::vector<PutFile> puts;  ///< with their content
+    std::vector<PutFile> puts;         ///< with their content
     std::optional<RevisionId> joined;  ///< the head that `target` takes into account
     Target target;
     ChunkTexts fetched;  ///< chunks that others uploaded, compared by us
@@ -88,7 +88,8 @@ class Engine {
   Status thaw(Publication& publication);
 
   Status load(const stage::Frozen& frozen);
-  Status join_head(bool may_merge);
+  /// Without `asks` head is taken to be where the layer was made.
+  Status join_head(bool may_merge, bool asks);
   Result<bool> merge_with(const RevisionTreePtr& head);
   Status find_stored_by_others();
   Result<PlanInput> plan_input(const std::string& agent, const std::string& message,

@@ -254,7 +254,8 @@ Result<std::set<std::string>> Integration::bring_in(const Step& step) {
     if (!merge.files.contains(path)) PLAYFS_CHECK(remove(path));
   for (const auto& path : to_write) {
     auto merged = merge.files.find(path);
-    if (merged != merge.files.end()) PLAYFS_CHECK(write(path, step.theirs.near ? step.theirs : step.ours, merged->second));
+    if (merged != merge.files.end())
+      PLAYFS_CHECK(write(path, step.theirs.near ? step.theirs : step.ours, merged->second));
   }
   const Json none;
   if (merge.state != (step.next ? step.next->revision.state : none) || stage_.staged_state())

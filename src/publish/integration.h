@@ -31,8 +31,8 @@ class Integration {
 
   /// `head` becomes the base; where it does not hold the old one, that becomes a further parent of the next commit.
   Result<Integrated> update(const RevisionTreePtr& head);
-  /// What `revision` has comes into the tree, and it becomes a further parent of the next commit. Fails with `busy` where
-  /// something is staged.
+  /// What `revision` has comes into the tree, and it becomes a further parent of the next commit. Fails with `busy`
+  /// where something is staged.
   Result<Integrated> merge(const RevisionTreePtr& revision);
   /// Stage::settle, with what was written since the layer was frozen merged where the new base brings something too.
   Status settle(const std::string& tx, const RevisionTreePtr& base);

@@ -152,8 +152,9 @@ class JournalDatabase final : public JournalStorage {
  private:
   Status write_row(const Publication& publication, bool is_new) PLAYFS_REQUIRES(mutex_) {
     if (is_new) {
-      PLAYFS_TRY(auto insert,
-                 database_.prepare("INSERT INTO publications(tx, agent, message, step, may_merge) VALUES(?, ?, ?, ?, ?)"));
+      PLAYFS_TRY(
+          auto insert,
+          database_.prepare("INSERT INTO publications(tx, agent, message, step, may_merge) VALUES(?, ?, ?, ?, ?)"));
       return insert.bind(1, publication.tx)
           .bind(2, publication.agent)
           .bind(3, publication.message)

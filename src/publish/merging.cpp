@@ -69,7 +69,8 @@ Result<Merge> Merging::merge(const Snapshot& base, const Snapshot& ours, const S
     const Snapshot& of = side == MergeSide::base ? base : side == MergeSide::ours ? ours : theirs;
     return upstream_.content(of.near, path, entry);
   };
-  return merge_({base.manifest, base.state}, {ours.manifest, ours.state}, {theirs.manifest, theirs.state}, read, labels);
+  return merge_({base.manifest, base.state}, {ours.manifest, ours.state}, {theirs.manifest, theirs.state}, read,
+                labels);
 }
 
 Result<std::vector<RevisionId>> Merging::bases_of(const std::vector<RevisionId>& merged, const RevisionId& other) {

@@ -14,8 +14,8 @@
 
 namespace playfs::publish {
 
-/// A version of the project: a revision's, or one that was merged and not published. In the latter, text that was merged
-/// stands inline, whatever its size.
+/// A version of the project: a revision's, or one that was merged and not published. In the latter, text that was
+/// merged stands inline, whatever its size.
 struct Snapshot {
   RevisionTreePtr near;  ///< the revision, or one of those it was merged of; nullptr for an empty version
   Manifest manifest;
@@ -51,7 +51,8 @@ class Merging {
     Snapshot snapshot;
     std::vector<RevisionId> revisions;
   };
-  Result<Joined> join(const std::vector<RevisionId>& revisions, std::map<RevisionId, std::vector<Conflict>>& conflicted);
+  Result<Joined> join(const std::vector<RevisionId>& revisions,
+                      std::map<RevisionId, std::vector<Conflict>>& conflicted);
 
  private:
   Result<Snapshot> virtual_base(std::vector<RevisionId> bases, int depth);

@@ -16,7 +16,7 @@ namespace {
 
 /// Plan and upload take turns until the plan needs nothing more: a second round is needed only where the ids that
 /// the service gave are longer than presumed and leave less room.
-constexpr int kMostRounds = 4;
+constexpr int kMostRounds = 6;
 /// The most chunks that are read to see whether they can be referred to instead of uploading content again.
 constexpr std::size_t kMostCompared = 64;
 
@@ -51,11 +51,14 @@ Status Engine::load(const stage::Frozen& frozen) {
   return {};
 }
 
-/// Decides what is published: the frozen layer on its own base, or, where head has moved on from there, merged with head
-/// and made on it.
-Status Engine::join_head(bool may_merge) {
-  PLAYFS_TRY(Project project, parts_.upstream.project());
-  const RevisionId& head = project.latest_revision;
+/// Decides what is published: the frozen layer on its own base, or, where head has moved on from there, merged with
+/// head and made on it.
+Status Engine::join_head(bool may_merge, bool asks) {
+  RevisionId head = work_.frozen.base;
+  if (asks) {
+    PLAYFS_TRY(Project project, parts_.upstream.project());
+    head = project.latest_revision;
+  }
   if (work_.joined == head) return {};
   Target& target = work_.target;
   target = {};
@@ -232,13 +235,18 @@ Status Engine::prepare(Publication& publication) {
       return fail(ErrorCode::corrupt, "what was to be published is no longer staged");
     PLAYFS_CHECK(load(*frozen));
   }
+  // Chunks go first, and head is asked for once they are there: they may take hours.
+  bool asks = false;
   for (int round = 0; round < kMostRounds; ++round) {
     PLAYFS_TRY(auto uploads, parts_.journal.uploads(publication));
     PLAYFS_CHECK(send(publication, uploads));
-    PLAYFS_CHECK(join_head(publication.may_merge));
+    asks = asks || !uploads.empty();
+    PLAYFS_CHECK(join_head(publication.may_merge, asks));
     PLAYFS_TRY(auto input, plan_input(publication.agent, publication.message, uploads));
     PLAYFS_TRY(auto plan, make_plan(std::move(input), WireSizes()));
-    if (plan.uploads.empty()) return journal_body(publication, plan);
+    if (plan.uploads.empty() && asks) return journal_body(publication, plan);
+    asks = true;
+    if (plan.uploads.empty()) continue;
     PLAYFS_CHECK(journal_uploads(publication, plan, uploads.size()));
   }
   return fail(ErrorCode::busy, "head moves faster than the plan is made");
@@ -247,7 +255,7 @@ Status Engine::prepare(Publication& publication) {
 Result<Plan> Engine::plan_only(const stage::Frozen& frozen, const std::string& agent, const std::string& message) {
   work_ = {};
   PLAYFS_CHECK(load(frozen));
-  PLAYFS_CHECK(join_head(true));
+  PLAYFS_CHECK(join_head(true, true));
   PLAYFS_TRY(auto input, plan_input(agent, message, {}));
   auto plan = make_plan(std::move(input), WireSizes());
   work_ = {};

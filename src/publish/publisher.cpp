@@ -179,8 +179,12 @@ void Publisher::State::take_a_rest(const Error& error, int streak) {
     goes_on_later = true;
     tx = progress.tx;
   }
-  refuse_jobs(Error{ErrorCode::busy, "a publication is under way, and rests: " + error.message,
-                    "wait for it to end: playfs status", {}, 0, {}});
+  refuse_jobs(Error{ErrorCode::busy,
+                    "a publication is under way, and rests: " + error.message,
+                    "wait for it to end: playfs status",
+                    {},
+                    0,
+                    {}});
   // It may be long before it is frozen, and those who do not wait have it in the journal.
   answer_all([&](const Waiter& waiter) { return waiter.tx == tx && !waiter.wait; }, pending_result(tx));
   if (streak == 1) {
@@ -406,25 +410,24 @@ void Publisher::merge(RevisionTreePtr revision, CancelToken cancel, Callback<Int
 }
 
 void Publisher::plan(CancelToken cancel, Callback<PlannedCommit> done) {
-  state_->add_job<PlannedCommit>(
-      std::move(cancel), std::move(done), [state = state_.get()]() -> Result<PlannedCommit> {
-        PlannedCommit planned;
-        PLAYFS_TRY(auto pending, state->stage.pending());
-        if (pending) return fail(ErrorCode::busy, "a publication is under way", "playfs status");
-        // Fixed for a moment: what is planned is one state of the tree.
-        std::string tx = state->random.hex(kTxDigits);
-        PLAYFS_TRY(auto frozen, state->stage.freeze(tx));
-        if (!frozen) return planned;
-        auto plan = state->engine->plan_only(*frozen, state->options.agent, std::string());
-        PLAYFS_CHECK(state->stage.thaw(tx));
-        if (!plan) return fail(plan.error());
-        planned.files_changed = static_cast<std::uint32_t>(frozen->files.size() + frozen->deletions.size());
-        planned.revision_size = plan->revision_size;
-        std::map<std::string, std::uint32_t> chunks;
-        for (const auto& upload : plan->uploads) ++chunks[upload.path];
-        planned.chunks.assign(chunks.begin(), chunks.end());
-        return planned;
-      });
+  state_->add_job<PlannedCommit>(std::move(cancel), std::move(done), [state = state_.get()]() -> Result<PlannedCommit> {
+    PlannedCommit planned;
+    PLAYFS_TRY(auto pending, state->stage.pending());
+    if (pending) return fail(ErrorCode::busy, "a publication is under way", "playfs status");
+    // Fixed for a moment: what is planned is one state of the tree.
+    std::string tx = state->random.hex(kTxDigits);
+    PLAYFS_TRY(auto frozen, state->stage.freeze(tx));
+    if (!frozen) return planned;
+    auto plan = state->engine->plan_only(*frozen, state->options.agent, std::string());
+    PLAYFS_CHECK(state->stage.thaw(tx));
+    if (!plan) return fail(plan.error());
+    planned.files_changed = static_cast<std::uint32_t>(frozen->files.size() + frozen->deletions.size());
+    planned.revision_size = plan->revision_size;
+    std::map<std::string, std::uint32_t> chunks;
+    for (const auto& upload : plan->uploads) ++chunks[upload.path];
+    planned.chunks.assign(chunks.begin(), chunks.end());
+    return planned;
+  });
 }
 
 void Publisher::visit() {

@@ -42,7 +42,7 @@ struct CommitRequest {
 /// What a commit would send.
 struct PlannedCommit {
   std::uint32_t files_changed = 0;
-  std::uint64_t revision_size = 0;  ///< bytes of JSON
+  std::uint64_t revision_size = 0;                            ///< bytes of JSON
   std::vector<std::pair<std::string, std::uint32_t>> chunks;  ///< new ones, by path
 };
 
@@ -54,7 +54,7 @@ struct PublisherOptions {
   JournalProbe probe;
   MergePolicy policy;
   bool visits = true;  ///< looks after what was left behind: when it opens, and when visit() says so
-  std::string agent;  ///< who speaks where something has to be announced that was not committed here
+  std::string agent;   ///< who speaks where something has to be announced that was not committed here
 };
 
 /// The same as a commit's result: what it would take.

@@ -221,8 +221,12 @@ std::vector<std::string> Stage::State::contested(const RevisionTreePtr& next, co
 
 namespace {
 Error is_contested(const std::vector<std::string>& paths) {
-  return Error{ErrorCode::busy,     paths.front() + " was changed here, and the revision changes it too",
-               "playfs update", std::nullopt, 0, {}};
+  return Error{ErrorCode::busy,
+               paths.front() + " was changed here, and the revision changes it too",
+               "playfs update",
+               std::nullopt,
+               0,
+               {}};
 }
 
 std::string join_ids(const std::vector<RevisionId>& ids) {
@@ -276,7 +280,7 @@ Result<std::vector<Invalidation>> Stage::integrate(RevisionTreePtr base, const s
       if (std::find(all.begin(), all.end(), parent) == all.end()) all.push_back(parent);
     PLAYFS_TRY(Batch batch, state.rows->begin());
     Rebase rebase(state, batch, std::move(base), [&](const std::string& path, const Inode* file) PLAYFS_NO_ANALYSIS {
-      return state.is_as_frozen(path, file);
+      return !handled.contains(path) && state.is_as_frozen(path, file);
     });
     PLAYFS_CHECK(rebase.run());
     std::erase_if(rebase.obstructed, [&](const std::string& path) { return handled.contains(path); });
@@ -306,7 +310,7 @@ Result<std::vector<Invalidation>> Stage::settle(const std::string& tx, RevisionT
     if (auto paths = state.contested(base, handled); !paths.empty()) return fail(is_contested(paths));
     PLAYFS_TRY(Batch batch, state.rows->begin());
     Rebase rebase(state, batch, std::move(base), [&](const std::string& path, const Inode* file) PLAYFS_NO_ANALYSIS {
-      return state.is_as_frozen(path, file);
+      return !handled.contains(path) && state.is_as_frozen(path, file);
     });
     PLAYFS_CHECK(rebase.run());
     PLAYFS_CHECK(state.drop_pending());

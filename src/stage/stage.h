@@ -198,7 +198,8 @@ class Stage {
   [[nodiscard]] Result<std::vector<std::string>> unpublished() const;
   [[nodiscard]] std::optional<std::string> staged_state() const;
   [[nodiscard]] Status stage_state(std::string text);
-  /// What was taken in beside the base: further parents of the next commit, which there will be even if no file differs.
+  /// What was taken in beside the base: further parents of the next commit, which there will be even if no file
+  /// differs.
   [[nodiscard]] std::vector<RevisionId> merge_parents() const;
   /// What was left in conflict, as it was recorded: whether it has been resolved since is for the caller to judge.
   [[nodiscard]] std::vector<Conflicted> conflicted() const;
@@ -227,8 +228,8 @@ class Stage {
   /// The pending layer will not be published: it is simply staged again.
   [[nodiscard]] Status thaw(const std::string& tx);
   /// Another base under staged changes: what is staged stays as it is, and `parents` are added to merge_parents().
-  /// `handled` are the staged paths that hold already what the new base brings there, so that publishing them undoes
-  /// nothing; fails with `busy` where another such path is staged, or something is pending.
+  /// `handled` are the paths that hold already what the new base brings there, so that publishing them undoes nothing:
+  /// they stay as they are. Fails with `busy` where another path is staged that would, or something is pending.
   [[nodiscard]] Result<std::vector<Invalidation>> integrate(RevisionTreePtr base, const std::set<std::string>& handled,
                                                             const std::vector<RevisionId>& parents);
   /// Another base under a clean work tree. Fails with `busy` where something is staged.

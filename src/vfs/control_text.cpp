@@ -145,8 +145,8 @@ Json status_json(const ProjectStatus& status) {
   for (const std::string& path : status.unpublished) unpublished.emplace_back(path);
   Json::Array conflicts, merging;
   for (const auto& conflict : status.conflicts)
-    conflicts.push_back(JsonObject{
-        {"path", conflict.path}, {"reason", conflict.reason}, {"markers", conflict.has_markers}});
+    conflicts.push_back(
+        JsonObject{{"path", conflict.path}, {"reason", conflict.reason}, {"markers", conflict.has_markers}});
   for (const auto& revision : status.merging) merging.emplace_back(revision.text());
   return JsonObject{{"schema_version", kSchemaVersion},
                     {"project", status.project.text()},
@@ -199,8 +199,8 @@ std::string status_text(const ProjectStatus& status) {
   std::vector<std::string> conflicts;
   for (const auto& conflict : status.conflicts)
     conflicts.push_back(escape_for_terminal(conflict.path) + ": " + escape_for_terminal(conflict.reason));
-  append_paths(text, "In conflict, to be resolved before a commit (edit them, or \"playfs commit --resolved\"):",
-               conflicts);
+  append_paths(text,
+               "In conflict, to be resolved before a commit (edit them, or \"playfs commit --resolved\"):", conflicts);
   append_paths(text, "Staged, to be published by a commit:", staged);
   append_paths(text, "Being published:", pending);
   append_paths(text, "Kept here, never published:", unpublished);

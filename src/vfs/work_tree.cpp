@@ -152,12 +152,12 @@ Attempt<CommitResult> WorkTree::commit(const OperationPtr& op, const CommitReque
   if (complete.agent.empty()) complete.agent = mount_.options().agent;
   if (request.dry_run) {
     return missing([self, op](CancelToken cancel, Callback<void> done) {
-      self->publisher()->plan(std::move(cancel), [op, done = std::move(done)](
-                                                     Result<publish::PlannedCommit> planned) mutable {
-        if (!planned) return done(fail(std::move(planned).error()));
-        op->set_outcome(publish::result_of(*planned));
-        done({});
-      });
+      self->publisher()->plan(std::move(cancel),
+                              [op, done = std::move(done)](Result<publish::PlannedCommit> planned) mutable {
+                                if (!planned) return done(fail(std::move(planned).error()));
+                                op->set_outcome(publish::result_of(*planned));
+                                done({});
+                              });
     });
   }
   return missing([self, op, complete = std::move(complete)](CancelToken cancel, Callback<void> done) {

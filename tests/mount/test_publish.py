@@ -54,7 +54,7 @@ class Publish(rig.Rig):
         return held, revisions
 
     def contents(self, revision):
-        directory = self.home / f'export-{revision}'
+        directory = self.home / f'export-{time.monotonic_ns()}'
         self.playfs('export', revision, directory, '--site', self.api.origin)
         return {path: value[1] for path, value in self.describe(directory).items() if value != 'folder'}
 
@@ -140,17 +140,20 @@ class Publish(rig.Rig):
 
     def test_a_branch_is_taken_in_by_its_name(self):
         ann, bob = self.two()
+        (self.work(bob) / 'text').write_text(LINES.replace('line 5\n', 'five by bob\n'))
         (self.work(bob) / 'bobs').write_text('bob\n')
-        (self.work(ann) / 'anns').write_text('ann\n')
+        (self.work(ann) / 'text').write_text(LINES.replace('line 5\n', 'five by ann\n'))
         self.publish(ann, "ann's")
-        aside = json.loads(self.publish(bob, 'aside', check=False, extra=['--no-merge']).stdout)
+        aside = json.loads(self.publish(bob, 'aside', check=False).stdout)
         self.assertEqual(aside['outcome'], 'branched')
-        self.assertEqual(self.playfs('merge', aside['revision'], self.work(ann)).returncode, 0)
+        self.assertEqual(self.playfs('merge', aside['revision'], self.work(ann), check=False).returncode, 3)
         self.assertEqual((self.work(ann) / 'bobs').read_text(), 'bob\n')
+        self.assertIn('<<<<<<< ', (self.work(ann) / 'text').read_text())
+        (self.work(ann) / 'text').write_text(LINES)
         before = self.head()
         merge = json.loads(self.publish(ann, 'take it in').stdout)
         self.assertEqual(self.api.get('revisions', merge['revision'])['parents'], [aside['revision'], before])
-        self.assertEqual(set(self.contents(self.head())), {'text', 'old', 'anns', 'bobs'})
+        self.assertEqual(self.contents(self.head()), {'text': LINES.encode(), 'old': b'old\n', 'bobs': b'bob\n'})
 
     def test_a_stranger_who_moves_head_blindly(self):
         ann, _ = self.two()
@@ -248,7 +251,7 @@ class Publish(rig.Rig):
         def settled():
             held, revisions = self.ancestry()
             said = ' '.join(rig.fields(record)['body'] for record in self.api.all('messages'))
-            return all(each in held or each in said for each in revisions)
+            return all(each in held or each in said for each, fields in revisions.items() if fields['manifest'].get('tx'))
 
         self.eventually(settled, 'every revision is in head or announced')
         held, revisions = self.ancestry()

@@ -18,6 +18,9 @@ using publish::Step;
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
+/// One that is killed over and over gets nowhere, and shows nothing more.
+constexpr int kMostCrashes = 8;
+
 Merge without_deletions(Merge merge, const Version& base, const Version& ours, const Version& theirs) {
   for (const Manifest* side : {&ours.manifest, &theirs.manifest})
     for (const auto& [path, entry] : side->files)
@@ -134,8 +137,8 @@ class Client::Upstream final : public publish::Upstream {
     return look;
   }
   Result<wire::RecordPage> page(const std::string& collection, const std::string& cursor) override {
-    auto page = wait<wire::RecordPage>(
-        [&](auto done) { client_.list_records(collection, 100, cursor, {}, std::move(done)); });
+    auto page =
+        wait<wire::RecordPage>([&](auto done) { client_.list_records(collection, 100, cursor, {}, std::move(done)); });
     if (page && owner_.plan_.fault == Fault::scan_cut_short && collection == "revisions") {
       if (page->records.size() > 1) page->records.resize(1);
       page->next_cursor.clear();
@@ -147,8 +150,7 @@ class Client::Upstream final : public publish::Upstream {
   }
   Result<RevisionTreePtr> revision(const RevisionId& id) override {
     if (auto known = revisions_.find(id); known != revisions_.end()) return known->second;
-    PLAYFS_TRY(auto revision,
-               wait<Revision>([&](auto done) { client_.get_revision(id, {}, std::move(done)); }));
+    PLAYFS_TRY(auto revision, wait<Revision>([&](auto done) { client_.get_revision(id, {}, std::move(done)); }));
     return revisions_[id] = std::make_shared<RevisionTree>(std::move(revision));
   }
   Result<std::string> content(const RevisionTreePtr&, const std::string&, const FileEntry& entry) override {
@@ -301,8 +303,7 @@ struct Client::Process {
         client(transport, executor, clock, owner.world_.random, {}),
         upstream(owner, client),
         layers(owner),
-        journal(std::make_unique<MemoryJournal>(owner.disk_),
-                [&owner](std::string_view, bool) { owner.instant(); }),
+        journal(std::make_unique<MemoryJournal>(owner.disk_), [&owner](std::string_view, bool) { owner.instant(); }),
         events(clock),
         merging(upstream,
                 owner.plan_.fault == Fault::merge_keeps_deleted
@@ -358,6 +359,7 @@ void Client::start() {
     } catch (const Killed&) {
       if (plan_.fault == Fault::synced_late) disk_.journal = disk_.synced_before;
       has_died = plan_.dies;
+      mortal_ = ++crashes_ < kMostCrashes;
       if (!has_died) world_.at(seconds(world_.random.below(120)), [this] { start(); });
     }
   });

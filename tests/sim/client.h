@@ -124,6 +124,7 @@ class Client {
   const SimulatedTransport::Carried carried_;
   Disk disk_;
   int committed_ = 0;
+  int crashes_ = 0;
   bool mortal_ = true;
 };
 

@@ -73,8 +73,10 @@ class Crash : public testing::Test {
   /// Posted by playfs, as opposed to the above.
   std::size_t commits_of(const std::string& project) {
     std::size_t commits = 0;
-    for (const auto& record : world.all("revisions"))
-      commits += *record.fields.find("project") == Json(project) && record.fields.find("agent");
+    for (const auto& record : world.all("revisions")) {
+      bool is_commit = record.fields.find("manifest")->object()->find("tx") != nullptr;  // a merge has none
+      commits += *record.fields.find("project") == Json(project) && is_commit;
+    }
     return commits;
   }
 
@@ -156,7 +158,9 @@ std::optional<Crash::Run> Crash::run(int at, bool head_moves) {
   if (head_moves) with_theirs["theirs"] = "0";
   Contents published = world.contents(run.result.revision.text());
   EXPECT_TRUE(published == expected || published == with_theirs) << published.size() << " files";
-  EXPECT_EQ(world.contents(run.head), with_theirs);
+  // Once head was seen on our revision the commit is over: what others do to head later is for the next visit.
+  bool was_over = run.killed == "after journalling settling" || run.killed.ends_with("journalling ended");
+  if (!was_over) EXPECT_EQ(world.contents(run.head), with_theirs);
   EXPECT_TRUE(second.stage->is_clean());
   EXPECT_EQ(second.stage->base()->revision.id, run.result.revision);
   for (const auto& [path, content] : expected) EXPECT_EQ(second.read(path), content);
@@ -165,7 +169,7 @@ std::optional<Crash::Run> Crash::run(int at, bool head_moves) {
   sent.insert(sent.end(), more.begin(), more.end());
   std::map<std::string, std::string> body_of_key, key_of_body;
   for (const auto& one : sent) {
-    if (one.request.method != "POST") continue;
+    if (one.request.method != "POST" || one.status == 0) continue;  // 0: it was dead already
     std::string key(*one.request.headers.get("Idempotency-Key"));
     EXPECT_EQ(body_of_key.try_emplace(key, one.request.body).first->second, one.request.body);
     EXPECT_EQ(key_of_body.try_emplace(one.request.body, key).first->second, key);
@@ -186,8 +190,6 @@ TEST_F(Crash, AnyInstantIsResumed) {
 TEST_F(Crash, AHeadThatMovedMeanwhileIsMergedAndNeverOverwritten) {
   int instants = 0;
   for (; auto run = this->run(instants, true); ++instants) {
-    // Once head was seen on our revision the commit was a success, whatever others do to it later: that they undid it is
-    // for the next visit to see.
     EXPECT_TRUE(run->result.outcome == Outcome::published || run->result.outcome == Outcome::merged) << run->killed;
     if (HasFailure()) break;
   }

@@ -38,12 +38,18 @@ Result<service::StoredRecord> MemoryStore::insert(const service::NewRecord& reco
   if (auto refused = charge(record.charge)) return fail(*refused);
   auto& all = records_[record.collection];
   WallTime now = next_time();
-  all.push_back({service::make_record_id(now, random_), now, now, service::kInitialStatus, record.owner,
-                 record.contents.fields});
+  all.push_back(
+      {service::make_record_id(now, random_), now, now, service::kInitialStatus, record.owner, record.contents.fields});
   wholes_[record.collection].push_back(record.contents.belongs_to);
   places_[{record.collection, all.back().id}] = all.size() - 1;
   if (!record.request_key.empty()) requests_[record.request_key] = {record.collection, all.size() - 1, now};
   return all.back();
+}
+
+Result<std::optional<service::StoredRecord>> MemoryStore::created_by(std::string_view request_key) {
+  auto known = requests_.find(std::string(request_key));
+  if (known == requests_.end()) return std::optional<service::StoredRecord>();
+  return std::optional(records_[known->second.collection][known->second.place]);
 }
 
 Result<service::StoredRecord> MemoryStore::get(std::string_view collection, std::string_view id) {
@@ -92,9 +98,8 @@ Result<std::optional<service::StoredRecord>> MemoryStore::replace(std::string_vi
 
 void MemoryStore::forget_keys(std::chrono::nanoseconds older) {
   WallTime now = clock_.wall();
-  std::erase_if(requests_, [&](const auto& request) {
-    return now.nanoseconds - request.second.at.nanoseconds > older.count();
-  });
+  std::erase_if(requests_,
+                [&](const auto& request) { return now.nanoseconds - request.second.at.nanoseconds > older.count(); });
 }
 
 }  // namespace playfs::sim

@@ -3,6 +3,7 @@
 
 #include <deque>
 #include <map>
+#include <span>
 #include <string>
 #include <unordered_map>
 #include <utility>
@@ -21,6 +22,7 @@ class MemoryStore final : public service::Store {
   MemoryStore(const Clock& clock, Random& random) : clock_(clock), random_(random) {}
 
   Result<service::StoredRecord> insert(const service::NewRecord& record) override;
+  Result<std::optional<service::StoredRecord>> created_by(std::string_view request_key) override;
   Result<service::StoredRecord> get(std::string_view collection, std::string_view id) override;
   Result<service::Page> list(std::string_view collection, std::size_t limit, service::Position before) override;
   Result<service::Page> list_parts(std::string_view collection, std::string_view whole, std::size_t limit,
@@ -62,9 +64,17 @@ class MemoryStore final : public service::Store {
 class NoAccounts final : public service::Accounts {
  public:
   Result<std::optional<std::string>> account_of_key(std::string_view) override { return std::optional<std::string>(); }
-  Result<service::SignedIn> sign_in(std::string_view, std::string_view) override {
-    return fail(ErrorCode::not_supported, "nobody signs in here");
+  Status put_code(std::string_view, std::string_view, WallTime, std::span<const service::Charge>) override {
+    return nobody();
   }
+  Result<std::optional<service::SignedIn>> redeem_code(std::string_view, std::string_view, std::string_view,
+                                                       const service::Charge&) override {
+    return nobody();
+  }
+  Result<service::SignedIn> sign_in(std::string_view, std::string_view) override { return nobody(); }
+
+ private:
+  static tl::unexpected<Error> nobody() { return fail(ErrorCode::not_supported, "nobody signs in here"); }
 };
 
 }  // namespace playfs::sim

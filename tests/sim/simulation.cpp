@@ -20,7 +20,7 @@ using std::chrono::milliseconds;
 using std::chrono::minutes;
 using std::chrono::seconds;
 
-constexpr std::size_t kMostEvents = 200'000;
+constexpr std::size_t kMostEvents = 40'000;
 /// Writes for the merges and moves of head that come after the last commit: far above what any run needs, and a bound.
 constexpr std::size_t kMostAfterwards = 60;
 
@@ -247,8 +247,7 @@ class Simulation {
     }
     // 2. Nothing doubles.
     for (const auto& [tx, ids] : of_tx)
-      if (ids.size() > 1)
-        wrong(fmt::format("commit {} became {} revisions: {}", tx, ids.size(), fmt::join(ids, ", ")));
+      if (ids.size() > 1) wrong(fmt::format("commit {} became {} revisions: {}", tx, ids.size(), fmt::join(ids, ", ")));
     std::set<std::string> chunks;
     for (const auto& chunk : store_.all("file_chunks")) {
       auto fields = wire::parse_json(chunk.fields);

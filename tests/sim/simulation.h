@@ -14,8 +14,9 @@ struct Verdict {
   std::size_t revisions = 0, merges = 0, branches = 0, crashes = 0;
 };
 
-/// Two to five clients, strangers who move head blindly, a bad network, crashes, a service that limits writes and forgets
-/// keys; then a visitor. What must hold is checked from the log that the service has, and from what users were told.
+/// Two to five clients, strangers who move head blindly, a bad network, crashes, a service that limits writes and
+/// forgets keys; then a visitor. What must hold is checked from the log that the service has, and from what users were
+/// told.
 Verdict simulate(std::uint64_t seed, Fault fault = Fault::none);
 
 }  // namespace playfs::sim

@@ -176,9 +176,7 @@ void SimulatedTransport::send(HttpRequest request, net::Deadline, CancelToken, C
   if (!random.chance(weather_.lose_request)) world_.at(there, [arrive, back = latency()] { arrive(back); });
   if (random.chance(weather_.duplicate))
     world_.at(there + nanoseconds(seconds(random.below(60))), [arrive, back = latency()] { arrive(back); });
-  world_.at(seconds(60), [exchange] {
-    exchange->answer(fail(ErrorCode::timed_out, "no answer came"));
-  });
+  world_.at(seconds(60), [exchange] { exchange->answer(fail(ErrorCode::timed_out, "no answer came")); });
 }
 
 }  // namespace playfs::sim

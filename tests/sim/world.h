@@ -81,9 +81,7 @@ class World {
     nanoseconds at;
     std::uint64_t number;
     std::shared_ptr<std::function<void()>> run;
-    bool operator<(const Event& other) const {
-      return at != other.at ? at > other.at : number > other.number;
-    }
+    bool operator<(const Event& other) const { return at != other.at ? at > other.at : number > other.number; }
   };
   nanoseconds now_{std::chrono::hours(1)};
   std::uint64_t events_ = 0;
@@ -96,9 +94,7 @@ class World {
 class SimulatedClock final : public Clock {
  public:
   explicit SimulatedClock(const World& world, nanoseconds skew = {}) : world_(world), skew_(skew) {}
-  [[nodiscard]] WallTime wall() const override {
-    return {1'790'856'000'000'000'000 + (world_.now() + skew_).count()};
-  }
+  [[nodiscard]] WallTime wall() const override { return {1'790'856'000'000'000'000 + (world_.now() + skew_).count()}; }
   [[nodiscard]] SteadyTime steady() const override { return SteadyTime(world_.now()); }
 
  private:

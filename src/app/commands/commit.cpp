@@ -131,8 +131,6 @@ Result<ExitCode> commit(Context& context, const CommitArguments& arguments) {
   PLAYFS_CHECK(put(request.agent, agent, "the agent's handle"));
   request.flags = (arguments.wait ? 0 : PLAYFS_COMMIT_NOWAIT) | (arguments.merge ? 0 : PLAYFS_COMMIT_NO_MERGE) |
                   (arguments.resolved ? PLAYFS_COMMIT_RESOLVED : 0) | (arguments.dry_run ? PLAYFS_COMMIT_DRY_RUN : 0);
-  if (arguments.message.empty() && !arguments.dry_run)
-    return fail(ErrorCode::invalid_argument, "a commit needs a message", "playfs commit -m MESSAGE");
   PLAYFS_CHECK(publish(context, tree, request));
 
   publish::CommitResult result;

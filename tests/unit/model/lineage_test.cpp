@@ -15,7 +15,9 @@ class LineageTest : public testing::Test {
     for (const auto& parent : parents) link.parents.emplace_back(parent);
     links.push_back(link);
   }
-  void add(const std::string& id, const std::vector<std::string>& parents = {}) { add(id, parents, "content of " + id); }
+  void add(const std::string& id, const std::vector<std::string>& parents = {}) {
+    add(id, parents, "content of " + id);
+  }
   FindLink find = [this](const RevisionId& id) -> Result<std::optional<Link>> {
     for (const auto& link : links)
       if (link.id == id) return std::optional(link);

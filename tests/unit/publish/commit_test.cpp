@@ -75,7 +75,7 @@ TEST_F(CommitTest, PublishesWhatWasWritten) {
   EXPECT_EQ(count(*work, "GET", "file_chunks"), 0u);
   // Head and the log are looked at before the PATCH and after it.
   EXPECT_EQ(count(*work, "GET", "revisions?"), 2u);
-  EXPECT_EQ(count(*work, "GET", "projects/"), 3u);
+  EXPECT_EQ(count(*work, "GET", "projects/"), 4u) << "with the one when the tree was opened";
   ASSERT_TRUE(work->publisher->last());
   EXPECT_EQ((*work->publisher->last())->revision, result->revision);
 }

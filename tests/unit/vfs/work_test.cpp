@@ -173,9 +173,13 @@ TEST(Work, StaysWhereItIsWhileSomethingIsStaged) {
   RevisionId newer = service.publish(project.id, {{"a.txt", Service::file("theirs\n")}}, project.revision.text());
   EXPECT_TRUE(eventually([&] { return mount.read_link(project.at + "/head") == "revisions/" + newer.text(); }));
   EXPECT_EQ(mount.read_file(project.work + "/a.txt"), "alpha\n");
-  auto updated = await<UpdateResult>(
-      [&](auto done) { mount.fs().update(mount.caller, mount.walk(project.work)->node, std::move(done)); });
-  EXPECT_EQ(updated.error().code, ErrorCode::busy);
+  auto updated = await<UpdateResult>([&](auto done) {
+    mount.fs().update(mount.caller, mount.walk(project.work)->node, RevisionId(), std::move(done));
+  });
+  ASSERT_TRUE(updated) << updated.error().message;
+  EXPECT_EQ(updated->conflicts, 0u);
+  EXPECT_EQ(mount.read_file(project.work + "/a.txt"), "theirs\n");
+  EXPECT_EQ(mount.read_file(project.work + "/mine.txt"), "mine\n");
 
   auto discarded = await<std::uint32_t>(
       [&](auto done) { mount.fs().discard(mount.caller, mount.walk(project.work)->node, std::move(done)); });
@@ -201,11 +205,20 @@ TEST(Work, ABranchIsLeftByAnUpdate) {
   RevisionId later = service.publish(project.id, {{"a.txt", Service::file("later\n")}}, theirs.text());
   EXPECT_TRUE(eventually([&] { return mount.read_link(project.at + "/head") == "revisions/" + later.text(); }));
   EXPECT_EQ(mount.read_file(project.work + "/a.txt"), "mine\n");
-  auto updated = await<UpdateResult>(
-      [&](auto done) { mount.fs().update(mount.caller, mount.walk(project.work)->node, std::move(done)); });
+  auto updated = await<UpdateResult>([&](auto done) {
+    mount.fs().update(mount.caller, mount.walk(project.work)->node, RevisionId(), std::move(done));
+  });
   ASSERT_TRUE(updated) << updated.error().message;
   EXPECT_EQ(updated->base, later.text());
-  EXPECT_EQ(mount.read_file(project.work + "/a.txt"), "later\n");
+  EXPECT_EQ(updated->conflicts, 1u);
+  EXPECT_THAT(*mount.read_file(project.work + "/a.txt"), HasSubstr("<<<<<<< "));
+  auto refused = mount.commit(project.work, "too early");
+  EXPECT_EQ(refused.error().code, ErrorCode::busy);
+  ASSERT_TRUE(mount.write_file(project.work + "/a.txt", "both\n"));
+  auto merged = mount.commit(project.work, "both");
+  ASSERT_TRUE(merged) << merged.error().message;
+  EXPECT_EQ(merged->outcome, Outcome::published);
+  EXPECT_EQ(mount.read_file(project.work + "/a.txt"), "both\n");
 }
 
 TEST(Work, IsKeptAcrossMounts) {
