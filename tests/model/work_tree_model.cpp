@@ -498,7 +498,15 @@ std::optional<ErrorCode> apply(test::Workbench& bench, const Model& before, cons
       if (!before.has_pending()) return std::nullopt;
       Model after = before;
       after.apply(operation);
-      return code(stage.settle("tx", test::revision_of(after.base_id(), after.base())));
+      {
+        // What was changed since stays as it is, whatever the new base brings there: its author said so.
+        std::set<std::string> handled;
+        auto changes = stage.changes();
+        if (changes)
+          for (const auto& change : *changes)
+            if (!change.pending) handled.insert(change.path);
+        return code(stage.settle("tx", test::revision_of(after.base_id(), after.base()), handled));
+      }
     }
     case Kind::thaw: return code(stage.thaw("tx"));
     case Kind::move_base: {
