@@ -141,7 +141,9 @@ TEST_F(MergeProperty, ItDoesNotMatterWhoseSideIsOurs) {
     Merge one = merged(base, ours, theirs), other = merged(base, theirs, ours);
     ASSERT_EQ(one.conflicts.size(), other.conflicts.size()) << round;
     for (std::size_t i = 0; i < one.conflicts.size(); ++i) EXPECT_EQ(one.conflicts[i].path, other.conflicts[i].path);
-    if (one.conflicts.empty()) EXPECT_EQ(files_of(one), files_of(other)) << round;
+    if (one.conflicts.empty()) {
+      EXPECT_EQ(files_of(one), files_of(other)) << round;
+    }
   }
 }
 
