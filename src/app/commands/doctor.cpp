@@ -12,6 +12,7 @@
 #include "app/mount_point.h"
 #include "app/mounted.h"
 #include "base/clock.h"
+#include "base/sqlite.h"
 #include "base/sqlite_copy.h"
 #include "publish/journal.h"
 #include "stage/care.h"
