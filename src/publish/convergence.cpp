@@ -258,7 +258,7 @@ Result<Standing> Convergence::run(const RevisionTreePtr& ours, bool may_join, co
     standing.left_out.clear();
     for (auto& [id, conflicts] : left_out) {
       const RevisionTreePtr& revision = log.revisions[id];
-      bool holds_ours = std::any_of(log.revisions.begin(), log.revisions.end(), [&](const auto& item) {
+      bool holds_ours = std::any_of(log.revisions.begin(), log.revisions.end(), [&, &id = id](const auto& item) {
         std::string content = link_of(*item.second).content;
         return is_of_playfs(item.second) && holdings.holds(id, content) && !holdings.holds(tip, content);
       });
