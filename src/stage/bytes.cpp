@@ -121,11 +121,11 @@ Result<Attributes> Stage::State::set_attributes(const InodePtr& inode, const Att
   if (change.mtime) metadata.mtime = *change.mtime;
   metadata.ctime = clock.wall();
   if (!is_removed(*inode)) {
-    PLAYFS_TRY(Batch batch, rows->begin());
-    PLAYFS_CHECK(secure(batch, *inode));
+    Batch batch = rows->begin();
+    secure(batch, *inode);
     InodeRow row = row_of(*inode);
     row.metadata = metadata;
-    PLAYFS_CHECK(rows->put_inode(row));
+    rows->put_inode(row);
     PLAYFS_CHECK(batch.commit());
   }
   inode->metadata = metadata;
@@ -202,10 +202,10 @@ Status Stage::State::unfreeze(Inode& inode, std::uint64_t keep) {
   if (!copied) return copied;
   if (inode.spool != old || !frozen.contains(old->number())) return {};  // settled or thawed meanwhile
   if (inode.has_row) {
-    PLAYFS_TRY(Batch batch, rows->begin());
+    Batch batch = rows->begin();
     InodeRow row = row_of(inode);
     row.spool = fresh->number();
-    PLAYFS_CHECK(rows->put_inode(row));
+    rows->put_inode(row);
     PLAYFS_CHECK(batch.commit());
   }
   fresh->keep = inode.has_row;
@@ -224,10 +224,12 @@ Status Stage::State::change_bytes(const InodePtr& inode, std::uint64_t keep, con
     if (inode->kind != Kind::file) return fail(ErrorCode::invalid_argument, "not a regular file");
     PLAYFS_TRY(file, begin_change(*inode, keep));
   }
-  auto changed = [&]() -> Status {
+  auto attempt = [&]() -> Status {
     PLAYFS_TRY(SharedFd fd, spool->descriptor(*file, true));
     return change(fd->get());
-  }();
+  };
+  Status changed = attempt();
+  if (!changed && changed.error().code == ErrorCode::no_space && remove_given_up()) changed = attempt();
   MutexLock locked(mutex);
   end_change(*inode, changed.has_value());
   return changed;
@@ -277,14 +279,14 @@ Status Stage::State::empty_out(Inode& inode) {
   SpoolFilePtr fresh = new_spool_file(false);
   WallTime now = clock.wall();
   if (!is_removed(inode)) {
-    PLAYFS_TRY(Batch batch, rows->begin());
-    PLAYFS_CHECK(secure(batch, inode));
+    Batch batch = rows->begin();
+    secure(batch, inode);
     InodeRow row = row_of(inode);
     row.spool = fresh->number();
     row.lower_path.clear();
     row.lower_revision.clear();
     row.metadata.mtime = row.metadata.ctime = now;
-    PLAYFS_CHECK(rows->put_inode(row));
+    rows->put_inode(row);
     PLAYFS_CHECK(batch.commit());
   }
   fresh->keep = inode.has_row;
@@ -327,13 +329,13 @@ Status Stage::copy_up(const InodePtr& inode, const FileRef& from, std::uint64_t 
   if (!is_current()) return {};
   if (fd) PLAYFS_CHECK(store_times(fd->get(), inode->metadata));
   if (!state.is_removed(*inode)) {
-    PLAYFS_TRY(Batch batch, state.rows->begin());
-    PLAYFS_CHECK(state.secure(batch, *inode));
+    Batch batch = state.rows->begin();
+    state.secure(batch, *inode);
     InodeRow row = state.row_of(*inode);
     row.spool = fresh->number();
     row.lower_path.clear();
     row.lower_revision.clear();
-    PLAYFS_CHECK(state.rows->put_inode(row));
+    state.rows->put_inode(row);
     PLAYFS_CHECK(batch.commit());
   }
   fresh->keep = inode->has_row;
@@ -382,7 +384,6 @@ Status Stage::sync(const InodePtr& inode) {
   {
     MutexLock lock(state.mutex);
     if (inode->sync_error) return fail(*inode->sync_error);
-    if (state.sync_error) return fail(*state.sync_error);
     PLAYFS_CHECK(state.measure(*inode));
     file = inode->spool;
   }
@@ -399,12 +400,7 @@ Status Stage::sync(const InodePtr& inode) {
       return synced;
     }
   }
-  if (auto synced = state.rows->sync(); !synced) {
-    MutexLock lock(state.mutex);
-    state.sync_error = synced.error();
-    return synced;
-  }
-  return {};
+  return state.rows->sync();
 }
 
 }  // namespace playfs::stage

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <filesystem>
 #include <map>
 #include <unordered_map>
 #include <unordered_set>
@@ -20,6 +21,8 @@
 namespace playfs::stage {
 
 namespace {
+
+constexpr std::size_t kMostLog = std::size_t{1} << 32;
 
 bool exists(const std::string& path) {
   struct stat attributes {};
@@ -39,10 +42,11 @@ Result<UniqueFd> lock_stage(const std::string& directory, bool to_change) {
 
 Error corrupt(std::string what) { return Error{ErrorCode::corrupt, std::move(what), {}, std::nullopt, 0, {}}; }
 
-/// What the database says of the spool.
+/// What the database says of the spool, with the operations that are not in it yet.
 struct Named {
   std::unordered_set<std::uint64_t> spool;
   std::vector<FrozenFile> pending;
+  LogContent log;
 };
 
 Status check_names(const std::vector<InodeRow>& inodes, const std::vector<EntryRow>& entries, const std::string& root) {
@@ -63,19 +67,40 @@ Status check_names(const std::vector<InodeRow>& inodes, const std::vector<EntryR
   return {};
 }
 
+Result<DatabaseCopy> copy_database(const std::string& directory) {
+  PLAYFS_TRY(DatabaseCopy copy, DatabaseCopy::make(directory + Rows::kDatabase));
+  for (const char* file : OperationsLog::kFiles) {
+    std::error_code problem;
+    if (!exists(directory + file)) continue;
+    std::filesystem::copy_file(directory + file, copy.directory() + file, problem);
+    if (problem) return fail(error_from_errno(problem.value(), "copy " + directory + file));
+  }
+  return copy;
+}
+
+/// What the log holds that the database does not.
+Result<LogContent> read_log(const std::string& directory) {
+  PLAYFS_TRY(Tables stored, Tables::open(directory + Rows::kDatabase));
+  PLAYFS_TRY(auto state, stored.log_state());
+  PLAYFS_TRY(auto log, OperationsLog::open(directory, state.stage_id));
+  return log->read(state.folded);
+}
+
 /// Reads every row, as opening the stage does, but for the base, which is not at hand here.
-Result<Named> read_database(const std::string& path) {
-  PLAYFS_TRY(auto rows, Rows::open(path));
-  PLAYFS_CHECK(rows->check_integrity());
-  PLAYFS_TRY(auto inodes, rows->inodes());
-  PLAYFS_TRY(auto entries, rows->entries());
-  PLAYFS_TRY([[maybe_unused]] auto rescued, rows->rescued());
-  PLAYFS_TRY([[maybe_unused]] auto times, rows->times());
-  PLAYFS_TRY([[maybe_unused]] auto deletions, rows->pending_deletions());
+Result<Named> read_database(const std::string& directory) {
   Named named;
-  PLAYFS_TRY(named.pending, rows->pending());
-  PLAYFS_TRY(auto base, rows->value("base"));
-  PLAYFS_TRY(auto root, rows->value("root"));
+  PLAYFS_TRY(named.log, read_log(directory));
+  PLAYFS_TRY(auto rows, Rows::open(directory));
+  Tables& stored = rows->stored();
+  PLAYFS_CHECK(stored.check_integrity());
+  PLAYFS_TRY(auto inodes, stored.inodes());
+  PLAYFS_TRY(auto entries, stored.entries());
+  PLAYFS_TRY([[maybe_unused]] auto rescued, stored.rescued());
+  PLAYFS_TRY([[maybe_unused]] auto times, stored.times());
+  PLAYFS_TRY([[maybe_unused]] auto deletions, stored.pending_deletions());
+  PLAYFS_TRY(named.pending, stored.pending());
+  PLAYFS_TRY(auto base, stored.value("base"));
+  PLAYFS_TRY(auto root, stored.value("root"));
   // Without a base it was never begun: the next mount begins it.
   if (base || !inodes.empty()) PLAYFS_CHECK(check_names(inodes, entries, root.value_or("")));
   for (const InodeRow& row : inodes) {
@@ -98,11 +123,10 @@ Result<std::vector<std::uint64_t>> spool_files(const std::string& directory) {
 Result<StageHealth> examine_locked(const std::string& directory) {
   StageHealth health;
   PLAYFS_TRY(auto present, spool_files(directory));
-  const std::string path = directory + "/stage.db";
   Named named;
-  if (exists(path)) {
-    PLAYFS_TRY(DatabaseCopy copy, DatabaseCopy::make(path));
-    auto read = read_database(copy.path());
+  if (exists(directory + Rows::kDatabase)) {
+    PLAYFS_TRY(DatabaseCopy copy, copy_database(directory));
+    auto read = read_database(copy.directory());
     if (!read) {
       health.database = read.error();
       if (health.database->code == ErrorCode::no_space) return fail(*health.database);  // of the copy's disk
@@ -111,6 +135,8 @@ Result<StageHealth> examine_locked(const std::string& directory) {
       return health;
     }
     named = std::move(*read);
+    health.operations = named.log.records.size();
+    health.torn = named.log.torn;
   }
   auto attributes_of = [&](std::uint64_t number, struct stat& attributes) {
     return lstat((directory + "/spool/" + std::to_string(number)).c_str(), &attributes) == 0;
@@ -145,25 +171,58 @@ void each_readable(Database& database, const std::string& select, const std::str
   }
 }
 
-/// "spool/NUMBER<tab>path" for each staged file whose row and name can be read; of the directories above it, those
-/// that can be.
-std::string readable_names(const std::string& path) {
+/// What names and files are called, by the rows that can be read and the operations behind them.
+struct Readable {
+  std::unordered_map<std::uint64_t, std::pair<std::uint64_t, std::string>> names;  ///< of inodes: directory and name
+  std::map<std::uint64_t, std::uint64_t> files;                                    ///< the inode of each spool file
+
+  void add(const RowChange& change) {
+    if (const auto* put = std::get_if<PutEntry>(&change); put && put->row.ino != 0)
+      names[put->row.ino] = {put->row.parent, put->row.name};
+    if (const auto* put = std::get_if<PutInode>(&change); put && put->row.spool != 0)
+      files[put->row.spool] = put->row.ino;
+  }
+};
+
+void read_rows(const std::string& path, Readable& found) {
   auto database = Database::open(path, Database::Durability::normal);
-  if (!database) return {};
-  std::unordered_map<std::uint64_t, std::pair<std::uint64_t, std::string>> names;
+  if (!database) return;
   each_readable(*database, "SELECT parent, name, ino FROM entry WHERE ino IS NOT NULL", "parent", [&](Statement& row) {
-    names[static_cast<std::uint64_t>(row.integer(2))] = {static_cast<std::uint64_t>(row.integer(0)),
-                                                         std::string(row.text(1))};
+    found.names[static_cast<std::uint64_t>(row.integer(2))] = {static_cast<std::uint64_t>(row.integer(0)),
+                                                               std::string(row.text(1))};
   });
-  std::map<std::uint64_t, std::uint64_t> files;  // the inode of each spool file
   each_readable(*database, "SELECT ino, spool FROM inode WHERE spool IS NOT NULL", "ino", [&](Statement& row) {
-    files[static_cast<std::uint64_t>(row.integer(1))] = static_cast<std::uint64_t>(row.integer(0));
+    found.files[static_cast<std::uint64_t>(row.integer(1))] = static_cast<std::uint64_t>(row.integer(0));
   });
+}
+
+/// Of whatever stage they are: the database may no longer know which one this is.
+void read_operations(const std::string& directory, Readable& found) {
+  std::vector<LogRecord> records;
+  for (const char* file : OperationsLog::kFiles) {
+    auto bytes = read_file(directory + file, kMostLog);
+    if (!bytes) continue;
+    for (LogRecord& record : OperationsLog::parse(*bytes, std::nullopt).records) records.push_back(std::move(record));
+  }
+  std::sort(records.begin(), records.end(), [](const auto& a, const auto& b) { return a.number < b.number; });
+  for (const LogRecord& record : records) {
+    std::string_view left = record.payload;
+    for (auto change = decode(left); change; change = decode(left)) found.add(*change);
+  }
+}
+
+/// "spool/NUMBER<tab>path" for each staged file that is called something; of the directories above it, those whose
+/// names can be read.
+std::string readable_names(const std::string& directory) {
+  Readable found;
+  read_rows(directory + Rows::kDatabase, found);
+  read_operations(directory, found);
   std::string list;
-  for (const auto& [number, ino] : files) {
+  for (const auto& [number, ino] : found.files) {
     std::string name;
     std::size_t depth = 0;
-    for (auto at = names.find(ino); at != names.end() && depth < 1000; at = names.find(at->second.first), ++depth)
+    for (auto at = found.names.find(ino); at != found.names.end() && depth < 1000;
+         at = found.names.find(at->second.first), ++depth)
       name = name.empty() ? at->second.second : at->second.second + "/" + name;
     if (!name.empty()) list += "spool/" + std::to_string(number) + "\t" + escape_for_terminal(name) + "\n";
   }
@@ -189,13 +248,24 @@ Result<std::string> new_folder(const std::string& directory, const std::string& 
 
 Status set_aside(const std::string& directory, const std::string& folder) {
   {
-    PLAYFS_TRY(DatabaseCopy copy, DatabaseCopy::make(directory + "/stage.db"));
-    PLAYFS_CHECK(write_file_atomically(folder + "/names", readable_names(copy.path())));
+    PLAYFS_TRY(DatabaseCopy copy, copy_database(directory));
+    PLAYFS_CHECK(write_file_atomically(folder + "/names", readable_names(copy.directory())));
   }
   // The spool first: a stage without a database sweeps its spool. The database before its log: whatever is left when
   // this is interrupted is damaged still.
-  for (const char* name : {"/spool", "/publication", "/journal", "/stage.db", "/stage.db-wal", "/stage.db-shm"})
+  for (const char* name : {"/spool", "/publication", "/journal", "/stage.db", "/stage.db-wal", "/stage.db-shm",
+                           OperationsLog::kFiles[0], OperationsLog::kFiles[1]})
     PLAYFS_CHECK(move_to(directory + name, folder + name));
+  return {};
+}
+
+/// Keeps a copy of the log as it is, and folds the operations that are whole.
+Status mend_log(const std::string& directory, const std::string& folder) {
+  for (const char* file : OperationsLog::kFiles) {
+    PLAYFS_TRY(std::string bytes, read_file(directory + file, kMostLog));
+    PLAYFS_CHECK(write_file_atomically(folder + file, bytes));
+  }
+  PLAYFS_TRY([[maybe_unused]] auto rows, Rows::open(directory));
   return {};
 }
 
@@ -222,8 +292,9 @@ Result<std::string> mend(const std::string& directory, const std::string& label)
     if (health.database->code != ErrorCode::corrupt) return folder;
     PLAYFS_TRY(folder, new_folder(directory, label));
     PLAYFS_CHECK(set_aside(directory, folder));
-  } else if (!health.orphans.empty()) {
+  } else if (!health.orphans.empty() || health.torn > 0) {
     PLAYFS_TRY(folder, new_folder(directory, label));
+    if (health.torn > 0) PLAYFS_CHECK(mend_log(directory, folder));
     for (std::uint64_t number : health.orphans)
       PLAYFS_CHECK(move_to(directory + "/spool/" + std::to_string(number), folder + "/" + std::to_string(number)));
   }

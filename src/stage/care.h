@@ -1,8 +1,8 @@
 // Care of a stage's directory while no mount has it open: whether it is sound, and setting aside what is not.
 //
-// Looking changes nothing: the database is examined in a copy. Mending removes nothing: what is in the way of the next
-// mount goes to `lost+found/` beside the stage. Both hold the stage's lock meanwhile, so that a mount that begins is
-// told `busy`. Blocking; no shared state.
+// Looking changes nothing: the database and the operations log are examined in a copy. Mending removes nothing: what is
+// in the way of the next mount goes to `lost+found/` beside the stage. Both hold the stage's lock meanwhile, so that a
+// mount that begins is told `busy`. Blocking; no shared state.
 #pragma once
 
 #include <cstdint>
@@ -22,8 +22,12 @@ struct StageHealth {
   std::vector<std::string> lost;   ///< paths that a publication has begun to send and whose bytes are not there in full
   std::vector<std::uint64_t> bad;  ///< named spool files that are no plain file, or not this user's alone
   std::vector<std::uint64_t> orphans;  ///< spool files that nothing names: the next mount would remove them
+  std::uint64_t operations = 0;        ///< in the log and not in the database: the next mount brings them there
+  std::uint64_t torn = 0;              ///< bytes of the log that are no operations: the next mount would drop them
 
-  [[nodiscard]] bool is_sound() const { return !database && lost.empty() && bad.empty() && orphans.empty(); }
+  [[nodiscard]] bool is_sound() const {
+    return !database && lost.empty() && bad.empty() && orphans.empty() && torn == 0;
+  }
 };
 
 /// Whether `directory` is that of a stage, sound or not.
@@ -32,10 +36,11 @@ bool is_stage(const std::string& directory);
 /// A file of own bytes whose spool file is missing is empty by definition, so that is no damage that could be seen.
 Result<StageHealth> examine(const std::string& directory);
 
-/// Orphans go to `lost+found/<label>/`; modes of spool files become private. A database that is `corrupt` goes there
-/// with its whole spool, the publication journal, and `names`, a list of what its readable rows call each spool file:
-/// the next mount then begins anew on head. What is of a newer format or lost stays. Answers the folder that was
-/// filled, "" where none was needed; `busy` where a process has the stage open.
+/// Orphans go to `lost+found/<label>/`, and a copy of a log that is torn; modes of spool files become private. A
+/// database that is `corrupt` goes there with its log, its whole spool, the publication journal, and `names`, a list of
+/// what its readable rows and operations call each spool file: the next mount then begins anew on head. What is of a
+/// newer format or lost stays. Answers the folder that was filled, "" where none was needed; `busy` where a process has
+/// the stage open.
 Result<std::string> mend(const std::string& directory, const std::string& label);
 
 }  // namespace playfs::stage

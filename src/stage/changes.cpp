@@ -342,8 +342,8 @@ std::optional<std::string> Stage::staged_state() const {
 Status Stage::stage_state(std::string text) {
   State& state = *state_;
   MutexLock lock(state.mutex);
-  PLAYFS_TRY(Batch batch, state.rows->begin());
-  PLAYFS_CHECK(state.rows->put_value("state", text));
+  Batch batch = state.rows->begin();
+  state.rows->put_value("state", text);
   PLAYFS_CHECK(batch.commit());
   state.staged_state = std::move(text);
   state.changed();

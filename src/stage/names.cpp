@@ -39,8 +39,8 @@ Result<InodePtr> Stage::State::make(const InodePtr& directory, std::string_view 
   if (is_removed(*directory)) return fail(ErrorCode::not_found, "the directory was removed");
   if (find(*directory, name)) return fail(ErrorCode::already_exists, "the name is taken");
 
-  PLAYFS_TRY(Batch batch, rows->begin());
-  PLAYFS_TRY(std::uint64_t ino, take_ino(batch));
+  Batch batch = rows->begin();
+  std::uint64_t ino = take_ino(batch);
   auto inode = std::make_shared<Inode>(ino, kind);
   WallTime now = clock.wall();
   inode->metadata = {creation.permissions & 07777, creation.uid, creation.gid, now, now, now};
@@ -56,9 +56,9 @@ Result<InodePtr> Stage::State::make(const InodePtr& directory, std::string_view 
   }
   // Its bytes will come: the row names their file already, so that the first write needs no row.
   if (kind == Kind::file) inode->spool = new_spool_file(false);
-  PLAYFS_CHECK(touch(batch, *directory, now));
-  PLAYFS_CHECK(rows->put_inode(row_of(*inode)));
-  PLAYFS_CHECK(rows->put_entry(directory->ino, name, ino));
+  touch(batch, *directory, now);
+  rows->put_inode(row_of(*inode));
+  rows->put_entry(directory->ino, name, ino);
   PLAYFS_CHECK(batch.commit());
   inode->has_row = true;
   if (inode->spool) inode->spool->keep = true;
@@ -103,8 +103,8 @@ Result<InodePtr> Stage::make_unnamed(const InodePtr& directory, const Creation& 
   MutexLock lock(state.mutex);
   if (!directory->is_directory()) return fail(ErrorCode::not_a_directory, "not a directory");
   if (state.is_removed(*directory)) return fail(ErrorCode::not_found, "the directory was removed");
-  PLAYFS_TRY(Batch batch, state.rows->begin());
-  PLAYFS_TRY(std::uint64_t ino, state.take_ino(batch));
+  Batch batch = state.rows->begin();
+  std::uint64_t ino = state.take_ino(batch);
   PLAYFS_CHECK(batch.commit());
   auto inode = std::make_shared<Inode>(ino, Kind::file);
   WallTime now = state.clock.wall();
@@ -126,13 +126,13 @@ Status Stage::State::link(const InodePtr& inode, const InodePtr& directory, std:
   if (is_removed(*inode) && !inode->unnamed) return fail(ErrorCode::not_found, "the file was removed");
   if (find(*directory, name)) return fail(ErrorCode::already_exists, "the name is taken");
   WallTime now = clock.wall();
-  PLAYFS_TRY(Batch batch, rows->begin());
-  PLAYFS_CHECK(touch(batch, *directory, now));
-  if (!inode->unnamed) PLAYFS_CHECK(secure(batch, *inode));
+  Batch batch = rows->begin();
+  touch(batch, *directory, now);
+  if (!inode->unnamed) secure(batch, *inode);
   InodeRow row = row_of(*inode);
   row.metadata.ctime = now;
-  PLAYFS_CHECK(rows->put_inode(row));
-  PLAYFS_CHECK(rows->put_entry(directory->ino, name, inode->ino));
+  rows->put_inode(row);
+  rows->put_entry(directory->ino, name, inode->ino);
   PLAYFS_CHECK(batch.commit());
   inode->metadata.ctime = now;
   inode->has_row = true;
@@ -150,10 +150,10 @@ Status Stage::State::unlink(const InodePtr& directory, std::string_view name) {
   PLAYFS_TRY(InodePtr inode, existing(*directory, name));
   if (inode->is_directory()) return fail(ErrorCode::is_a_directory, "a directory");
   WallTime now = clock.wall();
-  PLAYFS_TRY(Batch batch, rows->begin());
-  PLAYFS_CHECK(touch(batch, *directory, now));
-  PLAYFS_CHECK(drop_name(batch, *directory, name));
-  PLAYFS_CHECK(drop_link(batch, *inode, now));
+  Batch batch = rows->begin();
+  touch(batch, *directory, now);
+  drop_name(batch, *directory, name);
+  drop_link(batch, *inode, now);
   PLAYFS_CHECK(batch.commit());
   detach(*directory, name);
   changed();
@@ -170,10 +170,10 @@ Status Stage::State::remove_directory(const InodePtr& directory, std::string_vie
   load_directory(*inode);
   if (!inode->directory->children.empty()) return fail(ErrorCode::not_empty, "the directory is not empty");
   WallTime now = clock.wall();
-  PLAYFS_TRY(Batch batch, rows->begin());
-  PLAYFS_CHECK(touch(batch, *directory, now));
-  PLAYFS_CHECK(drop_name(batch, *directory, name));
-  PLAYFS_CHECK(drop_link(batch, *inode, now));
+  Batch batch = rows->begin();
+  touch(batch, *directory, now);
+  drop_name(batch, *directory, name);
+  drop_link(batch, *inode, now);
   PLAYFS_CHECK(batch.commit());
   detach(*directory, name);
   changed();
@@ -215,15 +215,15 @@ Status Stage::State::rename(const InodePtr& from, std::string_view name, const I
   }
 
   WallTime now = clock.wall();
-  PLAYFS_TRY(Batch batch, rows->begin());
-  PLAYFS_CHECK(touch(batch, *from, now));
-  PLAYFS_CHECK(touch(batch, *to, now));
-  PLAYFS_CHECK(secure(batch, *moved));
-  if (moved->is_directory()) PLAYFS_CHECK(secure_tree(batch, *moved));
-  PLAYFS_CHECK(rows->touch(moved->ino, moved->metadata.mtime, now));
-  if (target) PLAYFS_CHECK(drop_link(batch, *target, now));
-  PLAYFS_CHECK(drop_name(batch, *from, name));
-  PLAYFS_CHECK(rows->put_entry(to->ino, new_name, moved->ino));
+  Batch batch = rows->begin();
+  touch(batch, *from, now);
+  touch(batch, *to, now);
+  secure(batch, *moved);
+  if (moved->is_directory()) secure_tree(batch, *moved);
+  rows->touch(moved->ino, moved->metadata.mtime, now);
+  if (target) drop_link(batch, *target, now);
+  drop_name(batch, *from, name);
+  rows->put_entry(to->ino, new_name, moved->ino);
   PLAYFS_CHECK(batch.commit());
   moved->metadata.ctime = now;
   std::uint64_t place = 0;
@@ -247,16 +247,16 @@ Status Stage::State::exchange(const InodePtr& from, std::string_view name, const
     return fail(ErrorCode::invalid_argument, "a directory cannot move into itself");
 
   WallTime now = clock.wall();
-  PLAYFS_TRY(Batch batch, rows->begin());
-  PLAYFS_CHECK(touch(batch, *from, now));
-  PLAYFS_CHECK(touch(batch, *to, now));
+  Batch batch = rows->begin();
+  touch(batch, *from, now);
+  touch(batch, *to, now);
   for (const auto& inode : {one, other}) {
-    PLAYFS_CHECK(secure(batch, *inode));
-    if (inode->is_directory()) PLAYFS_CHECK(secure_tree(batch, *inode));
-    PLAYFS_CHECK(rows->touch(inode->ino, inode->metadata.mtime, now));
+    secure(batch, *inode);
+    if (inode->is_directory()) secure_tree(batch, *inode);
+    rows->touch(inode->ino, inode->metadata.mtime, now);
   }
-  PLAYFS_CHECK(rows->put_entry(from->ino, name, other->ino));
-  PLAYFS_CHECK(rows->put_entry(to->ino, new_name, one->ino));
+  rows->put_entry(from->ino, name, other->ino);
+  rows->put_entry(to->ino, new_name, one->ino);
   PLAYFS_CHECK(batch.commit());
   one->metadata.ctime = other->metadata.ctime = now;
   std::uint64_t place = from->directory->children.find(name)->second.cookie;

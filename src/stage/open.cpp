@@ -16,8 +16,6 @@ namespace playfs::stage {
 
 namespace {
 
-constexpr const char* kDatabase = "/stage.db";
-
 Error damaged(std::string what) {
   return Error{ErrorCode::corrupt, "the stage is damaged: " + std::move(what), {}, std::nullopt, 0, {}};
 }
@@ -47,6 +45,14 @@ Result<UniqueFd> take_lock(const std::string& directory) {
   return fd;
 }
 
+/// On a disk that is full what a crash left in the log is folded with the room that is kept for that.
+Result<std::unique_ptr<Rows>> open_rows(const std::string& directory) {
+  auto rows = Rows::open(directory);
+  if (rows || rows.error().code != ErrorCode::no_space) return rows;
+  if (unlink((directory + Stage::State::kReserve).c_str()) != 0) return rows;
+  return Rows::open(directory);
+}
+
 }  // namespace
 
 Stage::Stage(std::unique_ptr<State> state) : state_(std::move(state)) {}
@@ -57,11 +63,12 @@ Result<std::unique_ptr<Stage>> Stage::open(StageOptions options, const Clock& cl
   const std::string& directory = state->options.directory;
   PLAYFS_CHECK(make_private_directory(directory));
   PLAYFS_TRY(state->lock, take_lock(directory));
-  PLAYFS_TRY(state->rows, Rows::open(directory + kDatabase));
+  PLAYFS_TRY(state->rows, open_rows(directory));
   PLAYFS_TRY(state->spool, Spool::open(directory + "/spool", state->options.descriptors));
+  state->begin_housekeeping();
   {
     MutexLock lock(state->mutex);
-    PLAYFS_TRY(auto recorded, state->rows->value("base"));
+    PLAYFS_TRY(auto recorded, state->rows->stored().value("base"));
     if (!recorded) PLAYFS_CHECK(state->create(base));
     if (auto loaded = state->load(std::move(base)); !loaded)
       return fail(loaded.error().while_doing("open the staged changes in " + directory));
@@ -71,31 +78,31 @@ Result<std::unique_ptr<Stage>> Stage::open(StageOptions options, const Clock& cl
 }
 
 Result<std::optional<RevisionId>> Stage::recorded_base(const std::string& directory) {
-  if (access((directory + kDatabase).c_str(), F_OK) != 0) return std::optional<RevisionId>();
+  if (access((directory + Rows::kDatabase).c_str(), F_OK) != 0) return std::optional<RevisionId>();
   PLAYFS_TRY(UniqueFd lock, take_lock(directory));
-  PLAYFS_TRY(auto rows, Rows::open(directory + kDatabase));
-  PLAYFS_TRY(auto recorded, rows->value("base"));
+  PLAYFS_TRY(auto rows, open_rows(directory));
+  PLAYFS_TRY(auto recorded, rows->stored().value("base"));
   if (!recorded) return std::optional<RevisionId>();
   return std::optional<RevisionId>(RevisionId(std::move(*recorded)));
 }
 
 Status Stage::State::create(const RevisionTreePtr& given) {
   WallTime now = given ? given->revision.created_at : clock.wall();
-  PLAYFS_TRY(Batch batch, rows->begin());
+  Batch batch = rows->begin();
   std::string salted = options.directory + '\n' + std::to_string(clock.wall().nanoseconds);
   salt = XXH3_64bits(salted.data(), salted.size());
-  PLAYFS_CHECK(rows->put_value("salt", std::to_string(salt)));
-  PLAYFS_CHECK(rows->put_value("base", given ? given->revision.id.text() : ""));
-  PLAYFS_CHECK(rows->put_value("base_time", std::to_string(now.nanoseconds)));
-  PLAYFS_TRY(std::uint64_t ino, take_ino(batch));
-  PLAYFS_CHECK(rows->put_value("root", std::to_string(ino)));
+  rows->put_value("salt", std::to_string(salt));
+  rows->put_value("base", given ? given->revision.id.text() : "");
+  rows->put_value("base_time", std::to_string(now.nanoseconds));
+  std::uint64_t ino = take_ino(batch);
+  rows->put_value("root", std::to_string(ino));
   InodeRow row;
   row.ino = ino;
   row.kind = Kind::directory;
   row.metadata = {0777 & ~options.umask, options.uid, options.gid, now, now, now};
-  PLAYFS_CHECK(rows->put_inode(row));
+  rows->put_inode(row);
   PLAYFS_CHECK(batch.commit());
-  return rows->sync();
+  return rows->fold();  // to be loaded
 }
 
 Status Stage::State::load(RevisionTreePtr given) {
@@ -117,12 +124,12 @@ Status Stage::State::load(RevisionTreePtr given) {
 
 Status Stage::State::load_values(const RevisionTreePtr& given) {
   auto number = [&](const char* key) -> Result<std::uint64_t> {
-    PLAYFS_TRY(auto text, rows->value(key));
+    PLAYFS_TRY(auto text, rows->stored().value(key));
     auto value = text ? parse_number<std::uint64_t>(*text) : std::nullopt;
     if (!value) return fail(damaged(std::string("no value of ") + key));
     return *value;
   };
-  PLAYFS_TRY(auto recorded, rows->value("base"));
+  PLAYFS_TRY(auto recorded, rows->stored().value("base"));
   std::string offered = given ? given->revision.id.text() : "";
   if (recorded != offered)
     return fail(ErrorCode::invalid_argument,
@@ -130,20 +137,20 @@ Status Stage::State::load_values(const RevisionTreePtr& given) {
   PLAYFS_TRY(salt, number("salt"));
   PLAYFS_TRY(next_ino, number("next_ino"));
   reserved_inos = next_ino;
-  PLAYFS_TRY(auto since, rows->value("base_time"));
+  PLAYFS_TRY(auto since, rows->stored().value("base_time"));
   auto time = since ? parse_number<std::int64_t>(*since) : std::nullopt;
   if (!time) return fail(damaged("no value of base_time"));
   base_time = {*time};
-  PLAYFS_TRY(auto times, rows->times());
+  PLAYFS_TRY(auto times, rows->stored().times());
   for (auto& [path, changed_at] : times) path_times.emplace(std::move(path), changed_at);
-  PLAYFS_TRY(staged_state, rows->value("state"));
-  PLAYFS_TRY(auto parents, rows->value("merge_parents"));
+  PLAYFS_TRY(staged_state, rows->stored().value("state"));
+  PLAYFS_TRY(auto parents, rows->stored().value("merge_parents"));
   for (std::size_t at = 0; parents && at < parents->size();) {
     auto end = std::min(parents->find('\n', at), parents->size());
     merge_parents.emplace_back(parents->substr(at, end - at));
     at = end + 1;
   }
-  PLAYFS_TRY(auto list, rows->value("conflicted"));
+  PLAYFS_TRY(auto list, rows->stored().value("conflicted"));
   auto decoded = decode_conflicted(list.value_or(""));
   if (!decoded) return fail(damaged("a list of conflicts that cannot be read"));
   conflicted = std::move(*decoded);
@@ -152,7 +159,7 @@ Status Stage::State::load_values(const RevisionTreePtr& given) {
 
 Status Stage::State::load_tree() {
   std::map<std::pair<std::string, std::string>, RevisionTreePtr> rescued;
-  PLAYFS_TRY(auto rescued_rows, rows->rescued());
+  PLAYFS_TRY(auto rescued_rows, rows->stored().rescued());
   for (auto& row : rescued_rows) {
     // A revision with the one file that is still needed of it.
     Revision revision;
@@ -164,7 +171,7 @@ Status Stage::State::load_tree() {
   }
 
   std::unordered_map<std::uint64_t, InodePtr> inodes;
-  PLAYFS_TRY(auto inode_rows, rows->inodes());
+  PLAYFS_TRY(auto inode_rows, rows->stored().inodes());
   for (auto& row : inode_rows) {
     auto inode = std::make_shared<Inode>(row.ino, row.kind);
     inode->metadata = row.metadata;
@@ -187,13 +194,13 @@ Status Stage::State::load_tree() {
     inodes.emplace(row.ino, std::move(inode));
   }
 
-  PLAYFS_TRY(auto root_number, rows->value("root"));
+  PLAYFS_TRY(auto root_number, rows->stored().value("root"));
   auto top = inodes.find(parse_number<std::uint64_t>(root_number.value_or("")).value_or(0));
   if (top == inodes.end() || !top->second->is_directory()) return fail(damaged("no root directory"));
   root = top->second;
   by_ino.emplace(root->ino, root.get());
 
-  PLAYFS_TRY(auto entries, rows->entries());
+  PLAYFS_TRY(auto entries, rows->stored().entries());
   for (auto& entry : entries) {
     auto parent = inodes.find(entry.parent);
     if (parent == inodes.end() || !parent->second->is_directory()) return fail(damaged("a name without a directory"));
@@ -224,15 +231,15 @@ Status Stage::State::load_tree() {
 }
 
 Status Stage::State::load_pending() {
-  PLAYFS_TRY(auto tx, rows->value("pending_tx"));
+  PLAYFS_TRY(auto tx, rows->stored().value("pending_tx"));
   if (!tx) return {};
-  PLAYFS_TRY(auto pending_base, rows->value("pending_base"));
-  PLAYFS_TRY(auto files, rows->pending());
-  PLAYFS_TRY(auto deletions, rows->pending_deletions());
+  PLAYFS_TRY(auto pending_base, rows->stored().value("pending_base"));
+  PLAYFS_TRY(auto files, rows->stored().pending());
+  PLAYFS_TRY(auto deletions, rows->stored().pending_deletions());
   pending.emplace();
   pending->tx = std::move(*tx);
   pending->base = RevisionId(pending_base.value_or(""));
-  PLAYFS_TRY(pending->state, rows->value("pending_state"));
+  PLAYFS_TRY(pending->state, rows->stored().value("pending_state"));
   std::unordered_map<std::uint64_t, SpoolFilePtr> in_use;
   for (const auto& [ino, inode] : by_ino) {
     if (inode->spool) in_use.emplace(inode->spool->number(), inode->spool);
@@ -251,23 +258,26 @@ Status Stage::State::load_pending() {
 }
 
 Stage::State::~State() {
-  // Destroying a tree from its root recurses as deep as it is; so every directory is emptied first.
-  MutexLock locked(mutex);
-  std::vector<InodePtr> all;
-  if (root) all.push_back(root);
-  for (std::size_t i = 0; i < all.size(); ++i) {
-    if (all[i]->times_ahead) {
-      if (auto stored = measure(*all[i]); !stored) log_warning("times of a staged file: " + stored.error().message);
+  {
+    // Destroying a tree from its root recurses as deep as it is; so every directory is emptied first.
+    MutexLock locked(mutex);
+    std::vector<InodePtr> all;
+    if (root) all.push_back(root);
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      if (all[i]->times_ahead) {
+        if (auto stored = measure(*all[i]); !stored) log_warning("times of a staged file: " + stored.error().message);
+      }
+      if (!all[i]->directory) continue;
+      for (auto& [name, child] : all[i]->directory->children) all.push_back(child.inode);
     }
-    if (!all[i]->directory) continue;
-    for (auto& [name, child] : all[i]->directory->children) all.push_back(child.inode);
+    for (auto& inode : all) {
+      inode->names.clear();
+      if (!inode->directory) continue;
+      inode->directory->by_cookie.clear();
+      inode->directory->children.clear();
+    }
   }
-  for (auto& inode : all) {
-    inode->names.clear();
-    if (!inode->directory) continue;
-    inode->directory->by_cookie.clear();
-    inode->directory->children.clear();
-  }
+  end_housekeeping();
 }
 
 }  // namespace playfs::stage

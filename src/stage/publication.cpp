@@ -111,12 +111,12 @@ Result<std::optional<Frozen>> Stage::State::freeze_candidates(Frozen layer, cons
 
   {
     MutexLock locked(mutex);
-    PLAYFS_TRY(Batch batch, rows->begin());
-    PLAYFS_CHECK(rows->put_value("pending_tx", layer.tx));
-    PLAYFS_CHECK(rows->put_value("pending_base", layer.base.text()));
-    if (layer.state) PLAYFS_CHECK(rows->put_value("pending_state", *layer.state));
-    for (const auto& file : layer.files) PLAYFS_CHECK(rows->put_pending(file));
-    for (const auto& path : layer.deletions) PLAYFS_CHECK(rows->put_pending_deletion(path));
+    Batch batch = rows->begin();
+    rows->put_value("pending_tx", layer.tx);
+    rows->put_value("pending_base", layer.base.text());
+    if (layer.state) rows->put_value("pending_state", *layer.state);
+    for (const auto& file : layer.files) rows->put_pending(file);
+    for (const auto& path : layer.deletions) rows->put_pending_deletion(path);
     PLAYFS_CHECK(batch.commit());
     pending = Pending{layer.tx, layer.base, {}, {layer.deletions.begin(), layer.deletions.end()}, layer.state};
     for (const auto& file : layer.files) pending->files.emplace(file.path, file);
@@ -163,11 +163,11 @@ Result<std::string> Stage::read_frozen(const FrozenFile& file) const {
   return data;
 }
 
-Status Stage::State::drop_pending() {
-  PLAYFS_CHECK(rows->drop_pending());
-  PLAYFS_CHECK(rows->drop_value("pending_tx"));
-  PLAYFS_CHECK(rows->drop_value("pending_base"));
-  return rows->drop_value("pending_state");
+void Stage::State::drop_pending() {
+  rows->drop_pending();
+  rows->drop_value("pending_tx");
+  rows->drop_value("pending_base");
+  rows->drop_value("pending_state");
 }
 
 void Stage::State::forget_pending() {
@@ -236,8 +236,14 @@ std::string join_ids(const std::vector<RevisionId>& ids) {
 }
 }  // namespace
 
-Status Stage::State::put_merge_parents(const std::vector<RevisionId>& parents) {
-  return parents.empty() ? rows->drop_value("merge_parents") : rows->put_value("merge_parents", join_ids(parents));
+void Stage::State::put_merge_parents(const std::vector<RevisionId>& parents) {
+  if (parents.empty()) rows->drop_value("merge_parents");
+  else rows->put_value("merge_parents", join_ids(parents));
+}
+
+void Stage::State::put_conflicted(const std::vector<Conflicted>& list) {
+  if (list.empty()) rows->drop_value("conflicted");
+  else rows->put_value("conflicted", encode_conflicted(list));
 }
 
 std::vector<RevisionId> Stage::merge_parents() const {
@@ -255,9 +261,8 @@ Status Stage::record_conflicted(std::vector<Conflicted> conflicted) {
   {
     MutexLock lock(state.mutex);
     if (state.conflicted == conflicted) return {};
-    PLAYFS_TRY(Batch batch, state.rows->begin());
-    PLAYFS_CHECK(conflicted.empty() ? state.rows->drop_value("conflicted")
-                                    : state.rows->put_value("conflicted", encode_conflicted(conflicted)));
+    Batch batch = state.rows->begin();
+    state.put_conflicted(conflicted);
     PLAYFS_CHECK(batch.commit());
     state.conflicted = std::move(conflicted);
   }
@@ -278,14 +283,14 @@ Result<std::vector<Invalidation>> Stage::integrate(RevisionTreePtr base, const s
     std::vector<RevisionId> all = state.merge_parents;
     for (const auto& parent : parents)
       if (std::find(all.begin(), all.end(), parent) == all.end()) all.push_back(parent);
-    PLAYFS_TRY(Batch batch, state.rows->begin());
+    Batch batch = state.rows->begin();
     Rebase rebase(state, batch, std::move(base), [&](const std::string& path, const Inode* file) PLAYFS_NO_ANALYSIS {
       return !handled.contains(path) && state.is_as_frozen(path, file);
     });
     PLAYFS_CHECK(rebase.run());
     std::erase_if(rebase.obstructed, [&](const std::string& path) { return handled.contains(path); });
     if (!rebase.obstructed.empty()) return fail(in_the_way(rebase.obstructed));
-    PLAYFS_CHECK(state.put_merge_parents(all));
+    state.put_merge_parents(all);
     PLAYFS_CHECK(batch.commit());
     state.merge_parents = std::move(all);
     state.changed();
@@ -308,15 +313,15 @@ Result<std::vector<Invalidation>> Stage::settle(const std::string& tx, RevisionT
     if (!state.pending || state.pending->tx != tx)
       return fail(ErrorCode::not_found, "there is no pending publication " + tx);
     if (auto paths = state.contested(base, handled); !paths.empty()) return fail(is_contested(paths));
-    PLAYFS_TRY(Batch batch, state.rows->begin());
+    Batch batch = state.rows->begin();
     Rebase rebase(state, batch, std::move(base), [&](const std::string& path, const Inode* file) PLAYFS_NO_ANALYSIS {
       return !handled.contains(path) && state.is_as_frozen(path, file);
     });
     PLAYFS_CHECK(rebase.run());
-    PLAYFS_CHECK(state.drop_pending());
+    state.drop_pending();
     bool state_was_published = state.staged_state == state.pending->state;
-    if (state_was_published) PLAYFS_CHECK(state.rows->drop_value("state"));
-    PLAYFS_CHECK(state.put_merge_parents({}));
+    if (state_was_published) state.rows->drop_value("state");
+    state.put_merge_parents({});
     PLAYFS_CHECK(batch.commit());
     if (state_was_published) state.staged_state.reset();
     state.merge_parents.clear();
@@ -333,8 +338,8 @@ Status Stage::thaw(const std::string& tx) {
     MutexLock lock(state.mutex);
     if (!state.pending) return {};
     if (state.pending->tx != tx) return fail(ErrorCode::not_found, "there is no pending publication " + tx);
-    PLAYFS_TRY(Batch batch, state.rows->begin());
-    PLAYFS_CHECK(state.drop_pending());
+    Batch batch = state.rows->begin();
+    state.drop_pending();
     PLAYFS_CHECK(batch.commit());
     state.forget_pending();
     state.moved_on.notify_all();
@@ -351,7 +356,7 @@ Result<std::vector<Invalidation>> Stage::move_base(RevisionTreePtr base) {
   if (!changes.empty() || state.changes_generation != state.generation || state.pending || state.freezing ||
       state.staged_state || !state.merge_parents.empty())
     return fail(ErrorCode::busy, "there are staged changes", "commit or discard them first");
-  PLAYFS_TRY(Batch batch, state.rows->begin());
+  Batch batch = state.rows->begin();
   Rebase rebase(state, batch, std::move(base), [&](const std::string& path, const Inode* file) PLAYFS_NO_ANALYSIS {
     return state.is_as_frozen(path, file);
   });
@@ -377,7 +382,7 @@ Result<std::vector<Invalidation>> Stage::discard(std::string_view path) {
       return fail(ErrorCode::busy, each + " is being published", "wait for the publication to end");
   }
   bool drops_state = path.empty() && state.staged_state && !state.pending;
-  PLAYFS_TRY(Batch batch, state.rows->begin());
+  Batch batch = state.rows->begin();
   Rebase rebase(state, batch, state.base,
                 [&](const std::string& each, const Inode*) { return dropped.contains(each); });
   PLAYFS_CHECK(rebase.run());
@@ -386,14 +391,13 @@ Result<std::vector<Invalidation>> Stage::discard(std::string_view path) {
     return first == dropped.end() || !(*first == each || dropped.lower_bound(each + '/')->starts_with(each + '/'));
   });
   if (!rebase.obstructed.empty()) return fail(in_the_way(rebase.obstructed));
-  if (drops_state) PLAYFS_CHECK(state.rows->drop_value("state"));
+  if (drops_state) state.rows->drop_value("state");
   // Who drops everything has not taken anything in either.
   bool drops_merge = path.empty() && !state.pending;
-  if (drops_merge) PLAYFS_CHECK(state.put_merge_parents({}));
+  if (drops_merge) state.put_merge_parents({});
   std::vector<Conflicted> conflicted = state.conflicted;
   std::erase_if(conflicted, [&](const Conflicted& each) { return drops_merge || dropped.contains(each.path); });
-  PLAYFS_CHECK(conflicted.empty() ? state.rows->drop_value("conflicted")
-                                  : state.rows->put_value("conflicted", encode_conflicted(conflicted)));
+  state.put_conflicted(conflicted);
   PLAYFS_CHECK(batch.commit());
   if (drops_state) state.staged_state.reset();
   if (drops_merge) state.merge_parents.clear();

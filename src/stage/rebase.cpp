@@ -35,17 +35,17 @@ Status Rebase::run() {
   default_time_ = state_.base_time;
   if (next_ != state_.base) {
     if (next_) brought_ = time_of_revision(*next_, state_.clock);
-    PLAYFS_CHECK(plan_times());
-    PLAYFS_CHECK(state_.rows->put_value("base", next_ ? next_->revision.id.text() : ""));
+    plan_times();
+    state_.rows->put_value("base", next_ ? next_->revision.id.text() : "");
   }
   batch_.after_commit([this]() PLAYFS_NO_ANALYSIS {
     state_.path_times = times_;
     state_.base_time = default_time_;
   });
-  PLAYFS_CHECK(state_.rows->clear_opaque());
+  state_.rows->clear_opaque();
   PLAYFS_TRY([[maybe_unused]] Visited root,
              visit(state_.root, "", state_.base_root(), next_ ? &next_->tree.root() : nullptr, false));
-  PLAYFS_CHECK(state_.rows->drop_unused_rescued());
+  state_.rows->drop_unused_rescued();
   batch_.after_commit([this]() PLAYFS_NO_ANALYSIS {
     state_.base = next_;
     state_.changed();
@@ -53,11 +53,11 @@ Status Rebase::run() {
   return {};
 }
 
-Status Rebase::plan_times() {
+void Rebase::plan_times() {
   if (!state_.base) {
     default_time_ = brought_;
     times_.clear();
-    PLAYFS_CHECK(state_.rows->put_value("base_time", std::to_string(brought_.nanoseconds)));
+    state_.rows->put_value("base_time", std::to_string(brought_.nanoseconds));
   } else if (next_) {
     for (const auto& [path, entry] : next_->tree.manifest().files) {
       const FileEntry* old = state_.base->tree.file_at(path);
@@ -70,12 +70,11 @@ Status Rebase::plan_times() {
   }
   for (const auto& [path, time] : times_) {
     auto known = state_.path_times.find(path);
-    if (known == state_.path_times.end() || known->second != time) PLAYFS_CHECK(state_.rows->put_time(path, time));
+    if (known == state_.path_times.end() || known->second != time) state_.rows->put_time(path, time);
   }
   for (const auto& [path, time] : state_.path_times) {
-    if (!times_.contains(path)) PLAYFS_CHECK(state_.rows->drop_time(path));
+    if (!times_.contains(path)) state_.rows->drop_time(path);
   }
-  return {};
 }
 
 void Rebase::plan_directory_times(const LowerDirectory* before, const LowerDirectory& after, const std::string& path) {
@@ -119,7 +118,7 @@ Result<Rebase::Visited> Rebase::visit(const InodePtr& directory, const std::stri
     std::string below = join_path(path, name);
     bool is_there = false;
     if (!child) {
-      PLAYFS_TRY(is_there, visit_nothing(directory, name, below, after));
+      is_there = visit_nothing(directory, name, below, after);
     } else if (child->is_directory()) {
       PLAYFS_TRY(is_there, visit_directory(directory, name, below, child, before, after, yields));
     } else {
@@ -131,7 +130,7 @@ Result<Rebase::Visited> Rebase::visit(const InodePtr& directory, const std::stri
   bool names_changed = std::any_of(invalidations.begin() + static_cast<std::ptrdiff_t>(told), invalidations.end(),
                                    [&](const Invalidation& each) { return each.directory == directory; });
   if (names_changed && directory->has_row) {
-    PLAYFS_CHECK(state_.rows->touch(directory->ino, brought_, now_));
+    state_.rows->touch(directory->ino, brought_, now_);
     batch_.after_commit([directory, this] {
       directory->metadata.mtime = brought_;
       directory->metadata.ctime = now_;
@@ -152,7 +151,7 @@ Result<bool> Rebase::visit_directory(const InodePtr& parent, const std::string& 
     if (file_comes) obstructed.push_back(path);
     return true;
   }
-  PLAYFS_CHECK(remove(parent, name, child));
+  remove(parent, name, child);
   if (!file_comes) return false;
   appear(parent, name, path, *becomes);
   return true;
@@ -166,32 +165,32 @@ Result<bool> Rebase::visit_file(const InodePtr& parent, const std::string& name,
   if (!follows_(path, child.get())) {
     const FileEntry* was = as_file(child_of(before, name));
     if (becomes && !(was && file && was->same_content_and_mode(*file))) obstructed.push_back(path);
-    PLAYFS_CHECK(keep_bytes(child, path));
+    keep_bytes(child, path);
     return true;
   }
   if (!becomes) {
-    PLAYFS_CHECK(remove(parent, name, child));
+    remove(parent, name, child);
     return false;
   }
   bool is_same =
       file && published_mode(*child) == file->mode &&
       (child->is_below() ? same_content(*child->lower.entry, *file) : state_.has_bytes_of(*child, path, *file));
-  if (is_same) PLAYFS_CHECK(anchor(child, path, *file));
-  else PLAYFS_CHECK(replace(parent, name, path, child, *becomes));
+  if (is_same) anchor(child, path, *file);
+  else replace(parent, name, path, child, *becomes);
   return true;
 }
 
-Result<bool> Rebase::visit_nothing(const InodePtr& parent, const std::string& name, const std::string& path,
-                                   const LowerDirectory* after) {
+bool Rebase::visit_nothing(const InodePtr& parent, const std::string& name, const std::string& path,
+                           const LowerDirectory* after) {
   const Tree::Child* becomes = child_of(after, name);
   Share share = becomes ? share_that_follows(path, *becomes) : Share::none;
   bool is_hidden = parent->directory->whiteouts.contains(name);
   if (becomes && share == Share::none) {
-    if (!is_hidden) PLAYFS_CHECK(hide(parent, name));
+    if (!is_hidden) hide(parent, name);
     return false;
   }
   if (is_hidden) {
-    PLAYFS_CHECK(state_.rows->drop_entry(parent->ino, name));
+    state_.rows->drop_entry(parent->ino, name);
     batch_.after_commit([parent, name] { parent->directory->whiteouts.erase(name); });
   }
   if (!becomes) return false;
@@ -199,29 +198,27 @@ Result<bool> Rebase::visit_nothing(const InodePtr& parent, const std::string& na
     appear(parent, name, path, *becomes);
     return true;
   }
-  PLAYFS_TRY(InodePtr partial, make_partial(*parent, name, path, *becomes));
+  InodePtr partial = make_partial(*parent, name, path, *becomes);
   batch_.after_commit([this, parent, name, partial]() PLAYFS_NO_ANALYSIS { state_.attach(*parent, name, partial); });
   invalidations.push_back({parent, name, nullptr});
   return true;
 }
 
-Status Rebase::lose_name(const InodePtr& file) {
+void Rebase::lose_name(const InodePtr& file) {
   if (++names_lost_[file.get()] < file->names.size()) {
-    if (!file->has_row) return {};
-    return state_.rows->touch(file->ino, file->metadata.mtime, now_);
+    if (file->has_row) state_.rows->touch(file->ino, file->metadata.mtime, now_);
+    return;
   }
-  if (file->has_row) PLAYFS_CHECK(state_.rows->drop_inode(file->ino));
-  if (file->has_row && file->is_directory()) PLAYFS_CHECK(state_.rows->drop_whiteouts(file->ino));
+  if (file->has_row) state_.rows->drop_inode(file->ino);
+  if (file->has_row && file->is_directory()) state_.rows->drop_whiteouts(file->ino);
   batch_.after_commit([this, file]() PLAYFS_NO_ANALYSIS { state_.release(*file); });
-  return {};
 }
 
-Status Rebase::remove(const InodePtr& parent, const std::string& name, const InodePtr& child) {
-  PLAYFS_CHECK(lose_name(child));
-  if (parent->has_row) PLAYFS_CHECK(state_.rows->drop_entry(parent->ino, name));
+void Rebase::remove(const InodePtr& parent, const std::string& name, const InodePtr& child) {
+  lose_name(child);
+  if (parent->has_row) state_.rows->drop_entry(parent->ino, name);
   batch_.after_commit([this, parent, name]() PLAYFS_NO_ANALYSIS { state_.detach(*parent, name); });
   invalidations.push_back({parent, name, child});
-  return {};
 }
 
 void Rebase::appear(const InodePtr& parent, const std::string& name, const std::string& path,
@@ -233,13 +230,13 @@ void Rebase::appear(const InodePtr& parent, const std::string& name, const std::
     invalidations.push_back({parent, name, nullptr});
 }
 
-Status Rebase::replace(const InodePtr& parent, const std::string& name, const std::string& path, const InodePtr& child,
-                       const Tree::Child& by) {
+void Rebase::replace(const InodePtr& parent, const std::string& name, const std::string& path, const InodePtr& child,
+                     const Tree::Child& by) {
   bool is_only_name = child->names.size() == 1;
   if (is_only_name && child->has_row && as_file(&by)) return replace_row(parent, name, path, child, by);
   std::uint64_t ino = is_only_name && !child->has_row ? child->ino : 0;
-  PLAYFS_CHECK(lose_name(child));
-  if (parent->has_row) PLAYFS_CHECK(state_.rows->drop_entry(parent->ino, name));
+  lose_name(child);
+  if (parent->has_row) state_.rows->drop_entry(parent->ino, name);
   batch_.after_commit([this, parent, name, path, &by, ino]() PLAYFS_NO_ANALYSIS {
     std::uint64_t place = parent->directory->children.find(name)->second.cookie;
     state_.detach(*parent, name);
@@ -247,11 +244,10 @@ Status Rebase::replace(const InodePtr& parent, const std::string& name, const st
     state_.keep_place(*parent, name, place);
   });
   invalidations.push_back({parent, name, child});
-  return {};
 }
 
-Status Rebase::replace_row(const InodePtr& parent, const std::string& name, const std::string& path,
-                           const InodePtr& child, const Tree::Child& by) {
+void Rebase::replace_row(const InodePtr& parent, const std::string& name, const std::string& path,
+                         const InodePtr& child, const Tree::Child& by) {
   const FileEntry& entry = *as_file(&by);
   InodePtr fresh = state_.make_lower(path, by, next_, child->ino);
   fresh->metadata.uid = child->metadata.uid;
@@ -267,7 +263,7 @@ Status Rebase::replace_row(const InodePtr& parent, const std::string& name, cons
   fresh->metadata.ctime = now_;
   InodeRow row = state_.row_of(*fresh);
   row.lower_revision.clear();
-  PLAYFS_CHECK(state_.rows->put_inode(row));
+  state_.rows->put_inode(row);
   batch_.after_commit([this, parent, name, child, fresh]() PLAYFS_NO_ANALYSIS {
     std::uint64_t place = parent->directory->children.find(name)->second.cookie;
     state_.release(*child);
@@ -277,13 +273,11 @@ Status Rebase::replace_row(const InodePtr& parent, const std::string& name, cons
     state_.keep_place(*parent, name, place);
   });
   invalidations.push_back({parent, name, child});
-  return {};
 }
 
-Status Rebase::hide(const InodePtr& parent, const std::string& name) {
-  PLAYFS_CHECK(state_.rows->put_entry(parent->ino, name, 0));
+void Rebase::hide(const InodePtr& parent, const std::string& name) {
+  state_.rows->put_entry(parent->ino, name, 0);
   batch_.after_commit([parent, name] { parent->directory->whiteouts.insert(name); });
-  return {};
 }
 
 Rebase::Share Rebase::share_that_follows(const std::string& path, const Tree::Child& child) const {
@@ -297,23 +291,23 @@ Rebase::Share Rebase::share_that_follows(const std::string& path, const Tree::Ch
   return every ? Share::all : any ? Share::some : Share::none;
 }
 
-Result<InodePtr> Rebase::make_partial(Inode& parent, const std::string& name, const std::string& path,
-                                      const Tree::Child& child) {
-  PLAYFS_TRY(std::uint64_t ino, state_.take_ino(batch_));
+InodePtr Rebase::make_partial(Inode& parent, const std::string& name, const std::string& path,
+                              const Tree::Child& child) {
+  std::uint64_t ino = state_.take_ino(batch_);
   InodePtr partial = state_.make_lower(path, child, next_, ino);
   WallTime time = time_of(path);
   partial->metadata.atime = partial->metadata.mtime = partial->metadata.ctime = time;
   partial->has_row = true;
-  PLAYFS_CHECK(state_.rows->put_inode(state_.row_of(*partial)));
-  PLAYFS_CHECK(state_.rows->put_entry(parent.ino, name, ino));
+  state_.rows->put_inode(state_.row_of(*partial));
+  state_.rows->put_entry(parent.ino, name, ino);
   for (const auto& [below_name, below] : as_directory(&child)->children) {
     std::string below_path = join_path(path, below_name);
     Share share = share_that_follows(below_path, below);
     if (share == Share::none) {
-      PLAYFS_CHECK(state_.rows->put_entry(ino, below_name, 0));
+      state_.rows->put_entry(ino, below_name, 0);
       partial->directory->whiteouts.insert(below_name);
     } else if (share == Share::some) {
-      PLAYFS_TRY(InodePtr inner, make_partial(*partial, below_name, below_path, below));
+      InodePtr inner = make_partial(*partial, below_name, below_path, below);
       batch_.after_commit([this, partial, name = below_name, inner]()
                               PLAYFS_NO_ANALYSIS { state_.attach(*partial, name, inner); });
     }
@@ -321,16 +315,16 @@ Result<InodePtr> Rebase::make_partial(Inode& parent, const std::string& name, co
   return partial;
 }
 
-Status Rebase::anchor(const InodePtr& file, const std::string& path, const FileEntry& entry) {
+void Rebase::anchor(const InodePtr& file, const std::string& path, const FileEntry& entry) {
   bool is_frozen = file->kind == Kind::file && file->spool && state_.frozen.contains(file->spool->number());
-  if (!file->is_below() && !is_frozen) return {};  // bytes of its own that happen to be the same
+  if (!file->is_below() && !is_frozen) return;  // bytes of its own that happen to be the same
   bool is_anchored = file->is_below() && file->lower.path == path && file->lower.revision == state_.base;
   if (file->has_row && !is_anchored) {
     InodeRow row = state_.row_of(*file);
     row.spool = 0;
     row.lower_path = path;
     row.lower_revision.clear();
-    PLAYFS_CHECK(state_.rows->put_inode(row));
+    state_.rows->put_inode(row);
   }
   batch_.after_commit([this, file, path, &entry] {
     file->lower = {next_, path, &entry};
@@ -338,11 +332,10 @@ Status Rebase::anchor(const InodePtr& file, const std::string& path, const FileE
     file->measured = file->times_ahead = false;
     ++file->generation;
   });
-  return {};
 }
 
-Status Rebase::keep_bytes(const InodePtr& file, const std::string& path) {
-  if (!file->is_below()) return {};
+void Rebase::keep_bytes(const InodePtr& file, const std::string& path) {
+  if (!file->is_below()) return;
   std::vector<std::string> candidates = {path, file->lower.path};
   if (state_.pending) {
     for (const auto& [frozen_path, frozen] : state_.pending->files) {
@@ -353,14 +346,13 @@ Status Rebase::keep_bytes(const InodePtr& file, const std::string& path) {
     const FileEntry* entry = next_ ? next_->tree.file_at(candidate) : nullptr;
     if (entry && same_content(*entry, *file->lower.entry)) return anchor(file, candidate, *entry);
   }
-  if (file->lower.revision != state_.base) return {};  // it was rescued before
+  if (file->lower.revision != state_.base) return;  // it was rescued before
   const Revision& revision = file->lower.revision->revision;
-  PLAYFS_CHECK(
-      state_.rows->put_rescued({revision.id.text(), revision.project.text(), file->lower.revision->tree.manifest().tx,
-                                file->lower.path, *file->lower.entry}));
+  state_.rows->put_rescued({revision.id.text(), revision.project.text(), file->lower.revision->tree.manifest().tx,
+                            file->lower.path, *file->lower.entry});
   InodeRow row = state_.row_of(*file);
   row.lower_revision = revision.id.text();
-  return state_.rows->put_inode(row);
+  state_.rows->put_inode(row);
 }
 
 }  // namespace playfs::stage

@@ -36,7 +36,7 @@ class Rebase {
   };
   enum class Share { none, some, all };
 
-  [[nodiscard]] Status plan_times() PLAYFS_REQUIRES(state_.mutex);
+  void plan_times() PLAYFS_REQUIRES(state_.mutex);
   void plan_directory_times(const LowerDirectory* before, const LowerDirectory& after, const std::string& path);
   [[nodiscard]] WallTime time_of(std::string_view path) const PLAYFS_REQUIRES(state_.mutex);
 
@@ -50,29 +50,27 @@ class Rebase {
   [[nodiscard]] Result<bool> visit_file(const InodePtr& parent, const std::string& name, const std::string& path,
                                         const InodePtr& child, const LowerDirectory* before,
                                         const LowerDirectory* after) PLAYFS_REQUIRES(state_.mutex);
-  [[nodiscard]] Result<bool> visit_nothing(const InodePtr& parent, const std::string& name, const std::string& path,
-                                           const LowerDirectory* after) PLAYFS_REQUIRES(state_.mutex);
+  [[nodiscard]] bool visit_nothing(const InodePtr& parent, const std::string& name, const std::string& path,
+                                   const LowerDirectory* after) PLAYFS_REQUIRES(state_.mutex);
 
-  [[nodiscard]] Status remove(const InodePtr& parent, const std::string& name, const InodePtr& child)
-      PLAYFS_REQUIRES(state_.mutex);
-  [[nodiscard]] Status replace(const InodePtr& parent, const std::string& name, const std::string& path,
-                               const InodePtr& child, const Tree::Child& by) PLAYFS_REQUIRES(state_.mutex);
+  void remove(const InodePtr& parent, const std::string& name, const InodePtr& child) PLAYFS_REQUIRES(state_.mutex);
+  void replace(const InodePtr& parent, const std::string& name, const std::string& path, const InodePtr& child,
+               const Tree::Child& by) PLAYFS_REQUIRES(state_.mutex);
   /// Another object for the same row: the path keeps its number, owner and permissions.
-  [[nodiscard]] Status replace_row(const InodePtr& parent, const std::string& name, const std::string& path,
-                                   const InodePtr& child, const Tree::Child& by) PLAYFS_REQUIRES(state_.mutex);
+  void replace_row(const InodePtr& parent, const std::string& name, const std::string& path, const InodePtr& child,
+                   const Tree::Child& by) PLAYFS_REQUIRES(state_.mutex);
   void appear(const InodePtr& parent, const std::string& name, const std::string& path, const Tree::Child& child)
       PLAYFS_REQUIRES(state_.mutex);
-  [[nodiscard]] Status hide(const InodePtr& parent, const std::string& name) PLAYFS_REQUIRES(state_.mutex);
+  void hide(const InodePtr& parent, const std::string& name) PLAYFS_REQUIRES(state_.mutex);
   [[nodiscard]] Share share_that_follows(const std::string& path, const Tree::Child& child) const;
   /// A directory of which only a part appears.
-  [[nodiscard]] Result<InodePtr> make_partial(Inode& parent, const std::string& name, const std::string& path,
-                                              const Tree::Child& child) PLAYFS_REQUIRES(state_.mutex);
+  [[nodiscard]] InodePtr make_partial(Inode& parent, const std::string& name, const std::string& path,
+                                      const Tree::Child& child) PLAYFS_REQUIRES(state_.mutex);
   /// The bytes are those of `entry` at `path` in the new base.
-  [[nodiscard]] Status anchor(const InodePtr& file, const std::string& path, const FileEntry& entry)
-      PLAYFS_REQUIRES(state_.mutex);
+  void anchor(const InodePtr& file, const std::string& path, const FileEntry& entry) PLAYFS_REQUIRES(state_.mutex);
   /// The bytes stay what they are, wherever the new base has them, if it does.
-  [[nodiscard]] Status keep_bytes(const InodePtr& file, const std::string& path) PLAYFS_REQUIRES(state_.mutex);
-  [[nodiscard]] Status lose_name(const InodePtr& file) PLAYFS_REQUIRES(state_.mutex);
+  void keep_bytes(const InodePtr& file, const std::string& path) PLAYFS_REQUIRES(state_.mutex);
+  void lose_name(const InodePtr& file) PLAYFS_REQUIRES(state_.mutex);
 
   Stage::State& state_;
   Batch& batch_;

@@ -1,9 +1,9 @@
 // Room on the disk: what lets files be removed when there is none left.
 //
-// Removing a name writes rows, and rows need room: in SQLite's log, and in the database when the log is brought into
-// it. So a file is kept that holds as much room as the log could need there, and some for the log itself. On a full
-// disk it is given up, the log is brought in and emptied, and the operation tried once more; removing then needs no
-// more room than the log has left behind.
+// Removing a name is written down in the operations log, and what is in the log has to find room in the database some
+// day. So a file is kept that holds as much room as that may need, and some for the log. On a full disk it is given up,
+// the log is folded, spool files that wait to be removed are removed, and the operation is tried once more. Where even
+// the fold finds no room nothing is lost: the log stays, and removing goes on in the room that was given up.
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -14,17 +14,13 @@
 namespace playfs::stage {
 
 namespace {
-// The pages of the log that some dozens of removals write.
+// Of some thousands of removals.
 constexpr std::uint64_t kForTheLog = 1 << 20;
 constexpr std::chrono::seconds kPatience{1};
 }  // namespace
 
 bool Stage::State::has_reserve() {
-  auto wanted = [this]() PLAYFS_NO_ANALYSIS {
-    struct stat log {};
-    bool has_log = stat(rows->log_path().c_str(), &log) == 0;
-    return kForTheLog + (has_log ? static_cast<std::uint64_t>(log.st_size) : 0);
-  };
+  auto wanted = [this]() PLAYFS_NO_ANALYSIS { return kForTheLog + rows->room_to_fold(); };
   if (reserve >= wanted()) return true;
   auto grow = [&]() PLAYFS_NO_ANALYSIS {
     std::uint64_t size = wanted() + kForTheLog;
@@ -54,7 +50,10 @@ void Stage::State::give_up_reserve() {
 
 bool Stage::State::make_room(bool for_removal) {
   give_up_reserve();
-  if (auto done = rows->empty_log(); !done) log_debug("checkpoint on a full disk: " + done.error().message);
+  auto folded = rows->fold_all();
+  if (folded) folded = rows->empty_database_log();
+  if (!folded) log_debug("fold on a full disk: " + folded.error().message);
+  remove_given_up();
   return for_removal || has_reserve();
 }
 

@@ -1,57 +1,35 @@
-// The stage's database: its schema and one function per statement, no decisions.
+// The stage's rows, as the operations see them: changes are gathered in a Batch, which is one record of the operations
+// log, and one write(2), when it is committed. From time to time the log is folded into the database.
 //
-// For one thread at a time, under the stage's mutex. Every change belongs to a Batch, which is one transaction.
+// Memory is the authority: rows are read when a stage is opened, never afterwards. All but fold() and sync(),
+// which may run beside anything, is for one thread at a time, under the stage's mutex.
 #pragma once
 
 #include <atomic>
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
-#include "base/sqlite.h"
-#include "stage/inode.h"
+#include "base/mutex.h"
+#include "stage/operations_log.h"
+#include "stage/tables.h"
 
 namespace playfs::stage {
 
-struct InodeRow {
-  std::uint64_t ino = 0;
-  Kind kind = Kind::file;
-  Metadata metadata;
-  std::uint64_t spool = 0;     ///< number of its spool file; 0: none
-  std::string target;          ///< of a symbolic link of its own
-  dev_t device = 0;            ///< of a device node
-  bool opaque = false;         ///< of a directory
-  std::string lower_path;      ///< not empty: its bytes are those of this file...
-  std::string lower_revision;  ///< ...of this revision, kept in `rescued`; empty: of the base
-};
-
-struct EntryRow {
-  std::uint64_t parent = 0;
-  std::string name;
-  std::uint64_t ino = 0;  ///< 0: a whiteout
-};
-
-/// A published file that a row still refers to and that the base no longer holds.
-struct RescuedRow {
-  std::string revision, project, tx;
-  std::string path;
-  FileEntry entry;
-};
-
 class Rows;
 
-/// One transaction. Rolls back unless committed; what was asked for after_commit() then happens not.
+/// One transaction: all of its changes or none. Forgotten unless committed; what was asked for after_commit() then
+/// happens not. One at a time.
 class Batch {
  public:
   Batch(Batch&& other) noexcept : rows_(std::exchange(other.rows_, nullptr)), then_(std::move(other.then_)) {}
   Batch& operator=(Batch&&) = delete;
   ~Batch();
-  /// Changes of memory that mirror the database. They must not fail.
+  /// Changes of memory that mirror the rows. They must not fail.
   void after_commit(std::function<void()> action) { then_.push_back(std::move(action)); }
   [[nodiscard]] Status commit();
 
@@ -64,58 +42,64 @@ class Batch {
 
 class Rows {
  public:
-  /// Creates the schema where the database is new, and brings an older one up to date. `not_supported` for one that a
-  /// newer version wrote.
-  static Result<std::unique_ptr<Rows>> open(const std::string& path);
+  /// The database and the log of `directory`; what a crash left in the log is folded before it returns.
+  static Result<std::unique_ptr<Rows>> open(const std::string& directory);
+  static constexpr const char* kDatabase = "/stage.db";
 
-  [[nodiscard]] Result<Batch> begin();
-  /// Makes what was committed safe from a power loss. May run beside other calls.
-  [[nodiscard]] Status sync();
+  /// To load from. REQUIRES: nothing was committed since open().
+  [[nodiscard]] Tables& stored() { return tables_; }
 
-  /// SQLite's log of what was committed and is not in the database yet.
-  [[nodiscard]] const std::string& log_path() const { return log_path_; }
-  /// Brings the log into the database and gives its room back.
-  [[nodiscard]] Status empty_log() { return database_.execute("PRAGMA wal_checkpoint(TRUNCATE)"); }
+  [[nodiscard]] Batch begin();
+  // Each REQUIRES a Batch.
+  void put_inode(InodeRow row) { add(PutInode{std::move(row)}); }
+  void drop_inode(std::uint64_t ino) { add(DropInode{ino}); }
+  void put_entry(std::uint64_t parent, std::string_view name, std::uint64_t ino) {
+    add(PutEntry{{parent, std::string(name), ino}});
+  }
+  void drop_entry(std::uint64_t parent, std::string_view name) { add(DropEntry{parent, std::string(name)}); }
+  void drop_whiteouts(std::uint64_t parent) { add(DropWhiteouts{parent}); }
+  void touch(std::uint64_t ino, WallTime mtime, WallTime ctime) { add(Touch{ino, mtime, ctime}); }
+  void clear_opaque() { add(ClearOpaque{}); }
+  void put_rescued(RescuedRow row) { add(PutRescued{std::move(row)}); }
+  void drop_unused_rescued() { add(DropUnusedRescued{}); }
+  void put_value(std::string_view key, std::string_view value) { add(PutValue{std::string(key), std::string(value)}); }
+  void drop_value(std::string_view key) { add(DropValue{std::string(key)}); }
+  void put_time(std::string_view path, WallTime time) { add(PutTime{std::string(path), time}); }
+  void drop_time(std::string_view path) { add(DropTime{std::string(path)}); }
+  void put_pending(FrozenFile file) { add(PutPending{std::move(file)}); }
+  void put_pending_deletion(std::string_view path) { add(PutPendingDeletion{std::string(path)}); }
+  void drop_pending() { add(DropPending{}); }
 
-  [[nodiscard]] Status put_inode(const InodeRow& row);
-  [[nodiscard]] Status drop_inode(std::uint64_t ino);
-  [[nodiscard]] Status put_entry(std::uint64_t parent, std::string_view name, std::uint64_t ino);
-  [[nodiscard]] Status drop_entry(std::uint64_t parent, std::string_view name);
-  [[nodiscard]] Status drop_whiteouts(std::uint64_t parent);
-  [[nodiscard]] Status touch(std::uint64_t ino, WallTime mtime, WallTime ctime);
-  [[nodiscard]] Status clear_opaque();
-  [[nodiscard]] Status put_rescued(const RescuedRow& row);
-  /// Drops those that no row refers to.
-  [[nodiscard]] Status drop_unused_rescued();
-  [[nodiscard]] Status put_value(std::string_view key, std::string_view value);
-  [[nodiscard]] Status drop_value(std::string_view key);
-  [[nodiscard]] Status put_time(std::string_view path, WallTime time);
-  [[nodiscard]] Status drop_time(std::string_view path);
-  [[nodiscard]] Status put_pending(const FrozenFile& file);
-  [[nodiscard]] Status put_pending_deletion(std::string_view path);
-  [[nodiscard]] Status drop_pending();
+  /// Makes what was committed safe from a power loss.
+  [[nodiscard]] Status sync() { return log_->sync(); }
 
-  [[nodiscard]] Result<std::vector<InodeRow>> inodes();
-  [[nodiscard]] Result<std::vector<EntryRow>> entries();
-  [[nodiscard]] Result<std::vector<RescuedRow>> rescued();
-  [[nodiscard]] Result<std::optional<std::string>> value(std::string_view key);
-  [[nodiscard]] Result<std::vector<std::pair<std::string, WallTime>>> times();
-  [[nodiscard]] Result<std::vector<FrozenFile>> pending();
-  [[nodiscard]] Result<std::vector<std::string>> pending_deletions();
-  [[nodiscard]] Status check_integrity() { return database_.check_integrity(); }
+  /// Brings what was committed so far into the database, synced; after a fold that failed, what that left.
+  [[nodiscard]] Status fold();
+  /// Everything, with nothing left in the log. REQUIRES: nothing is committed meanwhile.
+  [[nodiscard]] Status fold_all();
+  /// Gives the room of SQLite's own log back.
+  [[nodiscard]] Status empty_database_log();
+
+  /// Bytes that wait to be folded.
+  [[nodiscard]] std::uint64_t log_size() const { return log_->size(); }
+  /// Bytes of disk that folding may need for a moment, at most.
+  [[nodiscard]] std::uint64_t room_to_fold() const;
 
  private:
   friend class Batch;
-  Rows(Database database, std::string log_path) : database_(std::move(database)), log_path_(std::move(log_path)) {}
-  [[nodiscard]] Status create_schema();
-  [[nodiscard]] Status upgrade(std::int64_t from);
-  [[nodiscard]] Status prepare();
+  Rows(std::string directory, Tables tables) : directory_(std::move(directory)), tables_(std::move(tables)) {}
+  void add(const RowChange& change) { encode(batch_, change); }
+  [[nodiscard]] Status replay(const Tables::LogState& state);
+  [[nodiscard]] Status apply(const std::vector<LogRecord>& records);
+  void measure_database() PLAYFS_REQUIRES(folding_);
 
-  Database database_;
-  const std::string log_path_;
-  std::atomic<std::uint64_t> committed_ = 0, synced_ = 0;  ///< transactions
-  Statement begin_, commit_, rollback_;
-  Statement put_inode_, drop_inode_, put_entry_, drop_entry_, drop_whiteouts_, touch_;
+  const std::string directory_;
+  std::string batch_;  ///< encoded changes of the Batch there is
+  std::unique_ptr<OperationsLog> log_;
+  std::atomic<std::uint64_t> database_size_ = 0;  ///< with SQLite's log, at the last fold
+  Mutex folding_;                                 ///< guards tables_, once the stage is open
+  std::uint64_t folded_ PLAYFS_GUARDED_BY(folding_) = 0;
+  Tables tables_;
 };
 
 }  // namespace playfs::stage

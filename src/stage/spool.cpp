@@ -46,7 +46,7 @@ Status copy_range(int from, int to, std::uint64_t offset, std::uint64_t end) {
 }  // namespace
 
 SpoolFile::~SpoolFile() {
-  if (!keep && is_made) spool_->remove(number_);
+  if (!keep && is_made) spool_->give_up(number_);
 }
 
 Result<std::shared_ptr<Spool>> Spool::open(const std::string& directory, std::size_t descriptors) {
@@ -77,7 +77,7 @@ Result<std::uint64_t> Spool::sweep(const std::unordered_set<std::uint64_t>& want
   std::uint64_t highest = 0;
   for (std::uint64_t number : numbers) {
     highest = std::max(highest, number);
-    if (!wanted.contains(number)) remove(number);
+    if (!wanted.contains(number)) remove({number});
   }
   return highest;
 }
@@ -121,16 +121,42 @@ void Spool::remember(std::uint64_t number, SharedFd fd) {
   }
 }
 
-void Spool::remove(std::uint64_t number) noexcept {
+void Spool::on_given_up(std::function<void(std::size_t)> given_up) {
+  MutexLock lock(mutex_);
+  tell_ = std::move(given_up);
+}
+
+void Spool::give_up(std::uint64_t number) noexcept {
+  std::shared_ptr<const UniqueFd> closes;
+  std::function<void(std::size_t)> tell;
+  std::size_t waiting = 0;
   {
     MutexLock lock(mutex_);
     if (auto found = open_.find(number); found != open_.end()) {
+      closes = std::move(found->second.fd);
       recent_.erase(found->second.position);
       open_.erase(found);
     }
+    if (!tell_) return;
+    given_up_.push_back(number);
+    waiting = given_up_.size();
+    tell = tell_;
   }
-  // What cannot be removed now is swept when the spool is opened again.
-  unlinkat(directory_.get(), std::to_string(number).c_str(), 0);
+  tell(waiting);
+}
+
+std::vector<std::uint64_t> Spool::take_given_up() {
+  MutexLock lock(mutex_);
+  return std::exchange(given_up_, {});
+}
+
+void Spool::put_back(const std::vector<std::uint64_t>& numbers) {
+  MutexLock lock(mutex_);
+  given_up_.insert(given_up_.end(), numbers.begin(), numbers.end());
+}
+
+void Spool::remove(const std::vector<std::uint64_t>& numbers) noexcept {
+  for (std::uint64_t number : numbers) unlinkat(directory_.get(), std::to_string(number).c_str(), 0);
 }
 
 Status Spool::clone(SpoolFile& from, SpoolFile& to, std::uint64_t size) {

@@ -1,12 +1,14 @@
 // The bytes of staged files: plain files `spool/<number>`, 0600, reached through a bounded pool of descriptors.
 //
 // Thread-safe. A descriptor stays open while somebody holds it, however many others the pool has to close. A file
-// that nobody keeps (no row of the database, no pending layer) goes with the last SpoolFilePtr; after a crash such
-// files are swept when the spool is opened.
+// that nobody keeps (no row, no pending layer) is given up with the last SpoolFilePtr, and removed some time after: not
+// before the disk knows that no row names it, or a power loss could bring the row back without the bytes. After a crash
+// such files are swept when the spool is opened.
 #pragma once
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <list>
 #include <memory>
 #include <string>
@@ -54,6 +56,16 @@ class Spool {
   /// Removes every file whose number is not in `wanted`; the highest number that was seen, wanted or not.
   [[nodiscard]] Result<std::uint64_t> sweep(const std::unordered_set<std::uint64_t>& wanted);
 
+  /// Calls `given_up` with how many files wait to be removed, each time there is one more. It must not call the spool,
+  /// and may be called under any lock. Empty: files that are given up from now on are left to the next sweep.
+  void on_given_up(std::function<void(std::size_t)> given_up);
+  /// Takes the list of the files that wait to be removed.
+  [[nodiscard]] std::vector<std::uint64_t> take_given_up();
+  /// The same files again, after all: to be removed later.
+  void put_back(const std::vector<std::uint64_t>& numbers);
+  /// What cannot be removed now is swept when the spool is opened again.
+  void remove(const std::vector<std::uint64_t>& numbers) noexcept;
+
   /// Open for reading and writing; nullptr where the file does not exist and `create` does not ask for it.
   [[nodiscard]] Result<SharedFd> descriptor(SpoolFile& file, bool create);
   /// The first `size` bytes of `from` in a new file `to`: shared with it where the disk can, holes kept.
@@ -71,7 +83,7 @@ class Spool {
   };
 
   Spool(UniqueFd directory, std::size_t descriptors) : directory_(std::move(directory)), descriptors_(descriptors) {}
-  void remove(std::uint64_t number) noexcept;
+  void give_up(std::uint64_t number) noexcept;
   void remember(std::uint64_t number, SharedFd fd) PLAYFS_REQUIRES(mutex_);
 
   const UniqueFd directory_;
@@ -80,6 +92,8 @@ class Spool {
   Mutex mutex_;
   std::unordered_map<std::uint64_t, Open> open_ PLAYFS_GUARDED_BY(mutex_);
   std::list<std::uint64_t> recent_ PLAYFS_GUARDED_BY(mutex_);  ///< most recently used first
+  std::vector<std::uint64_t> given_up_ PLAYFS_GUARDED_BY(mutex_);
+  std::function<void(std::size_t)> tell_ PLAYFS_GUARDED_BY(mutex_);
 };
 
 }  // namespace playfs::stage

@@ -3,9 +3,9 @@
 // Overlay in the usual words: *lower* is the base revision's tree, *upper* the local inodes, directory entries and
 // spool files; a *whiteout* hides a lower name; *copy-up* brings a lower file's bytes into a spool file before they
 // are changed. Inodes, entries and metadata are rows of a SQLite database in the stage's directory, loaded whole at
-// open and written through; bytes are plain files in `spool/`, where size and mtime of a staged file also live, so
-// that a write is one pwrite(2). After kill -9 everything that was acknowledged is there; after sync() also past a
-// power loss.
+// open; changes of them go to an operations log, which is folded into the database from time to time. Bytes are plain
+// files in `spool/`, where size and mtime of a staged file also live. So a change of names and a write are one
+// pwrite(2) each. After kill -9 everything that was acknowledged is there; after sync() also past a power loss.
 //
 // Rows outlive a publication: they then carry what the service does not keep (times, owner, permission bits, links,
 // inode numbers), and what is staged is whatever differs from the base.
@@ -18,6 +18,7 @@
 
 #include <sys/types.h>
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -122,12 +123,22 @@ struct Invalidation {
   InodePtr before;  ///< what the name meant; nullptr where nothing was known of it
 };
 
+/// What is not done before an operation answers.
+struct Housekeeping {
+  std::size_t log_bytes = 1 << 20;           ///< of the operations log: past this it is folded into the database
+  std::size_t removals = 1000;               ///< spool files that wait at most to be removed...
+  std::chrono::milliseconds patience{2000};  ///< ...and how long
+  /// False: whoever makes it necessary does it before the operation ends, so that a test can count on an order.
+  bool own_thread = true;
+};
+
 struct StageOptions {
   std::string directory;  ///< private to this stage; created where missing
   uid_t uid = 0;          ///< owner shown for what nobody changed
   gid_t gid = 0;
   unsigned umask = 022;           ///< taken from 0666/0777 for what nobody changed
   std::size_t descriptors = 256;  ///< spool files that are kept open beyond those in use
+  Housekeeping housekeeping = {};
   /// The bytes of a published file if they are at hand, without waiting: for `.gitignore` and its like below.
   /// Called under the stage's lock; must not call the stage.
   std::function<std::optional<std::string>(const FileRef&)> read_lower = {};

@@ -1,15 +1,17 @@
 // The inside of a Stage: what is in memory, and the steps that its operations are made of.
 //
-// An operation checks, writes its rows in one transaction, and changes memory only when that is committed; so a full
+// An operation checks, writes down its rows in one batch, and changes memory only when that is committed; so a full
 // disk leaves everything as it was. The mutex is released for the bytes: whoever changes a spool file is counted in
 // `writers`, of the inode and of the stage, which is what copy-on-write and freeze wait for.
 #pragma once
 
+#include <atomic>
 #include <set>
 #include <unordered_map>
 #include <unordered_set>
 
 #include "base/mutex.h"
+#include "stage/housekeeper.h"
 #include "stage/ignore.h"
 #include "stage/inode.h"
 #include "stage/rows.h"
@@ -98,15 +100,15 @@ struct Stage::State {
 
   [[nodiscard]] InodeRow row_of(const Inode& inode) const PLAYFS_REQUIRES(mutex);
   /// Rows for an inode and all directories above it.
-  [[nodiscard]] Status secure(Batch& batch, Inode& inode) PLAYFS_REQUIRES(mutex);
+  void secure(Batch& batch, Inode& inode) PLAYFS_REQUIRES(mutex);
   /// Rows for everything below a directory, which may then be moved: nothing shows through it any more.
-  [[nodiscard]] Status secure_tree(Batch& batch, Inode& directory) PLAYFS_REQUIRES(mutex);
+  void secure_tree(Batch& batch, Inode& directory) PLAYFS_REQUIRES(mutex);
   /// mtime and ctime of a directory that lost or won a name.
-  [[nodiscard]] Status touch(Batch& batch, Inode& directory, WallTime now) PLAYFS_REQUIRES(mutex);
-  [[nodiscard]] Status drop_name(Batch& batch, Inode& directory, std::string_view name) PLAYFS_REQUIRES(mutex);
+  void touch(Batch& batch, Inode& directory, WallTime now) PLAYFS_REQUIRES(mutex);
+  void drop_name(Batch& batch, Inode& directory, std::string_view name) PLAYFS_REQUIRES(mutex);
   /// One name less, `inode` with it where that was its last.
-  [[nodiscard]] Status drop_link(Batch& batch, Inode& inode, WallTime now) PLAYFS_REQUIRES(mutex);
-  [[nodiscard]] Result<std::uint64_t> take_ino(Batch& batch) PLAYFS_REQUIRES(mutex);
+  void drop_link(Batch& batch, Inode& inode, WallTime now) PLAYFS_REQUIRES(mutex);
+  [[nodiscard]] std::uint64_t take_ino(Batch& batch) PLAYFS_REQUIRES(mutex);
   SpoolFilePtr new_spool_file(bool keep) PLAYFS_REQUIRES(mutex);
   /// An inode that lost its row: its spool file goes with it, unless a pending layer needs it.
   void release(Inode& inode) PLAYFS_REQUIRES(mutex);
@@ -142,6 +144,7 @@ struct Stage::State {
     bool is_full = !result && result.error().code == ErrorCode::no_space;
     if (is_full && make_room(for_removal)) result = operation();
     if (result && for_removal) keep_reserve_after_removal();
+    look_after_log();
     return result;
   }
   /// Whether enough is kept, which it sees to.
@@ -149,7 +152,17 @@ struct Stage::State {
   [[nodiscard]] bool make_room(bool for_removal) PLAYFS_REQUIRES(mutex);
   void keep_reserve_after_removal() PLAYFS_REQUIRES(mutex);
   void give_up_reserve() PLAYFS_REQUIRES(mutex);
-  [[nodiscard]] std::string reserve_path() const { return options.directory + "/reserve"; }
+  static constexpr const char* kReserve = "/reserve";
+  [[nodiscard]] std::string reserve_path() const { return options.directory + kReserve; }
+
+  // housekeeping.cpp
+  void begin_housekeeping();
+  /// Has the log folded where it has grown long.
+  void look_after_log() PLAYFS_REQUIRES(mutex);
+  void fold_log();
+  /// Removes the spool files that were given up, once the disk knows that no row names them; whether there were any.
+  bool remove_given_up();
+  void end_housekeeping();
 
   // bytes.cpp
   /// Size and times of an inode with a spool file, as they are now.
@@ -195,14 +208,15 @@ struct Stage::State {
       PLAYFS_EXCLUDES(mutex);
   [[nodiscard]] Frozen pending_layer() const PLAYFS_REQUIRES(mutex);
   /// The rows of the pending layer; forget_pending() is the same for memory.
-  [[nodiscard]] Status drop_pending() PLAYFS_REQUIRES(mutex);
+  void drop_pending() PLAYFS_REQUIRES(mutex);
   void forget_pending() PLAYFS_REQUIRES(mutex);
   /// The staged paths at which `next` brings something that what is staged there does not hold.
   [[nodiscard]] std::vector<std::string> contested(const RevisionTreePtr& next, const std::set<std::string>& handled)
       PLAYFS_REQUIRES(mutex);
   /// Whether what was frozen at the path, or what the base has there, is what `next` has.
   [[nodiscard]] bool brings_nothing(const std::string& path, const RevisionTreePtr& next) const PLAYFS_REQUIRES(mutex);
-  [[nodiscard]] Status put_merge_parents(const std::vector<RevisionId>& parents) PLAYFS_REQUIRES(mutex);
+  void put_merge_parents(const std::vector<RevisionId>& parents) PLAYFS_REQUIRES(mutex);
+  void put_conflicted(const std::vector<Conflicted>& list) PLAYFS_REQUIRES(mutex);
 
   const StageOptions options;
   const Clock& clock;
@@ -232,7 +246,10 @@ struct Stage::State {
   bool freezing PLAYFS_GUARDED_BY(mutex) = false;     ///< a freeze is under way
   bool gate_closed PLAYFS_GUARDED_BY(mutex) = false;  ///< nobody may begin to write
   unsigned writers PLAYFS_GUARDED_BY(mutex) = 0;
-  std::optional<Error> sync_error PLAYFS_GUARDED_BY(mutex);  ///< of the database
+
+  /// Size of the log from which it is to be folded: more than usual after a fold that failed.
+  std::atomic<std::uint64_t> fold_at = 0;
+  std::shared_ptr<Housekeeper> housekeeper;
 
   std::uint64_t reserve PLAYFS_GUARDED_BY(mutex) = 0;  ///< bytes of the disk that are kept
   SteadyTime reserve_tried PLAYFS_GUARDED_BY(mutex);

@@ -168,16 +168,15 @@ InodeRow Stage::State::row_of(const Inode& inode) const {
   return row;
 }
 
-Status Stage::State::secure(Batch& batch, Inode& inode) {
+void Stage::State::secure(Batch& batch, Inode& inode) {
   for (Inode* at = &inode; !at->has_row && at != root.get(); at = at->names[0].directory) {
-    PLAYFS_CHECK(rows->put_inode(row_of(*at)));
-    PLAYFS_CHECK(rows->put_entry(at->names[0].directory->ino, at->names[0].text, at->ino));
+    rows->put_inode(row_of(*at));
+    rows->put_entry(at->names[0].directory->ino, at->names[0].text, at->ino);
     batch.after_commit([at] { at->has_row = true; });
   }
-  return {};
 }
 
-Status Stage::State::secure_tree(Batch& batch, Inode& top) {
+void Stage::State::secure_tree(Batch& batch, Inode& top) {
   std::vector<Inode*> left = {&top};
   while (!left.empty()) {
     Inode& directory = *left.back();
@@ -187,13 +186,13 @@ Status Stage::State::secure_tree(Batch& batch, Inode& top) {
     load_directory(directory);
     InodeRow row = row_of(directory);
     row.opaque = true;
-    PLAYFS_CHECK(rows->put_inode(row));
-    PLAYFS_CHECK(rows->drop_whiteouts(directory.ino));
+    rows->put_inode(row);
+    rows->drop_whiteouts(directory.ino);
     for (auto& [name, child] : in.children) {
       if (child.inode->is_directory()) left.push_back(child.inode.get());
       if (child.inode->has_row) continue;
-      PLAYFS_CHECK(rows->put_inode(row_of(*child.inode)));
-      PLAYFS_CHECK(rows->put_entry(directory.ino, name, child.inode->ino));
+      rows->put_inode(row_of(*child.inode));
+      rows->put_entry(directory.ino, name, child.inode->ino);
       batch.after_commit([inode = child.inode.get()] { inode->has_row = true; });
     }
     batch.after_commit([&in] {
@@ -202,42 +201,38 @@ Status Stage::State::secure_tree(Batch& batch, Inode& top) {
       in.whiteouts.clear();
     });
   }
-  return {};
 }
 
-Status Stage::State::touch(Batch& batch, Inode& directory, WallTime now) {
-  PLAYFS_CHECK(secure(batch, directory));
-  PLAYFS_CHECK(rows->touch(directory.ino, now, now));
+void Stage::State::touch(Batch& batch, Inode& directory, WallTime now) {
+  secure(batch, directory);
+  rows->touch(directory.ino, now, now);
   batch.after_commit([&directory, now] { directory.metadata.mtime = directory.metadata.ctime = now; });
-  return {};
 }
 
-Status Stage::State::drop_name(Batch& batch, Inode& directory, std::string_view name) {
+void Stage::State::drop_name(Batch& batch, Inode& directory, std::string_view name) {
   if (!covers_lower(directory, name)) return rows->drop_entry(directory.ino, name);
-  PLAYFS_CHECK(rows->put_entry(directory.ino, name, 0));
+  rows->put_entry(directory.ino, name, 0);
   batch.after_commit([&directory, text = std::string(name)] { directory.directory->whiteouts.insert(text); });
-  return {};
 }
 
-Status Stage::State::drop_link(Batch& batch, Inode& inode, WallTime now) {
+void Stage::State::drop_link(Batch& batch, Inode& inode, WallTime now) {
   if (inode.names.size() > 1) {
-    PLAYFS_CHECK(rows->touch(inode.ino, inode.metadata.mtime, now));
+    rows->touch(inode.ino, inode.metadata.mtime, now);
     batch.after_commit([&inode, now] { inode.metadata.ctime = now; });
-    return {};
+    return;
   }
-  if (inode.has_row) PLAYFS_CHECK(rows->drop_inode(inode.ino));
-  if (inode.is_directory() && inode.has_row) PLAYFS_CHECK(rows->drop_whiteouts(inode.ino));
+  if (inode.has_row) rows->drop_inode(inode.ino);
+  if (inode.is_directory() && inode.has_row) rows->drop_whiteouts(inode.ino);
   batch.after_commit([this, &inode, now]() PLAYFS_NO_ANALYSIS {
     inode.metadata.ctime = now;
     release(inode);
   });
-  return {};
 }
 
-Result<std::uint64_t> Stage::State::take_ino(Batch& batch) {
+std::uint64_t Stage::State::take_ino(Batch& batch) {
   if (next_ino >= reserved_inos) {
     std::uint64_t limit = next_ino + kInosPerReservation;
-    PLAYFS_CHECK(rows->put_value("next_ino", std::to_string(limit)));
+    rows->put_value("next_ino", std::to_string(limit));
     batch.after_commit([this, limit]() PLAYFS_NO_ANALYSIS { reserved_inos = limit; });
   }
   return (salt >> (64 - (52 - kCounterBits))) << kCounterBits | next_ino++;

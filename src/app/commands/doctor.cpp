@@ -185,8 +185,16 @@ bool tell(Findings& findings, const std::string& directory, const stage::StageHe
                  fmt::format("{} files of its spool are named by nothing, and the next mount would remove them",
                              health.orphans.size()),
                  std::string(kRepair) + " (moves them to lost+found)");
+  if (health.torn > 0)
+    findings.add(Finding::wrong, "stage", directory,
+                 fmt::format("{} bytes of its operations log were never written in full, as a power loss leaves them; "
+                             "the next mount would drop them",
+                             health.torn),
+                 std::string(kRepair) + " (keeps a copy in lost+found)");
   if (health.is_sound())
-    findings.add(Finding::well, "stage", directory, fmt::format("sound, {} files with staged bytes", health.files));
+    findings.add(Finding::well, "stage", directory,
+                 fmt::format("sound, {} files with staged bytes", health.files) +
+                     (health.operations == 0 ? "" : fmt::format(", {} operations in its log", health.operations)));
   return true;
 }
 
@@ -202,7 +210,8 @@ void look_at_stage(Findings& findings, const std::string& directory, const std::
                    "less " + *folder + "/names");
     else if (!folder->empty())
       findings.add(Finding::mended, "stage", directory,
-                   fmt::format("{} files that nothing named are in {}", health->orphans.size(), *folder));
+                   fmt::format("{} files that nothing named are in {}", health->orphans.size(), *folder) +
+                       (health->torn == 0 ? "" : ", and a copy of the torn operations log"));
     health = stage::examine(directory);
   }
   if (!health) return findings.add("stage", directory, health.error());

@@ -91,7 +91,7 @@ TEST_F(CareTest, ASoundStageIsSoundAndLookingChangesNothing) {
 }
 
 TEST_F(CareTest, AStageOfAnOlderFormatIsSoundAndStaysOfThatFormat) {
-  execute("ALTER TABLE inode DROP COLUMN device; PRAGMA user_version = 1");
+  execute("ALTER TABLE inode DROP COLUMN device; DROP TABLE operations_log; PRAGMA user_version = 1");
   auto before = everything();
   EXPECT_TRUE(examine(directory()).value().is_sound());
   EXPECT_EQ(everything(), before);

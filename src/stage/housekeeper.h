@@ -1,0 +1,50 @@
+// What a stage need not do before it answers: folding the operations log, and removing spool files.
+//
+// Thread-safe. Work is done one at a time, on a thread that starts with the first wish and ends with the object; work
+// that has not begun by then is not done. Without a thread of its own each wish is fulfilled by the one who has it, so
+// that a test can count on an order.
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <thread>
+
+#include "base/mutex.h"
+
+namespace playfs::stage {
+
+class Housekeeper {
+ public:
+  using Work = std::function<void()>;
+  /// `remove` runs at most `patience` after the first wish for it, so that it has more than one file to do.
+  Housekeeper(Work fold, Work remove, std::chrono::milliseconds patience, bool own_thread)
+      : fold_(std::move(fold)), remove_(std::move(remove)), patience_(patience), own_thread_(own_thread) {}
+  ~Housekeeper() { stop(); }
+  Housekeeper(const Housekeeper&) = delete;
+  Housekeeper& operator=(const Housekeeper&) = delete;
+
+  [[nodiscard]] bool has_thread() const { return own_thread_; }
+  void want_fold();
+  void want_removal(bool at_once);
+  /// Waits for what has begun; wishes are for nothing afterwards.
+  void stop();
+
+ private:
+  using Time = std::chrono::steady_clock::time_point;
+  void wake() PLAYFS_REQUIRES(mutex_);
+  void run();
+  void do_now(const Work& work);
+
+  const Work fold_, remove_;
+  const std::chrono::milliseconds patience_;
+  const bool own_thread_;
+  Mutex mutex_;
+  Condition wished_;
+  bool stopping_ PLAYFS_GUARDED_BY(mutex_) = false;
+  bool wants_fold_ PLAYFS_GUARDED_BY(mutex_) = false;
+  bool wants_removal_ PLAYFS_GUARDED_BY(mutex_) = false;
+  Time removal_due_ PLAYFS_GUARDED_BY(mutex_);
+  std::thread thread_ PLAYFS_GUARDED_BY(mutex_);
+};
+
+}  // namespace playfs::stage

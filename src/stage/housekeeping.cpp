@@ -1,0 +1,49 @@
+// What follows an operation, when it has been answered already: folding the log, removing spool files.
+#include "base/log.h"
+#include "stage/state.h"
+
+namespace playfs::stage {
+
+void Stage::State::begin_housekeeping() {
+  const Housekeeping& how = options.housekeeping;
+  fold_at = how.log_bytes;
+  housekeeper = std::make_shared<Housekeeper>([this] { fold_log(); }, [this] { remove_given_up(); }, how.patience,
+                                              how.own_thread);
+  // The spool may outlive the stage, with the last file of it that is in somebody's hands.
+  spool->on_given_up([keeper = housekeeper, most = how.removals](std::size_t waiting) {
+    if (keeper->has_thread() || waiting >= most) keeper->want_removal(waiting >= most);
+  });
+}
+
+void Stage::State::look_after_log() {
+  if (rows->log_size() >= fold_at) housekeeper->want_fold();
+}
+
+void Stage::State::fold_log() {
+  auto folded = rows->fold();
+  if (!folded) log_warning(options.directory + ": the operations log stays as it is: " + folded.error().message);
+  fold_at = (folded ? 0 : rows->log_size()) + options.housekeeping.log_bytes;
+}
+
+bool Stage::State::remove_given_up() {
+  auto numbers = spool->take_given_up();
+  if (numbers.empty()) return false;
+  if (auto synced = rows->sync(); !synced) {
+    log_warning(options.directory + ": removed files stay until the next start: " + synced.error().message);
+    spool->put_back(numbers);
+    return false;
+  }
+  spool->remove(numbers);
+  return true;
+}
+
+void Stage::State::end_housekeeping() {
+  if (!housekeeper) return;  // it was not opened in full
+  housekeeper->stop();
+  spool->on_given_up({});
+  if (auto folded = rows->fold_all(); !folded)
+    log_warning(options.directory + ": the operations log is left to the next start: " + folded.error().message);
+  remove_given_up();
+}
+
+}  // namespace playfs::stage

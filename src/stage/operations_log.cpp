@@ -1,0 +1,177 @@
+#include "stage/operations_log.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <xxhash.h>
+
+#include <cerrno>
+#include <cstring>
+
+namespace playfs::stage {
+
+namespace {
+
+// In the machine's own byte order: a stage stays where it is.
+struct Header {
+  std::uint64_t checksum = 0;  ///< XXH3 of all that follows it, the payload included
+  std::uint64_t stage_id = 0;
+  std::uint64_t number = 0;
+  std::uint64_t length = 0;  ///< of the payload
+};
+static_assert(sizeof(Header) == 32);
+
+std::uint64_t checksum_of(std::string_view record) {
+  record.remove_prefix(sizeof(Header::checksum));
+  return XXH3_64bits(record.data(), record.size());
+}
+
+Result<std::uint64_t> size_of(int fd) {
+  struct stat attributes {};
+  if (fstat(fd, &attributes) != 0) return fail(error_from_errno(errno, "stat the operations log"));
+  return static_cast<std::uint64_t>(attributes.st_size);
+}
+
+}  // namespace
+
+Result<std::unique_ptr<OperationsLog>> OperationsLog::open(const std::string& directory, std::uint64_t stage_id) {
+  std::unique_ptr<OperationsLog> log(new OperationsLog(stage_id));
+  MutexLock lock(log->mutex_);
+  for (std::size_t i = 0; i < kFiles.size(); ++i) {
+    const std::string path = directory + kFiles[i];
+    File& file = log->files_[i];
+    file.fd = UniqueFd(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
+    if (!file.fd) return fail(error_from_errno(errno, "open " + path));
+    PLAYFS_TRY(file.size, size_of(file.fd.get()));
+    log->size_ += file.size;
+  }
+  // Also where they were there: whoever created them may not have lived to do it.
+  PLAYFS_CHECK(sync_directory(directory));
+  return log;
+}
+
+LogContent OperationsLog::parse(std::string_view bytes, std::optional<std::uint64_t> stage_id) {
+  LogContent content;
+  Header header;
+  while (bytes.size() >= sizeof header) {
+    std::memcpy(&header, bytes.data(), sizeof header);
+    if (header.length > bytes.size() - sizeof header) break;
+    std::string_view record = bytes.substr(0, sizeof header + header.length);
+    if (header.checksum != checksum_of(record) || (stage_id && header.stage_id != *stage_id)) break;
+    if (!content.records.empty() && header.number != content.records.back().number + 1) break;
+    content.records.push_back({header.number, std::string(record.substr(sizeof header))});
+    bytes.remove_prefix(record.size());
+  }
+  content.torn = bytes.size();
+  return content;
+}
+
+Result<LogContent> OperationsLog::read(std::uint64_t after) const {
+  std::vector<LogContent> parts;
+  LogContent found;
+  MutexLock lock(mutex_);
+  for (const File& file : files_) {
+    PLAYFS_TRY(std::string bytes, read_at(file.fd.get(), 0, file.size));
+    parts.push_back(parse(bytes, stage_id_));
+    found.torn += parts.back().torn;
+  }
+  auto first_of = [](const LogContent& part) { return part.records.empty() ? 0 : part.records.front().number; };
+  if (first_of(parts[1]) < first_of(parts[0])) std::swap(parts[0], parts[1]);
+  for (LogContent& part : parts) {
+    for (LogRecord& record : part.records) {
+      if (record.number <= after) continue;
+      if (record.number == after + 1 + found.records.size()) found.records.push_back(std::move(record));
+      else found.torn += sizeof(Header) + record.payload.size();
+    }
+  }
+  return found;
+}
+
+Status OperationsLog::start(std::uint64_t next) {
+  MutexLock lock(mutex_);
+  for (File& file : files_) {
+    if (file.size > 0 && ftruncate(file.fd.get(), 0) != 0)
+      return fail(error_from_errno(errno, "empty the operations log"));
+    file.size = 0;
+  }
+  size_ = 0;
+  next_ = next;
+  return {};
+}
+
+Status OperationsLog::append(std::string_view payload) {
+  MutexLock lock(mutex_);
+  File& file = files_[active_];
+  Header header{0, stage_id_, next_, std::uint64_t{payload.size()}};
+  record_.assign(reinterpret_cast<const char*>(&header), sizeof header);
+  record_ += payload;
+  header.checksum = checksum_of(record_);
+  std::memcpy(record_.data(), &header.checksum, sizeof header.checksum);
+  if (auto written = write_all_at(file.fd.get(), record_, file.size); !written) {
+    // What is there of it would be overwritten by the next record; cut off it gives its room back.
+    static_cast<void>(ftruncate(file.fd.get(), static_cast<off_t>(file.size)));
+    return fail(written.error().while_doing("write down the operation"));
+  }
+  file.size += record_.size();
+  size_ += record_.size();
+  file.appended = next_++;
+  constexpr std::size_t kept = 1 << 16;
+  if (record_.capacity() > kept) record_ = {};
+  return {};
+}
+
+Status OperationsLog::sync() {
+  MutexLock only(syncing_);
+  std::array<std::uint64_t, 2> seen{};
+  std::array<int, 2> fds = {-1, -1};
+  {
+    MutexLock lock(mutex_);
+    if (sync_error_) return fail(*sync_error_);
+    for (std::size_t i = 0; i < files_.size(); ++i) {
+      seen[i] = files_[i].appended;
+      if (files_[i].synced < seen[i]) fds[i] = files_[i].fd.get();
+    }
+  }
+  // Both: a record is read only if those before it are there. A file that is folded meanwhile is synced for nothing.
+  for (std::size_t i = 0; i < fds.size(); ++i) {
+    if (fds[i] < 0) continue;
+    int error = fdatasync(fds[i]) == 0 ? 0 : errno;
+    MutexLock lock(mutex_);
+    if (error != 0) {
+      if (!sync_error_) sync_error_ = error_from_errno(error, "sync the operations log");
+      return fail(*sync_error_);
+    }
+    files_[i].synced = std::max(files_[i].synced, seen[i]);
+  }
+  return {};
+}
+
+Result<std::vector<LogRecord>> OperationsLog::begin_fold() {
+  int fd = -1;
+  std::uint64_t size = 0, last = 0;
+  {
+    MutexLock lock(mutex_);
+    if (folding().size == 0) active_ = 1 - active_;
+    fd = folding().fd.get();
+    size = folding().size;
+    last = folding().appended;
+  }
+  if (size == 0) return std::vector<LogRecord>();
+  PLAYFS_TRY(std::string bytes, read_at(fd, 0, size));
+  LogContent content = parse(bytes, stage_id_);
+  if (content.torn > 0 || content.records.empty() || content.records.back().number != last)
+    return fail(ErrorCode::corrupt, "the operations log cannot be read back");
+  return std::move(content.records);
+}
+
+Status OperationsLog::end_fold() {
+  MutexLock lock(mutex_);
+  File& file = folding();
+  if (ftruncate(file.fd.get(), 0) != 0) return fail(error_from_errno(errno, "empty the operations log"));
+  size_ -= file.size;
+  file.size = 0;
+  file.synced = file.appended;
+  return {};
+}
+
+}  // namespace playfs::stage

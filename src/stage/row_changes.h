@@ -1,0 +1,99 @@
+// Changes of the stage's rows as values, and as bytes for the operations log.
+//
+// What the log holds is read back by a later start, perhaps of a later version: the order of RowChange's alternatives
+// and of the fields of each is the format. New ones are added at the end, with a new version of the database.
+// Plain values and pure functions.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <variant>
+
+#include "stage/inode.h"
+
+namespace playfs::stage {
+
+struct InodeRow {
+  std::uint64_t ino = 0;
+  Kind kind = Kind::file;
+  Metadata metadata;
+  std::uint64_t spool = 0;     ///< number of its spool file; 0: none
+  std::string target;          ///< of a symbolic link of its own
+  dev_t device = 0;            ///< of a device node
+  bool opaque = false;         ///< of a directory
+  std::string lower_path;      ///< not empty: its bytes are those of this file...
+  std::string lower_revision;  ///< ...of this revision, kept in `rescued`; empty: of the base
+};
+
+struct EntryRow {
+  std::uint64_t parent = 0;
+  std::string name;
+  std::uint64_t ino = 0;  ///< 0: a whiteout
+};
+
+/// A published file that a row still refers to and that the base no longer holds.
+struct RescuedRow {
+  std::string revision, project, tx;
+  std::string path;
+  FileEntry entry;
+};
+
+struct PutInode {
+  InodeRow row;
+};
+struct DropInode {
+  std::uint64_t ino = 0;
+};
+struct PutEntry {
+  EntryRow row;
+};
+struct DropEntry {
+  std::uint64_t parent = 0;
+  std::string name;
+};
+struct DropWhiteouts {
+  std::uint64_t parent = 0;
+};
+/// mtime and ctime of an inode that has a row.
+struct Touch {
+  std::uint64_t ino = 0;
+  WallTime mtime, ctime;
+};
+struct ClearOpaque {};
+struct PutRescued {
+  RescuedRow row;
+};
+/// Those that no row refers to.
+struct DropUnusedRescued {};
+struct PutValue {
+  std::string key, value;
+};
+struct DropValue {
+  std::string key;
+};
+struct PutTime {
+  std::string path;
+  WallTime time;
+};
+struct DropTime {
+  std::string path;
+};
+struct PutPending {
+  FrozenFile file;
+};
+struct PutPendingDeletion {
+  std::string path;
+};
+struct DropPending {};
+
+using RowChange = std::variant<PutInode, DropInode, PutEntry, DropEntry, DropWhiteouts, Touch, ClearOpaque, PutRescued,
+                               DropUnusedRescued, PutValue, DropValue, PutTime, DropTime, PutPending,
+                               PutPendingDeletion, DropPending>;
+
+void encode(std::string& bytes, const RowChange& change);
+/// Takes one off the front of `bytes`; nullopt where they begin with none.
+std::optional<RowChange> decode(std::string_view& bytes);
+
+}  // namespace playfs::stage

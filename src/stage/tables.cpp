@@ -1,0 +1,330 @@
+#include "stage/tables.h"
+
+#include "base/random.h"
+#include "stage/entry_codec.h"
+
+namespace playfs::stage {
+
+namespace {
+
+constexpr std::int64_t kVersion = 3;
+
+// Names are blobs: a local name may be any bytes. Columns of content: spool, or lower_path, or neither (empty, or
+// not a file); a row with both is left to a later version that copies up piece by piece.
+constexpr const char* kSchema = R"(
+CREATE TABLE value (key TEXT PRIMARY KEY, value BLOB NOT NULL) WITHOUT ROWID;
+CREATE TABLE inode (
+  ino INTEGER PRIMARY KEY,
+  kind INTEGER NOT NULL,
+  permissions INTEGER NOT NULL,
+  uid INTEGER NOT NULL,
+  gid INTEGER NOT NULL,
+  atime INTEGER NOT NULL,
+  mtime INTEGER NOT NULL,
+  ctime INTEGER NOT NULL,
+  spool INTEGER,
+  target BLOB,
+  opaque INTEGER NOT NULL,
+  lower_path TEXT,
+  lower_revision TEXT,
+  device INTEGER);
+CREATE TABLE entry (parent INTEGER NOT NULL, name BLOB NOT NULL, ino INTEGER, PRIMARY KEY (parent, name)) WITHOUT ROWID;
+CREATE TABLE rescued (
+  revision TEXT NOT NULL, path TEXT NOT NULL, project TEXT NOT NULL, tx TEXT NOT NULL, entry BLOB NOT NULL,
+  PRIMARY KEY (revision, path)) WITHOUT ROWID;
+CREATE TABLE path_time (path TEXT PRIMARY KEY, mtime INTEGER NOT NULL) WITHOUT ROWID;
+CREATE TABLE pending_file (
+  path TEXT PRIMARY KEY, mode INTEGER NOT NULL, hash TEXT, size INTEGER NOT NULL, entry BLOB, spool INTEGER NOT NULL,
+  target BLOB) WITHOUT ROWID;
+CREATE TABLE pending_deletion (path TEXT PRIMARY KEY) WITHOUT ROWID;
+)";
+constexpr const char* kLogSchema = "CREATE TABLE operations_log (stage_id INTEGER NOT NULL, folded INTEGER NOT NULL)";
+
+std::int64_t signed_of(std::uint64_t value) { return static_cast<std::int64_t>(value); }
+std::uint64_t unsigned_of(std::int64_t value) { return static_cast<std::uint64_t>(value); }
+
+void bind_number_or_null(Statement& statement, int index, std::uint64_t value) {
+  if (value == 0) statement.bind_null(index);
+  else statement.bind(index, signed_of(value));
+}
+
+void bind_text_or_null(Statement& statement, int index, std::string_view value) {
+  if (value.empty()) statement.bind_null(index);
+  else statement.bind(index, value);
+}
+
+Error damaged(std::string_view what) {
+  return Error{ErrorCode::corrupt, "the stage's database is damaged: " + std::string(what), {}, std::nullopt, 0, {}};
+}
+
+}  // namespace
+
+Result<Tables> Tables::open(const std::string& path) {
+  PLAYFS_TRY(Database database, Database::open(path, Database::Durability::normal));
+  Tables tables(std::move(database));
+  PLAYFS_TRY(Statement select, tables.database_.prepare("PRAGMA user_version"));
+  PLAYFS_TRY(bool row, select.step());
+  std::int64_t version = row ? select.integer(0) : 0;
+  select.reset();
+  if (version > kVersion)
+    return fail(ErrorCode::not_supported, path + " was written by a newer version of playfs",
+                "use that version, or publish or discard its changes there first");
+  if (version == 0) PLAYFS_CHECK(tables.create_schema());
+  else if (version < kVersion) PLAYFS_CHECK(tables.upgrade(version));
+  PLAYFS_CHECK(tables.prepare());
+  return tables;
+}
+
+namespace {
+Status create_log_table(Database& database) {
+  PLAYFS_CHECK(database.execute(kLogSchema));
+  PLAYFS_TRY(Statement put, database.prepare("INSERT INTO operations_log VALUES (?, 0)"));
+  return put.bind(1, signed_of(SystemRandom().next())).run();
+}
+}  // namespace
+
+Status Tables::create_schema() {
+  PLAYFS_TRY(Transaction transaction, Transaction::begin(database_));
+  PLAYFS_CHECK(database_.execute(kSchema));
+  PLAYFS_CHECK(create_log_table(database_));
+  PLAYFS_CHECK(database_.execute("PRAGMA user_version = " + std::to_string(kVersion)));
+  PLAYFS_CHECK(transaction.commit());
+  return sync();  // records that name this stage must not outlive it
+}
+
+Status Tables::upgrade(std::int64_t from) {
+  PLAYFS_TRY(Transaction transaction, Transaction::begin(database_));
+  if (from < 2) PLAYFS_CHECK(database_.execute("ALTER TABLE inode ADD COLUMN device INTEGER"));
+  if (from < 3) PLAYFS_CHECK(create_log_table(database_));
+  PLAYFS_CHECK(database_.execute("PRAGMA user_version = " + std::to_string(kVersion)));
+  PLAYFS_CHECK(transaction.commit());
+  return sync();
+}
+
+Status Tables::prepare() {
+  // The stage's own lock keeps others out, so SQLite need not ask the kernel for one at every transaction.
+  PLAYFS_CHECK(database_.execute("PRAGMA locking_mode = EXCLUSIVE"));
+  const std::pair<Statement*, const char*> statements[] = {
+      {&put_folded_, "UPDATE operations_log SET folded = ?"},
+      {&put_inode_, "INSERT OR REPLACE INTO inode VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"},
+      {&drop_inode_, "DELETE FROM inode WHERE ino = ?"},
+      {&put_entry_, "INSERT OR REPLACE INTO entry VALUES (?, ?, ?)"},
+      {&drop_entry_, "DELETE FROM entry WHERE parent = ? AND name = ?"},
+      {&drop_whiteouts_, "DELETE FROM entry WHERE parent = ? AND ino IS NULL"},
+      {&touch_, "UPDATE inode SET mtime = ?, ctime = ? WHERE ino = ?"},
+  };
+  for (auto [statement, sql] : statements) {
+    PLAYFS_TRY(*statement, database_.prepare(sql));
+  }
+  return {};
+}
+
+Result<Tables::LogState> Tables::log_state() {
+  PLAYFS_TRY(Statement select, database_.prepare("SELECT stage_id, folded FROM operations_log"));
+  PLAYFS_TRY(bool row, select.step());
+  if (!row) return fail(damaged("nothing about its operations log"));
+  return LogState{unsigned_of(select.integer(0)), unsigned_of(select.integer(1))};
+}
+
+Status Tables::apply(const RowChange& change) {
+  return std::visit([this](const auto& each) { return run(each); }, change);
+}
+
+Status Tables::run(const PutInode& put) {
+  const InodeRow& row = put.row;
+  put_inode_.bind(1, signed_of(row.ino)).bind(2, static_cast<std::int64_t>(row.kind));
+  put_inode_.bind(3, std::int64_t{row.metadata.permissions}).bind(4, std::int64_t{row.metadata.uid});
+  put_inode_.bind(5, std::int64_t{row.metadata.gid}).bind(6, row.metadata.atime.nanoseconds);
+  put_inode_.bind(7, row.metadata.mtime.nanoseconds).bind(8, row.metadata.ctime.nanoseconds);
+  bind_number_or_null(put_inode_, 9, row.spool);
+  if (row.target.empty()) put_inode_.bind_null(10);
+  else put_inode_.bind_blob(10, row.target);
+  put_inode_.bind(11, std::int64_t{row.opaque});
+  bind_text_or_null(put_inode_, 12, row.lower_path);
+  bind_text_or_null(put_inode_, 13, row.lower_revision);
+  bind_number_or_null(put_inode_, 14, row.device);
+  return put_inode_.run();
+}
+
+Status Tables::run(const DropInode& drop) { return drop_inode_.bind(1, signed_of(drop.ino)).run(); }
+
+Status Tables::run(const PutEntry& put) {
+  put_entry_.bind(1, signed_of(put.row.parent)).bind_blob(2, put.row.name);
+  bind_number_or_null(put_entry_, 3, put.row.ino);
+  return put_entry_.run();
+}
+
+Status Tables::run(const DropEntry& drop) {
+  return drop_entry_.bind(1, signed_of(drop.parent)).bind_blob(2, drop.name).run();
+}
+
+Status Tables::run(const DropWhiteouts& drop) { return drop_whiteouts_.bind(1, signed_of(drop.parent)).run(); }
+
+Status Tables::run(const Touch& touch) {
+  return touch_.bind(1, touch.mtime.nanoseconds).bind(2, touch.ctime.nanoseconds).bind(3, signed_of(touch.ino)).run();
+}
+
+Status Tables::run(const ClearOpaque&) { return database_.execute("UPDATE inode SET opaque = 0 WHERE opaque <> 0"); }
+
+Status Tables::run(const PutRescued& put) {
+  PLAYFS_TRY(Statement statement, database_.prepare("INSERT OR REPLACE INTO rescued VALUES (?, ?, ?, ?, ?)"));
+  statement.bind(1, put.row.revision).bind(2, put.row.path).bind(3, put.row.project).bind(4, put.row.tx);
+  return statement.bind_blob(5, encode_entry(put.row.entry)).run();
+}
+
+Status Tables::run(const DropUnusedRescued&) {
+  return database_.execute(
+      "DELETE FROM rescued WHERE NOT EXISTS (SELECT 1 FROM inode WHERE lower_revision = rescued.revision AND "
+      "lower_path = rescued.path)");
+}
+
+Status Tables::run(const PutValue& put) {
+  PLAYFS_TRY(Statement statement, database_.prepare("INSERT OR REPLACE INTO value VALUES (?, ?)"));
+  return statement.bind(1, put.key).bind_blob(2, put.value).run();
+}
+
+Status Tables::run(const DropValue& drop) {
+  PLAYFS_TRY(Statement statement, database_.prepare("DELETE FROM value WHERE key = ?"));
+  return statement.bind(1, drop.key).run();
+}
+
+Status Tables::run(const PutTime& put) {
+  PLAYFS_TRY(Statement statement, database_.prepare("INSERT OR REPLACE INTO path_time VALUES (?, ?)"));
+  return statement.bind(1, put.path).bind(2, put.time.nanoseconds).run();
+}
+
+Status Tables::run(const DropTime& drop) {
+  PLAYFS_TRY(Statement statement, database_.prepare("DELETE FROM path_time WHERE path = ?"));
+  return statement.bind(1, drop.path).run();
+}
+
+Status Tables::run(const PutPending& put) {
+  const FrozenFile& file = put.file;
+  PLAYFS_TRY(Statement statement, database_.prepare("INSERT INTO pending_file VALUES (?, ?, ?, ?, ?, ?, ?)"));
+  statement.bind(1, file.path).bind(2, static_cast<std::int64_t>(file.mode)).bind(4, signed_of(file.size));
+  if (file.published) statement.bind_null(3).bind_blob(5, encode_entry(*file.published));
+  else statement.bind(3, file.hash.hex()).bind_null(5);
+  return statement.bind(6, signed_of(file.spool)).bind_blob(7, file.target).run();
+}
+
+Status Tables::run(const PutPendingDeletion& put) {
+  PLAYFS_TRY(Statement statement, database_.prepare("INSERT INTO pending_deletion VALUES (?)"));
+  return statement.bind(1, put.path).run();
+}
+
+Status Tables::run(const DropPending&) {
+  return database_.execute("DELETE FROM pending_file; DELETE FROM pending_deletion");
+}
+
+Result<std::vector<InodeRow>> Tables::inodes() {
+  PLAYFS_TRY(Statement select, database_.prepare("SELECT * FROM inode"));
+  std::vector<InodeRow> rows;
+  for (;;) {
+    PLAYFS_TRY(bool more, select.step());
+    if (!more) return rows;
+    InodeRow row;
+    row.ino = unsigned_of(select.integer(0));
+    std::int64_t kind = select.integer(1);
+    if (kind < 0 || kind > static_cast<std::int64_t>(Kind::block_device))
+      return fail(damaged("a file of no known kind"));
+    row.kind = static_cast<Kind>(kind);
+    row.metadata.permissions = static_cast<unsigned>(select.integer(2));
+    row.metadata.uid = static_cast<uid_t>(select.integer(3));
+    row.metadata.gid = static_cast<gid_t>(select.integer(4));
+    row.metadata.atime.nanoseconds = select.integer(5);
+    row.metadata.mtime.nanoseconds = select.integer(6);
+    row.metadata.ctime.nanoseconds = select.integer(7);
+    row.spool = unsigned_of(select.integer(8));
+    row.target = select.text(9);
+    row.opaque = select.integer(10) != 0;
+    row.lower_path = select.text(11);
+    row.lower_revision = select.text(12);
+    row.device = unsigned_of(select.integer(13));
+    rows.push_back(std::move(row));
+  }
+}
+
+Result<std::vector<EntryRow>> Tables::entries() {
+  PLAYFS_TRY(Statement select, database_.prepare("SELECT parent, name, ino FROM entry"));
+  std::vector<EntryRow> rows;
+  for (;;) {
+    PLAYFS_TRY(bool more, select.step());
+    if (!more) return rows;
+    rows.push_back({unsigned_of(select.integer(0)), std::string(select.text(1)), unsigned_of(select.integer(2))});
+  }
+}
+
+Result<std::vector<RescuedRow>> Tables::rescued() {
+  PLAYFS_TRY(Statement select, database_.prepare("SELECT revision, path, project, tx, entry FROM rescued"));
+  std::vector<RescuedRow> rows;
+  for (;;) {
+    PLAYFS_TRY(bool more, select.step());
+    if (!more) return rows;
+    auto entry = decode_entry(select.text(4));
+    if (!entry) return fail(damaged("an entry that cannot be read"));
+    RescuedRow row;
+    row.revision = select.text(0);
+    row.path = select.text(1);
+    row.project = select.text(2);
+    row.tx = select.text(3);
+    row.entry = std::move(*entry);
+    rows.push_back(std::move(row));
+  }
+}
+
+Result<std::optional<std::string>> Tables::value(std::string_view key) {
+  PLAYFS_TRY(Statement select, database_.prepare("SELECT value FROM value WHERE key = ?"));
+  PLAYFS_TRY(bool found, select.bind(1, key).step());
+  if (!found) return std::optional<std::string>();
+  return std::optional<std::string>(select.text(0));
+}
+
+Result<std::vector<std::pair<std::string, WallTime>>> Tables::times() {
+  PLAYFS_TRY(Statement select, database_.prepare("SELECT path, mtime FROM path_time"));
+  std::vector<std::pair<std::string, WallTime>> rows;
+  for (;;) {
+    PLAYFS_TRY(bool more, select.step());
+    if (!more) return rows;
+    rows.emplace_back(select.text(0), WallTime{select.integer(1)});
+  }
+}
+
+Result<std::vector<FrozenFile>> Tables::pending() {
+  PLAYFS_TRY(Statement select,
+             database_.prepare("SELECT path, mode, hash, size, entry, spool, target FROM pending_file ORDER BY path"));
+  std::vector<FrozenFile> files;
+  for (;;) {
+    PLAYFS_TRY(bool more, select.step());
+    if (!more) return files;
+    FrozenFile file;
+    file.path = select.text(0);
+    std::int64_t mode = select.integer(1);
+    if (mode < 0 || mode > static_cast<std::int64_t>(FileMode::symlink))
+      return fail(damaged("a file of no known mode"));
+    file.mode = static_cast<FileMode>(mode);
+    file.size = unsigned_of(select.integer(3));
+    if (select.is_null(4)) {
+      auto hash = ContentHash::parse(select.text(2));
+      if (!hash) return fail(damaged("a pending file without a hash"));
+      file.hash = *hash;
+    } else {
+      file.published = decode_entry(select.text(4));
+      if (!file.published) return fail(damaged("an entry that cannot be read"));
+    }
+    file.spool = unsigned_of(select.integer(5));
+    file.target = select.text(6);
+    files.push_back(std::move(file));
+  }
+}
+
+Result<std::vector<std::string>> Tables::pending_deletions() {
+  PLAYFS_TRY(Statement select, database_.prepare("SELECT path FROM pending_deletion ORDER BY path"));
+  std::vector<std::string> paths;
+  for (;;) {
+    PLAYFS_TRY(bool more, select.step());
+    if (!more) return paths;
+    paths.emplace_back(select.text(0));
+  }
+}
+
+}  // namespace playfs::stage

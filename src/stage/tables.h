@@ -1,0 +1,84 @@
+// The stage's database: its schema, and one function per statement, no decisions.
+//
+// It holds what the operations log has been folded into it, so it is read only when a stage is opened. For one thread
+// at a time.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/sqlite.h"
+#include "stage/row_changes.h"
+
+namespace playfs::stage {
+
+class Tables {
+ public:
+  /// What the database knows of the operations log.
+  struct LogState {
+    std::uint64_t stage_id = 0;  ///< drawn at random when the database was made
+    std::uint64_t folded = 0;    ///< number of the last record that is in the database
+  };
+
+  /// Creates the schema where the database is new, and brings an older one up to date. `not_supported` for one that a
+  /// newer version wrote.
+  static Result<Tables> open(const std::string& path);
+
+  [[nodiscard]] Result<LogState> log_state();
+  /// Runs `apply` in one transaction, with which the records up to `folded` are in the database.
+  template <class Apply>
+  [[nodiscard]] Status fold(std::uint64_t folded, const Apply& apply) {
+    PLAYFS_TRY(Transaction transaction, Transaction::begin(database_));
+    PLAYFS_CHECK(apply());
+    PLAYFS_CHECK(put_folded_.bind(1, static_cast<std::int64_t>(folded)).run());
+    return transaction.commit();
+  }
+  [[nodiscard]] Status apply(const RowChange& change);
+  /// Makes what was committed safe from a power loss.
+  [[nodiscard]] Status sync() { return database_.sync(); }
+  /// Brings SQLite's log into the database and gives its room back.
+  [[nodiscard]] Status empty_log() { return database_.execute("PRAGMA wal_checkpoint(TRUNCATE)"); }
+
+  [[nodiscard]] Result<std::vector<InodeRow>> inodes();
+  [[nodiscard]] Result<std::vector<EntryRow>> entries();
+  [[nodiscard]] Result<std::vector<RescuedRow>> rescued();
+  [[nodiscard]] Result<std::optional<std::string>> value(std::string_view key);
+  [[nodiscard]] Result<std::vector<std::pair<std::string, WallTime>>> times();
+  [[nodiscard]] Result<std::vector<FrozenFile>> pending();
+  [[nodiscard]] Result<std::vector<std::string>> pending_deletions();
+  [[nodiscard]] Status check_integrity() { return database_.check_integrity(); }
+
+ private:
+  explicit Tables(Database database) : database_(std::move(database)) {}
+  [[nodiscard]] Status create_schema();
+  [[nodiscard]] Status upgrade(std::int64_t from);
+  [[nodiscard]] Status prepare();
+
+  // One for each kind of change.
+  [[nodiscard]] Status run(const PutInode& put);
+  [[nodiscard]] Status run(const DropInode& drop);
+  [[nodiscard]] Status run(const PutEntry& put);
+  [[nodiscard]] Status run(const DropEntry& drop);
+  [[nodiscard]] Status run(const DropWhiteouts& drop);
+  [[nodiscard]] Status run(const Touch& touch);
+  [[nodiscard]] Status run(const ClearOpaque& clear);
+  [[nodiscard]] Status run(const PutRescued& put);
+  [[nodiscard]] Status run(const DropUnusedRescued& drop);
+  [[nodiscard]] Status run(const PutValue& put);
+  [[nodiscard]] Status run(const DropValue& drop);
+  [[nodiscard]] Status run(const PutTime& put);
+  [[nodiscard]] Status run(const DropTime& drop);
+  [[nodiscard]] Status run(const PutPending& put);
+  [[nodiscard]] Status run(const PutPendingDeletion& put);
+  [[nodiscard]] Status run(const DropPending& drop);
+
+  Database database_;
+  Statement put_folded_;
+  Statement put_inode_, drop_inode_, put_entry_, drop_entry_, drop_whiteouts_, touch_;
+};
+
+}  // namespace playfs::stage
