@@ -4,14 +4,20 @@
 
 namespace playfs::stage {
 
+namespace {
+// With so much free nobody misses what is given back some seconds later.
+constexpr std::uint64_t kPlenty = std::uint64_t{1} << 30;
+}  // namespace
+
 void Stage::State::begin_housekeeping() {
   const Housekeeping& how = options.housekeeping;
   fold_at = how.log_bytes;
   housekeeper = std::make_shared<Housekeeper>([this] { fold_log(); }, [this] { remove_given_up(); }, how.patience,
                                               how.own_thread);
   // The spool may outlive the stage, with the last file of it that is in somebody's hands.
-  spool->on_given_up([keeper = housekeeper, most = how.removals](std::size_t waiting) {
-    if (keeper->has_thread() || waiting >= most) keeper->want_removal(waiting >= most);
+  spool->on_given_up([keeper = housekeeper, most = how.removals, from = spool.get()](std::size_t waiting) {
+    bool at_once = waiting >= most || (waiting == 1 && keeper->has_thread() && from->free_room() < kPlenty);
+    if (at_once || keeper->has_thread()) keeper->want_removal(at_once);
   });
 }
 
@@ -26,6 +32,7 @@ void Stage::State::fold_log() {
 }
 
 bool Stage::State::remove_given_up() {
+  MutexLock only(removing);  // so that who waits for room waits for what has begun
   auto numbers = spool->take_given_up();
   if (numbers.empty()) return false;
   if (auto synced = rows->sync(); !synced) {

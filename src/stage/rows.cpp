@@ -2,6 +2,7 @@
 
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <unordered_map>
 
 #include "base/log.h"
@@ -127,12 +128,17 @@ Status Rows::empty_database_log() {
 
 void Rows::measure_database() {
   const std::string path = directory_ + kDatabase;
-  database_size_ = size_of(path) + size_of(path + "-wal");
+  database_size_ = size_of(path);
+  database_log_size_ = size_of(path + "-wal");
 }
 
 std::uint64_t Rows::room_to_fold() const {
-  // Every page may be changed and so be in SQLite's log once more; rows of the log may need new pages, in both.
-  return database_size_ + 4 * log_->size();
+  // Pages that are changed stand in SQLite's log once more: a few for each operation, which is some hundred bytes, or
+  // all there are. New ones stand in both, and those that SQLite's log holds already may be new.
+  constexpr std::uint64_t page_bytes_per_byte = 128, new_bytes_per_byte = 4;
+  const std::uint64_t log = log_->size();
+  return std::min<std::uint64_t>(database_size_, page_bytes_per_byte * log) + new_bytes_per_byte * log +
+         database_log_size_;
 }
 
 }  // namespace playfs::stage

@@ -96,8 +96,8 @@ class Rows {
   const std::string directory_;
   std::string batch_;  ///< encoded changes of the Batch there is
   std::unique_ptr<OperationsLog> log_;
-  std::atomic<std::uint64_t> database_size_ = 0;  ///< with SQLite's log, at the last fold
-  Mutex folding_;                                 ///< guards tables_, once the stage is open
+  std::atomic<std::uint64_t> database_size_ = 0, database_log_size_ = 0;  ///< at the last fold
+  Mutex folding_;                                                         ///< guards tables_, once the stage is open
   std::uint64_t folded_ PLAYFS_GUARDED_BY(folding_) = 0;
   Tables tables_;
 };

@@ -5,6 +5,7 @@
 #include <linux/fs.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -157,6 +158,12 @@ void Spool::put_back(const std::vector<std::uint64_t>& numbers) {
 
 void Spool::remove(const std::vector<std::uint64_t>& numbers) noexcept {
   for (std::uint64_t number : numbers) unlinkat(directory_.get(), std::to_string(number).c_str(), 0);
+}
+
+std::uint64_t Spool::free_room() const noexcept {
+  struct statvfs disk {};
+  if (fstatvfs(directory_.get(), &disk) != 0) return 0;
+  return std::uint64_t{disk.f_bavail} * disk.f_frsize;
 }
 
 Status Spool::clone(SpoolFile& from, SpoolFile& to, std::uint64_t size) {

@@ -56,8 +56,8 @@ class Spool {
   /// Removes every file whose number is not in `wanted`; the highest number that was seen, wanted or not.
   [[nodiscard]] Result<std::uint64_t> sweep(const std::unordered_set<std::uint64_t>& wanted);
 
-  /// Calls `given_up` with how many files wait to be removed, each time there is one more. It must not call the spool,
-  /// and may be called under any lock. Empty: files that are given up from now on are left to the next sweep.
+  /// Calls `given_up` with how many files wait to be removed, each time there is one more, under whatever locks the
+  /// caller holds. Empty: files that are given up from now on are left to the next sweep.
   void on_given_up(std::function<void(std::size_t)> given_up);
   /// Takes the list of the files that wait to be removed.
   [[nodiscard]] std::vector<std::uint64_t> take_given_up();
@@ -65,6 +65,9 @@ class Spool {
   void put_back(const std::vector<std::uint64_t>& numbers);
   /// What cannot be removed now is swept when the spool is opened again.
   void remove(const std::vector<std::uint64_t>& numbers) noexcept;
+
+  /// Bytes that are free on its disk; 0 where that cannot be told.
+  [[nodiscard]] std::uint64_t free_room() const noexcept;
 
   /// Open for reading and writing; nullptr where the file does not exist and `create` does not ask for it.
   [[nodiscard]] Result<SharedFd> descriptor(SpoolFile& file, bool create);

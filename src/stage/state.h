@@ -250,6 +250,7 @@ struct Stage::State {
   /// Size of the log from which it is to be folded: more than usual after a fold that failed.
   std::atomic<std::uint64_t> fold_at = 0;
   std::shared_ptr<Housekeeper> housekeeper;
+  Mutex removing;
 
   std::uint64_t reserve PLAYFS_GUARDED_BY(mutex) = 0;  ///< bytes of the disk that are kept
   SteadyTime reserve_tried PLAYFS_GUARDED_BY(mutex);
