@@ -35,7 +35,7 @@ Result<std::uint64_t> size_of(int fd) {
 }  // namespace
 
 Result<std::unique_ptr<OperationsLog>> OperationsLog::open(const std::string& directory, std::uint64_t stage_id) {
-  std::unique_ptr<OperationsLog> log(new OperationsLog(stage_id));
+  std::unique_ptr<OperationsLog> log(new OperationsLog(directory, stage_id));
   MutexLock lock(log->mutex_);
   for (std::size_t i = 0; i < kFiles.size(); ++i) {
     const std::string path = directory + kFiles[i];
@@ -45,8 +45,6 @@ Result<std::unique_ptr<OperationsLog>> OperationsLog::open(const std::string& di
     PLAYFS_TRY(file.size, size_of(file.fd.get()));
     log->size_ += file.size;
   }
-  // Also where they were there: whoever created them may not have lived to do it.
-  PLAYFS_CHECK(sync_directory(directory));
   return log;
 }
 
@@ -131,6 +129,11 @@ Status OperationsLog::sync() {
       seen[i] = files_[i].appended;
       if (files_[i].synced < seen[i]) fds[i] = files_[i].fd.get();
     }
+  }
+  // Also where the files were there: whoever created them may not have lived to do it.
+  if (!names_synced_ && (fds[0] >= 0 || fds[1] >= 0)) {
+    PLAYFS_CHECK(sync_directory(directory_));
+    names_synced_ = true;
   }
   // Both: a record is read only if those before it are there. A file that is folded meanwhile is synced for nothing.
   for (std::size_t i = 0; i < fds.size(); ++i) {

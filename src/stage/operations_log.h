@@ -73,13 +73,16 @@ class OperationsLog {
     std::uint64_t size = 0;
     std::uint64_t appended = 0, synced = 0;  ///< numbers of records
   };
-  explicit OperationsLog(std::uint64_t stage_id) : stage_id_(stage_id) {}
+  OperationsLog(std::string directory, std::uint64_t stage_id)
+      : directory_(std::move(directory)), stage_id_(stage_id) {}
   [[nodiscard]] File& folding() PLAYFS_REQUIRES(mutex_) { return files_[1 - active_]; }
 
+  const std::string directory_;
   const std::uint64_t stage_id_;
   std::atomic<std::uint64_t> size_ = 0;
   /// One sync at a time: those who wait find theirs done, and none can miss the error that another was told.
   Mutex syncing_;
+  bool names_synced_ PLAYFS_GUARDED_BY(syncing_) = false;
   mutable Mutex mutex_;
   std::array<File, 2> files_ PLAYFS_GUARDED_BY(mutex_);
   std::size_t active_ PLAYFS_GUARDED_BY(mutex_) = 0;

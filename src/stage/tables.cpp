@@ -88,8 +88,7 @@ Status Tables::create_schema() {
   PLAYFS_CHECK(database_.execute(kSchema));
   PLAYFS_CHECK(create_log_table(database_));
   PLAYFS_CHECK(database_.execute("PRAGMA user_version = " + std::to_string(kVersion)));
-  PLAYFS_CHECK(transaction.commit());
-  return sync();  // records that name this stage must not outlive it
+  return transaction.commit();
 }
 
 Status Tables::upgrade(std::int64_t from) {
@@ -98,7 +97,7 @@ Status Tables::upgrade(std::int64_t from) {
   if (from < 3) PLAYFS_CHECK(create_log_table(database_));
   PLAYFS_CHECK(database_.execute("PRAGMA user_version = " + std::to_string(kVersion)));
   PLAYFS_CHECK(transaction.commit());
-  return sync();
+  return sync();  // or the id that records name could be drawn anew after a power loss
 }
 
 Status Tables::prepare() {

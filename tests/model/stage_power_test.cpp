@@ -109,5 +109,42 @@ TEST(StagePower, WhatWasSyncedIsThere) {
   for (int done = 0; done < cuts && !HasFailure(); done += kCutsOfARun) run(20261121 + done, kCutsOfARun);
 }
 
+// What editors and package managers count on: write a new file, sync it, rename it over the old one.
+TEST(StagePower, AFileThatIsReplacedIsTheOldOneOrTheNewOne) {
+  test::Workbench bench;
+  auto base = test::revision_of("r1", kBase);
+  bench.open(base);
+  const std::string directory = bench.options().directory;
+  auto put_synced = [&](const std::string& path, const std::string& text) {
+    ASSERT_TRUE(bench.put(path, text));
+    ASSERT_TRUE(bench.stage->sync(bench.find(path)));
+  };
+  put_synced("f", "old");
+  put_synced("g", "old");
+  ASSERT_TRUE(bench.stage->sync(bench.stage->root()));
+  bench.stage.reset();
+
+  test::ForgetfulDisk disk(directory);
+  const std::size_t begin = disk.events();
+  bench.open(base);
+  put_synced("f~", "new");
+  ASSERT_TRUE(bench.rename("f~", "f"));
+  ASSERT_TRUE(bench.unlink("g"));
+  bench.stage.reset();
+  const std::size_t end = disk.events();
+  disk.stop();
+  std::mt19937_64 random(20261121);
+  for (std::size_t at = begin; at <= end; ++at) {
+    for (int luck = 0; luck < 4; ++luck) {
+      disk.lay_out(at, random, directory);
+      bench.open(base);
+      auto f = bench.read("f").value_or("nothing"), g = bench.read("g").value_or("nothing");
+      ASSERT_TRUE(f == "old" || f == "new") << f << " after event " << at << " of " << begin << " to " << end;
+      ASSERT_TRUE(g == "old" || g == "nothing") << g << " after event " << at << " of " << begin << " to " << end;
+      bench.stage.reset();
+    }
+  }
+}
+
 }  // namespace
 }  // namespace playfs::model_test

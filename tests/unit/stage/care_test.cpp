@@ -218,6 +218,53 @@ TEST_F(CareTest, ADamagedDatabaseIsSetAsideWithBytesAndReadableNames) {
   EXPECT_EQ(text_of(folder + "/spool/" + number), "kept") << "the next mount sweeps it not";
 }
 
+/// What kill -9 leaves: the directory as it is while the stage is open.
+TEST_F(CareTest, OperationsOfALogAreCountedAndATornEndIsKept) {
+  bench.housekeeping.log_bytes = 1 << 20;
+  bench.open(base);
+  ASSERT_TRUE(bench.mkdir("new") && bench.put("new/g", "in the log"));
+  fs::copy(directory(), directory() + "-copied", fs::copy_options::recursive);
+  bench.stage.reset();
+  fs::remove_all(directory());
+  fs::rename(directory() + "-copied", directory());
+  auto before = everything();
+  auto health = examine(directory()).value();
+  EXPECT_TRUE(health.is_sound());
+  EXPECT_EQ(health.operations, 2U);
+  EXPECT_EQ(health.files, 2U);
+  EXPECT_EQ(everything(), before);
+
+  std::string log = directory() + "/operations.0";
+  if (fs::file_size(log) == 0) log = directory() + "/operations.1";
+  std::ofstream(log, std::ios::app) << "torn";
+  const std::string whole = text_of(log);
+  before = everything();
+  EXPECT_EQ(examine(directory()).value().torn, 4U);
+  EXPECT_FALSE(examine(directory()).value().is_sound());
+  EXPECT_EQ(everything(), before);
+  const std::string folder = mend(directory(), "now").value();
+  EXPECT_EQ(text_of(folder + "/" + fs::path(log).filename().string()), whole);
+  EXPECT_TRUE(examine(directory()).value().is_sound());
+  bench.open(base);
+  EXPECT_EQ(bench.read("new/g"), "in the log");
+}
+
+TEST_F(CareTest, NamesOfALogAreReadWhereTheDatabaseCannotBe) {
+  bench.housekeeping.log_bytes = 1 << 20;
+  bench.open(base);
+  ASSERT_TRUE(bench.put("d/g", "in the log") && bench.rename("d/g", "d/h"));
+  fs::copy(directory(), directory() + "-copied", fs::copy_options::recursive);
+  bench.stage.reset();
+  fs::remove_all(directory());
+  fs::rename(directory() + "-copied", directory());
+  fs::remove(directory() + "/stage.db-wal");
+  write(directory() + "/stage.db", "this is no database, whatever its name says it is");
+  const std::string folder = mend(directory(), "now").value();
+  EXPECT_THAT(text_of(folder + "/names"), HasSubstr("h\n"));
+  bench.open(base);
+  EXPECT_THAT(bench.changes(), IsEmpty()) << "a log is of its database alone";
+}
+
 TEST_F(CareTest, NoDatabaseAtAllKeepsTheBytesToo) {
   write(directory() + "/stage.db", "this is no database, whatever its name says it is");
   fs::remove(directory() + "/stage.db-wal");

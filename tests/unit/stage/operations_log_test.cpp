@@ -1,0 +1,266 @@
+// The operations log: what a crash, a power loss or a full disk leaves of it, and that replaying it is harmless.
+#include "stage/operations_log.h"
+
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <fstream>
+#include <sstream>
+
+#include <gmock/gmock.h>
+
+#include "stage/rows.h"
+#include "support/workbench.h"
+
+namespace {
+/// Bytes that may still be written to files below /operations.*; negative: any number.
+thread_local long room_left = -1;
+}  // namespace
+
+// For everything in this process: a disk that is full.
+extern "C" ssize_t pwrite(int fd, const void* bytes, size_t size, off_t offset) {
+  if (room_left >= 0) {
+    size = std::min(size, static_cast<size_t>(room_left));
+    if (size == 0) {
+      errno = ENOSPC;
+      return -1;
+    }
+    room_left -= static_cast<long>(size);
+  }
+  return syscall(SYS_pwrite64, fd, bytes, size, offset);
+}
+
+namespace playfs::stage {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::ElementsAre;
+using testing::IsEmpty;
+
+std::string bytes_of(const std::string& path) {
+  std::ostringstream text;
+  text << std::ifstream(path, std::ios::binary).rdbuf();
+  return text.str();
+}
+
+class OperationsLogTest : public testing::Test {
+ protected:
+  OperationsLogTest() : directory_(testing::TempDir() + "playfs-log-XXXXXX") {
+    if (!mkdtemp(directory_.data())) std::abort();
+  }
+  ~OperationsLogTest() override {
+    std::error_code ignored;
+    fs::remove_all(directory_, ignored);
+  }
+  std::unique_ptr<OperationsLog> open(std::uint64_t stage_id = 7) {
+    return std::move(OperationsLog::open(directory_, stage_id).value());
+  }
+  [[nodiscard]] std::string path(int file) const { return directory_ + OperationsLog::kFiles.at(file); }
+  static void write(const std::string& path, const std::string& bytes) {
+    std::ofstream(path, std::ios::binary) << bytes;
+  }
+  static std::vector<std::string> payloads(const std::vector<LogRecord>& records) {
+    std::vector<std::string> all;
+    for (const auto& record : records) all.push_back(std::to_string(record.number) + record.payload);
+    return all;
+  }
+  std::vector<std::string> found(std::uint64_t after = 0) { return payloads(open()->read(after).value().records); }
+
+  std::string directory_;
+};
+
+TEST_F(OperationsLogTest, RecordsComeBackInOrderAndOnlyThoseThatFollow) {
+  {
+    auto log = open();
+    ASSERT_TRUE(log->append("a") && log->append("") && log->append(std::string(100'000, 'c')));
+    ASSERT_TRUE(log->sync());
+  }
+  EXPECT_THAT(found(), ElementsAre("1a", "2", "3" + std::string(100'000, 'c')));
+  EXPECT_THAT(found(2), ElementsAre("3" + std::string(100'000, 'c')));
+  EXPECT_THAT(found(3), IsEmpty());
+}
+
+TEST_F(OperationsLogTest, AtWhateverByteItIsTornWhatIsWholeBeforeItIsRead) {
+  std::vector<std::size_t> ends = {0};
+  {
+    auto log = open();
+    for (const char* payload : {"first", "second", "third"}) {
+      ASSERT_TRUE(log->append(payload));
+      ends.push_back(fs::file_size(path(0)));
+    }
+  }
+  const std::string whole = bytes_of(path(0));
+  for (std::size_t size = 0; size <= whole.size(); ++size) {
+    std::size_t records = 0;
+    while (records + 1 < ends.size() && ends[records + 1] <= size) ++records;
+    write(path(0), whole.substr(0, size));
+    auto cut = open()->read(0).value();
+    EXPECT_EQ(cut.records.size(), records) << size;
+    EXPECT_EQ(cut.torn, size - ends[records]) << size;
+    if (size == whole.size()) break;
+    std::string damaged = whole;
+    damaged[size] ^= 0x10;
+    write(path(0), damaged);
+    EXPECT_EQ(open()->read(0).value().records.size(), records) << "damaged at " << size;
+  }
+}
+
+TEST_F(OperationsLogTest, RecordsOfAnotherStageAreNone) {
+  ASSERT_TRUE(open(8)->append("theirs"));
+  EXPECT_THAT(found(), IsEmpty());
+  EXPECT_EQ(open()->read(0)->torn, fs::file_size(path(0)));
+  EXPECT_EQ(OperationsLog::parse(bytes_of(path(0)), std::nullopt).records.size(), 1U);
+}
+
+TEST_F(OperationsLogTest, WhatIsAppendedDuringAFoldFollowsOnIt) {
+  auto log = open();
+  ASSERT_TRUE(log->append("a") && log->append("b"));
+  EXPECT_THAT(payloads(log->begin_fold().value()), ElementsAre("1a", "2b"));
+  ASSERT_TRUE(log->append("c"));
+  EXPECT_THAT(found(), ElementsAre("1a", "2b", "3c")) << "a crash during the fold";
+  EXPECT_THAT(found(2), ElementsAre("3c")) << "a crash between the fold and its end";
+  // One that failed is repeated, whatever came since.
+  EXPECT_THAT(payloads(log->begin_fold().value()), ElementsAre("1a", "2b"));
+  ASSERT_TRUE(log->end_fold());
+  EXPECT_THAT(found(2), ElementsAre("3c")) << "a crash after it";
+  EXPECT_THAT(payloads(log->begin_fold().value()), ElementsAre("3c"));
+  ASSERT_TRUE(log->append("d") && log->end_fold());
+  EXPECT_THAT(payloads(log->begin_fold().value()), ElementsAre("4d"));
+  ASSERT_TRUE(log->end_fold());
+  EXPECT_THAT(log->begin_fold().value(), IsEmpty());
+  EXPECT_EQ(log->size(), 0U);
+}
+
+TEST_F(OperationsLogTest, WithoutItsFirstPartTheSecondIsNotRead) {
+  auto log = open();
+  ASSERT_TRUE(log->append("a") && log->begin_fold() && log->append("b"));
+  write(path(0), "");
+  EXPECT_THAT(found(), IsEmpty());
+  EXPECT_GT(open()->read(0)->torn, 0U);
+}
+
+TEST_F(OperationsLogTest, RemnantsOfEarlierRecordsAreNotRead) {
+  auto log = open();
+  ASSERT_TRUE(log->append("a") && log->append("b"));
+  const std::string old = bytes_of(path(0));
+  ASSERT_TRUE(log->start(1000));
+  ASSERT_TRUE(log->append("x"));
+  // The disk forgot that the file was emptied: the old records stand behind the new one, or instead of it.
+  write(path(0), bytes_of(path(0)) + old.substr(old.size() / 2));
+  EXPECT_THAT(found(999), ElementsAre("1000x"));
+  write(path(0), old);
+  EXPECT_THAT(found(999), IsEmpty());
+}
+
+TEST_F(OperationsLogTest, AFullDiskLeavesNothingOfARecord) {
+  auto log = open();
+  ASSERT_TRUE(log->append("a"));
+  const std::string before = bytes_of(path(0));
+  for (long room : {0, 5, 40}) {
+    room_left = room;
+    auto appended = log->append(std::string(100, 'x'));
+    room_left = -1;
+    ASSERT_FALSE(appended);
+    EXPECT_EQ(appended.error().code, ErrorCode::no_space);
+    EXPECT_EQ(bytes_of(path(0)), before);
+  }
+  ASSERT_TRUE(log->append("b"));
+  EXPECT_THAT(found(), ElementsAre("1a", "2b"));
+}
+
+/// A stage and its log: the directory is copied away at a moment and opened there, as after kill -9.
+class ReplayTest : public testing::Test {
+ protected:
+  ReplayTest() { bench.housekeeping.log_bytes = 1 << 20; }
+  [[nodiscard]] std::string directory() const { return bench.options().directory; }
+  [[nodiscard]] std::string copied() const { return directory() + "-copied"; }
+  /// The one that operations go to; "" where both are empty.
+  [[nodiscard]] std::string log_file() const {
+    for (const char* file : OperationsLog::kFiles)
+      if (fs::file_size(directory() + file) > 0) return directory() + file;
+    return {};
+  }
+  void copy_away() {
+    fs::remove_all(copied());
+    fs::copy(directory(), copied(), fs::copy_options::recursive);
+  }
+  void put_back(const std::string& from, const std::string& file) {
+    fs::copy_file(from + file, directory() + file, fs::copy_options::overwrite_existing);
+  }
+  RevisionTreePtr base = test::revision_of("r1", {{"a", "one"}});
+  test::Workbench bench;
+};
+
+TEST_F(ReplayTest, AFullDiskLeavesMemoryAsItWas) {
+  bench.open(base);
+  ASSERT_TRUE(bench.put("f", "kept"));
+  auto before = bench.stat("");
+  bench.clock.advance(std::chrono::seconds(1));
+  room_left = 0;
+  auto unlinked = bench.unlink("f");
+  auto renamed = bench.rename("a", "b");
+  auto made = bench.mkdir("d");
+  room_left = -1;
+  for (const Status& status : {unlinked, renamed, made}) {
+    ASSERT_FALSE(status);
+    EXPECT_EQ(status.error().code, ErrorCode::no_space);
+  }
+  EXPECT_THAT(bench.list(""), ElementsAre("a", "f"));
+  EXPECT_EQ(bench.stat("").mtime, before.mtime);
+  EXPECT_EQ(bench.read("f"), "kept");
+  ASSERT_TRUE(bench.mkdir("d"));
+  bench.reopen();
+  EXPECT_THAT(bench.list(""), ElementsAre("a", "d", "f"));
+}
+
+TEST_F(ReplayTest, OperationsGoToTheLogAndAreFoldedAtTheEnd) {
+  bench.open(base);
+  ASSERT_TRUE(bench.mkdir("d"));
+  EXPECT_NE(log_file(), "");
+  bench.stage.reset();
+  EXPECT_EQ(log_file(), "");
+  bench.open(base);
+  EXPECT_THAT(bench.list(""), ElementsAre("a", "d"));
+}
+
+TEST_F(ReplayTest, ALogThatWasFoldedAndNotEmptiedChangesNothing) {
+  bench.open(base);
+  ASSERT_TRUE(bench.mkdir("d") && bench.put("d/f", "text") && bench.rename("d", "e") && bench.unlink("a"));
+  copy_away();
+  bench.stage.reset();
+  // The database after the fold, the log before it; and again, after what was done since.
+  for (const char* name : {"g", "h"}) {
+    put_back(copied(), "/operations.0");
+    put_back(copied(), "/operations.1");
+    bench.open(base);
+    EXPECT_EQ(bench.read("e/f"), "text");
+    EXPECT_EQ(bench.find("a"), nullptr);
+    ASSERT_TRUE(bench.mkdir(name));
+    bench.stage.reset();
+  }
+  bench.open(base);
+  EXPECT_THAT(bench.list(""), ElementsAre("e", "g", "h"));
+}
+
+TEST_F(ReplayTest, WhatACrashTookFromTheLogDoesNotComeBack) {
+  bench.open(base);
+  ASSERT_TRUE(bench.mkdir("d") && bench.mkdir("lost"));
+  copy_away();
+  bench.stage.reset();
+  fs::remove_all(directory());
+  fs::rename(copied(), directory());
+  // Torn in its last record: the next one has not that one's number.
+  const std::string log = log_file();
+  const auto size = fs::file_size(log);
+  fs::resize_file(log, size - 1);
+  bench.open(base);
+  EXPECT_THAT(bench.list(""), ElementsAre("a", "d"));
+  ASSERT_TRUE(bench.mkdir("new"));
+  auto records = OperationsLog::parse(bytes_of(log_file()), std::nullopt).records;
+  ASSERT_EQ(records.size(), 1U);
+  EXPECT_GT(records[0].number, std::uint64_t{1} << 32);
+}
+
+}  // namespace
+}  // namespace playfs::stage
