@@ -43,6 +43,9 @@ TEST(StageCrash, NothingAcknowledgedIsLost) {
     ASSERT_GE(child, 0);
     if (child == 0) {
       close(pipes[0]);
+      // Folding and removing are under way when it dies.
+      bench.housekeeping = {
+          .log_bytes = 1000, .removals = 3, .patience = std::chrono::milliseconds(1), .own_thread = round % 2 == 0};
       work(bench, model, seed, pipes[1]);
     }
     close(pipes[1]);

@@ -146,5 +146,29 @@ TEST(StagePower, AFileThatIsReplacedIsTheOldOneOrTheNewOne) {
   }
 }
 
+TEST(StagePower, TheFirstSyncOfANewStageIsKept) {
+  test::Workbench bench;
+  auto base = test::revision_of("r1", kBase);
+  const std::string directory = bench.options().directory;
+  std::filesystem::create_directory(directory);
+  test::ForgetfulDisk disk(directory);
+  bench.open(base);
+  ASSERT_TRUE(bench.put("f", "kept"));
+  ASSERT_TRUE(bench.stage->sync(bench.find("f")));
+  const std::size_t synced = disk.events();
+  ASSERT_TRUE(bench.unlink("a"));
+  bench.stage.reset();
+  disk.stop();
+  std::mt19937_64 random(20261121);
+  for (std::size_t at = synced; at <= disk.events(); ++at) {
+    for (int luck = 0; luck < 4; ++luck) {
+      disk.lay_out(at, random, directory);
+      bench.open(base);
+      ASSERT_EQ(bench.read("f").value_or("nothing"), "kept") << "after event " << at << ", synced at " << synced;
+      bench.stage.reset();
+    }
+  }
+}
+
 }  // namespace
 }  // namespace playfs::model_test

@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <fstream>
 #include <sstream>
+#include <thread>
 
 #include <gmock/gmock.h>
 
@@ -260,6 +261,40 @@ TEST_F(ReplayTest, WhatACrashTookFromTheLogDoesNotComeBack) {
   auto records = OperationsLog::parse(bytes_of(log_file()), std::nullopt).records;
   ASSERT_EQ(records.size(), 1U);
   EXPECT_GT(records[0].number, std::uint64_t{1} << 32);
+}
+
+TEST_F(ReplayTest, WhileOthersWorkTheLogIsFoldedAndSpoolFilesAreRemoved) {
+  bench.housekeeping = {
+      .log_bytes = 2000, .removals = 10, .patience = std::chrono::milliseconds(1), .own_thread = true};
+  bench.open(base);
+  constexpr int kThreads = 4, kRounds = 100;
+  std::vector<std::thread> workers;
+  for (int id = 0; id < kThreads; ++id) {
+    workers.emplace_back([&, name = "t" + std::to_string(id)] {
+      InodePtr root = bench.stage->root();
+      for (int round = 0; round < kRounds; ++round) {
+        auto file = bench.stage->make_file(root, name + "~", {});
+        EXPECT_TRUE(file && bench.stage->write(*file, 0, std::to_string(round)));
+        EXPECT_TRUE(bench.stage->rename(root, name + "~", root, name, RenameMode::replace));
+        if (round % 20 == 0) {
+          EXPECT_TRUE(bench.stage->sync(*file));
+        }
+      }
+    });
+  }
+  for (auto& worker : workers) worker.join();
+  auto log_size = [&] {
+    std::uintmax_t size = 0;
+    for (const char* file : OperationsLog::kFiles) size += fs::file_size(directory() + file);
+    return size;
+  };
+  // In time, and without another operation.
+  for (int i = 0; i < 3000 && (log_size() > 2000 || bench.spool_files() > kThreads); ++i)
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  EXPECT_LE(log_size(), 2000U);
+  EXPECT_EQ(bench.spool_files(), std::size_t{kThreads});
+  bench.reopen();
+  for (int id = 0; id < kThreads; ++id) EXPECT_EQ(bench.read("t" + std::to_string(id)), std::to_string(kRounds - 1));
 }
 
 }  // namespace
