@@ -70,6 +70,7 @@ Result<std::unique_ptr<World>> World::open(const Source& source, const Settings&
   PLAYFS_TRY(parts->objects, cache::ObjectStore::open(places.cache_objects(), objects));
   cache::RecordIndexOptions records;
   records.budget = limits.records;
+  records.executor = &parts->pool;
   records.written_before = random.next() % (limits.records / cache::kShareBetweenTrims + 1);
   PLAYFS_TRY(parts->records, cache::RecordIndex::open(places.cache, records));
   parts->events = std::make_unique<content::EventLog>(clock);

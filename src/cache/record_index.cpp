@@ -7,6 +7,7 @@
 #include "base/mutex.h"
 #include "cache/checksum.h"
 #include "cache/object_store.h"
+#include "cache/pending_records.h"
 #include "cache/record_database.h"
 
 namespace playfs::cache {
@@ -15,6 +16,8 @@ namespace {
 
 /// Uses that are noted in memory before they are written down together.
 constexpr std::size_t kMostTouched = 64;
+/// Bytes of records that wait to be written before whoever brings the next one writes them himself.
+constexpr std::size_t kMostPending = 4 << 20;
 /// Rows that are removed in one transaction: others wait for it.
 constexpr std::size_t kRemovedAtOnce = 256;
 
@@ -38,19 +41,24 @@ struct RecordIndex::State {
         clock(options.clock ? *options.clock : system_clock),
         reading(directory),
         writing(directory),
+        executor(options.executor),
         written(options.written_before) {}
-  ~State() { write_touches(); }
+  ~State() {
+    write_records();
+    write_touches();
+  }
 
-  struct Key {
-    std::string site, collection, id;
-  };
+  using Key = RecordKey;
 
   const std::uint64_t budget;
   const SystemClock system_clock;
   const Clock& clock;
   RecordChannel reading;
   RecordChannel writing;
-  std::atomic<std::uint64_t> written;  ///< bytes since room was made last
+  Executor* const executor;
+  PendingRecords<StoredRecord> pending;
+  std::atomic<bool> write_due = false;  ///< a task that writes what is pending has been posted
+  std::atomic<std::uint64_t> written;   ///< bytes since room was made last
   Mutex mutex;
   std::vector<Key> touched PLAYFS_GUARDED_BY(mutex);  ///< read, and not marked as used for a while
 
@@ -62,20 +70,24 @@ struct RecordIndex::State {
     }
     write_touches();
   }
+  /// Writes down what is pending, soon or now.
+  void write_soon(const std::shared_ptr<State>& self);
+  void write_records();
   void write_touches();
   void trim();
 };
 
-RecordIndex::RecordIndex(std::unique_ptr<State> state) : state_(std::move(state)) {}
+RecordIndex::RecordIndex(std::shared_ptr<State> state) : state_(std::move(state)) {}
 RecordIndex::~RecordIndex() = default;
 
 Result<std::unique_ptr<RecordIndex>> RecordIndex::open(const std::string& directory, RecordIndexOptions options) {
   PLAYFS_CHECK(make_private_directory(directory));
-  return std::unique_ptr<RecordIndex>(new RecordIndex(std::make_unique<State>(directory, options)));
+  return std::unique_ptr<RecordIndex>(new RecordIndex(std::make_shared<State>(directory, options)));
 }
 
 std::optional<StoredRecord> RecordIndex::record(const std::string& site, const std::string& collection,
                                                 const std::string& id) {
+  if (auto pending = state_->pending.find({site, collection, id})) return *pending;
   std::optional<StoredRecord> found;
   bool damaged = false;
   std::int64_t used_at = 0;
@@ -99,18 +111,49 @@ std::optional<StoredRecord> RecordIndex::record(const std::string& site, const s
 
 void RecordIndex::store_record(const std::string& site, const std::string& collection, const std::string& id,
                                const StoredRecord& record) {
-  const std::int64_t time = record.fetched_at.nanoseconds;
-  const std::int64_t checksum = record_checksum(site, collection, id, record.text, record.etag, time);
-  state_->writing.attempt([&](RecordDatabase& on) {
-    Statement& upsert = on.upsert_record;
-    upsert.bind(1, site).bind(2, collection).bind(3, id).bind(4, record.text).bind(5, record.etag);
-    upsert.bind(6, time).bind(7, checksum).bind(8, state_->clock.wall().nanoseconds);
-    return upsert.bind(9, static_cast<std::int64_t>(record.text.size())).run();
+  state_->pending.put({site, collection, id}, record, record.text.size());
+  state_->written += record.text.size();
+  state_->write_soon(state_);
+}
+
+void RecordIndex::forget_record(const std::string& site, const std::string& collection, const std::string& id) {
+  state_->pending.put({site, collection, id}, std::nullopt, 0);
+  state_->write_soon(state_);
+}
+
+void RecordIndex::State::write_soon(const std::shared_ptr<State>& self) {
+  if (!executor || pending.bytes() > kMostPending) return write_records();
+  if (write_due.exchange(true)) return;
+  executor->post([self] { self->write_records(); });
+}
+
+void RecordIndex::State::write_records() {
+  write_due = false;
+  pending.write_all([this](const PendingRecords<StoredRecord>::Batch& batch) {
+    writing.attempt([&](RecordDatabase& on) -> Status {
+      PLAYFS_TRY(Transaction transaction, Transaction::begin(on.database));
+      for (const auto& [key, record] : batch) {
+        if (!*record) {
+          PLAYFS_CHECK(on.delete_record.bind(1, key.site).bind(2, key.collection).bind(3, key.id).run());
+          continue;
+        }
+        const StoredRecord& stored = **record;
+        const std::int64_t time = stored.fetched_at.nanoseconds;
+        Statement& upsert = on.upsert_record;
+        upsert.bind(1, key.site).bind(2, key.collection).bind(3, key.id).bind(4, stored.text).bind(5, stored.etag);
+        upsert.bind(6, time)
+            .bind(7, record_checksum(key.site, key.collection, key.id, stored.text, stored.etag, time))
+            .bind(8, clock.wall().nanoseconds)
+            .bind(9, static_cast<std::int64_t>(stored.text.size()));
+        PLAYFS_CHECK(upsert.run());
+      }
+      return transaction.commit();
+    });
   });
-  const std::uint64_t share = std::max<std::uint64_t>(1, state_->budget / kShareBetweenTrims);
-  if (state_->written.fetch_add(record.text.size()) + record.text.size() < share) return;
-  state_->written = 0;
-  state_->trim();
+  const std::uint64_t share = std::max<std::uint64_t>(1, budget / kShareBetweenTrims);
+  if (written < share) return;
+  written = 0;
+  trim();
 }
 
 void RecordIndex::State::write_touches() {
@@ -188,6 +231,7 @@ void RecordIndex::pin(const std::string& owner, const std::string& site, const s
 }
 
 RecordsUsage RecordIndex::usage() {
+  state_->write_records();
   RecordsUsage usage;
   state_->reading.attempt([&](RecordDatabase& on) -> Status {
     PLAYFS_TRY(usage.bytes, on.used_bytes());
@@ -204,6 +248,7 @@ RecordsUsage RecordIndex::usage() {
 }
 
 RecordsVerified RecordIndex::verify() {
+  state_->write_records();
   RecordsVerified verified;
   std::vector<State::Key> damaged;
   state_->reading.attempt([&](RecordDatabase& on) -> Status {
@@ -227,11 +272,6 @@ RecordsVerified RecordIndex::verify() {
 }
 
 void RecordIndex::clear(const std::string& directory) { remove_record_database(directory); }
-
-void RecordIndex::forget_record(const std::string& site, const std::string& collection, const std::string& id) {
-  state_->writing.attempt(
-      [&](RecordDatabase& on) { return on.delete_record.bind(1, site).bind(2, collection).bind(3, id).run(); });
-}
 
 std::optional<ContentHash> RecordIndex::content_of(const std::string& site, const std::string& key) {
   std::optional<ContentHash> found;

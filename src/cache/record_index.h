@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "base/executor.h"
 #include "base/result.h"
 #include "model/content_hash.h"
 
@@ -40,6 +41,9 @@ struct RecordIndexOptions {
   std::uint64_t budget = UINT64_MAX;
   std::uint64_t written_before = 0;  ///< bytes that count as written since room was made last, see README.md
   const Clock* clock = nullptr;      ///< nullptr: the machine's. Outlives the index
+  /// Where records are written down, some at a time; nullptr: each in its store_record(). Is stopped before the index
+  /// goes.
+  Executor* executor = nullptr;
 };
 
 struct RecordsUsage {
@@ -94,8 +98,8 @@ class RecordIndex {
 
  private:
   struct State;
-  explicit RecordIndex(std::unique_ptr<State> state);
-  std::unique_ptr<State> state_;
+  explicit RecordIndex(std::shared_ptr<State> state);
+  std::shared_ptr<State> state_;
 };
 
 }  // namespace playfs::cache

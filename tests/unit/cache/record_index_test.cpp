@@ -12,6 +12,7 @@
 
 #include "base/fd.h"
 #include "base/sqlite.h"
+#include "support/manual_time.h"
 #include "temporary_directory.h"
 
 namespace playfs::cache {
@@ -211,6 +212,65 @@ TEST_F(RecordIndexTest, ADamagedListIsForgottenWhole) {
   EXPECT_THAT(index_->list(kSite, "projects"), IsEmpty());
   index_->extend_list(kSite, "projects", first);
   EXPECT_THAT(index_->list(kSite, "projects"), ElementsAre(listed("b", 2), listed("a", 1)));
+}
+
+class LateWriting : public testing::Test {
+ protected:
+  std::unique_ptr<RecordIndex> open() {
+    return std::move(*RecordIndex::open(directory_.path(), {.executor = &executor_}));
+  }
+  static void store(RecordIndex& index, const std::string& id, const std::string& text) {
+    index.store_record(kSite, "revisions", id, {text, "etag", WallTime{42}});
+  }
+  static std::string text_of(RecordIndex& index, const std::string& id) {
+    auto record = index.record(kSite, "revisions", id);
+    return record ? record->text : "absent";
+  }
+
+  TemporaryDirectory directory_;
+  test::ManualClock clock_;
+  test::ManualExecutor executor_{clock_};
+};
+
+TEST_F(LateWriting, WhatWaitsToBeWrittenIsKnownAtOnce) {
+  auto index = open(), other = open();
+  store(*index, "a", "first");
+  store(*index, "b", "b");
+  EXPECT_EQ(text_of(*index, "a"), "first");
+  EXPECT_EQ(text_of(*other, "a"), "absent");
+  store(*index, "a", "second");
+  index->forget_record(kSite, "revisions", "b");
+  EXPECT_EQ(text_of(*index, "a"), "second");
+  EXPECT_EQ(text_of(*index, "b"), "absent");
+  executor_.run_due();
+  EXPECT_EQ(text_of(*other, "a"), "second");
+  EXPECT_EQ(text_of(*other, "b"), "absent");
+  EXPECT_EQ(text_of(*index, "a"), "second");
+}
+
+TEST_F(LateWriting, ForgettingIsNotOvertakenByAnEarlierStore) {
+  auto index = open(), other = open();
+  store(*index, "a", "first");
+  executor_.run_due();
+  ASSERT_EQ(text_of(*other, "a"), "first");
+  store(*index, "a", "second");
+  index->forget_record(kSite, "revisions", "a");
+  executor_.run_due();
+  EXPECT_EQ(text_of(*other, "a"), "absent");
+}
+
+TEST_F(LateWriting, TheEndWritesWhatWaits) {
+  auto index = open();
+  store(*index, "a", "text");
+  executor_.drop_all();
+  index.reset();
+  EXPECT_EQ(text_of(*open(), "a"), "text");
+}
+
+TEST_F(LateWriting, NotTooMuchWaits) {
+  auto index = open(), other = open();
+  for (int i = 0; i < 500; ++i) store(*index, std::to_string(i), std::string(12'000, 't'));
+  EXPECT_NE(text_of(*other, "0"), "absent") << "nobody has run the executor";
 }
 
 }  // namespace

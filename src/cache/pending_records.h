@@ -1,0 +1,77 @@
+// Records on their way to the database: known at once, written together.
+//
+// A project that is read for the first time brings hundreds of records in a moment; a transaction for each would hold
+// up whoever waits for the content. What a killed process had not written yet is fetched again. Thread-safe.
+#pragma once
+
+#include <cstddef>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "base/mutex.h"
+
+namespace playfs::cache {
+
+struct RecordKey {
+  std::string site, collection, id;
+  auto operator<=>(const RecordKey&) const = default;
+};
+
+/// `Record` empty: the record is to be forgotten.
+template <class Record>
+class PendingRecords {
+ public:
+  using RecordPtr = std::shared_ptr<const std::optional<Record>>;
+  using Batch = std::vector<std::pair<RecordKey, RecordPtr>>;
+
+  void put(RecordKey key, std::optional<Record> record, std::size_t size) PLAYFS_EXCLUDES(mutex_) {
+    auto shared = std::make_shared<const std::optional<Record>>(std::move(record));
+    MutexLock lock(mutex_);
+    records_.insert_or_assign(std::move(key), std::move(shared));
+    bytes_ += size;
+  }
+  /// nullptr: nothing is pending for the key.
+  [[nodiscard]] RecordPtr find(const RecordKey& key) const PLAYFS_EXCLUDES(mutex_) {
+    MutexLock lock(mutex_);
+    auto found = records_.find(key);
+    return found == records_.end() ? nullptr : found->second;
+  }
+  [[nodiscard]] std::size_t bytes() const PLAYFS_EXCLUDES(mutex_) {
+    MutexLock lock(mutex_);
+    return bytes_;
+  }
+
+  /// Calls `write` with all that is pending until nothing is. One thread at a time: another that comes meanwhile leaves
+  /// its records to this one. What is being written can still be found.
+  template <class Write>
+  void write_all(Write write) PLAYFS_EXCLUDES(mutex_) {
+    for (bool first = true;; first = false) {
+      Batch batch;
+      {
+        MutexLock lock(mutex_);
+        if (first && writing_) return;
+        writing_ = !records_.empty();
+        if (!writing_) return;
+        batch.assign(records_.begin(), records_.end());
+        bytes_ = 0;
+      }
+      write(batch);
+      MutexLock lock(mutex_);
+      for (const auto& [key, record] : batch)
+        if (auto found = records_.find(key); found != records_.end() && found->second == record) records_.erase(found);
+    }
+  }
+
+ private:
+  mutable Mutex mutex_;
+  std::map<RecordKey, RecordPtr> records_ PLAYFS_GUARDED_BY(mutex_);
+  std::size_t bytes_ PLAYFS_GUARDED_BY(mutex_) = 0;
+  bool writing_ PLAYFS_GUARDED_BY(mutex_) = false;
+};
+
+}  // namespace playfs::cache
