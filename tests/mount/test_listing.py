@@ -112,7 +112,7 @@ class Listing(rig.Rig):
 
     def test_revisions_by_the_shorter_way(self):
         long = self.api.create('projects', name='long')['id']
-        self.chain(long, REVISIONS)
+        last = self.chain(long, REVISIONS)
         short = self.api.create('projects', name='short')['id']
         self.chain(short, 5)
         mount = self.mount(self.counter.url, options=('refresh=600',))
@@ -137,6 +137,13 @@ class Listing(rig.Rig):
             self.assertEqual(len(self.list(mount, f'projects/{long}/revisions')), REVISIONS)
         self.report('ls of them after a remount', second, mount)
         self.assertEqual(len(second.requests), 1, 'the newest page')
+        mount.unmount()
+        self.chain(long, 10, parent=last)
+        mount = self.mount(self.counter.url, options=('refresh=600',))
+        with self.counter.counting() as more:
+            self.assertEqual(len(self.list(mount, f'projects/{long}/revisions')), REVISIONS + 10)
+        self.report('ls of them with 10 new', more, mount)
+        self.assertEqual(len(more.requests), 1, 'the newest page has them all')
 
 
 if __name__ == '__main__':
