@@ -83,6 +83,19 @@ class Reading(rig.Rig):
         asked.pop('status', None)
         return asked
 
+    def test_a_read_only_mount_is_not_asked_for_holes_nor_for_times(self):
+        large = ('content ' * 20_000)[:150_000]  # grep looks for holes in what is longer than its buffer
+        project = publish(self.api, 'large', {**some_files(5), 'large': large, 'larger': large + large})
+        mount = self.mount(self.counter.url, 'ann', ('refresh=600', 'ro'))
+        place = mount.directory / 'projects' / project / 'head'
+        before = metrics(mount)
+        for _ in range(2):
+            self.command('grep', '-rc', 'content', f'{place}/')
+        self.command('find', f'{place}/', '-ls')
+        asked = {name: count - before.get(name, 0) for name, count in metrics(mount).items()}
+        self.assertEqual(asked.get('seek', 0), 0, asked)
+        self.assertEqual(asked.get('get_attributes', 0), 0, asked)
+
     def test_without_prefetch_only_what_is_read_is_fetched(self):
         project = publish(self.api, 'lean', some_files(CHUNKS))
         mount = self.mount(self.counter.url, 'ann', ('refresh=600', 'noprefetch'))

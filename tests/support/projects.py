@@ -1,16 +1,20 @@
 """Projects made through the Data API alone, and what a mount tells of itself."""
 import hashlib
 
+CHUNK = 12_000  # bytes, within what a record may have
+
 
 def publish(api, name, contents, project=None, parents=()):
-    """A revision of a project, a new one unless it is named; each of `contents` (path: text) is a file of one chunk.
+    """A revision of a project, a new one unless it is named, of `contents` (path: ASCII text); up to CHUNK bytes a chunk.
     The project's id."""
     project = project or api.create('projects', name=name)['id']
     manifest = {}
     for path, content in contents.items():
         digest = hashlib.sha256(content.encode()).hexdigest()
-        chunk = api.create('file_chunks', rev='', path=path, seq=0, hash=digest, content=content)['id']
-        manifest[path] = {'h': digest, 's': len(content.encode()), 'c': [chunk]}
+        chunks = [api.create('file_chunks', rev='', path=path, seq=seq, hash=digest,
+                             content=content[seq * CHUNK:(seq + 1) * CHUNK])['id']
+                  for seq in range(-(-len(content) // CHUNK))]
+        manifest[path] = {'h': digest, 's': len(content), 'c': chunks}
     revision = api.create('revisions', project=project, parents=list(parents), agent='x', message=name,
                           manifest={'tx': '0' * 32, 'files': manifest}, state={})['id']
     api.call('PATCH', f'/projects/{project}', {'latest_revision': revision})
