@@ -69,7 +69,7 @@ class Order(ServeTest):
         def write(number):
             # Writers 0 to 31 share their keys in pairs, 32 to 55 have their own, the rest have none.
             name = f'pair {number // 2}' if number < 32 else f'own {number}'
-            connection = server.connect()
+            connection = self._reconnect(server)  # a late starter may come upon a killed server
             for i in range(24):
                 body, keyed = f'{name} {i}', number < 56
                 key = str(uuid.uuid5(uuid.NAMESPACE_OID, body)) if keyed else None
