@@ -35,7 +35,8 @@ enum playfs_outcome {
   PLAYFS_BRANCHED = 3,  /* it is published as a branch beside head: update, then commit the merge */
   PLAYFS_PENDING = 4,   /* journalled; it is published in the background */
   PLAYFS_NOTHING = 5,   /* nothing was staged */
-  PLAYFS_PLANNED = 6    /* PLAYFS_COMMIT_DRY_RUN: writes_used and chunks_total say what it would take */
+  PLAYFS_PLANNED = 6,   /* PLAYFS_COMMIT_DRY_RUN: writes_used and chunks_total say what it would take */
+  PLAYFS_CANCELLED = 7  /* PLAYFS_IOC_CANCEL came before it was sent: it is staged again */
 };
 
 /* playfs_commit.flags */
@@ -89,8 +90,12 @@ struct playfs_status {
   __u32 chunks_done;
   __u32 chunks_total;
   __u32 retry_after_s;
+  __u32 seconds_left; /* until the chunks are there, as far as it can be judged; 0: unknown, or nothing is uploaded */
+  __u64 bytes_done;   /* of the chunks' text, while it is uploaded */
+  __u64 bytes_total;
+  __u32 queued; /* commits that wait behind the one under way */
   __u32 reserved0;
-  __u64 reserved[8];
+  __u64 reserved[5];
 };
 
 /* Drops what is staged at and below the file or directory that the call is made on. */
@@ -124,11 +129,24 @@ struct playfs_merge {
   __u64 reserved[4];
 };
 
+/* Gives back what is being published, or waits to be: it is staged again, and nothing of it is sent any more. A commit
+ * whose revision may have been sent is not given back. */
+struct playfs_cancel {
+  __u32 size;
+  __u32 version;
+  __u32 flags;     /* 0 */
+  __u32 cancelled; /* out: commits that will not be published */
+  __u32 too_late;  /* out: 1 where one had been sent already, and goes on */
+  __u32 reserved0;
+  __u64 reserved[4];
+};
+
 #define PLAYFS_IOC_COMMIT _IOWR('P', 0x70, struct playfs_commit)
 #define PLAYFS_IOC_STATUS _IOWR('P', 0x71, struct playfs_status)
 #define PLAYFS_IOC_DISCARD _IOWR('P', 0x72, struct playfs_discard)
 #define PLAYFS_IOC_UPDATE _IOWR('P', 0x73, struct playfs_update)
 #define PLAYFS_IOC_MERGE _IOWR('P', 0x74, struct playfs_merge)
+#define PLAYFS_IOC_CANCEL _IOWR('P', 0x75, struct playfs_cancel)
 
 #ifdef __cplusplus
 }

@@ -20,6 +20,7 @@ constexpr const char* kOverview =
   playfs status | diff | log        what changed in the work tree around here
   playfs commit -m MESSAGE          publish it
   playfs update | merge REV         take in what others published
+  playfs branches                   what is published beside head
   playfs umount DIR                 unmount; what is not published stays staged
 
 playfs --help lists all commands, playfs COMMAND --help explains one.
@@ -202,22 +203,39 @@ class Parser {
         ->add_option("PATH", st->path, "A path in the mount (default: here)");
 
     std::shared_ptr<DiffArguments> d;
-    auto* diff_command =
-        command("diff", "Staged changes as a unified diff", "  playfs diff\n  playfs diff --stat src", diff, d);
-    diff_command->add_option("PATH", d->paths, "Only these (default: the whole work tree)");
+    auto* diff_command = command("diff", "Staged changes as a unified diff, or what differs between revisions",
+                                 "  playfs diff\n"
+                                 "  playfs diff --stat src\n"
+                                 "  playfs diff head              the work tree against the published latest\n"
+                                 "  playfs diff REV..head src/    two revisions; also base, what the work tree stands on",
+                                 diff, d);
+    diff_command->add_option("[REV[..REV]] PATH", d->words,
+                             "What is compared (default: base and work tree), and only which paths");
     diff_command->add_flag("--stat", d->stat, "Only how many lines changed in which file");
+    diff_command->add_flag("!--no-pager", d->pager, "Print all at once, also on a terminal");
 
     std::shared_ptr<LogArguments> l;
-    auto* log_command = command("log", "The revisions of a project, newest first",
-                                "  playfs log -n 5\n  playfs log --project demo", log, l);
+    auto* log_command = command("log", "The revisions of a project and the graph of their parents, newest first",
+                                "  playfs log -n 5\n  playfs log --oneline --all\n  playfs log --project demo --json\n"
+                                "\n"
+                                "With --json one revision a line (NDJSON), as they are found.",
+                                log, l);
     log_command->add_option("PATH", l->path, "A path in the mount (default: here)");
     log_command->add_option("--project", l->project, "Whose log, by id or name, without a mount")->type_name("PROJECT");
     log_command->add_option("-n,--limit", l->limit, "At most so many")->type_name("N");
+    log_command->add_flag("--all", l->all, "Ask for branches first, which are shown as far as they are known otherwise");
+    log_command->add_flag("--oneline", l->oneline, "One line for each revision");
+    log_command->add_flag("!--no-graph", l->graph, "Without the graph");
+    log_command->add_flag("!--no-pager", l->pager, "Print all at once, also on a terminal");
 
     std::shared_ptr<CommitArguments> c;
     auto* commit_command = command(
         "commit", "Publish what is staged",
-        "  playfs commit -m 'Fix the parser'\n  playfs commit --no-wait -m 'Large import' --agent ada", commit, c);
+        "  playfs commit -m 'Fix the parser'\n"
+        "  playfs commit --no-wait -m 'Large import' --agent ada\n"
+        "  playfs publish --dry-run      which path takes how much, before anything is sent\n"
+        "  playfs commit --cancel        what is being published becomes staged again, if it was not sent yet",
+        commit, c);
     commit_command->add_option("PATH", c->path, "A path in the mount (default: here)");
     commit_command->add_option("-m,--message", c->message, "What changed, and why")->type_name("MESSAGE");
     commit_command->add_option("--agent", c->agent, "The author's handle")->type_name("HANDLE");
@@ -226,9 +244,10 @@ class Parser {
     commit_command->add_flag("!--no-merge", c->merge, "Publish a branch rather than merge");
     commit_command->add_flag("--resolved", c->resolved, "What an update left in conflict is right as it stands");
     commit_command->add_flag("--dry-run", c->dry_run, "Say what it would take, and send nothing");
+    commit_command->add_flag("--cancel", c->cancel, "Instead: stage again what is being published or waits to be");
     commit_command->alias("publish");
     commit_command->parse_complete_callback([c] {
-      if (c->message.empty() && !c->dry_run) throw CLI::RequiredError("--message");
+      if (c->message.empty() && !c->dry_run && !c->cancel) throw CLI::RequiredError("--message");
     });
 
     std::shared_ptr<DiscardArguments> x;
@@ -245,6 +264,11 @@ class Parser {
                                   "  playfs merge REVISION\n  playfs commit -m 'Take in the parser'", merge, me);
     merge_command->add_option("REV", me->revision, "The revision, as under branches/")->required();
     merge_command->add_option("PATH", me->path, "A path in the mount (default: here)");
+
+    std::shared_ptr<BranchesArguments> b;
+    command("branches", "Revisions beside head that nobody has merged yet", "  playfs branches\n  playfs branches --json",
+            branches, b)
+        ->add_option("PATH", b->path, "A path in the mount (default: here)");
   }
 
   void add_projects() {

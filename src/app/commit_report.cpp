@@ -1,5 +1,10 @@
 #include "app/commit_report.h"
 
+#include <algorithm>
+
+#include "app/json_fields.h"
+#include "vfs/control_text.h"
+
 namespace playfs::app {
 
 namespace {
@@ -12,6 +17,7 @@ std::string_view name_of(publish::Outcome outcome) {
     case publish::Outcome::pending: return "pending";
     case publish::Outcome::nothing: return "nothing";
     case publish::Outcome::planned: return "planned";
+    case publish::Outcome::cancelled: return "cancelled";
   }
   return "nothing";
 }
@@ -20,14 +26,36 @@ std::string count_of(std::uint32_t count, const char* what) {
   return std::to_string(count) + " " + what + (count == 1 ? "" : "s");
 }
 
-/// How long the chunks take under the limits that the service documents: 240 in any hour, counted from an empty hour.
 std::string time_under_limits(std::uint32_t chunks) {
-  constexpr std::uint32_t kChunksInAnHour = 240;
-  std::uint32_t hours = chunks == 0 ? 0 : (chunks - 1) / kChunksInAnHour;
-  return hours == 0 ? "at once" : "in some " + count_of(hours, "hour");
+  std::uint64_t hours = hours_under_limits(chunks);
+  return hours == 0 ? "at once" : "in some " + count_of(static_cast<std::uint32_t>(hours), "hour");
 }
 
 }  // namespace
+
+std::uint64_t hours_under_limits(std::uint32_t chunks) {
+  constexpr std::uint32_t kChunksInAnHour = 240;
+  return chunks == 0 ? 0 : (chunks - 1) / kChunksInAnHour;
+}
+
+void print_plan(Output& out, const JsonObject& plan) {
+  const Json::Array* paths = array_of(plan, "paths");
+  if (paths == nullptr) return;
+  for (const Json& each : *paths) {
+    const JsonObject* path = each.object();
+    if (path == nullptr) continue;
+    const Json* deleted = path->find("deleted");
+    const std::uint64_t chunks = number_of(*path, "chunks");
+    std::string costs = deleted && deleted->boolean().value_or(false) ? "deleted"
+                        : chunks > 0 ? count_of(static_cast<std::uint32_t>(chunks), "chunk") + ", " +
+                                           vfs::size_words(number_of(*path, "chunk_bytes")) + " to send"
+                                     : "nothing to send";
+    costs.resize(std::max<std::size_t>(costs.size(), 28), ' ');
+    out.line("  " + costs + "  " + safe(text_of(*path, "path")));
+  }
+  out.line("  the revision itself: " + std::to_string(number_of(plan, "revision_bytes")) + " of " +
+           std::to_string(number_of(plan, "revision_bytes_limit")) + " bytes that a record may have");
+}
 
 JsonObject commit_document(const publish::CommitResult& result) {
   Json::Array conflicts;
@@ -65,12 +93,16 @@ void tell_commit(Output& out, const publish::CommitResult& result) {
       if (result.retry_after_s > 0)
         out.note("The service asks to wait; it goes on in " + std::to_string(result.retry_after_s) + " s (" +
                  std::to_string(result.chunks_done) + " of " + count_of(result.chunks_total, "chunk") + " are there).");
-      out.note("Try: playfs status");
+      out.note("Try: playfs status, or playfs commit --cancel to have it back");
       return;
     case publish::Outcome::planned:
       out.note("Would publish " + count_of(result.files_changed, "changed file") + " with " +
                count_of(result.writes_used, "write") + " (" + count_of(result.chunks_total, "new chunk") + "), " +
                time_under_limits(result.chunks_total) + ". Nothing was sent.");
+      return;
+    case publish::Outcome::cancelled:
+      out.note("Cancelled before it was sent: what was to be published is staged again.");
+      out.note("Try: playfs status");
       return;
     case publish::Outcome::nothing: out.note("Nothing to commit: no change is staged."); return;
   }
@@ -84,6 +116,7 @@ ExitCode exit_code_for(publish::Outcome outcome) {
     case publish::Outcome::planned: return ExitCode::done;
     case publish::Outcome::branched: return ExitCode::branched;
     case publish::Outcome::pending: return ExitCode::pending;
+    case publish::Outcome::cancelled: return ExitCode::failed;
   }
   return ExitCode::failed;
 }

@@ -15,6 +15,12 @@ namespace playfs::app {
 /// "retry_after_s"}
 JsonObject commit_document(const publish::CommitResult& result);
 
+/// The paths of a dry run and what each takes: `plan` as the mount's `commit` file has it.
+void print_plan(Output& out, const JsonObject& plan);
+
+/// How long so many chunks take under the limits that the service documents, counted from an hour without any.
+std::uint64_t hours_under_limits(std::uint32_t chunks);
+
 /// Says it on stderr, with what to do next.
 void tell_commit(Output& out, const publish::CommitResult& result);
 

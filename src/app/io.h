@@ -29,6 +29,7 @@ struct Io {
   bool in_is_terminal = false;
   bool out_is_terminal = false;
   bool err_is_terminal = false;
+  std::size_t columns = 80;  ///< of the terminal, where there is one
 
   /// nullopt where it is unset or empty.
   [[nodiscard]] std::optional<std::string> variable(std::string_view name) const;

@@ -4,6 +4,23 @@
 
 namespace playfs::app {
 
+namespace {
+
+constexpr const char* kYellow = "\x1b[33m";
+constexpr const char* kGreen = "\x1b[32m";
+
+std::string coloured(const Output& out, const char* code, const std::string& text) {
+  return out.colour() ? code + text + "\x1b[m" : text;
+}
+
+std::string labels_text(const Output& out, const std::vector<std::string>& labels) {
+  std::string text;
+  for (const std::string& label : labels) text += (text.empty() ? " (" : ", ") + coloured(out, kGreen, label);
+  return text.empty() ? text : text + ")";
+}
+
+}  // namespace
+
 JsonObject revision_document(const Revision& revision) {
   Json::Array parents;
   for (const RevisionId& parent : revision.parents) parents.push_back(parent.text());
@@ -12,24 +29,30 @@ JsonObject revision_document(const Revision& revision) {
                     {"message", revision.message},    {"created_at", format_iso8601(revision.created_at)}};
 }
 
-void print_revision(Output& out, const Revision& revision) {
-  bool colour = out.colour();
-  out.line((colour ? "\x1b[33m" : "") + std::string("revision ") + safe(revision.id.text()) + (colour ? "\x1b[m" : ""));
+std::vector<std::string> revision_lines(const Output& out, const Revision& revision,
+                                        const std::vector<std::string>& labels) {
+  std::vector<std::string> lines{coloured(out, kYellow, "revision " + safe(revision.id.text())) + labels_text(out, labels)};
   if (revision.parents.size() > 1) {
-    std::string line = "Merge:";
+    std::string line = "Merge: ";
     for (const RevisionId& parent : revision.parents) line += " " + safe(parent.text());
-    out.line(line);
+    lines.push_back(line);
   }
-  out.line("Author: " + safe(revision.agent));
-  out.line("Date:   " + format_iso8601(revision.created_at));
-  out.line("");
+  lines.push_back("Author: " + safe(revision.agent));
+  lines.push_back("Date:   " + format_iso8601(revision.created_at));
+  lines.emplace_back();
   std::string_view rest = revision.message;
   while (!rest.empty()) {
     auto end = std::min(rest.find('\n'), rest.size());
-    out.line("    " + safe(rest.substr(0, end)));
+    lines.push_back("    " + safe(rest.substr(0, end)));
     rest.remove_prefix(std::min(end + 1, rest.size()));
   }
-  out.line("");
+  lines.emplace_back();
+  return lines;
+}
+
+std::string revision_line(const Output& out, const Revision& revision, const std::vector<std::string>& labels) {
+  return coloured(out, kYellow, safe(revision.id.text())) + labels_text(out, labels) + " " +
+         safe(revision.message.substr(0, revision.message.find('\n'))) + " (" + safe(revision.agent) + ")";
 }
 
 std::vector<PathChange> compare(const Manifest* before, const Manifest& after) {

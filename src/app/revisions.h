@@ -11,8 +11,12 @@ namespace playfs::app {
 
 /// {"revision", "project", "parents", "agent", "message", "created_at"}
 JsonObject revision_document(const Revision& revision);
-/// As `git log` shows a commit: a headline, the author, the date, the message indented, a blank line.
-void print_revision(Output& out, const Revision& revision);
+/// As `git log` shows a commit, line by line: a headline with what is found there ("head", "base" …), the author, the
+/// date, the message indented, a blank line.
+std::vector<std::string> revision_lines(const Output& out, const Revision& revision,
+                                        const std::vector<std::string>& labels = {});
+/// On one line: the id, what is found there, the message's first line, the author.
+std::string revision_line(const Output& out, const Revision& revision, const std::vector<std::string>& labels);
 
 struct PathChange {
   std::string path;

@@ -1,3 +1,4 @@
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <filesystem>
@@ -53,6 +54,9 @@ int run_in_this_process(int argc, char** argv) {
     if (auto equals = text.find('='); equals != std::string_view::npos)
       io.environment.emplace(text.substr(0, equals), text.substr(equals + 1));
   }
+  winsize size{};
+  for (int fd : {STDOUT_FILENO, STDERR_FILENO})
+    if (isatty(fd) == 1 && ioctl(fd, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) io.columns = size.ws_col;
   std::error_code unknown;
   io.directory = std::filesystem::current_path(unknown).string();
   if (unknown) io.directory = "/";

@@ -1,6 +1,10 @@
 #include "app/text_diff.h"
 
+#include <algorithm>
+
 #include <git2.h>
+
+#include "base/text.h"
 
 namespace playfs::app {
 
@@ -73,8 +77,77 @@ Result<FileDiff> diff_file(const std::string& path, const std::optional<DiffSide
     const git_error* error = git_error_last();
     return fail(ErrorCode::internal, "compare " + path + ": " + (error != nullptr ? error->message : "libgit2 failed"));
   }
+  diff.size_before = size(before);
+  diff.size_after = size(after);
+  diff.kind = !before ? "added" : !after ? "deleted" : "modified";
   write_header(diff, before, after);
   return diff;
+}
+
+FileDiff renamed_file(const std::string& from, const std::string& to, const DiffSide& before, const DiffSide& after) {
+  FileDiff diff;
+  diff.path = to;
+  diff.kind = "renamed";
+  diff.from = from;
+  diff.size_before = before.content.size();
+  diff.size_after = after.content.size();
+  diff.header.push_back("diff --git a/" + from + " b/" + to);
+  if (before.mode != after.mode)
+    diff.header.insert(diff.header.end(), {"old mode " + before.mode, "new mode " + after.mode});
+  diff.header.insert(diff.header.end(), {"similarity index 100%", "rename from " + from, "rename to " + to});
+  return diff;
+}
+
+std::vector<std::string> stat_lines(const std::vector<FileDiff>& files, std::size_t width, bool colour) {
+  constexpr std::size_t kLeastGraph = 10;
+  auto name_of = [](const FileDiff& file) {
+    return escape_for_terminal(file.from.empty() ? file.path : file.from + " => " + file.path);
+  };
+  auto marks = [&](char mark, std::uint64_t count, const char* code) {
+    std::string text(static_cast<std::size_t>(count), mark);
+    return colour && count > 0 ? code + text + "\x1b[m" : text;
+  };
+  std::uint64_t added = 0, removed = 0, most = 0;
+  std::size_t longest = 0;
+  for (const FileDiff& file : files) {
+    added += file.added;
+    removed += file.removed;
+    most = std::max(most, file.added + file.removed);
+    longest = std::max(longest, name_of(file).size());
+  }
+  const std::size_t digits = std::to_string(most).size();
+  const std::size_t names = std::min(longest, std::max(width, 2 * kLeastGraph + digits) - kLeastGraph - digits - 5);
+  const std::size_t room = std::max(kLeastGraph, width - std::min(width, names + digits + 5));
+  std::vector<std::string> lines;
+  for (const FileDiff& file : files) {
+    std::string name = name_of(file);
+    // The end of a path says more than its beginning.
+    if (name.size() > names) name = "..." + name.substr(name.size() - names + 3);
+    name.resize(names, ' ');
+    std::string line = " " + name + " | ";
+    if (file.binary) {
+      lines.push_back(line + "Bin " + std::to_string(file.size_before) + " -> " + std::to_string(file.size_after) +
+                      " bytes");
+      continue;
+    }
+    const std::uint64_t count = file.added + file.removed;
+    const std::string number = std::to_string(count);
+    line += std::string(digits - number.size(), ' ') + number;
+    // Whoever changed anything gets a mark.
+    auto scaled = [&](std::uint64_t part) {
+      return most <= room || part == 0 ? part : std::max<std::uint64_t>(1, part * room / most);
+    };
+    if (count > 0) line += " " + marks('+', scaled(file.added), "\x1b[32m") + marks('-', scaled(file.removed), "\x1b[31m");
+    lines.push_back(line);
+  }
+  auto counted = [](std::uint64_t count, const char* one, const char* many) {
+    return std::to_string(count) + " " + (count == 1 ? one : many);
+  };
+  std::string all = " " + counted(files.size(), "file changed", "files changed");
+  if (added > 0) all += ", " + counted(added, "insertion(+)", "insertions(+)");
+  if (removed > 0) all += ", " + counted(removed, "deletion(-)", "deletions(-)");
+  lines.push_back(all);
+  return lines;
 }
 
 }  // namespace playfs::app

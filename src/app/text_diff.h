@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/result.h"
@@ -23,15 +24,26 @@ struct DiffLine {
 
 struct FileDiff {
   std::string path;
+  std::string_view kind;            ///< "added", "deleted", "modified", "renamed"
+  std::string from;                 ///< of a renamed file the path before; else empty
   std::vector<std::string> header;  ///< "diff --git …" and what follows up to the first hunk
   std::vector<DiffLine> lines;
   bool binary = false;
   std::uint64_t added = 0;
   std::uint64_t removed = 0;
+  std::uint64_t size_before = 0;  ///< bytes
+  std::uint64_t size_after = 0;
 };
 
 /// nullopt for a side that does not exist. REQUIRES: at least one does.
 Result<FileDiff> diff_file(const std::string& path, const std::optional<DiffSide>& before,
                            const std::optional<DiffSide>& after);
+
+/// A file that lies at another path now, its content the same.
+FileDiff renamed_file(const std::string& from, const std::string& to, const DiffSide& before, const DiffSide& after);
+
+/// What `git diff --stat` says of these, `width` columns wide at most: a line for each file, with a histogram, and one
+/// for all. Marks are coloured where `colour` is set. Names are made safe for a terminal.
+std::vector<std::string> stat_lines(const std::vector<FileDiff>& files, std::size_t width, bool colour);
 
 }  // namespace playfs::app

@@ -8,6 +8,9 @@
 #include <cerrno>
 #include <cstring>
 
+#include "app/json_fields.h"
+#include "fuse/errno_table.h"
+#include "publish/outcome.h"
 #include "wire/json.h"
 
 namespace playfs::app {
@@ -22,15 +25,26 @@ T prepared() {
   return request;
 }
 
-/// The last reason in words that the mount wrote down.
-std::string last_reason(const std::string& mount_point) {
+/// The last error that the mount wrote down, since a moment, for a call that ended with this errno.
+std::optional<Error> last_error(const std::string& mount_point, int errnum, WallTime since) {
   auto text = read_file(mount_point + "/.playfs/errors.ndjson", 16 << 20);
-  if (!text) return {};
-  while (text->ends_with('\n')) text->pop_back();
-  auto line = wire::parse_json(std::string_view(*text).substr(text->rfind('\n') + 1));
-  const JsonObject* fields = line ? line->object() : nullptr;
-  const Json* message = fields != nullptr ? fields->find("message") : nullptr;
-  return message != nullptr && message->string() != nullptr ? *message->string() : std::string();
+  if (!text) return std::nullopt;
+  while (!text->empty()) {
+    text->erase(text->find_last_not_of('\n') + 1);
+    const auto begin = text->rfind('\n') + 1;  // npos + 1 is 0
+    auto line = wire::parse_json(std::string_view(*text).substr(begin));
+    text->erase(begin);
+    const JsonObject* fields = line ? line->object() : nullptr;
+    if (fields == nullptr) continue;
+    auto time = parse_iso8601(text_of(*fields, "time"));
+    if (!time || *time < since) return std::nullopt;
+    Error error{publish::code_named(text_of(*fields, "code")), text_of(*fields, "message"), text_of(*fields, "hint"),
+                {}, 0, {}};
+    if (fuse::errno_of(error.code) != errnum) continue;
+    if (auto seconds = number_of(*fields, "retry_after_s")) error.retry_after = std::chrono::seconds(seconds);
+    return error;
+  }
+  return std::nullopt;
 }
 
 /// Names of directories that were created so that something could be asked of a path that is gone.
@@ -61,7 +75,7 @@ Result<WorkTree> WorkTree::open(const std::string& path) {
   return WorkTree(std::move(place), std::move(root));
 }
 
-Error WorkTree::why(int errnum, const std::string& what) const {
+Error WorkTree::why(int errnum, const std::string& what, WallTime since) const {
   if (errnum == ENOTTY)
     return Error{ErrorCode::not_supported,
                  what + ": " + place_.work + " is no writable work tree",
@@ -69,29 +83,46 @@ Error WorkTree::why(int errnum, const std::string& what) const {
                  {},
                  0,
                  {}};
+  auto told = last_error(place_.mount_point, errnum, since);
+  if (!told && errnum == EINVAL)
+    return Error{ErrorCode::not_supported,
+                 what + ": the mount at " + place_.mount_point + " is of another version of playfs",
+                 "playfs umount " + place_.mount_point + ", then mount it again",
+                 {},
+                 0,
+                 {}};
   Error error = error_from_errno(errnum, what);
-  if (std::string reason = last_reason(place_.mount_point); !reason.empty()) error.message = what + ": " + reason;
-  if (error.code == ErrorCode::rate_limited) error.hint = "playfs status";
-  if (error.code == ErrorCode::busy) error.hint = "playfs status, resolve what it lists, then commit";
+  if (told) {
+    error = *std::move(told);
+    error.message = what + ": " + error.message;
+  }
+  if (error.hint.empty()) error.hint = "playfs status " + place_.work;
   return error;
+}
+
+template <class T>
+Status WorkTree::call(int fd, unsigned long request, T& argument, const std::string& what) const {
+  // What is written down has microseconds.
+  const WallTime since{SystemClock().wall().nanoseconds / 1000 * 1000};
+  if (ioctl(fd, request, &argument) != 0) return fail(why(errno, what, since));
+  return {};
 }
 
 Result<playfs_status> WorkTree::status() const {
   auto request = prepared<playfs_status>();
-  if (ioctl(root_.get(), PLAYFS_IOC_STATUS, &request) != 0) return fail(why(errno, "status"));
+  PLAYFS_CHECK(call(root_.get(), PLAYFS_IOC_STATUS, request, "status"));
   return request;
 }
 
 Status WorkTree::commit(playfs_commit& request) const {
   request.size = sizeof request;
   request.version = PLAYFS_IOCTL_VERSION;
-  if (ioctl(root_.get(), PLAYFS_IOC_COMMIT, &request) != 0) return fail(why(errno, "commit"));
-  return {};
+  return call(root_.get(), PLAYFS_IOC_COMMIT, request, "commit");
 }
 
 Result<playfs_update> WorkTree::update() const {
   auto request = prepared<playfs_update>();
-  if (ioctl(root_.get(), PLAYFS_IOC_UPDATE, &request) != 0) return fail(why(errno, "update"));
+  PLAYFS_CHECK(call(root_.get(), PLAYFS_IOC_UPDATE, request, "update"));
   return request;
 }
 
@@ -100,13 +131,19 @@ Result<playfs_merge> WorkTree::merge(const std::string& revision) const {
   if (revision.size() >= sizeof request.revision)
     return fail(ErrorCode::not_found, "no revision can have the id " + revision);
   std::memcpy(request.revision, revision.data(), revision.size());
-  if (ioctl(root_.get(), PLAYFS_IOC_MERGE, &request) != 0) return fail(why(errno, "merge"));
+  PLAYFS_CHECK(call(root_.get(), PLAYFS_IOC_MERGE, request, "merge " + revision));
+  return request;
+}
+
+Result<playfs_cancel> WorkTree::cancel() const {
+  auto request = prepared<playfs_cancel>();
+  PLAYFS_CHECK(call(root_.get(), PLAYFS_IOC_CANCEL, request, "cancel"));
   return request;
 }
 
 Result<std::uint32_t> WorkTree::discard_at(int fd, const std::string& path) const {
   auto request = prepared<playfs_discard>();
-  if (ioctl(fd, PLAYFS_IOC_DISCARD, &request) != 0) return fail(why(errno, "discard " + path));
+  PLAYFS_CHECK(call(fd, PLAYFS_IOC_DISCARD, request, "discard " + path));
   return request.discarded;
 }
 

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "app/mounted.h"
+#include "base/clock.h"
 #include "base/fd.h"
 #include "base/result.h"
 #include "model/json.h"
@@ -27,12 +28,17 @@ class WorkTree {
   [[nodiscard]] Result<playfs_update> update() const;
   /// Takes another revision of the project in.
   [[nodiscard]] Result<playfs_merge> merge(const std::string& revision) const;
+  /// Gives back what is being published.
+  [[nodiscard]] Result<playfs_cancel> cancel() const;
   /// Drops what is staged at and below `path` (absolute), which need not exist any more; answers how many paths.
   [[nodiscard]] Result<std::uint32_t> discard(const std::string& path) const;
 
  private:
   explicit WorkTree(MountedPlace place, UniqueFd root) : place_(std::move(place)), root_(std::move(root)) {}
-  [[nodiscard]] Error why(int errnum, const std::string& what) const;
+  /// The errno of an ioctl that began at `since`, with the reason in words that the mount wrote down for it.
+  [[nodiscard]] Error why(int errnum, const std::string& what, WallTime since) const;
+  template <class T>
+  [[nodiscard]] Status call(int fd, unsigned long request, T& argument, const std::string& what) const;
   [[nodiscard]] Result<std::uint32_t> discard_at(int fd, const std::string& path) const;
 
   MountedPlace place_;

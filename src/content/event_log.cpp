@@ -67,6 +67,7 @@ void EventLog::error(const std::string& subject, const Error& error) {
   line.append("message", error.message);
   line.append("subject", subject);
   if (!error.hint.empty()) line.append("hint", error.hint);
+  if (error.retry_after) line.append("retry_after_s", std::int64_t{error.retry_after->count()});
   state_->append(&State::errors, line);
 }
 

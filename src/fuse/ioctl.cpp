@@ -46,6 +46,7 @@ __u32 outcome_of(vfs::Outcome outcome) {
     case vfs::Outcome::pending: return PLAYFS_PENDING;
     case vfs::Outcome::nothing: return PLAYFS_NOTHING;
     case vfs::Outcome::planned: return PLAYFS_PLANNED;
+    case vfs::Outcome::cancelled: return PLAYFS_CANCELLED;
   }
   return PLAYFS_NOTHING;
 }
@@ -117,6 +118,10 @@ void status(vfs::FileSystem& file_system, vfs::NodeId node, std::string_view inp
                             answer.chunks_done = result->chunks_done;
                             answer.chunks_total = result->chunks_total;
                             answer.retry_after_s = result->retry_after_s;
+                            answer.seconds_left = result->seconds_left;
+                            answer.bytes_done = result->bytes_done;
+                            answer.bytes_total = result->bytes_total;
+                            answer.queued = result->queued;
                             request.ioctl_result(&answer, sizeof answer);
                           });
 }
@@ -160,6 +165,19 @@ void merge(vfs::FileSystem& file_system, vfs::NodeId node, std::string_view inpu
                      });
 }
 
+void cancel(vfs::FileSystem& file_system, vfs::NodeId node, std::string_view input, Request request) {
+  auto decoded = decode<playfs_cancel>(input);
+  if (!decoded || decoded->flags != 0) return request.error_number(EINVAL);
+  vfs::Caller caller = request.caller();
+  file_system.cancel(caller, node,
+                     [request = std::move(request), answer = *decoded](Result<vfs::Cancelled> result) mutable {
+                       if (!result) return answer_error(request, result.error());
+                       answer.cancelled = result->commits;
+                       answer.too_late = result->too_late ? 1 : 0;
+                       request.ioctl_result(&answer, sizeof answer);
+                     });
+}
+
 }  // namespace
 
 void serve_ioctl(vfs::FileSystem& file_system, vfs::NodeId node, unsigned command, std::string_view input,
@@ -170,6 +188,7 @@ void serve_ioctl(vfs::FileSystem& file_system, vfs::NodeId node, unsigned comman
     case PLAYFS_IOC_DISCARD: return discard(file_system, node, input, std::move(request));
     case PLAYFS_IOC_UPDATE: return update(file_system, node, input, std::move(request));
     case PLAYFS_IOC_MERGE: return merge(file_system, node, input, std::move(request));
+    case PLAYFS_IOC_CANCEL: return cancel(file_system, node, input, std::move(request));
     default: return request.error_number(ENOTTY);
   }
 }

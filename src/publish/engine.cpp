@@ -37,13 +37,13 @@ CommitResult so_far(const Publication& publication) {
   return result;
 }
 
+}  // namespace
+
 ErrorCode code_named(std::string_view name) {
   for (int i = 0; i < static_cast<int>(ErrorCode::internal); ++i)
     if (name_of(static_cast<ErrorCode>(i)) == name) return static_cast<ErrorCode>(i);
   return ErrorCode::internal;
 }
-
-}  // namespace
 
 Result<CommitResult> result_of(const Publication& publication) {
   CommitResult result = so_far(publication);
@@ -56,6 +56,7 @@ Result<CommitResult> result_of(const Publication& publication) {
       result.conflicts.clear();
       return result;
     case Ending::branched: result.outcome = Outcome::branched; return result;
+    case Ending::cancelled: result.outcome = Outcome::cancelled; return result;
     case Ending::failed: break;
   }
   return fail(code_named(publication.error_code), publication.error_message, publication.error_hint);
@@ -83,13 +84,17 @@ Status Engine::recover() {
   return {};
 }
 
-Status Engine::run(Publication& publication) {
+bool Engine::can_be_cancelled(const Publication& publication) {
+  return publication.step < Step::posting || publication.step == Step::thawing;
+}
+
+Status Engine::run(Publication& publication, const CancelToken& cancel) {
   if (work_.tx != publication.tx) {
     work_ = {};
     work_.tx = publication.tx;
   }
   while (publication.step != Step::ended) {
-    if (parts_.cancel.cancelled()) return fail(ErrorCode::interrupted, "the publication was interrupted");
+    if (parts_.cancel.cancelled() || cancel.cancelled()) return fail(ErrorCode::interrupted, "the publication was interrupted");
     Status done = step(publication);
     if (done) continue;
     // Past `posting` the revision exists: from there a publication goes on until it is known where head stands.
@@ -260,9 +265,13 @@ Status Engine::thaw(Publication& publication) {
   PLAYFS_TRY(bool pending, is_pending(publication));
   if (pending) PLAYFS_CHECK(parts_.layers.thaw(publication.tx));
   PLAYFS_CHECK(parts_.journal.record_ended(publication));
-  auto failed = result_of(publication);
-  parts_.events.error("projects/" + parts_.project.text(), failed.error());
-  log_event("commit_failed", publication, {{"error", failed.error().message}});
+  auto ended = result_of(publication);
+  if (ended) {
+    log_event("commit_cancelled", publication);
+    return {};
+  }
+  parts_.events.error("projects/" + parts_.project.text(), ended.error());
+  log_event("commit_failed", publication, {{"error", ended.error().message}});
   return {};
 }
 
@@ -271,10 +280,29 @@ Result<bool> Engine::is_pending(const Publication& publication) const {
   return pending && pending->tx == publication.tx;
 }
 
-void Engine::tell(const Publication& publication, Phase phase, std::uint32_t chunks_done) const {
-  CommitResult result = so_far(publication);
-  result.chunks_done = phase > Phase::uploading ? publication.chunks : chunks_done;
-  parts_.progress(phase, result);
+void Engine::tell(const Publication& publication, Phase phase) const {
+  Progress progress;
+  progress.phase = phase;
+  progress.so_far = so_far(publication);
+  if (phase > Phase::uploading) progress.so_far.chunks_done = publication.chunks;
+  parts_.progress(progress);
+}
+
+void Engine::tell_uploading(const Publication& publication, const std::vector<Upload>& uploads,
+                            const std::vector<Upload>& stored) const {
+  Progress progress;
+  progress.phase = Phase::uploading;
+  progress.so_far = so_far(publication);
+  auto add = [&](const Upload& upload) {
+    ++progress.so_far.chunks_done;
+    progress.bytes_done += upload.text_size;
+  };
+  for (const auto& upload : uploads) {
+    progress.bytes_total += upload.text_size;
+    if (!upload.chunk.empty()) add(upload);
+  }
+  for (const auto& upload : stored) add(upload);
+  parts_.progress(progress);
 }
 
 void Engine::log_event(const char* kind, const Publication& publication, JsonObject more) const {

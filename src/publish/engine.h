@@ -38,7 +38,7 @@ class Engine {
     const Clock& clock;
     CancelToken cancel;  ///< of everything that waits
     MergePolicy policy;
-    std::function<void(Phase, const CommitResult&)> progress;
+    std::function<void(const Progress&)> progress;  ///< phase, so_far and bytes are set
     Merging& merging;
   };
   explicit Engine(Parts parts);
@@ -46,8 +46,13 @@ class Engine {
   /// Brings stage and journal together after a start: a pending layer that no publication knows is staged again.
   Status recover();
 
-  /// Goes on until the publication ended. An error is one that time may heal.
-  Status run(Publication& publication);
+  /// Goes on until the publication ended. An error is one that time may heal, or `interrupted` where `cancel` came:
+  /// between two steps, in which everything stands as the journal says.
+  Status run(Publication& publication, const CancelToken& cancel = {});
+
+  /// Whether it can still be given back: nobody else can have seen a revision of it. Past that point a reply may be
+  /// lost, or a request late, and only publishing it to the end makes sure of anything.
+  [[nodiscard]] static bool can_be_cancelled(const Publication& publication);
 
   /// Looks after what others left behind: merges siblings, brings head back, announces branches whose author did not.
   /// `agent` says what has to be said. REQUIRES: no publication is half done.
@@ -101,7 +106,9 @@ class Engine {
   Status adopt(Publication& publication, Record record);
   Status bring_ours(const Publication& publication);
 
-  void tell(const Publication& publication, Phase phase, std::uint32_t chunks_done = 0) const;
+  void tell(const Publication& publication, Phase phase) const;
+  void tell_uploading(const Publication& publication, const std::vector<Upload>& uploads,
+                      const std::vector<Upload>& stored) const;
   void log_event(const char* kind, const Publication& publication, JsonObject more = {}) const;
   [[nodiscard]] Result<bool> is_pending(const Publication& publication) const;
 

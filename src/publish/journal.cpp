@@ -141,6 +141,24 @@ Status Journal::record_thawing(Publication& publication, const Error& error) {
   return {};
 }
 
+Status Journal::record_cancelling(Publication& publication) {
+  Publication next = publication;
+  next.step = Step::thawing;
+  next.ending = Ending::cancelled;
+  JournalChange change;
+  change.publication = &next;
+  change.drops_behind = next.number;
+  PLAYFS_CHECK(write("cancelling", change));
+  publication = std::move(next);
+  return {};
+}
+
+Status Journal::drop_behind(const Publication& publication) {
+  JournalChange change;
+  change.drops_behind = publication.number;
+  return write("drop behind", change);
+}
+
 Status Journal::record_ended(Publication& publication) {
   Publication next = publication;
   next.step = Step::ended;

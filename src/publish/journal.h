@@ -40,7 +40,7 @@ enum class Step {
 };
 
 /// How it ended, as the journal keeps it.
-enum class Ending { nothing = 0, published = 1, branched = 2, failed = 3 };
+enum class Ending { nothing = 0, published = 1, branched = 2, failed = 3, cancelled = 4 };
 
 struct Publication {
   std::int64_t number = 0;  ///< the order of the queue
@@ -84,6 +84,7 @@ struct JournalChange {
   const Publication* publication = nullptr;  ///< its row as it becomes; nullptr: no row changes
   bool is_new = false;                       ///< it gets a row, behind all others
   bool is_last = false;                      ///< it ended: its uploads go, and all rows before it
+  std::optional<std::int64_t> drops_behind;  ///< rows of publications behind this one go
   std::vector<Upload> added;                 ///< uploads of the publication
   std::vector<Upload> acknowledged;          ///< uploads of the publication that have their chunk now
   std::vector<Upload> known;                 ///< chunks that may be referred to
@@ -97,6 +98,8 @@ class JournalStorage {
   /// Synced when it returns.
   virtual Status write(const JournalChange& change) = 0;
   virtual Result<std::optional<Publication>> front() = 0;
+  /// All that have not ended, oldest first, without their bodies.
+  virtual Result<std::vector<Publication>> waiting() = 0;
   virtual Result<std::optional<Publication>> last() = 0;
   virtual Result<std::vector<Upload>> uploads(const Publication& publication) = 0;
   virtual Result<std::unordered_map<ContentHash, KnownChunk>> known_chunks() = 0;
@@ -121,6 +124,8 @@ class Journal {
                                bool may_merge = true);
   /// The oldest that has not ended.
   [[nodiscard]] Result<std::optional<Publication>> front() { return storage_->front(); }
+  /// All that have not ended, oldest first, without their bodies.
+  [[nodiscard]] Result<std::vector<Publication>> waiting() { return storage_->waiting(); }
   /// The last that ended.
   [[nodiscard]] Result<std::optional<Publication>> last() { return storage_->last(); }
 
@@ -140,6 +145,10 @@ class Journal {
   [[nodiscard]] Status record_settling(Publication& publication, Ending ending, RevisionId merged = {},
                                        std::string conflicts = {});
   [[nodiscard]] Status record_thawing(Publication& publication, const Error& error);
+  /// Likewise, because somebody asked for it; with all that wait behind it.
+  [[nodiscard]] Status record_cancelling(Publication& publication);
+  /// Forgets all that wait behind it.
+  [[nodiscard]] Status drop_behind(const Publication& publication);
   /// Keeps the row as the last one and forgets bodies, uploads and the last one before it.
   [[nodiscard]] Status record_ended(Publication& publication);
 

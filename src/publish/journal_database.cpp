@@ -103,11 +103,24 @@ class JournalDatabase final : public JournalStorage {
     PLAYFS_CHECK(write_known(change.known));
     for (const auto& [name, value] : change.facts) PLAYFS_CHECK(write_fact(name, value));
     if (change.is_last) PLAYFS_CHECK(drop_before(number));
+    if (change.drops_behind) PLAYFS_CHECK(drop_behind(*change.drops_behind));
     return transaction.commit();
   }
 
   Result<std::optional<Publication>> front() override {
     return find(fmt::format("WHERE step <> {} ORDER BY number", static_cast<int>(Step::ended)));
+  }
+  Result<std::vector<Publication>> waiting() override {
+    MutexLock lock(mutex_);
+    PLAYFS_TRY(auto select, database_.prepare(fmt::format("SELECT {} FROM publications WHERE step <> {} ORDER BY number",
+                                                          kColumns, static_cast<int>(Step::ended))));
+    std::vector<Publication> publications;
+    for (;;) {
+      PLAYFS_TRY(bool found, select.step());
+      if (!found) return publications;
+      publications.push_back(read_publication(select));
+      publications.back().body.clear();
+    }
   }
   Result<std::optional<Publication>> last() override {
     return find(fmt::format("WHERE step = {} ORDER BY number DESC", static_cast<int>(Step::ended)));
@@ -235,6 +248,12 @@ class JournalDatabase final : public JournalStorage {
     PLAYFS_CHECK(uploads.bind(1, publication).run());
     PLAYFS_TRY(auto earlier, database_.prepare("DELETE FROM publications WHERE number < ?"));
     return earlier.bind(1, publication).run();
+  }
+
+  /// They have not begun: nothing else belongs to them.
+  Status drop_behind(std::int64_t publication) PLAYFS_REQUIRES(mutex_) {
+    PLAYFS_TRY(auto behind, database_.prepare("DELETE FROM publications WHERE number > ?"));
+    return behind.bind(1, publication).run();
   }
 
   Result<std::optional<Publication>> find(std::string_view condition) {

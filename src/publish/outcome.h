@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/result.h"
@@ -17,7 +18,8 @@ enum class Outcome {
   branched,
   pending,
   nothing,
-  planned,  ///< a dry run: nothing was sent
+  planned,    ///< a dry run: nothing was sent
+  cancelled,  ///< given back before its revision was sent
 };
 
 struct CommitResult {
@@ -34,11 +36,30 @@ struct CommitResult {
 
 enum class Phase { idle, freezing, planning, uploading, posting, verifying };
 
+/// The code that name_of gave that name, as it is written down; `internal` where there is none.
+ErrorCode code_named(std::string_view name);
+
+/// A commit that waits for its turn, or is under way.
+struct QueuedCommit {
+  std::string tx;
+  std::string agent;
+  std::string message;
+};
+
 struct Progress {
   Phase phase = Phase::idle;
   CommitResult so_far;
-  std::optional<Error> last_error;  ///< why it is waiting, if it is
+  std::uint64_t bytes_done = 0;  ///< of the chunks' text, while it is uploaded
+  std::uint64_t bytes_total = 0;
+  std::optional<std::uint32_t> seconds_left;  ///< as far as it can be judged
+  std::optional<Error> last_error;            ///< why it is waiting, if it is
   std::string tx;
+};
+
+/// What became of a request to cancel whatever is under way.
+struct Cancelled {
+  std::uint32_t commits = 0;  ///< that will not be published; what was frozen for them is staged again
+  bool too_late = false;      ///< one had been sent already, and goes on
 };
 
 }  // namespace playfs::publish

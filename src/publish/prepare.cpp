@@ -278,14 +278,14 @@ Status Engine::journal_uploads(Publication& publication, const Plan& plan, std::
 }
 
 Status Engine::send(Publication& publication, const std::vector<Upload>& uploads) {
-  auto done = static_cast<std::uint32_t>(
-      std::count_if(uploads.begin(), uploads.end(), [](const Upload& upload) { return !upload.chunk.empty(); }));
-  if (done == uploads.size()) return {};
-  tell(publication, Phase::uploading, done);
-  return parts_.upstream.upload(uploads, [&](const std::vector<Upload>& stored) -> Status {
-    PLAYFS_CHECK(parts_.journal.record_acknowledged(publication, stored));
-    done += static_cast<std::uint32_t>(stored.size());
-    tell(publication, Phase::uploading, done);
+  if (std::none_of(uploads.begin(), uploads.end(), [](const Upload& upload) { return upload.chunk.empty(); }))
+    return {};
+  std::vector<Upload> stored;  // since this call began
+  tell_uploading(publication, uploads, stored);
+  return parts_.upstream.upload(uploads, [&](const std::vector<Upload>& acknowledged) -> Status {
+    PLAYFS_CHECK(parts_.journal.record_acknowledged(publication, acknowledged));
+    stored.insert(stored.end(), acknowledged.begin(), acknowledged.end());
+    tell_uploading(publication, uploads, stored);
     return {};
   });
 }

@@ -11,6 +11,7 @@
 #include "base/log.h"
 #include "base/mutex.h"
 #include "publish/engine.h"
+#include "publish/pace.h"
 #include "publish/rest.h"
 
 namespace playfs::publish {
@@ -49,7 +50,7 @@ struct Publisher::State : std::enable_shared_from_this<Publisher::State> {
   const PublisherOptions options;
   std::unique_ptr<Journal> journal;
   CancelSource stop;
-  std::unique_ptr<Upstream> upstream;  // the thread's, as what follows
+  std::unique_ptr<SiteUpstream> upstream;  // the thread's, as what follows
   Settled settled;
   std::unique_ptr<Merging> merging;
   std::unique_ptr<Integration> integration;
@@ -68,19 +69,26 @@ struct Publisher::State : std::enable_shared_from_this<Publisher::State> {
   SteadyTime goes_on PLAYFS_GUARDED_BY(mutex);
   bool goes_on_later PLAYFS_GUARDED_BY(mutex) = false;
   Progress progress PLAYFS_GUARDED_BY(mutex);
+  Pace pace PLAYFS_GUARDED_BY(mutex);  ///< of that
+  CancelSource round PLAYFS_GUARDED_BY(mutex);  ///< ends what the thread does now
+  std::vector<Callback<Cancelled>> cancelling PLAYFS_GUARDED_BY(mutex);
+  std::vector<RevisionId> left_out PLAYFS_GUARDED_BY(mutex);
+  std::optional<PlannedCommit> planned PLAYFS_GUARDED_BY(mutex);
   std::optional<Result<CommitResult>> last PLAYFS_GUARDED_BY(mutex);
   std::uint64_t next_waiter PLAYFS_GUARDED_BY(mutex) = 1;
   std::map<std::uint64_t, Waiter> waiters PLAYFS_GUARDED_BY(mutex);
 
   void run();
   std::optional<Error> run_front();
+  bool answer_cancelling();
+  Result<Cancelled> give_back();
   void run_jobs();
   void refuse_jobs(const Error& why);
   template <class T, class Work>
   void add_job(CancelToken cancel, Callback<T> done, Work work);
   void take_a_rest(const Error& error, int streak);
   void wait_for_work();
-  void has_progress(Phase phase, const CommitResult& so_far);
+  void has_progress(const Progress& now);
   void has_ended(const Publication& publication);
 
   void enqueue(std::uint64_t waiter, const CommitRequest& request, const std::string& tx);
@@ -100,13 +108,51 @@ void Publisher::State::run() {
       if (stopping) return;
       has_work = false;
     }
-    if (auto error = run_front()) take_a_rest(*error, ++streak);
-    else streak = 0;
+    if (answer_cancelling()) continue;
+    auto error = run_front();
+    if (!error || answer_cancelling()) streak = 0;
+    else take_a_rest(*error, ++streak);
   }
+}
+
+/// What has to be known before anything else is done. False: nobody has asked.
+bool Publisher::State::answer_cancelling() {
+  std::vector<Callback<Cancelled>> asked;
+  {
+    MutexLock lock(mutex);
+    asked.swap(cancelling);
+  }
+  if (asked.empty()) return false;
+  auto given_back = give_back();
+  for (auto& done : asked) done(given_back);
+  return true;
+}
+
+Result<Cancelled> Publisher::State::give_back() {
+  Cancelled cancelled;
+  PLAYFS_TRY(auto waiting, journal->waiting());
+  if (waiting.empty()) return cancelled;
+  Publication& front = waiting.front();
+  cancelled.too_late = !Engine::can_be_cancelled(front);
+  PLAYFS_CHECK(cancelled.too_late ? journal->drop_behind(front) : journal->record_cancelling(front));
+  CommitResult result;
+  result.outcome = Outcome::cancelled;
+  for (const auto& each : waiting) {
+    if (each.number == front.number) continue;
+    ++cancelled.commits;
+    answer_all([&](const Waiter& waiter) { return waiter.tx == each.tx; }, result);
+  }
+  if (cancelled.too_late) return cancelled;
+  ++cancelled.commits;
+  // Nothing is asked of the service for it. What fails here is done over when the thread comes to it.
+  if (Status ran = engine->run(front); !ran) return fail(ran.error());
+  has_ended(front);
+  return cancelled;
 }
 
 /// Runs the oldest publication, or waits until there is one.
 std::optional<Error> Publisher::State::run_front() {
+  upstream->until(stop.token());
   run_jobs();
   auto front = journal->front();
   if (!front) return front.error();
@@ -114,11 +160,17 @@ std::optional<Error> Publisher::State::run_front() {
     wait_for_work();
     return std::nullopt;
   }
+  CancelToken cancel;
   {
     MutexLock lock(mutex);
+    if (!cancelling.empty()) return std::nullopt;
+    if (progress.tx != (*front)->tx) pace = {};
     progress.tx = (*front)->tx;
+    if (!stopping) round = CancelSource();
+    cancel = round.token();
   }
-  if (Status ran = engine->run(**front); !ran) return ran.error();
+  upstream->until(cancel);
+  if (Status ran = engine->run(**front, cancel); !ran) return ran.error();
   has_ended(**front);
   return std::nullopt;
 }
@@ -178,6 +230,8 @@ void Publisher::State::take_a_rest(const Error& error, int streak) {
     goes_on = clock.steady() + length;
     goes_on_later = true;
     tx = progress.tx;
+    if (error.code == ErrorCode::rate_limited && progress.phase == Phase::uploading)
+      pace.is_refused(clock.steady(), goes_on);
   }
   refuse_jobs(Error{ErrorCode::busy,
                     "a publication is under way, and rests: " + error.message,
@@ -200,7 +254,7 @@ void Publisher::State::take_a_rest(const Error& error, int streak) {
     state->changed.notify_all();
   });
   MutexLock lock(mutex);
-  while (!stopping && !is_rested) changed.wait(mutex);
+  while (!stopping && !is_rested && cancelling.empty()) changed.wait(mutex);
   goes_on_later = false;
   progress.last_error.reset();
 }
@@ -209,26 +263,37 @@ void Publisher::State::wait_for_work() {
   {
     MutexLock lock(mutex);
     progress = {};
-    while (!stopping && !has_work && !wants_visit && jobs.empty()) changed.wait(mutex);
-    if (stopping || has_work || !jobs.empty() || !std::exchange(wants_visit, false)) return;
+    while (!stopping && !has_work && !wants_visit && jobs.empty() && cancelling.empty()) changed.wait(mutex);
+    if (stopping || has_work || !jobs.empty() || !cancelling.empty() || !std::exchange(wants_visit, false)) return;
   }
   auto standing = engine->visit(options.agent);
+  if (standing) {
+    MutexLock lock(mutex);
+    left_out.clear();
+    for (const auto& each : standing->left_out) left_out.push_back(each.revision);
+  }
   // Nobody waits for it, and the next one does it all again.
   if (!standing && !may_heal(standing.error().code))
     site.events().error("projects/" + project.text(), standing.error().while_doing("look after head"));
 }
 
-void Publisher::State::has_progress(Phase phase, const CommitResult& so_far) {
+void Publisher::State::has_progress(const Progress& now) {
   std::string tx;
   {
     MutexLock lock(mutex);
-    progress.phase = phase;
-    progress.so_far = so_far;
+    if (now.phase == Phase::uploading) {
+      bool goes_on = progress.phase == Phase::uploading;
+      pace.has_stored(goes_on ? now.so_far.chunks_done - progress.so_far.chunks_done : 0, clock.steady());
+    }
+    progress.phase = now.phase;
+    progress.so_far = now.so_far;
+    progress.bytes_done = now.bytes_done;
+    progress.bytes_total = now.bytes_total;
     tx = progress.tx;
   }
   // Past freezing what is published is fixed: all that those who do not wait have to know.
-  if (phase > Phase::freezing)
-    answer_all([&](const Waiter& waiter) { return waiter.tx == tx && !waiter.wait; }, so_far);
+  if (now.phase > Phase::freezing)
+    answer_all([&](const Waiter& waiter) { return waiter.tx == tx && !waiter.wait; }, now.so_far);
 }
 
 void Publisher::State::has_ended(const Publication& publication) {
@@ -309,7 +374,7 @@ CommitResult result_of(const PlannedCommit& planned) {
   CommitResult result;
   result.outcome = planned.revision_size == 0 ? Outcome::nothing : Outcome::planned;
   result.files_changed = planned.files_changed;
-  for (const auto& [path, chunks] : planned.chunks) result.chunks_total += chunks;
+  for (const auto& path : planned.paths) result.chunks_total += path.chunks;
   constexpr std::uint32_t kPostAndPatch = 2;
   if (result.outcome == Outcome::planned) result.writes_used = result.chunks_total + kPostAndPatch;
   return result;
@@ -322,8 +387,9 @@ Result<std::unique_ptr<Publisher>> Publisher::open(const std::string& directory,
                                                    Random& random, Settled settled, PublisherOptions options) {
   auto state = std::make_shared<State>(std::move(project), site, stage, executor, clock, random, std::move(options));
   PLAYFS_TRY(state->journal, Journal::open(directory, state->options.probe));
-  state->upstream = std::make_unique<SiteUpstream>(site, state->project, state->stop.token(),
+  state->upstream = std::make_unique<SiteUpstream>(site, state->project,
                                                    std::max<std::size_t>(state->options.parallel_uploads, 1));
+  state->upstream->until(state->stop.token());
   state->settled = std::move(settled);
   state->merging = std::make_unique<Merging>(*state->upstream);
   state->integration = std::make_unique<Integration>(*state->upstream, *state->merging, stage, state->settled);
@@ -338,8 +404,7 @@ Result<std::unique_ptr<Publisher>> Publisher::open(const std::string& directory,
                     .clock = clock,
                     .cancel = state->stop.token(),
                     .policy = state->options.policy,
-                    .progress = [state = state.get()](
-                                    Phase phase, const CommitResult& so_far) { state->has_progress(phase, so_far); },
+                    .progress = [state = state.get()](const Progress& now) { state->has_progress(now); },
                     .merging = *state->merging});
   PLAYFS_CHECK(state->engine->recover());
   PLAYFS_TRY(auto last, state->journal->last());
@@ -354,14 +419,23 @@ Result<std::unique_ptr<Publisher>> Publisher::open(const std::string& directory,
 }
 
 Publisher::~Publisher() {
+  CancelSource round;
   {
     MutexLock lock(state_->mutex);
     state_->stopping = true;
     state_->changed.notify_all();
+    round = state_->round;
   }
   state_->stop.cancel();
+  round.cancel();
   state_->thread.join();
   state_->refuse_jobs(Error{ErrorCode::interrupted, "playfs is ending", {}, {}, 0, {}});
+  std::vector<Callback<Cancelled>> asked;
+  {
+    MutexLock lock(state_->mutex);
+    asked.swap(state_->cancelling);
+  }
+  for (auto& done : asked) done(fail(ErrorCode::interrupted, "playfs is ending"));
   state_->answer_all([](const State::Waiter& waiter) { return !waiter.is_journalled; },
                      fail(ErrorCode::interrupted, "the commit was not begun"));
   CommitResult pending;
@@ -423,11 +497,39 @@ void Publisher::plan(CancelToken cancel, Callback<PlannedCommit> done) {
     if (!plan) return fail(plan.error());
     planned.files_changed = static_cast<std::uint32_t>(frozen->files.size() + frozen->deletions.size());
     planned.revision_size = plan->revision_size;
-    std::map<std::string, std::uint32_t> chunks;
-    for (const auto& upload : plan->uploads) ++chunks[upload.path];
-    planned.chunks.assign(chunks.begin(), chunks.end());
+    std::map<std::string, PlannedCommit::Path> paths;
+    for (const auto& file : frozen->files) paths[file.path].size = file.size;
+    for (const auto& path : frozen->deletions) paths[path].deleted = true;
+    for (const auto& upload : plan->uploads) {
+      ++paths[upload.path].chunks;
+      paths[upload.path].sent += upload.content.size();
+    }
+    for (auto& [path, costs] : paths) {
+      costs.path = path;
+      planned.paths.push_back(std::move(costs));
+    }
+    MutexLock lock(state->mutex);
+    state->planned = planned;
     return planned;
   });
+}
+
+void Publisher::cancel(Callback<Cancelled> done) {
+  bool is_asked = false, interrupts = false;
+  CancelSource round;
+  {
+    MutexLock lock(state_->mutex);
+    if (!state_->stopping) {
+      state_->cancelling.push_back(std::move(done));
+      state_->changed.notify_all();
+      is_asked = true;
+      // What is being posted is not interrupted: its answer is wanted.
+      interrupts = state_->progress.phase < Phase::posting;
+      round = state_->round;
+    }
+  }
+  if (!is_asked) return done(fail(ErrorCode::interrupted, "playfs is ending"));
+  if (interrupts) round.cancel();
 }
 
 void Publisher::visit() {
@@ -439,6 +541,9 @@ void Publisher::visit() {
 Progress Publisher::progress() const {
   MutexLock lock(state_->mutex);
   Progress progress = state_->progress;
+  if (progress.phase == Phase::uploading)
+    if (auto left = state_->pace.left(progress.so_far.chunks_total - progress.so_far.chunks_done, state_->clock.steady()))
+      progress.seconds_left = static_cast<std::uint32_t>(left->count());
   if (progress.last_error && progress.last_error->code == ErrorCode::rate_limited) {
     auto left = std::chrono::ceil<std::chrono::seconds>(state_->goes_on - state_->clock.steady()).count();
     progress.so_far.retry_after_s = static_cast<std::uint32_t>(std::max<decltype(left)>(left, 0));
@@ -446,9 +551,26 @@ Progress Publisher::progress() const {
   return progress;
 }
 
+Result<std::vector<QueuedCommit>> Publisher::queue() const {
+  PLAYFS_TRY(auto waiting, state_->journal->waiting());
+  std::vector<QueuedCommit> queue;
+  for (auto& each : waiting) queue.push_back({std::move(each.tx), std::move(each.agent), std::move(each.message)});
+  return queue;
+}
+
+std::optional<PlannedCommit> Publisher::last_plan() const {
+  MutexLock lock(state_->mutex);
+  return state_->planned;
+}
+
 std::optional<Result<CommitResult>> Publisher::last() const {
   MutexLock lock(state_->mutex);
   return state_->last;
+}
+
+std::vector<RevisionId> Publisher::left_out() const {
+  MutexLock lock(state_->mutex);
+  return state_->left_out;
 }
 
 std::optional<RevisionId> Publisher::branch() const {

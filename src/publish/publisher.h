@@ -41,9 +41,17 @@ struct CommitRequest {
 
 /// What a commit would send.
 struct PlannedCommit {
+  /// A changed path and what it takes.
+  struct Path {
+    std::string path;
+    bool deleted = false;
+    std::uint64_t size = 0;    ///< bytes of its content
+    std::uint32_t chunks = 0;  ///< new ones
+    std::uint64_t sent = 0;    ///< bytes of text in them
+  };
   std::uint32_t files_changed = 0;
-  std::uint64_t revision_size = 0;                            ///< bytes of JSON
-  std::vector<std::pair<std::string, std::uint32_t>> chunks;  ///< new ones, by path
+  std::uint64_t revision_size = 0;  ///< bytes of JSON
+  std::vector<Path> paths;          ///< in their order
 };
 
 struct PublisherOptions {
@@ -82,13 +90,23 @@ class Publisher {
   /// Likewise: what commit() would send now.
   void plan(CancelToken cancel, Callback<PlannedCommit> done);
 
+  /// Gives back what waits or is under way, as far as nothing of it can have become a revision yet: it is staged again.
+  /// Whoever waits for one of those commits is answered `cancelled`. Answered when that is on disk.
+  void cancel(Callback<Cancelled> done);
+
   /// Looks after what was published here and by others, in the background, once nothing else is under way: see
   /// Engine::visit. To be called when head has moved, and now and then.
   void visit();
 
   [[nodiscard]] Progress progress() const;
+  /// The commits that have not ended, the one that is under way first.
+  [[nodiscard]] Result<std::vector<QueuedCommit>> queue() const;
+  /// The last dry run's.
+  [[nodiscard]] std::optional<PlannedCommit> last_plan() const;
   /// The last commit that ended, here or in an earlier process, for reading `commit` back.
   [[nodiscard]] std::optional<Result<CommitResult>> last() const;
+  /// Siblings that were not merged into head when it was looked after last.
+  [[nodiscard]] std::vector<RevisionId> left_out() const;
   /// The branch that the work tree stands on: its base was published here, and head, as far as is known here, is
   /// neither that revision nor made on it. A work tree that stands on a branch must not follow head by itself.
   [[nodiscard]] std::optional<RevisionId> branch() const;

@@ -57,8 +57,11 @@ class Upstream {
 /// The service behind a Site, which must outlive it.
 class SiteUpstream final : public Upstream {
  public:
-  SiteUpstream(content::Site& site, ProjectId project, CancelToken cancel, std::size_t parallel)
-      : site_(site), project_(std::move(project)), cancel_(std::move(cancel)), parallel_(parallel) {}
+  SiteUpstream(content::Site& site, ProjectId project, std::size_t parallel)
+      : site_(site), project_(std::move(project)), parallel_(parallel) {}
+
+  /// What ends the waiting of the calls from now on.
+  void until(CancelToken cancel) { cancel_ = std::move(cancel); }
 
   Result<Project> project() override;
   Result<Look> look() override;
@@ -75,8 +78,8 @@ class SiteUpstream final : public Upstream {
  private:
   content::Site& site_;
   const ProjectId project_;
-  const CancelToken cancel_;
   const std::size_t parallel_;
+  CancelToken cancel_;
 };
 
 }  // namespace playfs::publish

@@ -15,51 +15,6 @@ Json id_array(const std::vector<RevisionId>& ids) {
   return array;
 }
 
-JsonObject commit_members(const CommitResult& result) {
-  Json::Array conflicts;
-  for (const std::string& path : result.conflicts) conflicts.emplace_back(path);
-  return {{"outcome", Json(name_of(result.outcome))},
-          {"revision", result.revision.text()},
-          {"merged_revision", result.merged_revision.text()},
-          {"files_changed", std::int64_t{result.files_changed}},
-          {"writes_used", std::int64_t{result.writes_used}},
-          {"chunks_done", std::int64_t{result.chunks_done}},
-          {"chunks_total", std::int64_t{result.chunks_total}},
-          {"retry_after_s", std::int64_t{result.retry_after_s}},
-          {"conflicts", std::move(conflicts)}};
-}
-
-Json publication_json(const ProjectStatus& status) {
-  JsonObject json;
-  json.set("phase", Json(name_of(status.progress ? status.progress->phase : Phase::idle)));
-  if (status.progress) {
-    json.set("chunks_done", std::int64_t{status.progress->so_far.chunks_done});
-    json.set("chunks_total", std::int64_t{status.progress->so_far.chunks_total});
-    json.set("retry_after_s", std::int64_t{status.progress->so_far.retry_after_s});
-    json.set("waiting_for", status.progress->last_error ? error_json(*status.progress->last_error) : Json());
-  }
-  if (!status.last) {
-    json.set("last", nullptr);
-  } else if (*status.last) {
-    json.set("last", commit_members(**status.last));
-  } else {
-    json.set("last", JsonObject{{"error", error_json(status.last->error())}});
-  }
-  return json;
-}
-
-void append_paths(std::string& text, std::string_view heading, const std::vector<std::string>& lines) {
-  if (lines.empty()) return;
-  text.append("\n").append(heading).append("\n");
-  for (const std::string& line : lines) text.append("  ").append(line).append("\n");
-}
-
-std::string padded(std::string_view word, std::size_t width) {
-  std::string text(word);
-  if (text.size() < width) text.append(width - text.size(), ' ');
-  return text;
-}
-
 std::string indented(std::string_view text) {
   std::string out;
   for (std::size_t begin = 0; begin <= text.size();) {
@@ -80,6 +35,7 @@ std::string_view name_of(Outcome outcome) {
     case Outcome::pending: return "pending";
     case Outcome::nothing: return "nothing";
     case Outcome::planned: return "planned";
+    case Outcome::cancelled: return "cancelled";
   }
   return "unknown";
 }
@@ -116,10 +72,37 @@ std::string error_document(const Error& error) {
   return wire::to_pretty_text(JsonObject{{"schema_version", kSchemaVersion}, {"error", error_json(error)}});
 }
 
+JsonObject commit_members(const CommitResult& result) {
+  Json::Array conflicts;
+  for (const std::string& path : result.conflicts) conflicts.emplace_back(path);
+  return {{"outcome", Json(name_of(result.outcome))},
+          {"revision", result.revision.text()},
+          {"merged_revision", result.merged_revision.text()},
+          {"files_changed", std::int64_t{result.files_changed}},
+          {"writes_used", std::int64_t{result.writes_used}},
+          {"chunks_done", std::int64_t{result.chunks_done}},
+          {"chunks_total", std::int64_t{result.chunks_total}},
+          {"retry_after_s", std::int64_t{result.retry_after_s}},
+          {"conflicts", std::move(conflicts)}};
+}
+
 Json commit_json(const CommitResult& result) {
   JsonObject json = commit_members(result);
   json.set("schema_version", kSchemaVersion);
   return json;
+}
+
+Json plan_json(const publish::PlannedCommit& plan) {
+  Json::Array paths;
+  for (const auto& each : plan.paths)
+    paths.push_back(JsonObject{{"path", each.path},
+                               {"deleted", each.deleted},
+                               {"bytes", each.size},
+                               {"chunks", std::uint64_t{each.chunks}},
+                               {"chunk_bytes", each.sent}});
+  return JsonObject{{"revision_bytes", plan.revision_size},
+                    {"revision_bytes_limit", std::uint64_t{kMaxRecordSize}},
+                    {"paths", std::move(paths)}};
 }
 
 std::string commit_document(const CommitResult& result) { return wire::to_pretty_text(commit_json(result)); }
@@ -133,93 +116,20 @@ Json health_json(const remote::Health& health) {
                     {"requests", health.requests}};
 }
 
-Json status_json(const ProjectStatus& status) {
-  Json::Array staged, refused, unpublished;
-  for (const stage::Change& change : status.changes) {
-    staged.push_back(
-        JsonObject{{"path", change.path}, {"change", Json(name_of(change.kind))}, {"pending", change.pending}});
-  }
-  for (const RefusedEntry& entry : status.refused) {
-    refused.push_back(JsonObject{{"path", entry.path}, {"reason", entry.reason}});
-  }
-  for (const std::string& path : status.unpublished) unpublished.emplace_back(path);
-  Json::Array conflicts, merging;
-  for (const auto& conflict : status.conflicts)
-    conflicts.push_back(
-        JsonObject{{"path", conflict.path}, {"reason", conflict.reason}, {"markers", conflict.has_markers}});
-  for (const auto& revision : status.merging) merging.emplace_back(revision.text());
-  return JsonObject{{"schema_version", kSchemaVersion},
-                    {"project", status.project.text()},
-                    {"name", status.name},
-                    {"base", status.base.text()},
-                    {"head", status.head.text()},
-                    {"branch", status.branch},
-                    {"staged", std::move(staged)},
-                    {"state_staged", status.state_staged},
-                    {"conflicts", std::move(conflicts)},
-                    {"merging", std::move(merging)},
-                    {"refused", std::move(refused)},
-                    {"unpublished", std::move(unpublished)},
-                    {"publication", publication_json(status)},
-                    {"writable", !status.no_work_tree.has_value()},
-                    {"reason", status.no_work_tree ? Json(status.no_work_tree->message) : Json()},
-                    {"health", health_json(status.health)}};
+std::string duration_words(std::uint64_t seconds) {
+  constexpr std::uint64_t kMinute = 60, kHour = 60 * kMinute, kDay = 24 * kHour;
+  if (seconds < 2 * kMinute) return std::to_string(seconds) + " s";
+  if (seconds < 2 * kHour) return std::to_string((seconds + kMinute / 2) / kMinute) + " min";
+  if (seconds < 2 * kDay)
+    return std::to_string(seconds / kHour) + " h " + std::to_string(seconds % kHour / kMinute) + " min";
+  return std::to_string((seconds + kDay / 2) / kDay) + " days";
 }
 
-std::string status_text(const ProjectStatus& status) {
-  std::string text = "Project " + escape_for_terminal(status.name.empty() ? status.project.text() : status.name);
-  if (!status.name.empty()) text += " (" + escape_for_terminal(status.project.text()) + ")";
-  text += "\n";
-  const std::string base = escape_for_terminal(status.base.text());
-  const std::string head = escape_for_terminal(status.head.text());
-  if (status.base.empty() && status.head.empty()) {
-    text += "Nothing has been published yet\n";
-  } else if (status.base == status.head) {
-    text += "At head, revision " + head + "\n";
-  } else if (status.branch) {
-    text += "On branch " + base + "; head is " + head + " (\"playfs update\" brings it in)\n";
-  } else {
-    text += "Based on " + (base.empty() ? "nothing" : base) + "; head is " + head + "\n";
-  }
-  for (const auto& revision : status.merging)
-    text += "Merging " + escape_for_terminal(revision.text()) + ", which the next commit joins\n";
-  if (status.no_work_tree) text += "Not writable: " + escape_for_terminal(status.no_work_tree->message) + "\n";
-  if (!status.health.reachable) {
-    text += "The service does not answer: " + escape_for_terminal(status.health.last_error) + "\n";
-  }
-  std::vector<std::string> staged, pending, unpublished, refused;
-  for (const stage::Change& change : status.changes) {
-    (change.pending ? pending : staged).push_back(padded(name_of(change.kind), 10) + escape_for_terminal(change.path));
-  }
-  if (status.state_staged) staged.push_back(padded("modified", 10) + "(the project's state)");
-  for (const std::string& path : status.unpublished) unpublished.push_back(escape_for_terminal(path));
-  for (const RefusedEntry& entry : status.refused) {
-    refused.push_back(escape_for_terminal(entry.path) + ": " + escape_for_terminal(entry.reason));
-  }
-  std::vector<std::string> conflicts;
-  for (const auto& conflict : status.conflicts)
-    conflicts.push_back(escape_for_terminal(conflict.path) + ": " + escape_for_terminal(conflict.reason));
-  append_paths(text,
-               "In conflict, to be resolved before a commit (edit them, or \"playfs commit --resolved\"):", conflicts);
-  append_paths(text, "Staged, to be published by a commit:", staged);
-  append_paths(text, "Being published:", pending);
-  append_paths(text, "Kept here, never published:", unpublished);
-  append_paths(text, "Published by others, not shown:", refused);
-  if (staged.empty() && pending.empty()) text += "Nothing is staged\n";
-  if (status.progress && status.progress->phase != Phase::idle) {
-    text += "\nPublication: " + std::string(name_of(status.progress->phase));
-    if (status.progress->so_far.chunks_total > 0) {
-      text += ", " + std::to_string(status.progress->so_far.chunks_done) + " of " +
-              std::to_string(status.progress->so_far.chunks_total) + " chunks uploaded";
-    }
-    text += "\n";
-    if (status.progress->last_error) {
-      text += "  waiting: " + escape_for_terminal(status.progress->last_error->message) + "\n";
-    }
-  } else if (status.last && !*status.last) {
-    text += "\nThe last commit failed: " + escape_for_terminal(status.last->error().message) + "\n";
-  }
-  return text;
+std::string size_words(std::uint64_t bytes) {
+  constexpr std::uint64_t kKilobyte = 1024;
+  if (bytes < kKilobyte) return std::to_string(bytes) + " B";
+  if (bytes < 10 * kKilobyte * kKilobyte) return std::to_string((bytes + kKilobyte / 2) / kKilobyte) + " KB";
+  return std::to_string((bytes + kKilobyte * kKilobyte / 2) / (kKilobyte * kKilobyte)) + " MB";
 }
 
 std::string log_text(const std::vector<RevisionTreePtr>& line) {

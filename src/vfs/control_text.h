@@ -27,6 +27,10 @@ std::string_view name_of(stage::ChangeKind kind);
 /// {"error": {code, message, hint, retryable}}.
 Json error_json(const Error& error);
 std::string error_document(const Error& error);
+/// What a commit came to, field by field.
+JsonObject commit_members(const CommitResult& result);
+/// What a dry run found: {revision_bytes, revision_bytes_limit, paths: [{path, deleted, bytes, chunks, chunk_bytes}]}.
+Json plan_json(const publish::PlannedCommit& plan);
 /// The result of a commit, for reading `commit` back.
 Json commit_json(const CommitResult& result);
 std::string commit_document(const CommitResult& result);
@@ -45,6 +49,10 @@ struct ProjectStatus {
   std::vector<stage::Conflicted> conflicts;  ///< left by an update or a merge, and not resolved yet
   std::vector<RevisionId> merging;           ///< taken in: further parents of the next commit
   std::optional<publish::Progress> progress;
+  std::vector<publish::QueuedCommit> queue;  ///< the one under way first
+  std::optional<Revision> latest;            ///< head's record, where it is known here
+  std::vector<RevisionId> left_out;          ///< siblings that the publisher saw and did not merge
+  std::vector<Revision> branches;            ///< as far as they are known here, newest first
   std::optional<Result<CommitResult>> last;
   std::optional<Error> no_work_tree;  ///< why there is none to write in
   remote::Health health;
@@ -55,6 +63,11 @@ std::string status_text(const ProjectStatus& status);
 /// `line`: newest first.
 std::string log_text(const std::vector<RevisionTreePtr>& line);
 std::string log_ndjson(const std::vector<RevisionTreePtr>& line);
+
+/// "45 s", "12 min", "2 h 5 min", "3 days".
+std::string duration_words(std::uint64_t seconds);
+/// "512 B", "40 KB", "12 MB".
+std::string size_words(std::uint64_t bytes);
 
 Json health_json(const remote::Health& health);
 std::string messages_text(const Record& thread, const std::vector<Record>& messages);

@@ -81,6 +81,7 @@ struct SetAttributes {
 };
 
 /// A commit, and how it went: publish's own words, so that nothing has to be translated on the way.
+using publish::Cancelled;
 using publish::CommitRequest;
 using publish::CommitResult;
 using publish::Outcome;
@@ -98,6 +99,10 @@ struct WorkStatus {
   std::uint32_t chunks_done = 0;
   std::uint32_t chunks_total = 0;
   std::uint32_t retry_after_s = 0;
+  std::uint32_t seconds_left = 0;  ///< 0: unknown
+  std::uint64_t bytes_done = 0;    ///< of the chunks' text, while it is uploaded
+  std::uint64_t bytes_total = 0;
+  std::uint32_t queued = 0;  ///< commits behind the one under way
 };
 
 struct UpdateResult {
@@ -167,6 +172,8 @@ class FileSystem {
   virtual void discard(const Caller&, NodeId, Reply<std::uint32_t>) = 0;
   /// To head, or, where a revision is named, takes that one in.
   virtual void update(const Caller&, NodeId, RevisionId revision, Reply<UpdateResult>) = 0;
+  /// Gives back what is being published, as far as it was not sent.
+  virtual void cancel(const Caller&, NodeId, Reply<Cancelled>) = 0;
 };
 
 }  // namespace playfs::vfs

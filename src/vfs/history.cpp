@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <queue>
 
+#include "model/lineage.h"
+
 namespace playfs::vfs {
 namespace {
 
@@ -102,6 +104,32 @@ Attempt<std::vector<std::string>> branches_of(Mount& mount, const OperationPtr& 
     // Older than all that was looked at: nobody knows.
     if (line.size() == kMostHistory && item->created_at < line.back()->revision.created_at) break;
     if (!merged.contains(item->id)) branches.push_back(item->id);
+  }
+  return branches;
+}
+
+std::vector<Revision> known_branches(Mount& mount, const OperationPtr& op, const ProjectId& project,
+                                     const RevisionId& head, const std::vector<RevisionId>& seen) {
+  std::set<RevisionId> candidates(seen.begin(), seen.end());
+  ListPtr list = mount.site().try_list("revisions");
+  if (list)
+    for (const content::Listed* item : revisions_of(*list, project)) candidates.insert(RevisionId(item->id));
+  if (candidates.empty() || head.empty()) return {};
+  const Walk walk = walk_from(mount, op, head);
+  if (walk.line.empty()) return {};
+  std::vector<RevisionTreePtr> beside;
+  for (const RevisionId& id : candidates) {
+    auto tree = walk.seen.contains(id) ? nullptr : mount.site().try_revision(id);
+    // Older than all that was looked at: nobody knows.
+    if (tree && tree->revision.project == project && !Newer()(tree, walk.line.back())) beside.push_back(tree);
+  }
+  std::set<RevisionId> behind;  // others go on from there
+  for (const RevisionTreePtr& tree : beside) behind.insert(tree->revision.parents.begin(), tree->revision.parents.end());
+  std::sort(beside.begin(), beside.end(), [](const auto& a, const auto& b) { return Newer()(b, a); });
+  std::vector<Revision> branches;
+  for (const RevisionTreePtr& tree : beside) {
+    // An automatic merge that came second holds nothing that head does not.
+    if (!behind.contains(tree->revision.id) && !link_of(*tree).content.empty()) branches.push_back(tree->revision);
   }
   return branches;
 }

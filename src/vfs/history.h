@@ -31,6 +31,11 @@ Attempt<std::optional<std::vector<RevisionTreePtr>>> short_line_of(Mount& mount,
 Attempt<std::vector<std::string>> branches_of(Mount& mount, const OperationPtr& op, const ProjectId& project,
                                               const RevisionId& head);
 
+/// Those of them that no other leads to, and that hold something of their own: what `status` names. Only as far as list
+/// and revisions are here already; nothing is asked for. `seen`: revisions that are known to be there beside the list.
+std::vector<Revision> known_branches(Mount& mount, const OperationPtr& op, const ProjectId& project,
+                                     const RevisionId& head, const std::vector<RevisionId>& seen);
+
 /// The project's latest revision created at or before `time`; "" where there was none yet. `settled`: no later
 /// revision can change the answer, because a newer one is listed already.
 struct RevisionAt {

@@ -39,6 +39,7 @@ std::string_view name_of(Counted operation) {
     case Counted::work_status: return "work_status";
     case Counted::discard: return "discard";
     case Counted::update: return "update";
+    case Counted::cancel: return "cancel";
   }
   return "unknown";
 }

@@ -37,8 +37,9 @@ enum class Counted {
   work_status,
   discard,
   update,
+  cancel,
 };
-inline constexpr std::size_t kCounted = static_cast<std::size_t>(Counted::update) + 1;
+inline constexpr std::size_t kCounted = static_cast<std::size_t>(Counted::cancel) + 1;
 std::string_view name_of(Counted operation);
 
 class Metrics {

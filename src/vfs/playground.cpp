@@ -60,6 +60,19 @@ void run_below(Mount& mount, Counted counted, const Caller& caller, NodeId node,
            std::move(reply));
 }
 
+/// For ioctls, whose caller has only an errno: each reason in words is written down, also those of mistakes.
+template <class T, class F>
+void run_ioctl(Mount& mount, Counted counted, const Caller& caller, NodeId node, F attempt, Reply<T> reply) {
+  auto record = [&mount, node, reply = std::move(reply)](Result<T> result) mutable {
+    if (!result && !is_worth_recording(result.error().code)) {
+      NodePtr found = mount.nodes().find(node);
+      mount.site().events().error(found ? found->path() : std::string(), result.error());
+    }
+    reply(std::move(result));
+  };
+  run<T>(mount, counted, caller, node, std::move(attempt), Reply<T>(std::move(record)));
+}
+
 }  // namespace
 
 Playground::Playground(content::Site& site, const Clock& clock, Executor& executor, Random& random,
@@ -313,13 +326,22 @@ void Playground::remove_xattr(const Caller& caller, NodeId id, std::string_view 
 }
 
 void Playground::commit(const Caller& caller, NodeId id, CommitRequest request, Reply<CommitResult> reply) {
-  auto attempt = [mount = mount_.get(), id,
+  auto path = std::make_shared<std::string>();  // where the outcome is read, once it is known
+  auto attempt = [mount = mount_.get(), id, path,
                   request = std::move(request)](const OperationPtr& op) -> Attempt<CommitResult> {
     PLAYFS_ATTEMPT(NodePtr node, node_of(*mount, id));
     PLAYFS_ATTEMPT(std::shared_ptr<WorkTree> tree, node->work_tree(op));
-    return tree->commit(op, request);
+    *path = tree->document_path();
+    auto result = tree->commit(op, request);
+    if (result) mount->set_last_result(*path, tree->document(*result));
+    return result;
   };
-  run<CommitResult>(*mount_, Counted::commit, caller, id, std::move(attempt), std::move(reply));
+  auto record = [mount = mount_.get(), path, reply = std::move(reply)](Result<CommitResult> result) mutable {
+    if (!result && !path->empty()) mount->set_last_result(*path, error_document(result.error()));
+    reply(std::move(result));
+  };
+  run_ioctl<CommitResult>(*mount_, Counted::commit, caller, id, std::move(attempt),
+                          Reply<CommitResult>(std::move(record)));
 }
 
 void Playground::work_status(const Caller& caller, NodeId id, Reply<WorkStatus> reply) {
@@ -328,7 +350,7 @@ void Playground::work_status(const Caller& caller, NodeId id, Reply<WorkStatus> 
     PLAYFS_ATTEMPT(std::shared_ptr<WorkTree> tree, node->work_tree(op));
     return tree->work_status(op);
   };
-  run<WorkStatus>(*mount_, Counted::work_status, caller, id, std::move(attempt), std::move(reply));
+  run_ioctl<WorkStatus>(*mount_, Counted::work_status, caller, id, std::move(attempt), std::move(reply));
 }
 
 void Playground::discard(const Caller& caller, NodeId id, Reply<std::uint32_t> reply) {
@@ -339,7 +361,7 @@ void Playground::discard(const Caller& caller, NodeId id, Reply<std::uint32_t> r
     if (!path && !op->outcome<std::uint32_t>()) return fail(ErrorCode::not_found, "the file has no name any more");
     return tree->discard(op, path.value_or(std::string()));
   };
-  run<std::uint32_t>(*mount_, Counted::discard, caller, id, std::move(attempt), std::move(reply));
+  run_ioctl<std::uint32_t>(*mount_, Counted::discard, caller, id, std::move(attempt), std::move(reply));
 }
 
 void Playground::update(const Caller& caller, NodeId id, RevisionId revision, Reply<UpdateResult> reply) {
@@ -348,7 +370,16 @@ void Playground::update(const Caller& caller, NodeId id, RevisionId revision, Re
     PLAYFS_ATTEMPT(std::shared_ptr<WorkTree> tree, node->work_tree(op));
     return revision.empty() ? tree->update(op) : tree->merge(op, revision);
   };
-  run<UpdateResult>(*mount_, Counted::update, caller, id, std::move(attempt), std::move(reply));
+  run_ioctl<UpdateResult>(*mount_, Counted::update, caller, id, std::move(attempt), std::move(reply));
+}
+
+void Playground::cancel(const Caller& caller, NodeId id, Reply<Cancelled> reply) {
+  auto attempt = [mount = mount_.get(), id](const OperationPtr& op) -> Attempt<Cancelled> {
+    PLAYFS_ATTEMPT(NodePtr node, node_of(*mount, id));
+    PLAYFS_ATTEMPT(std::shared_ptr<WorkTree> tree, node->work_tree(op));
+    return tree->cancel(op);
+  };
+  run_ioctl<Cancelled>(*mount_, Counted::cancel, caller, id, std::move(attempt), std::move(reply));
 }
 
 }  // namespace playfs::vfs

@@ -40,6 +40,15 @@ Attempt<content::Head> head_for_use(Mount& mount, const OperationPtr& op, const 
   return missing(fetch_head_patiently(mount, op, project, kPatience, asked));
 }
 
+namespace {
+
+void add_revisions(Mount& mount, const OperationPtr& op, ProjectStatus& status) {
+  if (auto latest = mount.site().try_revision(status.head)) status.latest = latest->revision;
+  status.branches = known_branches(mount, op, status.project, status.head, status.left_out);
+}
+
+}  // namespace
+
 Attempt<ProjectStatus> status_here(Mount& mount, const OperationPtr& op, const ProjectId& project) {
   PLAYFS_ATTEMPT(content::Head head, head_here(mount, project));
   ProjectStatus status;
@@ -52,6 +61,7 @@ Attempt<ProjectStatus> status_here(Mount& mount, const OperationPtr& op, const P
     auto tree = mount.works().here(op, project);
     if (tree) {
       PLAYFS_ATTEMPT_CHECK((*tree)->describe(status));
+      add_revisions(mount, op, status);
       return status;
     }
     if (tree.error().fetch) return tl::unexpected<Stop>(std::move(tree).error());
@@ -60,6 +70,7 @@ Attempt<ProjectStatus> status_here(Mount& mount, const OperationPtr& op, const P
     status.no_work_tree = Error{ErrorCode::read_only, "the mount is read-only", {}, {}, 0, {}};
   }
   if (auto tree = mount.site().try_revision(status.head)) status.refused = tree->tree.manifest().refused;
+  add_revisions(mount, op, status);
   return status;
 }
 
@@ -185,6 +196,39 @@ Attempt<Found> ProjectDirectory::state_file(const OperationPtr& op, const conten
   return found(op, node, 0);
 }
 
+namespace {
+
+/// What was asked for by a write to `commit`: a message as plain text, or JSON.
+struct CommitDemand {
+  CommitRequest request;
+  bool cancel = false;
+};
+
+Result<CommitDemand> commit_demand(const std::string& text) {
+  auto flag = [](const JsonObject& body, const char* name, bool otherwise) {
+    const Json* value = body.find(name);
+    return value && value->boolean() ? *value->boolean() : otherwise;
+  };
+  CommitDemand demand;
+  auto json = wire::parse_json(text);
+  const JsonObject* fields = json ? json->object() : nullptr;
+  demand.cancel = fields && flag(*fields, "cancel", false);
+  demand.request.dry_run = fields && flag(*fields, "dry_run", false);
+  JsonObject body;
+  if (demand.cancel || demand.request.dry_run) body = *fields;
+  if (body.empty()) {
+    PLAYFS_TRY(body, request_body(text, "message"));
+  }
+  demand.request.message = text_field(body, "message");
+  demand.request.agent = text_field(body, "agent");
+  demand.request.wait = flag(body, "wait", true);
+  demand.request.allow_merge = flag(body, "merge", true);
+  demand.request.resolved = flag(body, "resolved", false);
+  return demand;
+}
+
+}  // namespace
+
 Attempt<Found> ProjectDirectory::commit_file(const OperationPtr& op) {
   std::string otherwise = wire::to_pretty_text(JsonObject{{"schema_version", kSchemaVersion}, {"outcome", nullptr}});
   if (auto tree = mount().works().find(project_)) {
@@ -192,13 +236,16 @@ Attempt<Found> ProjectDirectory::commit_file(const OperationPtr& op) {
   }
   return request_file(op, "commit", std::move(otherwise),
                       [this](const OperationPtr& request, const std::string& text) -> Attempt<std::string> {
-                        PLAYFS_ATTEMPT(JsonObject body, request_body(text, "message"));
-                        CommitRequest commit;
-                        commit.message = text_field(body, "message");
-                        commit.agent = text_field(body, "agent");
+                        PLAYFS_ATTEMPT(CommitDemand demand, commit_demand(text));
                         PLAYFS_ATTEMPT(std::shared_ptr<WorkTree> tree, mount().works().here(request, project_));
-                        PLAYFS_ATTEMPT(CommitResult result, tree->commit(request, commit));
-                        return commit_document(result);
+                        if (demand.cancel) {
+                          PLAYFS_ATTEMPT(Cancelled cancelled, tree->cancel(request));
+                          return wire::to_pretty_text(JsonObject{{"schema_version", kSchemaVersion},
+                                                                 {"cancelled", std::int64_t{cancelled.commits}},
+                                                                 {"too_late", cancelled.too_late}});
+                        }
+                        PLAYFS_ATTEMPT(CommitResult result, tree->commit(request, demand.request));
+                        return tree->document(result);
                       });
 }
 

@@ -47,6 +47,17 @@ TreeViewPtr view_with_refusal(RevisionTreePtr revision, ProjectId project, Error
   return std::make_shared<const TreeView>(TreeView{std::move(revision), std::move(project), std::move(refusal)});
 }
 
+namespace {
+
+/// One a line.
+std::string parents_text(const Revision& revision) {
+  std::string text;
+  for (const RevisionId& parent : revision.parents) text += (text.empty() ? "" : "\n") + parent.text();
+  return text;
+}
+
+}  // namespace
+
 std::optional<std::string> published_xattr(const RevisionTree& revision, const ProjectId& project,
                                            const FileEntry* entry, const std::string& name) {
   if (name == "project") return project.text();
@@ -54,6 +65,8 @@ std::optional<std::string> published_xattr(const RevisionTree& revision, const P
     if (name == "revision") return revision.revision.id.text();
     if (name == "agent") return revision.revision.agent;
     if (name == "message") return revision.revision.message;
+    if (name == "created_at") return format_iso8601(revision.revision.created_at);
+    if (name == "parents") return parents_text(revision.revision);
   }
   if (!entry) return std::nullopt;
   if (name == "hash" && !entry->hash_claim.empty()) return entry->hash_claim;
@@ -63,7 +76,7 @@ std::optional<std::string> published_xattr(const RevisionTree& revision, const P
 
 std::vector<std::string> published_xattr_names(const RevisionTree& revision, const FileEntry* entry) {
   std::vector<std::string> names = {"project"};
-  if (!revision.revision.id.empty()) names.insert(names.end(), {"revision", "agent", "message"});
+  if (!revision.revision.id.empty()) names.insert(names.end(), {"revision", "agent", "message", "created_at", "parents"});
   if (entry && !entry->hash_claim.empty()) names.emplace_back("hash");
   if (entry) names.emplace_back("chunks");
   return names;

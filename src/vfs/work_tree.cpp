@@ -9,6 +9,7 @@
 #include "vfs/projects_in_use.h"
 #include "vfs/revisions.h"
 #include "vfs/work_node.h"
+#include "wire/json.h"
 
 namespace playfs::vfs {
 namespace {
@@ -237,6 +238,21 @@ Attempt<UpdateResult> WorkTree::integrate(const OperationPtr& op, const Revision
   });
 }
 
+Attempt<Cancelled> WorkTree::cancel(const OperationPtr& op) {
+  PLAYFS_ATTEMPT_CHECK(check_may_write(op->caller));
+  if (auto result = op->outcome<Cancelled>()) return *result;
+  publish::Publisher* publishing = publisher();
+  if (!publishing) return Cancelled();  // nothing was ever committed here
+  auto self = shared_from_this();
+  return missing([self, publishing, op](CancelToken, Callback<void> done) {
+    publishing->cancel([self, op, done = std::move(done)](Result<Cancelled> cancelled) mutable {
+      if (!cancelled) return done(fail(std::move(cancelled).error()));
+      op->set_outcome(*cancelled);
+      done({});
+    });
+  });
+}
+
 Attempt<WorkStatus> WorkTree::work_status(const OperationPtr& op) {
   PLAYFS_ATTEMPT_CHECK(check_may_write(op->caller));
   WorkStatus status;
@@ -253,6 +269,11 @@ Attempt<WorkStatus> WorkTree::work_status(const OperationPtr& op) {
     status.chunks_done = progress.so_far.chunks_done;
     status.chunks_total = progress.so_far.chunks_total;
     status.retry_after_s = progress.so_far.retry_after_s;
+    status.seconds_left = progress.seconds_left.value_or(0);
+    status.bytes_done = progress.bytes_done;
+    status.bytes_total = progress.bytes_total;
+    PLAYFS_ATTEMPT(auto queue, publishing->queue());
+    status.queued = static_cast<std::uint32_t>(queue.empty() ? 0 : queue.size() - 1);
   }
   return status;
 }
@@ -274,14 +295,33 @@ Status WorkTree::describe(ProjectStatus& status) {
   status.merging = stage_->merge_parents();
   if (publish::Publisher* publishing = publisher()) {
     status.progress = publishing->progress();
+    PLAYFS_TRY(status.queue, publishing->queue());
+    status.left_out = publishing->left_out();
     status.last = publishing->last();
   }
   return {};
 }
 
+std::string WorkTree::document(const CommitResult& result) const {
+  publish::Publisher* publishing = publisher();
+  auto plan = publishing && result.outcome == Outcome::planned ? publishing->last_plan() : std::nullopt;
+  if (!plan) return {};
+  JsonObject json = commit_members(result);
+  json.set("schema_version", kSchemaVersion);
+  json.set("plan", plan_json(*plan));
+  return wire::to_pretty_text(json);
+}
+
+std::string WorkTree::document_path() const {
+  return mount_.options().project ? ".playfs/project/commit" : "projects/" + project_.text() + "/commit";
+}
+
 std::optional<Result<CommitResult>> WorkTree::last_commit() const {
   publish::Publisher* publishing = publisher();
-  return publishing ? publishing->last() : std::nullopt;
+  if (!publishing) return std::nullopt;
+  publish::Progress progress = publishing->progress();
+  if (progress.phase != Phase::idle) return progress.so_far;
+  return publishing->last();
 }
 
 Result<std::string> WorkTree::staged_word(const std::string& path) {

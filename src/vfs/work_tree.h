@@ -47,14 +47,19 @@ class WorkTree : public std::enable_shared_from_this<WorkTree> {
   [[nodiscard]] Attempt<std::uint32_t> discard(const OperationPtr& op, const std::string& path);
   [[nodiscard]] Attempt<UpdateResult> update(const OperationPtr& op);
   [[nodiscard]] Attempt<UpdateResult> merge(const OperationPtr& op, const RevisionId& revision);
+  [[nodiscard]] Attempt<Cancelled> cancel(const OperationPtr& op);
   [[nodiscard]] Attempt<WorkStatus> work_status(const OperationPtr& op);
   [[nodiscard]] Status stage_state(const Caller& caller, std::string text);
   /// Fills in what the work tree knows.
   [[nodiscard]] Status describe(ProjectStatus& status);
   /// "staged", "pending", "ignored" or "published", for the attribute of that name.
   [[nodiscard]] Result<std::string> staged_word(const std::string& path);
-  /// The last publication that ended, if any did.
+  /// The last publication that ended, if any did; `pending` while one is under way.
   [[nodiscard]] std::optional<Result<CommitResult>> last_commit() const;
+  /// What `commit` is to say of a result. Only of a dry run, with its plan: all else the publisher remembers.
+  [[nodiscard]] std::string document(const CommitResult& result) const;
+  /// Where that is read, from the mount's root.
+  [[nodiscard]] std::string document_path() const;
 
   /// `head` is the project's latest revision: follows it where nothing is staged.
   void head_changed(const RevisionTreePtr& head);

@@ -90,6 +90,13 @@ Result<std::optional<Publication>> MemoryJournal::front() {
   return std::optional<Publication>();
 }
 
+Result<std::vector<Publication>> MemoryJournal::waiting() {
+  std::vector<Publication> waiting;
+  for (const auto& row : disk_.journal.rows)
+    if (row.step != Step::ended) waiting.push_back(row);
+  return waiting;
+}
+
 Result<std::optional<Publication>> MemoryJournal::last() {
   for (auto row = disk_.journal.rows.rbegin(); row != disk_.journal.rows.rend(); ++row)
     if (row->step == Step::ended) return std::optional(*row);
@@ -322,7 +329,7 @@ struct Client::Process {
                 .clock = clock,
                 .cancel = {},
                 .policy = {},
-                .progress = [](publish::Phase, const publish::CommitResult&) {},
+                .progress = [](const publish::Progress&) {},
                 .merging = merging}) {}
 
   SimulatedClock clock;

@@ -37,6 +37,7 @@ class MemoryJournal final : public publish::JournalStorage {
   explicit MemoryJournal(Disk& disk) : disk_(disk) {}
   Status write(const publish::JournalChange& change) override;
   Result<std::optional<publish::Publication>> front() override;
+  Result<std::vector<publish::Publication>> waiting() override;
   Result<std::optional<publish::Publication>> last() override;
   Result<std::vector<publish::Upload>> uploads(const publish::Publication& publication) override;
   Result<std::unordered_map<ContentHash, publish::KnownChunk>> known_chunks() override;

@@ -54,8 +54,9 @@ struct StatusArguments {
 Result<ExitCode> status(Context& context, const StatusArguments& arguments);
 
 struct DiffArguments {
-  std::vector<std::string> paths;  ///< none: all of the work tree
+  std::vector<std::string> words;  ///< REV, REV..REV or none, then paths (none: all); what is a path here is one
   bool stat = false;
+  bool pager = true;
 };
 Result<ExitCode> diff(Context& context, const DiffArguments& arguments);
 
@@ -63,6 +64,10 @@ struct LogArguments {
   std::string path = ".";
   std::optional<std::string> project;  ///< without a mount: whose log
   std::uint64_t limit = 0;             ///< 0: all
+  bool all = false;                    ///< looks for branches first
+  bool oneline = false;
+  bool graph = true;
+  bool pager = true;
 };
 Result<ExitCode> log(Context& context, const LogArguments& arguments);
 
@@ -74,6 +79,7 @@ struct CommitArguments {
   bool merge = true;
   bool resolved = false;  ///< what is in conflict is right as it stands
   bool dry_run = false;
+  bool cancel = false;  ///< instead: gives back what is being published
 };
 Result<ExitCode> commit(Context& context, const CommitArguments& arguments);
 
@@ -92,6 +98,11 @@ struct MergeArguments {
   std::string path = ".";
 };
 Result<ExitCode> merge(Context& context, const MergeArguments& arguments);
+
+struct BranchesArguments {
+  std::string path = ".";
+};
+Result<ExitCode> branches(Context& context, const BranchesArguments& arguments);
 
 // Projects in and out.
 

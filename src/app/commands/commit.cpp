@@ -1,4 +1,5 @@
 // playfs commit: what is staged in the work tree around a path, published.
+#include <algorithm>
 #include <chrono>
 #include <csignal>
 #include <cstring>
@@ -10,6 +11,7 @@
 #include "app/mounted.h"
 #include "app/work_tree.h"
 #include "base/mutex.h"
+#include "vfs/control_text.h"
 
 namespace playfs::app {
 
@@ -34,21 +36,36 @@ publish::Outcome outcome_of(__u32 outcome) {
     case PLAYFS_PENDING: return publish::Outcome::pending;
     case PLAYFS_NOTHING: return publish::Outcome::nothing;
     case PLAYFS_PLANNED: return publish::Outcome::planned;
+    case PLAYFS_CANCELLED: return publish::Outcome::cancelled;
   }
   return publish::Outcome::pending;  // of a newer mount: journalled is all that is certain
 }
 
+constexpr std::size_t kBarWidth = 24;
+
+std::string bar(std::uint64_t done, std::uint64_t total) {
+  const std::size_t filled = total == 0 ? 0 : static_cast<std::size_t>(std::min(done, total) * kBarWidth / total);
+  return "[" + std::string(filled, '#') + std::string(kBarWidth - filled, ' ') + "] ";
+}
+
 std::string words_for(const playfs_status& status) {
-  std::string chunks = std::to_string(status.chunks_done) + " of " + std::to_string(status.chunks_total) + " chunks";
+  std::string left;
+  if (status.chunks_total > 0) {
+    left = std::to_string(status.chunks_done) + "/" + std::to_string(status.chunks_total) + " chunks";
+    if (status.bytes_total > 0) left += ", " + vfs::size_words(status.bytes_done) + " of " + vfs::size_words(status.bytes_total);
+    if (status.seconds_left > 0) left += ", " + vfs::duration_words(status.seconds_left) + " left";
+  }
+  const std::string behind = status.queued > 0 ? " (+" + std::to_string(status.queued) + " behind)" : "";
+  const std::string shown = bar(status.chunks_done, status.chunks_total);
   if (status.retry_after_s > 0)
-    return "Waiting for the service, " + std::to_string(status.retry_after_s) + " s (" + chunks + " uploaded)";
+    return "Waiting   " + shown + left + "; the service asks to wait " + vfs::duration_words(status.retry_after_s) + behind;
   switch (static_cast<playfs_phase>(status.phase)) {
     case PLAYFS_PHASE_IDLE: return "";
     case PLAYFS_PHASE_FREEZING:
-    case PLAYFS_PHASE_PLANNING: return "Planning";
-    case PLAYFS_PHASE_UPLOADING: return "Uploading: " + chunks;
-    case PLAYFS_PHASE_POSTING: return "Publishing";
-    case PLAYFS_PHASE_VERIFYING: return "Verifying";
+    case PLAYFS_PHASE_PLANNING: return "Planning" + behind;
+    case PLAYFS_PHASE_UPLOADING: return "Uploading " + shown + left + behind;
+    case PLAYFS_PHASE_POSTING: return "Publishing" + behind;
+    case PLAYFS_PHASE_VERIFYING: return "Verifying" + behind;
   }
   return "";
 }
@@ -120,10 +137,22 @@ Status publish(Context& context, const WorkTree& tree, playfs_commit& request) {
   return {};
 }
 
-}  // namespace
+Result<ExitCode> cancel(Context& context, const WorkTree& tree) {
+  PLAYFS_TRY(playfs_cancel result, tree.cancel());
+  if (result.cancelled > 0)
+    context.out.note("Cancelled " + std::to_string(result.cancelled) + (result.cancelled == 1 ? " commit" : " commits") +
+                     ": what was to be published is staged again.");
+  if (result.too_late != 0)
+    context.out.note("Too late for the one under way: its revision was sent already, or may have been. It goes on.\n"
+                     "Try: playfs status");
+  if (result.cancelled == 0 && result.too_late == 0) context.out.note("Nothing is being published.");
+  context.out.document(JsonObject{{"project", tree.place().project},
+                                  {"cancelled", std::uint64_t{result.cancelled}},
+                                  {"too_late", result.too_late != 0}});
+  return result.too_late != 0 ? ExitCode::pending : ExitCode::done;
+}
 
-Result<ExitCode> commit(Context& context, const CommitArguments& arguments) {
-  PLAYFS_TRY(WorkTree tree, WorkTree::open(context.io.absolute(arguments.path)));
+Result<playfs_commit> request_of(const Context& context, const WorkTree& tree, const CommitArguments& arguments) {
   playfs_commit request{};
   PLAYFS_CHECK(put(request.message, arguments.message, "the message"));
   // Without an author of this user's own choosing it is the mount's.
@@ -131,28 +160,47 @@ Result<ExitCode> commit(Context& context, const CommitArguments& arguments) {
   PLAYFS_CHECK(put(request.agent, agent, "the agent's handle"));
   request.flags = (arguments.wait ? 0 : PLAYFS_COMMIT_NOWAIT) | (arguments.merge ? 0 : PLAYFS_COMMIT_NO_MERGE) |
                   (arguments.resolved ? PLAYFS_COMMIT_RESOLVED : 0) | (arguments.dry_run ? PLAYFS_COMMIT_DRY_RUN : 0);
-  PLAYFS_CHECK(publish(context, tree, request));
+  return request;
+}
 
+publish::CommitResult result_of(const playfs_commit& answer) {
   publish::CommitResult result;
-  result.outcome = outcome_of(request.outcome);
-  result.revision = RevisionId(request.revision);
-  result.merged_revision = RevisionId(request.merged_revision);
-  result.files_changed = request.files_changed;
-  result.writes_used = request.writes_used;
-  result.chunks_done = request.chunks_done;
-  result.chunks_total = request.chunks_total;
-  result.retry_after_s = request.retry_after_s;
-  if (result.outcome == publish::Outcome::branched) {
-    // Which paths: the last result in full is read back.
-    auto last = read_json_object(tree.place().project_directory + "/commit");
-    if (const Json::Array* paths = last ? array_of(*last, "conflicts") : nullptr)
-      for (const Json& path : *paths)
-        if (path.string()) result.conflicts.push_back(*path.string());
+  result.outcome = outcome_of(answer.outcome);
+  result.revision = RevisionId(answer.revision);
+  result.merged_revision = RevisionId(answer.merged_revision);
+  result.files_changed = answer.files_changed;
+  result.writes_used = answer.writes_used;
+  result.chunks_done = answer.chunks_done;
+  result.chunks_total = answer.chunks_total;
+  result.retry_after_s = answer.retry_after_s;
+  return result;
+}
+
+}  // namespace
+
+Result<ExitCode> commit(Context& context, const CommitArguments& arguments) {
+  PLAYFS_TRY(WorkTree tree, WorkTree::open(context.io.absolute(arguments.path)));
+  if (arguments.cancel) return cancel(context, tree);
+  PLAYFS_TRY(playfs_commit request, request_of(context, tree, arguments));
+  PLAYFS_CHECK(publish(context, tree, request));
+  publish::CommitResult result = result_of(request);
+  // What a struct of a fixed size has no room for is read back.
+  JsonObject full;
+  if (result.outcome == publish::Outcome::branched || result.outcome == publish::Outcome::planned) {
+    if (auto read = read_json_object(tree.place().project_directory + "/commit")) full = *std::move(read);
   }
+  if (const Json::Array* paths = array_of(full, "conflicts"))
+    for (const Json& path : *paths)
+      if (path.string()) result.conflicts.push_back(*path.string());
   if (!result.revision.empty()) context.out.line(result.revision.text());
+  if (const JsonObject* plan = object_of(full, "plan")) print_plan(context.out, *plan);
   tell_commit(context.out, result);
   JsonObject document{{"project", tree.place().project}};
   for (const auto& [name, value] : commit_document(result)) document.append(name, value);
+  if (const Json* plan = full.find("plan")) {
+    document.append("hours_under_limits", hours_under_limits(result.chunks_total));
+    document.append("plan", *plan);
+  }
   context.out.document(std::move(document));
   return exit_code_for(result.outcome);
 }

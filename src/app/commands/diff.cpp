@@ -1,17 +1,21 @@
-// playfs diff: what is staged, against the base of the work tree.
+// playfs diff: what is staged against the base of the work tree, or other pairs of revisions.
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
-
-#include <fmt/format.h>
+#include <map>
+#include <set>
 
 #include "app/commands/commands.h"
 #include "app/json_fields.h"
 #include "app/mounted.h"
+#include "app/pager.h"
 #include "app/text_diff.h"
+#include "app/tree_compare.h"
 #include "base/fd.h"
+#include "model/content_hash.h"
+#include "model/path.h"
 
 namespace playfs::app {
 
@@ -40,22 +44,63 @@ Result<std::optional<DiffSide>> read_side(const std::string& path) {
   return std::optional<DiffSide>(DiffSide{(attributes.st_mode & 0111) != 0 ? "100755" : "100644", std::move(content)});
 }
 
-struct Change {
-  std::string path;
-  std::string kind;
+/// What is compared: two directories of the mount, and the paths that may differ.
+struct Comparison {
+  std::string before, after;  ///< empty: nothing was published yet
+  std::string before_name, after_name;
+  std::set<std::string> paths;
 };
 
-std::vector<Change> changes_in(const JsonObject& status) {
-  std::vector<Change> changes;
+std::set<std::string> staged_paths(const JsonObject& status) {
+  std::set<std::string> paths;
   if (const Json::Array* staged = array_of(status, "staged"))
     for (const Json& item : *staged)
-      if (const JsonObject* fields = item.object())
-        changes.push_back({text_of(*fields, "path"), text_of(*fields, "change")});
-  std::sort(changes.begin(), changes.end(), [](const Change& a, const Change& b) { return a.path < b.path; });
-  // A path that is pending and was changed again is listed twice.
-  auto same = [](const Change& a, const Change& b) { return a.path == b.path; };
-  changes.erase(std::unique(changes.begin(), changes.end(), same), changes.end());
-  return changes;
+      if (const JsonObject* fields = item.object()) paths.insert(text_of(*fields, "path"));
+  return paths;
+}
+
+/// The revision that a word names: its id, "head" or "base"; nullopt where it names none.
+std::optional<std::string> revision_named(const MountedPlace& place, const JsonObject& status, const std::string& word) {
+  if (word == "head" || word == "base") return text_of(status, word);
+  struct stat ignored {};
+  if (why_not_a_component(word) || stat((place.project_directory + "/revisions/" + word).c_str(), &ignored) != 0)
+    return std::nullopt;
+  return word;
+}
+
+bool is_there(const std::string& path) {
+  struct stat ignored {};
+  return lstat(path.c_str(), &ignored) == 0;
+}
+
+/// Takes the revisions off the front of `words`, which are paths otherwise.
+Result<Comparison> choose(const Context& context, const MountedPlace& place, const JsonObject& status,
+                          std::vector<std::string>& words) {
+  auto tree_of = [&](const std::string& revision) {
+    return revision.empty() ? "" : place.project_directory + "/revisions/" + revision;
+  };
+  const std::string base = text_of(status, "base");
+  Comparison chosen{tree_of(base), place.work, base, "work", staged_paths(status)};
+  if (words.empty() || is_there(context.io.absolute(words.front()))) return chosen;
+  const std::string word = words.front();
+  if (auto dots = word.find(".."); dots != std::string::npos) {
+    auto before = revision_named(place, status, word.substr(0, dots));
+    auto after = revision_named(place, status, word.substr(dots + 2));
+    if (!before || !after) return chosen;  // a path then
+    words.erase(words.begin());
+    chosen = {tree_of(*before), tree_of(*after), *before, *after, {}};
+    PLAYFS_TRY(chosen.paths, differing_paths(chosen.before, chosen.after));
+    return chosen;
+  }
+  auto before = revision_named(place, status, word);
+  if (!before) return chosen;
+  words.erase(words.begin());
+  // What is staged differs from the base, and the base perhaps from what was asked for.
+  PLAYFS_TRY(auto paths, differing_paths(tree_of(*before), chosen.before));
+  chosen.paths.merge(paths);
+  chosen.before = tree_of(*before);
+  chosen.before_name = *before;
+  return chosen;
 }
 
 bool is_asked_for(const std::string& path, const std::vector<std::string>& asked) {
@@ -83,53 +128,115 @@ void print(Output& out, const FileDiff& diff) {
   }
 }
 
-Json as_json(const FileDiff& diff, const std::string& kind) {
+Json as_json(const FileDiff& diff) {
   std::string text;
   for (const std::string& line : diff.header) text += line + "\n";
   for (const DiffLine& line : diff.lines) text += line.text + "\n";
-  return JsonObject{{"path", diff.path},   {"change", kind},          {"binary", diff.binary},
-                    {"added", diff.added}, {"removed", diff.removed}, {"diff", text}};
+  JsonObject json{{"path", diff.path},   {"change", diff.kind},          {"binary", diff.binary},
+                  {"added", diff.added}, {"removed", diff.removed}, {"diff", text}};
+  if (!diff.from.empty()) json.append("from", diff.from);
+  return json;
+}
+
+/// New path to old one, of files that went with their content unchanged.
+using Renames = std::map<std::string, std::string>;
+
+Result<Renames> find_renames(const Comparison& compared, const std::set<std::string>& paths) {
+  std::vector<std::string> added, deleted;
+  for (const std::string& path : paths) {
+    const bool before = !compared.before.empty() && is_there(compared.before + "/" + path);
+    const bool after = !compared.after.empty() && is_there(compared.after + "/" + path);
+    if (before != after) (before ? deleted : added).push_back(path);
+  }
+  Renames renames;
+  if (added.empty() || deleted.empty()) return renames;
+  std::multimap<ContentHash, std::string> gone;
+  for (const std::string& path : deleted) {
+    PLAYFS_TRY(auto side, read_side(compared.before + "/" + path));
+    if (side && !side->content.empty()) gone.emplace(ContentHash::of(side->content), path);
+  }
+  for (const std::string& path : added) {
+    PLAYFS_TRY(auto side, read_side(compared.after + "/" + path));
+    auto found = side ? gone.find(ContentHash::of(side->content)) : gone.end();
+    if (found == gone.end()) continue;
+    renames[path] = found->second;
+    gone.erase(found);
+  }
+  return renames;
+}
+
+/// nullopt where the two sides are the same, or neither is a file.
+Result<std::optional<FileDiff>> compare_path(const Comparison& compared, const Renames& renames,
+                                             const std::string& path) {
+  auto renamed = renames.find(path);
+  const std::string old_path = renamed == renames.end() ? path : renamed->second;
+  std::optional<DiffSide> before, after;
+  if (!compared.before.empty()) {
+    PLAYFS_TRY(before, read_side(compared.before + "/" + old_path));
+  }
+  if (!compared.after.empty()) {
+    PLAYFS_TRY(after, read_side(compared.after + "/" + path));
+  }
+  if (!before && !after) return std::optional<FileDiff>();
+  if (renamed != renames.end() && before && after)
+    return std::optional(renamed_file(old_path, path, *before, *after));
+  if (before && after && before->mode == after->mode && before->content == after->content)
+    return std::optional<FileDiff>();
+  PLAYFS_TRY(FileDiff file, diff_file(path, before, after));
+  return std::optional(std::move(file));
 }
 
 }  // namespace
 
 Result<ExitCode> diff(Context& context, const DiffArguments& arguments) {
+  std::vector<std::string> words = arguments.words;
+  auto path = std::find_if(words.begin(), words.end(), [&](const auto& word) { return is_there(context.io.absolute(word)); });
+  PLAYFS_TRY(MountedPlace place, find_project_at(context.io.absolute(path == words.end() ? "." : *path)));
+  PLAYFS_TRY(JsonObject status, read_json_object(place.project_directory + "/status.json"));
+  PLAYFS_TRY(Comparison compared, choose(context, place, status, words));
   std::vector<std::string> asked;
-  PLAYFS_TRY(MountedPlace place,
-             find_project_at(context.io.absolute(arguments.paths.empty() ? "." : arguments.paths.front())));
-  for (const std::string& path : arguments.paths) {
-    PLAYFS_TRY(MountedPlace other, find_project_at(context.io.absolute(path)));
+  for (const std::string& word : words) {
+    PLAYFS_TRY(MountedPlace other, find_project_at(context.io.absolute(word)));
     if (other.work != place.work || !other.in_work)
-      return fail(ErrorCode::invalid_argument, path + " is not in the work tree " + place.work, "playfs diff");
+      return fail(ErrorCode::invalid_argument, word + " is no revision, and not in the work tree " + place.work,
+                  "playfs log");
     asked.push_back(*other.in_work);
   }
-  PLAYFS_TRY(JsonObject status, read_json_object(place.project_directory + "/status.json"));
-  std::string base = text_of(status, "base");
-  Json::Array files;
-  std::uint64_t added = 0, removed = 0, count = 0;
-  for (const Change& change : changes_in(status)) {
-    if (!is_asked_for(change.path, asked)) continue;
-    std::optional<DiffSide> before;
-    if (!base.empty()) {
-      PLAYFS_TRY(before, read_side(place.project_directory + "/revisions/" + base + "/" + change.path));
+  std::set<std::string> paths;
+  for (const std::string& each : compared.paths)
+    if (is_asked_for(each, asked)) paths.insert(each);
+  PLAYFS_TRY(Renames renames, find_renames(compared, paths));
+  for (const auto& [to, from] : renames) paths.erase(from);
+
+  Pager pager(context, arguments.pager);
+  Json::Array items;
+  std::vector<FileDiff> files;  // for --stat, without their lines
+  std::uint64_t added = 0, removed = 0;
+  for (const std::string& each : paths) {
+    if (!context.io.out) break;  // whoever read it has gone
+    PLAYFS_TRY(auto file, compare_path(compared, renames, each));
+    if (!file) continue;
+    added += file->added;
+    removed += file->removed;
+    if (context.out.json()) {
+      items.push_back(as_json(*file));
+    } else if (arguments.stat) {
+      file->lines.clear();
+      files.push_back(*std::move(file));
+    } else {
+      print(context.out, *file);
     }
-    PLAYFS_TRY(auto after, read_side(place.work + "/" + change.path));
-    if (!before && !after) continue;
-    PLAYFS_TRY(FileDiff file, diff_file(change.path, before, after));
-    ++count;
-    added += file.added;
-    removed += file.removed;
-    if (context.out.json()) files.push_back(as_json(file, change.kind));
-    else if (arguments.stat)
-      context.out.line(file.binary ? fmt::format(" {} | binary", safe(file.path))
-                                   : fmt::format(" {} | +{} -{}", safe(file.path), file.added, file.removed));
-    else print(context.out, file);
   }
-  if (arguments.stat && count > 0)
-    context.out.line(
-        fmt::format(" {} {} changed, {} added, {} removed", count, count == 1 ? "file" : "files", added, removed));
-  context.out.document(JsonObject{
-      {"project", place.project}, {"base", base}, {"added", added}, {"removed", removed}, {"files", std::move(files)}});
+  if (!files.empty())
+    for (const std::string& line : stat_lines(files, context.io.columns, context.out.colour()))
+      context.out.line(line);
+  context.out.document(JsonObject{{"project", place.project},
+                                  {"base", text_of(status, "base")},
+                                  {"before", compared.before_name},
+                                  {"after", compared.after_name},
+                                  {"added", added},
+                                  {"removed", removed},
+                                  {"files", std::move(items)}});
   return ExitCode::done;
 }
 

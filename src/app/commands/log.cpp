@@ -1,97 +1,99 @@
-// playfs log: the revisions of a project, newest first: head and all that it was made from.
-#include <queue>
-#include <set>
-#include <sstream>
-#include <tuple>
-
+// playfs log: the revisions of a project, newest first: head, what the work tree stands on, the branches, and all that
+// they were made from, with the graph of their parents.
 #include "app/commands/commands.h"
+#include "app/graph.h"
+#include "app/history.h"
 #include "app/json_fields.h"
 #include "app/lookup.h"
 #include "app/mounted.h"
+#include "app/pager.h"
 #include "app/revisions.h"
-#include "base/await.h"
-#include "base/fd.h"
-#include "wire/json.h"
+#include "app/siblings.h"
 
 namespace playfs::app {
 
 namespace {
 
-constexpr std::size_t kLargestLog = 64 << 20;
+/// Where a history begins, and what is found at some of its revisions.
+struct Starts {
+  std::vector<RevisionId> revisions;
+  std::map<RevisionId, std::vector<std::string>> labels;
 
-struct History {
-  std::string site;
-  ProjectId project;
-  std::vector<Revision> revisions;
+  void add(const std::string& id, const char* label) {
+    if (id.empty()) return;
+    revisions.emplace_back(id);
+    labels[revisions.back()].emplace_back(label);
+  }
 };
 
-/// As the mount tells it.
-Result<History> mounted_history(Context& context, const LogArguments& arguments) {
-  PLAYFS_TRY(MountedPlace place, find_project_at(context.io.absolute(arguments.path)));
-  History history{place.source, ProjectId(place.project), {}};
-  PLAYFS_TRY(std::string text, read_file(place.project_directory + "/log.ndjson", kLargestLog));
-  std::istringstream lines(text);
-  for (std::string line; std::getline(lines, line);) {
-    auto entry = wire::parse_json(line);
-    const JsonObject* fields = entry ? entry->object() : nullptr;
-    if (fields == nullptr) continue;
-    Revision revision;
-    revision.id = RevisionId(text_of(*fields, "revision"));
-    revision.project = history.project;
-    revision.agent = text_of(*fields, "agent");
-    revision.message = text_of(*fields, "message");
-    revision.created_at = parse_iso8601(text_of(*fields, "created_at")).value_or(WallTime{});
-    if (const Json::Array* parents = array_of(*fields, "parents"))
-      for (const Json& parent : *parents)
-        if (parent.string() != nullptr) revision.parents.emplace_back(*parent.string());
-    history.revisions.push_back(std::move(revision));
-  }
-  return history;
+Result<Starts> mounted_starts(Context& context, const MountedPlace& place, bool all) {
+  if (all) PLAYFS_CHECK(look_for_siblings(place));
+  PLAYFS_TRY(JsonObject status, read_json_object(place.project_directory + "/status.json"));
+  Starts starts;
+  starts.add(text_of(status, "head"), "head");
+  starts.add(text_of(status, "base"), "base");
+  if (const Json::Array* merging = array_of(status, "merging"))
+    for (const Json& each : *merging)
+      if (each.string()) starts.add(*each.string(), "merging");
+  if (const Json::Array* branches = array_of(status, "branches"))
+    for (const Json& each : *branches)
+      if (each.object()) starts.add(text_of(*each.object(), "revision"), "branch");
+  if (starts.revisions.empty()) context.out.note("Nothing has been published yet.");
+  return starts;
 }
 
-/// Asked of the service: from head through all parents, the newest first. Histories come from strangers: a parent
-/// that is not there is left out, and none is visited twice.
-Result<History> remote_history(Context& context, const std::string& name, std::uint64_t limit) {
-  PLAYFS_TRY(auto world, context.open_world());
-  PLAYFS_TRY(Project project, find_project(*world, name));
-  History history{world->source().text, project.id, {}};
-  auto older = [](const RevisionTreePtr& a, const RevisionTreePtr& b) {
-    return std::tie(a->revision.created_at, a->revision.id) < std::tie(b->revision.created_at, b->revision.id);
-  };
-  std::priority_queue<RevisionTreePtr, std::vector<RevisionTreePtr>, decltype(older)> next(older);
-  std::set<RevisionId> seen;
-  auto visit = [&](const RevisionId& id) -> Status {
-    if (id.empty() || !seen.insert(id).second) return {};
-    auto revision = await<RevisionTreePtr>([&](auto done) { world->site().revision(id, {}, std::move(done)); });
-    if (!revision && revision.error().code == ErrorCode::not_found) return {};
-    if (!revision) return fail(revision.error());
-    next.push(std::move(*revision));
-    return {};
-  };
-  PLAYFS_CHECK(visit(project.latest_revision));
-  while (!next.empty() && (limit == 0 || history.revisions.size() < limit)) {
-    RevisionTreePtr revision = next.top();
-    next.pop();
-    history.revisions.push_back(revision->revision);
-    for (const RevisionId& parent : revision->revision.parents) PLAYFS_CHECK(visit(parent));
+Status print(Context& context, History& history, const Starts& starts, const LogArguments& arguments) {
+  Graph graph;
+  for (std::uint64_t count = 0; arguments.limit == 0 || count < arguments.limit; ++count) {
+    if (!context.io.out) return {};  // whoever read it has gone
+    PLAYFS_TRY(auto revision, history.next());
+    if (!revision) return {};
+    auto found = starts.labels.find(revision->id);
+    const auto labels = found == starts.labels.end() ? std::vector<std::string>() : found->second;
+    if (context.out.json()) {
+      JsonObject item = revision_document(*revision);
+      Json::Array names;
+      for (const std::string& label : labels) names.emplace_back(label);
+      item.append("labels", std::move(names));
+      context.out.stream_item(std::move(item));
+      continue;
+    }
+    auto lines = arguments.oneline ? std::vector{revision_line(context.out, *revision, labels)}
+                                   : revision_lines(context.out, *revision, labels);
+    if (arguments.graph) {
+      std::vector<std::string> parents;
+      for (const RevisionId& parent : revision->parents) parents.push_back(parent.text());
+      lines = graph.draw(revision->id.text(), parents, lines);
+    }
+    for (const std::string& line : lines) context.out.line(line);
   }
-  return history;
+  return {};
 }
 
 }  // namespace
 
 Result<ExitCode> log(Context& context, const LogArguments& arguments) {
-  PLAYFS_TRY(History history, arguments.project ? remote_history(context, *arguments.project, arguments.limit)
-                                                : mounted_history(context, arguments));
-  if (arguments.limit > 0 && history.revisions.size() > arguments.limit) history.revisions.resize(arguments.limit);
-  if (history.revisions.empty()) context.out.note("Nothing has been published yet.");
-  Json::Array items;
-  for (const Revision& revision : history.revisions) {
-    print_revision(context.out, revision);
-    items.push_back(revision_document(revision));
+  std::unique_ptr<World> world;
+  std::unique_ptr<RevisionSource> source;
+  Starts starts;
+  Pager pager(context, arguments.pager);
+  std::string project;
+  if (arguments.project) {
+    PLAYFS_TRY(world, context.open_world());
+    PLAYFS_TRY(Project found, find_project(*world, *arguments.project));
+    project = found.id.text();
+    starts.add(found.latest_revision.text(), "head");
+    if (starts.revisions.empty()) context.out.note("Nothing has been published yet.");
+    source = remote_revisions(*world);
+  } else {
+    PLAYFS_TRY(MountedPlace place, find_project_at(context.io.absolute(arguments.path)));
+    project = place.project;
+    PLAYFS_TRY(starts, mounted_starts(context, place, arguments.all));
+    source = mounted_revisions(place.project_directory, arguments.limit);
   }
-  context.out.document(
-      JsonObject{{"site", history.site}, {"project", history.project.text()}, {"revisions", std::move(items)}});
+  History history(*source, ProjectId(project));
+  for (const RevisionId& id : starts.revisions) PLAYFS_CHECK(history.add(id));
+  PLAYFS_CHECK(print(context, history, starts, arguments));
   return ExitCode::done;
 }
 

@@ -29,7 +29,7 @@ Result<ExitCode> show(Context& context, const ShowArguments& arguments) {
   PLAYFS_TRY(auto changes, changes_of(*world, revision));
   JsonObject document = revision_document(revision->revision);
   Json::Array items, refused;
-  print_revision(context.out, revision->revision);
+  for (const std::string& line : revision_lines(context.out, revision->revision)) context.out.line(line);
   for (const PathChange& change : changes) {
     items.push_back(JsonObject{{"path", change.path}, {"change", change.kind}});
     context.out.line("  " + std::string(change.kind) + "  " + safe(change.path));

@@ -86,6 +86,7 @@ class FewFiles final : public FileSystem {
     reply(fail(ErrorCode::not_supported, "no work tree"));
   }
   void discard(const Caller&, NodeId, Reply<std::uint32_t> reply) override { reply(7u); }
+  void cancel(const Caller&, NodeId, Reply<Cancelled> reply) override { reply(Cancelled{3, true}); }
   void get_xattr(const Caller&, NodeId, std::string_view name, Reply<std::string> reply) override {
     ++xattrs;
     if (name == "user.playfs.hash") return reply(std::string("0123"));

@@ -1,0 +1,132 @@
+#include "app/history.h"
+
+#include <sys/xattr.h>
+
+#include <cerrno>
+#include <sstream>
+#include <tuple>
+
+#include "app/json_fields.h"
+#include "base/await.h"
+#include "base/fd.h"
+#include "model/path.h"
+#include "wire/json.h"
+
+namespace playfs::app {
+
+namespace {
+
+constexpr std::size_t kLargestLog = 64 << 20;
+constexpr std::size_t kLargestAttribute = 64 << 10;
+/// From here on the mount is asked for its log, which it fetches many at a time.
+constexpr std::uint64_t kMany = 16;
+
+std::optional<Revision> revision_of_line(const std::string& line) {
+  auto entry = wire::parse_json(line);
+  const JsonObject* fields = entry ? entry->object() : nullptr;
+  if (fields == nullptr) return std::nullopt;
+  Revision revision;
+  revision.id = RevisionId(text_of(*fields, "revision"));
+  revision.agent = text_of(*fields, "agent");
+  revision.message = text_of(*fields, "message");
+  revision.created_at = parse_iso8601(text_of(*fields, "created_at")).value_or(WallTime{});
+  if (const Json::Array* parents = array_of(*fields, "parents"))
+    for (const Json& parent : *parents)
+      if (parent.string() != nullptr) revision.parents.emplace_back(*parent.string());
+  return revision;
+}
+
+/// The attribute of that name; nullopt where neither file nor attribute is there.
+Result<std::optional<std::string>> attribute(const std::string& path, const std::string& name) {
+  std::string value(kLargestAttribute, '\0');
+  ssize_t size = getxattr(path.c_str(), ("user.playfs." + name).c_str(), value.data(), value.size());
+  if (size < 0 && (errno == ENOENT || errno == ENODATA)) return std::optional<std::string>();
+  if (size < 0) return fail(error_from_errno(errno, "read " + name + " of " + path));
+  value.resize(static_cast<std::size_t>(size));
+  return std::optional(std::move(value));
+}
+
+class MountedRevisions final : public RevisionSource {
+ public:
+  MountedRevisions(std::string project_directory, std::uint64_t limit)
+      : directory_(std::move(project_directory)), reads_log_(limit == 0 || limit > kMany) {}
+
+  Result<std::optional<Revision>> find(const RevisionId& id) override {
+    if (std::exchange(reads_log_, false)) PLAYFS_CHECK(read_log());
+    if (auto known = known_.find(id); known != known_.end()) return std::optional(known->second);
+    if (why_not_a_component(id.text())) return std::optional<Revision>();
+    const std::string path = directory_ + "/revisions/" + id.text();
+    PLAYFS_TRY(auto agent, attribute(path, "agent"));
+    if (!agent) return std::optional<Revision>();
+    Revision revision;
+    revision.id = id;
+    revision.agent = *agent;
+    PLAYFS_TRY(auto message, attribute(path, "message"));
+    PLAYFS_TRY(auto created_at, attribute(path, "created_at"));
+    PLAYFS_TRY(auto parents, attribute(path, "parents"));
+    revision.message = message.value_or("");
+    revision.created_at = parse_iso8601(created_at.value_or("")).value_or(WallTime{});
+    std::istringstream lines(parents.value_or(""));
+    for (std::string line; std::getline(lines, line);) revision.parents.emplace_back(line);
+    return std::optional(std::move(revision));
+  }
+
+ private:
+  Status read_log() {
+    PLAYFS_TRY(std::string text, read_file(directory_ + "/log.ndjson", kLargestLog));
+    std::istringstream lines(text);
+    for (std::string line; std::getline(lines, line);)
+      if (auto revision = revision_of_line(line)) known_.emplace(revision->id, *revision);
+    return {};
+  }
+
+  const std::string directory_;
+  bool reads_log_;
+  std::map<RevisionId, Revision> known_;
+};
+
+class RemoteRevisions final : public RevisionSource {
+ public:
+  explicit RemoteRevisions(World& world) : world_(world) {}
+
+  Result<std::optional<Revision>> find(const RevisionId& id) override {
+    auto revision = await<RevisionTreePtr>([&](auto done) { world_.site().revision(id, {}, std::move(done)); });
+    if (!revision && revision.error().code == ErrorCode::not_found) return std::optional<Revision>();
+    if (!revision) return fail(revision.error());
+    return std::optional((*revision)->revision);
+  }
+
+ private:
+  World& world_;
+};
+
+}  // namespace
+
+std::unique_ptr<RevisionSource> mounted_revisions(const std::string& project_directory, std::uint64_t limit) {
+  return std::make_unique<MountedRevisions>(project_directory, limit);
+}
+
+std::unique_ptr<RevisionSource> remote_revisions(World& world) { return std::make_unique<RemoteRevisions>(world); }
+
+bool History::Older::operator()(const Revision& a, const Revision& b) const {
+  return std::tie(a.created_at, a.id) < std::tie(b.created_at, b.id);
+}
+
+Status History::add(const RevisionId& id) {
+  if (id.empty() || !seen_.insert(id).second) return {};
+  PLAYFS_TRY(auto revision, source_.find(id));
+  if (!revision) return {};
+  revision->project = project_;
+  next_.push(*std::move(revision));
+  return {};
+}
+
+Result<std::optional<Revision>> History::next() {
+  if (next_.empty()) return std::optional<Revision>();
+  Revision newest = next_.top();
+  next_.pop();
+  for (const RevisionId& parent : newest.parents) PLAYFS_CHECK(add(parent));
+  return std::optional(std::move(newest));
+}
+
+}  // namespace playfs::app
