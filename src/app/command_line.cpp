@@ -6,6 +6,7 @@
 #include <CLI/CLI.hpp>
 
 #include "app/commands/commands.h"
+#include "app/manual.h"
 
 namespace playfs::app {
 
@@ -83,6 +84,9 @@ class Parser {
     app_.set_version_flag("--version", "playfs " PLAYFS_VERSION);
     app_.footer(kExitCodes);
     common(app_);
+    app_.add_option("--generate", generate_, "Print the completion for bash, or what the man page says of the commands")
+        ->type_name("bash|man")
+        ->check(CLI::IsMember({"bash", "man"}));
     add_mounting();
     add_work_tree();
     add_projects();
@@ -104,6 +108,8 @@ class Parser {
       Error usage{ErrorCode::invalid_argument, error.what(), help_command(), std::nullopt, 0, {}};
       return UsageError{wants_json, std::move(usage)};
     }
+    if (generate_ == "man") return Help{manual_of(commands())};
+    if (generate_ == "bash") return Help{completion_of(commands(), options_of(app_))};
     if (!invocation_.action) return Help{kOverview, ExitCode::usage};
     invocation_.mount_helper = helper;
     if (!site_.empty()) invocation_.site = site_;
@@ -114,6 +120,37 @@ class Parser {
   std::string help_command() const {
     auto chosen = app_.get_subcommands();
     return chosen.empty() ? "playfs --help" : "playfs " + chosen.front()->get_name() + " --help";
+  }
+
+  static OptionHelp help_of(const CLI::Option& option) {
+    OptionHelp help;
+    for (const std::string& name : option.get_snames()) help.names.push_back("-" + name);
+    for (const std::string& name : option.get_lnames()) help.names.push_back("--" + name);
+    if (option.get_positional()) help.names = {option.get_name(true)};
+    if (option.get_items_expected_max() > 0) help.value = option.get_type_name();
+    help.text = option.get_description();
+    help.required = option.get_required();
+    return help;
+  }
+
+  static std::vector<OptionHelp> options_of(const CLI::App& command) {
+    std::vector<OptionHelp> options;
+    for (const CLI::Option* option : command.get_options())
+      if (!option->get_positional()) options.push_back(help_of(*option));
+    return options;
+  }
+
+  /// What --help prints, as values.
+  std::vector<CommandHelp> commands() const {
+    std::vector<CommandHelp> all;
+    for (const CLI::App* command : app_.get_subcommands({})) {
+      CommandHelp help{command->get_name(), command->get_aliases(), command->get_description(), command->get_footer(),
+                       {}, options_of(*command)};
+      for (const CLI::Option* option : command->get_options())
+        if (option->get_positional()) help.operands.push_back(help_of(*option));
+      all.push_back(std::move(help));
+    }
+    return all;
   }
 
   void common(CLI::App& command) {
@@ -360,6 +397,7 @@ class Parser {
   CLI::App app_{"playfs shows the Agent Playground as a directory."};
   Invocation invocation_;
   std::string site_;
+  std::string generate_;
 };
 
 }  // namespace

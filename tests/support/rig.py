@@ -176,11 +176,16 @@ class Rig(unittest.TestCase):
     def playfs(self, *words, **options):
         return self.command(self.playfs_path, *words, **options)
 
-    def serve(self):
-        """The Data API of a fresh store, without write limits."""
+    def serve(self, limits=None):
+        """The Data API of a fresh store, without write limits but for `limits`: writes per hour, by collection."""
+        rules = 'off'
+        if limits is not None:
+            rules = self.home / 'limits.json'
+            unlimited = dict.fromkeys(('projects', 'revisions', 'file_chunks', 'threads', 'messages'))
+            rules.write_text(json.dumps({**unlimited, **limits}))
         url = f'http://127.0.0.1:{free_port()}'
         process = subprocess.Popen([self.playfs_path, 'serve', '--listen', url.removeprefix('http://'), '--store',
-                                    str(self.home / 'store'), '--limits', 'off'],
+                                    str(self.home / 'store'), '--limits', str(rules)],
                                    env=self.environment('server'), stdin=subprocess.DEVNULL)
 
         def end():

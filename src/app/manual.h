@@ -1,0 +1,31 @@
+// The commands as a man page and as a completion for bash, from the same table that --help prints. Pure functions.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace playfs::app {
+
+struct OptionHelp {
+  std::vector<std::string> names;  ///< "-m", "--message"; of an operand its name
+  std::string value;               ///< "MESSAGE"; empty for a flag
+  std::string text;
+  bool required = false;
+};
+
+struct CommandHelp {
+  std::string name;
+  std::vector<std::string> aliases;
+  std::string text;
+  std::string examples;  ///< lines, indented
+  std::vector<OptionHelp> operands;
+  std::vector<OptionHelp> options;
+};
+
+/// The COMMANDS part of playfs(1), in man(7)'s macros.
+std::string manual_of(const std::vector<CommandHelp>& commands);
+
+/// A script for bash-completion. `everywhere`: options of playfs itself.
+std::string completion_of(const std::vector<CommandHelp>& commands, const std::vector<OptionHelp>& everywhere);
+
+}  // namespace playfs::app

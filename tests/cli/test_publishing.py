@@ -1,0 +1,295 @@
+#!/usr/bin/env python3
+"""What people and scripts see of publishing: status, diff, log, branches, plans, errors; on terminals and in pipes."""
+import errno
+import json
+import os
+import pathlib
+import pty
+import re
+import subprocess
+
+import rig
+
+DONE, FAILED, USAGE, BRANCHED, NOT_FOUND = 0, 1, 2, 3, 5
+LINES = ''.join(f'line {number}\n' for number in range(40))
+
+
+@rig.needs_fuse
+class Publishing(rig.Rig):
+    def setUp(self):
+        super().setUp()
+        self.api = self.serve()
+        self.project = json.loads(self.playfs('init', 'garden', '--json', '--site', self.api.origin).stdout)['project']
+        self.top = self.mount(self.api.origin)
+        self.work = self.top.directory / 'projects' / self.project / 'work'
+
+    def run_in(self, *words, check=True, **options):
+        return self.playfs(*words, cwd=self.work, check=check, **options)
+
+    def json(self, *words, code=DONE):
+        done = self.run_in(*words, '--json', check=False)
+        self.assertEqual(done.returncode, code, done.stdout + done.stderr)
+        return json.loads(done.stdout)
+
+    def commit(self, message, *words):
+        return self.json('commit', '-m', message, *words)['revision']
+
+    def sibling(self, parent, message, **contents):
+        """A revision by somebody else, who leaves head alone."""
+        files = dict(self.api.get('revisions', parent)['manifest']['files']) if parent else {}
+        files |= {path: {'inline': text} for path, text in contents.items()}
+        return self.api.create('revisions', project=self.project, parents=[parent] if parent else [], agent='bob',
+                               message=message, manifest={'tx': os.urandom(16).hex(), 'files': files}, state={})['id']
+
+    def on_terminal(self, *words, answer=b'', variables=None):
+        """Exit code and what a terminal of 80 columns shows."""
+        pid, terminal = pty.fork()
+        if pid == 0:
+            os.chdir(self.work)
+            kept = {name: value for name, value in self.environment('ann').items() if name not in ('PAGER', 'NO_COLOR', 'LESS')}
+            os.execvpe(self.playfs_path, ['playfs', *map(str, words)], {**kept, 'TERM': 'xterm', **(variables or {})})
+        os.write(terminal, answer)
+        shown = b''
+        while True:
+            try:
+                data = os.read(terminal, 65536)
+            except OSError as end:
+                self.assertEqual(end.errno, errno.EIO)
+                break
+            if not data:
+                break
+            shown += data
+        code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+        os.close(terminal)
+        return code, shown.decode().replace('\r\n', '\n')
+
+    # status
+
+    def test_status_says_where_one_stands_and_what_comes_next(self):
+        self.assertIn('Nothing has been published yet', self.run_in('status').stdout)
+        (self.work / 'rose').write_text('rosa\n')
+        (self.work / '.gitignore').write_text('*.o\n')
+        (self.work / 'x.o').write_text('o')
+        (self.work / 'empty').mkdir()
+        status = self.run_in('status').stdout
+        self.assertRegex(status, r'added +rose')
+        self.assertRegex(status, r'(?s)never published.*empty.*x\.o')
+        self.assertIn('Next: playfs commit -m MESSAGE', status)
+        self.assertEqual(self.json('status')['next'], 'playfs commit -m MESSAGE')
+        head = self.commit('Plant\n\nat length')
+        status = self.run_in('status').stdout
+        self.assertRegex(status, rf'At head, revision {head}\n  ann, \S+Z: Plant\n')
+        self.assertNotIn('Next:', status)
+        self.assertEqual(self.json('status')['latest'] | {'created_at': ''},
+                         {'revision': head, 'agent': 'ann', 'message': 'Plant\n\nat length', 'created_at': ''})
+        self.assertEqual((self.work.parent / 'status').read_text(), self.run_in('status').stdout)
+
+    # branches
+
+    def test_branches_are_named_with_what_takes_them_in(self):
+        (self.work / 'rose').write_text(LINES)
+        base = self.commit('Plant')
+        self.assertIn('No branches', self.run_in('branches').stderr)
+        (self.work / 'rose').write_text(LINES.replace('line 5\n', 'five\n'))
+        self.commit('Prune')
+        first = self.sibling(base, 'Water', rose=LINES.replace('line 5\n', 'fünf\n'))
+        theirs = self.sibling(first, 'Water more', rose=LINES.replace('line 5\n', 'sechs\n'))
+        listed = self.json('branches')
+        self.assertEqual([(each['revision'], each['agent'], each['message'], each['take_in']) for each in listed['branches']],
+                         [(theirs, 'bob', 'Water more', f'playfs merge {theirs}')], 'the tip of the branch alone')
+        done = self.run_in('branches')
+        self.assertIn(theirs, done.stdout)
+        self.assertIn(f'Try: playfs merge {theirs}', done.stderr)
+        self.assertIn(f'  {theirs}  bob, ', self.run_in('status').stdout, 'known by now')
+        self.assertIn('(branch)', self.run_in('log', '--oneline').stdout)
+        self.assertEqual(self.run_in('merge', theirs, check=False).returncode, BRANCHED)
+        status = self.run_in('status').stdout
+        self.assertIn(f'Merging {theirs}', status)
+        self.assertRegex(status, r'(?s)In conflict.*rose')
+        self.assertIn('Next: playfs diff, edit', status)
+        self.run_in('commit', '--resolved', '-m', 'Both')
+        self.assertEqual(self.json('branches')['branches'], [])
+        self.assertEqual(len(list((self.work.parent / 'branches').iterdir())), 0)
+
+    # log
+
+    def test_log_draws_the_graph(self):
+        (self.work / 'rose').write_text(LINES)
+        base = self.commit('Plant')
+        theirs = self.sibling(base, 'Water', tulip='tulipa\n')
+        (self.work / 'lily').write_text('lilium\n')
+        ours = self.commit('Lily')
+        # Whoever publishes merges siblings that do not clash.
+        merge = self.api.get('projects', self.project)['latest_revision']
+        self.assertNotIn(merge, (ours, theirs))
+        lines = self.run_in('log', '--oneline').stdout.splitlines()
+        self.assertEqual(lines[0][:4], '*   ')
+        self.assertIn(f'{merge} (head, base)', lines[0])
+        self.assertEqual(lines[1], '|\\')
+        self.assertEqual({lines[2][:4], lines[3][:4]}, {'* | ', '| * '})
+        self.assertEqual(lines[4:], ['|/', f'* {base} Plant (ann)'])
+        full = self.run_in('log').stdout
+        self.assertRegex(full, rf'\| \* +revision {theirs}|\* \| +revision {theirs}')
+        self.assertIn('Author: bob', full)
+        self.assertIn('    Water', full)
+        self.assertTrue(self.run_in('log', '--no-graph').stdout.startswith('revision '))
+        items = [json.loads(line) for line in self.run_in('log', '--json').stdout.splitlines()]
+        self.assertEqual([item['revision'] for item in items][-1], base)
+        self.assertEqual((items[0]['labels'], set(items[0]['parents'])), (['head', 'base'], {ours, theirs}))
+        self.assertEqual(len(self.run_in('log', '-n', '2', '--json').stdout.splitlines()), 2)
+
+    def test_a_long_history_is_read_as_far_as_it_is_wanted(self):
+        parent = ''
+        for number in range(260):
+            parent = self.sibling(parent, f'step {number}', file=f'{number}\n')
+        self.api.call('PATCH', f'/projects/{self.project}', {'latest_revision': parent})
+        self.eventually(lambda: self.json('status')['head'] == parent, 'the mount has seen it')
+        before = self.requests()
+        self.assertEqual(len(self.run_in('log', '-n', '3', '--json').stdout.splitlines()), 3)
+        self.assertLess(self.requests() - before, 20)
+        messages = [json.loads(line)['message'] for line in self.run_in('log', '--json').stdout.splitlines()]
+        self.assertEqual(messages, [f'step {number}' for number in reversed(range(260))])
+
+    def requests(self):
+        return json.loads((self.top.directory / '.playfs/status.json').read_text())['health']['requests']
+
+    # diff
+
+    def test_diff_is_what_git_says(self):
+        (self.work / 'src').mkdir()
+        (self.work / 'src/rose').write_text(LINES)
+        (self.work / 'gone').write_text('gone\n' * 30)
+        (self.work / 'moved').write_text('moved\n' + LINES)
+        (self.work / 'tool').write_text('#!/bin/sh\n')
+        (self.work / 'blob').write_bytes(bytes(range(256)))
+        base = self.commit('Plant')
+        old = self.work.parent / 'revisions' / base
+        (self.work / 'src/rose').write_text(LINES.replace('line 7\n', 'seven\n').replace('line 30\n', ''))
+        (self.work / 'gone').unlink()
+        (self.work / 'moved').rename(self.work / 'src/here')
+        (self.work / 'tool').chmod(0o755)
+        (self.work / 'blob').write_bytes(bytes(reversed(range(256))) * 2)
+        (self.work / 'new').write_text('no end of line')
+
+        def git(*words):
+            said = self.command('git', 'diff', '--no-index', '-M100%', *words, old, self.work, check=False)
+            self.assertEqual(said.returncode, 1, said.stderr)
+            text = said.stdout.replace(f'{old}/', '/').replace(f'{self.work}/', '/')
+            return text.replace('a//', 'a/').replace('b//', 'b/')
+
+        def without_hashes(text):
+            return [line for line in text.splitlines() if not line.startswith('index ')]
+
+        ours = self.run_in('diff').stdout
+        # Of two folders git names a renamed file by whole paths; all else is the same line by line.
+        self.assertEqual([line for line in ours.splitlines() if line[:1] in '+-@ '],
+                         [line for line in git().splitlines() if line[:1] in '+-@ '])
+        self.assertIn('old mode 100644\nnew mode 100755', ours)
+        self.assertIn('similarity index 100%\nrename from moved\nrename to src/here', ours)
+        self.assertIn('Binary files a/blob and b/blob differ', ours)
+        stat = self.run_in('diff', '--stat').stdout.splitlines()
+        self.assertEqual(stat[-1], git('--stat').splitlines()[-1])
+        self.assertRegex('\n'.join(stat), r' blob +\| Bin 256 -> 512 bytes')
+        self.assertRegex('\n'.join(stat), r' src/rose +\| +3 \+--')
+        self.assertRegex('\n'.join(stat), r' moved => src/here +\| +0')
+        # A copy of what was published becomes the work tree by what diff says.
+        copy = self.home / 'copy'
+        self.playfs('export', base, copy, '--site', self.api.origin)
+        (copy / 'blob').write_bytes((self.work / 'blob').read_bytes())
+        patch = self.home / 'patch'
+        patch.write_text(re.sub(r'diff --git a/blob[^\n]*\nBinary[^\n]*\n', '', ours))
+        self.command('git', 'apply', '--unsafe-paths', patch, cwd=copy)
+        self.assert_same_tree(self.work, copy)
+
+        head = self.commit('Change all')
+        self.assertEqual(self.run_in('diff').stdout, '')
+        self.assertEqual(self.run_in('diff', f'{base}..head').stdout, ours)
+        self.assertEqual(self.run_in('diff', base).stdout, ours)
+        self.assertEqual([each['path'] for each in self.json('diff', f'{head}..{base}', 'src')['files']],
+                         ['src/here', 'src/rose'])
+        nothing = self.run_in('diff', 'no-such-thing')
+        self.assertEqual(nothing.stdout, '')
+        self.assertEqual(self.run_in('diff', '/etc/passwd', check=False).returncode, NOT_FOUND)
+
+    # terminals
+
+    def test_colour_and_pager_belong_to_terminals(self):
+        (self.work / 'rose').write_text('rosa\n')
+        self.commit('Plant')
+        (self.work / 'rose').write_text('rosa alba\n')
+        code, shown = self.on_terminal('diff', variables={'PLAYFS_PAGER': 'sed s/^/page:/'})
+        self.assertEqual(code, DONE)
+        self.assertIn('page:\x1b[32m+rosa alba', shown)
+        code, shown = self.on_terminal('diff', variables={'PLAYFS_PAGER': 'cat', 'NO_COLOR': '1'})
+        self.assertEqual((code, '\x1b' in shown), (DONE, False))
+        self.assertIn('+rosa alba', shown)
+        code, shown = self.on_terminal('log', '--no-pager', variables={'PLAYFS_PAGER': 'sed s/^/page:/'})
+        self.assertNotIn('page:', shown)
+        self.assertIn('\x1b[33mrevision ', shown)
+        # A reader who has seen enough is no error; nor is what comes after it read.
+        code, shown = self.on_terminal('log', variables={'PLAYFS_PAGER': 'head -n 1'})
+        self.assertEqual((code, len(shown.splitlines())), (DONE, 1))
+        code, shown = self.on_terminal('log', variables={'PLAYFS_PAGER': 'sed s/^/page:/'}, answer=b'')
+        self.assertIn('page:', shown)
+        self.assertNotIn('\x1b', self.run_in('diff').stdout)
+
+    def test_a_commit_shows_its_progress_on_a_terminal(self):
+        (self.work / 'big').write_text(LINES * 200)
+        code, shown = self.on_terminal('commit', '-m', 'Big')
+        self.assertEqual(code, DONE, shown)
+        self.assertIn('Published ', shown)
+        self.assertIn('\x1b[K', shown, 'a line that is drawn over')
+
+    # plans
+
+    def test_the_plan_of_a_dry_run(self):
+        (self.work / 'small').write_text('small\n')
+        (self.work / 'big').write_text(''.join(f'{number:>30}\n' for number in range(1500)))
+        done = self.run_in('publish', '--dry-run')
+        self.assertRegex(done.stdout, r'4 chunks, 45 KB to send +big\n')
+        self.assertRegex(done.stdout, r'nothing to send +small\n')
+        self.assertRegex(done.stdout, r'the revision itself: \d+ of 16384 bytes')
+        self.assertRegex(done.stderr, r'Would publish 2 changed files with 6 writes \(4 new chunks\), at once')
+        plan = self.json('commit', '--dry-run')
+        self.assertEqual((plan['outcome'], plan['chunks_total'], plan['hours_under_limits']), ('planned', 4, 0))
+        self.assertEqual([(each['path'], each['chunks']) for each in plan['plan']['paths']], [('big', 4), ('small', 0)])
+        (self.work.parent / 'commit').write_text('{"dry_run": true}')
+        self.assertEqual(json.loads((self.work.parent / 'commit').read_text())['plan'], plan['plan'])
+        self.assertEqual(self.api.all('revisions'), [])
+        self.commit('All')
+        self.assertEqual(json.loads((self.work.parent / 'commit').read_text())['outcome'], 'published')
+
+    # errors
+
+    def test_errors_say_what_why_and_what_next(self):
+        (self.work / 'rose').write_text('rosa\n')
+        self.commit('Plant')
+        # An error of long ago is not taken for the reason of another one.
+        try:
+            (self.work / 'rose' / 'x').read_text()
+        except OSError:
+            pass
+        error = self.json('merge', 'no-such-revision', code=NOT_FOUND)['error']
+        self.assertEqual((error['code'], error['retryable']), ('not_found', False))
+        self.assertIn('merge no-such-revision: ', error['message'])
+        self.assertIn('no-such-revision', error['message'])
+        self.assertTrue(error['hint'])
+        (self.work / 'lily').write_text('lilium\n')
+        base = self.api.get('projects', self.project)['latest_revision']
+        other = self.sibling(base, 'Other', rose='alba\n')
+        error = self.json('merge', other, code=FAILED)['error']
+        self.assertEqual((error['code'], error['retryable']), ('busy', True))
+        self.assertIn('staged', error['message'])
+        self.assertIn('playfs', error['hint'])
+        for number in range(400):
+            (self.work / f'{number:0200}').write_text(f'{number}\n')
+        error = self.json('commit', '-m', 'Too many', code=FAILED)['error']
+        self.assertEqual((error['code'], error['retryable']), ('file_too_big', False))
+        self.assertTrue(error['hint'])
+        document = json.loads((self.work.parent / 'commit').read_text())
+        self.assertEqual(document['error']['code'], 'file_too_big', 'the file says the same')
+        self.assertEqual(self.json('commit', code=USAGE)['error']['code'], 'invalid_argument')
+
+
+if __name__ == '__main__':
+    rig.main()

@@ -1,0 +1,174 @@
+// Commits that are given back: at every request, and with a crash at every journal write.
+#include <future>
+#include <map>
+
+#include <gtest/gtest.h>
+
+#include "base/await.h"
+#include "support/publish_world.h"
+
+namespace playfs::publish {
+namespace {
+
+using test::Contents;
+using test::WorkTree;
+
+class CancelTest : public testing::Test {
+ protected:
+  CancelTest() : project(world.create("projects", R"({"name":"p"})").id) {
+    for (int i = 0; i < 2; ++i) expected["big" + std::to_string(i)] = big(i);
+    expected["small"] = "1";
+  }
+
+  static std::string big(int seed) {
+    std::string text;
+    for (int i = 0; text.size() < 30'000; ++i) text += std::to_string(i * 17 + seed) + "\n";
+    return text;
+  }
+  std::unique_ptr<WorkTree> tree(const std::string& name, JournalProbe probe = {}) {
+    auto work = std::make_unique<WorkTree>(world, project, directory.path() + "/" + name, test::FaultyTransport::Plan(),
+                                           std::move(probe));
+    return work;
+  }
+  void edit(WorkTree& work) const {
+    for (const auto& [path, content] : expected) work.write(path, content);
+  }
+  static Result<Cancelled> cancel(WorkTree& work) {
+    return await<Cancelled>([&](auto done) { work.publisher->cancel(std::move(done)); });
+  }
+  static std::future<Result<CommitResult>> begin_commit(WorkTree& work, const std::string& message = "m") {
+    auto promise = std::make_shared<std::promise<Result<CommitResult>>>();
+    auto future = promise->get_future();
+    CommitRequest request;
+    request.agent = "t";
+    request.message = message;
+    work.publisher->commit(request, {}, [promise](Result<CommitResult> result) { promise->set_value(std::move(result)); });
+    return future;
+  }
+  /// Nothing is pending, and all is as it was written.
+  void expect_staged(WorkTree& work) const {
+    EXPECT_FALSE(*work.stage->pending());
+    EXPECT_FALSE(work.stage->is_clean());
+    EXPECT_TRUE(work.publisher->queue()->empty());
+    for (const auto& [path, content] : expected) EXPECT_EQ(work.read(path), content) << path;
+  }
+  std::size_t revisions() { return world.all("revisions").size(); }
+
+  test::World world;
+  test::TempDirectory directory;
+  std::string project;
+  Contents expected;
+};
+
+TEST_F(CancelTest, NothingIsUnderWay) {
+  auto work = tree("tree");
+  auto cancelled = cancel(*work);
+  ASSERT_TRUE(cancelled);
+  EXPECT_EQ(cancelled->commits, 0u);
+  EXPECT_FALSE(cancelled->too_late);
+}
+
+TEST_F(CancelTest, AtEveryRequestItIsGivenBackOrPublished) {
+  int given_back = 0, published = 0;
+  bool was_reached = true;
+  for (int at = 0; was_reached; ++at) {
+    was_reached = false;
+    auto work = tree("tree" + std::to_string(at));
+    std::size_t revisions_before = revisions();
+    for (const auto& [path, content] : expected) work->write(path, content + std::to_string(at));
+    std::atomic<int> count = 0;
+    std::promise<Result<Cancelled>> answer;
+    work->faults.set_plan([&](const HttpRequest& request) {
+      // Those that a visit sends are none of the commit's.
+      if (request.method == "GET" && revisions_before > 0 && count == 0 && at > 0) return test::Fault();
+      if (count++ == at) {
+        was_reached = true;
+        work->publisher->cancel([&](Result<Cancelled> cancelled) { answer.set_value(std::move(cancelled)); });
+      }
+      return test::Fault();
+    });
+    auto result = begin_commit(*work).get();
+    ASSERT_TRUE(result) << result.error().message;
+    if (!was_reached) {
+      EXPECT_EQ(result->outcome, Outcome::published);
+      break;
+    }
+    auto cancelled = answer.get_future().get();
+    ASSERT_TRUE(cancelled) << cancelled.error().message;
+    work->wait_until_idle();
+    if (result->outcome == Outcome::cancelled) {
+      ++given_back;
+      EXPECT_EQ(cancelled->commits, 1u);
+      EXPECT_EQ(revisions(), revisions_before);
+      EXPECT_FALSE(*work->stage->pending());
+      EXPECT_EQ(work->read("small"), "1" + std::to_string(at));
+      work->faults.set_plan({});
+      auto again = work->commit();
+      ASSERT_TRUE(again) << again.error().message;
+      EXPECT_EQ(again->outcome, Outcome::published);
+    } else {
+      ++published;
+      EXPECT_EQ(result->outcome, Outcome::published);
+      EXPECT_EQ(cancelled->commits, 0u);
+      EXPECT_EQ(revisions(), revisions_before + 1);
+    }
+    EXPECT_EQ(world.contents(world.head(project)).at("small"), "1" + std::to_string(at));
+  }
+  EXPECT_GT(given_back, 5) << "while its chunks are uploaded";
+  EXPECT_GT(published, 1) << "once its revision was sent";
+}
+
+TEST_F(CancelTest, AllThatWaitsBehindItGoesToo) {
+  auto work = tree("tree");
+  edit(*work);
+  work->faults.set_plan([](const HttpRequest&) { return test::lose_request(); });
+  auto first = begin_commit(*work, "first");
+  while (!*work->stage->pending()) std::this_thread::yield();
+  auto second = begin_commit(*work, "second"), third = begin_commit(*work, "third");
+  while (work->publisher->queue()->size() < 3) std::this_thread::yield();
+  auto queue = *work->publisher->queue();
+  EXPECT_EQ(queue.front().message, "first");
+  auto cancelled = cancel(*work);
+  ASSERT_TRUE(cancelled);
+  EXPECT_EQ(cancelled->commits, 3u);
+  for (auto* each : {&first, &second, &third}) EXPECT_EQ(each->get()->outcome, Outcome::cancelled);
+  expect_staged(*work);
+  work->faults.set_plan({});
+  ASSERT_EQ(work->commit()->outcome, Outcome::published);
+  EXPECT_EQ(world.contents(world.head(project)), expected);
+}
+
+TEST_F(CancelTest, ACrashAtAnyJournalWriteLeavesItPublishedOrStaged) {
+  std::map<std::string, std::string> copies;  // by what was being written
+  auto work = tree("tree", [&](std::string_view what, bool synced) {
+    std::string name = std::string(what) + (synced ? " synced" : "");
+    if (what != "cancelling" && what != "ended") return;
+    copies[name] = directory.path() + "/" + name;
+    test::copy_directory(directory.path() + "/tree", copies[name]);
+  });
+  edit(*work);
+  work->faults.set_plan([](const HttpRequest& request) {
+    return request.method == "POST" ? test::lose_request() : test::Fault();
+  });
+  auto first = begin_commit(*work, "first");
+  while (!*work->stage->pending()) std::this_thread::yield();
+  auto second = begin_commit(*work, "second");
+  while (work->publisher->queue()->size() < 2) std::this_thread::yield();
+  ASSERT_TRUE(cancel(*work));
+  work.reset();
+  ASSERT_EQ(copies.size(), 4u);
+  for (const char* name : {"cancelling synced", "ended", "ended synced"}) {
+    auto again = tree(name);
+    again->wait_until_idle();
+    expect_staged(*again);
+    EXPECT_EQ(revisions(), 0u) << name;
+    EXPECT_EQ((*again->publisher->last())->outcome, Outcome::cancelled);
+  }
+  auto again = tree("cancelling");
+  again->wait_until_idle();
+  EXPECT_EQ(world.contents(world.head(project)), expected) << "nobody was told that it was cancelled";
+  EXPECT_TRUE(again->stage->is_clean());
+}
+
+}  // namespace
+}  // namespace playfs::publish
