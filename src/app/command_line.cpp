@@ -28,7 +28,7 @@ playfs --help lists all commands, playfs COMMAND --help explains one.
 )";
 
 constexpr const char* kExitCodes =
-    R"(Every command takes --json: one JSON document on stdout, words stay on stderr.
+    R"(Every command takes --json: one JSON document on stdout (log and watch: one a line), words stay on stderr.
 
 SRC is https://host, http://host:port, local:NAME or local:/directory (a playground on this disk).
 
@@ -108,7 +108,7 @@ class Parser {
       Error usage{ErrorCode::invalid_argument, error.what(), help_command(), std::nullopt, 0, {}};
       return UsageError{wants_json, std::move(usage)};
     }
-    if (generate_ == "man") return Help{manual_of(commands())};
+    if (generate_ == "man") return Help{manual_of(commands(), options_of(app_))};
     if (generate_ == "bash") return Help{completion_of(commands(), options_of(app_))};
     if (!invocation_.action) return Help{kOverview, ExitCode::usage};
     invocation_.mount_helper = helper;

@@ -72,7 +72,7 @@ std::vector<std::string> Graph::draw(const std::string& id, const std::vector<st
   }
   while (rows.size() < text.size()) rows.push_back(row_of(columns_.size(), columns_.size()));
   std::size_t width = 0;
-  for (const std::string& row : rows) width = std::max(width, row.find_last_not_of(' ') + 2);
+  for (const std::string& row : rows) width = std::max(width, (row.find_last_not_of(' ') + 1) / 2 * 2 + 2);
   for (std::size_t i = 0; i < rows.size(); ++i) {
     rows[i].resize(width, ' ');
     if (i < text.size()) rows[i] += text[i];

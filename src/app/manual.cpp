@@ -66,7 +66,7 @@ std::vector<std::string> names_of(const std::vector<OptionHelp>& options, bool v
 
 }  // namespace
 
-std::string manual_of(const std::vector<CommandHelp>& commands) {
+std::string manual_of(const std::vector<CommandHelp>& commands, const std::vector<OptionHelp>& everywhere) {
   std::string page;
   for (const CommandHelp& command : commands) {
     page += ".SS " + bold(command.name) + "\n";
@@ -76,7 +76,11 @@ std::string manual_of(const std::vector<CommandHelp>& commands) {
     for (const OptionHelp& operand : command.operands) {
       page += ".TP\n\\fI" + roff(operand.names.front()) + "\\fR\n" + roff(operand.text) + "\n";
     }
-    for (const OptionHelp& option : command.options) append_option(page, option);
+    auto is_repeated = [&](const OptionHelp& option) {
+      return std::any_of(everywhere.begin(), everywhere.end(), [&](const auto& each) { return each.names == option.names; });
+    };
+    for (const OptionHelp& option : command.options)
+      if (!is_repeated(option)) append_option(page, option);
     page += ".PP\n.nf\n";
     std::istringstream lines(command.examples);
     for (std::string line; std::getline(lines, line);) page += roff(line) + "\n";

@@ -22,10 +22,10 @@ struct CommandHelp {
   std::vector<OptionHelp> options;
 };
 
-/// The COMMANDS part of playfs(1), in man(7)'s macros.
-std::string manual_of(const std::vector<CommandHelp>& commands);
+/// The COMMANDS part of playfs(1), in man(7)'s macros. `everywhere`: options of playfs itself, which are not repeated.
+std::string manual_of(const std::vector<CommandHelp>& commands, const std::vector<OptionHelp>& everywhere);
 
-/// A script for bash-completion. `everywhere`: options of playfs itself.
+/// A script for bash-completion.
 std::string completion_of(const std::vector<CommandHelp>& commands, const std::vector<OptionHelp>& everywhere);
 
 }  // namespace playfs::app

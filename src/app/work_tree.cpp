@@ -6,7 +6,9 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <chrono>
 #include <cstring>
+#include <thread>
 
 #include "app/json_fields.h"
 #include "fuse/errno_table.h"
@@ -25,24 +27,39 @@ T prepared() {
   return request;
 }
 
-/// The last error that the mount wrote down, since a moment, for a call that ended with this errno.
-std::optional<Error> last_error(const std::string& mount_point, int errnum, WallTime since) {
-  auto text = read_file(mount_point + "/.playfs/errors.ndjson", 16 << 20);
-  if (!text) return std::nullopt;
-  while (!text->empty()) {
-    text->erase(text->find_last_not_of('\n') + 1);
-    const auto begin = text->rfind('\n') + 1;  // npos + 1 is 0
-    auto line = wire::parse_json(std::string_view(*text).substr(begin));
-    text->erase(begin);
+/// The last error in a log of errors, not older than `since`, of a call that ended with this errno.
+std::optional<Error> last_error_in(std::string text, int errnum, WallTime since) {
+  while (!text.empty()) {
+    text.erase(text.find_last_not_of('\n') + 1);
+    const auto begin = text.rfind('\n') + 1;  // npos + 1 is 0
+    auto line = wire::parse_json(std::string_view(text).substr(begin));
+    text.erase(begin);
     const JsonObject* fields = line ? line->object() : nullptr;
     if (fields == nullptr) continue;
     auto time = parse_iso8601(text_of(*fields, "time"));
     if (!time || *time < since) return std::nullopt;
-    Error error{publish::code_named(text_of(*fields, "code")), text_of(*fields, "message"), text_of(*fields, "hint"),
-                {}, 0, {}};
+    Error error{publish::code_named(text_of(*fields, "code")),
+                text_of(*fields, "message"),
+                text_of(*fields, "hint"),
+                {},
+                0,
+                {}};
     if (fuse::errno_of(error.code) != errnum) continue;
     if (auto seconds = number_of(*fields, "retry_after_s")) error.retry_after = std::chrono::seconds(seconds);
     return error;
+  }
+  return std::nullopt;
+}
+
+/// As the mount wrote it down. The file grows for its readers a moment after the call was answered.
+std::optional<Error> last_error(const std::string& mount_point, int errnum, WallTime since) {
+  constexpr int kLooks = 20;
+  constexpr std::chrono::milliseconds kBetween{25};
+  for (int look = 0; look < kLooks; ++look) {
+    if (look > 0) std::this_thread::sleep_for(kBetween);
+    auto text = read_file(mount_point + "/.playfs/errors.ndjson", 16 << 20);
+    if (!text) return std::nullopt;
+    if (auto error = last_error_in(*std::move(text), errnum, since)) return error;
   }
   return std::nullopt;
 }
@@ -83,6 +100,7 @@ Error WorkTree::why(int errnum, const std::string& what, WallTime since) const {
                  {},
                  0,
                  {}};
+  if (errnum == EINTR) return error_from_errno(errnum, what);
   auto told = last_error(place_.mount_point, errnum, since);
   if (!told && errnum == EINVAL)
     return Error{ErrorCode::not_supported,

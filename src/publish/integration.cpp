@@ -292,7 +292,7 @@ Result<Integrated> Integration::merge(const RevisionTreePtr& revision) {
   RevisionTreePtr base = stage_.base();
   PLAYFS_TRY(auto changes, stage_.changes());
   if (!changes.empty() || stage_.staged_state() || !stage_.conflicted().empty())
-    return fail(ErrorCode::busy, "changes are staged", "commit or discard them first");
+    return fail(ErrorCode::busy, "changes are staged", "playfs commit -m MESSAGE, or playfs discard");
   if (!base) return fail(ErrorCode::invalid_argument, "nothing was published yet that it could be merged with");
   PLAYFS_TRY(auto holdings, Holdings::compare({base->revision.id, revision->revision.id}, merging_.links()));
   if (holdings.covers(base->revision.id, revision->revision.id)) return Integrated{base->revision.id, 0};

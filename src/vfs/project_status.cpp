@@ -22,18 +22,15 @@ Json revision_json(const Revision& revision) {
 }
 
 Json publication_json(const ProjectStatus& status) {
-  JsonObject json;
-  json.set("phase", Json(name_of(status.progress ? status.progress->phase : Phase::idle)));
-  if (status.progress) {
-    const publish::Progress& progress = *status.progress;
-    json.set("chunks_done", std::int64_t{progress.so_far.chunks_done});
-    json.set("chunks_total", std::int64_t{progress.so_far.chunks_total});
-    json.set("bytes_done", progress.bytes_done);
-    json.set("bytes_total", progress.bytes_total);
-    json.set("seconds_left", progress.seconds_left ? Json(std::int64_t{*progress.seconds_left}) : Json());
-    json.set("retry_after_s", std::int64_t{progress.so_far.retry_after_s});
-    json.set("waiting_for", progress.last_error ? error_json(*progress.last_error) : Json());
-  }
+  const publish::Progress progress = status.progress.value_or(publish::Progress());
+  JsonObject json{{"phase", Json(name_of(progress.phase))},
+                  {"chunks_done", std::int64_t{progress.so_far.chunks_done}},
+                  {"chunks_total", std::int64_t{progress.so_far.chunks_total}},
+                  {"bytes_done", progress.bytes_done},
+                  {"bytes_total", progress.bytes_total},
+                  {"seconds_left", progress.seconds_left ? Json(std::int64_t{*progress.seconds_left}) : Json()},
+                  {"retry_after_s", std::int64_t{progress.so_far.retry_after_s}},
+                  {"waiting_for", progress.last_error ? error_json(*progress.last_error) : Json()}};
   Json::Array queue;
   for (const auto& each : status.queue)
     queue.push_back(JsonObject{{"tx", each.tx}, {"agent", each.agent}, {"message", each.message}});

@@ -1,6 +1,8 @@
 #include <sys/stat.h>
 
 #include <filesystem>
+#include <regex>
+#include <sstream>
 
 #include "command_rig.h"
 
@@ -144,6 +146,36 @@ TEST_F(Commands, CallTheApiAsItIs) {
 TEST_F(Commands, EscapeWhatStrangersWrote) {
   ASSERT_EQ(run({"api", "POST", "/projects", "-d", R"({"name":"evil\u001b[2Jname"})"}).code, 0);
   EXPECT_EQ(run({"ls"}).out.find('\x1b'), std::string::npos);
+}
+
+TEST_F(Commands, ManualAndCompletionNameWhatHelpNames) {
+  const std::string page = run({"--generate", "man"}).out, completion = run({"--generate", "bash"}).out;
+  std::string plain = page;
+  for (auto at = plain.find("\\-"); at != std::string::npos; at = plain.find("\\-", at)) plain.erase(at, 1);
+  std::istringstream overview(run({"--help"}).out);
+  std::size_t commands = 0, options = 0;
+  bool is_list = false;
+  for (std::string line; std::getline(overview, line);) {
+    if (line.starts_with("Subcommands:")) is_list = true;
+    else if (is_list && line.starts_with("  ") && line.size() > 2 && line[2] != ' ') {
+      const std::string name = line.substr(2, line.find_first_of(" ,", 2) - 2);
+      ++commands;
+      EXPECT_NE(plain.find(".SS \\fB" + name + "\\fR\n"), std::string::npos) << name;
+      std::istringstream help(run({name, "--help"}).out);
+      for (std::string text; std::getline(help, text);) {
+        std::smatch option;
+        if (!std::regex_search(text, option, std::regex("^ +(-[a-z],)?(--[a-z][a-z-]*)"))) continue;
+        ++options;
+        const std::string word = option[2];
+        EXPECT_TRUE(std::regex_search(completion, std::regex("    " + name + "(\\|[a-z|]+)?\\) options='[^']*" + word)))
+            << name << " " << word;
+        const bool is_everywhere = word == "--help" || word == "--json" || word == "--site";
+        EXPECT_TRUE(is_everywhere || plain.find("\\fB" + word + "\\fR") != std::string::npos) << name << " " << word;
+      }
+    }
+  }
+  EXPECT_GT(commands, 20u);
+  EXPECT_GT(options, 80u);
 }
 
 TEST_F(Commands, HelpNamesEveryOption) {

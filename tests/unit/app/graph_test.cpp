@@ -55,7 +55,7 @@ TEST(Graph, LinesMoveAsideForAMerge) {
 }
 
 TEST(Graph, AnEdgeCrossesOthersOneColumnARow) {
-  EXPECT_EQ(drawn({{"1", {"r"}}, {"2", {"s"}}, {"3", {"t"}}, {"4", {"r"}}, {"3x", {}}}).substr(0, 40),
+  EXPECT_EQ(drawn({{"1", {"r"}}, {"2", {"s"}}, {"3", {"t"}}, {"4", {"r"}}, {"3x", {}}}).substr(0, 41),
             "* 1\n| * 2\n| | * 3\n| | | * 4\n| | |/\n| |/|\n");
 }
 
@@ -76,7 +76,7 @@ TEST(Graph, BearsWhatStrangersMadeOfTheirParents) {
   // Its own parent, the same one twice, one that was drawn before, more than two.
   EXPECT_EQ(drawn({{"a", {"a", "b", "b"}}, {"b", {"a", "c", "d", "e"}}, {"c", {"a"}}, {"d", {}}, {"e", {}}}),
             "* a\n"
-            "*   b\n"
+            "*     b\n"
             "|\\\n"
             "| |\\\n"
             "* | | c\n"
