@@ -315,7 +315,7 @@ Status Integration::settle(const std::string& tx, const RevisionTreePtr& base) {
   for (int round = 0;; ++round) {
     auto settled = stage_.settle(tx, base, handled);
     if (settled) {
-      tell(*settled);
+      if (settled_) settled_(*settled);  // also where nothing looks different: the base has moved
       return {};
     }
     if (settled.error().code != ErrorCode::busy || round + 1 == kMostRounds) return fail(settled.error());

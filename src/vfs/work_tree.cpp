@@ -115,7 +115,11 @@ Status WorkTree::check_may_write(const Caller& caller) const {
 Status WorkTree::open_publisher() {
   MutexLock opening(opening_);
   if (publisher()) return {};
-  auto settled = [this](const std::vector<stage::Invalidation>& changed) { tell_kernel(changed); };
+  // Head may hold more than what was published here, a merge say, and may have been seen before the base was there.
+  auto settled = [this](const std::vector<stage::Invalidation>& changed) {
+    tell_kernel(changed);
+    follow_head();
+  };
   publish::PublisherOptions options;
   options.agent = mount_.options().agent;
   PLAYFS_TRY(auto opened,
@@ -354,7 +358,8 @@ void WorkTree::head_changed(const RevisionTreePtr& head) {
 void WorkTree::follow_head() {
   auto head = mount_.site().try_head(project_);
   if (!head || head->project.latest_revision.empty() || head->project.latest_revision == base_id()) return;
-  auto self = shared_from_this();
+  auto self = weak_from_this().lock();
+  if (!self) return;  // the publisher ends with the tree
   mount_.site().revision(head->project.latest_revision, mount_.gate()->closing(),
                          [self, gate = mount_.gate()](Result<RevisionTreePtr> tree) {
                            auto ticket = gate->enter();
