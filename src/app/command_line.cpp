@@ -144,8 +144,9 @@ class Parser {
   std::vector<CommandHelp> commands() const {
     std::vector<CommandHelp> all;
     for (const CLI::App* command : app_.get_subcommands({})) {
-      CommandHelp help{command->get_name(), command->get_aliases(), command->get_description(), command->get_footer(),
-                       {}, options_of(*command)};
+      CommandHelp help{
+          command->get_name(), command->get_aliases(), command->get_description(), command->get_footer(), {},
+          options_of(*command)};
       for (const CLI::Option* option : command->get_options())
         if (option->get_positional()) help.operands.push_back(help_of(*option));
       all.push_back(std::move(help));
@@ -240,12 +241,13 @@ class Parser {
         ->add_option("PATH", st->path, "A path in the mount (default: here)");
 
     std::shared_ptr<DiffArguments> d;
-    auto* diff_command = command("diff", "Staged changes as a unified diff, or what differs between revisions",
-                                 "  playfs diff\n"
-                                 "  playfs diff --stat src\n"
-                                 "  playfs diff head              the work tree against the published latest\n"
-                                 "  playfs diff REV..head src/    two revisions; also base, what the work tree stands on",
-                                 diff, d);
+    auto* diff_command =
+        command("diff", "Staged changes as a unified diff, or what differs between revisions",
+                "  playfs diff\n"
+                "  playfs diff --stat src\n"
+                "  playfs diff head              the work tree against the published latest\n"
+                "  playfs diff REV..head src/    two revisions; also base, what the work tree stands on",
+                diff, d);
     diff_command->add_option("[REV[..REV]] PATH", d->words,
                              "What is compared (default: base and work tree), and only which paths");
     diff_command->add_flag("--stat", d->stat, "Only how many lines changed in which file");
@@ -260,19 +262,20 @@ class Parser {
     log_command->add_option("PATH", l->path, "A path in the mount (default: here)");
     log_command->add_option("--project", l->project, "Whose log, by id or name, without a mount")->type_name("PROJECT");
     log_command->add_option("-n,--limit", l->limit, "At most so many")->type_name("N");
-    log_command->add_flag("--all", l->all, "Ask for branches first, which are shown as far as they are known otherwise");
+    log_command->add_flag("--all", l->all,
+                          "Ask for branches first, which are shown as far as they are known otherwise");
     log_command->add_flag("--oneline", l->oneline, "One line for each revision");
     log_command->add_flag("!--no-graph", l->graph, "Without the graph");
     log_command->add_flag("!--no-pager", l->pager, "Print all at once, also on a terminal");
 
     std::shared_ptr<CommitArguments> c;
-    auto* commit_command = command(
-        "commit", "Publish what is staged",
-        "  playfs commit -m 'Fix the parser'\n"
-        "  playfs commit --no-wait -m 'Large import' --agent ada\n"
-        "  playfs publish --dry-run      which path takes how much, before anything is sent\n"
-        "  playfs commit --cancel        what is being published becomes staged again, if it was not sent yet",
-        commit, c);
+    auto* commit_command =
+        command("commit", "Publish what is staged",
+                "  playfs commit -m 'Fix the parser'\n"
+                "  playfs commit --no-wait -m 'Large import' --agent ada\n"
+                "  playfs publish --dry-run      which path takes how much, before anything is sent\n"
+                "  playfs commit --cancel        what is being published becomes staged again, if it was not sent yet",
+                commit, c);
     commit_command->add_option("PATH", c->path, "A path in the mount (default: here)");
     commit_command->add_option("-m,--message", c->message, "What changed, and why")->type_name("MESSAGE");
     commit_command->add_option("--agent", c->agent, "The author's handle")->type_name("HANDLE");
@@ -303,8 +306,8 @@ class Parser {
     merge_command->add_option("PATH", me->path, "A path in the mount (default: here)");
 
     std::shared_ptr<BranchesArguments> b;
-    command("branches", "Revisions beside head that nobody has merged yet", "  playfs branches\n  playfs branches --json",
-            branches, b)
+    command("branches", "Revisions beside head that nobody has merged yet",
+            "  playfs branches\n  playfs branches --json", branches, b)
         ->add_option("PATH", b->path, "A path in the mount (default: here)");
   }
 

@@ -1,4 +1,5 @@
-// A project's history, revision by revision, the newest first, only as far as it is asked for. Blocking; for one thread.
+// A project's history, revision by revision, the newest first, only as far as it is asked for. Blocking; for one
+// thread.
 //
 // Histories come from strangers: a parent that is not there is left out, and none is visited twice.
 #pragma once

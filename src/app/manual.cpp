@@ -77,7 +77,8 @@ std::string manual_of(const std::vector<CommandHelp>& commands, const std::vecto
       page += ".TP\n\\fI" + roff(operand.names.front()) + "\\fR\n" + roff(operand.text) + "\n";
     }
     auto is_repeated = [&](const OptionHelp& option) {
-      return std::any_of(everywhere.begin(), everywhere.end(), [&](const auto& each) { return each.names == option.names; });
+      return std::any_of(everywhere.begin(), everywhere.end(),
+                         [&](const auto& each) { return each.names == option.names; });
     };
     for (const OptionHelp& option : command.options)
       if (!is_repeated(option)) append_option(page, option);

@@ -31,7 +31,8 @@ JsonObject revision_document(const Revision& revision) {
 
 std::vector<std::string> revision_lines(const Output& out, const Revision& revision,
                                         const std::vector<std::string>& labels) {
-  std::vector<std::string> lines{coloured(out, kYellow, "revision " + safe(revision.id.text())) + labels_text(out, labels)};
+  std::vector<std::string> lines{coloured(out, kYellow, "revision " + safe(revision.id.text())) +
+                                 labels_text(out, labels)};
   if (revision.parents.size() > 1) {
     std::string line = "Merge: ";
     for (const RevisionId& parent : revision.parents) line += " " + safe(parent.text());

@@ -137,7 +137,8 @@ std::vector<std::string> stat_lines(const std::vector<FileDiff>& files, std::siz
     auto scaled = [&](std::uint64_t part) {
       return most <= room || part == 0 ? part : std::max<std::uint64_t>(1, part * room / most);
     };
-    if (count > 0) line += " " + marks('+', scaled(file.added), "\x1b[32m") + marks('-', scaled(file.removed), "\x1b[31m");
+    if (count > 0)
+      line += " " + marks('+', scaled(file.added), "\x1b[32m") + marks('-', scaled(file.removed), "\x1b[31m");
     lines.push_back(line);
   }
   auto counted = [](std::uint64_t count, const char* one, const char* many) {

@@ -22,8 +22,7 @@ Result<Listing> list(const std::string& directory) {
   std::error_code problem;
   for (fs::directory_iterator entry(directory, problem), end; !problem && entry != end; entry.increment(problem)) {
     struct stat attributes {};
-    if (lstat(entry->path().c_str(), &attributes) == 0)
-      listing[entry->path().filename().string()] = attributes.st_mode;
+    if (lstat(entry->path().c_str(), &attributes) == 0) listing[entry->path().filename().string()] = attributes.st_mode;
   }
   if (problem && problem.value() != ENOENT && problem.value() != ENOTDIR)
     return fail(error_from_errno(problem.value(), "list " + directory));

@@ -8,8 +8,8 @@
 
 namespace playfs::app {
 
-/// Paths, relative to both, of files and links that are in one of two directories and not, or not the same, in the other.
-/// Files whose hash is not known count as different. A directory that does not exist is an empty one.
+/// Paths, relative to both, of files and links that are in one of two directories and not, or not the same, in the
+/// other. Files whose hash is not known count as different. A directory that does not exist is an empty one.
 Result<std::set<std::string>> differing_paths(const std::string& before, const std::string& after);
 
 }  // namespace playfs::app

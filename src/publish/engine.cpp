@@ -94,7 +94,8 @@ Status Engine::run(Publication& publication, const CancelToken& cancel) {
     work_.tx = publication.tx;
   }
   while (publication.step != Step::ended) {
-    if (parts_.cancel.cancelled() || cancel.cancelled()) return fail(ErrorCode::interrupted, "the publication was interrupted");
+    if (parts_.cancel.cancelled() || cancel.cancelled())
+      return fail(ErrorCode::interrupted, "the publication was interrupted");
     Status done = step(publication);
     if (done) continue;
     // Past `posting` the revision exists: from there a publication goes on until it is known where head stands.

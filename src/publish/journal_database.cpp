@@ -112,8 +112,9 @@ class JournalDatabase final : public JournalStorage {
   }
   Result<std::vector<Publication>> waiting() override {
     MutexLock lock(mutex_);
-    PLAYFS_TRY(auto select, database_.prepare(fmt::format("SELECT {} FROM publications WHERE step <> {} ORDER BY number",
-                                                          kColumns, static_cast<int>(Step::ended))));
+    PLAYFS_TRY(auto select,
+               database_.prepare(fmt::format("SELECT {} FROM publications WHERE step <> {} ORDER BY number", kColumns,
+                                             static_cast<int>(Step::ended))));
     std::vector<Publication> publications;
     for (;;) {
       PLAYFS_TRY(bool found, select.step());

@@ -1,5 +1,5 @@
-// How long the rest of an upload takes, judged by how it has gone: how fast the service took chunks, and how many it took
-// before it asked to wait. A pure value; for one thread.
+// How long the rest of an upload takes, judged by how it has gone: how fast the service took chunks, and how many it
+// took before it asked to wait. A pure value; for one thread.
 #pragma once
 
 #include <chrono>
@@ -20,7 +20,8 @@ class Pace {
   [[nodiscard]] std::optional<std::chrono::seconds> left(std::uint32_t remaining, SteadyTime now) const;
 
  private:
-  /// What the service allows: so many in so long. Seen, or as its documentation has it where the very first was refused.
+  /// What the service allows: so many in so long. Seen, or as its documentation has it where the very first was
+  /// refused.
   struct Quota {
     std::uint32_t count = 0;
     std::chrono::nanoseconds period{};

@@ -282,6 +282,9 @@ Status Engine::send(Publication& publication, const std::vector<Upload>& uploads
     return {};
   std::vector<Upload> stored;  // since this call began
   tell_uploading(publication, uploads, stored);
+  std::uint64_t bytes = 0;
+  for (const auto& upload : uploads) bytes += upload.text_size;
+  log_event("commit_uploading", publication, {{"chunks", std::uint64_t{uploads.size()}}, {"bytes", bytes}});
   return parts_.upstream.upload(uploads, [&](const std::vector<Upload>& acknowledged) -> Status {
     PLAYFS_CHECK(parts_.journal.record_acknowledged(publication, acknowledged));
     stored.insert(stored.end(), acknowledged.begin(), acknowledged.end());

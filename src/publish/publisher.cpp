@@ -69,7 +69,7 @@ struct Publisher::State : std::enable_shared_from_this<Publisher::State> {
   SteadyTime goes_on PLAYFS_GUARDED_BY(mutex);
   bool goes_on_later PLAYFS_GUARDED_BY(mutex) = false;
   Progress progress PLAYFS_GUARDED_BY(mutex);
-  Pace pace PLAYFS_GUARDED_BY(mutex);  ///< of that
+  Pace pace PLAYFS_GUARDED_BY(mutex);           ///< of that
   CancelSource round PLAYFS_GUARDED_BY(mutex);  ///< ends what the thread does now
   std::vector<Callback<Cancelled>> cancelling PLAYFS_GUARDED_BY(mutex);
   std::vector<RevisionId> left_out PLAYFS_GUARDED_BY(mutex);
@@ -387,8 +387,8 @@ Result<std::unique_ptr<Publisher>> Publisher::open(const std::string& directory,
                                                    Random& random, Settled settled, PublisherOptions options) {
   auto state = std::make_shared<State>(std::move(project), site, stage, executor, clock, random, std::move(options));
   PLAYFS_TRY(state->journal, Journal::open(directory, state->options.probe));
-  state->upstream = std::make_unique<SiteUpstream>(site, state->project,
-                                                   std::max<std::size_t>(state->options.parallel_uploads, 1));
+  state->upstream =
+      std::make_unique<SiteUpstream>(site, state->project, std::max<std::size_t>(state->options.parallel_uploads, 1));
   state->upstream->until(state->stop.token());
   state->settled = std::move(settled);
   state->merging = std::make_unique<Merging>(*state->upstream);
@@ -542,7 +542,8 @@ Progress Publisher::progress() const {
   MutexLock lock(state_->mutex);
   Progress progress = state_->progress;
   if (progress.phase == Phase::uploading)
-    if (auto left = state_->pace.left(progress.so_far.chunks_total - progress.so_far.chunks_done, state_->clock.steady()))
+    if (auto left =
+            state_->pace.left(progress.so_far.chunks_total - progress.so_far.chunks_done, state_->clock.steady()))
       progress.seconds_left = static_cast<std::uint32_t>(left->count());
   if (progress.last_error && progress.last_error->code == ErrorCode::rate_limited) {
     auto left = std::chrono::ceil<std::chrono::seconds>(state_->goes_on - state_->clock.steady()).count();

@@ -124,7 +124,8 @@ std::vector<Revision> known_branches(Mount& mount, const OperationPtr& op, const
     if (tree && tree->revision.project == project && !Newer()(tree, walk.line.back())) beside.push_back(tree);
   }
   std::set<RevisionId> behind;  // others go on from there
-  for (const RevisionTreePtr& tree : beside) behind.insert(tree->revision.parents.begin(), tree->revision.parents.end());
+  for (const RevisionTreePtr& tree : beside)
+    behind.insert(tree->revision.parents.begin(), tree->revision.parents.end());
   std::sort(beside.begin(), beside.end(), [](const auto& a, const auto& b) { return Newer()(b, a); });
   std::vector<Revision> branches;
   for (const RevisionTreePtr& tree : beside) {

@@ -45,6 +45,10 @@ namespace {
 void add_revisions(Mount& mount, const OperationPtr& op, ProjectStatus& status) {
   if (auto latest = mount.site().try_revision(status.head)) status.latest = latest->revision;
   status.branches = known_branches(mount, op, status.project, status.head, status.left_out);
+  // What is being taken in is named as that.
+  std::erase_if(status.branches, [&](const Revision& branch) {
+    return std::count(status.merging.begin(), status.merging.end(), branch.id) > 0;
+  });
 }
 
 }  // namespace

@@ -80,8 +80,8 @@ std::string padded(std::string_view word, std::size_t width) {
 std::string first_line(const std::string& text) { return escape_for_terminal(text.substr(0, text.find('\n'))); }
 
 std::string headline(const Revision& revision) {
-  return escape_for_terminal(revision.agent) + ", " + format_iso8601(revision.created_at).substr(0, 16) + "Z: " +
-         first_line(revision.message);
+  return escape_for_terminal(revision.agent) + ", " + format_iso8601(revision.created_at).substr(0, 16) +
+         "Z: " + first_line(revision.message);
 }
 
 std::string place_text(const ProjectStatus& status) {
@@ -118,16 +118,15 @@ std::string progress_text(const ProjectStatus& status) {
   // Between two of its steps nothing is being done.
   text += progress.phase == Phase::idle ? "about to begin" : std::string(name_of(progress.phase));
   if (progress.so_far.chunks_total > 0)
-    text += ", " + std::to_string(progress.so_far.chunks_done) + " of " +
-            std::to_string(progress.so_far.chunks_total) + " chunks uploaded";
+    text += ", " + std::to_string(progress.so_far.chunks_done) + " of " + std::to_string(progress.so_far.chunks_total) +
+            " chunks uploaded";
   if (progress.bytes_total > 0)
     text += " (" + size_words(progress.bytes_done) + " of " + size_words(progress.bytes_total) + ")";
   if (progress.seconds_left) text += ", about " + duration_words(*progress.seconds_left) + " left";
   text += "\n";
   if (progress.last_error) {
     text += "  waiting: " + escape_for_terminal(progress.last_error->message);
-    if (progress.so_far.retry_after_s > 0)
-      text += "; goes on in " + duration_words(progress.so_far.retry_after_s);
+    if (progress.so_far.retry_after_s > 0) text += "; goes on in " + duration_words(progress.so_far.retry_after_s);
     text += "\n";
   }
   for (std::size_t i = 0; i < status.queue.size(); ++i)
@@ -196,8 +195,8 @@ std::string status_text(const ProjectStatus& status) {
     }
     branches.push_back(escape_for_terminal(branch.id.text()) + "  " + headline(branch));
   }
-  append_section(text, "In conflict, to be resolved before a commit (edit them, or \"playfs commit --resolved\"):",
-                 conflicts);
+  append_section(
+      text, "In conflict, to be resolved before a commit (edit them, or \"playfs commit --resolved\"):", conflicts);
   append_section(text, "Staged, to be published by a commit:", staged);
   append_section(text, "Being published:", pending);
   append_section(text, "Branches that head does not hold (\"playfs merge REVISION\" takes one in):", branches);

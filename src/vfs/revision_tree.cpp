@@ -76,7 +76,8 @@ std::optional<std::string> published_xattr(const RevisionTree& revision, const P
 
 std::vector<std::string> published_xattr_names(const RevisionTree& revision, const FileEntry* entry) {
   std::vector<std::string> names = {"project"};
-  if (!revision.revision.id.empty()) names.insert(names.end(), {"revision", "agent", "message", "created_at", "parents"});
+  if (!revision.revision.id.empty())
+    names.insert(names.end(), {"revision", "agent", "message", "created_at", "parents"});
   if (entry && !entry->hash_claim.empty()) names.emplace_back("hash");
   if (entry) names.emplace_back("chunks");
   return names;

@@ -282,6 +282,12 @@ class Publishing(rig.Rig):
         self.assertEqual((error['code'], error['retryable']), ('busy', True))
         self.assertIn('staged', error['message'])
         self.assertIn('playfs', error['hint'])
+        self.assertIn('playfs branches', self.json('merge', 'no-such-revision', code=NOT_FOUND)['error']['hint'])
+        self.assertIn('nothing is staged', self.json('discard', 'no-such-file', code=NOT_FOUND)['error']['message'])
+        self.assertEqual(self.json('discard', 'rose')['discarded'], 0)
+        (self.work / 'rose').unlink()
+        self.assertEqual(self.json('discard', 'rose')['discarded'], 1)
+        self.assertEqual((self.work / 'rose').read_text(), 'rosa\n')
         for number in range(400):
             (self.work / f'{number:0200}').write_text(f'{number}\n')
         error = self.json('commit', '-m', 'Too many', code=FAILED)['error']

@@ -92,13 +92,15 @@ class Cancel(rig.Rig):
         for name in 'abc':
             (self.work(mount) / name).write_text(text(30_000, name))
             self.commit_without_waiting(mount, f'commit {name}')
-        messages = ['commit a', 'commit b', 'commit c']
+        done = self.playfs('commit', '--no-wait', '-m', 'commit d', self.work(mount), check=False)
+        self.assertIn('one of 3 that wait behind another commit', done.stderr)
+        messages = ['commit a', 'commit b', 'commit c', 'commit d']
         self.assertEqual([each['message'] for each in self.status(mount)['publication']['queue']], messages)
         mount = self.again(mount)
         self.work(mount).stat()
         self.assertEqual([each['message'] for each in self.status(mount)['publication']['queue']], messages)
         self.assertIn('behind it', (self.work(mount).parent / 'status').read_text())
-        self.assertEqual(self.run_json(mount, 'commit', '--cancel')[1]['cancelled'], 3)
+        self.assertEqual(self.run_json(mount, 'commit', '--cancel')[1]['cancelled'], 4)
         mount = self.again(mount)  # what was answered is on disk
         self.work(mount).stat()
         self.assertEqual(self.status(mount)['publication']['queue'], [])

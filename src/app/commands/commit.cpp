@@ -52,13 +52,15 @@ std::string words_for(const playfs_status& status) {
   std::string left;
   if (status.chunks_total > 0) {
     left = std::to_string(status.chunks_done) + "/" + std::to_string(status.chunks_total) + " chunks";
-    if (status.bytes_total > 0) left += ", " + vfs::size_words(status.bytes_done) + " of " + vfs::size_words(status.bytes_total);
+    if (status.bytes_total > 0)
+      left += ", " + vfs::size_words(status.bytes_done) + " of " + vfs::size_words(status.bytes_total);
     if (status.seconds_left > 0) left += ", " + vfs::duration_words(status.seconds_left) + " left";
   }
   const std::string behind = status.queued > 0 ? " (+" + std::to_string(status.queued) + " behind)" : "";
   const std::string shown = bar(status.chunks_done, status.chunks_total);
   if (status.retry_after_s > 0)
-    return "Waiting   " + shown + left + "; the service asks to wait " + vfs::duration_words(status.retry_after_s) + behind;
+    return "Waiting   " + shown + left + "; the service asks to wait " + vfs::duration_words(status.retry_after_s) +
+           behind;
   switch (static_cast<playfs_phase>(status.phase)) {
     case PLAYFS_PHASE_IDLE: return "";
     case PLAYFS_PHASE_FREEZING:
@@ -140,11 +142,12 @@ Status publish(Context& context, const WorkTree& tree, playfs_commit& request) {
 Result<ExitCode> cancel(Context& context, const WorkTree& tree) {
   PLAYFS_TRY(playfs_cancel result, tree.cancel());
   if (result.cancelled > 0)
-    context.out.note("Cancelled " + std::to_string(result.cancelled) + (result.cancelled == 1 ? " commit" : " commits") +
-                     ": what was to be published is staged again.");
+    context.out.note("Cancelled " + std::to_string(result.cancelled) +
+                     (result.cancelled == 1 ? " commit" : " commits") + ": what was to be published is staged again.");
   if (result.too_late != 0)
-    context.out.note("Too late for the one under way: its revision was sent already, or may have been. It goes on.\n"
-                     "Try: playfs status");
+    context.out.note(
+        "Too late for the one under way: its revision was sent already, or may have been. It goes on.\n"
+        "Try: playfs status");
   if (result.cancelled == 0 && result.too_late == 0) context.out.note("Nothing is being published.");
   context.out.document(JsonObject{{"project", tree.place().project},
                                   {"cancelled", std::uint64_t{result.cancelled}},
@@ -195,6 +198,12 @@ Result<ExitCode> commit(Context& context, const CommitArguments& arguments) {
   if (!result.revision.empty()) context.out.line(result.revision.text());
   if (const JsonObject* plan = object_of(full, "plan")) print_plan(context.out, *plan);
   tell_commit(context.out, result);
+  if (result.outcome == publish::Outcome::pending) {
+    auto status = tree.status();
+    if (status && status->queued > 0)
+      context.out.note("It is one of " + std::to_string(status->queued) +
+                       " that wait behind another commit; each takes what is staged when its turn comes.");
+  }
   JsonObject document{{"project", tree.place().project}};
   for (const auto& [name, value] : commit_document(result)) document.append(name, value);
   if (const Json* plan = full.find("plan")) {

@@ -60,7 +60,8 @@ std::set<std::string> staged_paths(const JsonObject& status) {
 }
 
 /// The revision that a word names: its id, "head" or "base"; nullopt where it names none.
-std::optional<std::string> revision_named(const MountedPlace& place, const JsonObject& status, const std::string& word) {
+std::optional<std::string> revision_named(const MountedPlace& place, const JsonObject& status,
+                                          const std::string& word) {
   if (word == "head" || word == "base") return text_of(status, word);
   struct stat ignored {};
   if (why_not_a_component(word) || stat((place.project_directory + "/revisions/" + word).c_str(), &ignored) != 0)
@@ -132,7 +133,7 @@ Json as_json(const FileDiff& diff) {
   std::string text;
   for (const std::string& line : diff.header) text += line + "\n";
   for (const DiffLine& line : diff.lines) text += line.text + "\n";
-  JsonObject json{{"path", diff.path},   {"change", diff.kind},          {"binary", diff.binary},
+  JsonObject json{{"path", diff.path},   {"change", diff.kind},     {"binary", diff.binary},
                   {"added", diff.added}, {"removed", diff.removed}, {"diff", text}};
   if (!diff.from.empty()) json.append("from", diff.from);
   return json;
@@ -178,8 +179,7 @@ Result<std::optional<FileDiff>> compare_path(const Comparison& compared, const R
     PLAYFS_TRY(after, read_side(compared.after + "/" + path));
   }
   if (!before && !after) return std::optional<FileDiff>();
-  if (renamed != renames.end() && before && after)
-    return std::optional(renamed_file(old_path, path, *before, *after));
+  if (renamed != renames.end() && before && after) return std::optional(renamed_file(old_path, path, *before, *after));
   if (before && after && before->mode == after->mode && before->content == after->content)
     return std::optional<FileDiff>();
   PLAYFS_TRY(FileDiff file, diff_file(path, before, after));
@@ -190,7 +190,8 @@ Result<std::optional<FileDiff>> compare_path(const Comparison& compared, const R
 
 Result<ExitCode> diff(Context& context, const DiffArguments& arguments) {
   std::vector<std::string> words = arguments.words;
-  auto path = std::find_if(words.begin(), words.end(), [&](const auto& word) { return is_there(context.io.absolute(word)); });
+  auto path =
+      std::find_if(words.begin(), words.end(), [&](const auto& word) { return is_there(context.io.absolute(word)); });
   PLAYFS_TRY(MountedPlace place, find_project_at(context.io.absolute(path == words.end() ? "." : *path)));
   PLAYFS_TRY(JsonObject status, read_json_object(place.project_directory + "/status.json"));
   PLAYFS_TRY(Comparison compared, choose(context, place, status, words));
@@ -228,8 +229,7 @@ Result<ExitCode> diff(Context& context, const DiffArguments& arguments) {
     }
   }
   if (!files.empty())
-    for (const std::string& line : stat_lines(files, context.io.columns, context.out.colour()))
-      context.out.line(line);
+    for (const std::string& line : stat_lines(files, context.io.columns, context.out.colour())) context.out.line(line);
   context.out.document(JsonObject{{"project", place.project},
                                   {"base", text_of(status, "base")},
                                   {"before", compared.before_name},

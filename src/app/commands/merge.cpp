@@ -7,7 +7,13 @@ namespace playfs::app {
 
 Result<ExitCode> merge(Context& context, const MergeArguments& arguments) {
   PLAYFS_TRY(WorkTree tree, WorkTree::open(context.io.absolute(arguments.path)));
-  PLAYFS_TRY(playfs_merge result, tree.merge(arguments.revision));
+  auto merged = tree.merge(arguments.revision);
+  if (!merged) {
+    Error error = merged.error();
+    if (error.code == ErrorCode::not_found) error.hint = "playfs branches, which names those that can be taken in";
+    return fail(std::move(error));
+  }
+  const playfs_merge& result = *merged;
   PLAYFS_TRY(JsonObject status, read_json_object(tree.place().project_directory + "/status.json"));
   const Json* merging = status.find("merging");
   bool is_taken_in = merging && merging->array() && !merging->array()->empty();
@@ -16,7 +22,8 @@ Result<ExitCode> merge(Context& context, const MergeArguments& arguments) {
     context.out.note("Merged without a conflict. Try: playfs diff, then playfs commit -m MESSAGE");
   else
     context.out.note(std::to_string(result.conflicts) +
-                     " paths are in conflict. Try: playfs status, edit them, then playfs commit -m MESSAGE");
+                     (result.conflicts == 1 ? " path is in conflict." : " paths are in conflict.") +
+                     " Try: playfs status, edit what it lists, then playfs commit -m MESSAGE");
   context.out.document(JsonObject{{"project", tree.place().project},
                                   {"base", std::string(result.base)},
                                   {"merged", arguments.revision},

@@ -14,7 +14,8 @@ Result<ExitCode> update(Context& context, const UpdateArguments& arguments) {
                          : "Already at the latest, " + safe(base) + ".");
   if (result.conflicts > 0)
     context.out.note(std::to_string(result.conflicts) +
-                     " paths are in conflict. Try: playfs status, edit them, then playfs commit -m MESSAGE");
+                     (result.conflicts == 1 ? " path is in conflict." : " paths are in conflict.") +
+                     " Try: playfs status, edit what it lists, then playfs commit -m MESSAGE");
   context.out.document(JsonObject{{"project", std::string(before.project)},
                                   {"base", base},
                                   {"moved", moved},

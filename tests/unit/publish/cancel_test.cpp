@@ -42,7 +42,8 @@ class CancelTest : public testing::Test {
     CommitRequest request;
     request.agent = "t";
     request.message = message;
-    work.publisher->commit(request, {}, [promise](Result<CommitResult> result) { promise->set_value(std::move(result)); });
+    work.publisher->commit(request, {},
+                           [promise](Result<CommitResult> result) { promise->set_value(std::move(result)); });
     return future;
   }
   /// Nothing is pending, and all is as it was written.
@@ -147,9 +148,8 @@ TEST_F(CancelTest, ACrashAtAnyJournalWriteLeavesItPublishedOrStaged) {
     test::copy_directory(directory.path() + "/tree", copies[name]);
   });
   edit(*work);
-  work->faults.set_plan([](const HttpRequest& request) {
-    return request.method == "POST" ? test::lose_request() : test::Fault();
-  });
+  work->faults.set_plan(
+      [](const HttpRequest& request) { return request.method == "POST" ? test::lose_request() : test::Fault(); });
   auto first = begin_commit(*work, "first");
   while (!*work->stage->pending()) std::this_thread::yield();
   auto second = begin_commit(*work, "second");
