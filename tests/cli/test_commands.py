@@ -2,6 +2,9 @@
 """The commands as scripts meet them: output, errors and exit codes, against the embedded playground and over HTTP."""
 import json
 import os
+import pathlib
+import re
+import shutil
 
 import rig
 
@@ -32,6 +35,22 @@ class WithoutMount(rig.Rig):
         for command in ('mount umount serve status diff log commit discard init import export ls cat show api'.split()):
             self.assertIn(command, overview)
             self.assertIn(command, self.playfs(command, '--help').stdout)
+
+    def test_manual_pages(self):
+        """That they render without a warning, and that the mount helper's page knows every mount option."""
+        helper = rig.ROOT / 'man/mount.playfs.8'
+        listed = self.playfs('mount', '--help').stdout.split('Options after -o:')[1].split(';')[0]
+        options = re.findall(r'(?:^|\s)([a-z_]+)(?:=\S+)?(?=\s|$)', listed)
+        self.assertGreater(len(options), 12)
+        text = helper.read_text()
+        for option in options:
+            self.assertRegex(text, rf'\b{option}\b', option)
+        if not shutil.which('man'):
+            self.skipTest('man is missing')
+        for page in helper, pathlib.Path(self.playfs_path).resolve().parents[2] / 'man/playfs.1':
+            done = self.command('man', '--warnings', '-l', page)
+            self.assertEqual(done.stderr, '', page)
+            self.assertIn('playfs', done.stdout)
 
     def test_wrong_usage_says_so_on_stderr(self):
         for words in ([], ['no-such-command'], ['cat'], ['ls', '--no-such-flag'], ['import']):

@@ -1,12 +1,8 @@
 #!/usr/bin/env python3
 """What people and scripts see of publishing: status, diff, log, branches, plans, errors; on terminals and in pipes."""
-import errno
 import json
 import os
-import pathlib
-import pty
 import re
-import subprocess
 
 import rig
 
@@ -41,27 +37,8 @@ class Publishing(rig.Rig):
         return self.api.create('revisions', project=self.project, parents=[parent] if parent else [], agent='bob',
                                message=message, manifest={'tx': os.urandom(16).hex(), 'files': files}, state={})['id']
 
-    def on_terminal(self, *words, answer=b'', variables=None):
-        """Exit code and what a terminal of 80 columns shows."""
-        pid, terminal = pty.fork()
-        if pid == 0:
-            os.chdir(self.work)
-            kept = {name: value for name, value in self.environment('ann').items() if name not in ('PAGER', 'NO_COLOR', 'LESS')}
-            os.execvpe(self.playfs_path, ['playfs', *map(str, words)], {**kept, 'TERM': 'xterm', **(variables or {})})
-        os.write(terminal, answer)
-        shown = b''
-        while True:
-            try:
-                data = os.read(terminal, 65536)
-            except OSError as end:
-                self.assertEqual(end.errno, errno.EIO)
-                break
-            if not data:
-                break
-            shown += data
-        code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
-        os.close(terminal)
-        return code, shown.decode().replace('\r\n', '\n')
+    def on_terminal(self, *words, **options):
+        return super().on_terminal(self.playfs_path, *words, cwd=self.work, **options)
 
     # status
 
@@ -178,9 +155,6 @@ class Publishing(rig.Rig):
             text = said.stdout.replace(f'{old}/', '/').replace(f'{self.work}/', '/')
             return text.replace('a//', 'a/').replace('b//', 'b/')
 
-        def without_hashes(text):
-            return [line for line in text.splitlines() if not line.startswith('index ')]
-
         ours = self.run_in('diff').stdout
         # Of two folders git names a renamed file by whole paths; all else is the same line by line.
         self.assertEqual([line for line in ours.splitlines() if line[:1] in '+-@ '],
@@ -230,7 +204,7 @@ class Publishing(rig.Rig):
         # A reader who has seen enough is no error; nor is what comes after it read.
         code, shown = self.on_terminal('log', variables={'PLAYFS_PAGER': 'head -n 1'})
         self.assertEqual((code, len(shown.splitlines())), (DONE, 1))
-        code, shown = self.on_terminal('log', variables={'PLAYFS_PAGER': 'sed s/^/page:/'}, answer=b'')
+        code, shown = self.on_terminal('log', variables={'PLAYFS_PAGER': 'sed s/^/page:/'})
         self.assertIn('page:', shown)
         self.assertNotIn('\x1b', self.run_in('diff').stdout)
 

@@ -151,6 +151,16 @@ class Cancel(rig.Rig):
         self.assertEqual([each['message'] for each in status['publication']['queue']], ['Waits for the next hour'])
         self.assertEqual({change['path']: change['pending'] for change in status['staged']}, {'b': True, 'c': False})
 
+    def test_a_terminal_shows_how_far_it_is_and_ctrl_c_leaves_it_going(self):
+        mount = self.begin({'file_chunks': 2})
+        (self.work(mount) / 'big').write_text(text(60_000, 3))
+        code, shown = self.on_terminal(self.playfs_path, 'commit', '-m', 'Big', cwd=self.work(mount),
+                                       until=r'Waiting +\[#+ +\] 2/\d+ chunks, \d+ KB of \d+ KB, .* left', answer=b'\x03')
+        self.assertEqual(code, PENDING)
+        self.assertIn('the service asks to wait', shown)
+        self.assertIn('published in the background', shown)
+        self.assertEqual(len(self.status(mount)['publication']['queue']), 1)
+
     def test_who_waits_is_told(self):
         mount = self.begin({'file_chunks': 1})
         (self.work(mount) / 'big').write_text(text(40_000, 2))

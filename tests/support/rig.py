@@ -8,6 +8,9 @@ import contextlib
 import json
 import os
 import pathlib
+import pty
+import re
+import select
 import shutil
 import signal
 import socket
@@ -175,6 +178,31 @@ class Rig(unittest.TestCase):
 
     def playfs(self, *words, **options):
         return self.command(self.playfs_path, *words, **options)
+
+    def on_terminal(self, *words, who='ann', cwd='/', variables=None, until=None, answer=b''):
+        """Runs a command on a terminal of 80 columns; types `answer` once `until` is shown. Its exit code, and what was
+        shown."""
+        kept = {name: value for name, value in self.environment(who).items() if name not in ('PAGER', 'NO_COLOR', 'LESS')}
+        pid, terminal = pty.fork()
+        if pid == 0:
+            os.chdir(cwd)
+            os.execvpe(words[0], [str(word) for word in words], {**kept, 'TERM': 'xterm', **(variables or {})})
+        shown, end = '', time.monotonic() + COMMAND_LIMIT
+        while select.select([terminal], [], [], max(0, end - time.monotonic()))[0]:
+            try:
+                data = os.read(terminal, 65536)
+            except OSError:  # all who had it open have ended
+                break
+            shown += data.decode()
+            if until and re.search(until, shown):
+                os.write(terminal, answer)
+                until = None
+        else:
+            os.kill(pid, signal.SIGKILL)
+        code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+        os.close(terminal)
+        self.assertIsNone(until, shown)
+        return code, shown.replace('\r\n', '\n')
 
     def serve(self, limits=None):
         """The Data API of a fresh store, without write limits but for `limits`: writes per hour, by collection."""

@@ -1,6 +1,8 @@
 // Commits that are given back: at every request, and with a crash at every journal write.
+#include <atomic>
 #include <future>
 #include <map>
+#include <thread>
 
 #include <gtest/gtest.h>
 
@@ -117,6 +119,30 @@ TEST_F(CancelTest, AtEveryRequestItIsGivenBackOrPublished) {
   }
   EXPECT_GT(given_back, 5) << "while its chunks are uploaded";
   EXPECT_GT(published, 1) << "once its revision was sent";
+}
+
+TEST_F(CancelTest, WhatMayHaveBeenSentGoesOn) {
+  auto work = tree("tree");
+  edit(*work);
+  std::atomic<bool> was_sent = false, is_away = true;
+  work->faults.set_plan([&](const HttpRequest& request) {
+    if (was_sent) return is_away ? test::lose_request() : test::Fault();
+    if (request.method != "POST" || !request.target.ends_with("/revisions")) return test::Fault();
+    was_sent = true;
+    return test::lose_reply();
+  });
+  auto first = begin_commit(*work, "first");
+  while (!was_sent || !work->publisher->progress().last_error) std::this_thread::yield();
+  auto second = begin_commit(*work, "second");
+  while (work->publisher->queue()->size() < 2) std::this_thread::yield();
+  auto cancelled = cancel(*work);
+  ASSERT_TRUE(cancelled) << cancelled.error().message;
+  EXPECT_TRUE(cancelled->too_late);
+  EXPECT_EQ(cancelled->commits, 1u) << "the one behind it";
+  EXPECT_EQ(second.get()->outcome, Outcome::cancelled);
+  is_away = false;
+  EXPECT_EQ(first.get()->outcome, Outcome::published);
+  EXPECT_EQ(revisions(), 1u);
 }
 
 TEST_F(CancelTest, AllThatWaitsBehindItGoesToo) {
