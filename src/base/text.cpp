@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cstdint>
+#include <cstring>
 
 #include <fmt/format.h>
 
@@ -48,6 +49,15 @@ bool is_bidirectional_control(std::uint32_t c) {
 
 bool is_valid_utf8(std::string_view text) {
   while (!text.empty()) {
+    // Nearly all text is ASCII: eight bytes at a time.
+    std::uint64_t eight = 0;
+    if (text.size() >= sizeof(eight)) {
+      std::memcpy(&eight, text.data(), sizeof(eight));
+      if ((eight & 0x8080808080808080) == 0) {
+        text.remove_prefix(sizeof(eight));
+        continue;
+      }
+    }
     auto decoded = decode_utf8(text);
     if (decoded.length == 0) return false;
     text.remove_prefix(decoded.length);

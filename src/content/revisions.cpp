@@ -1,14 +1,30 @@
 #include "content/revisions.h"
 
 #include "base/text.h"
+#include "wire/continuation.h"
 #include "wire/json.h"
 #include "wire/records.h"
 
 namespace playfs::content {
 
 namespace {
+
 constexpr const char* kCollection = "revisions";
+
+/// The file in which a manifest goes on, of a revision that shows no more than its record does.
+FileRef continuation_of(Revision revision) {
+  auto tree = std::make_shared<const RevisionTree>(std::move(revision));
+  return {tree, kContinuationPath, &tree->tree.manifest().continuation->entry};
 }
+
+RevisionTreePtr with_continuation(const RevisionTree& unread, std::string_view text) {
+  Revision revision = unread.revision;
+  revision.manifest = unread.tree.manifest();
+  if (!wire::read_continuation(revision.manifest, text)) show_continuation(revision.manifest);
+  return std::make_shared<const RevisionTree>(std::move(revision));
+}
+
+}  // namespace
 
 RevisionTreePtr Revisions::known(const RevisionId& id) {
   {
@@ -21,7 +37,12 @@ RevisionTreePtr Revisions::known(const RevisionId& id) {
   if (!record) return nullptr;
   const std::size_t cost = json_size(wire::encode_record(*record));
   auto revision = wire::decode_revision(std::move(*record));
-  return revision ? adopt(std::make_shared<RevisionTree>(std::move(*revision)), cost) : nullptr;
+  if (!revision) return nullptr;
+  if (!revision->manifest.continuation) return adopt(std::make_shared<RevisionTree>(std::move(*revision)), cost);
+  FileRef more = continuation_of(std::move(*revision));
+  auto blob = blobs_.known(more);
+  auto text = blob ? blob->read(0, blob->size()) : fail(ErrorCode::not_found, "it is not here");
+  return text ? adopt(with_continuation(*more.revision, *text), cost + text->size()) : nullptr;
 }
 
 RevisionTreePtr Revisions::adopt(RevisionTreePtr tree, std::size_t cost) {
@@ -45,28 +66,37 @@ void Revisions::get(const RevisionId& id, const CancelToken& cancel, Callback<Re
   if (!flights_.join(id, cancel, std::move(done))) return;
   // An earlier flight may have landed since we looked.
   if (auto tree = known(id)) return flights_.land(id, tree);
+  if (auto record = context_.stored(kCollection, id.text())) {
+    const std::size_t cost = json_size(wire::encode_record(*record));
+    if (auto revision = wire::decode_revision(*std::move(record))) return complete(id, *std::move(revision), cost);
+  }
   context_.client.get_record(
       kCollection, id.text(), context_.stop.token(),
       context_.answered<Record>([this, id](Result<Record> answer) { arrived(id, std::move(answer)); }));
 }
 
 void Revisions::arrived(const RevisionId& id, Result<Record> answer) {
-  auto tree = decode(id, std::move(answer));
-  if (!tree) {
-    const ErrorCode code = tree.error().code;
-    if (code == ErrorCode::refused_input || code == ErrorCode::protocol)
-      context_.events.error("revisions/" + id.text(), tree.error());
+  if (!answer) return flights_.land(id, fail(std::move(answer).error()));
+  const std::size_t cost = json_size(wire::encode_record(*answer));
+  auto revision = wire::decode_revision(*answer);
+  if (!revision) {
+    const Error error = revision.error().while_doing("revision " + escape_for_terminal(id.text()));
+    context_.events.error("revisions/" + id.text(), error);
+    return flights_.land(id, fail(error));
   }
-  flights_.land(id, tree);
+  context_.store(kCollection, *answer);
+  complete(id, std::move(*revision), cost);
 }
 
-Result<RevisionTreePtr> Revisions::decode(const RevisionId& id, Result<Record> answer) {
-  PLAYFS_TRY(Record record, std::move(answer));
-  const std::size_t cost = json_size(wire::encode_record(record));
-  auto revision = wire::decode_revision(record);
-  if (!revision) return fail(revision.error().while_doing("revision " + escape_for_terminal(id.text())));
-  context_.store(kCollection, record);
-  return adopt(std::make_shared<RevisionTree>(std::move(*revision)), cost);
+void Revisions::complete(const RevisionId& id, Revision revision, std::size_t cost) {
+  if (!revision.manifest.continuation)
+    return flights_.land(id, adopt(std::make_shared<RevisionTree>(std::move(revision)), cost));
+  FileRef more = continuation_of(std::move(revision));
+  blobs_.get(more, Urgency::demand, context_.stop.token(), context_.guarded([this, id, more, cost](Result<Blob> blob) {
+    auto text = blob ? blob->read(0, blob->size()) : Result<std::string>(fail(std::move(blob).error()));
+    if (!text) return flights_.land(id, fail(text.error().while_doing("the rest of the manifest")));
+    flights_.land(id, adopt(with_continuation(*more.revision, *text), cost + text->size()));
+  }));
 }
 
 }  // namespace playfs::content

@@ -1,10 +1,12 @@
-// Revisions with their trees: in memory, on disk, fetched. What was seen once is never fetched again. Thread-safe.
+// Revisions with their trees: in memory, on disk, fetched. What was seen once is never fetched again. A tree has all
+// files, also those that stand in the manifest's continuation. Thread-safe.
 #pragma once
 
 #include <memory>
 #include <unordered_map>
 
 #include "cache/lru.h"
+#include "content/blobs.h"
 #include "content/context.h"
 #include "content/single_flight.h"
 #include "model/tree.h"
@@ -13,7 +15,7 @@ namespace playfs::content {
 
 class Revisions {
  public:
-  explicit Revisions(Context& context) : context_(context) {}
+  Revisions(Context& context, Blobs& blobs) : context_(context), blobs_(blobs) {}
 
   /// nullptr where it is neither in memory nor on disk. Does local I/O.
   [[nodiscard]] RevisionTreePtr known(const RevisionId& id);
@@ -22,7 +24,8 @@ class Revisions {
 
  private:
   void arrived(const RevisionId& id, Result<Record> answer);
-  Result<RevisionTreePtr> decode(const RevisionId& id, Result<Record> answer);
+  /// Goes on with a record that is here: its continuation, if it has one, is fetched as any file is.
+  void complete(const RevisionId& id, Revision revision, std::size_t cost);
   /// One object for each revision, however many threads decode it at once.
   RevisionTreePtr adopt(RevisionTreePtr tree, std::size_t cost);
 
@@ -30,6 +33,7 @@ class Revisions {
   static constexpr std::size_t kKeptBytes = 3 << 20;
 
   Context& context_;
+  Blobs& blobs_;
   SingleFlight<RevisionId, RevisionTreePtr> flights_;
   Mutex mutex_;
   cache::Lru<RevisionId, RevisionTreePtr> recent_ PLAYFS_GUARDED_BY(mutex_){kKeptBytes};

@@ -13,10 +13,10 @@ namespace playfs::content {
 
 struct Site::Parts {
   Context context;
-  Revisions revisions{context};
-  Heads heads{context, revisions};
   Chunks chunks{context};
   Blobs blobs{context, chunks};
+  Revisions revisions{context, blobs};
+  Heads heads{context, revisions};
   Prefetch prefetch{context, blobs};
   Lists lists{context};
   Records records{context};

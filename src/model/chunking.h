@@ -20,9 +20,10 @@ inline constexpr std::size_t kMaxChunkText = 12 * 1024;
 /// The worst case is held down by cutting chunks shorter, see cut_text.
 inline constexpr std::size_t kMaxChunkJson = 15 * 1024;
 
-/// Cuts text into pieces of at most kMaxChunkText bytes whose JSON form stays within `json_room` bytes, never inside
-/// a UTF-8 sequence, each as long as it can be. Concatenated they are `text`. Views into it. Empty text gives no
-/// pieces. REQUIRES: valid UTF-8, json_room >= 64.
+/// Cuts text into the fewest pieces of at most kMaxChunkText bytes whose JSON form stays within `json_room` bytes,
+/// never inside a UTF-8 sequence. They are about equally long: what is left of the room takes up what is inserted there
+/// later. Concatenated they are `text`. Views into it. Empty text gives no pieces. REQUIRES: valid UTF-8,
+/// json_room >= 64.
 std::vector<std::string_view> cut_text(std::string_view text, std::size_t json_room = kMaxChunkJson);
 
 /// The text of a file's content in the given encoding.

@@ -17,6 +17,8 @@ constexpr std::array<std::string_view, 16> kIgnorable = {"\u200c", "\u200d", "\u
                                                          "\u206d", "\u206e", "\u206f", "\ufeff"};
 
 std::string without_ignorable(std::string_view name) {
+  auto is_ascii = [](char c) { return static_cast<unsigned char>(c) < 0x80; };
+  if (std::all_of(name.begin(), name.end(), is_ascii)) return std::string(name);
   std::string out;
   while (!name.empty()) {
     auto found = std::find_if(kIgnorable.begin(), kIgnorable.end(), [&](auto code) { return name.starts_with(code); });

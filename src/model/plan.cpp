@@ -11,13 +11,22 @@
 #include <fmt/format.h>
 
 #include "model/chunking.h"
+#include "model/recut.h"
 
 namespace playfs {
 
 namespace {
 
-constexpr std::size_t kLeastChunkRoom = 64;  // what cut_text requires
+constexpr std::size_t kLeastChunkRoom = 64;  // what cut_around requires
 constexpr std::size_t kPathsInRefusal = 10;
+
+/// A text in chunks.
+struct Chunking {
+  std::vector<ChunkId> chunks;                      ///< what chunked entries get, placeholders included
+  std::vector<std::optional<std::size_t>> missing;  ///< for each of them, the piece that has to be uploaded
+  std::vector<std::string_view> pieces;             ///< views into the text
+  std::vector<ContentHash> piece_hashes;
+};
 
 /// One text that may stand inline or in chunks, and the entries that hold it.
 struct Item {
@@ -25,15 +34,13 @@ struct Item {
   std::vector<std::string> paths;
   std::string text;
   bool may_be_inline = false;
+  bool is_recut = false;  ///< cut around chunks that stand in it
   bool chunked = false;
-  std::vector<ChunkId> chunks;                      ///< what chunked entries get, placeholders included
-  std::vector<std::optional<std::size_t>> missing;  ///< for each of them, the piece that has to be uploaded
-  std::vector<std::string_view> pieces;             ///< views into `text`
-  std::vector<ContentHash> piece_hashes;
+  Chunking cut;
   std::size_t inline_size = 0;  ///< of all entries together
   std::size_t chunked_size = 0;
 
-  [[nodiscard]] std::size_t writes() const { return pieces.size(); }
+  [[nodiscard]] std::size_t writes() const { return cut.pieces.size(); }
   [[nodiscard]] std::size_t saved() const { return inline_size > chunked_size ? inline_size - chunked_size : 0; }
 };
 
@@ -62,9 +69,17 @@ class Planner {
   }
 
   Result<Plan> run() {
+    PLAYFS_CHECK(check_names());
     apply_changes();
     PLAYFS_CHECK(collect_items());
-    PLAYFS_CHECK(choose());
+    PLAYFS_TRY(bool fits, choose());
+    if (!fits) {
+      PLAYFS_TRY(fits, choose_with_fewest_chunks());
+    }
+    if (!fits) {
+      PLAYFS_CHECK(go_on_elsewhere());
+      return std::move(plan_);
+    }
     for (Item& item : items_) emit(item);
     plan_.revision_size = sizes_.revision(plan_.draft);
     return std::move(plan_);
@@ -72,6 +87,20 @@ class Planner {
 
  private:
   using Files = std::map<std::string, FileEntry, std::less<>>;
+
+  static bool is_continuations(const std::string& path) {
+    const std::string name = kContinuationPath;
+    return path == name || path.starts_with(name + "/");
+  }
+
+  [[nodiscard]] Status check_names() const {
+    for (const PutFile& file : input_.puts)
+      if (is_continuations(file.path))
+        return fail(ErrorCode::invalid_argument,
+                    file.path + ": the manifests of large projects go on in a file of that name",
+                    "give it another name");
+    return {};
+  }
 
   void apply_changes() {
     Manifest& manifest = plan_.draft.manifest;
@@ -130,10 +159,12 @@ class Planner {
       Item& item = items_.emplace_back();
       item.text = std::move(text);
       if (stored) {
-        item.chunks = stored->chunks;
-        item.missing.resize(item.chunks.size());
+        item.cut.chunks = stored->chunks;
+        item.cut.missing.resize(stored->chunks.size());
       } else {
-        PLAYFS_CHECK(cut(item, path));
+        auto near = input_.stored.near.find(path);
+        item.is_recut = near != input_.stored.near.end();
+        PLAYFS_TRY(item.cut, cut(item.text, path, item.is_recut ? near->second : std::vector<StoredPiece>()));
       }
     }
     Item& item = items_[known->second];
@@ -143,28 +174,31 @@ class Planner {
     return {};
   }
 
-  Status cut(Item& item, const std::string& path) {
-    ChunkDraft empty{input_.base, path, item.text.size(), ContentHash(), {}};
+  Result<Chunking> cut(std::string_view text, const std::string& path, std::span<const StoredPiece> near) const {
+    ChunkDraft empty{input_.base, path, text.size(), ContentHash(), {}};
     std::size_t around = sizes_.chunk(empty) - 2;  // the quotes of the empty text belong to the text
     if (around + kLeastChunkRoom > kRecordRoom) return refuse(around, {{around, path}});
-    for (std::string_view piece : cut_text(item.text, std::min(kMaxChunkJson, kRecordRoom - around))) {
-      ContentHash hash = ContentHash::of(piece);
-      if (auto stored = input_.stored.chunks.find(hash); stored != input_.stored.chunks.end()) {
-        item.chunks.push_back(stored->second);
-        item.missing.emplace_back();
+    std::size_t room = std::min(kMaxChunkJson, kRecordRoom - around);
+    Chunking chunking;
+    for (Piece& piece : cut_around(text, near, input_.stored.pieces, room)) {
+      if (piece.stored) {
+        chunking.chunks.push_back(*std::move(piece.stored));
+        chunking.missing.emplace_back();
         continue;
       }
-      auto same = std::find(item.piece_hashes.begin(), item.piece_hashes.end(), hash);
-      item.chunks.push_back(placeholder_);
-      item.missing.emplace_back(same - item.piece_hashes.begin());
-      if (same != item.piece_hashes.end()) continue;
-      item.pieces.push_back(piece);
-      item.piece_hashes.push_back(hash);
+      auto& hashes = chunking.piece_hashes;
+      auto same = std::find(hashes.begin(), hashes.end(), piece.hash);
+      chunking.chunks.push_back(placeholder_);
+      chunking.missing.emplace_back(same - hashes.begin());
+      if (same != hashes.end()) continue;
+      chunking.pieces.push_back(piece.text);
+      hashes.push_back(piece.hash);
     }
-    return {};
+    return chunking;
   }
 
   void measure(Item& item) {
+    item.inline_size = item.chunked_size = 0;
     for (const FileEntry* entry : item.entries) {
       item.inline_size += sizes_.entry(*entry);
       item.chunked_size += sizes_.entry(in_chunks(*entry, item));
@@ -174,20 +208,21 @@ class Planner {
 
   static FileEntry in_chunks(FileEntry entry, const Item& item) {
     entry.inline_text.reset();
-    entry.chunks = item.chunks;
+    entry.chunks = item.cut.chunks;
     return entry;
   }
 
-  Status choose() {
+  /// False where there is no room, whatever is in chunks.
+  Result<bool> choose() {
     // As it would be with all of `items_` inline; what differs is added and taken off below.
     std::size_t size = sizes_.revision(plan_.draft);
     for (const Item& item : items_)
       if (item.chunked) size = size - item.inline_size + item.chunked_size;
     std::vector<Item*> open;
-    std::size_t least = size;
+    least_ = size;
     for (Item& item : items_) {
       if (item.chunked || item.saved() == 0) continue;
-      least -= item.saved();
+      least_ -= item.saved();
       if (item.writes() == 0) {
         item.chunked = true;
         size -= item.saved();
@@ -195,9 +230,92 @@ class Planner {
         open.push_back(&item);
       }
     }
-    if (least > kRecordRoom) return refuse_all(least);
+    if (least_ > kRecordRoom) return false;
     if (size > kRecordRoom) chunk_cheapest(open, size - kRecordRoom);
-    return {};
+    return true;
+  }
+
+  /// Cutting around stored chunks makes more of them, and each costs an id in the manifest. Where that is too much,
+  /// files are cut anew; where it does not help, they stay as they were.
+  Result<bool> choose_with_fewest_chunks() {
+    std::vector<std::pair<Item*, Chunking>> before;
+    for (Item& item : items_) {
+      if (!item.is_recut) continue;
+      PLAYFS_TRY(Chunking anew, cut(item.text, item.paths.front(), {}));
+      if (anew.chunks.size() >= item.cut.chunks.size()) continue;
+      before.emplace_back(&item, std::exchange(item.cut, std::move(anew)));
+      measure(item);
+    }
+    if (before.empty()) return false;
+    PLAYFS_TRY(bool fits, choose());
+    if (fits) return true;
+    for (auto& [item, chunking] : before) {
+      item->cut = std::move(chunking);
+      measure(*item);
+    }
+    return false;
+  }
+
+  /// All files go into the continuation.
+  Status go_on_elsewhere() {
+    Manifest& manifest = plan_.draft.manifest;
+    auto there = manifest.files.lower_bound(kContinuationPath);
+    if (there != manifest.files.end() && is_continuations(there->first))
+      return fail(ErrorCode::file_too_big, there->first + " stands where the manifest would have to go on",
+                  "delete it, or remove files from the project");
+    std::erase_if(manifest.refused, [](const RefusedEntry& entry) { return entry.path == kContinuationPath; });
+    std::vector<Item*> open;
+    for (Item& item : items_) {
+      item.chunked = item.text.size() > kMaxInlineText || (item.writes() == 0 && item.saved() > 0);
+      if (item.chunked) emit(item);
+      else if (item.saved() > 0) open.push_back(&item);
+    }
+    std::stable_sort(open.begin(), open.end(), [](const Item* a, const Item* b) { return a->saved() < b->saved(); });
+    auto near = input_.stored.near.find(kContinuationPath);
+    for (;;) {
+      std::string text = sizes_.continuation(manifest.files);
+      PLAYFS_TRY(Chunking chunking, cut(text, kContinuationPath,
+                                        near != input_.stored.near.end() ? near->second : std::vector<StoredPiece>()));
+      FileEntry entry;
+      entry.hash_claim = ContentHash::of(text).hex();
+      entry.size_claim = text.size();
+      entry.chunks = chunking.chunks;
+      Files files = std::exchange(manifest.files, {});
+      manifest.continuation = Continuation{kContinuationPath, std::move(entry), true};
+      plan_.revision_size = sizes_.revision(plan_.draft);
+      if (plan_.revision_size <= kRecordRoom) {
+        upload_continuation(chunking);
+        plan_.continuation = std::move(text);
+        return {};
+      }
+      manifest.files = std::move(files);
+      manifest.continuation.reset();
+      least_ = plan_.revision_size;
+      if (open.empty()) return refuse_all(least_);
+      // Each chunk less of the continuation frees an id.
+      std::size_t excess = (plan_.revision_size - kRecordRoom) / (input_.chunk_id_size + 3) + 1;
+      for (std::size_t freed = 0; freed < excess * kMaxChunkText && !open.empty(); open.pop_back()) {
+        freed += open.back()->saved();
+        open.back()->chunked = true;
+        emit(*open.back());
+      }
+    }
+  }
+
+  void upload_continuation(const Chunking& chunking) {
+    plan_.holes.clear();  // those are of entries in the continuation: their ids have to be known first
+    if (!plan_.uploads.empty()) {
+      plan_.uploads_to_follow = chunking.pieces.size();
+      return;
+    }
+    for (std::size_t i = 0; i < chunking.missing.size(); ++i) {
+      if (!chunking.missing[i]) continue;
+      std::size_t piece = *chunking.missing[i];
+      plan_.holes.push_back({kContinuationPath, i, piece});
+      if (piece == plan_.uploads.size())
+        plan_.uploads.push_back(
+            {input_.base, kContinuationPath, i, chunking.piece_hashes[piece], std::string(chunking.pieces[piece])});
+    }
   }
 
   /// Chunks the items that cost the fewest writes among those that save `excess` bytes together: the knapsack problem,
@@ -245,20 +363,21 @@ class Planner {
 
   void emit(Item& item) {
     if (!item.chunked) return;
+    const Chunking& cut = item.cut;
     std::vector<std::size_t> upload_of_piece;
-    for (std::size_t i = 0; i < item.pieces.size(); ++i) {
-      auto [known, is_new] = upload_of_text_.try_emplace(item.piece_hashes[i], plan_.uploads.size());
+    for (std::size_t i = 0; i < cut.pieces.size(); ++i) {
+      auto [known, is_new] = upload_of_text_.try_emplace(cut.piece_hashes[i], plan_.uploads.size());
       upload_of_piece.push_back(known->second);
       if (!is_new) continue;
-      auto position = std::find(item.missing.begin(), item.missing.end(), std::optional(i)) - item.missing.begin();
+      auto position = std::find(cut.missing.begin(), cut.missing.end(), std::optional(i)) - cut.missing.begin();
       plan_.uploads.push_back({input_.base, item.paths.front(), static_cast<std::uint64_t>(position),
-                               item.piece_hashes[i], std::string(item.pieces[i])});
+                               cut.piece_hashes[i], std::string(cut.pieces[i])});
     }
     for (std::size_t e = 0; e < item.entries.size(); ++e) {
       *item.entries[e] = in_chunks(std::move(*item.entries[e]), item);
-      for (std::size_t position = 0; position < item.missing.size(); ++position)
-        if (item.missing[position])
-          plan_.holes.push_back({item.paths[e], position, upload_of_piece[*item.missing[position]]});
+      for (std::size_t position = 0; position < cut.missing.size(); ++position)
+        if (cut.missing[position])
+          plan_.holes.push_back({item.paths[e], position, upload_of_piece[*cut.missing[position]]});
     }
   }
 
@@ -266,6 +385,7 @@ class Planner {
   const RecordSizes& sizes_;
   Plan plan_;
   ChunkId placeholder_;
+  std::size_t least_ = 0;   ///< how long the revision would be at the least
   std::deque<Item> items_;  // never moved: pieces are views into their texts
   std::unordered_map<ContentHash, std::size_t> item_of_text_;
   std::unordered_map<ContentHash, std::size_t> upload_of_text_;
@@ -298,17 +418,22 @@ Status check_could_fit(const PlanInput& input, const RecordSizes& sizes) {
     costs.push_back({json_size_of_string(file.path) + 1 + sizes.entry(entry), file.path});
     least += costs.back().size;
   }
-  if (least > kRecordRoom) return refuse(least, std::move(costs));
+  // In a continuation a chunk's text costs an id.
+  std::size_t in_continuation = least / kMaxChunkText * (input.chunk_id_size + 3);
+  if (in_continuation > kRecordRoom) return refuse(least, std::move(costs));
   return {};
 }
 
 Result<Plan> make_plan(PlanInput input, const RecordSizes& sizes) { return Planner(std::move(input), sizes).run(); }
 
 RevisionDraft fill(const Plan& plan, std::span<const ChunkId> ids) {
-  assert(ids.size() == plan.uploads.size());
+  assert(ids.size() == plan.uploads.size() && plan.uploads_to_follow == 0);
   RevisionDraft draft = plan.draft;
-  for (const auto& hole : plan.holes)
-    draft.manifest.files.find(hole.path)->second.chunks[hole.position] = ids[hole.upload];
+  for (const auto& hole : plan.holes) {
+    bool is_continued = draft.manifest.continuation && hole.path == kContinuationPath;
+    FileEntry& entry = is_continued ? draft.manifest.continuation->entry : draft.manifest.files.find(hole.path)->second;
+    entry.chunks[hole.position] = ids[hole.upload];
+  }
   return draft;
 }
 

@@ -6,17 +6,23 @@
 // cost the fewest uploads for the room that is missing, and among equally cheap choices those that free the most
 // room for the next commit (so the large ones; smaller files stay inline). Entries that the base has inline take
 // part on the same terms, since one of them may be the cheapest way to make room; of two equal choices it is the
-// entry that this commit wrote that moves.
+// entry that this commit wrote that moves. A changed file is cut around the chunks that it had (model/recut.h).
+//
+// A manifest with no room for all files goes on in a file of its own (Continuation), which is cut into chunks too.
+// Small files stand inline there, so that many of them share a chunk, and a small change costs one.
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <span>
 #include <string>
 #include <unordered_map>
 #include <vector>
 
 #include "base/result.h"
+#include "model/continuation.h"
 #include "model/records.h"
+#include "model/recut.h"
 
 namespace playfs {
 
@@ -30,13 +36,15 @@ inline constexpr std::size_t kMaxInlineText = 8 * 1024;
 /// A chunk's id is presumed to be as long as a UUID until one was seen.
 inline constexpr std::size_t kUsualIdSize = 36;
 
-/// How long a record or an entry is when it is printed. Wire's own answer, handed in because model stands below wire.
+/// How records and entries are printed. Wire's own answer, handed in because model stands below wire.
 class RecordSizes {
  public:
   virtual ~RecordSizes() = default;
   [[nodiscard]] virtual std::size_t entry(const FileEntry& entry) const = 0;
   [[nodiscard]] virtual std::size_t revision(const RevisionDraft& draft) const = 0;
   [[nodiscard]] virtual std::size_t chunk(const ChunkDraft& draft) const = 0;
+  /// Not a size: the text of a continuation.
+  [[nodiscard]] virtual std::string continuation(const std::map<std::string, FileEntry, std::less<>>& files) const = 0;
 };
 
 /// One path that a commit adds or changes.
@@ -59,7 +67,10 @@ struct StoredContent {
 /// entry's claim is not enough, since anyone may publish chunks under a hash that is not theirs.
 struct Stored {
   std::unordered_map<ContentHash, StoredContent> contents;  ///< by SHA-256 of the raw bytes
-  std::unordered_map<ContentHash, ChunkId> chunks;          ///< by SHA-256 of the chunk's text
+  KnownPieces pieces;                                       ///< chunks, whatever files they are of
+  /// By path: the chunks of the file that this one probably was made from, in order; for the continuation those of the
+  /// base's.
+  std::map<std::string, std::vector<StoredPiece>, std::less<>> near;
 };
 
 struct PlanInput {
@@ -75,6 +86,9 @@ struct Plan {
   /// Complete but for the ids of chunks that are not uploaded yet, in whose place something as long stands.
   RevisionDraft draft;
   std::vector<ChunkDraft> uploads;  ///< no text twice
+  /// How many chunks have to be uploaded after those, for which another plan has to be made then: a continuation names
+  /// chunks, so that its text is known only when they have their ids. The draft cannot be filled before.
+  std::size_t uploads_to_follow = 0;
   struct Hole {
     std::string path;
     std::size_t position = 0;  ///< in the entry's list of chunks
@@ -82,6 +96,7 @@ struct Plan {
   };
   std::vector<Hole> holes;
   std::size_t revision_size = 0;  ///< of the draft as JSON, should the ids have the presumed length
+  std::string continuation;       ///< its text, where the manifest has one; its files are there, and not in the draft
 };
 
 /// What of a manifest goes on in the next revision: entries, refused ones and unknown fields. Not what this protocol
@@ -93,10 +108,11 @@ Manifest carried_forward(Manifest base, std::string tx);
 Status check_could_fit(const PlanInput& input, const RecordSizes& sizes);
 
 /// Fails with `file_too_big`, saying what each path costs, where the manifest or a chunk cannot stay within
-/// kRecordRoom.
+/// kRecordRoom; with `invalid_argument` where a file is put where the continuation stands.
 Result<Plan> make_plan(PlanInput input, const RecordSizes& sizes);
 
-/// The plan's revision with the ids of its uploads in place. REQUIRES: one id for each of plan.uploads.
+/// The plan's revision with the ids of its uploads in place. REQUIRES: one id for each of plan.uploads, and none to
+/// follow.
 RevisionDraft fill(const Plan& plan, std::span<const ChunkId> ids);
 
 }  // namespace playfs

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "model/chunking.h"
+#include "wire/continuation.h"
 #include "wire/json.h"
 #include "wire/records.h"
 
@@ -82,10 +83,22 @@ std::size_t WireSizes::revision(const RevisionDraft& draft) const {
   return json_size(wire::encode_revision_draft(draft));
 }
 std::size_t WireSizes::chunk(const ChunkDraft& draft) const { return json_size(wire::encode_chunk_draft(draft)); }
+std::string WireSizes::continuation(const std::map<std::string, FileEntry, std::less<>>& files) const {
+  return wire::continuation_text(files);
+}
 
 Status check_revision_body(std::string_view body, const Expected& expected) {
   PLAYFS_TRY(auto manifest, manifest_of_body(body));
   if (manifest.tx != expected.frozen.tx) return wrong("the commit's id", "another one stands there");
+  if (manifest.continuation && expected.continuation.empty()) {
+    show_continuation(manifest);  // somebody's plain file, carried forward
+  } else if (manifest.continuation) {
+    const FileEntry& more = manifest.continuation->entry;
+    if (more.hash_claim != ContentHash::of(expected.continuation).hex() ||
+        !holds_content(more, std::string(expected.continuation), expected.chunks))
+      return wrong(kContinuationPath, "its content is another one");
+    PLAYFS_CHECK(wire::read_continuation(manifest, expected.continuation));
+  }
   std::set<std::string_view> accounted;
   for (std::size_t i = 0; i < expected.frozen.files.size(); ++i) {
     const auto& file = expected.frozen.files[i];
@@ -145,6 +158,8 @@ bool is_revision_of_body(const Revision& revision, std::string_view body) {
       Record{.id = revision.id.text(), .created_at = {}, .updated_at = {}, .status = {}, .fields = *json->object()});
   if (!sent || revision.project != sent->project || revision.parents != sent->parents) return false;
   if (revision.manifest.tx != sent->manifest.tx) return false;
+  const auto &more = revision.manifest.continuation, &sent_more = sent->manifest.continuation;
+  if (more.has_value() != sent_more.has_value() || (more && !same_file(more->entry, sent_more->entry))) return false;
   return std::equal(revision.manifest.files.begin(), revision.manifest.files.end(), sent->manifest.files.begin(),
                     sent->manifest.files.end(),
                     [](const auto& a, const auto& b) { return a.first == b.first && same_file(a.second, b.second); });

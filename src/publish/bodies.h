@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -20,6 +21,7 @@ class WireSizes final : public RecordSizes {
   [[nodiscard]] std::size_t entry(const FileEntry& entry) const override;
   [[nodiscard]] std::size_t revision(const RevisionDraft& draft) const override;
   [[nodiscard]] std::size_t chunk(const ChunkDraft& draft) const override;
+  [[nodiscard]] std::string continuation(const std::map<std::string, FileEntry, std::less<>>& files) const override;
 };
 
 /// What a stored chunk's text is known to be.
@@ -35,6 +37,7 @@ struct Expected {
   const stage::Frozen& frozen;
   const std::vector<PutFile>& puts;  ///< frozen.files with their content, in the same order
   const ChunkTexts& chunks;
+  std::string_view continuation;  ///< the text that the chunks of the manifest's continuation should be
 };
 
 /// Reads a revision's body as another client would and compares what it says, path by path and byte by byte, with

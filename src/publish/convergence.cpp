@@ -45,6 +45,28 @@ RevisionTreePtr at(const std::map<RevisionId, RevisionTreePtr>& revisions, const
   return found == revisions.end() ? nullptr : found->second;
 }
 
+/// The chunks of what is merged line by line, and of the continuation, as one of the merged revisions has them.
+Status find_near(Upstream& upstream, const Merging::Joined& joined, Stored& stored) {
+  PLAYFS_TRY(auto first, upstream.revision(joined.revisions.front()));
+  const Manifest& manifest = first->tree.manifest();
+  auto add = [&](const std::string& path, const FileEntry& entry) -> Status {
+    if (entry.chunks.empty()) return {};
+    auto chunks = upstream.chunks(entry.chunks);
+    if (!chunks && may_heal(chunks.error().code)) return fail(chunks.error());
+    if (chunks)
+      for (auto& chunk : *chunks) stored.near[path].push_back({chunk.id, std::move(chunk.content)});
+    return {};
+  };
+  if (manifest.continuation) PLAYFS_CHECK(add(kContinuationPath, manifest.continuation->entry));
+  for (const auto& [path, entry] : joined.snapshot.manifest.files) {
+    auto was = manifest.files.find(path);
+    bool is_large = entry.inline_text && entry.inline_text->size() > kMaxInlineText;
+    if (is_large && was != manifest.files.end() && was->second.encoding == entry.encoding)
+      PLAYFS_CHECK(add(path, was->second));
+  }
+  return {};
+}
+
 }  // namespace
 
 // Reading the log.
@@ -158,14 +180,22 @@ Result<std::optional<RevisionTreePtr>> Convergence::post_merge(const Merging::Jo
   draft.manifest.is_automatic = true;
   draft.manifest.files = joined.snapshot.manifest.files;
   input.base = joined.revisions.front();
-  PLAYFS_TRY(auto known, parts_.journal.known_chunks());
-  for (const auto& [hash, chunk] : known) input.stored.chunks.emplace(hash, chunk.id);
-  auto plan = make_plan(std::move(input), WireSizes());
-  if (!plan && plan.error().code == ErrorCode::file_too_big) return std::optional<RevisionTreePtr>();
-  if (!plan) return fail(plan.error());
+  PLAYFS_CHECK(find_near(parts_.upstream, joined, input.stored));
+  Plan plan;
   std::vector<ChunkId> ids;
-  PLAYFS_CHECK(upload(plan->uploads, ids, before_write));
-  Json body = wire::encode_revision_draft(fill(*plan, ids));
+  do {  // a second time where a continuation names the chunks of the first
+    PLAYFS_TRY(auto known, parts_.journal.known_chunks());
+    for (const auto& [hash, chunk] : known) {
+      input.stored.pieces.chunks.emplace(hash, chunk.id);
+      input.stored.pieces.sizes.insert(chunk.size);
+    }
+    auto planned = make_plan(input, WireSizes());
+    if (!planned && planned.error().code == ErrorCode::file_too_big) return std::optional<RevisionTreePtr>();
+    if (!planned) return fail(planned.error());
+    plan = *std::move(planned);
+    PLAYFS_CHECK(upload(plan.uploads, ids, before_write));
+  } while (plan.uploads_to_follow > 0);
+  Json body = wire::encode_revision_draft(fill(plan, ids));
   std::string text = wire::to_text(body);
   if (text.size() > kMaxRecordSize) return std::optional<RevisionTreePtr>();
   PLAYFS_CHECK(before_write());

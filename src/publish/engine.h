@@ -97,6 +97,7 @@ class Engine {
   Status join_head(bool may_merge, bool asks);
   Result<bool> merge_with(const RevisionTreePtr& head);
   Status find_stored_by_others();
+  Status find_near();
   Result<PlanInput> plan_input(const std::string& agent, const std::string& message,
                                const std::vector<Upload>& uploads) const;
   Status journal_uploads(Publication& publication, const Plan& plan, std::size_t already);

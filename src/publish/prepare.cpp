@@ -14,11 +14,13 @@ namespace playfs::publish {
 
 namespace {
 
-/// Plan and upload take turns until the plan needs nothing more: a second round is needed only where the ids that
-/// the service gave are longer than presumed and leave less room.
+/// Plan and upload take turns until the plan needs nothing more: a second round is needed only where a continuation
+/// names the chunks of the first, or where the ids that the service gave are longer than presumed and leave less room.
 constexpr int kMostRounds = 6;
 /// The most chunks that are read to see whether they can be referred to instead of uploading content again.
 constexpr std::size_t kMostCompared = 64;
+/// The most that are read to cut changed files around them. They are on disk where the files were read before.
+constexpr std::size_t kMostNear = 2048;
 
 std::size_t size_in_json(const std::string& id) { return json_size_of_string(id) - 2; }
 
@@ -90,6 +92,7 @@ Status Engine::join_head(bool may_merge, bool asks) {
   for (const auto& parent : work_.frozen.merge_parents) target.parents.push_back(parent);
   if (target.on) target.parents.push_back(target.on->revision.id);
   PLAYFS_CHECK(find_stored_by_others());
+  PLAYFS_CHECK(find_near());
   work_.joined = head;
   return {};
 }
@@ -201,6 +204,44 @@ Status Engine::find_stored_by_others() {
   return {};
 }
 
+/// The chunks of what changed files were before, with their text.
+Status Engine::find_near() {
+  auto& near = work_.stored_by_others.near;
+  near.clear();
+  if (!work_.target.on) return {};
+  const Manifest& base = work_.target.on->tree.manifest();
+  std::size_t read = 0;
+  auto add = [&](const std::string& path, const FileEntry& entry) -> Status {
+    if (entry.chunks.empty() || read + entry.chunks.size() > kMostNear) return {};
+    read += entry.chunks.size();
+    auto chunks = parts_.upstream.chunks(entry.chunks);
+    if (!chunks && may_heal(chunks.error().code)) return fail(chunks.error().while_doing("read the chunks of " + path));
+    if (!chunks) return {};
+    for (auto& chunk : *chunks) {
+      work_.fetched[chunk.id] = {ContentHash::of(chunk.content), chunk.content.size()};
+      near[path].push_back({chunk.id, std::move(chunk.content)});
+    }
+    return {};
+  };
+  if (base.continuation) PLAYFS_CHECK(add(kContinuationPath, base.continuation->entry));
+  for (const auto& put : work_.target.puts) {
+    // What fits into one chunk costs one at the most.
+    if (put.published || put.content.size() <= kMaxInlineText) continue;
+    auto encoding = encoding_for(put.content);
+    auto was = base.files.find(put.path);
+    if (was != base.files.end()) {
+      if (was->second.encoding == encoding) PLAYFS_CHECK(add(put.path, was->second));
+      continue;
+    }
+    // Moved and changed, perhaps.
+    for (const auto& path : work_.target.layer.deletions) {
+      auto gone = base.files.find(path);
+      if (gone != base.files.end() && gone->second.encoding == encoding) PLAYFS_CHECK(add(put.path, gone->second));
+    }
+  }
+  return {};
+}
+
 Result<PlanInput> Engine::plan_input(const std::string& agent, const std::string& message,
                                      const std::vector<Upload>& uploads) const {
   const Target& target = work_.target;
@@ -218,7 +259,8 @@ Result<PlanInput> Engine::plan_input(const std::string& agent, const std::string
   PLAYFS_TRY(auto known, parts_.journal.known_chunks());
   std::size_t longest = 0;
   for (const auto& [hash, chunk] : known) {
-    input.stored.chunks.emplace(hash, chunk.id);
+    input.stored.pieces.chunks.emplace(hash, chunk.id);
+    input.stored.pieces.sizes.insert(chunk.size);
     longest = std::max(longest, size_in_json(chunk.id.text()));
   }
   for (const auto& upload : uploads) longest = std::max(longest, size_in_json(upload.chunk.text()));
@@ -304,7 +346,8 @@ Status Engine::journal_body(Publication& publication, const Plan& plan) {
   PLAYFS_CHECK(check_revision_body(body, {.base = target.on ? target.on->tree.manifest() : nothing,
                                           .frozen = target.layer,
                                           .puts = target.puts,
-                                          .chunks = texts}));
+                                          .chunks = texts,
+                                          .continuation = plan.continuation}));
   PLAYFS_CHECK(parts_.journal.record_posting(publication, parts_.random.uuid(), std::move(body), target.conflicts));
   work_.is_first_post = true;
   return {};

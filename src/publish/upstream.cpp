@@ -74,16 +74,16 @@ Status check_kept(const Record& record, const Json& sent) {
 }  // namespace
 
 Result<Project> SiteUpstream::project() {
-  PLAYFS_TRY(auto head, await<content::Head>([&](auto done) { site_.refresh_head(project_, cancel_, std::move(done)); }));
+  PLAYFS_TRY(auto head,
+             await<content::Head>([&](auto done) { site_.refresh_head(project_, cancel_, std::move(done)); }));
   return std::move(head.project);
 }
 
 Result<Look> SiteUpstream::look() {
   // Both at once: head may be the older of the two answers, which is what it would be if it were asked for first.
   auto newest = std::make_shared<Answers<wire::RecordPage>>();
-  site_.client().list_records("revisions", kPageSize, "", cancel_, [newest](Result<wire::RecordPage> page) {
-    newest->add(0, std::move(page));
-  });
+  site_.client().list_records("revisions", kPageSize, "", cancel_,
+                              [newest](Result<wire::RecordPage> page) { newest->add(0, std::move(page)); });
   auto project = this->project();
   auto page = std::move(newest->take().front().result);
   if (!project) return fail(project.error().while_doing("read project " + project_.text()));
@@ -106,7 +106,8 @@ Result<RevisionTreePtr> SiteUpstream::revision(const RevisionId& id) {
   return revision;
 }
 
-Result<std::string> SiteUpstream::content(const RevisionTreePtr& near, const std::string& path, const FileEntry& entry) {
+Result<std::string> SiteUpstream::content(const RevisionTreePtr& near, const std::string& path,
+                                          const FileEntry& entry) {
   FileRef file{near, path, &entry};
   PLAYFS_TRY(auto blob, await<content::Blob>([&](auto done) { site_.blob(file, cancel_, std::move(done)); }));
   return blob.read(0, blob.size());
@@ -160,18 +161,19 @@ Status SiteUpstream::upload(const std::vector<Upload>& uploads, const Acknowledg
 
 Result<std::vector<FileChunk>> SiteUpstream::chunks(const std::vector<ChunkId>& ids) {
   std::vector<FileChunk> chunks(ids.size());
-  auto start = [&](std::size_t index, Callback<FileChunk> done) {
-    site_.client().get_chunk(ids[index], cancel_, std::move(done));
+  auto start = [&](std::size_t index, Callback<Record> done) {
+    site_.record("file_chunks", ids[index].text(), cancel_, std::move(done));
   };
-  auto take = [&](std::vector<Answers<FileChunk>::Answer> batch) -> Status {
+  auto take = [&](std::vector<Answers<Record>::Answer> batch) -> Status {
     Status all;
     for (auto& [index, result] : batch) {
-      if (result) chunks[index] = *std::move(result);
-      else all = fail(std::move(result).error());
+      auto chunk = result ? wire::decode_chunk(*std::move(result)) : Result<FileChunk>(fail(result.error()));
+      if (chunk) chunks[index] = *std::move(chunk);
+      else all = fail(std::move(chunk).error());
     }
     return all;
   };
-  PLAYFS_CHECK(run_parallel<FileChunk>(ids.size(), parallel_, start, take));
+  PLAYFS_CHECK(run_parallel<Record>(ids.size(), parallel_, start, take));
   return chunks;
 }
 

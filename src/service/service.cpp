@@ -260,8 +260,10 @@ std::optional<Charge> Service::charge_for(const Collection& collection, const st
   auto allowance = options_.limits.writes(collection);
   if (!allowance) return std::nullopt;
   std::string name(collection.name);
-  return Charge{name + '\n' + client, *allowance, Limits::kWindow,
-                std::to_string(*allowance) + " per hour for " + name};
+  auto window = options_.limits.window();
+  std::string time = window == std::chrono::hours(1) ? "hour" : std::to_string(window.count()) + " s";
+  return Charge{name + '\n' + client, *allowance, window,
+                std::to_string(*allowance) + " per " + time + " for " + name};
 }
 
 Result<HttpResponse> Service::create(const Collection& collection, const HttpRequest& request,

@@ -18,6 +18,12 @@ Result<Limits> Limits::parse(std::string_view text) {
   if (!object) return refuse("a JSON object of collections and writes per hour is needed");
   Limits limits = of_document();
   for (const auto& [name, value] : *object) {
+    if (name == "window_seconds") {
+      auto seconds = value.integer();
+      if (!seconds || *seconds < 1 || *seconds > 3600) return refuse("window_seconds must be from 1 to 3600");
+      limits.window_ = std::chrono::seconds(*seconds);
+      continue;
+    }
     const Collection* collection = find_collection(name);
     if (!collection) return refuse("there is no collection " + name);
     auto count = value.integer();

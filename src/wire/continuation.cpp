@@ -1,45 +1,66 @@
 #include "wire/continuation.h"
 
 #include <iterator>
+#include <set>
+#include <utility>
+#include <vector>
 
 #include "wire/json.h"
 #include "wire/records.h"
 
 namespace playfs::wire {
 
+namespace {
+
+constexpr const char* kNote =
+    "The files of this project that its manifest has no room for, one a line. playfs shows them as files.";
+
+Status refuse(std::string_view why) {
+  return fail(ErrorCode::refused_input, "the manifest's continuation cannot be read: " + std::string(why));
+}
+
+std::string_view take_line(std::string_view& text) {
+  std::string_view line = text.substr(0, text.find('\n'));
+  text.remove_prefix(std::min(line.size() + 1, text.size()));
+  return line;
+}
+
+}  // namespace
+
 std::string continuation_text(const std::map<std::string, FileEntry, std::less<>>& files) {
-  std::string text = R"({"version": 1, "files": {)";
-  std::string_view separator = "\n";
+  std::string text = to_text(JsonObject{{"playfs-manifest", kContinuationVersion}, {"note", kNote}}) + "\n";
   for (const auto& [path, entry] : files) {
-    text += separator;
-    text += to_text(Json(path)) + ": " + to_text(encode_file_entry(entry));
-    separator = ",\n";
+    text += '{' + to_text(Json(path)) + ':';
+    text += to_text(encode_file_entry(entry));
+    text += "}\n";
   }
-  text += "\n}}\n";
   return text;
 }
 
 Status read_continuation(Manifest& manifest, std::string_view text) {
-  PLAYFS_TRY(Json json, parse_json(text));
-  auto* object = json.object();
-  const Json* version = object ? object->find("version") : nullptr;
-  const Json* files = object ? object->find("files") : nullptr;
-  if (!version || version->integer() != kContinuationVersion || !files || !files->object())
-    return fail(ErrorCode::refused_input, "the manifest goes on in a form that is not known");
-  if (files->object()->had_duplicate_names)
-    return fail(ErrorCode::refused_input, "the manifest's continuation names a path twice");
+  auto head = parse_json(take_line(text));
+  const Json* version = head && head->object() ? head->object()->find("playfs-manifest") : nullptr;
+  if (!version || version->integer() != kContinuationVersion) return refuse("it begins in a form that is not known");
   // All together, since a file of one part may stand where the other has a directory.
   std::vector<PublishedFile> all;
   std::vector<RefusedEntry> unreadable;
-  for (auto& [path, entry] : manifest.files) {
-    Json published = encode_file_entry(entry);
-    all.push_back({path, std::move(entry), std::move(published)});
-  }
-  for (const auto& [path, entry] : *files->object()) {
-    if (manifest.files.contains(path) || path == manifest.continuation->path) continue;
+  std::set<std::string, std::less<>> seen;
+  while (!text.empty()) {
+    std::string_view line = take_line(text);
+    if (line.empty()) continue;
+    auto json = parse_json(line);
+    JsonObject* object = json ? json->object() : nullptr;
+    if (!object || object->size() != 1) return refuse("a line that is no file");
+    const auto& [path, entry] = *object->begin();
+    if (!seen.insert(path).second) return refuse("it names a path twice");
+    if (manifest.files.contains(path) || path == kContinuationPath) continue;
     std::string why;
     if (auto decoded = decode_file_entry(entry, &why)) all.push_back({path, *std::move(decoded), entry});
     else unreadable.push_back({path, std::move(why), entry});
+  }
+  for (auto& [path, entry] : manifest.files) {
+    Json published = encode_file_entry(entry);
+    all.push_back({path, std::move(entry), std::move(published)});
   }
   Manifest whole = make_manifest(std::move(all));
   manifest.files = std::move(whole.files);

@@ -5,7 +5,7 @@
 #include <array>
 #include <utility>
 
-#include "wire/continuation.h"
+#include "model/continuation.h"
 #include "wire/ids.h"
 #include "wire/records.h"
 
@@ -108,21 +108,6 @@ bool is_transaction_id(const Json& json) {
   return text && text->size() == 32 && text->find_first_not_of("0123456789abcdef") == std::string::npos;
 }
 
-/// `more` names the file in which the manifest goes on. Of a version that is not known, or without that file, it is a
-/// field like any other.
-bool take_continuation(Manifest& manifest, const Json& more) {
-  auto* object = more.object();
-  const Json* version = object ? object->find("v") : nullptr;
-  const Json* path = object ? object->find("path") : nullptr;
-  if (!version || version->integer() != kContinuationVersion || !path || !path->string() || object->size() != 2)
-    return false;
-  auto file = manifest.files.find(*path->string());
-  if (file == manifest.files.end()) return false;
-  manifest.continuation = Continuation{file->first, std::move(file->second), false};
-  manifest.files.erase(file);
-  return true;
-}
-
 std::optional<FileEntry> refuse(std::string* why, std::string_view reason) {
   if (why) *why = reason;
   return std::nullopt;
@@ -197,8 +182,11 @@ Result<Manifest> decode_manifest(const Json& json) {
   for (const auto& [name, value] : *object) {
     if (name == "tx" && is_transaction_id(value)) manifest.tx = *value.string();
     else if (name == "auto" && value == Json(true)) manifest.is_automatic = true;
-    else if (name == "more" && take_continuation(manifest, value)) continue;
     else if (name != "files") manifest.extra.append(name, value);
+  }
+  if (auto more = manifest.files.find(kContinuationPath); more != manifest.files.end()) {
+    manifest.continuation = Continuation{kContinuationPath, std::move(more->second), false};
+    manifest.files.erase(more);
   }
   return manifest;
 }
@@ -208,13 +196,11 @@ Json encode_manifest(const Manifest& manifest) {
   for (const auto& [path, entry] : manifest.files) files.append(path, encode_file_entry(entry));
   for (const auto& refused : manifest.refused)
     if (!manifest.files.contains(refused.path)) files.append(refused.path, refused.entry);
-  if (manifest.continuation) files.set(manifest.continuation->path, encode_file_entry(manifest.continuation->entry));
+  if (manifest.continuation) files.set(kContinuationPath, encode_file_entry(manifest.continuation->entry));
   JsonObject object;
   object.append("files", std::move(files));
   if (!manifest.tx.empty()) object.append("tx", manifest.tx);
   if (manifest.is_automatic) object.append("auto", true);
-  if (manifest.continuation)
-    object.append("more", JsonObject{{"v", kContinuationVersion}, {"path", manifest.continuation->path}});
   for (const auto& [name, value] : manifest.extra)
     if (!object.find(name)) object.append(name, value);
   return object;

@@ -13,7 +13,7 @@ import proxy
 import rig
 
 LINES = ''.join(f'line {number}\n' for number in range(20))
-# PLAYFS_TEST_MOUNTS=8 PLAYFS_TEST_COMMITS=25 for the large version.
+# PLAYFS_TEST_MOUNTS=8 PLAYFS_TEST_COMMITS=25 PLAYFS_TEST_LIMIT=1200 for the large version.
 MOUNTS = int(os.environ.get('PLAYFS_TEST_MOUNTS', '3'))
 COMMITS = int(os.environ.get('PLAYFS_TEST_COMMITS', '4'))
 
@@ -57,6 +57,64 @@ class Publish(rig.Rig):
         directory = self.home / f'export-{time.monotonic_ns()}'
         self.playfs('export', revision, directory, '--site', self.api.origin)
         return {path: value[1] for path, value in self.describe(directory).items() if value != 'folder'}
+
+    def files_of(self, record, texts):
+        """Path and text of each file of a revision, read from records alone. `texts` of chunks by id."""
+        def text_of(entry):
+            if 'inline' in entry:
+                return entry['inline']
+            for each in entry['c']:
+                if each not in texts:
+                    texts[each] = self.api.get('file_chunks', each)['content']
+            return ''.join(texts[each] for each in entry['c'])
+
+        entries = dict(record['manifest']['files'])
+        if more := entries.pop('.playfs-manifest', None):
+            for line in text_of(more).splitlines()[1:]:
+                entries = {**json.loads(line), **entries}
+        return {path: text_of(entry) for path, entry in entries.items()}
+
+    def replay_by_git(self, revisions, held):
+        """Makes the log a git repository and merges again, by git, what was merged automatically: how many were the same.
+        Fails where git merges cleanly to something else."""
+        repository, texts = self.home / f'replay-{time.monotonic_ns()}', {}
+        self.command('git', 'init', '-q', '-b', 'main', repository)
+
+        def git(*words, **options):
+            return self.command('git', '-C', repository, '-c', 'user.name=n', '-c', 'user.email=e', *words, **options)
+
+        commits, stream = {}, []
+        for each in sorted(held, key=lambda each: (revisions[each]['created_at'], each)):
+            fields = revisions[each]
+            commits[each] = len(commits) + 1
+            parents = [commits[parent] for parent in fields.get('parents', []) if parent in commits]
+            stream.append(f'commit refs/heads/{each}\nmark :{commits[each]}\ncommitter n <e> {commits[each]} +0000\n'
+                          'data 1\nm\n')
+            stream += [f'{"from" if place == 0 else "merge"} :{parent}\n' for place, parent in enumerate(parents)]
+            stream.append('deleteall\n')
+            for path, text in self.files_of(fields, texts).items():
+                stream.append(f'M 100644 inline {path}\ndata {len(text.encode())}\n{text}\n')
+        log = self.home / 'log.fi'
+        log.write_text(''.join(stream))
+        with open(log, 'rb') as whole:
+            subprocess.run(['git', '-C', repository, 'fast-import', '--quiet'], stdin=whole, check=True)
+        same = 0
+        for each in held:
+            fields = revisions[each]
+            if not fields['manifest'].get('auto'):
+                continue
+            merged, is_clean = fields['parents'][0], True
+            for other in fields['parents'][1:]:
+                done = git('merge-tree', '--write-tree', merged, other, check=False)
+                tree = done.stdout.splitlines()[0] if done.stdout else ''
+                is_clean = is_clean and done.returncode == 0
+                if not is_clean:
+                    break
+                merged = git('commit-tree', tree, '-p', merged, '-p', other, '-m', 'merge').stdout.strip()
+            if is_clean:
+                self.assertEqual(git('diff', '--stat', merged, each).stdout, '', f'git merges {each} to something else')
+                same += 1
+        return same
 
     def test_what_does_not_clash_is_merged(self):
         ann, bob = self.two()
@@ -169,6 +227,24 @@ class Publish(rig.Rig):
         self.eventually(lambda: {ours, strange} <= self.ancestry()[0], 'head holds the stranger\'s and ours')
         self.assertEqual(set(self.contents(self.head())), {'text', 'old', 'anns', 'strange'})
 
+    def test_siblings_are_merged_as_git_merges_them(self):
+        self.two()
+        root = self.head()
+        files = self.api.get('revisions', root)['manifest']['files']
+        changes = [{'text': {'inline': LINES.replace('line 2\n', 'line 2 by one\n')}, 'one': {'inline': '1'}},
+                   {'text': {'inline': LINES.replace('line 9\n', 'line 9 by two\nand more\n')}, 'old': None},
+                   {'text': {'inline': LINES.replace('line 17\n', '')}, 'three': {'inline': '3'}}]
+        siblings = []
+        for change in changes:
+            changed = {path: entry for path, entry in {**files, **change}.items() if entry}
+            siblings.append(self.api.create('revisions', project=self.project, parents=[root], agent='stranger',
+                                            message='sibling', manifest={'files': changed}, state={})['id'])
+        self.api.call('PATCH', f'/projects/{self.project}', {'latest_revision': siblings[-1]})
+        self.eventually(lambda: set(siblings) <= self.ancestry()[0], 'head holds all of them')
+        held, revisions = self.ancestry()
+        self.assertGreater(self.replay_by_git(revisions, held), 0)
+        self.assertEqual(set(self.contents(self.head())), {'text', 'one', 'three'})
+
     def test_nothing_is_sent_by_a_dry_run(self):
         ann = self.mount(self.api.origin, 'ann')
         (self.work(ann) / 'big').write_text(LINES * 150)
@@ -258,11 +334,15 @@ class Publish(rig.Rig):
         by_tx = collections.Counter(each['manifest'].get('tx') for each in revisions.values()
                                     if each['manifest'].get('tx'))
         self.assertEqual([tx for tx, count in by_tx.items() if count > 1], [], 'one commit, one revision')
-        files = set(self.contents(self.head()))
+        files = self.contents(self.head())
         for message, result in told.items():
             if result['outcome'] in ('published', 'merged'):
                 self.assertIn(result['revision'], held, message)
-                self.assertIn(message, files)
+                self.assertEqual(files.get(message), message.encode())
+        self.assertEqual(self.files_of(revisions[self.head()], {}), {path: text.decode() for path, text in files.items()})
+        automatic = sum(bool(each['manifest'].get('auto')) for each in revisions.values())
+        same = self.replay_by_git(revisions, held)
+        print(f'{len(revisions)} revisions, {automatic} automatic merges, {same} of those in head replayed by git')
 
 
 if __name__ == '__main__':

@@ -6,6 +6,7 @@
 
 #include "model/chunking.h"
 #include "publish/rest.h"
+#include "wire/continuation.h"
 #include "wire/json.h"
 #include "wire/records.h"
 
@@ -113,7 +114,9 @@ Result<std::string> MemoryJournal::fact(const std::string& name) { return disk_.
 
 class Client::Upstream final : public publish::Upstream {
  public:
-  Upstream(Client& owner, remote::Client& client) : owner_(owner), client_(client) {}
+  Upstream(Client& owner, remote::Client& client) : owner_(owner), client_(client), revisions_(owner.disk_.cache) {
+    if (!owner.plan_.keeps_cache) revisions_.clear();
+  }
 
   Result<Project> project() override {
     if (owner_.plan_.fault == Fault::patch_without_reread && first_look_) return first_look_->project;
@@ -158,7 +161,7 @@ class Client::Upstream final : public publish::Upstream {
   Result<RevisionTreePtr> revision(const RevisionId& id) override {
     if (auto known = revisions_.find(id); known != revisions_.end()) return known->second;
     PLAYFS_TRY(auto revision, wait<Revision>([&](auto done) { client_.get_revision(id, {}, std::move(done)); }));
-    return revisions_[id] = std::make_shared<RevisionTree>(std::move(revision));
+    return take_in(std::move(revision));
   }
   Result<std::string> content(const RevisionTreePtr&, const std::string&, const FileEntry& entry) override {
     if (auto content = entry.inline_content()) return *std::move(content);
@@ -193,7 +196,7 @@ class Client::Upstream final : public publish::Upstream {
     return {};
   }
   Status move_head(const RevisionId& to) override {
-    owner_.moves.emplace_back(head_read_, to);
+    owner_.moves.push_back({head_read_, to, owner_.world_.now()});
     auto patched = wait<Record>([&](auto done) {
       client_.patch_record_now("projects", owner_.plan_.project.text(), JsonObject{{"latest_revision", to.text()}}, {},
                                std::move(done));
@@ -204,11 +207,23 @@ class Client::Upstream final : public publish::Upstream {
   }
   void learn(const std::string& collection, const Record& record) override {
     if (collection != "revisions" || revisions_.contains(RevisionId(record.id))) return;
-    auto revision = wire::decode_revision(record);
-    if (revision) revisions_[revision->id] = std::make_shared<RevisionTree>(*std::move(revision));
+    if (auto known = owner_.plan_.decoded->find(RevisionId(record.id)); known != owner_.plan_.decoded->end()) {
+      revisions_.insert(*known);
+    } else if (auto revision = wire::decode_revision(record)) {
+      static_cast<void>(take_in(*std::move(revision)));
+    }
   }
 
  private:
+  Result<RevisionTreePtr> take_in(Revision revision) {
+    if (auto& more = revision.manifest.continuation) {
+      PLAYFS_TRY(auto text, content(nullptr, kContinuationPath, more->entry));
+      PLAYFS_CHECK(wire::read_continuation(revision.manifest, text));
+    }
+    RevisionId id = revision.id;
+    return revisions_[id] = (*owner_.plan_.decoded)[id] = std::make_shared<RevisionTree>(std::move(revision));
+  }
+
   template <class T, class Start>
   Result<T> wait(const Start& start) {
     owner_.instant();
@@ -229,7 +244,7 @@ class Client::Upstream final : public publish::Upstream {
 
   Client& owner_;
   remote::Client& client_;
-  std::map<RevisionId, RevisionTreePtr> revisions_;
+  std::map<RevisionId, RevisionTreePtr>& revisions_;
   std::optional<publish::Look> first_look_;
   RevisionId moved_to_, head_read_;
 };
@@ -249,7 +264,7 @@ class Client::Layers final : public publish::Layers {
     frozen.tx = tx;
     frozen.base = disk_.base ? disk_.base->revision.id : RevisionId();
     frozen.merge_parents = disk_.merge_parents;
-    Files below = files_of(disk_.base);
+    Files below = owner_.files_of(disk_.base);
     for (const auto& [path, content] : disk_.files) {
       if (auto old = below.find(path); old != below.end() && old->second == content) continue;
       frozen.files.push_back({.path = path,
@@ -274,7 +289,7 @@ class Client::Layers final : public publish::Layers {
   Status settle(const std::string&, const RevisionTreePtr& base) override {
     owner_.instant();
     disk_.base = base;
-    disk_.files = files_of(base);
+    disk_.files = owner_.files_of(base);
     disk_.pending.reset();
     disk_.merge_parents.clear();
     owner_.instant();
@@ -283,14 +298,6 @@ class Client::Layers final : public publish::Layers {
   Status thaw(const std::string&) override {
     disk_.pending.reset();
     return {};
-  }
-
-  static Files files_of(const RevisionTreePtr& revision) {
-    Files files;
-    if (!revision) return files;
-    for (const auto& [path, entry] : revision->tree.manifest().files)
-      files[path] = entry.inline_content().value_or("(chunks)");
-    return files;
   }
 
  private:
@@ -355,6 +362,17 @@ Client::Client(World& world, const service::Service& service, int number, Plan p
 
 Client::~Client() = default;
 
+Files Client::files_of(const RevisionTreePtr& revision) const {
+  Files files;
+  if (!revision) return files;
+  for (const auto& [path, entry] : revision->tree.manifest().files) {
+    std::string& text = files[path];
+    text = entry.inline_text.value_or("");
+    for (const auto& id : entry.chunks) text += plan_.chunk_text(id);
+  }
+  return files;
+}
+
 void Client::instant() {
   if (mortal_ && plan_.crash > 0 && world_.random.chance(plan_.crash)) throw Killed();
 }
@@ -394,7 +412,7 @@ Status Client::run_front(Process& process) {
       auto result = publish::result_of(*front);
       ++committed_;
       if (result) {
-        told.push_back({front->tx, result->outcome, result->revision});
+        told.push_back({front->tx, result->outcome, result->revision, world_.now()});
         after_commit(process, *result);
       }
       streak = 0;
@@ -414,7 +432,7 @@ void Client::edit_and_enqueue(Process& process) {
     auto branch = process.journal.branch();
     if (head && branch && branch->empty()) {
       disk_.base = *head;
-      disk_.files = Layers::files_of(disk_.base);
+      disk_.files = files_of(disk_.base);
     }
   }
   std::string tx = random.hex(32);
@@ -448,7 +466,7 @@ void Client::after_commit(Process& process, const publish::CommitResult& result)
   if (!head || !disk_.base) return;
   auto holdings = Holdings::compare({(*head)->revision.id, disk_.base->revision.id}, process.merging.links());
   if (!holdings) return;
-  Files merged = Layers::files_of(*head);
+  Files merged = files_of(*head);
   bool holds = holdings->covers((*head)->revision.id, disk_.base->revision.id);
   auto base = process.merging.base_of({(*head)->revision.id}, disk_.base->revision.id);
   if (!base) return;

@@ -3,6 +3,7 @@
 // What it has on disk outlives its being killed, as far as it was synced.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -65,14 +66,20 @@ struct Disk {
   std::vector<RevisionId> merge_parents;
   std::optional<stage::Frozen> pending;
   Files frozen;  ///< bytes of the pending layer
+  std::map<RevisionId, RevisionTreePtr> cache;
 };
 
 /// What a run is about, beside the seed.
 struct Plan {
   ProjectId project;
   int commits = 2;
-  double crash = 0;   ///< of each instant at which it makes a difference
-  bool dies = false;  ///< for good, at its first crash
+  double crash = 0;         ///< of each instant at which it makes a difference
+  bool dies = false;        ///< for good, at its first crash
+  bool keeps_cache = true;  ///< of what it read, when it is killed
+  /// What anybody in the run has read of a record comes to the same for all, and is worked out once.
+  std::shared_ptr<std::map<RevisionId, RevisionTreePtr>> decoded;
+  /// A chunk's text, for the user's eyes: what they see of files is not what is tried out here.
+  std::function<std::string(const ChunkId&)> chunk_text;
   nanoseconds skew{};
   Weather weather;
   Fault fault = Fault::none;
@@ -83,6 +90,13 @@ struct Told {
   std::string tx;
   publish::Outcome outcome = publish::Outcome::pending;
   RevisionId revision;
+  nanoseconds at{};
+};
+
+/// Where head was when it was read last, and where it was then sent.
+struct Move {
+  RevisionId from, to;
+  nanoseconds at{};
 };
 
 class Client {
@@ -101,8 +115,7 @@ class Client {
   std::map<std::string, std::pair<std::string, std::string>> brought;  ///< by tx
   /// What each commit deleted for good.
   std::map<std::string, std::string> deleted;  ///< by tx
-  /// Where head was when it was read last, and where it was then sent.
-  std::vector<std::pair<RevisionId, RevisionId>> moves;
+  std::vector<Move> moves;
   bool has_died = false;
 
  private:
@@ -114,6 +127,8 @@ class Client {
   void edit_and_enqueue(Process& process);
   Status run_front(Process& process);
   void after_commit(Process& process, const publish::CommitResult& result);
+  /// The work tree of a revision that nobody has changed yet.
+  [[nodiscard]] Files files_of(const RevisionTreePtr& revision) const;
   /// An instant at which the client may be killed.
   void instant();
 

@@ -3,7 +3,15 @@
  * A revision is the set of contents it holds, as bits; head is a number of a revision. Each client posts a revision of
  * its own on the root, then: read the log; several tips: post their merge; one tip: read head, move it there if it is
  * elsewhere, read again. Each request is a step of its own, so that everything may happen between any two. A client may
- * stop for good at any point. Once in its life its PATCH may be lost, or arrive late, up to when the visitor comes. Merges do not conflict here: what is left out is the simulator's.
+ * stop for good at any point. Once in its life its PATCH may be lost, or arrive late, up to when the visitor comes.
+ * Merges do not conflict here: what is left out is the simulator's.
+ *
+ * Claims: nobody knowingly drops anything; whoever says that it is done has its own in head's line; where nobody stopped
+ * and no PATCH went astray, head ends up holding everything; where that did happen, one visitor brings it there, in few
+ * rounds.
+ *
+ * Each of -DNO_REREAD (PATCH what was posted, without reading the log), -DNO_VERIFY (stop after the PATCH) and
+ * -DSHORT_SCAN (of the log only the newest) breaks the protocol, and has to break a claim.
  */
 #define CLIENTS 3
 #define MOST 9
@@ -15,6 +23,13 @@ byte ended = 0;
 byte first = 0;     /* who posts next */
 byte late[1];        /* the revision that a late PATCH will set; 0: none is under way */
 byte everything = 0; /* all that was ever posted */
+bool calm = true;    /* nobody stopped, no PATCH went astray */
+
+#ifdef SHORT_SCAN
+#define OLDEST_READ (posted - 1)
+#else
+#define OLDEST_READ 0
+#endif
 
 inline post(mask) {
   atomic {
@@ -30,7 +45,7 @@ inline scan(all, tip) {
   d_step {
     all = 0;
     tip = MOST;
-    k = 0;
+    k = OLDEST_READ;
     do
     :: k < posted -> all = all | content[k]; k++
     :: else -> break
@@ -52,33 +67,42 @@ proctype Client(byte me) {
 again:
   atomic {
     if
-    :: goto stop /* for good */
+    :: calm = false; goto stop /* for good */
     :: skip
     fi;
     seen = head /* asked for together with the log: at worst it is the older of the two */
   };
+#ifdef NO_REREAD
+  atomic { tip = 0; do :: content[tip] == (1 << me) -> break :: else -> tip++ od; seen = tip };
+  if :: head == tip -> goto stop :: else -> skip fi;
+#else
   scan(all, tip);
+#endif
   if
   :: tip == MOST -> post(all); d_step { all = 0; tip = 0; seen = 0 }; goto again
   :: else -> all = 0
   fi;
+#ifndef NO_REREAD
   if
   :: seen == tip -> /* verified, so far as this client can tell: its own is in it */
      assert((content[tip] & (1 << me)) != 0);
      goto stop
   :: else -> skip
   fi;
+#endif
   assert((content[seen] & ~content[tip]) == 0); /* nothing known is dropped */
   atomic {
     if
     :: head = tip                                                      /* whether or not the reply comes */
-    :: !unlucky -> unlucky = true                                      /* lost */
-    :: !unlucky && late[0] == 0 -> unlucky = true; late[0] = tip       /* under way for long */
+    :: !unlucky -> unlucky = true; calm = false                        /* lost */
+    :: !unlucky && late[0] == 0 -> unlucky = true; calm = false; late[0] = tip /* under way for long */
     fi;
     tip = 0;
     seen = 0
   }
+#ifndef NO_VERIFY
   goto again;
+#endif
 stop:
   ended++
 }
@@ -101,6 +125,7 @@ active proctype Visitor() {
     run Late(0)
   }
   ended == CLIENTS && late[0] == 0;
+  assert(!calm || content[head] == everything);
 again:
   assert(rounds < 4);
   rounds++;

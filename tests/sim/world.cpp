@@ -57,8 +57,9 @@ std::uint64_t SeededRandom::number() {
 
 World::World(std::uint64_t seed) : random(seed) {}
 
-World::~World() {
-  // What still waits unwinds where it stands.
+World::~World() { end(); }
+
+void World::end() {
   for (std::size_t i = 0; i < fibers_.size(); ++i) {
     if (fibers_[i]->has_ended) continue;
     fibers_[i]->is_killed = true;

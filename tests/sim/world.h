@@ -52,6 +52,9 @@ class World {
   /// Runs events until there are none left; false where that takes too many.
   bool run(std::size_t most_events);
 
+  /// Unwinds the fibers that still wait, where they stand: before what they use goes.
+  void end();
+
   /// Starts a fiber. It ends when `body` returns or throws Killed.
   void start(std::function<void()> body);
   /// From inside a fiber: lets others run until `ready` is called. May throw Killed.

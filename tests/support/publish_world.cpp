@@ -9,6 +9,7 @@
 
 #include "base/await.h"
 #include "model/chunking.h"
+#include "wire/continuation.h"
 #include "wire/json.h"
 #include "wire/records.h"
 
@@ -87,12 +88,15 @@ std::vector<Record> World::all(const std::string& collection) {
 
 Contents World::contents(const std::string& revision) {
   Contents contents;
-  auto decoded = take(wire::decode_revision(get("revisions", revision)));
-  for (const auto& [path, entry] : decoded.manifest.files) {
+  Manifest manifest = take(wire::decode_revision(get("revisions", revision))).manifest;
+  auto content_of = [&](const FileEntry& entry) {
     std::string text = entry.inline_text.value_or("");
     for (const auto& id : entry.chunks) text += take(wire::decode_chunk(get("file_chunks", id.text()))).content;
-    contents[path] = decode_content(text, entry.encoding).value_or("(not base64)");
-  }
+    return decode_content(text, entry.encoding).value_or("(not base64)");
+  };
+  if (manifest.continuation && !wire::read_continuation(manifest, content_of(manifest.continuation->entry)))
+    show_continuation(manifest);
+  for (const auto& [path, entry] : manifest.files) contents[path] = content_of(entry);
   return contents;
 }
 

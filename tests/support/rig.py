@@ -27,7 +27,8 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 PROJECT = ROOT / 'tests/data/cproject'
 SKIPPED = 77
 COMMAND_LIMIT = 60  # seconds that one command or one wait may take
-TEST_LIMIT = 240    # seconds until the mounts of a test are killed, which ends whatever hangs on them
+# Seconds until the mounts of a test are killed, which ends whatever hangs on them.
+TEST_LIMIT = int(os.environ.get('PLAYFS_TEST_LIMIT', '240'))
 RECORD_LIMIT = 16 * 1024
 
 
@@ -204,7 +205,7 @@ class Rig(unittest.TestCase):
         self.assertIsNone(until, shown)
         return code, shown.replace('\r\n', '\n')
 
-    def serve(self, limits=None):
+    def serve(self, limits=None, options=()):
         """The Data API of a fresh store, without write limits but for `limits`: writes per hour, by collection."""
         rules = 'off'
         if limits is not None:
@@ -213,7 +214,7 @@ class Rig(unittest.TestCase):
             rules.write_text(json.dumps({**unlimited, **limits}))
         url = f'http://127.0.0.1:{free_port()}'
         process = subprocess.Popen([self.playfs_path, 'serve', '--listen', url.removeprefix('http://'), '--store',
-                                    str(self.home / 'store'), '--limits', str(rules)],
+                                    str(self.home / 'store'), '--limits', str(rules), *options],
                                    env=self.environment('server'), stdin=subprocess.DEVNULL)
 
         def end():

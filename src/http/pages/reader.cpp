@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/clock.h"
+#include "model/continuation.h"
 #include "service/record_text.h"
 #include "wire/json.h"
 #include "wire/records.h"
@@ -54,7 +55,10 @@ Result<Project> Reader::project(std::string_view id) {
 
 Result<Revision> Reader::revision(std::string_view id) {
   PLAYFS_TRY(Record record, get("revisions", id));
-  return wire::decode_revision(std::move(record));
+  PLAYFS_TRY(Revision revision, wire::decode_revision(std::move(record)));
+  // The page shows what every other client sees: the rest of a large project's manifest is a file like any other.
+  if (revision.manifest.continuation) show_continuation(revision.manifest);
+  return revision;
 }
 
 Result<RecordList> Reader::take(Result<service::Page> read) {

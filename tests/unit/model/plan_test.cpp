@@ -1,6 +1,7 @@
 #include "model/plan.h"
 
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <set>
 
@@ -9,6 +10,7 @@
 
 #include "base/random.h"
 #include "model/chunking.h"
+#include "wire/continuation.h"
 #include "wire/json.h"
 #include "wire/records.h"
 
@@ -22,6 +24,9 @@ class PrintedSizes final : public RecordSizes {
     return printed(wire::encode_revision_draft(draft));
   }
   std::size_t chunk(const ChunkDraft& draft) const override { return printed(wire::encode_chunk_draft(draft)); }
+  std::string continuation(const std::map<std::string, FileEntry, std::less<>>& files) const override {
+    return wire::continuation_text(files);
+  }
 
  private:
   static std::size_t printed(const Json& json) { return wire::to_text(json).size(); }
@@ -72,7 +77,8 @@ struct Uploaded {
       std::string id = std::to_string(texts.size());
       ids.emplace_back(std::string(id_size - id.size(), '0') + id);
       texts[ids.back()] = chunk.content;
-      stored.chunks[chunk.hash] = ids.back();
+      stored.pieces.chunks[chunk.hash] = ids.back();
+      stored.pieces.sizes.insert(chunk.content.size());
     }
   }
   std::optional<std::string> content(const FileEntry& entry) const {
@@ -236,25 +242,26 @@ TEST(Plan, AFilePutWhereARefusedEntryStandsReplacesIt) {
 TEST(Plan, RefusesWithTheCostsLargestFirst) {
   std::vector<PutFile> puts;
   for (int i = 0; i < 200; ++i) puts.push_back(put("dir/file" + std::to_string(i), text_of(300, i)));
-  puts.push_back(put("large", text_of(100'000, 999)));
-  auto plan = make_plan(commit(puts), sizes);
+  EXPECT_TRUE(check_could_fit(commit(puts), sizes)) << "in a continuation";
+  auto input = commit(puts);
+  input.draft.state = std::string(16'000, 'x');  // which stands in the record itself, whatever else moves out
+  auto plan = make_plan(input, sizes);
   ASSERT_FALSE(plan);
   EXPECT_EQ(plan.error().code, ErrorCode::file_too_big);
   auto& message = plan.error().message;
-  EXPECT_NE(message.find(": large "), std::string::npos) << message;
+  EXPECT_NE(message.find(": (the project's state) 16002, "), std::string::npos) << message;
   EXPECT_NE(message.find("and 192 more"), std::string::npos) << message;
 
   EXPECT_TRUE(check_could_fit(commit({put("a", text_of(9000, 1))}), sizes));
-  EXPECT_FALSE(check_could_fit(commit(puts), sizes));
   PutFile huge = put("huge", "");
-  huge.size = 64 << 20;
+  huge.size = std::uint64_t{4} << 30;
   auto refused = check_could_fit(commit({huge}), sizes);
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code, ErrorCode::file_too_big);
 }
 
 TEST(Plan, RefusesAPathThatLeavesNoRoomForAChunk) {
-  auto plan = make_plan(commit({put(std::string(2600, '\x01'), text_of(9000, 1))}), sizes);
+  auto plan = make_plan(commit({put(std::string(2630, '\x01'), text_of(9000, 1))}), sizes);
   ASSERT_FALSE(plan);
   EXPECT_EQ(plan.error().code, ErrorCode::file_too_big);
 }
@@ -270,7 +277,116 @@ TEST(Plan, IdsOfAnotherLengthAreCounted) {
   input = commit({put("a", text_of(2'500'000, 1))});
   EXPECT_TRUE(make_plan(input, sizes));
   input.chunk_id_size = 100;
-  EXPECT_FALSE(make_plan(input, sizes));
+  plan = make_plan(input, sizes);
+  ASSERT_TRUE(plan);
+  EXPECT_FALSE(plan->continuation.empty()) << "no room for so many ids";
+}
+
+// Past what a manifest has room for.
+
+/// Plans, uploads and plans again until nothing is left to upload: how many uploads that took.
+std::size_t publish(Uploaded& service, const PlanInput& input, RevisionDraft& draft, std::string& continuation) {
+  std::size_t uploads = 0;
+  for (int round = 0; round < 3; ++round) {
+    auto again = input;
+    for (const auto& [hash, id] : service.stored.pieces.chunks) again.stored.pieces.chunks.emplace(hash, id);
+    again.stored.pieces.sizes = service.stored.pieces.sizes;
+    auto plan = make_plan(again, sizes);
+    EXPECT_TRUE(plan) << plan.error().message;
+    std::size_t to_follow = plan->uploads_to_follow;
+    uploads += plan->uploads.size();
+    service.take(*plan);
+    EXPECT_LE(plan->revision_size, kRecordRoom);
+    if (to_follow > 0) continue;
+    draft = fill(*plan, service.ids);
+    EXPECT_EQ(printed(draft), plan->revision_size);
+    continuation = plan->continuation;
+    return uploads;
+  }
+  ADD_FAILURE() << "it does not come to an end";
+  return uploads;
+}
+
+/// The manifest as another mount reads it, from records alone.
+Manifest read_back(const Uploaded& service, const RevisionDraft& draft) {
+  auto manifest = wire::decode_manifest(wire::encode_manifest(draft.manifest));
+  EXPECT_TRUE(manifest->continuation);
+  auto text = service.content(manifest->continuation->entry);
+  EXPECT_TRUE(wire::read_continuation(*manifest, *text));
+  return *std::move(manifest);
+}
+
+std::vector<StoredPiece> near_of(const Uploaded& service, const FileEntry& entry) {
+  std::vector<StoredPiece> near;
+  for (const auto& id : entry.chunks) near.push_back({id, service.texts.at(id)});
+  return near;
+}
+
+TEST(Plan, TwoThousandFilesGoOnElsewhere) {
+  Uploaded service;
+  std::vector<PutFile> puts;
+  std::size_t bytes = 0;
+  for (int i = 0; i < 2000; ++i) {
+    std::string path = "folder" + std::to_string(i % 40) + "/file" + std::to_string(i);
+    puts.push_back(put(path, text_of(i % 100 == 0 ? 20'000 : 400, i)));
+    bytes += puts.back().content.size();
+  }
+  RevisionDraft draft;
+  std::string text;
+  std::size_t uploads = publish(service, commit(puts), draft, text);
+  EXPECT_TRUE(draft.manifest.files.empty());
+  EXPECT_LE(uploads, 20 * 2 + text.size() / kMaxChunkText + 1) << "small files share chunks";
+  Manifest base = read_back(service, draft);
+  ASSERT_EQ(base.files.size(), 2000u);
+  for (const auto& file : puts) EXPECT_EQ(service.content(base.files.at(file.path)), file.content);
+
+  // A small change, a new file, one less, a rename: a chunk each, two at the most.
+  auto change = [&](const std::function<void(PlanInput&)>& make) {
+    auto input = commit({}, base);
+    input.draft.manifest = carried_forward(base, std::string(32, 'b'));
+    input.stored.near[kContinuationPath] = near_of(service, base.continuation->entry);
+    make(input);
+    std::size_t cost = publish(service, input, draft, text);
+    base = read_back(service, draft);
+    return cost;
+  };
+  EXPECT_EQ(change([](PlanInput& input) { input.puts = {put("folder7/file7", text_of(400, 7) + "changed\n")}; }), 1u);
+  EXPECT_EQ(service.content(base.files.at("folder7/file7")), text_of(400, 7) + "changed\n");
+  EXPECT_LE(change([](PlanInput& input) { input.puts = {put("folder8/new", text_of(500, 77))}; }), 2u);
+  EXPECT_LE(change([](PlanInput& input) { input.deletions = {"folder9/file9"}; }), 1u);
+  EXPECT_LE(change([](PlanInput& input) { input.puts = {put("folder7/file7", text_of(400, 7))}; }), 1u);
+  EXPECT_EQ(base.files.size(), 2000u);
+
+  // Once it fits again, it is an ordinary manifest.
+  auto input = commit({}, base);
+  input.draft.manifest = carried_forward(base, std::string(32, 'c'));
+  for (const auto& [path, entry] : base.files)
+    if (path != "folder1/file1") input.deletions.push_back(path);
+  auto plan = make_plan(input, sizes);
+  ASSERT_TRUE(plan);
+  EXPECT_TRUE(plan->continuation.empty());
+  EXPECT_FALSE(plan->draft.manifest.continuation);
+  EXPECT_EQ(plan->draft.manifest.files.size(), 1u);
+}
+
+TEST(Plan, TheNameOfTheContinuationIsTaken) {
+  for (std::string path : {std::string(kContinuationPath), std::string(kContinuationPath) + "/x"}) {
+    auto plan = make_plan(commit({put(path, "x")}), sizes);
+    ASSERT_FALSE(plan);
+    EXPECT_EQ(plan.error().code, ErrorCode::invalid_argument);
+
+    // Somebody else's is carried forward while there is room, and never put aside.
+    Manifest base;
+    base.files[path].inline_text = "theirs";
+    plan = make_plan(commit({put("a", "x")}, base), sizes);
+    ASSERT_TRUE(plan);
+    EXPECT_EQ(plan->draft.manifest.files.at(path).inline_text, "theirs");
+    std::vector<PutFile> many;
+    for (int i = 0; i < 300; ++i) many.push_back(put("file" + std::to_string(i), text_of(300, i)));
+    plan = make_plan(commit(many, base), sizes);
+    ASSERT_FALSE(plan);
+    EXPECT_EQ(plan.error().code, ErrorCode::file_too_big);
+  }
 }
 
 /// Content in which everything that counts differently is frequent, of any size up to several chunks.

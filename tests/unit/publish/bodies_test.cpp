@@ -54,7 +54,7 @@ class BodiesTest : public testing::Test {
     draft.manifest = manifest_;
     return wire::to_text(wire::encode_revision_draft(draft));
   }
-  Status check() const { return check_revision_body(body(), {base_, frozen_, puts_, chunks_}); }
+  Status check() const { return check_revision_body(body(), {base_, frozen_, puts_, chunks_, {}}); }
   void expect_refused(std::string_view word) const {
     auto status = check();
     ASSERT_FALSE(status);

@@ -184,19 +184,60 @@ TEST_F(CommitTest, StateIsPublishedOnceItIsStaged) {
 
 TEST_F(CommitTest, WhatCannotFitIsRefusedBeforeAnythingIsSent) {
   auto work = tree();
-  for (int i = 0; i < 250; ++i) work->write("file" + std::to_string(i), text(300, i));
+  work->write("file", "content");
+  ASSERT_TRUE(work->stage->stage_state(R"({"level":")" + std::string(15'900, 'x') + "\"}"));
   auto before = work->faults.sent().size();
   auto result = work->commit();
   ASSERT_FALSE(result);
   EXPECT_EQ(result.error().code, ErrorCode::file_too_big);
-  EXPECT_NE(result.error().message.find("file"), std::string::npos);
+  EXPECT_NE(result.error().message.find("(the project's state) 15912, "), std::string::npos) << result.error().message;
   EXPECT_EQ(work->faults.sent().size(), before);
   // All of it is staged as before, and a smaller commit goes through.
   EXPECT_FALSE(*work->stage->pending());
-  for (int i = 10; i < 250; ++i) work->remove("file" + std::to_string(i));
+  ASSERT_TRUE(work->stage->stage_state("{}"));
   result = work->commit();
   ASSERT_TRUE(result) << result.error().message;
-  EXPECT_EQ(world.contents(result->revision.text()).size(), 10u);
+  EXPECT_EQ(world.contents(result->revision.text()).size(), 1u);
+}
+
+TEST_F(CommitTest, MoreFilesThanAManifestHasRoomForGoOnElsewhere) {
+  auto work = tree();
+  Contents expected;
+  for (int i = 0; i < 250; ++i) expected["dir/file" + std::to_string(i)] = text(i == 7 ? 30'000 : 300, i);
+  for (const auto& [path, content] : expected) work->write(path, content);
+  auto first = work->commit();
+  ASSERT_TRUE(first) << first.error().message;
+  EXPECT_EQ(world.contents(first->revision.text()), expected);
+  EXPECT_EQ(first->chunks_total, first->chunks_done);
+  EXPECT_LT(first->chunks_total, 20u) << "small files share chunks";
+  EXPECT_EQ(work->stage->base()->tree.manifest().files.size(), 250u);
+  // On top of it, from here and by somebody with an empty cache.
+  auto other = tree("other");
+  for (const auto& [path, content] : expected) EXPECT_EQ(other->read(path), content) << path;
+  expected["dir/file9"] = "changed\n";
+  other->write("dir/file9", "changed\n");
+  expected["here"] = "here\n";
+  work->write("here", "here\n");
+  auto second = other->commit();
+  ASSERT_TRUE(second) << second.error().message;
+  EXPECT_LE(second->chunks_total, 2u);
+  auto third = work->commit();
+  ASSERT_TRUE(third) << third.error().message;
+  EXPECT_NE(third->outcome, Outcome::branched);
+  EXPECT_EQ(world.contents(world.head(project)), expected);
+}
+
+TEST_F(CommitTest, AContinuationThatSomebodyElseBrokeIsAPlainFile) {
+  auto root = world.create("revisions", R"({"project":")" + project + R"(","parents":[],"agent":"s","message":"m",
+      "manifest":{"files":{".playfs-manifest":{"inline":"not a continuation\n"},"a":{"inline":"1"}}},"state":{}})");
+  world.set_head(project, root.id);
+  auto work = tree();
+  EXPECT_EQ(work->read(".playfs-manifest"), "not a continuation\n");
+  work->write("a", "2");
+  auto result = work->commit();
+  ASSERT_TRUE(result) << result.error().message;
+  EXPECT_EQ(world.contents(result->revision.text()),
+            (Contents{{".playfs-manifest", "not a continuation\n"}, {"a", "2"}}));
 }
 
 TEST_F(CommitTest, EveryRecordStaysWithinSixteenKilobytes) {

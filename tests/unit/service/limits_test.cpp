@@ -140,13 +140,16 @@ TEST_F(LimitsTest, ForwardedForIsBelievedFromTrustedProxiesOnly) {
 }
 
 TEST(Limits, RefuseWhatTheyCannotMean) {
-  for (const char* text : {"", "[]", R"({"nothing":1})", R"({"agents":-1})", R"({"agents":1.5})", R"({"agents":"1"})"})
+  for (const char* text : {"", "[]", R"({"nothing":1})", R"({"agents":-1})", R"({"agents":1.5})", R"({"agents":"1"})",
+                           R"({"window_seconds":0})", R"({"window_seconds":"1"})", R"({"window_seconds":3601})"})
     EXPECT_FALSE(Limits::parse(text)) << text;
   auto limits = Limits::parse(R"({"agents":null,"spaces":0})");
   ASSERT_TRUE(limits);
   EXPECT_EQ(limits->writes(*find_collection("agents")), std::nullopt);
   EXPECT_EQ(limits->writes(*find_collection("spaces")), 0);
   EXPECT_EQ(limits->writes(*find_collection("projects")), 60);
+  EXPECT_EQ(limits->window(), std::chrono::hours(1));
+  EXPECT_EQ(Limits::parse(R"({"window_seconds":5})")->window(), std::chrono::seconds(5));
 }
 
 TEST(TrustedProxies, RefuseWhatIsNoNetwork) {

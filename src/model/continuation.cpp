@@ -1,0 +1,12 @@
+#include "model/continuation.h"
+
+#include <utility>
+
+namespace playfs {
+
+void show_continuation(Manifest& manifest) {
+  manifest.files.insert_or_assign(manifest.continuation->path, std::move(manifest.continuation->entry));
+  manifest.continuation.reset();
+}
+
+}  // namespace playfs
