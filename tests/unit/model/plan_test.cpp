@@ -325,11 +325,9 @@ std::vector<StoredPiece> near_of(const Uploaded& service, const FileEntry& entry
 TEST(Plan, TwoThousandFilesGoOnElsewhere) {
   Uploaded service;
   std::vector<PutFile> puts;
-  std::size_t bytes = 0;
   for (int i = 0; i < 2000; ++i) {
     std::string path = "folder" + std::to_string(i % 40) + "/file" + std::to_string(i);
     puts.push_back(put(path, text_of(i % 100 == 0 ? 20'000 : 400, i)));
-    bytes += puts.back().content.size();
   }
   RevisionDraft draft;
   std::string text;
