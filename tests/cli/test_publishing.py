@@ -262,9 +262,8 @@ class Publishing(rig.Rig):
         (self.work / 'rose').unlink()
         self.assertEqual(self.json('discard', 'rose')['discarded'], 1)
         self.assertEqual((self.work / 'rose').read_text(), 'rosa\n')
-        for number in range(400):
-            (self.work / f'{number:0200}').write_text(f'{number}\n')
-        error = self.json('commit', '-m', 'Too many', code=FAILED)['error']
+        (self.work.parent / 'state.json').write_text(json.dumps({'notes': 'n' * 20_000}))
+        error = self.json('commit', '-m', 'More state than a record has room for', code=FAILED)['error']
         self.assertEqual((error['code'], error['retryable']), ('file_too_big', False))
         self.assertTrue(error['hint'])
         document = json.loads((self.work.parent / 'commit').read_text())
