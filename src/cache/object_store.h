@@ -30,6 +30,9 @@ class Object {
   /// Up to `size` bytes at `offset`, fewer only at the end. Every block touched is checked; a block that is damaged
   /// fails with `corrupt`, sets the object aside, and the next find() does not find it: fetch it again.
   [[nodiscard]] virtual Result<std::string> read(std::uint64_t offset, std::size_t size) const = 0;
+  /// Makes all of it the content of the empty file `fd`, checked as in read(): sharing the room on disk where the file
+  /// system can. On an error `fd` may hold anything.
+  [[nodiscard]] virtual Status copy_to(int fd) const;
 };
 using ObjectPtr = std::shared_ptr<const Object>;
 

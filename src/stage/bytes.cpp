@@ -299,7 +299,7 @@ Status Stage::State::empty_out(Inode& inode) {
   return {};
 }
 
-Status Stage::copy_up(const InodePtr& inode, const FileRef& from, std::uint64_t size, const PieceReader& read) {
+Status Stage::copy_up(const InodePtr& inode, const FileRef& from, std::uint64_t size, const Fill& fill) {
   State& state = *state_;
   auto is_current = [&] {
     return inode->is_below() && inode->lower.entry == from.entry && inode->lower.path == from.path;
@@ -314,12 +314,12 @@ Status Stage::copy_up(const InodePtr& inode, const FileRef& from, std::uint64_t 
   if (size > 0) {
     PLAYFS_TRY(fd, state.spool->descriptor(*fresh, true));
   }
-  constexpr std::uint64_t step = 1 << 20;
-  for (std::uint64_t offset = 0; offset < size;) {
-    PLAYFS_TRY(std::string piece, read(offset, std::min(step, size - offset)));
-    if (piece.empty()) return fail(ErrorCode::corrupt, "the published file is shorter than it should be");
-    PLAYFS_CHECK(write_all_at(fd->get(), piece, offset));
-    offset += piece.size();
+  if (fd) {
+    PLAYFS_CHECK(fill(fd->get()));
+    struct stat filled {};
+    if (fstat(fd->get(), &filled) != 0) return fail(error_from_errno(errno, "stat a staged file"));
+    if (static_cast<std::uint64_t>(filled.st_size) != size)
+      return fail(ErrorCode::corrupt, "the published file is not as long as it should be");
   }
   // Synced before a row says that these are the bytes: what the base has is never lost to a power failure.
   if (fd && fsync(fd->get()) != 0) return fail(error_from_errno(errno, "sync a staged file"));

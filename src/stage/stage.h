@@ -185,10 +185,10 @@ class Stage {
   // Bytes.
   /// The published file whose bytes this inode still has; nullopt once they are its own.
   [[nodiscard]] std::optional<FileRef> lower_content(const InodePtr& inode) const;
-  /// Gives the inode bytes of its own: those of `from`, read piece by piece. Does nothing where it has them already
-  /// (another thread was faster), or `from` is no longer what lies below.
-  using PieceReader = std::function<Result<std::string>(std::uint64_t offset, std::size_t size)>;
-  [[nodiscard]] Status copy_up(const InodePtr& inode, const FileRef& from, std::uint64_t size, const PieceReader& read);
+  /// Gives the inode bytes of its own: those of `from`, `size` of them, which `fill` puts into an empty file. Does
+  /// nothing where it has them already (another thread was faster), or `from` is no longer what lies below.
+  using Fill = std::function<Status(int fd)>;
+  [[nodiscard]] Status copy_up(const InodePtr& inode, const FileRef& from, std::uint64_t size, const Fill& fill);
   /// These four fail with `busy` while there is lower_content(): bring it by copy_up() and try again. It may come
   /// back under a caller's hands, when a publication has settled.
   [[nodiscard]] Result<std::string> read(const InodePtr& inode, std::uint64_t offset, std::size_t size);

@@ -148,8 +148,7 @@ Attempt<void> WorkNode::bring_up() {
   if (!lower) return {};
   PLAYFS_ATTEMPT(content::Blob blob, blob_here(mount(), *lower));
   auto copy = [tree = tree_, inode = inode_, from = *lower, blob]() -> Status {
-    auto piece = [&blob](std::uint64_t offset, std::size_t size) { return blob.read(offset, size); };
-    Status status = tree->stage().copy_up(inode, from, blob.size(), piece);
+    Status status = tree->stage().copy_up(inode, from, blob.size(), [&blob](int fd) { return blob.copy_to(fd); });
     // The disk damaged the copy that is here. It is set aside now, so the next try fetches it again.
     if (!status && status.error().code == ErrorCode::corrupt) return {};
     return status;

@@ -10,6 +10,7 @@
 
 #include <gtest/gtest.h>
 
+#include "base/fd.h"
 #include "base/text.h"
 #include "model/chunking.h"
 #include "stage/stage.h"
@@ -119,9 +120,7 @@ class Workbench {
     auto lower = stage->lower_content(inode);
     if (!lower) return {};
     std::string text = text_of(*lower);
-    return stage->copy_up(inode, *lower, text.size(), [&](std::uint64_t offset, std::size_t size) {
-      return Result<std::string>(text.substr(offset, size));
-    });
+    return stage->copy_up(inode, *lower, text.size(), [&](int fd) { return write_all_at(fd, text, 0); });
   }
   Status write(const stage::InodePtr& inode, std::uint64_t offset, std::string_view data) {
     PLAYFS_CHECK(copy_up(inode));

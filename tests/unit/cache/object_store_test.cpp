@@ -81,6 +81,33 @@ TEST_F(ObjectStoreTest, GivesBackAnyRange) {
   }
 }
 
+TEST_F(ObjectStoreTest, CopiesHoldTheContentAndNothingElse) {
+  for (std::size_t size : {std::size_t{1}, kBlockSize, kBlockSize + 1, std::size_t{3 << 20}}) {
+    const std::string bytes = varied(size);
+    const std::string copy = path_ + "-copy" + std::to_string(size);
+    UniqueFd fd(open(copy.c_str(), O_RDWR | O_CREAT | O_EXCL, 0600));
+    ASSERT_TRUE(put(bytes)->copy_to(fd.get()));
+    EXPECT_EQ(read_at(fd.get(), 0, size + 1).value(), bytes);
+    // A change of the copy is none of the object.
+    ASSERT_TRUE(write_all_at(fd.get(), "!", 0));
+    EXPECT_EQ(fresh_store()->find(ContentHash::of(bytes)).value()->read(0, size).value(), bytes);
+    fs::remove(copy);
+  }
+}
+
+TEST_F(ObjectStoreTest, DamagedContentIsNotCopied) {
+  const std::string bytes = varied(3 << 20);
+  const ContentHash hash = put(bytes)->hash();
+  flip_bit(file_of(hash), (2 << 20) + 5);
+  const std::string copy = path_ + "-copy";
+  UniqueFd fd(open(copy.c_str(), O_RDWR | O_CREAT | O_EXCL, 0600));
+  auto copied = find(hash)->copy_to(fd.get());
+  ASSERT_FALSE(copied);
+  EXPECT_EQ(copied.error().code, ErrorCode::corrupt);
+  EXPECT_EQ(find(hash), nullptr);
+  fs::remove(copy);
+}
+
 TEST_F(ObjectStoreTest, KnowsNothingOfOtherHashes) { EXPECT_EQ(find(ContentHash::of("absent")), nullptr); }
 
 TEST_F(ObjectStoreTest, FilesAreForTheirOwnerAlone) {

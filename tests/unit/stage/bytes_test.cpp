@@ -67,11 +67,9 @@ TEST_F(BytesTest, CopyUpKeepsBytesAndTimes) {
 TEST_F(BytesTest, ACopyThatEndsEarlyChangesNothing) {
   auto a = bench.find("a");
   auto from = *bench.stage->lower_content(a);
-  auto broken = bench.stage->copy_up(
-      a, from, 9, [](std::uint64_t offset, std::size_t) { return Result<std::string>(offset == 0 ? "publ" : ""); });
+  auto broken = bench.stage->copy_up(a, from, 9, [](int fd) { return write_all_at(fd, "publ", 0); });
   EXPECT_EQ(broken.error().code, ErrorCode::corrupt);
-  auto failed = bench.stage->copy_up(
-      a, from, 9, [](std::uint64_t, std::size_t) -> Result<std::string> { return fail(ErrorCode::unreachable, "no"); });
+  auto failed = bench.stage->copy_up(a, from, 9, [](int) -> Status { return fail(ErrorCode::unreachable, "no"); });
   EXPECT_EQ(failed.error().code, ErrorCode::unreachable);
   EXPECT_EQ(bench.read("a"), "published");
   EXPECT_EQ(bench.spool_files(), 0U);
@@ -80,10 +78,10 @@ TEST_F(BytesTest, ACopyThatEndsEarlyChangesNothing) {
 TEST_F(BytesTest, ACopyForWhatIsNoLongerBelowIsThrownAway) {
   auto a = bench.find("a");
   auto from = *bench.stage->lower_content(a);
-  auto copied = bench.stage->copy_up(a, from, 9, [&](std::uint64_t, std::size_t) {
+  auto copied = bench.stage->copy_up(a, from, 9, [&](int fd) {
     // Another thread is faster.
     EXPECT_TRUE(bench.write(a, 0, "PUBLISHED"));
-    return Result<std::string>("published");
+    return write_all_at(fd, "published", 0);
   });
   EXPECT_TRUE(copied);
   EXPECT_EQ(bench.read("a"), "PUBLISHED");
