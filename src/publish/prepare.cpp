@@ -62,6 +62,7 @@ Status Engine::join_head(bool may_merge, bool asks) {
     head = project.latest_revision;
   }
   if (work_.joined == head) return {};
+  work_.joined.reset();  // what an error leaves below is no target, of no head
   Target& target = work_.target;
   target = {};
   target.on = parts_.layers.base();

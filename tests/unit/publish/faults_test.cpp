@@ -168,6 +168,26 @@ TEST_F(FaultsTest, HeadMovedBeforeThePost) {
   EXPECT_EQ(work->read("theirs"), world.contents(theirs)["theirs"]);
 }
 
+TEST_F(FaultsTest, HeadMovesAndCannotBeReadAndMovesBack) {
+  // The layer was being merged with that head when the network went. What is left of it must not be published.
+  auto theirs = somebody_publishes(base);
+  bool is_read = false;
+  work->faults.set_plan([&](const HttpRequest& request) {
+    bool is_uploaded = world.all("file_chunks").size() == 6;
+    if (is_head_read(request) && is_uploaded && !is_read) world.set_head(project, theirs);
+    if (request.method != "GET" || !request.target.ends_with("/revisions/" + theirs) || is_read) return Fault();
+    is_read = true;
+    world.set_head(project, base);
+    return test::lose_request();
+  });
+  auto result = work->commit();
+  ASSERT_TRUE(result) << result.error().message;
+  EXPECT_TRUE(is_read);
+  auto revision = *wire::decode_revision(world.get("revisions", result->revision.text()));
+  EXPECT_EQ(revision.parents, std::vector{RevisionId(base)});
+  expect_merged(*result, theirs);
+}
+
 TEST_F(FaultsTest, WhatCannotBeMergedIsABranchAndAnnounced) {
   auto theirs = somebody_publishes(base, "small");
   world.set_head(project, theirs);
