@@ -95,7 +95,7 @@ class Engine {
   Status load(const stage::Frozen& frozen);
   /// Without `asks` head is taken to be where the layer was made.
   Status join_head(bool may_merge, bool asks);
-  Result<bool> merge_with(const RevisionTreePtr& head);
+  Status merge_with(const RevisionTreePtr& head);
   Status find_stored_by_others();
   Status find_near();
   Result<PlanInput> plan_input(const std::string& agent, const std::string& message,

@@ -209,6 +209,13 @@ Result<std::optional<ContentHash>> Integration::hash_of_left(const Step& step, c
 
 // The whole.
 
+/// The revisions that the tree stands on: its base, and what was taken in beside it.
+std::vector<RevisionId> Integration::lines(const RevisionTreePtr& base) const {
+  std::vector<RevisionId> lines = stage_.merge_parents();
+  lines.push_back(base->revision.id);
+  return lines;
+}
+
 Result<std::set<std::string>> Integration::bring_in(const Step& step) {
   PLAYFS_TRY(Merge merge, merging_.merge(step.base, step.ours, step.theirs, step.labels));
   std::map<std::string, stage::Conflicted> conflicted;
@@ -273,7 +280,7 @@ Result<Integrated> Integration::update(const RevisionTreePtr& head) {
     step.labels = {"work tree", "head " + head->revision.id.text()};
     std::vector<RevisionId> parents;
     if (base) {
-      PLAYFS_TRY(step.base, merging_.base_of({base->revision.id}, head->revision.id));
+      PLAYFS_TRY(step.base, merging_.base_of(lines(base), head->revision.id));
       PLAYFS_TRY(auto holdings, Holdings::compare({base->revision.id, head->revision.id}, merging_.links()));
       if (!holdings.covers(head->revision.id, base->revision.id)) parents.push_back(base->revision.id);
     }
@@ -297,7 +304,7 @@ Result<Integrated> Integration::merge(const RevisionTreePtr& revision) {
   PLAYFS_TRY(auto holdings, Holdings::compare({base->revision.id, revision->revision.id}, merging_.links()));
   if (holdings.covers(base->revision.id, revision->revision.id)) return Integrated{base->revision.id, 0};
   Step step;
-  PLAYFS_TRY(step.base, merging_.base_of({base->revision.id}, revision->revision.id));
+  PLAYFS_TRY(step.base, merging_.base_of(lines(base), revision->revision.id));
   PLAYFS_TRY(step.ours, local());
   step.theirs = snapshot_of(revision);
   step.below = step.ours;

@@ -47,6 +47,7 @@ class Integration {
   /// Merges and writes what the tree would not have on `step.next`; returns the paths that hold both sides then.
   Result<std::set<std::string>> bring_in(const Step& step);
   Result<std::optional<ContentHash>> hash_of_left(const Step& step, const Merge& merge, const std::string& path);
+  [[nodiscard]] std::vector<RevisionId> lines(const RevisionTreePtr& base) const;
   Result<Snapshot> local() const;
   Result<Snapshot> frozen() const;
   Status write(const std::string& path, const Snapshot& near, const MergedFile& file);

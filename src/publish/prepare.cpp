@@ -86,11 +86,10 @@ Status Engine::join_head(bool may_merge, bool asks) {
       has_moved_on = there.has_value();
     }
     if (has_moved_on) {
-      PLAYFS_TRY(bool is_clean, merge_with(*there));
-      has_moved_on = is_clean;
+      PLAYFS_CHECK(merge_with(*there));
     }
   }
-  for (const auto& parent : work_.frozen.merge_parents) target.parents.push_back(parent);
+  target.parents = work_.frozen.merge_parents;
   if (target.on) target.parents.push_back(target.on->revision.id);
   PLAYFS_CHECK(find_stored_by_others());
   PLAYFS_CHECK(find_near());
@@ -98,11 +97,17 @@ Status Engine::join_head(bool may_merge, bool asks) {
   return {};
 }
 
-/// False where that leaves conflicts; the target is then as it was, but says so.
-Result<bool> Engine::merge_with(const RevisionTreePtr& head) {
+/// Where that leaves conflicts the target stays as it was, but says so.
+Status Engine::merge_with(const RevisionTreePtr& head) {
   Target& target = work_.target;
   Snapshot base = snapshot_of(target.on);
   Snapshot ours = base;
+  if (target.on && !work_.frozen.merge_parents.empty()) {
+    // The layer is itself a merge, and head may hold the other side too: both are what the two have in common then.
+    std::vector<RevisionId> lines = work_.frozen.merge_parents;
+    lines.push_back(target.on->revision.id);
+    PLAYFS_TRY(base, merging_.base_of(lines, head->revision.id));
+  }
   ours.state = target.state;
   for (const auto& path : work_.frozen.deletions) ours.manifest.files.erase(path);
   std::map<std::string_view, const PutFile*> puts;
@@ -127,7 +132,7 @@ Result<bool> Engine::merge_with(const RevisionTreePtr& head) {
     if (merge)
       for (const auto& conflict : merge->conflicts)
         target.conflicts += (target.conflicts.empty() ? "" : "\n") + conflict.path;
-    return false;
+    return {};
   }
 
   Target merged;
@@ -169,7 +174,7 @@ Result<bool> Engine::merge_with(const RevisionTreePtr& head) {
   for (const auto& [path, entry] : theirs.manifest.files)
     if (!merge->files.contains(path)) merged.layer.deletions.push_back(path);
   target = std::move(merged);
-  return true;
+  return {};
 }
 
 /// Content that the base claims to have under another path: its chunks are read and compared, whoever uploaded them.
