@@ -178,7 +178,7 @@ Json encode_revision_draft(const RevisionDraft& draft) {
   object.append("agent", draft.agent);
   object.append("message", draft.message);
   object.append("manifest", encode_manifest(draft.manifest));
-  if (!draft.state.is_null()) object.append("state", draft.state);
+  object.append("state", draft.state.is_null() ? Json(JsonObject()) : draft.state);
   append_missing(object, draft.extra);
   return object;
 }

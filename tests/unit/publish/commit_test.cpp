@@ -61,6 +61,7 @@ TEST_F(CommitTest, PublishesWhatWasWritten) {
   EXPECT_EQ(revision.agent, "tester");
   EXPECT_EQ(revision.message, "the first");
   EXPECT_EQ(revision.manifest.tx.size(), 32u);
+  EXPECT_EQ(revision.state, Json(JsonObject())) << "a record has one, also where nothing is in it";
   EXPECT_EQ(revision.manifest.files.at("run.sh").mode, FileMode::executable);
   EXPECT_EQ(count(*work, "POST", "file_chunks"), 3u);
   EXPECT_EQ(count(*work, "POST", "revisions"), 1u);

@@ -143,7 +143,7 @@ TEST(Drafts, AreWhatTheServiceDocuments) {
   draft.extra = {{"mood", "good"}, {"agent", "someone else"}};
   EXPECT_EQ(
       to_text(encode_revision_draft(draft)),
-      R"({"project":"p","parents":["a"],"agent":"me","message":"m","manifest":{"files":{"f":{"inline":"x"}}},"mood":"good"})");
+      R"({"project":"p","parents":["a"],"agent":"me","message":"m","manifest":{"files":{"f":{"inline":"x"}}},"state":{},"mood":"good"})");
   draft.state = JsonObject{{"k", 1}};
   EXPECT_EQ(*encode_revision_draft(draft).object()->find("state"), draft.state);
 
