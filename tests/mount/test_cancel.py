@@ -1,43 +1,16 @@
 #!/usr/bin/env python3
 """Commits that wait: shown, queued behind one another, given back, across kill -9 at any moment."""
 import json
-import random
 import subprocess
 
 import proxy
 import rig
+from slow_project import PENDING, SlowProject, text
 
-DONE, FAILED, PENDING = 0, 1, 4
-
-
-def text(size, seed):
-    """Lines that no two chunks have in common."""
-    dice, out = random.Random(seed), []
-    while sum(map(len, out)) < size:
-        out.append(f'{dice.getrandbits(256):064x}\n')
-    return ''.join(out)
+DONE, FAILED = 0, 1
 
 
-class Cancel(rig.Rig):
-    def begin(self, limits):
-        self.api = self.serve(limits)
-        self.project = json.loads(self.playfs('init', 'slow', '--json', '--site', self.api.origin).stdout)['project']
-        return self.mount(self.api.origin)
-
-    def work(self, mount):
-        return mount.directory / 'projects' / self.project / 'work'
-
-    def status(self, mount):
-        return json.loads((self.work(mount).parent / 'status.json').read_text())
-
-    def run_json(self, mount, *words):
-        done = self.playfs(*words, '--json', self.work(mount), check=False)
-        return done.returncode, json.loads(done.stdout)
-
-    def commit_without_waiting(self, mount, message):
-        code, document = self.run_json(mount, 'commit', '--no-wait', '-m', message)
-        self.assertEqual((code, document['outcome']), (PENDING, 'pending'))
-
+class Cancel(SlowProject):
     def again(self, mount):
         mount.kill()
         self.command('fusermount3', '-u', '-z', mount.directory)

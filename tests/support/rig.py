@@ -245,13 +245,18 @@ class Rig(unittest.TestCase):
         self.mounts.append(mount)
         return mount
 
-    def commit(self, path, message, who='ann'):
-        """Commits by a C program that knows nothing but the public header: outcome, revision, files, writes."""
-        program = self.home / 'commit'
+    def c_program(self, name):
+        """One of tests/mount/, which knows nothing but the public header."""
+        program = self.home / name
         if not program.exists():
             self.command('cc', '-std=gnu11', '-Wall', '-Werror', '-I', ROOT / 'include', '-o', program,
-                         ROOT / 'tests/mount/commit.c')
-        outcome, revision, files, writes = self.command(program, path, message, who=who).stdout.split()
+                         ROOT / f'tests/mount/{name}.c')
+        return program
+
+    def commit(self, path, message, who='ann', flags=()):
+        """Commits by the ioctl: outcome, revision, files, writes. The mount's agent is the author."""
+        words = [message, '', *flags] if flags else [message]
+        outcome, revision, files, writes = self.command(self.c_program('commit'), path, *words, who=who).stdout.split()
         return outcome, revision, int(files), int(writes)
 
     # Claims.
