@@ -108,6 +108,13 @@ void tell_commit(Output& out, const publish::CommitResult& result) {
   }
 }
 
+ExitCode tell_conflicts(Output& out, std::uint32_t conflicts) {
+  if (conflicts == 0) return ExitCode::done;
+  out.note(count_of(conflicts, "path") + (conflicts == 1 ? " is" : " are") +
+           " in conflict. Try: playfs status, edit what it lists, then playfs commit -m MESSAGE");
+  return ExitCode::branched;
+}
+
 ExitCode exit_code_for(publish::Outcome outcome) {
   switch (outcome) {
     case publish::Outcome::published:

@@ -24,6 +24,9 @@ std::uint64_t hours_under_limits(std::uint32_t chunks);
 /// Says it on stderr, with what to do next.
 void tell_commit(Output& out, const publish::CommitResult& result);
 
+/// Says how many paths were left in conflict, if any, and what to do; done, or the exit code for that.
+ExitCode tell_conflicts(Output& out, std::uint32_t conflicts);
+
 ExitCode exit_code_for(publish::Outcome outcome);
 
 }  // namespace playfs::app

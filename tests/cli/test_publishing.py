@@ -85,6 +85,7 @@ class Publishing(rig.Rig):
         self.assertIn(f'Merging {theirs}', status)
         self.assertRegex(status, r'(?s)In conflict.*rose')
         self.assertIn('Next: playfs diff, edit', status)
+        self.assertEqual(self.json('commit', '-m', 'Too early', code=BRANCHED)['error']['code'], 'busy')
         self.run_in('commit', '--resolved', '-m', 'Both')
         self.eventually(lambda: not self.json('branches')['branches'], 'head holds it')
 

@@ -164,7 +164,7 @@ class Publish(rig.Rig):
         self.assertEqual([each['path'] for each in status['conflicts']], ['text'])
         self.assertEqual((status['base'], status['merging']), (theirs, [branch['revision']]))
         busy = self.publish(bob, 'too early', check=False)
-        self.assertNotEqual(busy.returncode, 0)
+        self.assertEqual(busy.returncode, 3)
         self.assertIn('text is in conflict', busy.stdout + busy.stderr)
         # The mount may end and begin in between.
         bob.unmount()
@@ -195,6 +195,35 @@ class Publish(rig.Rig):
         self.assertEqual(sorted(each['path'] for each in status['staged']), ['bobs', 'text'])
         self.publish(bob, "bob's")
         self.assertEqual(self.contents(self.head())['text'], wanted.encode())
+
+    def test_what_is_written_while_its_commit_is_merged_may_be_left_in_conflict(self):
+        slow = proxy.CountingProxy(int(self.api.origin.rsplit(':', 1)[1]))
+        self.addCleanup(slow.close)
+        ann, bob = self.mount(self.api.origin, 'ann'), self.mount(slow.url, 'bob')
+        (self.work(ann) / 'text').write_text(LINES)
+        self.publish(ann, 'first')
+        self.eventually(lambda: (self.work(bob) / 'text').exists(), "bob's tree follows head")
+        (self.work(bob) / 'text').write_text(LINES.replace('line 17\n', 'line 17 by bob\n'))
+        (self.work(ann) / 'text').write_text(LINES.replace('line 2\n', 'line 2 by ann\n'))
+        self.publish(ann, "ann's")
+        slow.set_hanging('/revisions')
+        commit = subprocess.Popen([self.playfs_path, 'commit', '-m', "bob's", '--json', self.work(bob)], text=True,
+                                  env=self.environment('bob'), stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        self.addCleanup(commit.kill)
+
+        def is_frozen():
+            status = json.loads((self.work(bob).parent / 'status.json').read_text())
+            return [each['pending'] for each in status['staged']] == [True]
+
+        self.eventually(is_frozen, "bob's commit is fixed, and hangs")
+        (self.work(bob) / 'text').write_text(LINES.replace('line 2\n', 'line 2 by bob\n'))
+        slow.set_hanging(None)
+        out, err = commit.communicate(timeout=rig.COMMAND_LIMIT)
+        self.assertEqual((commit.returncode, json.loads(out)['outcome']), (3, 'published'), err)
+        self.assertIn('1 path is in conflict. Try: playfs status', err)
+        self.assertIn('line 2 by bob\n=======\nline 2 by ann\n', (self.work(bob) / 'text').read_text())
+        self.assertEqual(self.contents(self.head())['text'].decode(),
+                         LINES.replace('line 2\n', 'line 2 by ann\n').replace('line 17\n', 'line 17 by bob\n'))
 
     def test_a_branch_is_taken_in_by_its_name(self):
         ann, bob = self.two()

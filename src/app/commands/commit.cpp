@@ -179,13 +179,21 @@ publish::CommitResult result_of(const playfs_commit& answer) {
   return result;
 }
 
+std::uint32_t conflicts_left(const WorkTree& tree) {
+  auto status = tree.status();
+  return status ? status->conflicts : 0;
+}
+
 }  // namespace
 
 Result<ExitCode> commit(Context& context, const CommitArguments& arguments) {
   PLAYFS_TRY(WorkTree tree, WorkTree::open(context.io.absolute(arguments.path)));
   if (arguments.cancel) return cancel(context, tree);
   PLAYFS_TRY(playfs_commit request, request_of(context, tree, arguments));
-  PLAYFS_CHECK(publish(context, tree, request));
+  if (Status published = publish(context, tree, request); !published) {
+    ExitCode code = context.out.error(published.error());
+    return published.error().code == ErrorCode::busy && conflicts_left(tree) > 0 ? ExitCode::branched : code;
+  }
   publish::CommitResult result = result_of(request);
   // What a struct of a fixed size has no room for is read back.
   JsonObject full;
@@ -204,6 +212,11 @@ Result<ExitCode> commit(Context& context, const CommitArguments& arguments) {
       context.out.note("It is one of " + std::to_string(status->queued) +
                        " that wait behind another commit; each takes what is staged when its turn comes.");
   }
+  ExitCode code = exit_code_for(result.outcome);
+  if (result.outcome == publish::Outcome::published || result.outcome == publish::Outcome::merged) {
+    // Of files that were written while their commit was merged with what somebody else did to them.
+    code = tell_conflicts(context.out, conflicts_left(tree));
+  }
   JsonObject document{{"project", tree.place().project}};
   for (const auto& [name, value] : commit_document(result)) document.append(name, value);
   if (const Json* plan = full.find("plan")) {
@@ -211,7 +224,7 @@ Result<ExitCode> commit(Context& context, const CommitArguments& arguments) {
     document.append("plan", *plan);
   }
   context.out.document(std::move(document));
-  return exit_code_for(result.outcome);
+  return code;
 }
 
 }  // namespace playfs::app

@@ -1,5 +1,6 @@
 // playfs merge: another revision of the project taken into the work tree.
 #include "app/commands/commands.h"
+#include "app/commit_report.h"
 #include "app/json_fields.h"
 #include "app/work_tree.h"
 
@@ -20,16 +21,13 @@ Result<ExitCode> merge(Context& context, const MergeArguments& arguments) {
   if (!is_taken_in) context.out.note("It is part of " + safe(std::string(result.base)) + " already.");
   else if (result.conflicts == 0)
     context.out.note("Merged without a conflict. Try: playfs diff, then playfs commit -m MESSAGE");
-  else
-    context.out.note(std::to_string(result.conflicts) +
-                     (result.conflicts == 1 ? " path is in conflict." : " paths are in conflict.") +
-                     " Try: playfs status, edit what it lists, then playfs commit -m MESSAGE");
+  ExitCode code = tell_conflicts(context.out, result.conflicts);
   context.out.document(JsonObject{{"project", tree.place().project},
                                   {"base", std::string(result.base)},
                                   {"merged", arguments.revision},
                                   {"to_commit", is_taken_in},
                                   {"conflicts", static_cast<std::uint64_t>(result.conflicts)}});
-  return result.conflicts > 0 ? ExitCode::branched : ExitCode::done;
+  return code;
 }
 
 }  // namespace playfs::app

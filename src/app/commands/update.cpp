@@ -1,5 +1,6 @@
 // playfs update: the work tree moved to the published latest.
 #include "app/commands/commands.h"
+#include "app/commit_report.h"
 #include "app/work_tree.h"
 
 namespace playfs::app {
@@ -12,15 +13,12 @@ Result<ExitCode> update(Context& context, const UpdateArguments& arguments) {
   bool moved = base != before.base;
   context.out.note(moved ? "The work tree stands on " + safe(base) + " now."
                          : "Already at the latest, " + safe(base) + ".");
-  if (result.conflicts > 0)
-    context.out.note(std::to_string(result.conflicts) +
-                     (result.conflicts == 1 ? " path is in conflict." : " paths are in conflict.") +
-                     " Try: playfs status, edit what it lists, then playfs commit -m MESSAGE");
+  ExitCode code = tell_conflicts(context.out, result.conflicts);
   context.out.document(JsonObject{{"project", std::string(before.project)},
                                   {"base", base},
                                   {"moved", moved},
                                   {"conflicts", static_cast<std::uint64_t>(result.conflicts)}});
-  return result.conflicts > 0 ? ExitCode::branched : ExitCode::done;
+  return code;
 }
 
 }  // namespace playfs::app
