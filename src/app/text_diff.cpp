@@ -1,6 +1,7 @@
 #include "app/text_diff.h"
 
 #include <algorithm>
+#include <utility>
 
 #include <git2.h>
 
@@ -48,12 +49,15 @@ int on_binary(const git_diff_delta*, const git_diff_binary*, void* payload) {
 }
 
 void write_header(FileDiff& diff, const std::optional<DiffSide>& before, const std::optional<DiffSide>& after) {
-  const std::string &path = diff.path, a = "a/" + path, b = "b/" + path;
+  const std::string a = "a/" + (diff.renamed ? diff.renamed->from : diff.path), b = "b/" + diff.path;
   diff.header.push_back("diff --git " + a + " " + b);
   if (!before) diff.header.push_back("new file mode " + after->mode);
   else if (!after) diff.header.push_back("deleted file mode " + before->mode);
   else if (before->mode != after->mode)
     diff.header.insert(diff.header.end(), {"old mode " + before->mode, "new mode " + after->mode});
+  if (diff.renamed)
+    diff.header.insert(diff.header.end(), {"similarity index " + std::to_string(diff.renamed->similarity) + "%",
+                                           "rename from " + diff.renamed->from, "rename to " + diff.path});
   std::string old_name = before ? a : "/dev/null", new_name = after ? b : "/dev/null";
   if (diff.binary) diff.header.push_back("Binary files " + old_name + " and " + new_name + " differ");
   else if (!diff.lines.empty()) diff.header.insert(diff.header.end(), {"--- " + old_name, "+++ " + new_name});
@@ -62,10 +66,11 @@ void write_header(FileDiff& diff, const std::optional<DiffSide>& before, const s
 }  // namespace
 
 Result<FileDiff> diff_file(const std::string& path, const std::optional<DiffSide>& before,
-                           const std::optional<DiffSide>& after) {
+                           const std::optional<DiffSide>& after, std::optional<Renamed> renamed) {
   Library library;
   FileDiff diff;
   diff.path = path;
+  diff.renamed = std::move(renamed);
   git_diff_options options;
   if (git_diff_options_init(&options, GIT_DIFF_OPTIONS_VERSION) != 0)
     return fail(ErrorCode::internal, "libgit2 is older than the one playfs was built with");
@@ -79,29 +84,15 @@ Result<FileDiff> diff_file(const std::string& path, const std::optional<DiffSide
   }
   diff.size_before = size(before);
   diff.size_after = size(after);
-  diff.kind = !before ? "added" : !after ? "deleted" : "modified";
+  diff.kind = !before ? "added" : !after ? "deleted" : diff.renamed ? "renamed" : "modified";
   write_header(diff, before, after);
-  return diff;
-}
-
-FileDiff renamed_file(const std::string& from, const std::string& to, const DiffSide& before, const DiffSide& after) {
-  FileDiff diff;
-  diff.path = to;
-  diff.kind = "renamed";
-  diff.from = from;
-  diff.size_before = before.content.size();
-  diff.size_after = after.content.size();
-  diff.header.push_back("diff --git a/" + from + " b/" + to);
-  if (before.mode != after.mode)
-    diff.header.insert(diff.header.end(), {"old mode " + before.mode, "new mode " + after.mode});
-  diff.header.insert(diff.header.end(), {"similarity index 100%", "rename from " + from, "rename to " + to});
   return diff;
 }
 
 std::vector<std::string> stat_lines(const std::vector<FileDiff>& files, std::size_t width, bool colour) {
   constexpr std::size_t kLeastGraph = 10;
   auto name_of = [](const FileDiff& file) {
-    return escape_for_terminal(file.from.empty() ? file.path : file.from + " => " + file.path);
+    return escape_for_terminal(file.renamed ? file.renamed->from + " => " + file.path : file.path);
   };
   auto marks = [&](char mark, std::uint64_t count, const char* code) {
     std::string text(static_cast<std::size_t>(count), mark);

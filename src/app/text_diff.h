@@ -22,10 +22,16 @@ struct DiffLine {
   std::string text;  ///< with its sign in front, without a line break
 };
 
+/// Where a file was before, and how much of it is still the same, in percent.
+struct Renamed {
+  std::string from;
+  unsigned similarity = 100;
+};
+
 struct FileDiff {
   std::string path;
-  std::string_view kind;            ///< "added", "deleted", "modified", "renamed"
-  std::string from;                 ///< of a renamed file the path before; else empty
+  std::string_view kind;  ///< "added", "deleted", "modified", "renamed"
+  std::optional<Renamed> renamed;
   std::vector<std::string> header;  ///< "diff --git …" and what follows up to the first hunk
   std::vector<DiffLine> lines;
   bool binary = false;
@@ -35,12 +41,9 @@ struct FileDiff {
   std::uint64_t size_after = 0;
 };
 
-/// nullopt for a side that does not exist. REQUIRES: at least one does.
+/// nullopt for a side that does not exist. REQUIRES: at least one does, and both where the file was renamed.
 Result<FileDiff> diff_file(const std::string& path, const std::optional<DiffSide>& before,
-                           const std::optional<DiffSide>& after);
-
-/// A file that lies at another path now, its content the same.
-FileDiff renamed_file(const std::string& from, const std::string& to, const DiffSide& before, const DiffSide& after);
+                           const std::optional<DiffSide>& after, std::optional<Renamed> renamed = {});
 
 /// What `git diff --stat` says of these, `width` columns wide at most: a line for each file, with a histogram, and one
 /// for all. Marks are coloured where `colour` is set. Names are made safe for a terminal.

@@ -139,6 +139,8 @@ class Publishing(rig.Rig):
         (self.work / 'src/rose').write_text(LINES)
         (self.work / 'gone').write_text('gone\n' * 30)
         (self.work / 'moved').write_text('moved\n' + LINES)
+        (self.work / 'grown').write_text(LINES[:150])
+        (self.work / 'like').write_text(LINES[150:].replace('line', 'row'))
         (self.work / 'tool').write_text('#!/bin/sh\n')
         (self.work / 'blob').write_bytes(bytes(range(256)))
         base = self.commit('Plant')
@@ -146,28 +148,39 @@ class Publishing(rig.Rig):
         (self.work / 'src/rose').write_text(LINES.replace('line 7\n', 'seven\n').replace('line 30\n', ''))
         (self.work / 'gone').unlink()
         (self.work / 'moved').rename(self.work / 'src/here')
+        (self.work / 'grown').rename(self.work / 'src/old')
+        (self.work / 'src/old').write_text(LINES[:100] + 'more\n' * 4)
+        (self.work / 'src/old').chmod(0o755)
+        (self.work / 'like').rename(self.work / 'unlike')
+        (self.work / 'unlike').write_text(LINES[150:200].replace('line', 'row') + 'another\n' * 30)
         (self.work / 'tool').chmod(0o755)
         (self.work / 'blob').write_bytes(bytes(reversed(range(256))) * 2)
         (self.work / 'new').write_text('no end of line')
 
         def git(*words):
-            said = self.command('git', 'diff', '--no-index', '-M100%', *words, old, self.work, check=False)
+            said = self.command('git', 'diff', '--no-index', '-M', *words, old, self.work, check=False)
             self.assertEqual(said.returncode, 1, said.stderr)
             text = said.stdout.replace(f'{old}/', '/').replace(f'{self.work}/', '/')
             return text.replace('a//', 'a/').replace('b//', 'b/')
 
         ours = self.run_in('diff').stdout
         # Of two folders git names a renamed file by whole paths; all else is the same line by line.
-        self.assertEqual([line for line in ours.splitlines() if line[:1] in '+-@ '],
-                         [line for line in git().splitlines() if line[:1] in '+-@ '])
+        def same(text):
+            return [line for line in text.splitlines() if line[:1] in '+-@ ' or line.startswith('similarity ')]
+
+        self.assertEqual(same(ours), same(git()))
         self.assertIn('old mode 100644\nnew mode 100755', ours)
         self.assertIn('similarity index 100%\nrename from moved\nrename to src/here', ours)
+        self.assertRegex(ours, r'old mode 100644\nnew mode 100755\nsimilarity index \d\d%\nrename from grown\nrename to src/old')
+        self.assertEqual({each['path']: (each['from'], each['similarity'] == 100) for each in self.json('diff')['files']
+                          if each['change'] == 'renamed'}, {'src/here': ('moved', True), 'src/old': ('grown', False)})
         self.assertIn('Binary files a/blob and b/blob differ', ours)
         stat = self.run_in('diff', '--stat').stdout.splitlines()
         self.assertEqual(stat[-1], git('--stat').splitlines()[-1])
         self.assertRegex('\n'.join(stat), r' blob +\| Bin 256 -> 512 bytes')
         self.assertRegex('\n'.join(stat), r' src/rose +\| +3 \+--')
         self.assertRegex('\n'.join(stat), r' moved => src/here +\| +0')
+        self.assertRegex('\n'.join(stat), r' grown => src/old +\| +\d+ \++-+')
         # A copy of what was published becomes the work tree by what diff says.
         copy = self.home / 'copy'
         self.playfs('export', base, copy, '--site', self.api.origin)
@@ -182,7 +195,7 @@ class Publishing(rig.Rig):
         self.assertEqual(self.run_in('diff', f'{base}..head').stdout, ours)
         self.assertEqual(self.run_in('diff', base).stdout, ours)
         self.assertEqual([each['path'] for each in self.json('diff', f'{head}..{base}', 'src')['files']],
-                         ['src/here', 'src/rose'])
+                         ['src/here', 'src/old', 'src/rose'])
         nothing = self.run_in('diff', 'no-such-thing')
         self.assertEqual(nothing.stdout, '')
         self.assertEqual(self.run_in('diff', '/etc/passwd', check=False).returncode, NOT_FOUND)

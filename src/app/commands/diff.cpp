@@ -4,17 +4,16 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <map>
 #include <set>
 
 #include "app/commands/commands.h"
 #include "app/json_fields.h"
 #include "app/mounted.h"
 #include "app/pager.h"
+#include "app/renames.h"
 #include "app/text_diff.h"
 #include "app/tree_compare.h"
 #include "base/fd.h"
-#include "model/content_hash.h"
 #include "model/path.h"
 
 namespace playfs::app {
@@ -135,42 +134,30 @@ Json as_json(const FileDiff& diff) {
   for (const DiffLine& line : diff.lines) text += line.text + "\n";
   JsonObject json{{"path", diff.path},   {"change", diff.kind},     {"binary", diff.binary},
                   {"added", diff.added}, {"removed", diff.removed}, {"diff", text}};
-  if (!diff.from.empty()) json.append("from", diff.from);
+  if (diff.renamed) {
+    json.append("from", diff.renamed->from);
+    json.append("similarity", std::uint64_t{diff.renamed->similarity});
+  }
   return json;
 }
 
-/// New path to old one, of files that went with their content unchanged.
-using Renames = std::map<std::string, std::string>;
-
-Result<Renames> find_renames(const Comparison& compared, const std::set<std::string>& paths) {
-  std::vector<std::string> added, deleted;
+Result<Renames> renames_of(const Comparison& compared, const std::set<std::string>& paths) {
+  std::set<std::string> gone, come;
   for (const std::string& path : paths) {
     const bool before = !compared.before.empty() && is_there(compared.before + "/" + path);
     const bool after = !compared.after.empty() && is_there(compared.after + "/" + path);
-    if (before != after) (before ? deleted : added).push_back(path);
+    if (before != after) (before ? gone : come).insert(path);
   }
-  Renames renames;
-  if (added.empty() || deleted.empty()) return renames;
-  std::multimap<ContentHash, std::string> gone;
-  for (const std::string& path : deleted) {
-    PLAYFS_TRY(auto side, read_side(compared.before + "/" + path));
-    if (side && !side->content.empty()) gone.emplace(ContentHash::of(side->content), path);
-  }
-  for (const std::string& path : added) {
-    PLAYFS_TRY(auto side, read_side(compared.after + "/" + path));
-    auto found = side ? gone.find(ContentHash::of(side->content)) : gone.end();
-    if (found == gone.end()) continue;
-    renames[path] = found->second;
-    gone.erase(found);
-  }
-  return renames;
+  return find_renames(
+      gone, come, [&](const std::string& path) { return read_side(compared.before + "/" + path); },
+      [&](const std::string& path) { return read_side(compared.after + "/" + path); });
 }
 
 /// nullopt where the two sides are the same, or neither is a file.
 Result<std::optional<FileDiff>> compare_path(const Comparison& compared, const Renames& renames,
                                              const std::string& path) {
   auto renamed = renames.find(path);
-  const std::string old_path = renamed == renames.end() ? path : renamed->second;
+  const std::string old_path = renamed == renames.end() ? path : renamed->second.from;
   std::optional<DiffSide> before, after;
   if (!compared.before.empty()) {
     PLAYFS_TRY(before, read_side(compared.before + "/" + old_path));
@@ -179,10 +166,11 @@ Result<std::optional<FileDiff>> compare_path(const Comparison& compared, const R
     PLAYFS_TRY(after, read_side(compared.after + "/" + path));
   }
   if (!before && !after) return std::optional<FileDiff>();
-  if (renamed != renames.end() && before && after) return std::optional(renamed_file(old_path, path, *before, *after));
-  if (before && after && before->mode == after->mode && before->content == after->content)
+  if (before && after && renamed == renames.end() && before->mode == after->mode && before->content == after->content)
     return std::optional<FileDiff>();
-  PLAYFS_TRY(FileDiff file, diff_file(path, before, after));
+  std::optional<Renamed> how;
+  if (renamed != renames.end() && before && after) how = renamed->second;
+  PLAYFS_TRY(FileDiff file, diff_file(path, before, after, std::move(how)));
   return std::optional(std::move(file));
 }
 
@@ -206,8 +194,8 @@ Result<ExitCode> diff(Context& context, const DiffArguments& arguments) {
   std::set<std::string> paths;
   for (const std::string& each : compared.paths)
     if (is_asked_for(each, asked)) paths.insert(each);
-  PLAYFS_TRY(Renames renames, find_renames(compared, paths));
-  for (const auto& [to, from] : renames) paths.erase(from);
+  PLAYFS_TRY(Renames renames, renames_of(compared, paths));
+  for (const auto& [to, rename] : renames) paths.erase(rename.from);
 
   Pager pager(context, arguments.pager);
   Json::Array items;
