@@ -94,7 +94,7 @@ void send(Engine& engine, HttpRequest request, std::string lane, Manner manner, 
   }
   call->request.target.insert(0, engine.options().base_path);
   add_missing("Accept", "application/json");
-  if (call->request.method != "GET" && call->request.method != "HEAD") {
+  if (!is_read(call->request)) {
     add_missing("Origin", engine.origin());
     add_missing("Content-Type", "application/json");
   }
@@ -194,7 +194,7 @@ void Client::patch_record_now(std::string collection, std::string id, Json body,
 
 void Client::raw(HttpRequest request, CancelToken cancel, Callback<HttpResponse> done) {
   std::string lane(kReads);
-  if (request.method != "GET" && request.method != "HEAD") {
+  if (!is_read(request)) {
     std::string_view collection = request.target;
     if (collection.starts_with('/')) collection.remove_prefix(1);
     lane = collection.substr(0, collection.find_first_of("/?"));
@@ -204,6 +204,8 @@ void Client::raw(HttpRequest request, CancelToken cancel, Callback<HttpResponse>
 }
 
 Health Client::health() const { return engine_->health(); }
+
+std::map<std::string, ObservedLimit> Client::limits() const { return engine_->limits(); }
 
 std::size_t Client::width() const { return engine_->width(); }
 

@@ -12,6 +12,7 @@
 #pragma once
 
 #include <chrono>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -26,6 +27,7 @@
 #include "net/retry.h"
 #include "net/transport.h"
 #include "remote/breaker.h"
+#include "remote/observed_limits.h"
 #include "wire/records.h"
 
 namespace playfs::remote {
@@ -85,6 +87,8 @@ class Client {
   void raw(HttpRequest request, CancelToken cancel, Callback<HttpResponse> done);
 
   [[nodiscard]] Health health() const;
+  /// By kind of request: "" for reads, otherwise the writes of a collection.
+  [[nodiscard]] std::map<std::string, ObservedLimit> limits() const;
   /// The transport's: how many requests may be under way at once without waiting for each other.
   [[nodiscard]] std::size_t width() const;
   /// Names the site in caches and credentials: the transport's origin plus the base path.

@@ -156,7 +156,7 @@ void Engine::on_response(const CallPtr& call, Result<HttpResponse> result) {
   Use use(*this);
   if (!use) return call->answer(fail(interrupted("the client is closed")));
   auto error = judge(*call, result);
-  note(*call, error);
+  note(*call, result, error);
   if (!call->judged) return call->answer(std::move(result));
   if (!error) return call->answer(std::move(result));
 
@@ -193,9 +193,11 @@ std::optional<Error> Engine::judge(const Call& call, const Result<HttpResponse>&
   return wire::decode_error(status, result->body, retry_after).while_doing(what);
 }
 
-void Engine::note(const Call& call, const std::optional<Error>& error) {
-  if (error && (error->code == ErrorCode::interrupted || error->code == ErrorCode::invalid_argument)) return;
+void Engine::note(const Call& call, const Result<HttpResponse>& result, const std::optional<Error>& error) {
   MutexLock lock(mutex_);
+  limits_.note(call.lane, !is_read(call.request), result ? &*result : nullptr,
+               error ? error->retry_after : std::nullopt, clock_);
+  if (error && (error->code == ErrorCode::interrupted || error->code == ErrorCode::invalid_argument)) return;
   bool away = error && (error->code == ErrorCode::unreachable || error->code == ErrorCode::timed_out ||
                         (error->code == ErrorCode::protocol && error->http_status == 0));
   health_.reachable = !away;
@@ -212,6 +214,11 @@ void Engine::note(const Call& call, const std::optional<Error>& error) {
     auto& pause = pauses_[call.lane];
     pause = std::max(pause, until);
   }
+}
+
+std::map<std::string, ObservedLimit> Engine::limits() const {
+  MutexLock lock(mutex_);
+  return limits_.seen(clock_.steady());
 }
 
 Health Engine::health() const {

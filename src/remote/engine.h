@@ -20,6 +20,8 @@ enum class Repeat {
   never,
 };
 
+inline bool is_read(const HttpRequest& request) { return request.method == "GET" || request.method == "HEAD"; }
+
 /// One call through all its attempts. It is in one place at a time: with the transport, or waiting.
 struct Call {
   HttpRequest request;
@@ -53,6 +55,7 @@ class Engine : public std::enable_shared_from_this<Engine> {
   /// After this neither transport nor executor, clock or random is used any more.
   void close();
   [[nodiscard]] Health health() const;
+  [[nodiscard]] std::map<std::string, ObservedLimit> limits() const;
   [[nodiscard]] std::size_t width() const { return transport_.width(); }
   [[nodiscard]] const ClientOptions& options() const { return options_; }
   [[nodiscard]] const std::string& origin() const { return origin_; }
@@ -85,7 +88,7 @@ class Engine : public std::enable_shared_from_this<Engine> {
   void wait(const CallPtr& call, std::chrono::nanoseconds delay);
   /// The error of an answer that is no success; nullopt for one that is.
   std::optional<Error> judge(const Call& call, const Result<HttpResponse>& result) const;
-  void note(const Call& call, const std::optional<Error>& error);
+  void note(const Call& call, const Result<HttpResponse>& result, const std::optional<Error>& error);
 
   net::Transport& transport_;
   Executor& executor_;
@@ -101,6 +104,7 @@ class Engine : public std::enable_shared_from_this<Engine> {
   int users_ PLAYFS_GUARDED_BY(mutex_) = 0;
   Breaker breaker_ PLAYFS_GUARDED_BY(mutex_);
   Health health_ PLAYFS_GUARDED_BY(mutex_);
+  ObservedLimits limits_ PLAYFS_GUARDED_BY(mutex_);
   std::map<std::string, SteadyTime> pauses_ PLAYFS_GUARDED_BY(mutex_);  // by lane: until when
 };
 

@@ -21,6 +21,23 @@ constexpr std::pair<const char*, int> kWritesPerHour[] = {{"agents", 30},       
                                                           {"file_chunks", 240}, {"threads", 30},  {"messages", 120},
                                                           {"domain_mail", 30},  {"spaces", 30}};
 
+/// What the service has shown of its limits, whatever it documents.
+Json observed_json(const std::map<std::string, remote::ObservedLimit>& seen) {
+  JsonObject observed;
+  for (const auto& [lane, limit] : seen) {
+    JsonObject announced;
+    for (const auto& [name, value] : limit.announced) announced.set(name, value);
+    JsonObject fields;
+    if (!lane.empty()) fields.set("writes_last_hour", limit.writes_last_hour);
+    fields.set("refused", limit.refused);
+    fields.set("last_refused", limit.last_refused ? Json(format_iso8601(*limit.last_refused)) : Json());
+    fields.set("retry_after_s", limit.retry_after ? Json(std::int64_t{limit.retry_after->count()}) : Json());
+    fields.set("announced", std::move(announced));
+    observed.set(lane.empty() ? "reads" : lane, std::move(fields));
+  }
+  return observed;
+}
+
 bool is_log(const std::string& name) { return name == "events" || name == "errors.ndjson"; }
 
 }  // namespace
@@ -89,6 +106,7 @@ Json OwnDirectory::limits_json() const {
                     {"record_bytes", std::uint64_t{kMaxRecordSize}},
                     {"chunk_text_bytes", std::uint64_t{kMaxChunkText}},
                     {"writes_per_hour", std::move(writes)},
+                    {"observed", observed_json(mount().site().client().limits())},
                     {"paused_until", paused ? Json(format_iso8601(*paused)) : Json()}};
 }
 

@@ -91,6 +91,21 @@ class Progress(SlowProject):
         self.assertGreater(waiting['goes_on_in_ms'], 0)
         self.assertEqual(len({each['tx'] for each in (started, uploading, waiting)}), 1)
 
+    def test_the_limits_that_were_met_are_told(self):
+        mount = self.begin({'file_chunks': 2})
+        limits = mount.directory / '.playfs/limits.json'
+        self.assertNotIn('file_chunks', json.loads(limits.read_text())['observed'])
+        (self.work(mount) / 'big').write_text(text(60_000, 4))
+        self.commit(self.work(mount), 'Big', flags=['nowait'])
+        self.eventually(lambda: self.told(mount)['retry_after_s'], 'the service has enough of it')
+        observed = json.loads(limits.read_text())['observed']
+        self.assertEqual(observed['file_chunks']['writes_last_hour'], 2)
+        self.assertGreater(observed['file_chunks']['refused'], 0)
+        self.assertGreater(observed['file_chunks']['retry_after_s'], 0)
+        self.assertTrue(observed['file_chunks']['last_refused'])
+        self.assertEqual(observed['reads']['refused'], 0)
+        self.assertEqual(json.loads(limits.read_text())['writes_per_hour']['file_chunks'], 240, 'what is documented')
+
     def test_who_does_not_wait_is_published_all_the_same(self):
         mount = self.begin({})
         (self.work(mount) / 'a').write_text('a\n')
