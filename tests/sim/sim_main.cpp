@@ -1,16 +1,15 @@
-// Runs simulated schedules and says which of them broke a promise.
-//
-//   sim-schedules [--first SEED] [--schedules N] [--fault NAME] [--stop-at N]
+// Runs simulated schedules and says which of them broke a promise: see kUsage.
 //
 // Without a fault every run has to be right. With a planted one at least one has to be wrong, which shows that the
 // checks would see such a mistake; `--fault all` tries each. A failing seed is printed, and replays with --first SEED
 // --schedules 1.
+#include <charconv>
+#include <cstdint>
 #include <ctime>
-
-#include <cstdlib>
-#include <cstring>
 #include <iostream>
+#include <optional>
 #include <string>
+#include <vector>
 
 #include <git2.h>
 
@@ -19,6 +18,44 @@
 namespace {
 
 using playfs::sim::Fault;
+
+constexpr const char* kUsage = "usage: sim-schedules [--first SEED] [--schedules N] [--stop-at N] [--fault NAME|all]\n";
+
+struct Arguments {
+  std::uint64_t first = 1, schedules = 20'000, stop_at = 3;
+  std::vector<Fault> faults = {Fault::none};
+};
+
+std::vector<Fault> faults_named(const std::string& name) {
+  std::vector<Fault> faults;
+  for (int i = 0; i < playfs::sim::kFaults; ++i) {
+    auto fault = static_cast<Fault>(i);
+    if (name == playfs::sim::name_of(fault) || (name == "all" && fault != Fault::none)) faults.push_back(fault);
+  }
+  return faults;
+}
+
+/// nullopt where they make no sense.
+std::optional<Arguments> parse(const std::vector<std::string>& words) {
+  Arguments arguments;
+  for (std::size_t i = 0; i < words.size(); i += 2) {
+    if (i + 1 == words.size()) return std::nullopt;
+    const std::string& value = words[i + 1];
+    if (words[i] == "--fault") {
+      arguments.faults = faults_named(value);
+      if (arguments.faults.empty()) return std::nullopt;
+      continue;
+    }
+    std::uint64_t* number = words[i] == "--first"       ? &arguments.first
+                            : words[i] == "--schedules" ? &arguments.schedules
+                            : words[i] == "--stop-at"   ? &arguments.stop_at
+                                                        : nullptr;
+    if (!number || value.empty() ||
+        std::from_chars(value.data(), value.data() + value.size(), *number).ptr != value.data() + value.size())
+      return std::nullopt;
+  }
+  return arguments;
+}
 
 struct Count {
   std::uint64_t wrong = 0, first_wrong = 0, runs = 0;
@@ -45,23 +82,21 @@ Count run(std::uint64_t first, std::uint64_t schedules, Fault fault, std::uint64
 }  // namespace
 
 int main(int argc, char** argv) {
-  std::uint64_t first = 1, schedules = 20'000, stop_at = 3;
-  std::string fault = "none";
-  for (int i = 1; i + 1 < argc; i += 2) {
-    std::string name = argv[i];
-    if (name == "--first") first = std::strtoull(argv[i + 1], nullptr, 10);
-    else if (name == "--schedules") schedules = std::strtoull(argv[i + 1], nullptr, 10);
-    else if (name == "--stop-at") stop_at = std::strtoull(argv[i + 1], nullptr, 10);
-    else if (name == "--fault") fault = argv[i + 1];
-    else return 2;
+  std::vector<std::string> words(argv + 1, argv + argc);
+  if (words == std::vector<std::string>{"--help"}) {
+    std::cout << kUsage;
+    return 0;
+  }
+  auto arguments = parse(words);
+  if (!arguments) {
+    std::cerr << kUsage;
+    return 2;
   }
   git_libgit2_init();  // once, rather than at each merge
   bool is_good = true;
-  for (int i = 0; i < playfs::sim::kFaults; ++i) {
-    auto planted = static_cast<Fault>(i);
-    bool is_chosen = fault == playfs::sim::name_of(planted) || (fault == "all" && planted != Fault::none);
-    if (!is_chosen) continue;
-    Count count = run(first, schedules, planted, planted == Fault::none ? stop_at : 1);
+  for (Fault planted : arguments->faults) {
+    std::uint64_t most_wrong = planted == Fault::none ? arguments->stop_at : 1;
+    Count count = run(arguments->first, arguments->schedules, planted, most_wrong);
     double seconds = static_cast<double>(std::clock()) / CLOCKS_PER_SEC;
     std::cout << playfs::sim::name_of(planted) << ": " << count.runs << " schedules, " << count.wrong << " wrong; "
               << count.revisions << " revisions, " << count.merges << " merges, " << count.branches << " branches; "

@@ -223,7 +223,8 @@ class Simulation {
     return [this, client](const HttpRequest& request, const HttpResponse* response) {
       if (response && response->status == 200 && request.target.ends_with("/file_chunks")) {
         auto record = wire::decode_record(*wire::parse_json(response->body));
-        uploaded_[{client, wire::to_text(*record->fields.find("content"))}].insert(record->id);
+        uploaded_[{client, wire::to_text(*record->fields.find("content"))}].emplace(
+            *request.headers.get("Idempotency-Key"));
       }
       if (response) {
         if (response->status == 200 && request.method != "GET") ++writes_;
@@ -283,8 +284,9 @@ class Simulation {
     // 2. Nothing doubles.
     for (const auto& [tx, ids] : of_tx)
       if (ids.size() > 1) wrong(fmt::format("commit {} became {} revisions: {}", tx, ids.size(), fmt::join(ids, ", ")));
-    for (const auto& [text, ids] : uploaded_)
-      if (ids.size() > 1) wrong("a client stored a chunk twice");
+    // Twice under one key is a service that forgot the key.
+    for (const auto& [text, keys] : uploaded_)
+      if (keys.size() > 1) wrong("a client stored a chunk twice");
     // 3. Nothing reverts silently.
     for (const auto& client : clients_)
       for (const auto& move : client->moves)
@@ -355,7 +357,7 @@ class Simulation {
   bool set_back_ = false;  ///< a stranger moved head
   std::size_t writes_ = 0, refusals_ = 0;
   std::map<std::string, std::string> bodies_;
-  std::map<std::pair<int, std::string>, std::set<std::string>> uploaded_;  ///< chunks by client and text
+  std::map<std::pair<int, std::string>, std::set<std::string>> uploaded_;  ///< chunks: keys by client and text
   Verdict verdict_;
 };
 
