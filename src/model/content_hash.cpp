@@ -12,10 +12,17 @@ namespace playfs {
 
 struct ContentHasher::Context {
   EVP_MD_CTX* handle = EVP_MD_CTX_new();
+  EVP_MD_CTX* copy = nullptr;  ///< for so_far()
   Context() = default;
   Context(const Context&) = delete;
   Context& operator=(const Context&) = delete;
-  ~Context() { EVP_MD_CTX_free(handle); }
+  ~Context() {
+    EVP_MD_CTX_free(handle);
+    EVP_MD_CTX_free(copy);
+  }
+  static void finish(EVP_MD_CTX* context, std::array<std::byte, 32>& bytes) {
+    if (EVP_DigestFinal_ex(context, reinterpret_cast<unsigned char*>(bytes.data()), nullptr) != 1) std::abort();
+  }
 };
 
 ContentHasher::ContentHasher() : context_(std::make_unique<Context>()) {
@@ -29,10 +36,17 @@ void ContentHasher::update(std::string_view bytes) {
   if (EVP_DigestUpdate(context_->handle, bytes.data(), bytes.size()) != 1) std::abort();
 }
 
+ContentHash ContentHasher::so_far() {
+  if (!context_->copy) context_->copy = EVP_MD_CTX_new();
+  if (!context_->copy || EVP_MD_CTX_copy_ex(context_->copy, context_->handle) != 1) std::abort();
+  ContentHash hash;
+  Context::finish(context_->copy, hash.bytes_);
+  return hash;
+}
+
 ContentHash ContentHasher::finish() {
   ContentHash hash;
-  if (EVP_DigestFinal_ex(context_->handle, reinterpret_cast<unsigned char*>(hash.bytes_.data()), nullptr) != 1)
-    std::abort();
+  Context::finish(context_->handle, hash.bytes_);
   return hash;
 }
 

@@ -41,6 +41,8 @@ class ContentHasher {
   ContentHasher& operator=(ContentHasher&&) noexcept;
   ~ContentHasher();
   void update(std::string_view bytes);
+  /// Of what has come so far; more may come.
+  [[nodiscard]] ContentHash so_far();
   /// REQUIRES: called once, last.
   [[nodiscard]] ContentHash finish();
 

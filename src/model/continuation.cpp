@@ -5,7 +5,7 @@
 namespace playfs {
 
 void show_continuation(Manifest& manifest) {
-  manifest.files.insert_or_assign(manifest.continuation->path, std::move(manifest.continuation->entry));
+  manifest.files.insert_or_assign(kContinuationPath, std::move(manifest.continuation->entry));
   manifest.continuation.reset();
 }
 

@@ -58,8 +58,7 @@ struct RefusedEntry {
 /// The files of a manifest that its record has no room for stand in a file of that manifest, as text (see
 /// wire/continuation.h). Other clients see one plain file.
 struct Continuation {
-  std::string path;  ///< of that file, which `Manifest::files` does not show
-  FileEntry entry;
+  FileEntry entry;       ///< of that file, kContinuationPath, which `Manifest::files` does not show
   bool is_read = false;  ///< `Manifest::files` has what stands in it
   bool operator==(const Continuation&) const = default;
 };

@@ -281,7 +281,7 @@ class Planner {
       entry.size_claim = text.size();
       entry.chunks = chunking.chunks;
       Files files = std::exchange(manifest.files, {});
-      manifest.continuation = Continuation{kContinuationPath, std::move(entry), true};
+      manifest.continuation = Continuation{std::move(entry), true};
       plan_.revision_size = sizes_.revision(plan_.draft);
       if (plan_.revision_size <= kRecordRoom) {
         upload_continuation(chunking);

@@ -1,17 +1,11 @@
 #include "model/recut.h"
 
 #include <algorithm>
-#include <array>
 #include <bitset>
 #include <cstdint>
-#include <cstdlib>
 #include <limits>
-#include <memory>
 #include <utility>
 
-#include <openssl/evp.h>
-
-#include "base/text.h"
 #include "model/chunking.h"
 
 namespace playfs {
@@ -122,42 +116,17 @@ std::vector<Stretch> find_stored(std::string_view text, std::span<const StoredPi
   return before;
 }
 
-/// SHA-256 of a text's beginnings, longer and longer ones.
-class Beginnings {
- public:
-  explicit Beginnings(std::string_view text) : text_(text) {
-    if (EVP_DigestInit_ex(all_.get(), EVP_sha256(), nullptr) != 1) std::abort();
-  }
-  /// REQUIRES: no less than before, and no more than there is.
-  ContentHash hash(std::size_t size) {
-    std::string digest(32, '\0');
-    bool done = EVP_DigestUpdate(all_.get(), text_.data() + hashed_, size - hashed_) == 1 &&
-                EVP_MD_CTX_copy_ex(copy_.get(), all_.get()) == 1 &&
-                EVP_DigestFinal_ex(copy_.get(), reinterpret_cast<unsigned char*>(digest.data()), nullptr) == 1;
-    if (!done) std::abort();
-    hashed_ = size;
-    return *ContentHash::parse(to_hex(std::as_bytes(std::span(digest))));
-  }
-
- private:
-  struct Free {
-    void operator()(EVP_MD_CTX* context) const { EVP_MD_CTX_free(context); }
-  };
-  using Context = std::unique_ptr<EVP_MD_CTX, Free>;
-
-  const std::string_view text_;
-  std::size_t hashed_ = 0;
-  Context all_{EVP_MD_CTX_new()}, copy_{EVP_MD_CTX_new()};
-};
-
 /// The known chunks that stand in the text from `at` on, the longest last.
 std::vector<Stretch> known_at(std::string_view text, std::size_t at, std::size_t end, const KnownPieces& known) {
   std::vector<Stretch> found;
-  Beginnings beginnings(text.substr(at, end - at));
+  ContentHasher beginning;  // longer and longer ones
+  std::size_t hashed = 0;
   for (std::size_t size : known.sizes) {
     if (size > end - at) break;
     if (size == 0 || !begins_character(text, at + size)) continue;
-    if (auto chunk = known.chunks.find(beginnings.hash(size)); chunk != known.chunks.end())
+    beginning.update(text.substr(at + hashed, size - hashed));
+    hashed = size;
+    if (auto chunk = known.chunks.find(beginning.so_far()); chunk != known.chunks.end())
       found.push_back({at, at + size, chunk->second});
   }
   return found;

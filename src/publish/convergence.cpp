@@ -10,6 +10,7 @@
 #include "model/plan.h"
 #include "publish/bodies.h"
 #include "publish/rest.h"
+#include "publish/reuse.h"
 #include "wire/json.h"
 
 namespace playfs::publish {
@@ -49,20 +50,13 @@ RevisionTreePtr at(const std::map<RevisionId, RevisionTreePtr>& revisions, const
 Status find_near(Upstream& upstream, const Merging::Joined& joined, Stored& stored) {
   PLAYFS_TRY(auto first, upstream.revision(joined.revisions.front()));
   const Manifest& manifest = first->tree.manifest();
-  auto add = [&](const std::string& path, const FileEntry& entry) -> Status {
-    if (entry.chunks.empty()) return {};
-    auto chunks = upstream.chunks(entry.chunks);
-    if (!chunks && may_heal(chunks.error().code)) return fail(chunks.error());
-    if (chunks)
-      for (auto& chunk : *chunks) stored.near[path].push_back({chunk.id, std::move(chunk.content)});
-    return {};
-  };
-  if (manifest.continuation) PLAYFS_CHECK(add(kContinuationPath, manifest.continuation->entry));
+  NearChunks near(upstream, stored);
+  if (manifest.continuation) PLAYFS_CHECK(near.add(kContinuationPath, manifest.continuation->entry));
   for (const auto& [path, entry] : joined.snapshot.manifest.files) {
     auto was = manifest.files.find(path);
     bool is_large = entry.inline_text && entry.inline_text->size() > kMaxInlineText;
     if (is_large && was != manifest.files.end() && was->second.encoding == entry.encoding)
-      PLAYFS_CHECK(add(path, was->second));
+      PLAYFS_CHECK(near.add(path, was->second));
   }
   return {};
 }
@@ -184,11 +178,7 @@ Result<std::optional<RevisionTreePtr>> Convergence::post_merge(const Merging::Jo
   Plan plan;
   std::vector<ChunkId> ids;
   do {  // a second time where a continuation names the chunks of the first
-    PLAYFS_TRY(auto known, parts_.journal.known_chunks());
-    for (const auto& [hash, chunk] : known) {
-      input.stored.pieces.chunks.emplace(hash, chunk.id);
-      input.stored.pieces.sizes.insert(chunk.size);
-    }
+    PLAYFS_CHECK(add_known(parts_.journal, input.stored.pieces));
     auto planned = make_plan(input, WireSizes());
     if (!planned && planned.error().code == ErrorCode::file_too_big) return std::optional<RevisionTreePtr>();
     if (!planned) return fail(planned.error());

@@ -26,6 +26,8 @@
 
 namespace playfs::publish {
 
+inline constexpr std::size_t kTxDigits = 32;  ///< of a commit's id in hex: 128 bits
+
 /// How far a publication is. A row stands at the step that is being done; doing it again after a crash is harmless.
 enum class Step {
   queued = 0,     ///< asked for; perhaps frozen already

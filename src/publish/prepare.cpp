@@ -7,6 +7,7 @@
 #include "model/chunking.h"
 #include "publish/engine.h"
 #include "publish/rest.h"
+#include "publish/reuse.h"
 #include "wire/json.h"
 #include "wire/records.h"
 
@@ -19,8 +20,6 @@ namespace {
 constexpr int kMostRounds = 6;
 /// The most chunks that are read to see whether they can be referred to instead of uploading content again.
 constexpr std::size_t kMostCompared = 64;
-/// The most that are read to cut changed files around them. They are on disk where the files were read before.
-constexpr std::size_t kMostNear = 2048;
 
 std::size_t size_in_json(const std::string& id) { return json_size_of_string(id) - 2; }
 
@@ -216,35 +215,26 @@ Status Engine::find_near() {
   near.clear();
   if (!work_.target.on) return {};
   const Manifest& base = work_.target.on->tree.manifest();
-  std::size_t read = 0;
-  auto add = [&](const std::string& path, const FileEntry& entry) -> Status {
-    if (entry.chunks.empty() || read + entry.chunks.size() > kMostNear) return {};
-    read += entry.chunks.size();
-    auto chunks = parts_.upstream.chunks(entry.chunks);
-    if (!chunks && may_heal(chunks.error().code)) return fail(chunks.error().while_doing("read the chunks of " + path));
-    if (!chunks) return {};
-    for (auto& chunk : *chunks) {
-      work_.fetched[chunk.id] = {ContentHash::of(chunk.content), chunk.content.size()};
-      near[path].push_back({chunk.id, std::move(chunk.content)});
-    }
-    return {};
-  };
-  if (base.continuation) PLAYFS_CHECK(add(kContinuationPath, base.continuation->entry));
+  NearChunks chunks(parts_.upstream, work_.stored_by_others);
+  if (base.continuation) PLAYFS_CHECK(chunks.add(kContinuationPath, base.continuation->entry));
   for (const auto& put : work_.target.puts) {
     // What fits into one chunk costs one at the most.
     if (put.published || put.content.size() <= kMaxInlineText) continue;
     auto encoding = encoding_for(put.content);
     auto was = base.files.find(put.path);
     if (was != base.files.end()) {
-      if (was->second.encoding == encoding) PLAYFS_CHECK(add(put.path, was->second));
+      if (was->second.encoding == encoding) PLAYFS_CHECK(chunks.add(put.path, was->second));
       continue;
     }
     // Moved and changed, perhaps.
     for (const auto& path : work_.target.layer.deletions) {
       auto gone = base.files.find(path);
-      if (gone != base.files.end() && gone->second.encoding == encoding) PLAYFS_CHECK(add(put.path, gone->second));
+      if (gone != base.files.end() && gone->second.encoding == encoding)
+        PLAYFS_CHECK(chunks.add(put.path, gone->second));
     }
   }
+  for (const auto& [path, pieces] : near)
+    for (const auto& piece : pieces) work_.fetched[piece.id] = {ContentHash::of(piece.text), piece.text.size()};
   return {};
 }
 
@@ -262,13 +252,9 @@ Result<PlanInput> Engine::plan_input(const std::string& agent, const std::string
   input.puts = target.puts;
   input.deletions = target.layer.deletions;
   input.stored = work_.stored_by_others;
-  PLAYFS_TRY(auto known, parts_.journal.known_chunks());
+  PLAYFS_CHECK(add_known(parts_.journal, input.stored.pieces));
   std::size_t longest = 0;
-  for (const auto& [hash, chunk] : known) {
-    input.stored.pieces.chunks.emplace(hash, chunk.id);
-    input.stored.pieces.sizes.insert(chunk.size);
-    longest = std::max(longest, size_in_json(chunk.id.text()));
-  }
+  for (const auto& [hash, chunk] : input.stored.pieces.chunks) longest = std::max(longest, size_in_json(chunk.text()));
   for (const auto& upload : uploads) longest = std::max(longest, size_in_json(upload.chunk.text()));
   if (longest == 0) longest = std::max(kUsualIdSize, size_in_json(parts_.project.text()));
   input.chunk_id_size = longest;

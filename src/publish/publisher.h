@@ -22,6 +22,7 @@
 #include "base/random.h"
 #include "content/site.h"
 #include "publish/convergence.h"
+#include "publish/dry_run.h"
 #include "publish/integration.h"
 #include "publish/journal.h"
 #include "publish/outcome.h"
@@ -39,21 +40,6 @@ struct CommitRequest {
   bool dry_run = false;     ///< for whoever passes this on to plan() instead
 };
 
-/// What a commit would send.
-struct PlannedCommit {
-  /// A changed path and what it takes.
-  struct Path {
-    std::string path;
-    bool deleted = false;
-    std::uint64_t size = 0;    ///< bytes of its content
-    std::uint32_t chunks = 0;  ///< new ones
-    std::uint64_t sent = 0;    ///< bytes of text in them
-  };
-  std::uint32_t files_changed = 0;
-  std::uint64_t revision_size = 0;  ///< bytes of JSON
-  std::vector<Path> paths;          ///< in their order
-};
-
 struct PublisherOptions {
   std::size_t parallel_uploads = 8;
   /// How long a publication rests after an error that time may heal: doubled each time, up to the longest.
@@ -64,9 +50,6 @@ struct PublisherOptions {
   bool visits = true;  ///< looks after what was left behind: when it opens, and when visit() says so
   std::string agent;   ///< who speaks where something has to be announced that was not committed here
 };
-
-/// The same as a commit's result: what it would take.
-CommitResult result_of(const PlannedCommit& planned);
 
 class Publisher {
  public:

@@ -185,7 +185,7 @@ Result<Manifest> decode_manifest(const Json& json) {
     else if (name != "files") manifest.extra.append(name, value);
   }
   if (auto more = manifest.files.find(kContinuationPath); more != manifest.files.end()) {
-    manifest.continuation = Continuation{kContinuationPath, std::move(more->second), false};
+    manifest.continuation = Continuation{std::move(more->second), false};
     manifest.files.erase(more);
   }
   return manifest;

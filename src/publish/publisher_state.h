@@ -1,0 +1,109 @@
+// What a publisher's thread and those who call it share. For the publisher's own use.
+#pragma once
+
+#include <algorithm>
+#include <deque>
+#include <memory>
+#include <optional>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "base/mutex.h"
+#include "publish/engine.h"
+#include "publish/pace.h"
+#include "publish/publisher.h"
+#include "publish/waiters.h"
+
+namespace playfs::publish {
+
+struct Publisher::State : std::enable_shared_from_this<Publisher::State> {
+  /// Something that the thread does between publications. Called with an error it only answers.
+  using Job = std::function<void(std::optional<Error>)>;
+
+  State(ProjectId project, content::Site& site, stage::Stage& stage, Executor& executor, const Clock& clock,
+        Random& random, PublisherOptions options)
+      : project(std::move(project)),
+        site(site),
+        stage(stage),
+        executor(executor),
+        clock(clock),
+        random(random),
+        options(std::move(options)) {}
+
+  const ProjectId project;
+  content::Site& site;
+  stage::Stage& stage;
+  Executor& executor;
+  const Clock& clock;
+  Random& random;
+  const PublisherOptions options;
+  std::unique_ptr<Journal> journal;
+  CancelSource stop;
+  std::unique_ptr<SiteUpstream> upstream;  // the thread's, as what follows
+  Settled settled;
+  std::unique_ptr<Merging> merging;
+  std::unique_ptr<Integration> integration;
+  std::unique_ptr<Layers> layers;
+  std::unique_ptr<Engine> engine;
+  std::thread thread;
+
+  Mutex mutex;
+  Condition changed;
+  bool stopping PLAYFS_GUARDED_BY(mutex) = false;
+  bool has_work PLAYFS_GUARDED_BY(mutex) = false;
+  bool wants_visit PLAYFS_GUARDED_BY(mutex) = false;
+  std::deque<Job> jobs PLAYFS_GUARDED_BY(mutex);
+  std::uint64_t rest PLAYFS_GUARDED_BY(mutex) = 0;  ///< counts the rests, so that a late alarm ends no other
+  bool is_rested PLAYFS_GUARDED_BY(mutex) = false;
+  SteadyTime goes_on PLAYFS_GUARDED_BY(mutex);
+  bool goes_on_later PLAYFS_GUARDED_BY(mutex) = false;
+  Progress progress PLAYFS_GUARDED_BY(mutex);
+  Pace pace PLAYFS_GUARDED_BY(mutex);           ///< of that
+  CancelSource round PLAYFS_GUARDED_BY(mutex);  ///< ends what the thread does now
+  std::vector<Callback<Cancelled>> cancelling PLAYFS_GUARDED_BY(mutex);
+  std::vector<RevisionId> left_out PLAYFS_GUARDED_BY(mutex);
+  std::optional<PlannedCommit> planned PLAYFS_GUARDED_BY(mutex);
+  std::optional<Result<CommitResult>> last PLAYFS_GUARDED_BY(mutex);
+  Waiters waiters;
+
+  void run();
+  std::optional<Error> run_front();
+  bool answer_cancelling();
+  Result<Cancelled> give_back();
+  void run_jobs();
+  void refuse_jobs(const Error& why);
+  template <class T, class Work>
+  void add_job(CancelToken cancel, Callback<T> done, Work work);
+  void take_a_rest(const Error& error, int streak);
+  void wait_for_work();
+  void has_progress(const Progress& now);
+  void has_ended(const Publication& publication);
+
+  void enqueue(Waiters::Id waiter, const CommitRequest& request, const std::string& tx);
+  void wake();
+  CommitResult pending_result(const std::string& tx);
+};
+
+template <class T, class Work>
+void Publisher::State::add_job(CancelToken cancel, Callback<T> done, Work work) {
+  auto shared = std::make_shared<Callback<T>>(std::move(done));
+  Job job = [shared, cancel = std::move(cancel), work = std::move(work)](std::optional<Error> why) {
+    if (!why && cancel.cancelled()) why = Error{ErrorCode::interrupted, "cancelled", {}, {}, 0, {}};
+    (*shared)(why ? Result<T>(fail(*std::move(why))) : work());
+  };
+  {
+    MutexLock lock(mutex);
+    if (!stopping && goes_on_later) {
+      // It may be hours.
+    } else if (!stopping) {
+      jobs.push_back(std::move(job));
+      changed.notify_all();
+      return;
+    }
+  }
+  job(Error{ErrorCode::busy, "a publication is under way", "wait for it to end: playfs status", {}, 0, {}});
+}
+
+}  // namespace playfs::publish

@@ -1,0 +1,193 @@
+// What a publisher's thread does: one publication after the other, rests where time has to heal an error, jobs and
+// visits in between.
+#include "base/log.h"
+#include "publish/publisher_state.h"
+#include "publish/rest.h"
+
+namespace playfs::publish {
+
+void Publisher::State::run() {
+  for (int streak = 0;;) {
+    {
+      MutexLock lock(mutex);
+      if (stopping) return;
+      has_work = false;
+    }
+    if (answer_cancelling()) continue;
+    auto error = run_front();
+    if (!error || answer_cancelling()) streak = 0;
+    else take_a_rest(*error, ++streak);
+  }
+}
+
+/// What has to be known before anything else is done. False: nobody has asked.
+bool Publisher::State::answer_cancelling() {
+  std::vector<Callback<Cancelled>> asked;
+  {
+    MutexLock lock(mutex);
+    asked.swap(cancelling);
+  }
+  if (asked.empty()) return false;
+  auto given_back = give_back();
+  for (auto& done : asked) done(given_back);
+  return true;
+}
+
+Result<Cancelled> Publisher::State::give_back() {
+  Cancelled cancelled;
+  PLAYFS_TRY(auto waiting, journal->waiting());
+  if (waiting.empty()) return cancelled;
+  Publication& front = waiting.front();
+  cancelled.too_late = !Engine::can_be_cancelled(front);
+  PLAYFS_CHECK(cancelled.too_late ? journal->drop_behind(front) : journal->record_cancelling(front));
+  CommitResult result;
+  result.outcome = Outcome::cancelled;
+  for (const auto& each : waiting) {
+    if (each.number == front.number) continue;
+    ++cancelled.commits;
+    waiters.answer_all(each.tx, result);
+  }
+  if (cancelled.too_late) return cancelled;
+  ++cancelled.commits;
+  // Nothing is asked of the service for it. What fails here is done over when the thread comes to it.
+  if (Status ran = engine->run(front); !ran) return fail(ran.error());
+  has_ended(front);
+  return cancelled;
+}
+
+/// Runs the oldest publication, or waits until there is one.
+std::optional<Error> Publisher::State::run_front() {
+  upstream->until(stop.token());
+  run_jobs();
+  auto front = journal->front();
+  if (!front) return front.error();
+  if (!*front) {
+    wait_for_work();
+    return std::nullopt;
+  }
+  CancelToken cancel;
+  {
+    MutexLock lock(mutex);
+    if (!cancelling.empty()) return std::nullopt;
+    if (progress.tx != (*front)->tx) pace = {};
+    progress.tx = (*front)->tx;
+    if (!stopping) round = CancelSource();
+    cancel = round.token();
+  }
+  upstream->until(cancel);
+  if (Status ran = engine->run(**front, cancel); !ran) return ran.error();
+  has_ended(**front);
+  return std::nullopt;
+}
+
+void Publisher::State::run_jobs() {
+  for (;;) {
+    Job job;
+    {
+      MutexLock lock(mutex);
+      if (stopping || jobs.empty()) return;
+      job = std::move(jobs.front());
+      jobs.pop_front();
+    }
+    job(std::nullopt);
+  }
+}
+
+void Publisher::State::refuse_jobs(const Error& why) {
+  std::deque<Job> refused;
+  {
+    MutexLock lock(mutex);
+    refused.swap(jobs);
+  }
+  for (const auto& job : refused) job(why);
+}
+
+void Publisher::State::take_a_rest(const Error& error, int streak) {
+  auto length = rest_after(error, streak, options.first_rest, options.longest_rest);
+  std::uint64_t alarm = 0;
+  std::string tx;
+  {
+    MutexLock lock(mutex);
+    if (stopping) return;
+    alarm = ++rest;
+    is_rested = false;
+    progress.last_error = error;
+    goes_on = clock.steady() + length;
+    goes_on_later = true;
+    tx = progress.tx;
+    if (error.code == ErrorCode::rate_limited && progress.phase == Phase::uploading)
+      pace.is_refused(clock.steady(), goes_on);
+  }
+  refuse_jobs(Error{ErrorCode::busy,
+                    "a publication is under way, and rests: " + error.message,
+                    "wait for it to end: playfs status",
+                    {},
+                    0,
+                    {}});
+  // It may be long before it is frozen, and those who do not wait have it in the journal.
+  waiters.answer_hasty(tx, pending_result(tx));
+  if (streak == 1) {
+    site.events().error("commit", error);
+    site.events().event("commit_waiting",
+                        {{"tx", tx}, {"error", error.message}, {"goes_on_in_ms", std::int64_t{length.count()}}});
+  }
+  executor.post_after(length, [weak = weak_from_this(), alarm] {
+    auto state = weak.lock();
+    if (!state) return;
+    MutexLock lock(state->mutex);
+    if (state->rest == alarm) state->is_rested = true;
+    state->changed.notify_all();
+  });
+  MutexLock lock(mutex);
+  while (!stopping && !is_rested && cancelling.empty()) changed.wait(mutex);
+  goes_on_later = false;
+  progress.last_error.reset();
+}
+
+void Publisher::State::wait_for_work() {
+  {
+    MutexLock lock(mutex);
+    progress = {};
+    while (!stopping && !has_work && !wants_visit && jobs.empty() && cancelling.empty()) changed.wait(mutex);
+    if (stopping || has_work || !jobs.empty() || !cancelling.empty() || !std::exchange(wants_visit, false)) return;
+  }
+  auto standing = engine->visit(options.agent);
+  if (standing) {
+    MutexLock lock(mutex);
+    left_out.clear();
+    for (const auto& each : standing->left_out) left_out.push_back(each.revision);
+  }
+  // Nobody waits for it, and the next one does it all again.
+  if (!standing && !may_heal(standing.error().code))
+    site.events().error("projects/" + project.text(), standing.error().while_doing("look after head"));
+}
+
+void Publisher::State::has_progress(const Progress& now) {
+  std::string tx;
+  {
+    MutexLock lock(mutex);
+    if (now.phase == Phase::uploading) {
+      bool goes_on = progress.phase == Phase::uploading;
+      pace.has_stored(goes_on ? now.so_far.chunks_done - progress.so_far.chunks_done : 0, clock.steady());
+    }
+    progress.phase = now.phase;
+    progress.so_far = now.so_far;
+    progress.bytes_done = now.bytes_done;
+    progress.bytes_total = now.bytes_total;
+    tx = progress.tx;
+  }
+  // Past freezing what is published is fixed: all that those who do not wait have to know.
+  if (now.phase > Phase::freezing) waiters.answer_hasty(tx, now.so_far);
+}
+
+void Publisher::State::has_ended(const Publication& publication) {
+  auto result = result_of(publication);
+  {
+    MutexLock lock(mutex);
+    last = result;
+    progress = {};
+  }
+  waiters.answer_all(publication.tx, result);
+}
+
+}  // namespace playfs::publish
