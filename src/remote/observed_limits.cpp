@@ -1,8 +1,9 @@
 #include "remote/observed_limits.h"
 
 #include <algorithm>
-#include <cctype>
-#include <string_view>
+#include <utility>
+
+#include "base/text.h"
 
 namespace playfs::remote {
 
@@ -18,16 +19,10 @@ constexpr std::size_t kLongestValue = 200;
 
 minutes minute_of(SteadyTime time) { return std::chrono::floor<minutes>(time.time_since_epoch()); }
 
-std::string lower(std::string_view text) {
-  std::string result(text);
-  std::transform(result.begin(), result.end(), result.begin(), [](unsigned char c) { return std::tolower(c); });
-  return result;
-}
-
 std::map<std::string, std::string> announced_by(const HttpResponse& response) {
   std::map<std::string, std::string> announced;
   for (const auto& [name, value] : response.headers) {
-    std::string known = lower(name);
+    std::string known = to_lower(name);
     bool is_limit =
         known.starts_with("x-ratelimit") || known.starts_with("x-rate-limit") || known.starts_with("ratelimit");
     bool is_plain = std::all_of(value.begin(), value.end(), [](char c) { return c >= ' ' && c < 0x7F; }) &&
