@@ -56,8 +56,12 @@ Status Stage::State::measure(Inode& inode) {
   inode.size = static_cast<std::uint64_t>(found.st_size);
   inode.blocks = static_cast<std::uint64_t>(found.st_blocks);
   if (!inode.times_ahead) {
-    inode.metadata.mtime = to_wall_time(found.st_mtim);
-    inode.metadata.ctime = std::max(inode.metadata.ctime, to_wall_time(found.st_atim));
+    WallTime mtime = to_wall_time(found.st_mtim);
+    WallTime ctime = std::max(inode.metadata.ctime, to_wall_time(found.st_atim));
+    // After a crash the last write may have set the disk's own times alone: it was the last change then.
+    if (mtime <= to_wall_time(found.st_ctim)) ctime = std::max(ctime, mtime);
+    inode.metadata.mtime = mtime;
+    inode.metadata.ctime = ctime;
   }
   inode.times_ahead = false;
   inode.measured = inode.writers == 0;
@@ -186,6 +190,7 @@ Status Stage::State::unfreeze(Inode& inode, std::uint64_t keep) {
   SpoolFilePtr old = inode.spool;
   SpoolFilePtr fresh = new_spool_file(false);
   std::uint64_t size = std::min(keep, inode.size);
+  const Metadata metadata = inode.metadata;
   inode.switching = true;
   mutex.unlock();
   auto copied = [&]() -> Status {
@@ -193,6 +198,7 @@ Status Stage::State::unfreeze(Inode& inode, std::uint64_t keep) {
     PLAYFS_CHECK(spool->clone(*old, *fresh, size));
     // Synced before a row says that these are the bytes: the old ones may have been.
     PLAYFS_TRY(SharedFd fd, spool->descriptor(*fresh, false));
+    if (fd) PLAYFS_CHECK(store_times(fd->get(), metadata));
     if (fd && fsync(fd->get()) != 0) return fail(error_from_errno(errno, "sync a staged file"));
     return spool->sync_names();
   }();
@@ -210,8 +216,7 @@ Status Stage::State::unfreeze(Inode& inode, std::uint64_t keep) {
   }
   fresh->keep = inode.has_row;
   inode.spool = fresh;
-  inode.measured = false;
-  inode.times_ahead = true;
+  inode.measured = inode.times_ahead = false;
   return {};
 }
 
@@ -384,7 +389,8 @@ Status Stage::sync(const InodePtr& inode) {
   {
     MutexLock lock(state.mutex);
     if (inode->sync_error) return fail(*inode->sync_error);
-    PLAYFS_CHECK(state.measure(*inode));
+    // Times that nobody has asked for since the last write stay those of the disk: they are as good, and setting exact
+    // ones would have every sync wait for the disk's journal.
     file = inode->spool;
   }
   if (file) {

@@ -104,7 +104,7 @@ Result<Rebase::Visited> Rebase::visit(const InodePtr& directory, const std::stri
   // Where nobody looked yet nothing has to be told or moved.
   if (!directory->has_row && !in.loaded) return Visited{after != nullptr, after == nullptr};
 
-  state_.load_directory(*directory);
+  state_.load_names(*directory);
   std::set<std::string, std::less<>> names = in.whiteouts;
   for (const auto& [name, child] : in.children) names.insert(name);
   if (after) {
@@ -224,7 +224,7 @@ void Rebase::remove(const InodePtr& parent, const std::string& name, const Inode
 void Rebase::appear(const InodePtr& parent, const std::string& name, const std::string& path,
                     const Tree::Child& child) {
   batch_.after_commit([this, parent, name, path, &child]() PLAYFS_NO_ANALYSIS {
-    state_.attach(*parent, name, state_.make_lower(path, child, next_, state_.lower_ino(path)));
+    state_.attach(*parent, name, state_.make_lower(path, child, next_));
   });
   if (invalidations.empty() || invalidations.back().directory != parent || invalidations.back().name != name)
     invalidations.push_back({parent, name, nullptr});
@@ -240,7 +240,8 @@ void Rebase::replace(const InodePtr& parent, const std::string& name, const std:
   batch_.after_commit([this, parent, name, path, &by, ino]() PLAYFS_NO_ANALYSIS {
     std::uint64_t place = parent->directory->children.find(name)->second.cookie;
     state_.detach(*parent, name);
-    state_.attach(*parent, name, state_.make_lower(path, by, next_, ino != 0 ? ino : state_.lower_ino(path)));
+    state_.attach(*parent, name,
+                  ino != 0 ? state_.make_lower(path, by, next_, ino) : state_.make_lower(path, by, next_));
     state_.keep_place(*parent, name, place);
   });
   invalidations.push_back({parent, name, child});

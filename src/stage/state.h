@@ -87,11 +87,17 @@ struct Stage::State {
   InodePtr detach(Inode& directory, std::string_view name) PLAYFS_REQUIRES(mutex);
   /// A name whose inode was replaced keeps its place in listings. REQUIRES: the cookie is free.
   void keep_place(Inode& directory, std::string_view name, std::uint64_t cookie) PLAYFS_REQUIRES(mutex);
-  /// Brings the names that show through among the children.
+  /// Brings the names that show through among the children, for somebody to see. REQUIRES: there is no batch.
   void load_directory(Inode& directory) PLAYFS_REQUIRES(mutex);
+  /// The same for a batch's own purposes.
+  void load_names(Inode& directory) PLAYFS_REQUIRES(mutex);
+  /// Rows for `unrecorded`.
+  void record_numbers() PLAYFS_REQUIRES(mutex);
   InodePtr make_lower(const std::string& path, const Tree::Child& child, RevisionTreePtr revision, std::uint64_t ino)
       PLAYFS_REQUIRES(mutex);
-  [[nodiscard]] std::uint64_t lower_ino(std::string_view path) const PLAYFS_REQUIRES(mutex);
+  /// The same, with the number that is the path's own where nobody has it.
+  InodePtr make_lower(const std::string& path, const Tree::Child& child, RevisionTreePtr revision)
+      PLAYFS_REQUIRES(mutex);
   [[nodiscard]] InodePtr find(Inode& directory, std::string_view name) PLAYFS_REQUIRES(mutex);
   [[nodiscard]] Status check_directory(const Inode& directory, std::string_view name) const PLAYFS_REQUIRES(mutex);
   [[nodiscard]] Result<InodePtr> existing(Inode& directory, std::string_view name) PLAYFS_REQUIRES(mutex);
@@ -232,6 +238,9 @@ struct Stage::State {
   InodePtr root PLAYFS_GUARDED_BY(mutex);
   /// All inodes that have a name, as far as they are loaded.
   std::unordered_map<std::uint64_t, Inode*> by_ino PLAYFS_GUARDED_BY(mutex);
+  /// Files whose path's own number was taken when they came. Whoever has it may be gone at the next start, and they keep
+  /// the number that they were seen with: so they get a row before anybody sees them.
+  std::vector<std::weak_ptr<Inode>> unrecorded PLAYFS_GUARDED_BY(mutex);
   std::uint64_t salt PLAYFS_GUARDED_BY(mutex) = 0;
   std::uint64_t next_ino PLAYFS_GUARDED_BY(mutex) = 1;
   std::uint64_t reserved_inos PLAYFS_GUARDED_BY(mutex) = 1;  ///< numbers below may be given out without a row

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "base/log.h"
 #include "stage/state.h"
 
 namespace playfs::stage {
@@ -85,13 +86,15 @@ void Stage::State::keep_place(Inode& directory, std::string_view name, std::uint
   in.by_cookie.emplace(cookie, &child->first);
 }
 
-std::uint64_t Stage::State::lower_ino(std::string_view path) const {
-  std::uint64_t ino = XXH3_64bits_withSeed(path.data(), path.size(), salt);
+InodePtr Stage::State::make_lower(const std::string& path, const Tree::Child& child, RevisionTreePtr revision) {
+  const std::uint64_t own = XXH3_64bits_withSeed(path.data(), path.size(), salt);
+  std::uint64_t ino = own;
+  auto number = [&] { return kLowerIno | (ino & (kLowerIno - 1)); };
   // Taken where a file that was published under this path lives on under another.
-  for (;; ++ino) {
-    std::uint64_t candidate = kLowerIno | (ino & (kLowerIno - 1));
-    if (!by_ino.contains(candidate)) return candidate;
-  }
+  while (by_ino.contains(number())) ++ino;
+  InodePtr inode = make_lower(path, child, std::move(revision), number());
+  if (ino != own) unrecorded.push_back(inode);
+  return inode;
 }
 
 InodePtr Stage::State::make_lower(const std::string& path, const Tree::Child& child, RevisionTreePtr revision,
@@ -113,6 +116,21 @@ InodePtr Stage::State::make_lower(const std::string& path, const Tree::Child& ch
 }
 
 void Stage::State::load_directory(Inode& directory) {
+  load_names(directory);
+  if (!unrecorded.empty()) record_numbers();
+}
+
+void Stage::State::record_numbers() {
+  Batch batch = rows->begin();
+  for (const auto& each : std::exchange(unrecorded, {})) {
+    InodePtr inode = each.lock();
+    if (inode && path(*inode)) secure(batch, *inode);
+  }
+  if (auto recorded = batch.commit(); !recorded)
+    log_warning("an inode number in a work tree may be another after the next start: " + recorded.error().message);
+}
+
+void Stage::State::load_names(Inode& directory) {
   Directory& in = *directory.directory;
   if (in.loaded) return;
   in.loaded = true;
@@ -122,7 +140,7 @@ void Stage::State::load_directory(Inode& directory) {
   for (const auto& [name, child] : in.lower->children) {
     if (in.children.contains(name) || in.whiteouts.contains(name)) continue;
     std::string below = join_path(*above, name);
-    attach(directory, name, make_lower(below, child, base, lower_ino(below)));
+    attach(directory, name, make_lower(below, child, base));
   }
 }
 
@@ -183,7 +201,7 @@ void Stage::State::secure_tree(Batch& batch, Inode& top) {
     left.pop_back();
     Directory& in = *directory.directory;
     if (in.opaque) continue;  // and so is everything below
-    load_directory(directory);
+    load_names(directory);
     InodeRow row = row_of(directory);
     row.opaque = true;
     rows->put_inode(row);

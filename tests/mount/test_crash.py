@@ -2,6 +2,7 @@
 """What is staged outlives its mount; what is published cannot be changed."""
 import errno
 import os
+import time
 
 import rig
 
@@ -46,6 +47,33 @@ class Crash(rig.Rig):
         third = self.mount(api.origin, 'ann')
         self.assertEqual(self.describe(third.project('p') / 'work'), staged)
         self.assertEqual(self.commit(third.project('p') / 'work', 'Nothing new')[0], 'nothing')
+
+    def test_times_after_a_crash(self):
+        """A time that was seen stays; one that nobody asked for is that of the write, as near as the disk's clock."""
+        api = self.serve()
+        api.create('projects', name='p')
+        mount = self.mount(api.origin, 'ann')
+        work = mount.project('p') / 'work'
+        for name in ('seen', 'unseen'):
+            (work / name).write_text('before\n')
+            os.utime(work / name, ns=(10**18, 10**18))
+        before = time.time_ns()
+        for name in ('seen', 'unseen'):
+            fd = os.open(work / name, os.O_WRONLY)
+            os.pwrite(fd, b'after', 0)
+            os.fsync(fd)
+            os.close(fd)
+        seen = os.stat(work / 'seen')
+        after = time.time_ns()
+        mount.kill()
+        work = self.mount(api.origin, 'ann', at=mount.directory).project('p') / 'work'
+        again = os.stat(work / 'seen')
+        self.assertEqual((again.st_mtime_ns, again.st_ctime_ns), (seen.st_mtime_ns, seen.st_ctime_ns))
+        unseen = os.stat(work / 'unseen')
+        tick = 10**8  # far more than one
+        self.assertGreater(unseen.st_mtime_ns, before - tick)
+        self.assertLess(unseen.st_mtime_ns, after + tick)
+        self.assertGreaterEqual(unseen.st_ctime_ns, unseen.st_mtime_ns)
 
     def overwrite(self, file):
         # As root, whom modes do not stop: there is no message at an open, so it is the write that is refused.

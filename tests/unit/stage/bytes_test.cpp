@@ -1,5 +1,6 @@
 // Bytes and attributes of staged files.
 #include <fcntl.h>
+#include <sys/stat.h>
 
 #include <random>
 #include <thread>
@@ -145,6 +146,27 @@ TEST_F(BytesTest, TimesSurviveARemountToTheNanosecond) {
   bench.reopen();
   EXPECT_EQ(bench.stat("f").ctime, bench.clock.wall());
   EXPECT_EQ(bench.stat("f").mtime.nanoseconds, -5);
+}
+
+/// When the disk last changed the times of the one spool file that there is.
+timespec times_set(const test::Workbench& bench) {
+  struct stat found {};
+  for (const auto& file : std::filesystem::directory_iterator(bench.spool())) stat(file.path().c_str(), &found);
+  return found.st_ctim;
+}
+
+TEST_F(BytesTest, SyncSetsNoTimesThatNobodyAskedFor) {
+  ASSERT_TRUE(bench.put("f", "text"));
+  auto f = bench.find("f");
+  ASSERT_TRUE(bench.write(f, 0, "TEXT"));
+  auto written = times_set(bench);
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));  // longer than a tick of the disk's clock
+  ASSERT_TRUE(bench.stage->sync(f));
+  auto synced = times_set(bench);
+  EXPECT_EQ(std::pair(synced.tv_sec, synced.tv_nsec), std::pair(written.tv_sec, written.tv_nsec));
+  EXPECT_EQ(bench.stat("f").mtime, bench.clock.wall());
+  auto shown = times_set(bench);
+  EXPECT_NE(std::pair(shown.tv_sec, shown.tv_nsec), std::pair(written.tv_sec, written.tv_nsec));
 }
 
 TEST_F(BytesTest, ManyFilesShareAFewDescriptors) {

@@ -309,6 +309,25 @@ TEST_F(NamesTest, NumbersBelongToPathsAndStayApart) {
   EXPECT_NE(bench.stat("a").ino, a);
 }
 
+TEST_F(NamesTest, ANumberStaysWhenTheFileThatTookThePathsOwnIsGone) {
+  ASSERT_TRUE(bench.rename("a", "z"));
+  ASSERT_TRUE(bench.rename("d/e", "moved"));
+  ASSERT_TRUE(bench.stage->discard("a"));
+  ASSERT_TRUE(bench.stage->discard("d"));
+  auto a = bench.stat("a").ino;
+  auto c = bench.stat("d/e/c").ino;
+  bench.reopen();
+  EXPECT_EQ(bench.stat("a").ino, a);
+  bench.reopen();
+  // Nobody has looked at them since the stage was opened.
+  ASSERT_TRUE(bench.unlink("z"));
+  ASSERT_TRUE(bench.unlink("moved/c"));
+  bench.reopen();
+  EXPECT_EQ(bench.stat("a").ino, a);
+  EXPECT_EQ(bench.stat("d/e/c").ino, c);
+  EXPECT_EQ(bench.read("a"), "one");
+}
+
 TEST_F(NamesTest, NumbersAreNotGivenTwice) {
   std::set<std::uint64_t> seen;
   for (int round = 0; round < 3; ++round) {
