@@ -189,17 +189,22 @@ class Reading:
         h1_ratio = h1['seconds']['median'] / h1_floor['seconds']['median']
         wanted = 650 if slow_start else 320
         title = f'Cold, {round_trip} ms away' + (', with TCP slow start' if slow_start else '')
+
+        def aim(what, figure, target, met, note=''):
+            """With slow start there is one aim, the first row's: the others are set for a link without it."""
+            return Row(what, figure, note=note) if slow_start else Row(what, figure, target, met, note)
+
         rows = [Row('cold grep -r, TLS and HTTP/2', milliseconds(h2['seconds']), f'≤ {wanted} ms',
                     h2['seconds']['median'] * 1e3 <= wanted, f'floor {milliseconds(by["floor h2"]["seconds"])}'),
-                Row('… to the floor of the same run', f'{ratio(h2["ratio"])} ×', '≤ 1.2 ×', h2['ratio']['median'] <= 1.2),
-                Row('cold grep -r, HTTP/1.1', f'{milliseconds(h1["seconds"])}: {h1_ratio:.2f} × floor', '≤ 1.2 ×',
+                aim('… to the floor of the same run', f'{ratio(h2["ratio"])} ×', '≤ 1.2 ×', h2['ratio']['median'] <= 1.2),
+                aim('cold grep -r, HTTP/1.1', f'{milliseconds(h1["seconds"])}: {h1_ratio:.2f} × floor', '≤ 1.2 ×',
                     h1_ratio <= 1.2, f'floor, 64 connections: {milliseconds(h1_floor["seconds"])}'),
-                *[Row(f'faster than {name}', f'{of_peers(name):.0f} ×', f'≥ {least} ×', of_peers(name) >= least,
+                *[aim(f'faster than {name}', f'{of_peers(name):.0f} ×', f'≥ {least} ×', of_peers(name) >= least,
                       milliseconds(by[name]['seconds']))
                   for name, least in (('rclone webdav', 15), ('rclone http', 15), ('sshfs', 30))],
                 Row('git clone and grep', milliseconds(by['git clone, grep']['seconds']), note='git://, without TLS'),
-                Row('first ls, TLS and HTTP/2', milliseconds(first['playfs h2']['seconds']), '≤ 225 ms',
-                    first['playfs h2']['seconds']['median'] <= 0.225 if not slow_start else None)]
+                aim('first ls, TLS and HTTP/2', milliseconds(first['playfs h2']['seconds']), '≤ 225 ms',
+                    first['playfs h2']['seconds']['median'] <= 0.225)]
         for name, known in seen.items():
             counts = [len(requests) for requests, _ in known]
             trips = [site_of.round_trips(requests, round_trip / 1e3) for requests, _ in known]
@@ -230,12 +235,19 @@ class Reading:
         subprocess.run(GREP, cwd=self.tree_in(first), check=False)
         first.end()
         seen, may_drop = [], drop_caches()
+        objects = home / 'cache'
+
+        def warm_pages():
+            """Brings the disk cache's own pages back, which those that drop them took: this is about a cache just used."""
+            subprocess.run(['sh', '-c', 'find . -type f -exec cat {} + >/dev/null'], cwd=objects, check=True)
 
         def remounted(drop):
             def run():
                 if drop:
                     world.sync()  # or what the first mount wrote would stay
                     drop_caches()
+                else:
+                    warm_pages()
                 mark = site.mark()
                 mount = world.mount(url, home, options)
                 counted = world.messages(mount.mount)
@@ -338,40 +350,51 @@ class Reading:
             Row(f'growth from {step} to {operations} operations', f'{grown:+.1f} MB', 'none', grown <= 2,
                 'missing names, each asked once, all forgotten in between')], data={'sizes': sizes})
 
-    def many(self, projects):
-        """Listing a site with very many projects."""
+    def many(self, projects, revisions):
+        """Listing a site with very many projects, and one of them with many revisions."""
         world = self.world
         site = site_of.Site(world)
-        site_of.post_many(site, 'projects', [{'name': f'project-{i}'} for i in range(projects)])
+        site_of.post_many(site, 'projects', [{'name': f'project-{i}'} for i in range(projects - 1)])
+        long = site_of.post(site, 'projects', {'name': 'long'})
+        site_of.post_chain(site, long, revisions)
         home, url = self.home(), f'http://127.0.0.1:{site.plain}'
-        mount = world.mount(url, home, ['refresh=1'])
         rows = []
 
-        def listing(name, expected, target):
+        def listing(mount, folder, name, expected, target):
             before, mark = mount.cpu_seconds(), site.mark()
             start = time.perf_counter()
-            found = int(world.run('sh', '-c', f'ls -U {mount.mount}/projects | wc -l'))
+            found = int(world.run('sh', '-c', f'ls -U {mount.mount}/{folder} | wc -l'))
             took = time.perf_counter() - start
             time.sleep(0.2)
             known = site.requests_since(mark)
-            asked = collections.Counter(re.sub(r'\?.*|(?<=projects/).+', '…', r.uri.removeprefix('/.site/data')) for r in known)
-            rows.append(Row(f'ls projects: {name}', f'{len(known)} requests, {sum(r.bytes for r in known) / 2**20:.2f} MB',
+            asked = collections.Counter(re.sub(r'\?.*|(?<=s/)[^/]+$', '…', r.uri.removeprefix('/.site/data')) for r in known)
+            rows.append(Row(f'ls {folder.replace(long, "ID")}: {name}',
+                            f'{len(known)} requests, {sum(r.bytes for r in known) / 2**20:.2f} MB',
                             f'≤ {target}', len(known) <= target,
                             f'{took:.2f} s, {mount.cpu_seconds() - before:.2f} s of CPU, resident '
                             f'{mount.resident_bytes() / 2**20:.0f} MB (peak {mount.resident_bytes("VmHWM") / 2**20:.0f}); '
-                            f'{found} names with by-name and new, {expected} wanted; {dict(asked)}'))
+                            f'{found} names, {expected} wanted; {dict(asked)}'))
 
-        listing('first', projects, projects // 100 + 2)
-        time.sleep(2)
-        listing('second, after 2 s', projects, 1)
-        site_of.post_many(site, 'projects', [{'name': f'new-{i}'} for i in range(10)])
-        time.sleep(2)
-        listing('with 10 new ones', projects + 10, 1)
-        mount.end()
-        mount = world.mount(url, home, ['refresh=1'])
-        listing('after a remount', projects + 10, 1)
-        mount.end()
-        self.report.section(f'{projects} projects', rows=rows)
+        def four_times(folder, there, own_names, first_target, add_ten):
+            mount = world.mount(url, home, ['refresh=1'])
+            listing(mount, folder, 'first', there + own_names, first_target)
+            time.sleep(2)
+            listing(mount, folder, 'second, after 2 s', there + own_names, 1)
+            add_ten()
+            time.sleep(2)
+            listing(mount, folder, 'with 10 new ones', there + 10 + own_names, 1)
+            mount.end()
+            mount = world.mount(url, home, ['refresh=1'])
+            listing(mount, folder, 'after a remount', there + 10 + own_names, 1)
+            mount.end()
+
+        # Besides the projects there are by-name and new. Pages of a hundred, and the last may have to be seen to be empty.
+        four_times('projects', projects, 2, projects // 100 + 2,
+                   lambda: site_of.post_many(site, 'projects', [{'name': f'new-{i}'} for i in range(10)]))
+        # The project's record, a few parents (a short history needs no more), and then the pages.
+        four_times(f'projects/{long}/revisions', revisions, 0, 1 + 16 + revisions // 100 + 1,
+                   lambda: site_of.post_chain(site, long, 10))
+        self.report.section(f'{projects} projects, and {revisions} revisions of one', rows=rows)
 
     def hanging(self, readers=50):
         """Fifty readers wait for a service that does not answer; what is cached must not notice."""
@@ -436,5 +459,5 @@ def run(world, report, sections, rounds, scale):
     jobs = {'warm': reading.warm, 'far': reading.far, 'slow-start': lambda: reading.far(slow_start=True, rounds=3),
             'again': lambda: reading.again(rounds), 'mounting': reading.mounting,
             'memory': lambda: reading.memory(operations=1_000_000 // scale),
-            'many': lambda: reading.many(100_000 // scale), 'hanging': reading.hanging}
+            'many': lambda: reading.many(100_000 // scale, 1_000 // scale), 'hanging': reading.hanging}
     return [(name, jobs[name]) for name in sections]

@@ -153,3 +153,14 @@ def post_many(site, collection, bodies, connections=8):
             writer.send('POST', f'/{collection}', body)
     with concurrent.futures.ThreadPoolExecutor(connections) as pool:
         list(pool.map(fill, [bodies[i::connections] for i in range(connections)]))
+
+
+def post_chain(site, project, count):
+    """Publishes as many revisions, each on the one before."""
+    writer = Writer(site)
+    head = site.api.record('projects', project).get('latest_revision')
+    for i in range(count):
+        head = writer.send('POST', '/revisions', {
+            'project': project, 'parents': [head] if head else [], 'agent': 'bench', 'message': f'revision {i}',
+            'manifest': {'files': {'file': {'inline': f'{head}\n'}}}, 'state': {}})['record']['id']
+    writer.send('PATCH', f'/projects/{project}', {'latest_revision': head})
