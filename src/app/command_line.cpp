@@ -183,7 +183,8 @@ class Parser {
                 "\n"
                 "Options after -o: project=ID  revision=REV  ro  allow_other  uid=N  gid=N  umask=OCTAL  cafile=FILE\n"
                 "  refresh=SECONDS  cache_size=SIZE  offline  agent=HANDLE  noprefetch  base_path=PATH  safe_symlinks\n"
-                "  nonempty; what fstab needs besides (_netdev, nofail, x-…, defaults …) is ignored.",
+                "  nonempty  noexec  sync  default_permissions; what fstab needs besides (_netdev, nofail, x-…,\n"
+                "  defaults …) is ignored.",
                 mount, m);
     mount_command->add_option("[SRC] DIR", m->places, "What is mounted (default: the local playground) and where")
         ->required()

@@ -8,11 +8,12 @@ namespace playfs::app {
 
 namespace {
 
-/// Meant for mount(8), for the boot, or for the kernel in ways that hold for this file system anyway.
-constexpr std::array<std::string_view, 24> kIgnored{
-    "rw",    "defaults", "_netdev", "nofail",   "auto",        "noauto",     "user",     "nouser",
-    "users", "owner",    "group",   "nosuid",   "nodev",       "suid",       "dev",      "exec",
-    "async", "atime",    "noatime", "relatime", "strictatime", "nodiratime", "diratime", "norelatime"};
+/// Meant for mount(8), for the boot, or for the kernel in ways that this file system goes by anyway: the kernel checks
+/// permissions in every mount, each is nosuid and nodev, and in none does reading move the access time.
+constexpr std::array<std::string_view, 23> kIgnored{
+    "rw",    "defaults", "_netdev",  "nofail",      "auto",       "noauto",   "user",      "nouser",
+    "users", "owner",    "group",    "nosuid",      "nodev",      "suid",     "dev",       "default_permissions",
+    "atime", "noatime",  "relatime", "strictatime", "nodiratime", "diratime", "norelatime"};
 
 bool is_ignored(std::string_view name) {
   return std::find(kIgnored.begin(), kIgnored.end(), name) != kIgnored.end() || name.starts_with("x-") ||
@@ -42,6 +43,8 @@ Status parse_one(std::string_view name, std::optional<std::string_view> value, M
   bool plain = !value.has_value();
   if (name == "ro" && plain) options.read_only = true;
   else if (name == "allow_other" && plain) options.allow_other = true;
+  else if ((name == "exec" || name == "noexec") && plain) options.no_exec = name == "noexec";
+  else if ((name == "sync" || name == "async") && plain) options.synchronous = name == "sync";
   else if (name == "nonempty" && plain) options.nonempty = true;
   else if (name == "safe_symlinks" && plain) options.safe_symlinks = true;
   else if (name == "project" || name == "revision") {

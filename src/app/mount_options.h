@@ -18,6 +18,8 @@ struct MountOptions {
   bool read_only = false;
   bool allow_other = false;
   bool safe_symlinks = false;  ///< refuse links that leave the tree; on by itself with allow_other
+  bool no_exec = false;        ///< no program in it runs
+  bool synchronous = false;    ///< each write is synced before it returns
   bool nonempty = false;       ///< mount over a directory that has files in it
   std::optional<uid_t> uid;
   std::optional<gid_t> gid;
@@ -25,8 +27,9 @@ struct MountOptions {
 };
 
 /// Reads one comma-separated list. Options that are settings too (agent, refresh, …) go into `settings` as flags.
-/// What belongs to mount(8), fstab or the boot (_netdev, nofail, x-…, rw, defaults …) is ignored; what is unknown
-/// fails with invalid_argument.
+/// Of two that contradict each other the last counts. What belongs to mount(8), fstab or the boot (_netdev, nofail, x-…,
+/// rw, defaults …) is ignored, and so is what every mount does or cannot do; what is unknown fails with
+/// invalid_argument.
 Status parse_mount_options(std::string_view list, MountOptions& options, Settings& settings);
 
 }  // namespace playfs::app

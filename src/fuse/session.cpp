@@ -118,6 +118,8 @@ Result<std::unique_ptr<Session>> Session::mount(vfs::FileSystem& file_system, co
   std::string settings = "fsname=" + escaped(options.source) + ",subtype=playfs,default_permissions,nosuid,nodev";
   if (options.allow_other) settings += ",allow_other";
   if (options.read_only) settings += ",ro";
+  if (options.no_exec) settings += ",noexec";
+  if (options.synchronous) settings += ",sync";
   std::vector<std::string> words = {"playfs", "-o", settings};
   std::vector<char*> pointers;
   for (auto& word : words) pointers.push_back(word.data());

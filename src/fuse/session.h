@@ -18,6 +18,8 @@ struct MountOptions {
   std::string source;  ///< what mount(8) and df show
   bool allow_other = false;
   bool read_only = false;
+  bool no_exec = false;
+  bool synchronous = false;  ///< the kernel sends an fsync behind each write
 };
 
 class Session {

@@ -70,6 +70,8 @@ Status serve_mount(Context& context, const Plan& plan, Ready ready) {
   options.source = plan.source.text;
   options.allow_other = plan.options.allow_other;
   options.read_only = plan.options.read_only || plan.options.revision;
+  options.no_exec = plan.options.no_exec;
+  options.synchronous = plan.options.synchronous;
   PLAYFS_TRY(auto session, fuse::Session::mount(playground, options));
   playground.set_notifier(&session->notifier());
   signals.on_signal([&] { session->stop(); });

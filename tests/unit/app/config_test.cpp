@@ -198,6 +198,16 @@ TEST(MountOptionList, KnowsAllOptions) {
   EXPECT_TRUE(parsed.options.safe_symlinks) << "on by itself with allow_other";
 }
 
+TEST(MountOptionList, TakesWhatEveryFileSystemTakes) {
+  EXPECT_TRUE(parse("default_permissions,suid,dev,nosuid,nodev,atime,noatime,relatime").status);
+  auto parsed = parse("exec,noexec,async,sync");
+  ASSERT_TRUE(parsed.status);
+  EXPECT_TRUE(parsed.options.no_exec && parsed.options.synchronous);
+  parsed = parse("noexec,exec,sync,async");
+  ASSERT_TRUE(parsed.status);
+  EXPECT_FALSE(parsed.options.no_exec || parsed.options.synchronous);
+}
+
 TEST(MountOptionList, IgnoresWhatIsForTheBoot) {
   EXPECT_TRUE(parse("rw,_netdev,nofail,x-systemd.automount,x-gvfs-show,defaults,user,noauto,nosuid,nodev,,comment=mine")
                   .status);
@@ -205,7 +215,7 @@ TEST(MountOptionList, IgnoresWhatIsForTheBoot) {
 
 TEST(MountOptionList, RefusesWhatItDoesNotKnowOrCannotRead) {
   for (const char* bad : {"nosuch", "ro=1", "project=", "project", "uid=root", "umask=999", "umask=7777", "refresh",
-                          "refresh=x", "agent", "site=x", "noexec", "revision=r"})
+                          "refresh=x", "agent", "site=x", "noexec=1", "dirsync", "revision=r"})
     EXPECT_EQ(parse(bad).status.error().code, ErrorCode::invalid_argument) << bad;
 }
 

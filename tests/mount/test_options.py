@@ -1,0 +1,63 @@
+#!/usr/bin/env python3
+"""Options that every file system takes: accepted, and in effect where they say something."""
+import os
+import subprocess
+
+import actor
+import projects
+import rig
+
+BOB = 65533
+
+
+@rig.needs_fuse
+class Options(rig.Rig):
+    def setUp(self):
+        super().setUp()
+        self.api = self.serve()
+        projects.publish(self.api, 'p', {'file': 'published\n'})
+
+    def mounted(self, *options):
+        mount = self.mount(self.api.origin, options=options)
+        return mount, mount.project('p') / 'work'
+
+    def program(self, work):
+        path = work / 'program'
+        path.write_text('#!/bin/sh\nexit 7\n')
+        path.chmod(0o755)
+        return path
+
+    def test_all_that_change_nothing(self):
+        mount, work = self.mounted('rw', 'exec', 'suid', 'nosuid', 'dev', 'nodev', 'atime', 'noatime', 'relatime', 'async',
+                                   'default_permissions')
+        self.assertEqual(subprocess.run([self.program(work)]).returncode, 7)
+        mount.unmount()
+
+    def test_no_program_runs(self):
+        _, work = self.mounted('exec', 'noexec')
+        program = self.program(work)
+        with self.assertRaises(PermissionError):
+            subprocess.run([program])
+        self.assertEqual(subprocess.run(['sh', program]).returncode, 7, 'a shell that reads it runs elsewhere')
+
+    def test_writes_are_synced(self):
+        mount, work = self.mounted('sync')
+        before = projects.metrics(mount).get('sync', 0)
+        (work / 'new').write_text('at once')
+        self.assertGreater(projects.metrics(mount)['sync'], before)
+
+    @rig.unittest.skipUnless(os.getuid() == 0, 'needs root, to act as somebody else')
+    def test_permissions_are_judged_for_all(self):
+        self.home.chmod(0o711)
+        _, work = self.mounted('allow_other', 'default_permissions')
+        (work / 'file').chmod(0o600)
+        bob = actor.Actor(work, BOB, BOB)
+        self.addCleanup(bob.end)
+        self.assertEqual(bob('open_close', 'file', os.O_RDONLY), 'EACCES')
+        self.assertEqual(bob('create', 'new'), 'EACCES')
+        work.chmod(0o777)
+        self.assertEqual(bob('create', 'new'), None)
+
+
+if __name__ == '__main__':
+    rig.main()
