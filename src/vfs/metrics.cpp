@@ -32,7 +32,6 @@ std::string_view name_of(Counted operation) {
     case Counted::list: return "list";
     case Counted::status: return "status";
     case Counted::get_xattr: return "get_xattr";
-    case Counted::list_xattrs: return "list_xattrs";
     case Counted::set_xattr: return "set_xattr";
     case Counted::remove_xattr: return "remove_xattr";
     case Counted::commit: return "commit";

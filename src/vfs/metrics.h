@@ -30,7 +30,6 @@ enum class Counted {
   list,
   status,
   get_xattr,
-  list_xattrs,
   set_xattr,
   remove_xattr,
   commit,

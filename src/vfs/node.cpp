@@ -83,7 +83,6 @@ Attempt<void> Node::rename(const OperationPtr&, const std::string&, const NodePt
 Attempt<std::optional<std::string>> Node::xattr(const OperationPtr&, const std::string&) {
   return std::optional<std::string>();
 }
-Attempt<std::vector<std::string>> Node::xattrs(const OperationPtr&) { return std::vector<std::string>(); }
 
 Attempt<void> Node::set_xattr(const OperationPtr&, const std::string&) { return fail(refusal()); }
 Attempt<void> Node::remove_xattr(const OperationPtr&, const std::string&) { return fail(refusal()); }

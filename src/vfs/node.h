@@ -86,7 +86,6 @@ class Node : public std::enable_shared_from_this<Node> {
 
   /// Of the attributes "user.playfs.…", by what follows.
   [[nodiscard]] virtual Attempt<std::optional<std::string>> xattr(const OperationPtr& op, const std::string& name);
-  [[nodiscard]] virtual Attempt<std::vector<std::string>> xattrs(const OperationPtr& op);
   /// Of any attribute, by its whole name.
   [[nodiscard]] virtual Attempt<void> set_xattr(const OperationPtr& op, const std::string& name);
   [[nodiscard]] virtual Attempt<void> remove_xattr(const OperationPtr& op, const std::string& name);

@@ -298,16 +298,6 @@ void Playground::get_xattr(const Caller& caller, NodeId id, std::string_view nam
   run<std::string>(*mount_, Counted::get_xattr, caller, id, std::move(attempt), std::move(reply));
 }
 
-void Playground::list_xattrs(const Caller& caller, NodeId id, Reply<std::vector<std::string>> reply) {
-  auto attempt = [mount = mount_.get(), id](const OperationPtr& op) -> Attempt<std::vector<std::string>> {
-    PLAYFS_ATTEMPT(NodePtr node, target_of(*mount, op, id));
-    PLAYFS_ATTEMPT(std::vector<std::string> names, node->xattrs(op));
-    for (std::string& name : names) name.insert(0, kXattrPrefix);
-    return names;
-  };
-  run<std::vector<std::string>>(*mount_, Counted::list_xattrs, caller, id, std::move(attempt), std::move(reply));
-}
-
 void Playground::set_xattr(const Caller& caller, NodeId id, std::string_view name, std::string_view,
                            Reply<void> reply) {
   auto attempt = [mount = mount_.get(), id, name = std::string(name)](const OperationPtr& op) -> Attempt<void> {

@@ -64,7 +64,6 @@ class Playground final : public FileSystem {
   void list(const Caller&, NodeId, std::uint64_t offset, bool with_entries, Room room, Reply<void>) override;
   void status(const Caller&, NodeId, Reply<FileSystemStatus>) override;
   void get_xattr(const Caller&, NodeId, std::string_view name, Reply<std::string>) override;
-  void list_xattrs(const Caller&, NodeId, Reply<std::vector<std::string>>) override;
   void set_xattr(const Caller&, NodeId, std::string_view name, std::string_view value, Reply<void>) override;
   void remove_xattr(const Caller&, NodeId, std::string_view name, Reply<void>) override;
   void commit(const Caller&, NodeId, CommitRequest, Reply<CommitResult>) override;

@@ -74,15 +74,6 @@ std::optional<std::string> published_xattr(const RevisionTree& revision, const P
   return std::nullopt;
 }
 
-std::vector<std::string> published_xattr_names(const RevisionTree& revision, const FileEntry* entry) {
-  std::vector<std::string> names = {"project"};
-  if (!revision.revision.id.empty())
-    names.insert(names.end(), {"revision", "agent", "message", "created_at", "parents"});
-  if (entry && !entry->hash_claim.empty()) names.emplace_back("hash");
-  if (entry) names.emplace_back("chunks");
-  return names;
-}
-
 bool stays_inside(const std::string& path, const std::string& target) {
   if (target.empty() || target.front() == '/') return false;
   std::ptrdiff_t depth = std::count(path.begin(), path.end(), '/');
@@ -184,10 +175,6 @@ Attempt<std::optional<std::string>> RevisionDirectory::xattr(const OperationPtr&
   return published_xattr(*view_->revision, view_->project, nullptr, name);
 }
 
-Attempt<std::vector<std::string>> RevisionDirectory::xattrs(const OperationPtr&) {
-  return published_xattr_names(*view_->revision, nullptr);
-}
-
 RevisionFile::RevisionFile(Mount& mount, NodePtr parent, std::string name, TreeViewPtr view, std::string path_in_tree,
                            const FileEntry& entry)
     : Node(mount, std::move(parent), std::move(name)),
@@ -214,10 +201,6 @@ Attempt<std::string> RevisionFile::read(const OperationPtr&, std::uint64_t offse
 
 Attempt<std::optional<std::string>> RevisionFile::xattr(const OperationPtr&, const std::string& name) {
   return published_xattr(*view_->revision, view_->project, &entry_, name);
-}
-
-Attempt<std::vector<std::string>> RevisionFile::xattrs(const OperationPtr&) {
-  return published_xattr_names(*view_->revision, &entry_);
 }
 
 }  // namespace playfs::vfs

@@ -30,7 +30,6 @@ TreeViewPtr view_with_refusal(RevisionTreePtr revision, ProjectId project, Error
 /// directories.
 std::optional<std::string> published_xattr(const RevisionTree& revision, const ProjectId& project,
                                            const FileEntry* entry, const std::string& name);
-std::vector<std::string> published_xattr_names(const RevisionTree& revision, const FileEntry* entry);
 
 /// Whether a link at `path` stays inside the tree, whatever else the tree holds.
 bool stays_inside(const std::string& path, const std::string& target);
@@ -50,7 +49,6 @@ class RevisionDirectory final : public Node {
   Attempt<Found> lookup(const OperationPtr& op, const std::string& name) override;
   Attempt<void> list(const OperationPtr& op, std::uint64_t offset, bool with_entries, const Emit& emit) override;
   Attempt<std::optional<std::string>> xattr(const OperationPtr& op, const std::string& name) override;
-  Attempt<std::vector<std::string>> xattrs(const OperationPtr& op) override;
 
  protected:
   Error refusal() const override { return view_->refusal; }
@@ -74,7 +72,6 @@ class RevisionFile final : public Node {
   Attempt<std::string> read_link(const OperationPtr& op) override;
   Attempt<std::string> read(const OperationPtr& op, std::uint64_t offset, std::size_t size) override;
   Attempt<std::optional<std::string>> xattr(const OperationPtr& op, const std::string& name) override;
-  Attempt<std::vector<std::string>> xattrs(const OperationPtr& op) override;
 
  protected:
   Error refusal() const override { return view_->refusal; }

@@ -212,16 +212,6 @@ Attempt<std::optional<std::string>> WorkNode::xattr(const OperationPtr&, const s
   return name == "project" ? std::optional(tree_->project().text()) : std::nullopt;
 }
 
-Attempt<std::vector<std::string>> WorkNode::xattrs(const OperationPtr&) {
-  std::vector<std::string> names;
-  RevisionTreePtr base = stage().base();
-  if (auto lower = stage().lower_content(inode_)) names = published_xattr_names(*lower->revision, lower->entry);
-  else if (base) names = published_xattr_names(*base, nullptr);
-  else names = {"project"};
-  if (path_in_work()) names.emplace_back("staged");
-  return names;
-}
-
 Attempt<void> WorkNode::set_xattr(const OperationPtr&, const std::string& name) {
   if (name.starts_with(kXattrPrefix))
     return fail(ErrorCode::not_permitted, "attributes of playfs tell, they are not told");

@@ -36,7 +36,6 @@ class WorkNode final : public Node {
   Attempt<void> allocate(const OperationPtr& op, int mode, std::uint64_t offset, std::uint64_t length) override;
   Attempt<std::uint64_t> seek(const OperationPtr& op, std::uint64_t offset, int whence) override;
   Attempt<std::optional<std::string>> xattr(const OperationPtr& op, const std::string& name) override;
-  Attempt<std::vector<std::string>> xattrs(const OperationPtr& op) override;
   Attempt<void> set_xattr(const OperationPtr& op, const std::string& name) override;
   Attempt<void> remove_xattr(const OperationPtr& op, const std::string& name) override;
 

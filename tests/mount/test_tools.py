@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """Everyday programs at work in work/, unmodified. A program that is not installed is not tried."""
+import errno
 import filecmp
 import os
 import pathlib
@@ -40,6 +41,26 @@ class Tools(rig.Rig):
 
     def run_in(self, directory, *words, **options):
         return self.command(*words, cwd=directory, **options).stdout
+
+    def test_copies_take_no_attributes_along(self):
+        """What playfs tells of a file is read by name; a program that keeps all attributes finds none to keep."""
+        (self.work / 'one').write_text('published\n')
+        self.commit(self.work, 'One')
+        head = self.mounted.project('p') / 'head'
+        for place in (self.work, self.work / 'one', head, head / 'one', self.mounted.directory):
+            self.assertEqual(os.listxattr(place), [], place)
+        self.assertEqual(os.getxattr(head / 'one', 'user.playfs.project').decode(), self.mounted.project('p').name)
+        self.assertEqual(os.getxattr(self.work / 'one', 'user.playfs.staged'), b'published')
+        self.run_in(self.work, 'cp', '--preserve=all', '--preserve=xattr', head / 'one', 'two')
+        self.run_in(self.work, 'cp', '--preserve=all', '--preserve=xattr', 'one', self.local / 'three')
+        if shutil.which('rsync'):
+            self.run_in(self.work, 'rsync', '-aX', f'{head}/', 'synced')
+            self.assertEqual((self.work / 'synced/one').read_text(), 'published\n')
+        with self.assertRaises(PermissionError):
+            os.setxattr(self.work / 'one', 'user.playfs.hash', b'x')
+        with self.assertRaises(OSError) as refused:
+            os.setxattr(self.work / 'one', 'user.other', b'x')
+        self.assertEqual(refused.exception.errno, errno.ENOTSUP)
 
     @needs['git']
     def test_git(self):
