@@ -118,8 +118,12 @@ Attempt<AttributesReply> WorkNode::set_attributes(const OperationPtr& op, const 
   wanted.size = change.size;
   wanted.atime = change.atime;
   wanted.mtime = change.mtime;
-  bool given_away = (change.uid || change.gid) && now.kind != stage::Kind::directory;
-  if (!change.mode && (given_away || (change.size && op->caller.uid != 0))) {
+  bool given_away = change.uid || change.gid;
+  // chown(2) to whom it belongs already, which counts as one; the kernel also asks so before a write by somebody.
+  bool nothing_given = !change.mode && !given_away && !change.size && !change.atime && !change.mtime;
+  if (nothing_given) wanted.permissions = now.permissions;
+  bool by_owner = (given_away || nothing_given) && now.kind != stage::Kind::directory;
+  if (!change.mode && (by_owner || (change.size && op->caller.uid != 0))) {
     unsigned stripped = without_set_id(now.permissions);
     if (stripped != now.permissions) wanted.permissions = stripped;
   }
@@ -159,22 +163,26 @@ Attempt<void> WorkNode::bring_up() {
   return {};
 }
 
-Status WorkNode::strip_set_id(const Caller& caller) {
-  if (!may_be_set_id_ || caller.uid == 0) return {};
-  PLAYFS_TRY(stage::Attributes now, stage().attributes(inode_));
+Attempt<void> WorkNode::strip_set_id(const OperationPtr& op) {
+  if (!may_be_set_id_ || op->caller.uid == 0) return {};
+  PLAYFS_ATTEMPT(stage::Attributes now, stage().attributes(inode_));
   unsigned stripped = without_set_id(now.permissions);
-  if (stripped != now.permissions) {
+  bool loses_some = stripped != now.permissions;
+  if (loses_some) {
     stage::AttributeChange change;
     change.permissions = stripped;
-    PLAYFS_TRY(now, stage().set_attributes(inode_, change));
+    PLAYFS_ATTEMPT(now, stage().set_attributes(inode_, change));
   }
   may_be_set_id_ = (now.permissions & (kSetUid | kSetGid)) != 0;
-  return {};
+  if (!loses_some) return {};
+  // The answer to a write brings no attributes, and the kernel takes it that the mode is what it was.
+  mount().notifications().node_changed(id(), -1);
+  return missing(until_kernel_knows(mount(), op, "mode told"));
 }
 
 Attempt<std::size_t> WorkNode::write(const OperationPtr& op, std::uint64_t offset, const std::string& data) {
   PLAYFS_ATTEMPT_CHECK(bring_up());
-  PLAYFS_ATTEMPT_CHECK(strip_set_id(op->caller));
+  PLAYFS_ATTEMPT_CHECK(strip_set_id(op));
   return or_again(stage().write(inode_, offset, data));
 }
 
@@ -189,7 +197,7 @@ Attempt<void> WorkNode::sync(const OperationPtr& op) {
 
 Attempt<void> WorkNode::allocate(const OperationPtr& op, int mode, std::uint64_t offset, std::uint64_t length) {
   PLAYFS_ATTEMPT_CHECK(bring_up());
-  PLAYFS_ATTEMPT_CHECK(strip_set_id(op->caller));
+  PLAYFS_ATTEMPT_CHECK(strip_set_id(op));
   return or_again(stage().allocate(inode_, mode, offset, length));
 }
 

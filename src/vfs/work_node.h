@@ -62,7 +62,7 @@ class WorkNode final : public Node {
   template <class T>
   [[nodiscard]] Attempt<T> or_again(Result<T> result) const;
   /// Set-id bits do not survive a change by somebody who could not set them.
-  [[nodiscard]] Status strip_set_id(const Caller& caller);
+  [[nodiscard]] Attempt<void> strip_set_id(const OperationPtr& op);
 
   [[nodiscard]] Result<stage::Creation> creation(const Caller& caller, mode_t mode, bool directory) const;
   [[nodiscard]] Attempt<Found> found(const OperationPtr& op, const stage::InodePtr& inode);

@@ -380,12 +380,35 @@ class Posix(rig.Rig):
         self.expect(0o755, self.root, 'status', name, 'mode')
 
     def test_set_id_bits_go_with_a_change(self):
-        for change in (('write', b'x'), ('truncate', 0), ('truncate', 100), ('fallocate', 0, 0, 10)):
-            for who, wanted in ((self.root, 0o6777), (self.ann, 0o777)):
-                name = self.fresh('file', mode=0o6777)
-                self.expect(0o6777, self.root, 'status', name, 'mode')
-                self.expect(None, who, change[0], name, *change[1:])
-                self.expect(wanted, self.root, 'status', name, 'mode')
+        source = self.fresh('file')
+        self.root('write', source, b'bytes')
+        changes = {'write': lambda name: ('write', name, b'x'), 'empty': lambda name: ('truncate', name, 0),
+                   'grow': lambda name: ('truncate', name, 100), 'fallocate': lambda name: ('fallocate', name, 0, 0, 10),
+                   'copy': lambda name: ('copy_range', source, name, 3)}
+        for (what, change), mode in itertools.product(changes.items(), (0o6777, 0o4767, 0o2777)):
+            for who, wanted in ((self.root, mode), (self.ann, mode & 0o777)):
+                with self.subTest(what, mode=oct(mode), who=who is self.root):
+                    name = self.fresh('file', mode=mode)
+                    self.expect((mode, mode), self.root, 'status', name, 'mode', 'mode')
+                    self.expect(None, who, *change(name))
+                    # First by itself: with other attributes the kernel would ask anew for what it knows to be stale.
+                    self.expect(wanted, self.root, 'mode', name)
+                    self.expect(wanted, self.root, 'status', name, 'mode')
+
+    def test_set_id_bits_go_with_a_chown_to_nobody_else(self):
+        for who, (mode, wanted) in itertools.product((self.root, self.ann), (
+                (0o6777, 0o777), (0o4644, 0o644), (0o2777, 0o777), (0o2767, 0o2767), (0o755, 0o755))):
+            with self.subTest(oct(mode), who=who is self.root):
+                name = self.fresh('file')
+                self.root('chown', name, ANN, ANN)
+                self.root('chmod', name, mode)
+                self.updates({name: 'c'}, 'chown', name, -1, -1, who=who)
+                self.expect((wanted, ANN, ANN), self.root, 'status', name, 'mode', 'uid', 'gid')
+                directory = self.directory(0o755)
+                self.root('chown', directory, ANN, ANN)
+                self.root('chmod', directory, mode)
+                self.updates({directory: 'c'}, 'chown', directory, -1, -1, who=who)
+                self.expect((mode, ANN, ANN), self.root, 'status', directory, 'mode', 'uid', 'gid')
 
     def test_reading_and_writing_by_permission(self):
         for kind, (mode, read, write) in itertools.product(

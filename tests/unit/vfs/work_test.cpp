@@ -292,6 +292,7 @@ TEST(Work, SetIdBitsDoNotSurviveAWrite) {
   Caller plain = mount.caller;
   plain.uid = 12345;
   ASSERT_TRUE(await<std::size_t>([&](auto done) { mount.fs().write(plain, file.node, 0, "x", std::move(done)); }));
+  EXPECT_TRUE(mount.told.of_node(file.node)) << "before the answer, which brings no attributes";
   EXPECT_EQ(mount.walk(project.work + "/tool")->attributes.mode & 07777, 0755u);
 }
 
