@@ -45,6 +45,7 @@ Status Rebase::run() {
   state_.rows->clear_opaque();
   PLAYFS_TRY([[maybe_unused]] Visited root,
              visit(state_.root, "", state_.base_root(), next_ ? &next_->tree.root() : nullptr, false));
+  touch_what_lost_names();
   state_.rows->drop_unused_rescued();
   batch_.after_commit([this]() PLAYFS_NO_ANALYSIS {
     state_.base = next_;
@@ -205,13 +206,18 @@ bool Rebase::visit_nothing(const InodePtr& parent, const std::string& name, cons
 }
 
 void Rebase::lose_name(const InodePtr& file) {
-  if (++names_lost_[file.get()] < file->names.size()) {
-    if (file->has_row) state_.rows->touch(file->ino, file->metadata.mtime, now_);
-    return;
-  }
+  if (++names_lost_[file] < file->names.size()) return;
   if (file->has_row) state_.rows->drop_inode(file->ino);
   if (file->has_row && file->is_directory()) state_.rows->drop_whiteouts(file->ino);
   batch_.after_commit([this, file]() PLAYFS_NO_ANALYSIS { state_.release(*file); });
+}
+
+void Rebase::touch_what_lost_names() {
+  for (const auto& [file, lost] : names_lost_) {
+    if (lost == file->names.size()) continue;
+    state_.rows->touch(file->ino, file->metadata.mtime, now_);
+    batch_.after_commit([file = file, this] { file->metadata.ctime = now_; });
+  }
 }
 
 void Rebase::remove(const InodePtr& parent, const std::string& name, const InodePtr& child) {
@@ -319,7 +325,9 @@ InodePtr Rebase::make_partial(Inode& parent, const std::string& name, const std:
 void Rebase::anchor(const InodePtr& file, const std::string& path, const FileEntry& entry) {
   bool is_frozen = file->kind == Kind::file && file->spool && state_.frozen.contains(file->spool->number());
   if (!file->is_below() && !is_frozen) return;  // bytes of its own that happen to be the same
-  bool is_anchored = file->is_below() && file->lower.path == path && file->lower.revision == state_.base;
+  if (!anchored_.insert(file.get()).second) return;
+  bool is_anchored = file->is_below() && file->lower.path == path && file->lower.revision == state_.base &&
+                     !rescued_.contains(file.get());
   if (file->has_row && !is_anchored) {
     InodeRow row = state_.row_of(*file);
     row.spool = 0;
@@ -336,7 +344,7 @@ void Rebase::anchor(const InodePtr& file, const std::string& path, const FileEnt
 }
 
 void Rebase::keep_bytes(const InodePtr& file, const std::string& path) {
-  if (!file->is_below()) return;
+  if (!file->is_below() || anchored_.contains(file.get())) return;
   std::vector<std::string> candidates = {path, file->lower.path};
   if (state_.pending) {
     for (const auto& [frozen_path, frozen] : state_.pending->files) {
@@ -347,7 +355,7 @@ void Rebase::keep_bytes(const InodePtr& file, const std::string& path) {
     const FileEntry* entry = next_ ? next_->tree.file_at(candidate) : nullptr;
     if (entry && same_content(*entry, *file->lower.entry)) return anchor(file, candidate, *entry);
   }
-  if (file->lower.revision != state_.base) return;  // it was rescued before
+  if (file->lower.revision != state_.base || !rescued_.insert(file.get()).second) return;
   const Revision& revision = file->lower.revision->revision;
   state_.rows->put_rescued({revision.id.text(), revision.project.text(), file->lower.revision->tree.manifest().tx,
                             file->lower.path, *file->lower.entry});

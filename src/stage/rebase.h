@@ -71,6 +71,8 @@ class Rebase {
   /// The bytes stay what they are, wherever the new base has them, if it does.
   void keep_bytes(const InodePtr& file, const std::string& path) PLAYFS_REQUIRES(state_.mutex);
   void lose_name(const InodePtr& file) PLAYFS_REQUIRES(state_.mutex);
+  /// ctime of files that lost some names and keep others: after all else that is written down of them.
+  void touch_what_lost_names() PLAYFS_REQUIRES(state_.mutex);
 
   Stage::State& state_;
   Batch& batch_;
@@ -79,7 +81,9 @@ class Rebase {
   WallTime now_, brought_;  ///< brought_: the time of what the new base brings
   std::map<std::string, WallTime, std::less<>> times_;
   WallTime default_time_;
-  std::map<const Inode*, std::size_t> names_lost_;
+  std::map<InodePtr, std::size_t> names_lost_;
+  /// Files of which it is decided where their bytes are from now on: with several names it is asked several times.
+  std::set<const Inode*> anchored_, rescued_;
 };
 
 /// When the content of a revision came to be, for mtimes.

@@ -118,6 +118,52 @@ TEST_F(PublicationTest, WhatIsFrozenStaysWhateverIsWritten) {
   EXPECT_EQ(bench.spool_files(), 1U);
 }
 
+TEST_F(PublicationTest, OfTwoPublishedNamesOfAFileEitherMayGo) {
+  // The published name is the first or the second of the two in the order of names, and stays or goes.
+  ASSERT_TRUE(bench.link("a", "0"));
+  ASSERT_TRUE(bench.link("d/b", "d/0"));
+  ASSERT_TRUE(bench.link("d/e/c", "d/e/z"));
+  ASSERT_TRUE(bench.link("run", "z"));
+  const Texts first = base;
+  settle(freeze(), "r2");
+  EXPECT_EQ(bench.stat("0").links, 2U);
+  EXPECT_EQ(bench.stat("0").ino, bench.stat("a").ino);
+  for (const char* name : {"0", "d/b", "d/e/z", "run"}) ASSERT_TRUE(bench.unlink(name)) << name;
+  auto layer = bench.stage->freeze("tx2");
+  ASSERT_TRUE(layer && *layer);
+  settle(**layer, "r3");
+  bench.reopen();
+  ASSERT_FALSE(HasFatalFailure());
+  EXPECT_EQ(bench.files(), (Texts{{"a", "one"}, {"d/0", "two"}, {"d/e/c", "three"}, {"z", first.at("run")}}));
+  for (const char* name : {"a", "d/0", "d/e/c", "z"}) EXPECT_EQ(bench.stat(name).links, 1U) << name;
+  EXPECT_TRUE(bench.stage->is_clean());
+}
+
+TEST_F(PublicationTest, ANameThatOthersReplaceIsNoNameOfTheFileAnyMore) {
+  ASSERT_TRUE(bench.link("a", "0"));
+  ASSERT_TRUE(bench.link("a", "z"));
+  settle(freeze(), "r2");
+  const auto before = bench.stat("z");
+  auto kept = bench.find("z");
+  base.at("a") = "of others";
+  base.erase("0");
+  bench.clock.advance(std::chrono::hours(1));
+  auto moved = bench.stage->move_base(revision_of("r3", base, bench.clock.wall()));
+  ASSERT_TRUE(moved) << moved.error().message;
+  EXPECT_EQ(told(*moved), (Names{"0", "a"}));
+  for (const auto& each : *moved) EXPECT_EQ(each.before, kept);
+  for (int round = 0; round < 2; ++round) {
+    EXPECT_EQ(bench.stat("z").links, 1U);
+    EXPECT_EQ(bench.stat("z").ino, before.ino);
+    EXPECT_EQ(bench.stat("z").mtime, before.mtime);
+    EXPECT_EQ(bench.stat("z").ctime, bench.clock.wall());
+    EXPECT_EQ(bench.read("z"), "one");
+    EXPECT_EQ(bench.stat("a").links, 1U);
+    EXPECT_EQ(bench.read("a"), "of others");
+    if (round == 0) bench.reopen();
+  }
+}
+
 TEST_F(PublicationTest, OnlyOneLayerAtATime) {
   ASSERT_TRUE(bench.put("f", "x"));
   Frozen layer = freeze();
