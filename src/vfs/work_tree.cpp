@@ -384,6 +384,9 @@ void WorkTree::tell_kernel(const std::vector<stage::Invalidation>& changed) {
     if (!directory || !mount_.nodes().find(directory->id())) continue;
     mount_.notifications().entry_changed(directory->id(), one.name);
     directories.insert(directory->id());
+    // It has a name less: under another, or to whoever has it open, its link count is another one.
+    auto before = one.before ? known_node(one.before) : nullptr;
+    if (before && mount_.nodes().find(before->id())) mount_.notifications().node_changed(before->id(), -1);
   }
   for (NodeId directory : directories) mount_.notifications().node_changed(directory, 0);
 }

@@ -156,6 +156,28 @@ TEST(Work, IsCommittedAndSeenByAnotherMount) {
   EXPECT_EQ(other.read(old.node), "alpha\n");
 }
 
+TEST(Work, ANameThatOthersReplaceIsALinkLess) {
+  Service service;
+  Project project(service);
+  Mounted mount(service);
+  Entry directory = mount.walk(project.work).value();
+  Entry file = mount.walk(project.work + "/a.txt").value();
+  auto linked = await<Entry>(
+      [&](auto done) { mount.fs().link(mount.caller, file.node, directory.node, "same.txt", std::move(done)); });
+  ASSERT_TRUE(linked);
+  EXPECT_EQ(linked->attributes.links, 2u);
+  auto result = mount.commit(project.work, "link");
+  ASSERT_TRUE(result) << result.error().message;
+  EXPECT_FALSE(mount.told.of_node(file.node));
+  service.publish(project.id, {{"a.txt", Service::file("theirs\n")}, {"same.txt", Service::file("alpha\n")}},
+                  result->revision.text());
+  EXPECT_TRUE(eventually([&] { return mount.told.of_node(file.node); }));
+  Entry kept = mount.walk(project.work + "/same.txt").value();
+  EXPECT_EQ(kept.node, file.node);
+  EXPECT_EQ(kept.attributes.links, 1u);
+  EXPECT_EQ(mount.walk(project.work + "/a.txt")->attributes.links, 1u);
+}
+
 TEST(Work, ACommitOfNothingSaysSo) {
   Service service;
   Project project(service);
