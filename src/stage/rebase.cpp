@@ -100,7 +100,10 @@ Result<Rebase::Visited> Rebase::visit(const InodePtr& directory, const std::stri
   batch_.after_commit([directory, after, this, path]() PLAYFS_NO_ANALYSIS {
     directory->directory->lower = after;
     directory->directory->opaque = false;
-    if (!directory->has_row) directory->metadata.mtime = directory->metadata.ctime = time_of(path);
+    if (directory->has_row) return;
+    // As it will be when it is made anew, at the next start.
+    Metadata& metadata = directory->metadata;
+    metadata.atime = metadata.mtime = metadata.ctime = time_of(path);
   });
   // Where nobody looked yet nothing has to be told or moved.
   if (!directory->has_row && !in.loaded) return Visited{after != nullptr, after == nullptr};
@@ -229,9 +232,8 @@ void Rebase::remove(const InodePtr& parent, const std::string& name, const Inode
 
 void Rebase::appear(const InodePtr& parent, const std::string& name, const std::string& path,
                     const Tree::Child& child) {
-  batch_.after_commit([this, parent, name, path, &child]() PLAYFS_NO_ANALYSIS {
-    state_.attach(*parent, name, state_.make_lower(path, child, next_));
-  });
+  batch_.after_commit([this, parent, name, path, &child]()
+                          PLAYFS_NO_ANALYSIS { state_.attach(*parent, name, state_.make_lower(path, child, next_)); });
   if (invalidations.empty() || invalidations.back().directory != parent || invalidations.back().name != name)
     invalidations.push_back({parent, name, nullptr});
 }

@@ -11,6 +11,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -26,11 +27,17 @@ class Rows;
 /// happens not. One at a time.
 class Batch {
  public:
-  Batch(Batch&& other) noexcept : rows_(std::exchange(other.rows_, nullptr)), then_(std::move(other.then_)) {}
+  Batch(Batch&& other) noexcept
+      : rows_(std::exchange(other.rows_, nullptr)),
+        then_(std::move(other.then_)),
+        secured_(std::move(other.secured_)) {}
   Batch& operator=(Batch&&) = delete;
   ~Batch();
   /// Changes of memory that mirror the rows. They must not fail.
   void after_commit(std::function<void()> action) { then_.push_back(std::move(action)); }
+  /// Whether the inode is still to get its first row in this batch; said once. A second one would undo what the batch
+  /// has changed in the row meanwhile.
+  [[nodiscard]] bool secures(std::uint64_t ino) { return secured_.insert(ino).second; }
   [[nodiscard]] Status commit();
 
  private:
@@ -38,6 +45,7 @@ class Batch {
   explicit Batch(Rows& rows) : rows_(&rows) {}
   Rows* rows_;
   std::vector<std::function<void()>> then_;
+  std::unordered_set<std::uint64_t> secured_;
 };
 
 class Rows {

@@ -187,7 +187,7 @@ InodeRow Stage::State::row_of(const Inode& inode) const {
 }
 
 void Stage::State::secure(Batch& batch, Inode& inode) {
-  for (Inode* at = &inode; !at->has_row && at != root.get(); at = at->names[0].directory) {
+  for (Inode* at = &inode; !at->has_row && at != root.get() && batch.secures(at->ino); at = at->names[0].directory) {
     rows->put_inode(row_of(*at));
     rows->put_entry(at->names[0].directory->ino, at->names[0].text, at->ino);
     batch.after_commit([at] { at->has_row = true; });

@@ -290,6 +290,36 @@ TEST_F(NamesTest, ParentsTimesAndLinksFollow) {
   EXPECT_EQ(bench.stat("d").mtime, after.mtime);
 }
 
+TEST_F(NamesTest, TimesOfDirectoriesThatNobodyChangedBeforeAreKept) {
+  // The first change below writes rows for all of the path; those times are older than the change's.
+  using Bench = test::Workbench;
+  const std::pair<const char*, Status (*)(Bench&)> changes[] = {
+      {"rename", [](Bench& on) { return on.rename("d/e/c", "d/e/z"); }},
+      {"rename upwards", [](Bench& on) { return on.rename("d/e/c", "d/z"); }},
+      {"rename downwards", [](Bench& on) { return on.rename("d/b", "d/e/z"); }},
+      {"exchange", [](Bench& on) { return on.rename("d/b", "d/e/c", RenameMode::exchange); }},
+      {"link", [](Bench& on) { return on.link("d/e/c", "d/e/z"); }},
+      {"link downwards", [](Bench& on) { return on.link("d/b", "d/e/z"); }},
+      {"unlink", [](Bench& on) { return on.unlink("d/e/c"); }},
+  };
+  for (const auto& [what, change] : changes) {
+    SCOPED_TRACE(what);
+    Bench fresh;
+    fresh.open(bench.stage->base());
+    fresh.clock.advance(std::chrono::hours(1));
+    ASSERT_TRUE(change(fresh));
+    std::vector<WallTime> times[2];
+    for (auto& seen : times) {
+      for (const char* path : {"", "d", "d/e"}) {
+        auto shown = fresh.stat(path);
+        seen.insert(seen.end(), {shown.atime, shown.mtime, shown.ctime});
+      }
+      fresh.reopen();
+    }
+    EXPECT_EQ(times[0], times[1]);
+  }
+}
+
 TEST_F(NamesTest, NumbersBelongToPathsAndStayApart) {
   auto a = bench.stat("a").ino;
   EXPECT_LT(a, std::uint64_t{1} << 53);

@@ -164,6 +164,22 @@ TEST_F(PublicationTest, ANameThatOthersReplaceIsNoNameOfTheFileAnyMore) {
   }
 }
 
+TEST_F(PublicationTest, TimesOfADirectoryThatOthersChangeAreKept) {
+  bench.stat("d");
+  bench.stat("d/e");
+  base.emplace("d/more", "new");
+  bench.clock.advance(std::chrono::hours(1));
+  ASSERT_TRUE(bench.stage->move_base(revision_of("r2", base, bench.clock.wall())));
+  for (const char* path : {"d", "d/e"}) {
+    auto before = bench.stat(path);
+    bench.reopen();
+    auto after = bench.stat(path);
+    EXPECT_EQ(before.atime, after.atime) << path;
+    EXPECT_EQ(before.mtime, after.mtime) << path;
+    EXPECT_EQ(before.ctime, after.ctime) << path;
+  }
+}
+
 TEST_F(PublicationTest, OnlyOneLayerAtATime) {
   ASSERT_TRUE(bench.put("f", "x"));
   Frozen layer = freeze();
