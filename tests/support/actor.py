@@ -98,6 +98,49 @@ def fallocate(path, mode, offset, length):
         os.close(fd)
 
 
+SLOTS = {}  # descriptors that stay open from one call to the next
+
+
+def open_slot(slot, path):
+    close_slot(slot, missing_ok=True)
+    SLOTS[slot] = os.open(path, os.O_RDWR)
+
+
+def descriptor(slot):
+    if slot not in SLOTS:
+        raise OSError(errno.EBADF, 'nothing is open')
+    return SLOTS[slot]
+
+
+def close_slot(slot, missing_ok=False):
+    if slot in SLOTS or not missing_ok:
+        os.close(descriptor(slot))
+        del SLOTS[slot]
+
+
+def close_slots():
+    """What a mount that died left behind, too."""
+    for slot in list(SLOTS):
+        try:
+            close_slot(slot)
+        except OSError:
+            del SLOTS[slot]
+
+
+def write_slot(slot, data, offset):
+    os.pwrite(descriptor(slot), data, offset)
+
+
+def truncate_slot(slot, size):
+    os.ftruncate(descriptor(slot), size)
+
+
+def read_slot(slot):
+    """Its bytes and links."""
+    found = os.fstat(descriptor(slot))
+    return os.pread(descriptor(slot), found.st_size + 1, 0), found.st_nlink
+
+
 def status(path, *names):
     """Of the file itself, never of what a link points to: kind, mode (12 bits), uid, gid, nlink, size, times in ns."""
     found = os.lstat(path)
@@ -124,7 +167,8 @@ def copy_range(source, path, size):
 CALLS = {each.__name__: each for each in (
     os.mkdir, os.rmdir, os.unlink, os.link, os.symlink, os.rename, os.mkfifo, os.mknod, os.truncate, os.chmod, os.chown,
     os.lchown, os.listdir, os.readlink, os.access, os.umask, open_close, create, bind, make, remove, write, read,
-    utimens, rename2, fallocate, status, mode, copy_range)}
+    utimens, rename2, fallocate, status, mode, copy_range,
+    open_slot, close_slot, close_slots, write_slot, truncate_slot, read_slot)}
 
 
 class Actor:
@@ -136,9 +180,10 @@ class Actor:
                 here.close()
                 signal.signal(signal.SIGINT, signal.SIG_DFL)
                 os.chdir(directory)
-                os.setgroups(groups)
-                os.setresgid(gid, gid, gid)
-                os.setresuid(uid, uid, uid)
+                if os.getuid() == 0:  # nobody else can act for others
+                    os.setgroups(groups)
+                    os.setresgid(gid, gid, gid)
+                    os.setresuid(uid, uid, uid)
                 os.umask(umask)
                 self._serve(there)
             finally:
@@ -158,7 +203,7 @@ class Actor:
             try:
                 answer = CALLS[name](*words)
             except OSError as problem:
-                answer = errno.errorcode[problem.errno]
+                answer = errno.errorcode.get(problem.errno, str(problem))
             pickle.dump(answer, stream)
             stream.flush()
 

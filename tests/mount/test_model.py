@@ -1,0 +1,65 @@
+#!/usr/bin/env python3
+"""Random work by three processes through one mount, beside a model of what must come of it (tests/support/model.py).
+
+PLAYFS_MODEL_SEED and PLAYFS_MODEL_LENGTH choose another run, of so many steps. A run that fails is made shorter and printed;
+what it printed goes in here as a case of its own.
+"""
+import os
+import pprint
+
+import model_run
+import rig
+
+SEEDS = [int(os.environ['PLAYFS_MODEL_SEED'])] if 'PLAYFS_MODEL_SEED' in os.environ else [1, 2, 3]
+LENGTH = int(os.environ.get('PLAYFS_MODEL_LENGTH', 200))
+SHORTENING = 120  # seconds
+
+
+@rig.needs_fuse
+class Model(rig.Rig):
+    def setUp(self):
+        super().setUp()
+        self.trial = model_run.Trial(self, self.serve())
+
+    def replay(self, *steps):
+        difference = self.trial.replay(steps)
+        if difference:
+            raise difference
+
+    def test_random_work(self):
+        for seed in SEEDS:
+            self.out_of_time.cancel()  # long runs take longer than a test may
+            steps, difference = self.trial.invent(seed, LENGTH)
+            if difference:
+                print(f'\nseed {seed}, step {len(steps)}: {difference}', flush=True)
+                steps = self.trial.shorten(steps, SHORTENING)
+                said = pprint.pformat(tuple(steps), width=110)
+                self.fail(f'seed {seed}: {self.trial.replay(steps)}\nself.replay(*{said})')
+
+    # What such runs have found.
+
+    def test_either_name_of_a_published_file_may_go(self):
+        """The work tree did not open any more."""
+        self.replay(('publish', 'mounted', (('b', 'file', 5, 1),)), ('link', 0, 'b', 'a'), ('commit',), ('unlink', 0, 'a'),
+                    ('commit',), ('check',), ('remount',))
+
+    def test_a_name_that_others_replace_is_a_link_less(self):
+        self.replay(('publish', 'mounted', (('a', 'file', 5, 1),)), ('link', 0, 'a', 'b'), ('commit',), ('check',),
+                    ('publish', 'mounted', (('a', 'file', 5, 2),)))
+
+    def test_an_open_file_that_is_discarded_has_no_links(self):
+        self.replay(('create', 0, 'a', 0o644), ('open_slot', 1, 0, 'a'), ('check',), ('discard',))
+
+    def test_times_of_a_directory_after_the_first_change_in_it(self):
+        for change in (('rename', 0, 'd/a', 'd/c', 0), ('rename', 0, 'd/a', 'd/b', 2), ('link', 0, 'd/a', 'd/c')):
+            for end in ('remount', 'kill'):
+                self.replay(('publish', 'mounted', (('d/a', 'file', 5, 1), ('d/b', 'file', 5, 2))), change, ('check',),
+                            (end,))
+
+    def test_times_of_a_directory_that_others_changed(self):
+        self.replay(('publish', 'mounted', (('d/a', 'file', 5, 1),)), ('check',),
+                    ('publish', 'mounted', (('d/b', 'file', 5, 2),)), ('check',), ('remount',))
+
+
+if __name__ == '__main__':
+    rig.main()

@@ -1,0 +1,197 @@
+"""Steps that a model and a mount take together.
+
+A step is a tuple that can be written down: a system call by one of three processes, what somebody else publishes, a
+commit, a discard, a remount, a crash, a look at everything. Any list of steps makes sense, so that one that shows a fault
+can be made shorter.
+"""
+import fcntl
+import hashlib
+import os
+import random
+import struct
+import time
+
+import actor
+import model_check
+import model_follow
+import projects
+from model import Model, bytes_of
+from model_invent import invent
+
+MODES = {'file': {}, 'program': {'m': '100755'}, 'link': {'m': '120000'}}
+COMMIT, DISCARD, UPDATE = (0x70, 4744), (0x72, 48), (0x73, 256)  # the ioctls of <playfs/ioctl.h>, and their sizes
+PUBLISHED, NOTHING = 1, 5
+
+
+def control(path, number, size, text=b''):
+    """The struct after an ioctl of version 1, with a text behind the agent of a commit."""
+    request = bytearray(struct.pack('II', size, 1).ljust(144, b'\0')[:144 if text else 8] + text).ljust(size, b'\0')
+    fd = os.open(path, os.O_RDONLY)
+    try:
+        fcntl.ioctl(fd, 3 << 30 | size << 16 | ord('P') << 8 | number, request)
+    finally:
+        os.close(fd)
+    return request
+
+
+class Run:
+    """A project of its own in a mount of its own."""
+
+    def __init__(self, rig, api, name):
+        self.rig, self.api, self.name, self.model = rig, api, name, Model()
+        self.project_id = api.create('projects', name=name)['id']
+        self.revisions = 0
+        self.actors = [actor.Actor('/') for _ in range(3)]
+        self.mount_anew()
+
+    def mount_anew(self, at=None):
+        self.mount = self.rig.mount(self.api.origin, who=self.name, options=('refresh=3600',), at=at)
+        self.project = self.mount.directory / 'projects' / self.project_id
+        self.work = str(self.project / 'work')
+
+    def end(self):
+        for each in reversed(self.actors):  # a later one holds the ends of those before it
+            each.end()
+        self.mount.end()
+
+    def take(self, step):
+        """Raises model_check.Differs where the mount goes another way than the model."""
+        name, *words = step
+        if hasattr(self, 'do_' + name):
+            getattr(self, 'do_' + name)(*words)
+            return
+        wanted = self.model.call(name, *words)
+        model_check.claim(wanted, self.call(name, *words), repr(step))
+
+    def call(self, name, who, *words):
+        """The same in the mount, by one of the processes."""
+        ask = self.actors[who]
+        at = lambda path: f'{self.work}/{path}'
+        if name.endswith('_slot'):
+            slot, *rest = words
+            if name == 'open_slot':
+                return ask(name, slot, at(*rest))
+            if name == 'write_slot':
+                return ask(name, slot, bytes_of(rest[2], rest[1]), rest[0])
+            return ask(name, slot, *rest)
+        if name == 'write':
+            path, offset, size, seed = words
+            return ask('write', at(path), bytes_of(seed, size), offset)
+        if name == 'symlink':
+            return ask('symlink', words[1], at(words[0]))
+        if name == 'rename':
+            return ask('rename2', at(words[0]), at(words[1]), words[2])
+        if name == 'utimens':
+            return ask('utimens', at(words[0]), *(divmod(each, 1_000_000_000) for each in words[1:]), False)
+        if name == 'link':
+            return ask('link', at(words[0]), at(words[1]))
+        return ask(name, at(words[0]), *words[1:])
+
+    # Steps that are no system call.
+
+    def do_check(self):
+        model_check.check_tree(self.model, self.work)
+        model_check.check_handles(self.model, self.actors)
+        model_check.check_staged(self.model, self.project)
+
+    def do_commit(self):
+        wanted = PUBLISHED if self.model.changes() else NOTHING
+        answer = control(self.work, *COMMIT, b'a step')
+        model_check.claim(wanted, struct.unpack_from('I', answer, 4240)[0], 'outcome of the commit')
+        model_follow.commit(self.model)
+
+    def do_discard(self):
+        control(self.work, *DISCARD)
+        model_follow.discard(self.model)
+
+    def do_remount(self):
+        self.close_all()
+        self.mount.unmount()
+        self.mount_anew(self.mount.directory)
+
+    def do_kill(self):
+        self.mount.kill()
+        self.close_all()
+        self.mount_anew(self.mount.directory)
+
+    def close_all(self):
+        for each in self.actors:
+            each('close_slots')
+        self.model.handles.clear()
+
+    def do_publish(self, where, changes):
+        """Somebody else's revision, while this mount is there or not; taken in while nothing is staged."""
+        if self.model.changes():
+            return
+        files = model_follow.merged(self.model.base, changes)
+        if where == 'away':
+            self.close_all()
+            self.mount.unmount()
+        self.publish(files)
+        if where == 'away':
+            self.mount_anew(self.mount.directory)
+        control(self.work, *UPDATE)
+        model_follow.update(self.model, files)
+
+    def publish(self, files):
+        head = self.api.get('projects', self.project_id).get('latest_revision')
+        before = self.api.get('revisions', head)['manifest']['files'] if head else {}
+        entries = {path: before[path] if self.model.base.get(path) == meaning else self.entry(path, *meaning)
+                   for path, meaning in files.items()}
+        self.revisions += 1
+        revision = self.api.create('revisions', project=self.project_id, parents=[head] if head else [], agent='x',
+                                   message='of others', state={},
+                                   manifest={'tx': f'{self.revisions:032x}', 'files': entries})['id']
+        self.api.call('PATCH', f'/projects/{self.project_id}', {'latest_revision': revision})
+
+    def entry(self, path, word, data):
+        digest, text = hashlib.sha256(data).hexdigest(), data.decode()
+        chunks = [self.api.create('file_chunks', rev='', path=path, seq=number, hash=digest, content=text[begin:begin +
+                                                                                                           projects.CHUNK])
+                  for number, begin in enumerate(range(0, len(text), projects.CHUNK))]
+        return {'h': digest, 's': len(data), 'c': [each['id'] for each in chunks], **MODES[word]}
+
+
+class Trial:
+    """Runs lists of steps, each in a project of its own, and makes one that fails shorter."""
+
+    def __init__(self, rig, api):
+        self.rig, self.api, self.runs = rig, api, 0
+
+    def attempt(self, next_step):
+        """Takes the steps that `next_step` gives for a model, until None. What was taken, and the difference found."""
+        self.runs += 1
+        run, taken = Run(self.rig, self.api, f'run{self.runs}'), []
+        try:
+            while step := next_step(run.model):
+                taken.append(step)
+                run.take(step)
+            return taken, None
+        except (AssertionError, OSError) as difference:
+            return taken, difference
+        finally:
+            run.end()
+
+    def replay(self, steps):
+        """A list of steps, with a look at everything at its end; the difference found."""
+        left = iter((*steps, ('check',)))
+        return self.attempt(lambda _: next(left, None))[1]
+
+    def invent(self, seed, length):
+        """Random steps; what was taken, and the difference found."""
+        chance = random.Random(seed)
+        left = iter(range(length))
+        return self.attempt(lambda model: next((invent(model, chance) for _ in left), None))
+
+    def shorten(self, steps, seconds):
+        """Fewer steps that still show a difference, as few as are found in that time."""
+        end, piece = time.monotonic() + seconds, max(1, len(steps) // 2)
+        while piece:
+            begin = len(steps) - piece
+            while begin >= 0 and time.monotonic() < end:
+                fewer = steps[:begin] + steps[begin + piece:]
+                if fewer and self.replay(fewer):
+                    steps = fewer
+                begin -= piece
+            piece = piece // 2 if time.monotonic() < end else 0
+        return steps
