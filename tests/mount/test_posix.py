@@ -146,6 +146,19 @@ class Posix(rig.Rig):
         self.expect('ENAMETOOLONG', self.root, 'symlink', 'x' * 4096, 'farther')
         self.expect('ENOENT', self.root, 'symlink', '', 'nothing')
 
+    def test_names_that_are_not_utf8(self):
+        if 'PLAYFS_POSIX_DIRECTORY' in os.environ:
+            self.skipTest('of playfs')
+        name, source = b'not \xff utf-8', self.fresh('file')
+        for call in (('create', name), ('mkdir', name, 0o755), ('mkfifo', name), ('symlink', 'x', name),
+                     ('link', source, name), ('rename', source, name), ('rename2', source, name, actor.NOREPLACE)):
+            self.expect('EINVAL', self.root, *call)
+        for call in (('open_close', name, os.O_RDONLY), ('unlink', name), ('rename', name, 'other')):
+            self.expect('ENOENT', self.root, *call)
+        # What a link leads to is content, and may be any bytes.
+        self.expect(None, self.root, 'symlink', name, 'link')
+        self.expect(name, self.root, 'readlink', b'link')
+
     # Making and removing.
 
     def test_what_is_made_and_whose_it_is(self):

@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
 """A real C project: imported, built in the mount, edited with ordinary tools, committed, and seen by another mount."""
+import errno
 import os
 import shutil
 
+import projects
 import rig
 
 SCRIPT = '''
@@ -100,6 +102,27 @@ class RealProject(rig.Rig):
         self.assertEqual((mine / 'revisions' / branch / 'note').read_text(), 'mine\n')
         self.assertEqual((mine / 'revisions' / head / 'note').read_text(), 'theirs\n')
         self.eventually(lambda: os.listdir(theirs / 'branches') == [branch], 'the branch is shown to others')
+
+    def test_two_mounts_with_one_state_directory_and_one_without(self):
+        api = self.serve()
+        projects.publish(api, 'p', {'note': 'base\n'})
+        first = self.mount(api.origin, 'ann')
+        note = first.project('p') / 'work/note'
+        note.write_text('staged\n')
+        second, other = self.mount(api.origin, 'ann'), self.mount(api.origin, 'bob')
+        shown = second.project('p') / 'work/note'
+        self.assertEqual(shown.read_text(), 'base\n', 'head, while the first has the work tree')
+        with self.assertRaises(OSError) as refused:
+            shown.write_text('too\n')
+        self.assertEqual(refused.exception.errno, errno.EBUSY)
+        self.assertIn('another process', (second.project('p') / 'status').read_text())
+        theirs = other.project('p') / 'work/note'
+        theirs.write_text('of their own\n')
+        self.assertEqual(note.read_text(), 'staged\n')
+        first.unmount()
+        self.eventually(lambda: shown.read_text() == 'staged\n', 'the second has it once it is free')
+        shown.write_text('and goes on\n')
+        self.assertEqual(theirs.read_text(), 'of their own\n')
 
 
 if __name__ == '__main__':
