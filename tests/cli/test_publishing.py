@@ -158,7 +158,7 @@ class Publishing(rig.Rig):
         (self.work / 'new').write_text('no end of line')
 
         def git(*words):
-            said = self.command('git', 'diff', '--no-index', '-M', *words, old, self.work, check=False)
+            said = self.command('git', 'diff', '--no-index', '-M', *words, old, self.work, check=False, cwd=self.home)
             self.assertEqual(said.returncode, 1, said.stderr)
             text = said.stdout.replace(f'{old}/', '/').replace(f'{self.work}/', '/')
             return text.replace('a//', 'a/').replace('b//', 'b/')
