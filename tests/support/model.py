@@ -24,10 +24,19 @@ class Node:
         self.kind, self.mode, self.data = kind, mode, data
         self.children = {}
         self.atime = self.mtime = self.ctime = self.ino = None
+        self.passed = {}  # times that it cannot have any more
 
     def touch(self, what='mc'):
-        for letter in what:
-            setattr(self, letter + 'time', None)
+        """A call gave it these times anew."""
+        for name in (letter + 'time' for letter in what):
+            self.passed[name] = getattr(self, name) or self.passed.get(name)
+            setattr(self, name, None)
+
+    def forget(self, what):
+        """These times may be others."""
+        for name in (letter + 'time' for letter in what):
+            self.passed.pop(name, None)
+            setattr(self, name, None)
 
     @property
     def meaning(self):

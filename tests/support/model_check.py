@@ -51,6 +51,8 @@ def see(node, found, path):
                         ('ino', found.st_ino)):
         known = getattr(node, name)
         if known is None:
+            if node.passed.pop(name, None) == value:
+                raise Differs(f'{name} of {path!r} did not change')
             setattr(node, name, value)
         else:
             claim(known, value, f'{name} of {path!r}')

@@ -50,7 +50,7 @@ def follow(model, paths, files):
     alone = {node for _, node in model.walk() if model.links(node) == 1}  # files of one name, before anything goes
     lost = set()  # directories that lost a name
     for path in sorted(paths - files.keys()):
-        take_away(model, path).touch('c')
+        take_away(model, path).forget('c')
         lost.add(path.rpartition('/')[0])
     for path in sorted(paths & files.keys()):
         put(model, path, files[path], alone)
@@ -65,8 +65,9 @@ def follow(model, paths, files):
 
 
 def take_away(model, path):
-    model.parent(path)[0].touch(ALL_TIMES)
-    return model.drop(path)
+    gone = model.drop(path)
+    model.parent(path)[0].forget(ALL_TIMES)
+    return gone
 
 
 def put(model, path, meaning, alone):
@@ -75,7 +76,7 @@ def put(model, path, meaning, alone):
     for name in path.split('/')[:-1]:
         below = node.children.get(name)
         if below is None:
-            node.touch(ALL_TIMES)
+            node.forget(ALL_TIMES)
             below = node.children[name] = Node('dir', 0o755)
         node = below
     name = path.rpartition('/')[2]
@@ -89,6 +90,6 @@ def put(model, path, meaning, alone):
                 fresh.mode = old.mode & ~0o111
                 if word == 'program':
                     fresh.mode |= (old.mode & 0o444) >> 2 | 0o100
-        old.touch('c')
+        old.forget('c')
     node.children[name] = fresh
-    node.touch(ALL_TIMES)
+    node.forget(ALL_TIMES)
