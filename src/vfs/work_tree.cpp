@@ -207,11 +207,14 @@ Attempt<UpdateResult> WorkTree::update(const OperationPtr& op) {
   }
   PLAYFS_ATTEMPT(content::Head head, head_here(mount_, project_));
   const RevisionId& latest = head.project.latest_revision;
+  {
+    // Where the tree is being moved at this moment, by news of the same head, the kernel is to know it when we answer.
+    MutexLock moving(moving_);
+  }
   if (!latest.empty() && latest != base_id()) {
     PLAYFS_ATTEMPT(RevisionTreePtr tree, revision_here(mount_, latest));
     if (!stage_->is_clean() || is_on_branch()) return integrate(op, tree, true);
-    PLAYFS_ATTEMPT(auto changed, stage_->move_base(std::move(tree)));
-    tell_kernel(changed);
+    PLAYFS_ATTEMPT_CHECK(move_base(tree));
   }
   PLAYFS_ATTEMPT(auto conflicts, publish::unresolved(*stage_));
   op->set_outcome(UpdateResult{base_id().text(), static_cast<std::uint32_t>(conflicts.size())});
@@ -347,12 +350,18 @@ void WorkTree::head_changed(const RevisionTreePtr& head) {
   // Whoever takes part looks after what others left behind.
   if (publish::Publisher* publishing = publisher()) publishing->visit();
   if (!head || head->revision.id == base_id() || is_on_branch() || !stage_->is_clean()) return;
-  auto changed = stage_->move_base(head);
-  if (changed) return tell_kernel(*changed);
+  auto moved = move_base(head);
   // Something was staged in this instant: base stays, which is right.
-  if (changed.error().code != ErrorCode::busy) {
-    mount_.site().events().error("projects/" + project_.text() + "/work", changed.error().while_doing("follow head"));
+  if (!moved && moved.error().code != ErrorCode::busy) {
+    mount_.site().events().error("projects/" + project_.text() + "/work", moved.error().while_doing("follow head"));
   }
+}
+
+Status WorkTree::move_base(const RevisionTreePtr& base) {
+  MutexLock moving(moving_);
+  PLAYFS_TRY(auto changed, stage_->move_base(base));
+  tell_kernel(changed);
+  return {};
 }
 
 void WorkTree::follow_head() {

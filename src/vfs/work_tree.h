@@ -80,6 +80,8 @@ class WorkTree : public std::enable_shared_from_this<WorkTree> {
   /// Hands what takes a while to the publisher's thread; its outcome becomes the operation's.
   [[nodiscard]] Attempt<UpdateResult> integrate(const OperationPtr& op, const RevisionTreePtr& revision, bool is_head);
   void tell_kernel(const std::vector<stage::Invalidation>& changed);
+  /// Under a clean tree, and the kernel is going to be told.
+  [[nodiscard]] Status move_base(const RevisionTreePtr& base) PLAYFS_EXCLUDES(moving_);
   [[nodiscard]] std::shared_ptr<WorkNode> known_node(const stage::InodePtr& inode) const PLAYFS_EXCLUDES(mutex_);
   void drop(const stage::Inode* inode) PLAYFS_EXCLUDES(mutex_);
 
@@ -88,6 +90,7 @@ class WorkTree : public std::enable_shared_from_this<WorkTree> {
   const std::string directory_;
   const std::uint64_t root_ino_;
   Mutex opening_;  ///< of the publisher; taken before mutex_
+  Mutex moving_;   ///< from a change of base until the kernel is going to be told; taken before mutex_
   mutable Mutex mutex_;
   std::unordered_map<const stage::Inode*, std::weak_ptr<WorkNode>> nodes_ PLAYFS_GUARDED_BY(mutex_);
   RevisionId kept_ PLAYFS_GUARDED_BY(mutex_);

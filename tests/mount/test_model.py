@@ -32,9 +32,8 @@ class Model(rig.Rig):
             steps, difference = self.trial.invent(seed, LENGTH)
             if difference:
                 print(f'\nseed {seed}, step {len(steps)}: {difference}', flush=True)
-                steps = self.trial.shorten(steps, SHORTENING)
-                said = pprint.pformat(tuple(steps), width=110)
-                self.fail(f'seed {seed}: {self.trial.replay(steps)}\nself.replay(*{said})')
+                steps, difference = self.trial.shorten(steps, difference, SHORTENING)
+                self.fail(f'seed {seed}: {difference}\nself.replay(*{pprint.pformat(tuple(steps), width=110)})')
 
     # What such runs have found.
 

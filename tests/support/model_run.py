@@ -183,15 +183,15 @@ class Trial:
         left = iter(range(length))
         return self.attempt(lambda model: next((invent(model, chance) for _ in left), None))
 
-    def shorten(self, steps, seconds):
-        """Fewer steps that still show a difference, as few as are found in that time."""
+    def shorten(self, steps, difference, seconds):
+        """Fewer steps that still show a difference, as few as are found in that time; and the one that they show."""
         end, piece = time.monotonic() + seconds, max(1, len(steps) // 2)
         while piece:
             begin = len(steps) - piece
             while begin >= 0 and time.monotonic() < end:
                 fewer = steps[:begin] + steps[begin + piece:]
-                if fewer and self.replay(fewer):
-                    steps = fewer
+                if fewer and (found := self.replay(fewer)):
+                    steps, difference = fewer, found
                 begin -= piece
             piece = piece // 2 if time.monotonic() < end else 0
-        return steps
+        return steps, difference
