@@ -31,9 +31,22 @@ void Publisher::State::enqueue(Waiters::Id waiter, const CommitRequest& request,
 }
 
 void Publisher::State::wake() {
-  MutexLock lock(mutex);
-  has_work = true;
-  changed.notify_all();
+  {
+    MutexLock lock(mutex);
+    has_work = true;
+    changed.notify_all();
+  }
+  interrupt_visit();
+}
+
+void Publisher::State::interrupt_visit() {
+  CancelSource visit;
+  {
+    MutexLock lock(mutex);
+    if (!is_visiting) return;
+    visit = round;
+  }
+  visit.cancel();
 }
 
 CommitResult Publisher::State::pending_result(const std::string& tx) {

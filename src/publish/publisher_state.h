@@ -54,6 +54,7 @@ struct Publisher::State : std::enable_shared_from_this<Publisher::State> {
   bool stopping PLAYFS_GUARDED_BY(mutex) = false;
   bool has_work PLAYFS_GUARDED_BY(mutex) = false;
   bool wants_visit PLAYFS_GUARDED_BY(mutex) = false;
+  bool is_visiting PLAYFS_GUARDED_BY(mutex) = false;  ///< under way in `round`, and nobody waits for it
   std::deque<Job> jobs PLAYFS_GUARDED_BY(mutex);
   std::uint64_t rest PLAYFS_GUARDED_BY(mutex) = 0;  ///< counts the rests, so that a late alarm ends no other
   bool is_rested PLAYFS_GUARDED_BY(mutex) = false;
@@ -83,6 +84,8 @@ struct Publisher::State : std::enable_shared_from_this<Publisher::State> {
 
   void enqueue(Waiters::Id waiter, const CommitRequest& request, const std::string& tx);
   void wake();
+  /// Ends a visit that is under way, for work that somebody waits for: a service may let it hang for a minute.
+  void interrupt_visit();
   CommitResult pending_result(const std::string& tx);
 };
 
@@ -93,16 +96,16 @@ void Publisher::State::add_job(CancelToken cancel, Callback<T> done, Work work) 
     if (!why && cancel.cancelled()) why = Error{ErrorCode::interrupted, "cancelled", {}, {}, 0, {}};
     (*shared)(why ? Result<T>(fail(*std::move(why))) : work());
   };
+  bool is_taken = false;
   {
     MutexLock lock(mutex);
-    if (!stopping && goes_on_later) {
-      // It may be hours.
-    } else if (!stopping) {
+    is_taken = !stopping && !goes_on_later;  // it may be hours
+    if (is_taken) {
       jobs.push_back(std::move(job));
       changed.notify_all();
-      return;
     }
   }
+  if (is_taken) return interrupt_visit();
   job(Error{ErrorCode::busy, "a publication is under way", "wait for it to end: playfs status", {}, 0, {}});
 }
 

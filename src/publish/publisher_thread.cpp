@@ -145,17 +145,26 @@ void Publisher::State::take_a_rest(const Error& error, int streak) {
 }
 
 void Publisher::State::wait_for_work() {
+  CancelToken cancel;
   {
     MutexLock lock(mutex);
     progress = {};
     while (!stopping && !has_work && !wants_visit && jobs.empty() && cancelling.empty()) changed.wait(mutex);
     if (stopping || has_work || !jobs.empty() || !cancelling.empty() || !std::exchange(wants_visit, false)) return;
+    is_visiting = true;
+    round = CancelSource();
+    cancel = round.token();
   }
+  upstream->until(cancel);
   auto standing = engine->visit(options.agent);
-  if (standing) {
+  {
     MutexLock lock(mutex);
-    left_out.clear();
-    for (const auto& each : standing->left_out) left_out.push_back(each.revision);
+    is_visiting = false;
+    if (cancel.cancelled()) wants_visit = true;
+    if (standing) {
+      left_out.clear();
+      for (const auto& each : standing->left_out) left_out.push_back(each.revision);
+    }
   }
   // Nobody waits for it, and the next one does it all again.
   if (!standing && !may_heal(standing.error().code))

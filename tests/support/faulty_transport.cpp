@@ -1,5 +1,6 @@
 #include "support/faulty_transport.h"
 
+#include <memory>
 #include <utility>
 
 namespace playfs::test {
@@ -45,6 +46,13 @@ void FaultyTransport::send(HttpRequest request, net::Deadline deadline, CancelTo
   switch (fault.kind) {
     case Fault::Kind::lose_request: done(fail(ErrorCode::unreachable, "the test lost the request")); return;
     case Fault::Kind::answer: done(std::move(fault.response)); return;
+    case Fault::Kind::hang: {
+      auto waiting = std::make_shared<Callback<HttpResponse>>(std::move(done));
+      auto hook = cancel.on_cancel([waiting] { (*waiting)(fail(ErrorCode::interrupted, "the test let it hang")); });
+      std::lock_guard lock(mutex_);
+      hanging_.push_back(std::move(hook));
+      return;
+    }
     case Fault::Kind::lose_reply:
     case Fault::Kind::none: break;
   }

@@ -20,12 +20,14 @@ struct Fault {
     lose_request,  ///< never arrives; the sender hears `unreachable`
     lose_reply,    ///< carried out; the sender hears `timed_out`
     answer,        ///< not carried out; `response` comes back
+    hang,          ///< never arrives; the sender hears `interrupted` once it gives up, and nothing before
   };
   Kind kind = Kind::none;
   HttpResponse response;
 };
 inline Fault lose_request() { return {Fault::Kind::lose_request, {}}; }
 inline Fault lose_reply() { return {Fault::Kind::lose_reply, {}}; }
+inline Fault hang() { return {Fault::Kind::hang, {}}; }
 inline Fault answer_with(int status, std::string body) { return {Fault::Kind::answer, {status, {}, std::move(body)}}; }
 
 struct Sent {
@@ -58,6 +60,7 @@ class FaultyTransport final : public net::Transport {
   std::function<void(const HttpRequest&)> on_reply_;
   bool is_cut_ = false;
   std::vector<Sent> sent_;
+  std::vector<CancelToken::Registration> hanging_;
 };
 
 }  // namespace playfs::test

@@ -101,7 +101,7 @@ Contents World::contents(const std::string& revision) {
 }
 
 WorkTree::WorkTree(World& world, std::string project, std::string directory, FaultyTransport::Plan plan,
-                   publish::JournalProbe probe)
+                   publish::JournalProbe probe, bool visits)
     : faults(world.transport()),
       journal_directory_(directory + "/journal"),
       executor_(std::make_unique<ThreadPool>(2)) {
@@ -128,7 +128,7 @@ WorkTree::WorkTree(World& world, std::string project, std::string directory, Fau
   options.first_rest = std::chrono::milliseconds(2);
   options.longest_rest = std::chrono::milliseconds(20);
   options.probe = std::move(probe);
-  options.visits = false;  // a test counts what is sent
+  options.visits = visits;
   publisher = take(publish::Publisher::open(journal_directory_, ProjectId(project), *site, *stage, *executor_,
                                             world.clock, world.random, {}, options));
 }

@@ -69,9 +69,9 @@ class World {
 class WorkTree {
  public:
   /// On the project's head, in `directory`, which may hold what another left there. Where the directory holds nothing
-  /// and the project has no revision, the tree is empty.
+  /// and the project has no revision, the tree is empty. Without `visits` all that is sent is what a test asks for.
   WorkTree(World& world, std::string project, std::string directory, FaultyTransport::Plan plan = {},
-           publish::JournalProbe probe = {});
+           publish::JournalProbe probe = {}, bool visits = false);
   ~WorkTree();
 
   void write(const std::string& path, const std::string& content, unsigned permissions = 0644);

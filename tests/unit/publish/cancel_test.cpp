@@ -149,6 +149,38 @@ TEST_F(CancelTest, WhatMayHaveBeenSentGoesOn) {
   EXPECT_EQ(revisions(), 1u);
 }
 
+TEST_F(CancelTest, NobodyWaitsForAVisitThatHangs) {
+  WorkTree work(world, project, directory.path() + "/tree", {}, {}, true);
+  ASSERT_EQ(work.commit()->outcome, Outcome::nothing);  // the first visit is over, or was interrupted
+  std::atomic<int> visits = 0;
+  std::atomic<bool> hangs = true;
+  work.faults.set_plan([&](const HttpRequest&) {
+    if (!hangs) return test::Fault();
+    ++visits;
+    return test::hang();
+  });
+  auto hang_in_a_visit = [&] {
+    const int before = visits;
+    hangs = true;
+    work.publisher->visit();
+    while (visits == before) std::this_thread::yield();
+    hangs = false;
+  };
+  hang_in_a_visit();
+  edit(work);
+  auto committed = work.commit();
+  ASSERT_TRUE(committed) << committed.error().message;
+  EXPECT_EQ(committed->outcome, Outcome::published);
+  hang_in_a_visit();
+  auto planned = await<PlannedCommit>([&](auto done) { work.publisher->plan({}, std::move(done)); });
+  ASSERT_TRUE(planned) << planned.error().message;
+  hang_in_a_visit();
+  const std::size_t before = work.faults.sent().size();
+  ASSERT_TRUE(cancel(work));
+  // What the visit was to look after is looked after then.
+  while (work.faults.sent().size() == before) std::this_thread::yield();
+}
+
 TEST_F(CancelTest, AllThatWaitsBehindItGoesToo) {
   auto work = tree("tree");
   edit(*work);
