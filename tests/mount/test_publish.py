@@ -236,16 +236,17 @@ class Publish(rig.Rig):
         self.publish(ann, 'first')
         self.eventually(lambda: (self.work(bob) / 'text').exists(), "bob's tree follows head")
         (self.work(bob) / 'text').write_text(LINES.replace('line 17\n', 'line 17 by bob\n'))
+        (self.work(bob) / 'large').write_text(LINES * 150)
         (self.work(ann) / 'text').write_text(LINES.replace('line 2\n', 'line 2 by ann\n'))
         self.publish(ann, "ann's")
-        slow.set_hanging('/revisions')
+        slow.set_hanging('/file_chunks')  # which nothing but the commit asks for
         commit = subprocess.Popen([self.playfs_path, 'commit', '-m', "bob's", '--json', self.work(bob)], text=True,
                                   env=self.environment('bob'), stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         self.addCleanup(commit.kill)
 
         def is_frozen():
             status = json.loads((self.work(bob).parent / 'status.json').read_text())
-            return [each['pending'] for each in status['staged']] == [True]
+            return [each['pending'] for each in status['staged']] == [True, True]
 
         self.eventually(is_frozen, "bob's commit is fixed, and hangs")
         (self.work(bob) / 'text').write_text(LINES.replace('line 2\n', 'line 2 by bob\n'))
