@@ -388,14 +388,17 @@ void WorkTree::keep_base() {
 void WorkTree::tell_kernel(const std::vector<stage::Invalidation>& changed) {
   keep_base();  // it may have moved
   std::set<NodeId> directories;
+  auto known = [&](const stage::InodePtr& inode) -> std::optional<NodeId> {
+    auto node = inode ? known_node(inode) : nullptr;
+    return node && mount_.nodes().find(node->id()) ? std::optional(node->id()) : std::nullopt;
+  };
   for (const stage::Invalidation& one : changed) {
-    auto directory = known_node(one.directory);
-    if (!directory || !mount_.nodes().find(directory->id())) continue;
-    mount_.notifications().entry_changed(directory->id(), one.name);
-    directories.insert(directory->id());
-    // It has a name less: under another, or to whoever has it open, its link count is another one.
-    auto before = one.before ? known_node(one.before) : nullptr;
-    if (before && mount_.nodes().find(before->id())) mount_.notifications().node_changed(before->id(), -1);
+    // A file with a name less has another link count, whoever knows it: by another name, or as one that is open.
+    if (auto before = known(one.before)) mount_.notifications().node_changed(*before, -1);
+    auto directory = known(one.directory);
+    if (!directory) continue;
+    mount_.notifications().entry_changed(*directory, one.name);
+    directories.insert(*directory);
   }
   for (NodeId directory : directories) mount_.notifications().node_changed(directory, 0);
 }

@@ -46,6 +46,10 @@ class Model(rig.Rig):
         self.replay(('publish', 'mounted', (('a', 'file', 5, 1),)), ('link', 0, 'a', 'b'), ('commit',), ('check',),
                     ('publish', 'mounted', (('a', 'file', 5, 2),)))
 
+    def test_a_link_less_where_nobody_looked_into_the_directory_of_the_other_name(self):
+        self.replay(('publish', 'mounted', (('d/a', 'file', 5, 1),)), ('link', 0, 'd/a', 'b'), ('commit',), ('remount',),
+                    ('chmod', 0, 'b', 0o600), ('publish', 'mounted', (('d/a', 'file', 5, 2),)))
+
     def test_an_open_file_that_is_discarded_has_no_links(self):
         self.replay(('create', 0, 'a', 0o644), ('open_slot', 1, 0, 'a'), ('check',), ('discard',))
 
