@@ -24,8 +24,10 @@ PUBLISHED, NOTHING = 1, 5
 
 
 def control(path, number, size, text=b''):
-    """The struct after an ioctl of version 1, with a text behind the agent of a commit."""
-    request = bytearray(struct.pack('II', size, 1).ljust(144, b'\0')[:144 if text else 8] + text).ljust(size, b'\0')
+    """The struct after an ioctl of version 1, with the message of a commit behind its agent."""
+    request = bytearray(size)
+    struct.pack_into('II', request, 0, size, 1)
+    request[144:144 + len(text)] = text
     fd = os.open(path, os.O_RDONLY)
     try:
         fcntl.ioctl(fd, 3 << 30 | size << 16 | ord('P') << 8 | number, request)
