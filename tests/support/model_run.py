@@ -129,22 +129,28 @@ class Run:
         if where == 'away':
             self.close_all()
             self.mount.unmount()
-        self.publish(files)
+        is_published = self.publish(files)
         if where == 'away':
             self.mount_anew(self.mount.directory)
         control(self.work, *UPDATE)
-        model_follow.update(self.model, files)
+        if is_published:
+            model_follow.update(self.model, files)
 
     def publish(self, files):
+        """Whether it was: a long run may come to more than fits into a record."""
         head = self.api.get('projects', self.project_id).get('latest_revision')
         before = self.api.get('revisions', head)['manifest']['files'] if head else {}
         entries = {path: before[path] if self.model.base.get(path) == meaning else self.entry(path, *meaning)
                    for path, meaning in files.items()}
         self.revisions += 1
-        revision = self.api.create('revisions', project=self.project_id, parents=[head] if head else [], agent='x',
-                                   message='of others', state={},
-                                   manifest={'tx': f'{self.revisions:032x}', 'files': entries})['id']
-        self.api.call('PATCH', f'/projects/{self.project_id}', {'latest_revision': revision})
+        status, answer = self.api.request('POST', '/revisions', {
+            'project': self.project_id, 'parents': [head] if head else [], 'agent': 'x', 'message': 'of others', 'state': {},
+            'manifest': {'tx': f'{self.revisions:032x}', 'files': entries}})
+        if answer.get('code') == 'record_too_large':
+            return False
+        model_check.claim(200, status, 'status of the revision')
+        self.api.call('PATCH', f'/projects/{self.project_id}', {'latest_revision': answer['record']['id']})
+        return True
 
     def entry(self, path, word, data):
         digest, text = hashlib.sha256(data).hexdigest(), data.decode()
