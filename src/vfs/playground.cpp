@@ -6,6 +6,7 @@
 #include "vfs/mount.h"
 #include "vfs/root.h"
 #include "vfs/work_tree.h"
+#include "vfs/work_trees.h"
 
 namespace playfs::vfs {
 namespace {
@@ -84,6 +85,8 @@ Playground::Playground(content::Site& site, const Clock& clock, Executor& execut
 Playground::~Playground() = default;
 
 void Playground::set_notifier(KernelNotifier* notifier) { mount_->notifications().set_receiver(notifier); }
+
+void Playground::resume_publications() { mount_->works().resume(); }
 
 void Playground::lookup(const Caller& caller, NodeId parent, std::string_view name, Reply<Entry> reply) {
   auto attempt = [mount = mount_.get(), parent, name = std::string(name)](const OperationPtr& op) -> Attempt<Entry> {

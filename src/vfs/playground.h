@@ -1,6 +1,6 @@
 // The whole mount as a FileSystem: what `fuse/` is given. See README.md for the parts inside.
 //
-// Opens nothing and asks nothing of the service until the kernel does. Thread-safe.
+// Asks nothing of the service until the kernel does, or resume_publications() finds something. Thread-safe.
 #pragma once
 
 #include <memory>
@@ -41,6 +41,8 @@ class Playground final : public FileSystem {
 
   /// Who tells the kernel; nullptr before the session that it belongs to ends.
   void set_notifier(KernelNotifier* notifier);
+  /// Goes on with publications that an earlier mount left behind, in the background.
+  void resume_publications();
 
   void lookup(const Caller&, NodeId parent, std::string_view name, Reply<Entry>) override;
   void forget(NodeId, std::uint64_t count) override;

@@ -69,6 +69,14 @@ Result<std::shared_ptr<WorkTree>> WorkTree::open(Mount& mount, const ProjectId& 
   return tree;
 }
 
+Result<bool> WorkTree::has_unfinished(const std::string& directory) {
+  const std::string journal = journal_directory(directory);
+  if (::access(journal.c_str(), F_OK) != 0) return false;
+  PLAYFS_TRY(auto opened, publish::Journal::open(journal));
+  PLAYFS_TRY(auto front, opened->front());
+  return front.has_value();
+}
+
 RevisionId WorkTree::base_id() const {
   RevisionTreePtr base = stage_->base();
   return base ? base->revision.id : RevisionId();

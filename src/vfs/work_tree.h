@@ -27,6 +27,8 @@ class WorkTree : public std::enable_shared_from_this<WorkTree> {
   /// Takes a moment of local I/O. `directory` is the project's own.
   static Result<std::shared_ptr<WorkTree>> open(Mount& mount, const ProjectId& project, const std::string& directory,
                                                 RevisionTreePtr base);
+  /// Whether an earlier process left a publication behind in `directory`.
+  static Result<bool> has_unfinished(const std::string& directory);
   ~WorkTree();
   WorkTree(const WorkTree&) = delete;
   WorkTree& operator=(const WorkTree&) = delete;

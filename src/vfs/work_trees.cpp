@@ -2,6 +2,8 @@
 
 #include <sys/stat.h>
 
+#include <filesystem>
+
 #include "base/text.h"
 #include "model/content_hash.h"
 #include "model/path.h"
@@ -126,6 +128,40 @@ Attempt<std::shared_ptr<WorkTree>> WorkTrees::here(const OperationPtr& op, const
 
 void WorkTrees::head_changed(const ProjectId& project, const RevisionTreePtr& head) {
   if (auto tree = find(project)) tree->head_changed(head);
+}
+
+std::optional<ProjectId> WorkTrees::project_in(const std::string& directory) const {
+  auto text = percent_decode(std::string_view(directory).substr(directory.rfind('/') + 1));
+  if (!text || text->empty() || directory_of(ProjectId(*text)) != directory) return std::nullopt;
+  return ProjectId(std::move(*text));
+}
+
+void WorkTrees::resume() {
+  if (mount_.options().read_only) return;
+  mount_.soon([this] { open_unfinished(); });
+}
+
+void WorkTrees::open_unfinished() {
+  std::error_code problem;
+  const CancelToken closing = mount_.gate()->closing();
+  std::filesystem::directory_iterator entry(mount_.options().state_directory, problem);
+  for (; !problem && entry != std::filesystem::directory_iterator() && !closing.cancelled(); entry.increment(problem)) {
+    auto project = project_in(entry->path().string());
+    if (!project || find(*project)) continue;
+    if (mount_.options().project && *mount_.options().project != *project) continue;
+    auto tell = [this, project = *project](const Error& error) {
+      // Where another process has it open, that one publishes it.
+      if (error.code != ErrorCode::busy)
+        mount_.site().events().error("projects/" + project.text(),
+                                     error.while_doing("go on with what is being published"));
+    };
+    auto unfinished = WorkTree::has_unfinished(entry->path().string());
+    if (!unfinished) tell(unfinished.error());
+    else if (*unfinished)
+      open(*project, closing, [tell](Status opened) {
+        if (!opened) tell(opened.error());
+      });
+  }
 }
 
 void WorkTrees::open(const ProjectId& project, const CancelToken& cancel, Callback<void> done) {

@@ -28,6 +28,9 @@ class WorkTrees {
   /// another process has it open; which of the two is an answer of the attempt, never of a fetch.
   [[nodiscard]] Attempt<std::shared_ptr<WorkTree>> here(const OperationPtr& op, const ProjectId& project);
   void head_changed(const ProjectId& project, const RevisionTreePtr& head);
+  /// Opens those whose publication an earlier mount left behind, soon, so that it goes on though nobody looks at them.
+  /// Reads one small database for each project that was ever published from here.
+  void resume();
 
  private:
   struct Waiter {
@@ -37,6 +40,9 @@ class WorkTrees {
   class Opening;
 
   [[nodiscard]] std::string directory_of(const ProjectId& project) const;
+  /// nullopt where the name does not tell.
+  [[nodiscard]] std::optional<ProjectId> project_in(const std::string& directory) const;
+  void open_unfinished();
   void open(const ProjectId& project, const CancelToken& cancel, Callback<void> done) PLAYFS_EXCLUDES(mutex_);
   void opened(const ProjectId& project, Result<std::shared_ptr<WorkTree>> tree) PLAYFS_EXCLUDES(mutex_);
 

@@ -4,6 +4,7 @@ import errno
 import os
 import time
 
+import proxy
 import rig
 
 
@@ -74,6 +75,24 @@ class Crash(rig.Rig):
         self.assertGreater(unseen.st_mtime_ns, before - tick)
         self.assertLess(unseen.st_mtime_ns, after + tick)
         self.assertGreaterEqual(unseen.st_ctime_ns, unseen.st_mtime_ns)
+
+    def test_a_publication_goes_on_before_anybody_looks(self):
+        api = self.serve()
+        project = api.create('projects', name='p')['id']
+        way = proxy.CountingProxy(int(api.origin.rsplit(':', 1)[1]))
+        self.addCleanup(way.close)
+        mount = self.mount(way.url, 'ann')
+        work = mount.project('p') / 'work'
+        (work / 'file').write_text('text\n')
+        way.set_hanging('/revisions')
+        pending = self.playfs('commit', '--no-wait', '-m', 'Begun', work, check=False)
+        self.assertEqual(pending.returncode, 4, pending.stderr)
+        mount.kill()
+        way.set_hanging(None)
+        self.assertFalse(api.get('projects', project).get('latest_revision'))
+        again = self.mount(way.url, 'ann', at=mount.directory)
+        self.eventually(lambda: api.get('projects', project).get('latest_revision'), 'it is published')
+        self.assertEqual((again.project('p') / 'head/file').read_text(), 'text\n')
 
     def overwrite(self, file):
         # As root, whom modes do not stop: there is no message at an open, so it is the write that is refused.

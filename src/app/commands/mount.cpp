@@ -76,7 +76,10 @@ Status serve_mount(Context& context, const Plan& plan, Ready ready) {
   playground.set_notifier(&session->notifier());
   signals.on_signal([&] { session->stop(); });
   Status served = ready();
-  if (served) served = session->run();
+  if (served) {
+    playground.resume_publications();
+    served = session->run();
+  }
   signals.end();
   playground.set_notifier(nullptr);
   return served;
