@@ -11,6 +11,11 @@
 
 namespace playfs::vfs {
 
+namespace {
+/// Begins the directory's name of a project whose id is too long to be one.
+constexpr const char* kOfHash = "sha256-";
+}  // namespace
+
 /// One work tree on its way: which base it stands on, that base's manifest, then the disk. Each step holds the mount
 /// open through the ticket.
 class WorkTrees::Opening : public std::enable_shared_from_this<WorkTrees::Opening> {
@@ -98,7 +103,7 @@ std::string WorkTrees::directory_of(const ProjectId& project) const {
   std::string name = percent_encode(project.text());
   // "%2E": an id of dots alone is no way out of the directory.
   if (name == "." || name == "..") name = "%2E" + name.substr(1);
-  if (name.size() > kMaxComponentLength - 16) name = "sha256-" + ContentHash::of(project.text()).hex();
+  if (name.size() > kMaxComponentLength - 16) name = kOfHash + ContentHash::of(project.text()).hex();
   return mount_.options().state_directory + "/" + name;
 }
 
@@ -131,7 +136,9 @@ void WorkTrees::head_changed(const ProjectId& project, const RevisionTreePtr& he
 }
 
 std::optional<ProjectId> WorkTrees::project_in(const std::string& directory) const {
-  auto text = percent_decode(std::string_view(directory).substr(directory.rfind('/') + 1));
+  auto name = std::string_view(directory).substr(directory.rfind('/') + 1);
+  if (name.starts_with(kOfHash)) return std::nullopt;
+  auto text = percent_decode(name);
   if (!text || text->empty() || directory_of(ProjectId(*text)) != directory) return std::nullopt;
   return ProjectId(std::move(*text));
 }
@@ -151,7 +158,7 @@ void WorkTrees::open_unfinished() {
     if (mount_.options().project && *mount_.options().project != *project) continue;
     auto tell = [this, project = *project](const Error& error) {
       // Where another process has it open, that one publishes it.
-      if (error.code != ErrorCode::busy)
+      if (error.code != ErrorCode::busy && error.code != ErrorCode::interrupted)
         mount_.site().events().error("projects/" + project.text(),
                                      error.while_doing("go on with what is being published"));
     };

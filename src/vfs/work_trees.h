@@ -29,7 +29,8 @@ class WorkTrees {
   [[nodiscard]] Attempt<std::shared_ptr<WorkTree>> here(const OperationPtr& op, const ProjectId& project);
   void head_changed(const ProjectId& project, const RevisionTreePtr& head);
   /// Opens those whose publication an earlier mount left behind, soon, so that it goes on though nobody looks at them.
-  /// Reads one small database for each project that was ever published from here.
+  /// Reads one small database for each project that was ever published from here. One whose base is neither here nor to
+  /// be had goes on when somebody looks at it.
   void resume();
 
  private:

@@ -92,7 +92,9 @@ class Crash(rig.Rig):
         self.assertFalse(api.get('projects', project).get('latest_revision'))
         again = self.mount(way.url, 'ann', at=mount.directory)
         self.eventually(lambda: api.get('projects', project).get('latest_revision'), 'it is published')
-        self.assertEqual((again.project('p') / 'head/file').read_text(), 'text\n')
+        shown = again.project('p') / 'head/file'
+        self.eventually(shown.exists, 'and the mount has heard the answer')
+        self.assertEqual(shown.read_text(), 'text\n')
 
     def overwrite(self, file):
         # As root, whom modes do not stop: there is no message at an open, so it is the write that is refused.

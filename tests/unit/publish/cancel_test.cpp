@@ -150,10 +150,9 @@ TEST_F(CancelTest, WhatMayHaveBeenSentGoesOn) {
 }
 
 TEST_F(CancelTest, NobodyWaitsForAVisitThatHangs) {
-  WorkTree work(world, project, directory.path() + "/tree", {}, {}, true);
-  ASSERT_EQ(work.commit()->outcome, Outcome::nothing);  // the first visit is over, or was interrupted
   std::atomic<int> visits = 0;
-  std::atomic<bool> hangs = true;
+  std::atomic<bool> hangs = false;
+  WorkTree work(world, project, directory.path() + "/tree", {}, {}, true);
   work.faults.set_plan([&](const HttpRequest&) {
     if (!hangs) return test::Fault();
     ++visits;
