@@ -415,8 +415,9 @@ class Reading:
 
         quiet = [storm() for _ in range(9)]
         os.kill(link.pid, signal.SIGSTOP)  # what is connected stays connected, and nothing answers any more
-        stuck = [subprocess.Popen(['cat', files[i % len(files)]], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-                 for i in range(readers)]
+        # A shell starts what runs in its background with SIGINT ignored, and so would these be.
+        stuck = [subprocess.Popen(['env', '--default-signal=INT', 'cat', files[i % len(files)]], stdout=subprocess.DEVNULL,
+                                  stderr=subprocess.DEVNULL) for i in range(readers)]
         time.sleep(1)
         waiting = sum(each.poll() is None for each in stuck)
         loud = [storm() for _ in range(9)]
