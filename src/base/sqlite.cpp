@@ -5,6 +5,8 @@
 #include <sys/stat.h>
 
 #include <cerrno>
+#include <chrono>
+#include <thread>
 
 #include "base/fd.h"
 
@@ -110,6 +112,9 @@ std::string_view Statement::text(int column) const {
 bool Statement::is_null(int column) const { return sqlite3_column_type(handle_, column) == SQLITE_NULL; }
 
 namespace {
+/// How long one waits for another who has the database locked.
+constexpr std::chrono::milliseconds kBusyLimit{10'000};
+
 /// Creates the file ourselves: SQLite would use the umask, and give its journals the mode of the database. A file that
 /// is there is not opened, not even to look: POSIX locks belong to process and file, so closing any descriptor of it
 /// would drop the locks of this process's other connections, and the next process to leave would take their WAL away.
@@ -131,12 +136,17 @@ Result<Database> Database::open(const std::string& path, Durability durability) 
                                SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE, nullptr);
   Database database(handle);
   if (result != SQLITE_OK) return fail(sqlite_error(handle, result, "open " + path));
-  sqlite3_busy_timeout(handle, 10'000);
-  // Changing to WAL needs the file for itself for an instant; the busy timeout does not cover it in every version,
-  // but a database that is in WAL mode already answers without a lock.
-  auto configured =
-      database.execute(std::string("PRAGMA journal_mode=WAL; PRAGMA foreign_keys=ON; PRAGMA synchronous=") +
-                       (durability == Durability::full ? "FULL" : "NORMAL"));
+  sqlite3_busy_timeout(handle, static_cast<int>(kBusyLimit.count()));
+  // Changing to WAL needs the file for itself for an instant, and the busy timeout does not cover that: of two who begin
+  // at once one is refused, lest they wait for each other. A database that is in WAL mode answers without a lock.
+  const std::string settings = std::string("PRAGMA journal_mode=WAL; PRAGMA foreign_keys=ON; PRAGMA synchronous=") +
+                               (durability == Durability::full ? "FULL" : "NORMAL");
+  const auto end = std::chrono::steady_clock::now() + kBusyLimit;
+  auto configured = database.execute(settings);
+  while (!configured && configured.error().code == ErrorCode::busy && std::chrono::steady_clock::now() < end) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    configured = database.execute(settings);
+  }
   if (!configured) return fail(configured.error().while_doing(path));
   return database;
 }

@@ -3,8 +3,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <barrier>
 #include <cstdlib>
 #include <filesystem>
+#include <thread>
+#include <vector>
 
 #include <gtest/gtest.h>
 
@@ -92,6 +95,21 @@ TEST_F(SqliteTest, OpeningAnotherConnectionKeepsTheLocksOfTheFirst) {
   EXPECT_TRUE(std::filesystem::exists(directory_ + "/a.db-wal"));
   EXPECT_TRUE(first->execute("INSERT INTO t VALUES ('again', 3)"));
   EXPECT_EQ(count(*first), 3);
+}
+
+TEST_F(SqliteTest, ManyMayBeginTheSameDatabaseAtOnce) {
+  for (int round = 0; round < 40; ++round) {
+    const std::string path = directory_ + "/fresh" + std::to_string(round) + ".db";
+    std::barrier start(4);
+    std::vector<std::thread> threads;
+    for (int i = 0; i < 4; ++i)
+      threads.emplace_back([&] {
+        start.arrive_and_wait();
+        auto opened = Database::open(path, Database::Durability::normal);
+        EXPECT_TRUE(opened) << opened.error().message;
+      });
+    for (auto& thread : threads) thread.join();
+  }
 }
 
 TEST_F(SqliteTest, ALinkInPlaceOfTheDatabaseIsRefused) {
