@@ -42,6 +42,11 @@ std::uint64_t common(const Fingerprint& a, const Fingerprint& b) {
 
 unsigned percent(std::uint64_t part, std::uint64_t whole) { return static_cast<unsigned>(part * 100 / whole); }
 
+/// Of contents that are not the same, the larger of which has `size` bytes.
+unsigned similarity(const Fingerprint& a, const Fingerprint& b, std::uint64_t size) {
+  return std::min(percent(common(a, b), size), 99U);
+}
+
 /// What has to be known of a file to find the one it is like.
 struct Candidate {
   std::string path;
@@ -73,15 +78,14 @@ unsigned similarity(const Candidate& before, const Candidate& after) {
   if (before.fingerprint.empty() || after.fingerprint.empty()) return 0;
   auto [less, more] = std::minmax(before.size, after.size);
   if (percent(less, more) < kLeastSimilar) return 0;
-  return std::min(percent(common(before.fingerprint, after.fingerprint), more), 99U);
+  return similarity(before.fingerprint, after.fingerprint, more);
 }
 
 }  // namespace
 
 unsigned similarity(std::string_view before, std::string_view after) {
   if (before == after) return 100;
-  auto more = std::max(before.size(), after.size());
-  return std::min(percent(common(fingerprint_of(before), fingerprint_of(after)), more), 99U);
+  return similarity(fingerprint_of(before), fingerprint_of(after), std::max(before.size(), after.size()));
 }
 
 Result<Renames> find_renames(const std::set<std::string>& gone, const std::set<std::string>& come,
