@@ -64,9 +64,16 @@ bool is_dead_mount(const std::string& path) {
   return statfs(path.c_str(), &usage) != 0 && errno == ENOTCONN;
 }
 
-Result<std::string> prepare_mount_point(const std::string& path, bool nonempty) {
+Result<std::string> prepare_mount_point(const std::string& path, bool nonempty, const std::vector<OwnPlace>& own) {
+  auto named = real_parent(path);
+  const bool dead = named && is_dead_mount(*named);
+  // Before anything else: whoever is told that a directory is not empty may add `nonempty`, and hang.
+  if (auto real = dead ? named : real_path(path)) {
+    PLAYFS_TRY(auto mounts, read_mount_table());
+    PLAYFS_CHECK(check_own_places(own, *real, mounts));
+  }
   PLAYFS_CHECK(check_fuse());
-  if (auto real = real_parent(path)) PLAYFS_CHECK(detach_dead_mount(*real));
+  if (dead) PLAYFS_CHECK(detach_dead_mount(*named));
 
   struct stat attributes {};
   if (stat(path.c_str(), &attributes) != 0) {

@@ -2,15 +2,17 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
+#include "app/own_places.h"
 #include "base/result.h"
 
 namespace playfs::app {
 
 /// Checks that something can be mounted at `path` (absolute) and returns its real path. A mount of playfs whose
-/// process died is detached first. Fails where it is no directory, is a live mount already, or is not empty (unless
-/// `nonempty`), and where this machine has no FUSE.
-Result<std::string> prepare_mount_point(const std::string& path, bool nonempty);
+/// process died is detached first. Fails where the mount would hide one of `own`, where `path` is no directory, is a
+/// live mount already, or is not empty (unless `nonempty`), and where this machine has no FUSE. Creates nothing.
+Result<std::string> prepare_mount_point(const std::string& path, bool nonempty, const std::vector<OwnPlace>& own);
 
 /// Whether this process may use /dev/fuse.
 Status check_fuse();

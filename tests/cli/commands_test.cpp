@@ -131,6 +131,43 @@ TEST_F(Commands, AsMountHelperFailWithItsCode) {
   EXPECT_EQ(run({"mount", "missing"}).code, 5) << "the same, typed by a person";
 }
 
+TEST_F(Commands, NeverMountOverWhatTheMountItselfNeeds) {
+  fs::create_directory(home_ + "/elsewhere");
+  fs::create_directory(home_ + "/play");
+  fs::create_symlink(home_, home_ + "/elsewhere/home");
+  auto refused = [&](std::vector<std::string> words, int code = 2) {
+    Ran ran = run(std::move(words));
+    EXPECT_EQ(ran.code, code) << ran.err;
+    EXPECT_NE(ran.err.find("playfs's own "), std::string::npos) << ran.err;
+    return ran.err;
+  };
+  EXPECT_NE(refused({"mount", "--fake", "-o", "nonempty", home_}).find("staged changes"), std::string::npos);
+  refused({"mount", "--fake", home_ + "/elsewhere/home"});
+  refused({"init", "name", home_});
+  refused({"local:default", home_, "--fake", "-o", "nonempty"}, 32);
+  refused({"mount", "--fake", "-o", "nonempty", "/"});
+  // Each place for itself: the cache, the store, the store of another name.
+  for (const char* variable : {"XDG_STATE_HOME", "XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME"})
+    environment_[variable] = home_ + "/elsewhere";
+  EXPECT_EQ(run({"mount", "--fake", home_ + "/play"}).code, 0);
+  for (const char* variable :
+       {"XDG_STATE_HOME", "XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "TMPDIR", "SQLITE_TMPDIR"}) {
+    auto before = environment_;
+    environment_[variable] = home_ + "/play/not/yet";
+    refused({"mount", "--fake", home_ + "/play"});
+    environment_ = before;
+  }
+  refused({"mount", "--fake", "local:" + home_ + "/play/store", home_ + "/play"});
+  // What the mount hides may also be a link on the way.
+  fs::create_symlink("../elsewhere", home_ + "/play/link");
+  environment_["XDG_STATE_HOME"] = home_ + "/play/link";
+  refused({"mount", "--fake", "-o", "nonempty", home_ + "/play"});
+  Ran document = run({"mount", "--fake", "-o", "nonempty", home_ + "/play", "--json"});
+  EXPECT_NE(document.out.find("\"code\": \"invalid_argument\""), std::string::npos) << document.out;
+  EXPECT_FALSE(fs::exists(home_ + "/.local") || fs::exists(home_ + "/.cache") ||
+               fs::exists(home_ + "/elsewhere/playfs"));
+}
+
 TEST_F(Commands, CallTheApiAsItIs) {
   Ran created = run({"api", "post", "/threads", "-d", R"({"title":"Hello","agent":"ada","kind":"intro"})", "--json"});
   ASSERT_EQ(created.code, 0) << created.err;

@@ -5,6 +5,7 @@ import os
 import pathlib
 import re
 import shutil
+import subprocess
 
 import rig
 
@@ -188,6 +189,29 @@ class InMount(rig.Rig):
         api.call('PATCH', f'/projects/{project["id"]}', {'latest_revision': other})
         done = self.playfs('commit', '-m', 'Mine', cwd=work, check=False)
         self.assertEqual(done.returncode, BRANCHED, done.stdout + done.stderr)
+
+    def test_a_mount_never_hides_what_it_needs_itself(self):
+        """It would hang, and whoever looks at it too: by any name, also from a place inside another mount."""
+        helper = self.home / 'mount.playfs'
+        helper.symlink_to(self.playfs_path)
+        home = self.home / 'ann'  # has the folders that XDG_*_HOME name in it
+        home.mkdir()
+        self.addCleanup(lambda: os.path.ismount(home) and self.command('fusermount3', '-u', '-z', home))
+        for words, code in (['playfs', 'mount', '-o', 'nonempty', home], 2), ([helper, 'local:x', home, '-o', 'nonempty'], 32):
+            words[0] = self.playfs_path if words[0] == 'playfs' else words[0]
+            done = self.command(*words, check=False)
+            self.assertEqual(done.returncode, code, done.stderr)
+            self.assertIn(f"{home} holds playfs's own staged changes", done.stderr)
+            self.assertFalse((home / 'state').exists(), 'nothing was made')
+        top = self.mount_embedded()
+        other = self.home / 'other'
+        other.mkdir()
+        inside = {**self.environment('ann'), 'XDG_STATE_HOME': str(top / 'projects/any/work/state')}
+        done = subprocess.run([self.playfs_path, 'mount', other, '--json'], env=inside, stdout=subprocess.PIPE, text=True,
+                              stderr=subprocess.DEVNULL, timeout=rig.COMMAND_LIMIT)
+        self.assertEqual(done.returncode, 2, done.stdout)
+        self.assertIn(f'in the mount of local:default at {top}', json.loads(done.stdout)['error']['message'])
+        self.assertFalse(os.path.ismount(other))
 
     def test_mount_helper(self):
         """As mount(8) calls it for `mount -t playfs` and a line in /etc/fstab."""

@@ -9,7 +9,8 @@ Result<ExitCode> init(Context& context, const InitArguments& arguments) {
   if (arguments.name.empty()) return fail(ErrorCode::invalid_argument, "a project needs a name", "playfs init NAME");
   PLAYFS_TRY(Source source, context.source());
   // Whatever would keep the mount from coming up is better known before there is a project.
-  if (arguments.directory) PLAYFS_CHECK(prepare_mount_point(context.io.absolute(*arguments.directory), false));
+  if (arguments.directory)
+    PLAYFS_CHECK(prepare_mount_point(context.io.absolute(*arguments.directory), false, own_places(context, source)));
   Record project;
   {
     PLAYFS_TRY(auto world, World::open(source, context.settings, context.places, context.io.clock, context.io.random));

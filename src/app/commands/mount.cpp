@@ -102,7 +102,8 @@ Status wait_until_it_answers(const std::string& directory) {
 
 Result<ExitCode> mount(Context& context, const MountArguments& arguments) {
   PLAYFS_TRY(Plan plan, plan_of(context, arguments));
-  PLAYFS_TRY(plan.directory, prepare_mount_point(plan.directory, plan.options.nonempty));
+  PLAYFS_TRY(plan.directory,
+             prepare_mount_point(plan.directory, plan.options.nonempty, own_places(context, plan.source)));
   if (arguments.fake) return ExitCode::done;
   auto document = [&] { return JsonObject{{"site", plan.source.text}, {"directory", plan.directory}}; };
   if (arguments.foreground) {
