@@ -20,6 +20,7 @@ ExitCode exit_code_for(ErrorCode code) {
     case ErrorCode::read_only:
     case ErrorCode::name_too_long:
     case ErrorCode::busy:
+    case ErrorCode::stale:
     case ErrorCode::not_supported:
     case ErrorCode::no_attribute:
     case ErrorCode::too_many_links:

@@ -19,6 +19,7 @@ std::string_view name_of(ErrorCode code) {
     case ErrorCode::permission_denied: return "permission_denied";
     case ErrorCode::unauthorized: return "unauthorized";
     case ErrorCode::busy: return "busy";
+    case ErrorCode::stale: return "stale";
     case ErrorCode::not_supported: return "not_supported";
     case ErrorCode::no_attribute: return "no_attribute";
     case ErrorCode::too_many_links: return "too_many_links";
@@ -77,6 +78,7 @@ ErrorCode code_from_errno(int errnum) {
     case EPERM: return ErrorCode::not_permitted;
     case EACCES: return ErrorCode::permission_denied;
     case EBUSY: return ErrorCode::busy;
+    case ESTALE: return ErrorCode::stale;
     case EOPNOTSUPP:
     case ENOSYS: return ErrorCode::not_supported;
     case ENODATA: return ErrorCode::no_attribute;

@@ -30,6 +30,7 @@ enum class ErrorCode {
   permission_denied,  // this caller may not: 403, or local permissions (EACCES)
   unauthorized,       // 401: not signed in, or the key is no longer valid
   busy,               // something in the way has to end or be resolved first
+  stale,              // what the caller has open was replaced: open it again (ESTALE)
   not_supported,
   no_attribute,  // no such extended attribute
   too_many_links,

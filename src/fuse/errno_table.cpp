@@ -18,6 +18,7 @@ int errno_of(ErrorCode code) {
     case ErrorCode::permission_denied:
     case ErrorCode::unauthorized: return EACCES;
     case ErrorCode::busy: return EBUSY;
+    case ErrorCode::stale: return ESTALE;
     case ErrorCode::not_supported: return EOPNOTSUPP;
     case ErrorCode::no_attribute: return ENODATA;
     case ErrorCode::too_many_links: return EMLINK;

@@ -44,6 +44,7 @@ Answer answer_to(ErrorCode code) {
     case ErrorCode::loop:
     case ErrorCode::cross_device:
     case ErrorCode::no_data:
+    case ErrorCode::stale:
     case ErrorCode::unreachable:
     case ErrorCode::offline:
     case ErrorCode::corrupt:

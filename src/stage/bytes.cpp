@@ -116,6 +116,7 @@ Result<Attributes> Stage::State::set_attributes(const InodePtr& inode, const Att
   if (inode->is_directory()) load_directory(*inode);
   PLAYFS_CHECK(measure(*inode));
   if (!change.permissions && !change.uid && !change.gid && !change.atime && !change.mtime) return attributes(*inode);
+  PLAYFS_CHECK(inode->check_may_change());
 
   Metadata metadata = inode->metadata;
   if (change.permissions) metadata.permissions = *change.permissions & 07777;
@@ -156,6 +157,8 @@ std::optional<FileRef> Stage::lower_content(const InodePtr& inode) const {
 
 Result<SpoolFilePtr> Stage::State::begin_change(Inode& inode, std::uint64_t keep) {
   for (;;) {
+    // Each time: while this thread waited or copied, another base may have taken the inode's place.
+    PLAYFS_CHECK(inode.check_may_change());
     if (inode.is_below()) return fail(still_below());
     if (gate_closed || inode.switching) {
       moved_on.wait(mutex);
@@ -271,6 +274,7 @@ Status Stage::State::resize(const InodePtr& inode, std::uint64_t size) {
     if (inode->is_directory()) return fail(ErrorCode::is_a_directory, "a directory");
     if (inode->kind != Kind::file) return fail(ErrorCode::invalid_argument, "not a regular file");
     while (gate_closed || inode->switching) moved_on.wait(mutex);
+    PLAYFS_CHECK(inode->check_may_change());
     if (inode->is_below() || frozen.contains(inode->spool->number())) return empty_out(*inode);
   }
   return change_bytes(inode, size, [&](int fd) -> Status {
@@ -313,6 +317,7 @@ Status Stage::copy_up(const InodePtr& inode, const FileRef& from, std::uint64_t 
   {
     MutexLock lock(state.mutex);
     if (inode->kind != Kind::file || !is_current()) return {};
+    PLAYFS_CHECK(inode->check_may_change());
     fresh = state.new_spool_file(false);
   }
   SharedFd fd;
@@ -332,6 +337,7 @@ Status Stage::copy_up(const InodePtr& inode, const FileRef& from, std::uint64_t 
 
   MutexLock lock(state.mutex);
   if (!is_current()) return {};
+  PLAYFS_CHECK(inode->check_may_change());
   if (fd) PLAYFS_CHECK(store_times(fd->get(), inode->metadata));
   if (!state.is_removed(*inode)) {
     Batch batch = state.rows->begin();

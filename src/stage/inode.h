@@ -79,9 +79,16 @@ class Inode {
   };
   std::optional<Hashed> hashed;
   std::optional<Error> sync_error;  ///< the answer to every sync from now on
+  /// The stage itself, not a user, took the last name: says why. Those who have it open may read on. What they would
+  /// write could never be staged, so nothing of it may change any more. Empty: nothing of the kind.
+  std::string superseded;
 
   [[nodiscard]] bool is_below() const { return lower.entry != nullptr; }
   [[nodiscard]] bool is_directory() const { return kind == Kind::directory; }
+  [[nodiscard]] Status check_may_change() const {
+    if (superseded.empty()) return {};
+    return fail(ErrorCode::stale, superseded, "open it again by its path");
+  }
 };
 
 /// What git calls the mode of a file: what is published of its kind and permissions.

@@ -36,6 +36,7 @@ std::optional<std::string> Stage::path_of(const InodePtr& inode) const {
 Result<InodePtr> Stage::State::make(const InodePtr& directory, std::string_view name, Kind kind,
                                     const Creation& creation, std::string_view target, dev_t device) {
   PLAYFS_CHECK(check_directory(*directory, name));
+  PLAYFS_CHECK(directory->check_may_change());
   if (is_removed(*directory)) return fail(ErrorCode::not_found, "the directory was removed");
   if (find(*directory, name)) return fail(ErrorCode::already_exists, "the name is taken");
 
@@ -102,6 +103,7 @@ Result<InodePtr> Stage::make_unnamed(const InodePtr& directory, const Creation& 
   State& state = *state_;
   MutexLock lock(state.mutex);
   if (!directory->is_directory()) return fail(ErrorCode::not_a_directory, "not a directory");
+  PLAYFS_CHECK(directory->check_may_change());
   if (state.is_removed(*directory)) return fail(ErrorCode::not_found, "the directory was removed");
   Batch batch = state.rows->begin();
   std::uint64_t ino = state.take_ino(batch);
@@ -122,6 +124,8 @@ Status Stage::link(const InodePtr& inode, const InodePtr& directory, std::string
 Status Stage::State::link(const InodePtr& inode, const InodePtr& directory, std::string_view name) {
   PLAYFS_CHECK(check_directory(*directory, name));
   if (inode->is_directory()) return fail(ErrorCode::not_permitted, "a directory has one name");
+  PLAYFS_CHECK(directory->check_may_change());
+  PLAYFS_CHECK(inode->check_may_change());
   if (is_removed(*directory)) return fail(ErrorCode::not_found, "the directory was removed");
   if (is_removed(*inode) && !inode->unnamed) return fail(ErrorCode::not_found, "the file was removed");
   if (find(*directory, name)) return fail(ErrorCode::already_exists, "the name is taken");
@@ -199,6 +203,7 @@ Status Stage::State::rename(const InodePtr& from, std::string_view name, const I
                             RenameMode mode) {
   PLAYFS_TRY(InodePtr moved, existing(*from, name));
   PLAYFS_CHECK(check_directory(*to, new_name));
+  PLAYFS_CHECK(to->check_may_change());
   if (is_removed(*to)) return fail(ErrorCode::not_found, "the directory was removed");
   InodePtr target = find(*to, new_name);
   if (mode == RenameMode::exchange) return exchange(from, name, to, new_name);

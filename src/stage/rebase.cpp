@@ -213,6 +213,14 @@ void Rebase::lose_name(const InodePtr& file) {
   if (file->has_row) state_.rows->drop_inode(file->ino);
   if (file->has_row && file->is_directory()) state_.rows->drop_whiteouts(file->ino);
   batch_.after_commit([this, file]() PLAYFS_NO_ANALYSIS { state_.release(*file); });
+  supersede(file);
+}
+
+void Rebase::supersede(const InodePtr& inode) {
+  std::string why = next_ == state_.base ? "what was staged of it was discarded"
+                    : next_              ? "replaced by revision " + next_->revision.id.text()
+                                         : "replaced by a base without files";
+  batch_.after_commit([inode, why = std::move(why)] { inode->superseded = why; });
 }
 
 void Rebase::touch_what_lost_names() {
@@ -281,6 +289,7 @@ void Rebase::replace_row(const InodePtr& parent, const std::string& name, const 
     state_.attach(*parent, name, fresh);
     state_.keep_place(*parent, name, place);
   });
+  supersede(child);
   invalidations.push_back({parent, name, child});
 }
 

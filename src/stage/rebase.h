@@ -71,6 +71,8 @@ class Rebase {
   /// The bytes stay what they are, wherever the new base has them, if it does.
   void keep_bytes(const InodePtr& file, const std::string& path) PLAYFS_REQUIRES(state_.mutex);
   void lose_name(const InodePtr& file) PLAYFS_REQUIRES(state_.mutex);
+  /// Nobody may write to an inode that the tree does not show any more, once the batch is committed.
+  void supersede(const InodePtr& inode) PLAYFS_REQUIRES(state_.mutex);
   /// ctime of files that lost some names and keep others: after all else that is written down of them.
   void touch_what_lost_names() PLAYFS_REQUIRES(state_.mutex);
 

@@ -17,6 +17,7 @@ bool is_worth_recording(ErrorCode code) {
     case ErrorCode::no_space:
     case ErrorCode::quota_exceeded:
     case ErrorCode::file_too_big:
+    case ErrorCode::stale:
     case ErrorCode::record_too_large:
     case ErrorCode::busy: return true;
     case ErrorCode::not_found:
