@@ -23,6 +23,17 @@ Status sync_files(Spool& spool, const std::vector<SpoolFilePtr>& files) {
   return spool.sync_names();
 }
 
+/// "" is above everything.
+bool is_at_or_below(std::string_view path, std::string_view top) {
+  return top.empty() || path == top || (path.starts_with(top) && path[top.size()] == '/');
+}
+
+bool has_at_or_below(const std::set<std::string, std::less<>>& paths, const std::string& top) {
+  if (paths.contains(top)) return true;
+  auto below = paths.lower_bound(top + '/');
+  return below != paths.end() && is_at_or_below(*below, top);
+}
+
 Error in_the_way(const std::vector<std::string>& paths) {
   std::string message = paths.front() + " is kept here only, and the revision brings something of that name";
   if (paths.size() > 1) message += " (and " + std::to_string(paths.size() - 1) + " more)";
@@ -371,9 +382,7 @@ Result<std::vector<Invalidation>> Stage::discard(std::string_view path) {
   PLAYFS_TRY(auto changes, state.changes());
   std::set<std::string, std::less<>> dropped;
   for (const auto& change : changes) {
-    bool is_below =
-        path.empty() || change.path == path || (change.path.starts_with(path) && change.path[path.size()] == '/');
-    if (is_below) dropped.insert(change.path);
+    if (is_at_or_below(change.path, path)) dropped.insert(change.path);
   }
   MutexLock lock(state.mutex);
   if (state.freezing) return fail(ErrorCode::busy, "a publication is beginning", "try again");
@@ -386,10 +395,8 @@ Result<std::vector<Invalidation>> Stage::discard(std::string_view path) {
   Rebase rebase(state, batch, state.base,
                 [&](const std::string& each, const Inode*) { return dropped.contains(each); });
   PLAYFS_CHECK(rebase.run());
-  std::erase_if(rebase.obstructed, [&](const std::string& each) {
-    auto first = dropped.lower_bound(each);
-    return first == dropped.end() || !(*first == each || dropped.lower_bound(each + '/')->starts_with(each + '/'));
-  });
+  // What stands in the way of something that was not to come back is no obstacle.
+  std::erase_if(rebase.obstructed, [&](const std::string& each) { return !has_at_or_below(dropped, each); });
   if (!rebase.obstructed.empty()) return fail(in_the_way(rebase.obstructed));
   if (drops_state) state.rows->drop_value("state");
   // Who drops everything has not taken anything in either.

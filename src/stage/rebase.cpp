@@ -156,9 +156,9 @@ Result<bool> Rebase::visit_directory(const InodePtr& parent, const std::string& 
     return true;
   }
   remove(parent, name, child);
-  if (!file_comes) return false;
-  appear(parent, name, path, *becomes);
-  return true;
+  if (file_comes) appear(parent, name, path, *becomes);
+  else if (becomes) hide(parent, name);  // a file that was deleted here before the directory came stays deleted
+  return file_comes;
 }
 
 Result<bool> Rebase::visit_file(const InodePtr& parent, const std::string& name, const std::string& path,

@@ -9,7 +9,8 @@ namespace {
 
 using Kind = Operation::Kind;
 
-constexpr std::array kNames = {"a", "b", "c", "d", "dir", "e~", "f"};
+// Some sort between a name and what lies below it: "d" < "d-" < "d/b".
+constexpr std::array kNames = {"a", "b", "d", "d-", "dir", "dir.a", "e~", "f"};
 
 std::string_view name_in(std::string_view path) { return path.substr(path.rfind('/') + 1); }
 bool is_ignored(std::string_view name) { return name.ends_with('~'); }
@@ -240,19 +241,31 @@ void Model::follow(Texts published, const Texts& next) {
   }
 }
 
-bool Model::is_obstructed(const Texts& published) const {
+std::set<std::string> Model::changed_below(const std::string& top) const {
+  Texts now = published_view(), all = now;
+  all.insert(base_.begin(), base_.end());
+  std::set<std::string> changed;
+  for (const auto& [path, text] : all) {
+    auto here = std::as_const(now).find(path), there = base_.find(path);
+    bool is_same = here != now.end() && there != base_.end() && here->second == there->second;
+    if (!is_same && (top.empty() || (path + "/").starts_with(top + "/"))) changed.insert(path);
+  }
+  return changed;
+}
+
+bool Model::is_obstructed(const std::set<std::string>& dropped) const {
   for (const auto& [path, text] : base_) {
-    if (auto now = published.find(path); now != published.end() && now->second == text) continue;
+    if (!dropped.contains(path)) continue;
     for (auto slash = path.find('/'); slash != path.npos; slash = path.find('/', slash + 1)) {
       std::string above = path.substr(0, slash);
       NodePtr node = find(above);
-      if (node && node->kind != stage::Kind::directory && !published.contains(above)) return true;
+      if (node && node->kind != stage::Kind::directory && !dropped.contains(above)) return true;
     }
     NodePtr node = find(path);
     if (!node || node->kind != stage::Kind::directory) continue;
     bool is_kept = false;
     walk(node, path, [&](const std::string& below, const NodePtr& inner) {
-      is_kept = is_kept || (inner->kind != stage::Kind::directory && !published.contains(below));
+      is_kept = is_kept || (inner->kind != stage::Kind::directory && !dropped.contains(below));
     });
     if (is_kept) return true;
   }
@@ -360,9 +373,14 @@ std::optional<ErrorCode> Model::apply(const Operation& operation) {
     case Kind::exchange: return rename(operation);
     case Kind::discard: {
       if (pending_) return std::nullopt;
-      Texts published = published_view();
-      if (is_obstructed(published)) return ErrorCode::busy;
-      Texts base = base_;
+      std::set<std::string> dropped = changed_below(operation.path);
+      if (is_obstructed(dropped)) return ErrorCode::busy;
+      // What is dropped counts as published as it is here, all else as something else.
+      Texts now = published_view(), published, base = base_;
+      for (const auto& [path, text] : now)
+        if (dropped.contains(path)) published.emplace(path, text);
+      for (const auto& [path, text] : base)
+        if (!now.contains(path) && !dropped.contains(path)) published.emplace(path, text);
       follow(published, base);
       return std::nullopt;
     }
@@ -413,8 +431,9 @@ Operation Model::invent(std::mt19937_64& random) const {
                                  Kind::rename,         Kind::rename,
                                  Kind::rename,         Kind::rename_no_replace,
                                  Kind::exchange};
-  constexpr std::array rare = {Kind::discard, Kind::freeze,    Kind::freeze,    Kind::settle, Kind::settle,
-                               Kind::thaw,    Kind::move_base, Kind::move_base, Kind::reopen, Kind::check};
+  constexpr std::array rare = {Kind::discard,   Kind::discard, Kind::freeze, Kind::freeze,
+                               Kind::settle,    Kind::settle,  Kind::thaw,   Kind::move_base,
+                               Kind::move_base, Kind::reopen,  Kind::check};
   Operation operation;
   operation.kind = below(6) == 0 ? rare[below(rare.size())] : common[below(common.size())];
   operation.path = any_path();
@@ -424,7 +443,13 @@ Operation Model::invent(std::mt19937_64& random) const {
   if (operation.kind == Kind::make_directory) operation.permissions = 0755;
   operation.data = std::string(1 + below(12), static_cast<char>('a' + below(26)));
   operation.seed = below(3) == 0 ? 0 : 1 + below(1'000'000);
-  if (operation.kind == Kind::discard) operation.path = "";
+  // Of everything, or of a path, mostly of one that differs: it may be deleted, or have become a directory or a file.
+  if (operation.kind == Kind::discard && below(4) == 0) operation.path = "";
+  if (operation.kind == Kind::discard && below(2) == 0) {
+    auto changed = changed_below("");
+    if (!changed.empty())
+      operation.path = *std::next(changed.begin(), static_cast<std::ptrdiff_t>(below(changed.size())));
+  }
   return operation;
 }
 

@@ -92,8 +92,10 @@ class Model {
  private:
   NodePtr parent(std::string_view path) const;
   std::optional<ErrorCode> rename(const Operation& operation);
-  /// Whether something that is never published stands where a published file has to come back.
-  [[nodiscard]] bool is_obstructed(const Texts& published) const;
+  /// What differs from the base at or below a path.
+  [[nodiscard]] std::set<std::string> changed_below(const std::string& top) const;
+  /// Whether something that stays stands where a published file has to come back.
+  [[nodiscard]] bool is_obstructed(const std::set<std::string>& dropped) const;
   /// The rule of rebase.h, path by path.
   void follow(Texts published, const Texts& next);
   void set_file(const std::string& path, const Text& text);

@@ -580,5 +580,25 @@ TEST_F(PublicationTest, AWriterThatMeetsASettledFileBringsItUpAgain) {
   EXPECT_EQ(bench.read("f"), "text and more");
 }
 
+TEST_F(PublicationTest, DiscardingASiblingLeavesAFileThatStandsInADirectorysPlace) {
+  ASSERT_TRUE(bench.unlink("d/b"));
+  ASSERT_TRUE(bench.unlink("d/e/c"));
+  ASSERT_TRUE(bench.rmdir("d/e"));
+  ASSERT_TRUE(bench.rmdir("d"));
+  ASSERT_TRUE(bench.put("d", "a file now"));
+  // Their names sort before, right behind ("d." < "d/b") and after it.
+  for (const char* sibling : {"b", "d-", "d.txt", "e"}) {
+    ASSERT_TRUE(bench.put(sibling, "new"));
+    auto discarded = bench.stage->discard(sibling);
+    ASSERT_TRUE(discarded) << sibling << ": " << discarded.error().message;
+    EXPECT_EQ(bench.changes(), (Names{"A d", "D d/b", "D d/e/c"})) << sibling;
+    EXPECT_EQ(bench.read("d").value(), "a file now");
+  }
+  EXPECT_EQ(bench.stage->discard("d/b").error().code, ErrorCode::busy) << "the file is in its way";
+  ASSERT_TRUE(bench.stage->discard("d"));
+  EXPECT_EQ(bench.changes(), Names());
+  EXPECT_EQ(bench.files(), base);
+}
+
 }  // namespace
 }  // namespace playfs
