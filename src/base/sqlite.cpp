@@ -8,8 +8,6 @@
 #include <chrono>
 #include <thread>
 
-#include "base/fd.h"
-
 namespace playfs {
 
 namespace {
@@ -137,8 +135,8 @@ Result<Database> Database::open(const std::string& path, Durability durability) 
   Database database(handle);
   if (result != SQLITE_OK) return fail(sqlite_error(handle, result, "open " + path));
   sqlite3_busy_timeout(handle, static_cast<int>(kBusyLimit.count()));
-  // Changing to WAL needs the file for itself for an instant, and the busy timeout does not cover that: of two who begin
-  // at once one is refused, lest they wait for each other. A database that is in WAL mode answers without a lock.
+  // Changing to WAL needs the file for itself for an instant, and the busy timeout does not cover that: of two who
+  // begin at once one is refused, lest they wait for each other. A database that is in WAL mode answers without a lock.
   const std::string settings = std::string("PRAGMA journal_mode=WAL; PRAGMA foreign_keys=ON; PRAGMA synchronous=") +
                                (durability == Durability::full ? "FULL" : "NORMAL");
   const auto end = std::chrono::steady_clock::now() + kBusyLimit;
@@ -151,10 +149,15 @@ Result<Database> Database::open(const std::string& path, Durability durability) 
   return database;
 }
 
-Database::Database(Database&& other) noexcept : handle_(std::exchange(other.handle_, nullptr)) {}
+Database::Database(Database&& other) noexcept
+    : handle_(std::exchange(other.handle_, nullptr)),
+      log_(std::move(other.log_)),
+      sync_error_(std::move(other.sync_error_)) {}
 
 Database& Database::operator=(Database&& other) noexcept {
   std::swap(handle_, other.handle_);
+  std::swap(log_, other.log_);
+  std::swap(sync_error_, other.sync_error_);
   return *this;
 }
 
@@ -178,13 +181,18 @@ std::int64_t Database::last_insert_id() const { return sqlite3_last_insert_rowid
 std::int64_t Database::rows_changed() const { return sqlite3_changes64(handle_); }
 
 Status Database::sync() {
-  const char* path = sqlite3_db_filename(handle_, "main");
-  std::string wal = std::string(path) + "-wal";
-  UniqueFd fd(::open(wal.c_str(), O_RDONLY | O_CLOEXEC));
-  if (!fd && errno == ENOENT) return {};
-  if (!fd) return fail(error_from_errno(errno, "open " + wal));
-  if (fdatasync(fd.get()) != 0) return fail(error_from_errno(errno, "fsync " + wal));
-  return {};
+  if (sync_error_) return fail(*sync_error_);
+  std::string wal = std::string(sqlite3_db_filename(handle_, "main")) + "-wal";
+  if (!log_) {
+    log_ = UniqueFd(::open(wal.c_str(), O_RDONLY | O_CLOEXEC));
+    if (!log_ && errno == ENOENT) return {};
+    if (!log_) return fail(error_from_errno(errno, "open " + wal));
+  }
+  if (fdatasync(log_.get()) == 0) return {};
+  sync_error_ = error_from_errno(errno, "fsync " + wal);
+  sqlite3_wal_autocheckpoint(handle_, 0);
+  sqlite3_db_config(handle_, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, nullptr);
+  return fail(*sync_error_);
 }
 
 Status Database::backup_to(const std::string& path) {

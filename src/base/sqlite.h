@@ -11,6 +11,7 @@
 #include <string>
 #include <string_view>
 
+#include "base/fd.h"
 #include "base/result.h"
 
 struct sqlite3;
@@ -78,7 +79,9 @@ class Database {
   [[nodiscard]] std::int64_t rows_changed() const;
 
   /// Makes everything committed so far safe from a power loss, whatever the durability of single commits. May run
-  /// while another thread uses the database.
+  /// while another thread uses the database, but not beside itself. An error stays the answer from then on: the kernel
+  /// reports a failed write once and then takes the page for clean, so a later sync would succeed with nothing on disk.
+  /// The write-ahead log is not brought into the database any more either. Errors are seen from the first call on.
   [[nodiscard]] Status sync();
 
   /// A copy of the whole database in `path`, taken while others read and write.
@@ -91,6 +94,10 @@ class Database {
   friend class Transaction;
   explicit Database(sqlite3* handle) : handle_(handle) {}
   sqlite3* handle_ = nullptr;
+  /// The write-ahead log, opened once: a descriptor is told of every failed write since it was opened, also of those
+  /// that SQLite's own descriptors were told of.
+  UniqueFd log_;
+  std::optional<Error> sync_error_;
 };
 
 /// Rolls back unless committed. Begins IMMEDIATE, so that the wait for the write lock is at the start.

@@ -202,8 +202,7 @@ Status Stage::State::unfreeze(Inode& inode, std::uint64_t keep) {
     // Synced before a row says that these are the bytes: the old ones may have been.
     PLAYFS_TRY(SharedFd fd, spool->descriptor(*fresh, false));
     if (fd) PLAYFS_CHECK(store_times(fd->get(), metadata));
-    if (fd && fsync(fd->get()) != 0) return fail(error_from_errno(errno, "sync a staged file"));
-    return spool->sync_names();
+    return spool->sync(*fresh);
   }();
   mutex.lock();
   inode.switching = false;
@@ -332,8 +331,7 @@ Status Stage::copy_up(const InodePtr& inode, const FileRef& from, std::uint64_t 
       return fail(ErrorCode::corrupt, "the published file is not as long as it should be");
   }
   // Synced before a row says that these are the bytes: what the base has is never lost to a power failure.
-  if (fd && fsync(fd->get()) != 0) return fail(error_from_errno(errno, "sync a staged file"));
-  PLAYFS_CHECK(state.spool->sync_names());
+  if (fd) PLAYFS_CHECK(state.spool->sync(*fresh));
 
   MutexLock lock(state.mutex);
   if (!is_current()) return {};
@@ -400,13 +398,7 @@ Status Stage::sync(const InodePtr& inode) {
     file = inode->spool;
   }
   if (file) {
-    auto synced = [&]() -> Status {
-      PLAYFS_TRY(SharedFd fd, state.spool->descriptor(*file, false));
-      if (!fd) return {};
-      if (fsync(fd->get()) != 0) return fail(error_from_errno(errno, "sync a staged file"));
-      return state.spool->sync_names();
-    }();
-    if (!synced) {
+    if (auto synced = state.spool->sync(*file); !synced) {
       MutexLock lock(state.mutex);
       inode->sync_error = synced.error();
       return synced;

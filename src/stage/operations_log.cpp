@@ -132,7 +132,11 @@ Status OperationsLog::sync() {
   }
   // Also where the files were there: whoever created them may not have lived to do it.
   if (!names_synced_ && (fds[0] >= 0 || fds[1] >= 0)) {
-    PLAYFS_CHECK(sync_directory(directory_));
+    if (auto synced = sync_directory(directory_); !synced) {
+      MutexLock lock(mutex_);
+      sync_error_ = synced.error();
+      return synced;
+    }
     names_synced_ = true;
   }
   // Both: a record is read only if those before it are there. A file that is folded meanwhile is synced for nothing.

@@ -1,8 +1,5 @@
 // Freezing what is staged, and what becomes of it; other bases under the tree; discarding.
-#include <unistd.h>
-
 #include <algorithm>
-#include <cerrno>
 
 #include "stage/entry_codec.h"
 #include "stage/rebase.h"
@@ -10,18 +7,6 @@
 namespace playfs::stage {
 
 namespace {
-
-/// Past this many files one sync of the whole file system is cheaper than one of each.
-constexpr std::size_t kSyncedOneByOne = 16;
-
-Status sync_files(Spool& spool, const std::vector<SpoolFilePtr>& files) {
-  if (files.size() > kSyncedOneByOne) return spool.sync_everything();
-  for (const auto& file : files) {
-    PLAYFS_TRY(SharedFd fd, spool.descriptor(*file, false));
-    if (fd && fsync(fd->get()) != 0) return fail(error_from_errno(errno, "sync a staged file"));
-  }
-  return spool.sync_names();
-}
 
 /// "" is above everything.
 bool is_at_or_below(std::string_view path, std::string_view top) {
@@ -118,7 +103,7 @@ Result<std::optional<Frozen>> Stage::State::freeze_candidates(Frozen layer, cons
   }
   if (layer.files.empty() && layer.deletions.empty() && !layer.state && layer.merge_parents.empty())
     return std::optional<Frozen>();
-  PLAYFS_CHECK(sync_files(*spool, files));
+  PLAYFS_CHECK(spool->sync(files));
 
   {
     MutexLock locked(mutex);

@@ -10,7 +10,6 @@
 
 #include <cerrno>
 #include <charconv>
-#include <optional>
 
 namespace playfs::stage {
 
@@ -42,6 +41,15 @@ Status copy_range(int from, int to, std::uint64_t offset, std::uint64_t end) {
     out = in;
   }
   return {};
+}
+
+/// Past this many files one sync of the whole file system is cheaper than one of each.
+constexpr std::size_t kSyncedOneByOne = 16;
+
+Error sync_failed(int number, const std::string& doing) {
+  Error error = error_from_errno(number, doing);
+  error.hint = "the disk has failed: write the file anew once it is well, and unmount and mount again";
+  return error;
 }
 
 }  // namespace
@@ -100,7 +108,8 @@ Result<SharedFd> Spool::descriptor(SpoolFile& file, bool create) {
     // Not O_EXCL: another thread may be writing the file's first bytes as well.
     fd = UniqueFd(openat(directory_.get(), name.c_str(), flags | O_CREAT, 0600));
     int error = errno;
-    names_unsynced_ = true;
+    // Before anybody can find the file made: who syncs it then must not find its name synced.
+    ++names_made_;
     if (fd) file.is_made = true;
     errno = error;
   }
@@ -187,18 +196,56 @@ Status Spool::clone(SpoolFile& from, SpoolFile& to, std::uint64_t size) {
   return {};
 }
 
-Status Spool::sync_names() {
-  if (!names_unsynced_.exchange(false)) return {};
-  if (fsync(directory_.get()) != 0) {
-    int error = errno;
-    names_unsynced_ = true;
-    return fail(error_from_errno(error, "fsync the spool"));
+Status Spool::sync(SpoolFile& file) {
+  PLAYFS_CHECK(sync_bytes(file));
+  return sync_names();
+}
+
+Status Spool::sync(const std::vector<SpoolFilePtr>& files) {
+  if (files.size() > kSyncedOneByOne) {
+    for (const auto& file : files) {
+      MutexLock only(file->syncing_);
+      if (file->sync_error_) return fail(*file->sync_error_);
+    }
+    return sync_everything();
   }
+  for (const auto& file : files) PLAYFS_CHECK(sync_bytes(*file));
+  return sync_names();
+}
+
+Status Spool::sync_bytes(SpoolFile& file) {
+  PLAYFS_TRY(SharedFd fd, descriptor(file, false));
+  if (!fd) return {};
+  MutexLock only(file.syncing_);
+  if (file.sync_error_) return fail(*file.sync_error_);
+  if (fsync(fd->get()) == 0) return {};
+  file.sync_error_ = sync_failed(errno, "sync spool/" + std::to_string(file.number()));
+  return fail(*file.sync_error_);
+}
+
+Status Spool::sync_names() {
+  const std::uint64_t wanted = names_made_;
+  MutexLock only(syncing_);  // so that who finds them synced by another finds them on disk
+  if (sync_error_) return fail(*sync_error_);
+  if (names_synced_ >= wanted) return {};
+  const std::uint64_t made = names_made_;
+  if (fsync(directory_.get()) != 0) {
+    sync_error_ = sync_failed(errno, "sync the spool");
+    return fail(*sync_error_);
+  }
+  names_synced_ = made;
   return {};
 }
 
 Status Spool::sync_everything() {
-  if (syncfs(directory_.get()) != 0) return fail(error_from_errno(errno, "sync the spool"));
+  MutexLock only(syncing_);
+  if (sync_error_) return fail(*sync_error_);
+  const std::uint64_t made = names_made_;
+  if (syncfs(directory_.get()) != 0) {
+    sync_error_ = sync_failed(errno, "sync the spool's file system");
+    return fail(*sync_error_);
+  }
+  names_synced_ = made;
   return {};
 }
 

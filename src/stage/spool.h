@@ -11,6 +11,7 @@
 #include <functional>
 #include <list>
 #include <memory>
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <unordered_set>
@@ -25,6 +26,9 @@ namespace playfs::stage {
 class Spool;
 
 /// One file of the spool. It need not exist on disk: then it stands for no bytes at all.
+///
+/// An error of sync is the file's answer to every later one: the kernel reports a failed write once and then takes the
+/// page for clean, so that trying again would succeed with the bytes nowhere.
 class SpoolFile {
  public:
   SpoolFile(std::shared_ptr<Spool> spool, std::uint64_t number, bool keep)
@@ -40,8 +44,11 @@ class SpoolFile {
   std::atomic<bool> is_made = true;
 
  private:
+  friend class Spool;
   std::shared_ptr<Spool> spool_;
   std::uint64_t number_;
+  Mutex syncing_;  ///< held while the disk syncs: who syncs the same file meanwhile must not miss its error
+  std::optional<Error> sync_error_ PLAYFS_GUARDED_BY(syncing_);
 };
 using SpoolFilePtr = std::shared_ptr<SpoolFile>;
 using SharedFd = std::shared_ptr<const UniqueFd>;
@@ -73,10 +80,11 @@ class Spool {
   [[nodiscard]] Result<SharedFd> descriptor(SpoolFile& file, bool create);
   /// The first `size` bytes of `from` in a new file `to`: shared with it where the disk can, holes kept.
   [[nodiscard]] Status clone(SpoolFile& from, SpoolFile& to, std::uint64_t size);
-  /// Makes the names of files created since the last call safe from a power loss.
-  [[nodiscard]] Status sync_names();
-  /// Makes everything in the file system of the spool safe from a power loss: for many files at once.
-  [[nodiscard]] Status sync_everything();
+  /// Makes the bytes and the name of the file safe from a power loss, as they were when it was called. A file that is
+  /// not on disk is none to be synced.
+  [[nodiscard]] Status sync(SpoolFile& file);
+  /// The same of many, at the price of a few.
+  [[nodiscard]] Status sync(const std::vector<SpoolFilePtr>& files);
 
  private:
   friend class SpoolFile;
@@ -88,10 +96,19 @@ class Spool {
   Spool(UniqueFd directory, std::size_t descriptors) : directory_(std::move(directory)), descriptors_(descriptors) {}
   void give_up(std::uint64_t number) noexcept;
   void remember(std::uint64_t number, SharedFd fd) PLAYFS_REQUIRES(mutex_);
+  [[nodiscard]] Status sync_bytes(SpoolFile& file);
+  /// Makes the names of the files that were created so far safe from a power loss.
+  [[nodiscard]] Status sync_names();
+  /// Everything in the file system of the spool.
+  [[nodiscard]] Status sync_everything();
 
   const UniqueFd directory_;
   const std::size_t descriptors_;
-  std::atomic<bool> names_unsynced_ = true;  ///< also what an earlier process left behind
+  std::atomic<std::uint64_t> names_made_ = 1;  ///< also what an earlier process left behind
+  Mutex syncing_;                              ///< held while the disk syncs the directory, or everything
+  std::uint64_t names_synced_ PLAYFS_GUARDED_BY(syncing_) = 0;
+  /// Of a sync that covered all files: nobody can tell any more which of them are on disk.
+  std::optional<Error> sync_error_ PLAYFS_GUARDED_BY(syncing_);
   Mutex mutex_;
   std::unordered_map<std::uint64_t, Open> open_ PLAYFS_GUARDED_BY(mutex_);
   std::list<std::uint64_t> recent_ PLAYFS_GUARDED_BY(mutex_);  ///< most recently used first

@@ -238,8 +238,8 @@ struct Stage::State {
   InodePtr root PLAYFS_GUARDED_BY(mutex);
   /// All inodes that have a name, as far as they are loaded.
   std::unordered_map<std::uint64_t, Inode*> by_ino PLAYFS_GUARDED_BY(mutex);
-  /// Files whose path's own number was taken when they came. Whoever has it may be gone at the next start, and they keep
-  /// the number that they were seen with: so they get a row before anybody sees them.
+  /// Files whose path's own number was taken when they came. Whoever has it may be gone at the next start, and they
+  /// keep the number that they were seen with: so they get a row before anybody sees them.
   std::vector<std::weak_ptr<Inode>> unrecorded PLAYFS_GUARDED_BY(mutex);
   std::uint64_t salt PLAYFS_GUARDED_BY(mutex) = 0;
   std::uint64_t next_ino PLAYFS_GUARDED_BY(mutex) = 1;

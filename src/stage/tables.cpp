@@ -115,7 +115,7 @@ Status Tables::prepare() {
   for (auto [statement, sql] : statements) {
     PLAYFS_TRY(*statement, database_.prepare(sql));
   }
-  return {};
+  return sync();  // from here on no error of the disk is missed
 }
 
 Result<Tables::LogState> Tables::log_state() {

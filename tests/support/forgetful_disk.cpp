@@ -116,6 +116,7 @@ int synced(int fd) {
     note({Event::Kind::sync, *number, {}, 0, {}});
     return 0;
   }
+  if (recording) return 0;
   return static_cast<int>(syscall(SYS_fsync, fd));
 }
 
@@ -264,7 +265,8 @@ ssize_t copy_file_range(int, off64_t*, int, off64_t*, size_t, unsigned) {
 int fsync(int fd) { return synced(fd); }
 int fdatasync(int fd) { return synced(fd); }
 int syncfs(int fd) noexcept {
-  if (!recording || !recording->active) return static_cast<int>(syscall(SYS_syncfs, fd));
+  if (!recording) return static_cast<int>(syscall(SYS_syncfs, fd));
+  if (!recording->active) return 0;
   for (const auto& [name, number] : recording->names) {
     note({Event::Kind::sync, number, {}, 0, {}});
     note({Event::Kind::sync_names, 0, directory_of(name), 0, {}});

@@ -2,8 +2,9 @@
 // written down, and the directory can be laid out again as a power loss at any moment might have left it.
 //
 // It stands in for libc's calls (open, write, fsync …) of the whole executable, libraries included, which therefore has
-// to export its symbols. While it records nothing is really synced, so it is fast. Of the changes that were not synced
-// a power loss keeps any; of names that were not synced any first part, as journaling file systems do. For one thread.
+// to export its symbols. As long as there is one nothing is really synced, so it is fast. Of the changes that were not
+// synced a power loss keeps any; of names that were not synced any first part, as journaling file systems do. For one
+// thread.
 #pragma once
 
 #include <cstddef>
