@@ -180,6 +180,7 @@ class Parser {
                 "  playfs mount ~/play\n"
                 "  playfs mount https://example.org ~/play -o agent=ada,refresh=30\n"
                 "  playfs mount -o project=ID local:default ~/project\n"
+                "  playfs mount ~/play   (again, where its process died: the same source with the same options)\n"
                 "\n"
                 "Options after -o: project=ID  revision=REV  ro  allow_other  uid=N  gid=N  umask=OCTAL  cafile=FILE\n"
                 "  refresh=SECONDS  cache_size=SIZE  offline  agent=HANDLE  noprefetch  base_path=PATH  safe_symlinks\n"
@@ -192,6 +193,7 @@ class Parser {
     mount_command->add_option("-o", m->options, "Mount options, comma-separated")
         ->type_name("OPTIONS")
         ->expected(1)
+        ->allow_extra_args(false)  // the next word is SRC, not another list
         ->take_all();
     mount_command->add_flag("-f,--foreground", m->foreground, "Stay in the foreground until unmounted");
     mount_command->add_flag("--fake", m->fake, "Check everything, mount nothing");

@@ -12,6 +12,7 @@
 #include <memory>
 
 #include "app/mounted.h"
+#include "app/shell.h"
 #include "base/fd.h"
 #include "fuse/session.h"
 
@@ -44,7 +45,8 @@ Status detach_dead_mount(const std::string& path) {
   PLAYFS_TRY(auto table, read_mount_table());
   const MountEntry* mount = mount_holding(table, path);
   if (mount == nullptr || mount->mount_point != path || mount->type != kMountType)
-    return fail(ErrorCode::busy, path + " holds a dead mount that is not playfs's", "fusermount3 -u -z " + path);
+    return fail(ErrorCode::busy, path + " holds a dead mount that is not playfs's",
+                "fusermount3 -u -z " + shell_word(path));
   auto detached = fuse::unmount(path, true);
   if (!detached) return fail(detached.error().while_doing("detach the dead mount at " + path));
   return {};
@@ -61,7 +63,8 @@ Result<std::string> real_parent(const std::string& path) {
 bool is_dead_mount(const std::string& path) {
   // Not stat(2): the kernel may know the attributes of the root, and goes on answering for the dead.
   struct statfs usage {};
-  return statfs(path.c_str(), &usage) != 0 && errno == ENOTCONN;
+  // ECONNABORTED: the question was under way when the process ended.
+  return statfs(path.c_str(), &usage) != 0 && (errno == ENOTCONN || errno == ECONNABORTED);
 }
 
 Result<std::string> prepare_mount_point(const std::string& path, bool nonempty, const std::vector<OwnPlace>& own) {
@@ -78,7 +81,8 @@ Result<std::string> prepare_mount_point(const std::string& path, bool nonempty, 
   struct stat attributes {};
   if (stat(path.c_str(), &attributes) != 0) {
     if (errno == ENOENT)
-      return fail(ErrorCode::not_found, path + " does not exist; a mount needs a directory", "mkdir -p " + path);
+      return fail(ErrorCode::not_found, path + " does not exist; a mount needs a directory",
+                  "mkdir -p " + shell_word(path));
     return fail(error_from_errno(errno, "stat " + path));
   }
   if (!S_ISDIR(attributes.st_mode))
@@ -88,7 +92,7 @@ Result<std::string> prepare_mount_point(const std::string& path, bool nonempty, 
   const MountEntry* mount = mount_holding(table, real);
   if (mount != nullptr && mount->mount_point == real && mount->type == kMountType)
     return fail(ErrorCode::already_exists, mount->source + " is mounted at " + real + " already",
-                "playfs umount " + real);
+                "playfs umount " + shell_word(real));
   std::error_code unreadable;
   if (!nonempty && !std::filesystem::is_empty(real, unreadable) && !unreadable)
     return fail(ErrorCode::not_empty, real + " is not empty, and a mount would hide what is in it",

@@ -74,13 +74,24 @@ std::vector<MountEntry> parse_mount_table(std::string_view text) {
   for (std::string line; std::getline(lines, line);) {
     // 36 35 98:0 ROOT MOUNT_POINT options optional… - TYPE SOURCE super_options
     std::istringstream fields(line);
-    std::string ignored, root, mount_point, field, type, source;
-    fields >> ignored >> ignored >> ignored >> root >> mount_point;
+    std::string ignored, device, root, mount_point, options, field, type, source, super_options;
+    fields >> ignored >> ignored >> device >> root >> mount_point >> options;
     while (fields >> field && field != "-") continue;
-    if (fields >> type >> source)
-      table.push_back({unescape(mount_point), unescape(root), unescape(type), unescape(source)});
+    if (!(fields >> type >> source)) continue;
+    fields >> super_options;
+    table.push_back(
+        {unescape(mount_point), unescape(root), unescape(type), unescape(source), device, options, super_options});
   }
   return table;
+}
+
+bool has_option(std::string_view list, std::string_view item) {
+  while (!list.empty()) {
+    auto comma = std::min(list.find(','), list.size());
+    if (list.substr(0, comma) == item) return true;
+    list.remove_prefix(std::min(comma + 1, list.size()));
+  }
+  return false;
 }
 
 Result<std::vector<MountEntry>> read_mount_table() {

@@ -17,7 +17,12 @@ struct MountEntry {
   std::string root;    ///< the directory of the file system that is mounted there; "/" but for bind mounts
   std::string type;    ///< "fuse.playfs"
   std::string source;  ///< SRC as it was mounted
+  std::string device;  ///< "0:52": tells it from every other mount while it is in the table
+  std::string options, super_options;  ///< comma-separated: of this mount point, of the whole file system
 };
+
+/// Whether `item` ("ro", "user_id=0") is in a comma-separated list.
+bool has_option(std::string_view list, std::string_view item);
 
 /// Parses /proc/self/mountinfo; lines that are not understood are left out.
 std::vector<MountEntry> parse_mount_table(std::string_view text);

@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
 """The commands as scripts meet them: output, errors and exit codes, against the embedded playground and over HTTP."""
+import errno
 import json
 import os
 import pathlib
 import re
 import shutil
+import signal
 import subprocess
 
 import rig
@@ -212,6 +214,79 @@ class InMount(rig.Rig):
         self.assertEqual(done.returncode, 2, done.stdout)
         self.assertIn(f'in the mount of local:default at {top}', json.loads(done.stdout)['error']['message'])
         self.assertFalse(os.path.ismount(other))
+
+    def kill(self, top):
+        """The mount's process, as the kernel's out-of-memory killer would; its mount stays, dead."""
+        pid = json.loads((top / '.playfs/status.json').read_text())['pid']
+        with open(f'/proc/{pid}/cmdline', 'rb') as command:
+            self.assertIn(b'mount', command.read())
+        os.kill(pid, signal.SIGKILL)
+        self.eventually(lambda: not self.answers(top), 'the mount is dead')
+
+    @staticmethod
+    def answers(directory):
+        try:
+            os.statvfs(directory)
+        except OSError as error:
+            if error.errno not in (errno.ENOTCONN, errno.ECONNABORTED):  # the latter: it ended meanwhile
+                raise
+            return False
+        return True
+
+    def source_of(self, directory):
+        for line in reversed(pathlib.Path('/proc/self/mountinfo').read_text().splitlines()):
+            if line.split()[4] == str(directory).replace(' ', '\\040'):
+                return line.rsplit(' - fuse.playfs ')[1].split()[0]
+        return None
+
+    def test_a_dead_mount_is_mounted_again_as_it_was(self):
+        api = self.serve()
+        project = api.create('projects', name='garden')['id']
+        top = self.home / 'my mount'
+        top.mkdir()
+        self.addCleanup(self.leave, top)
+        self.playfs('mount', '-o', f'project={project},noexec', '-o', 'refresh=7', api.origin, top)
+        (top / 'rose').write_text('rosa\n')
+        wanted = f"playfs mount -o project={project},noexec -o refresh=7 {api.origin} '{top}'"
+        for attempt in ([], ['--fake'], ['-o', 'sync']):
+            self.kill(top)
+            if attempt == ['--fake']:  # detaches it: what it was is known all the same
+                self.playfs('mount', '--fake', top)
+                attempt = []
+            done = self.playfs('mount', *attempt, top)
+            self.assertIn(wanted, done.stderr)
+            self.assertEqual(self.source_of(top), api.origin)
+            self.assertEqual((top / 'rose').read_text(), 'rosa\n')
+            self.assertTrue(os.statvfs(top).f_flag & os.ST_NOEXEC)
+        self.assertTrue(os.statvfs(top).f_flag & os.ST_SYNCHRONOUS, 'what is typed counts beside it')
+
+        # Its source by another word; then it is that which died.
+        self.kill(top)
+        self.playfs('mount', 'local:other', top)
+        self.assertEqual(self.source_of(top), 'local:other')
+        self.kill(top)
+        self.assertEqual(self.playfs('umount', top).stderr.splitlines()[-1], f"Try: playfs mount local:other '{top}'")
+        # Ended by its user: nothing of it is left.
+        self.playfs('mount', top)
+        self.assertEqual(self.source_of(top), 'local:default')
+        self.playfs('umount', top)
+        self.assertEqual(list((self.home / 'ann/state/playfs/mounts').iterdir()), [])
+
+    def test_a_dead_mount_of_unknown_options_is_not_guessed_at(self):
+        api = self.serve()
+        top = self.home / 'mnt'
+        top.mkdir()
+        self.addCleanup(self.leave, top)
+        self.playfs('mount', '-o', 'ro', api.origin, top)
+        self.kill(top)
+        for record in (self.home / 'ann/state/playfs/mounts').iterdir():
+            record.write_text('{"source": "local:default", "device": "0:1"}')
+        done = self.playfs('mount', top, '--json', check=False)
+        self.assertEqual(done.returncode, FAILED, done.stdout)
+        self.assertEqual(json.loads(done.stdout)['error']['hint'], f'playfs mount -o ro {api.origin} {top}')
+        self.assertFalse(self.answers(top), 'it was left as it is')
+        self.playfs('mount', api.origin, top)
+        self.assertEqual(self.source_of(top), api.origin)
 
     def test_mount_helper(self):
         """As mount(8) calls it for `mount -t playfs` and a line in /etc/fstab."""

@@ -10,6 +10,7 @@
 #include "app/commands/commands.h"
 #include "app/credentials.h"
 #include "app/mount_point.h"
+#include "app/mount_record.h"
 #include "app/mounted.h"
 #include "base/clock.h"
 #include "base/sqlite.h"
@@ -59,7 +60,7 @@ class Findings {
   std::uint64_t wrong_ = 0, mended_ = 0;
 };
 
-void look_at_mounts(Findings& findings, bool repair) {
+void look_at_mounts(Findings& findings, const Places& places, bool repair) {
   if (auto usable = check_fuse()) findings.add(Finding::well, "fuse", "/dev/fuse", "can be used");
   else findings.add("fuse", "/dev/fuse", usable.error());
   auto table = read_mount_table();
@@ -75,7 +76,7 @@ void look_at_mounts(Findings& findings, bool repair) {
       findings.add("mount", mount.mount_point, detached.error());
     } else {
       findings.add(Finding::mended, "mount", mount.mount_point, "the dead mount is detached",
-                   "playfs mount " + mount.source + " " + mount.mount_point);
+                   mount_command(places, mount));
     }
   }
 }
@@ -242,7 +243,7 @@ void look_at_stages(Findings& findings, const std::string& directory, int depth,
 Result<ExitCode> doctor(Context& context, const DoctorArguments& arguments) {
   constexpr int kSiteProjectImport = 3;  // sites/SITE/work/PROJECT, sites/SITE/imports/PROJECT
   Findings findings(context.out);
-  look_at_mounts(findings, arguments.repair);
+  look_at_mounts(findings, context.places, arguments.repair);
   look_at_places(findings, context.places, arguments.repair);
   look_at_stages(findings, context.places.state + "/sites", kSiteProjectImport,
                  format_iso8601(context.io.clock.wall()).substr(0, 19), arguments.repair);

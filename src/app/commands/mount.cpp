@@ -3,11 +3,13 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <filesystem>
 
 #include "app/commands/commands.h"
 #include "app/daemon.h"
 #include "app/mount_options.h"
 #include "app/mount_point.h"
+#include "app/mount_record.h"
 #include "app/signals.h"
 #include "base/fd.h"
 #include "base/log.h"
@@ -20,21 +22,108 @@ namespace {
 
 struct Plan {
   Source source;
-  std::string directory;  // as it was named, absolute
-  MountOptions options;
+  std::string directory;                // as it was named, absolute
+  MountOptions options;                 // of `lists`
+  std::vector<std::string> lists = {};  // as after -o
 };
+
+/// What was mounted at `directory` by a process that died, which is to be mounted again; nullopt where nothing was.
+/// Fails where it is not known for sure.
+Result<std::optional<MountRecord>> died_here(const Context& context, const std::string& directory) {
+  PLAYFS_TRY(auto table, read_mount_table());
+  auto named = real_parent(directory);
+  if (!named || !is_dead_mount(*named)) {
+    // Its record stays until it was mounted again: the dead mount may have been detached, by hand or by an attempt
+    // that failed afterwards.
+    std::error_code missing;
+    auto real = std::filesystem::canonical(directory, missing);
+    if (missing) return std::optional<MountRecord>();
+    const MountEntry* mount = mount_holding(table, real.string());
+    if (mount != nullptr && mount->mount_point == real.string() && mount->type == kMountType)
+      return std::optional<MountRecord>();  // it lives
+    return read_mount_record(context.places, real.string());
+  }
+  const MountEntry* mount = mount_holding(table, *named);
+  if (mount == nullptr || mount->mount_point != *named || mount->type != kMountType)
+    return std::optional<MountRecord>();  // no mount of playfs: to be said by prepare_mount_point
+  const std::string dead = "the mount of " + mount->source + " at " + *named + " is dead: its process ended. ";
+  if (!has_option(mount->super_options, "user_id=" + std::to_string(geteuid())))
+    return fail(ErrorCode::already_exists, dead + "It was another user's, so the mount has to be named",
+                mount_command(context.places, *mount));
+  auto record = record_of(context.places, *mount);
+  if (!record)
+    return fail(
+        ErrorCode::already_exists,
+        dead + "Not all of its options are known here, so the mount has to be named, with project= where it had one",
+        mount_command(context.places, *mount));
+  return record;
+}
+
+/// The options of `again`, then those that were typed now: of two that contradict each other the last counts.
+Status take_options(Context& context, Plan& plan, const MountArguments& arguments,
+                    const std::optional<MountRecord>& again) {
+  if (again) plan.lists = again->options;
+  for (const std::string& list : plan.lists) PLAYFS_CHECK(parse_mount_options(list, plan.options, context.settings));
+  const MountOptions before = plan.options;
+  for (const std::string& list : arguments.options) {
+    PLAYFS_CHECK(parse_mount_options(list, plan.options, context.settings));
+    plan.lists.push_back(list);
+  }
+  // A revision is one of the project that it was named with.
+  if (plan.options.project != before.project && plan.options.revision == before.revision) plan.options.revision.reset();
+  return {};
+}
 
 Result<Plan> plan_of(Context& context, const MountArguments& arguments) {
   Plan plan;
-  for (const std::string& list : arguments.options)
-    PLAYFS_CHECK(parse_mount_options(list, plan.options, context.settings));
   plan.directory = context.io.absolute(arguments.places.back());
-  std::string text = std::string(kDefaultSource);
-  if (arguments.places.size() == 2) text = arguments.places.front();
-  else if (auto configured = context.settings.text("site")) text = *configured;
+  std::string text = context.settings.text("site").value_or(std::string(kDefaultSource));
+  std::optional<MountRecord> again;
+  if (arguments.places.size() == 2) {
+    text = arguments.places.front();
+  } else if (!context.settings.text_of(Settings::Layer::flag, "site")) {
+    PLAYFS_TRY(again, died_here(context, plan.directory));
+  }
+  if (again) text = again->source;
+  PLAYFS_CHECK(take_options(context, plan, arguments, again));
   PLAYFS_TRY(plan.source, context.source(text));
+  if (!again) return plan;
+  // The name of a local playground may mean another directory by now.
+  if (plan.source.directory != again->store) {
+    PLAYFS_TRY(plan.source, context.source("local:" + again->store));
+  }
+  context.out.note("The last mount at " + safe(plan.directory) +
+                   " died; this is the same again: " + safe(mount_command(*again, plan.directory)));
   return plan;
 }
+
+/// What has to be known to mount `plan` again.
+MountRecord record_for(const Plan& plan) {
+  MountRecord record{plan.source.text, plan.source.directory, plan.lists, {}, {}};
+  if (const Source usual; plan.source.base_path != usual.base_path)
+    record.options.push_back("base_path=" + plan.source.base_path);
+  return record;
+}
+
+/// The mount's record, there as long as this lives. Without one the mount serves all the same.
+class KeptRecord {
+ public:
+  KeptRecord(const Places& places, const Plan& plan) : places_(places), mount_point_(plan.directory) {
+    auto written = write_mount_record(places, mount_point_, record_for(plan));
+    if (written) device_ = *written;
+    else log_warning("what is mounted could not be written down: " + written.error().message);
+  }
+  ~KeptRecord() {
+    if (!device_.empty()) remove_mount_record(places_, mount_point_, device_);
+  }
+  KeptRecord(const KeptRecord&) = delete;
+  KeptRecord& operator=(const KeptRecord&) = delete;
+
+ private:
+  const Places& places_;
+  const std::string mount_point_;
+  std::string device_;
+};
 
 vfs::PlaygroundOptions playground_options(const Context& context, const Plan& plan, std::string state_directory) {
   const MountOptions& asked = plan.options;
@@ -72,7 +161,9 @@ Status serve_mount(Context& context, const Plan& plan, Ready ready) {
   options.read_only = plan.options.read_only || plan.options.revision;
   options.no_exec = plan.options.no_exec;
   options.synchronous = plan.options.synchronous;
+  std::optional<KeptRecord> record;  // gone only after the session, and with it the mount
   PLAYFS_TRY(auto session, fuse::Session::mount(playground, options));
+  record.emplace(context.places, plan);
   playground.set_notifier(&session->notifier());
   signals.on_signal([&] { session->stop(); });
   Status served = ready();

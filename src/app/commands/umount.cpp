@@ -9,6 +9,7 @@
 
 #include "app/commands/commands.h"
 #include "app/mount_point.h"
+#include "app/mount_record.h"
 #include "app/mount_status.h"
 #include "app/mounted.h"
 #include "base/fd.h"
@@ -61,10 +62,15 @@ Result<ExitCode> umount(Context& context, const UmountArguments& arguments) {
   if (arguments.wait) wait_for_publications(context, mount.mount_point);
   auto status = read_mount_status(mount.mount_point);
   bool dead = is_dead_mount(mount.mount_point);
+  const std::string again = mount_command(context.places, mount);  // its process forgets it at the end
   UniqueFd process;
   if (status && status->pid > 0) process = UniqueFd(static_cast<int>(syscall(SYS_pidfd_open, status->pid, 0)));
   PLAYFS_CHECK(fuse::unmount(mount.mount_point, dead));
-  if (dead) context.out.note("The mount was dead: its process had ended. What was staged is kept.");
+  if (dead) {
+    remove_mount_record(context.places, mount.mount_point, mount.device);
+    context.out.note("The mount was dead: its process had ended. What was staged is kept.");
+    context.out.note("Try: " + safe(again));
+  }
   if (!wait_for_end(process)) context.out.note("Unmounted; its process is still busy ending.");
 
   Json::Array staged;
@@ -76,8 +82,7 @@ Result<ExitCode> umount(Context& context, const UmountArguments& arguments) {
                        std::to_string(project.staged) + (project.staged == 1 ? " path" : " paths") +
                        (project.pending > 0 ? ", and a publication goes on at the next mount" : "") + ".");
     }
-    if (!staged.empty())
-      context.out.note("Try: playfs mount " + mount.source + " " + safe(mount.mount_point) + ", then playfs commit");
+    if (!staged.empty()) context.out.note("Try: " + safe(again) + ", then playfs commit");
   }
   context.out.document(JsonObject{
       {"site", mount.source}, {"directory", mount.mount_point}, {"dead", dead}, {"staged", std::move(staged)}});

@@ -1,4 +1,5 @@
 #include "app/places.h"
+#include "app/shell.h"
 
 #include <set>
 
@@ -62,9 +63,21 @@ TEST(MountTable, IsParsedWithItsEscapes) {
   EXPECT_EQ(table[1].type, kMountType);
   EXPECT_EQ(table[1].source, "local:default");
   EXPECT_EQ(table[2].root, "/projects/p");
+  EXPECT_EQ(table[1].device, "0:50");
+  EXPECT_TRUE(has_option(table[1].options, "nosuid"));
+  EXPECT_TRUE(has_option(table[1].super_options, "user_id=0"));
+  EXPECT_FALSE(has_option("user_id=01,norw", "user_id=0") || has_option("norw", "rw") || has_option("", "rw"));
   EXPECT_EQ(mount_holding(table, "/home/ada/my play/projects"), &table[1]);
   EXPECT_EQ(mount_holding(table, "/home/ada/my playground"), &table[0]);
   EXPECT_EQ(mount_holding(table, "/bound"), &table[2]);
+}
+
+TEST(Commands, ArePrintedAsAShellReadsThem) {
+  EXPECT_EQ(shell_line({"playfs", "mount", "-o", "project=p,agent=ada", "https://example.org", "/home/ada/play"}),
+            "playfs mount -o project=p,agent=ada https://example.org /home/ada/play");
+  EXPECT_EQ(shell_word("/my play/it's"), "'/my play/it'\\''s'");
+  for (const char* word : {"", "~", "a;b", "$HOME", "*", "a\nb", "#", "=ls"})
+    EXPECT_EQ(shell_word(word), "'" + std::string(word) + "'");
 }
 
 TEST(Errors, AreWordsOnStderrOrADocumentOnStdout) {

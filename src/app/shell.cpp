@@ -1,0 +1,28 @@
+#include "app/shell.h"
+
+namespace playfs::app {
+
+std::string shell_word(std::string_view word) {
+  // Bytes past ASCII are letters of some file's name; `~` and `=` mean something at the beginning of a word alone.
+  auto is_plain = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+           std::string_view("_-./:,=@%+").find(c) != std::string_view::npos || static_cast<unsigned char>(c) >= 0x80;
+  };
+  bool plain = !word.empty() && word.front() != '=';
+  for (char c : word) plain = plain && is_plain(c);
+  if (plain) return std::string(word);
+  std::string quoted = "'";
+  for (char c : word) {
+    if (c == '\'') quoted += "'\\''";
+    else quoted += c;
+  }
+  return quoted + "'";
+}
+
+std::string shell_line(const std::vector<std::string>& words) {
+  std::string line;
+  for (const std::string& word : words) line += (line.empty() ? "" : " ") + shell_word(word);
+  return line;
+}
+
+}  // namespace playfs::app
