@@ -17,38 +17,41 @@ namespace playfs::cache {
 
 namespace {
 
-using Listing = std::unique_ptr<DIR, int (*)(DIR*)>;
-
-Listing open_listing(const std::string& path) { return {opendir(path.c_str()), closedir}; }
-
-/// Calls `visit(folder descriptor, name)` for each name but "." and ".."; false ends it.
+/// Calls `visit(folder descriptor, name)` for each name but "." and ".."; false ends it, and is the answer then. A
+/// directory that is not there has none. One that cannot be read is an error: whoever took it for an empty one would
+/// leave there what should go.
 template <class Visit>
-bool each_name(const std::string& path, Visit visit) {
-  const Listing listing = open_listing(path);
-  if (!listing) return true;  // not made yet, or removed a moment ago
-  while (const dirent* entry = readdir(listing.get())) {
-    const std::string_view name = entry->d_name;
-    if (name == "." || name == "..") continue;
-    if (!visit(dirfd(listing.get()), std::string(name))) return false;
+Result<bool> each_name(const std::string& path, Visit visit) {
+  const std::unique_ptr<DIR, int (*)(DIR*)> listing(opendir(path.c_str()), closedir);
+  if (!listing) {
+    if (errno == ENOENT || errno == ENOTDIR) return true;  // not made yet, or removed a moment ago
+    return fail(error_from_errno(errno, "list " + path));
   }
-  return true;
+  for (;;) {
+    errno = 0;
+    const dirent* entry = readdir(listing.get());
+    if (entry == nullptr && errno != 0) return fail(error_from_errno(errno, "list " + path));
+    if (entry == nullptr) return true;
+    const std::string name = entry->d_name;
+    if (name != "." && name != ".." && !visit(dirfd(listing.get()), name)) return false;
+  }
 }
 
 /// Calls `visit(folder descriptor, name of the file, hash)` for each object; false ends it.
 template <class Visit>
 Status each_object(const std::string& directory, Visit visit) {
-  if (access(directory.c_str(), R_OK | X_OK) != 0) {
-    if (errno == ENOENT) return {};
-    return fail(error_from_errno(errno, directory));
-  }
-  each_name(directory, [&](int, const std::string& prefix) {
+  Status failed;
+  auto in_folder = [&](int, const std::string& prefix) {
     if (prefix.size() != 2) return true;  // scratch/, damaged/
-    return each_name(directory + "/" + prefix, [&](int folder, const std::string& rest) {
+    auto more = each_name(directory + "/" + prefix, [&](int folder, const std::string& rest) {
       auto hash = ContentHash::parse(prefix + rest);
       return !hash || hash->hex() != prefix + rest || visit(folder, rest, *hash);
     });
-  });
-  return {};
+    if (!more) failed = fail(more.error());
+    return more.value_or(false);
+  };
+  PLAYFS_TRY([[maybe_unused]] bool all, each_name(directory, in_folder));
+  return failed;
 }
 
 std::string path_of(const std::string& directory, const ContentHash& hash) {
@@ -56,9 +59,10 @@ std::string path_of(const std::string& directory, const ContentHash& hash) {
   return directory + "/" + hex.substr(0, 2) + "/" + hex.substr(2);
 }
 
-std::uint64_t count_damaged(const std::string& directory) {
+Result<std::uint64_t> count_damaged(const std::string& directory) {
   std::uint64_t count = 0;
-  each_name(directory + "/damaged", [&](int, const std::string&) { return ++count > 0; });
+  PLAYFS_TRY([[maybe_unused]] bool all,
+             each_name(directory + "/damaged", [&](int, const std::string&) { return ++count > 0; }));
   return count;
 }
 
@@ -92,7 +96,7 @@ ObjectsUsage sum_of(const std::vector<StoredObject>& objects) {
 Result<ObjectsUsage> measure_objects(const std::string& directory) {
   PLAYFS_TRY(const auto objects, list_objects(directory));
   ObjectsUsage usage = sum_of(objects);
-  usage.damaged = count_damaged(directory);
+  PLAYFS_TRY(usage.damaged, count_damaged(directory));
   return usage;
 }
 
@@ -126,10 +130,10 @@ Status clear_objects(const std::string& directory) {
     unlinkat(folder, name.c_str(), 0);
     return true;
   }));
-  each_name(directory + "/damaged", [](int folder, const std::string& name) {
-    unlinkat(folder, name.c_str(), 0);
-    return true;
-  });
+  PLAYFS_TRY([[maybe_unused]] bool all, each_name(directory + "/damaged", [](int folder, const std::string& name) {
+               unlinkat(folder, name.c_str(), 0);
+               return true;
+             }));
   return {};
 }
 

@@ -34,7 +34,7 @@ void append_checksum(std::string& out, const BlockChecksum& checksum) {
 
 std::string make_trailer(const ContentHash& hash, std::string_view content) {
   std::string trailer;
-  trailer.reserve(blocks_of(content.size()) * kChecksumSize + kFooterSize);
+  trailer.reserve(file_size_of(content.size()) - content.size());
   for (std::size_t at = 0; at < content.size(); at += kBlockSize)
     append_checksum(trailer, checksum_of(content.substr(at, kBlockSize)));
   trailer += kMagic;
@@ -44,6 +44,10 @@ std::string make_trailer(const ContentHash& hash, std::string_view content) {
   trailer += raw_bytes(hash);
   append_checksum(trailer, checksum_of(trailer));
   return trailer;
+}
+
+std::uint64_t file_size_of(std::uint64_t content_size) {
+  return content_size + blocks_of(content_size) * kChecksumSize + kFooterSize;
 }
 
 std::optional<std::size_t> trailer_size(std::uint64_t file_size) {

@@ -31,6 +31,9 @@ struct Trailer {
 /// Checksums and footer for this content.
 std::string make_trailer(const ContentHash& hash, std::string_view content);
 
+/// The size of the whole file for so many bytes of content.
+std::uint64_t file_size_of(std::uint64_t content_size);
+
 /// The length of the trailer of a whole file of `file_size` bytes, from its size alone; nullopt where no content has
 /// that size.
 std::optional<std::size_t> trailer_size(std::uint64_t file_size);

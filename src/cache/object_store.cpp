@@ -21,6 +21,7 @@
 #include "cache/lru.h"
 #include "cache/object_care.h"
 #include "cache/object_file.h"
+#include "cache/room_keeper.h"
 
 namespace playfs::cache {
 
@@ -88,16 +89,16 @@ bool same_file(const struct stat& a, const struct stat& b) { return a.st_dev == 
 struct ObjectStore::State {
   State(std::string path, const ObjectStoreOptions& options)
       : directory(std::move(path)),
-        budget(options.budget),
-        executor(options.executor),
-        written(options.written_before),
+        room(RoomKeeper::make(options.budget / kShareBetweenTrims, options.written_before, options.executor,
+                              [directory = directory, budget = options.budget]() -> Status {
+                                PLAYFS_TRY([[maybe_unused]] auto left, trim_objects(directory, budget));
+                                return {};
+                              })),
         open_objects(options.open_files),
         memory_objects(options.memory) {}
 
   const std::string directory;
-  const std::uint64_t budget;  ///< bytes on disk
-  Executor* const executor;
-  std::atomic<std::uint64_t> written;          ///< bytes since room was made last
+  const std::shared_ptr<RoomKeeper> room;      ///< knows nothing of this state: its passes may outlive it
   std::atomic<bool> full = false;              ///< the last write failed, and that was told
   std::atomic<std::int64_t> futile_until = 0;  ///< nanoseconds of the steady clock
   Mutex mutex;
@@ -132,6 +133,7 @@ struct ObjectStore::State {
   Status write(const ContentHash& hash, std::string_view bytes) {
     Status done = write_once(hash, bytes);
     if (!done && done.error().code == ErrorCode::no_space && make_room(bytes.size())) done = write_once(hash, bytes);
+    if (done) room->wrote(file_size_of(bytes.size()));
     if (!full.exchange(!done) && !done) log_warning("new content is kept in memory alone: " + done.error().message);
     return done;
   }
@@ -145,22 +147,10 @@ struct ObjectStore::State {
       forget_open_objects();  // an open file's room is not given back
       auto left = trim_objects(directory, there->bytes - std::min(there->bytes, 2 * needed + there->bytes / 16));
       if (left && left->bytes < there->bytes) return true;
+      if (!left && left.error().code == ErrorCode::busy) return true;  // somebody else makes room right now
     }
     futile_until = now + std::chrono::nanoseconds(kFutileFor).count();
     return false;
-  }
-
-  /// Makes room where enough was written since the last time.
-  static void count_written(const std::shared_ptr<State>& state, std::uint64_t size) {
-    const std::uint64_t share = std::max<std::uint64_t>(1, state->budget / kShareBetweenTrims);
-    if (state->written.fetch_add(size) + size < share) return;
-    state->written = 0;
-    auto trim = [state] {
-      auto left = trim_objects(state->directory, state->budget);
-      if (!left && left.error().code != ErrorCode::busy) log_warning("cache: " + left.error().message);
-    };
-    if (state->executor) state->executor->post(trim);
-    else trim();
   }
 
   /// Folders are made where it turns out that they are missing: looking first, or making them anew each time, costs
@@ -289,7 +279,7 @@ Status Object::copy_to(int fd) const {
 }
 
 ObjectStore::ObjectStore(std::shared_ptr<State> state) : state_(std::move(state)) {}
-ObjectStore::~ObjectStore() = default;
+ObjectStore::~ObjectStore() { state_->room->finish(); }
 
 Result<std::unique_ptr<ObjectStore>> ObjectStore::open(const std::string& directory, ObjectStoreOptions options) {
   auto state = std::make_shared<State>(directory, options);
@@ -360,7 +350,6 @@ Result<ObjectPtr> ObjectStore::put(std::string_view bytes) {
 
   auto written = state_->write(hash, bytes);
   if (written) {
-    State::count_written(state_, bytes.size());
     if (auto object = find(hash); object && *object) return *object;
   }
   ObjectPtr object = std::make_shared<MemoryObject>(hash, std::string(bytes));

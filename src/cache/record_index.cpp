@@ -9,6 +9,7 @@
 #include "cache/object_store.h"
 #include "cache/pending_records.h"
 #include "cache/record_database.h"
+#include "cache/room_keeper.h"
 
 namespace playfs::cache {
 
@@ -42,10 +43,13 @@ struct RecordIndex::State {
         reading(directory),
         writing(directory),
         executor(options.executor),
-        written(options.written_before) {}
+        // Its executor is stopped before this state goes.
+        room(RoomKeeper::make(options.budget / kShareBetweenTrims, options.written_before, options.executor,
+                              [this] { return trim(); })) {}
   ~State() {
     write_records();
     write_touches();
+    room->finish();
   }
 
   using Key = RecordKey;
@@ -58,7 +62,7 @@ struct RecordIndex::State {
   Executor* const executor;
   PendingRecords<StoredRecord> pending;
   std::atomic<bool> write_due = false;  ///< a task that writes what is pending has been posted
-  std::atomic<std::uint64_t> written;   ///< bytes since room was made last
+  const std::shared_ptr<RoomKeeper> room;
   Mutex mutex;
   std::vector<Key> touched PLAYFS_GUARDED_BY(mutex);  ///< read, and not marked as used for a while
 
@@ -74,7 +78,7 @@ struct RecordIndex::State {
   void write_soon(const std::shared_ptr<State>& self);
   void write_records();
   void write_touches();
-  void trim();
+  Status trim();
 };
 
 RecordIndex::RecordIndex(std::shared_ptr<State> state) : state_(std::move(state)) {}
@@ -112,7 +116,6 @@ std::optional<StoredRecord> RecordIndex::record(const std::string& site, const s
 void RecordIndex::store_record(const std::string& site, const std::string& collection, const std::string& id,
                                const StoredRecord& record) {
   state_->pending.put({site, collection, id}, record, record.text.size());
-  state_->written += record.text.size();
   state_->write_soon(state_);
 }
 
@@ -130,6 +133,9 @@ void RecordIndex::State::write_soon(const std::shared_ptr<State>& self) {
 void RecordIndex::State::write_records() {
   write_due = false;
   pending.write_all([this](const PendingRecords<StoredRecord>::Batch& batch) {
+    std::uint64_t bytes = 0;  // counted when they are in the database, where room is made
+    for (const auto& [key, record] : batch)
+      if (*record) bytes += (*record)->text.size();
     writing.attempt([&](RecordDatabase& on) -> Status {
       PLAYFS_TRY(Transaction transaction, Transaction::begin(on.database));
       for (const auto& [key, record] : batch) {
@@ -149,11 +155,8 @@ void RecordIndex::State::write_records() {
       }
       return transaction.commit();
     });
+    room->wrote(bytes);
   });
-  const std::uint64_t share = std::max<std::uint64_t>(1, budget / kShareBetweenTrims);
-  if (written < share) return;
-  written = 0;
-  trim();
 }
 
 void RecordIndex::State::write_touches() {
@@ -205,20 +208,24 @@ Status remove_rows(Database& database, std::span<const std::int64_t> rows) {
 
 }  // namespace
 
-void RecordIndex::State::trim() {
+Status RecordIndex::State::trim() {
   write_touches();
+  Status trimmed = fail(ErrorCode::busy, "the database of records is not at hand");  // and told already
   writing.attempt([&](RecordDatabase& on) -> Status {
     PLAYFS_TRY(const std::uint64_t used, on.used_bytes());
-    if (used <= budget) return {};
-    // A little more than has to be, or it would have to be done again at once.
-    const std::uint64_t excess = used - budget + budget / kShareBetweenTrims;
-    PLAYFS_TRY(const auto rows, oldest_rows(on.database, excess));
-    PLAYFS_CHECK(remove_rows(on.database, rows));
-    PLAYFS_TRY(const std::uint64_t left, on.used_bytes());
-    // What is left are lists and names of contents, each of which can be asked for again.
-    if (left > budget) return on.database.execute("DELETE FROM contents; DELETE FROM listed");
+    if (used > budget) {
+      // A little more than has to be, or it would have to be done again at once.
+      const std::uint64_t excess = used - budget + budget / kShareBetweenTrims;
+      PLAYFS_TRY(const auto rows, oldest_rows(on.database, excess));
+      PLAYFS_CHECK(remove_rows(on.database, rows));
+      PLAYFS_TRY(const std::uint64_t left, on.used_bytes());
+      // What is left are lists and names of contents, each of which can be asked for again.
+      if (left > budget) PLAYFS_CHECK(on.database.execute("DELETE FROM contents; DELETE FROM listed"));
+    }
+    trimmed = {};
     return {};
   });
+  return trimmed;
 }
 
 void RecordIndex::pin(const std::string& owner, const std::string& site, const std::string& collection,

@@ -1,5 +1,7 @@
 // Keeping the cache within bounds, and looking after it.
 #include <fcntl.h>
+#include <sys/file.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -100,6 +102,58 @@ TEST_F(ObjectCare, WhatAnotherProcessWroteCounts) {
   EXPECT_LE(bytes(), 100'000U);
 }
 
+TEST_F(ObjectCare, RoomIsMadeOnceAnotherProcessIsDoneWithIt) {
+  constexpr std::uint64_t budget = 100'000;
+  test::ManualClock clock;
+  test::ManualExecutor executor(clock);
+  auto store = open({.budget = budget, .executor = &executor});
+  {
+    UniqueFd other(::open(path_.c_str(), O_RDONLY | O_DIRECTORY));
+    ASSERT_EQ(flock(other.get(), LOCK_EX), 0);
+    for (int i = 0; i < 40; ++i) ASSERT_TRUE(store->put(content(i)));
+    executor.run_due();
+    EXPECT_GT(bytes(), 400'000U) << "the other one is at it";
+  }
+  // Nothing is written any more: what was put off has to be remembered.
+  executor.advance(std::chrono::minutes(1));
+  EXPECT_LE(bytes(), budget);
+  EXPECT_FALSE(executor.until_next()) << "and then there is nothing left to do";
+}
+
+TEST_F(ObjectCare, AStoreThatEndsMakesTheRoomThatIsDue) {
+  test::ManualClock clock;
+  test::ManualExecutor executor(clock);
+  auto store = open({.budget = 100'000, .executor = &executor});
+  for (int i = 0; i < 40; ++i) ASSERT_TRUE(store->put(content(i)));
+  executor.drop_all();  // as a command does that ends
+  store.reset();
+  EXPECT_LE(bytes(), 100'000U);
+}
+
+TEST_F(ObjectCare, SmallObjectsCountWithWhatTheyTakeOnDisk) {
+  constexpr std::uint64_t budget = 20'000;
+  auto store = open({.budget = budget});
+  for (int i = 0; i < 1'000; ++i) {
+    ASSERT_TRUE(store->put(std::to_string(i)));
+    ASSERT_LE(bytes(), budget + budget / kShareBetweenTrims + 200) << i;
+  }
+}
+
+TEST_F(ObjectCare, AFolderThatCannotBeReadIsNoEmptyOne) {
+  auto store = open();
+  for (int i = 0; i < 3; ++i) ASSERT_TRUE(store->put(content(i)));
+  // No descriptor is left, as under load.
+  rlimit before{};
+  ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &before), 0);
+  const UniqueFd next(::open("/", O_RDONLY | O_DIRECTORY));
+  rlimit none = before;
+  none.rlim_cur = static_cast<rlim_t>(next.get()) + 2;  // one for the directory, none for a folder in it
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &none), 0);
+  auto measured = measure_objects(path_);
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &before), 0);
+  EXPECT_FALSE(measured) << measured->objects;
+}
+
 TEST_F(ObjectCare, VerifyFindsDamageAndIsNoUse) {
   auto store = open();
   for (int i = 0; i < 3; ++i) {
@@ -163,6 +217,20 @@ TEST_F(RecordCare, RecordsStayWithinTheirBudget) {
   EXPECT_FALSE(has(*index, 0));
   EXPECT_TRUE(has(*index, 399));
   EXPECT_GT(index->usage().bytes, kBudget / 2);
+}
+
+TEST_F(RecordCare, WhatIsWrittenDownLaterCountsThen) {
+  test::ManualExecutor executor(clock_);
+  constexpr std::uint64_t budget = 400'000;
+  auto index =
+      std::move(*RecordIndex::open(directory_.path(), {.budget = budget, .clock = &clock_, .executor = &executor}));
+  for (int i = 0; i < 100; ++i) store(*index, i);
+  executor.run_due();
+  EXPECT_LE(index->usage().bytes, budget + budget / kShareBetweenTrims + 20'000);
+  for (int i = 100; i < 200; ++i) store(*index, i);
+  executor.drop_all();
+  index.reset();
+  EXPECT_LE(open()->usage().bytes, budget + budget / kShareBetweenTrims + 20'000);
 }
 
 TEST_F(RecordCare, WhatIsReadOrPinnedStays) {

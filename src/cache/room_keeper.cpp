@@ -1,0 +1,90 @@
+#include "cache/room_keeper.h"
+
+#include <algorithm>
+#include <thread>
+#include <utility>
+
+#include "base/log.h"
+
+namespace playfs::cache {
+
+namespace {
+
+/// After a pass that failed. Another process takes about as long for its own.
+constexpr std::chrono::seconds kTryAgainAfter{1};
+constexpr std::chrono::milliseconds kBetweenTurns{50};
+constexpr int kTurnsAtTheEnd = 60;
+
+}  // namespace
+
+std::shared_ptr<RoomKeeper> RoomKeeper::make(std::uint64_t share, std::uint64_t written, Executor* executor,
+                                             Pass pass) {
+  return std::shared_ptr<RoomKeeper>(new RoomKeeper(share, written, executor, std::move(pass)));
+}
+
+RoomKeeper::RoomKeeper(std::uint64_t share, std::uint64_t written, Executor* executor, Pass pass)
+    : share_(std::max<std::uint64_t>(share, 1)), executor_(executor), pass_(std::move(pass)), written_(written) {}
+
+void RoomKeeper::wrote(std::uint64_t bytes) {
+  {
+    MutexLock lock(mutex_);
+    written_ += bytes;
+    if (written_ < share_ || asked_ || running_ || finished_) return;
+    asked_ = executor_ != nullptr;
+  }
+  if (executor_) executor_->post([self = shared_from_this()] { self->run(); });
+  else run();
+}
+
+void RoomKeeper::run() {
+  {
+    MutexLock lock(mutex_);
+    asked_ = false;
+    if (running_ || finished_) return;  // whoever runs looks at written_ before it ends
+    running_ = true;
+  }
+  for (;;) {
+    std::uint64_t answered_for = 0;
+    {
+      MutexLock lock(mutex_);
+      running_ = written_ >= share_ && !finished_;
+      if (!running_) return;
+      answered_for = std::exchange(written_, 0);
+    }
+    const Status made = pass_();
+    tell(made);
+    if (made) continue;
+    MutexLock lock(mutex_);
+    written_ += answered_for;
+    running_ = false;
+    asked_ = executor_ != nullptr && !finished_;
+    break;
+  }
+  if (executor_) executor_->post_after(kTryAgainAfter, [self = shared_from_this()] { self->run(); });
+}
+
+void RoomKeeper::finish() {
+  {
+    MutexLock lock(mutex_);
+    finished_ = true;
+    if (running_ || written_ < share_) return;
+  }
+  // Whoever is at it now may not have seen what was written here, so this one waits for its turn, but not for ever:
+  // that process may have been stopped.
+  Status made = pass_();
+  for (int again = 0; again < kTurnsAtTheEnd && !made && made.error().code == ErrorCode::busy; ++again) {
+    std::this_thread::sleep_for(kBetweenTurns);
+    made = pass_();
+  }
+  tell(made);
+}
+
+/// Each failure is said once; that another process is at it is none.
+void RoomKeeper::tell(const Status& made) {
+  MutexLock lock(mutex_);
+  const std::string message = made || made.error().code == ErrorCode::busy ? std::string() : made.error().message;
+  if (!message.empty() && message != told_) log_warning("cache: " + message);
+  told_ = message;
+}
+
+}  // namespace playfs::cache
