@@ -3,15 +3,19 @@
  * Usable on any open file or directory inside a project's work/. Structs have a fixed size; the caller zeroes them
  * and sets `size` and `version`. Every call needs write permission on the work tree's root.
  *
+ * A call that fails returns -1 with errno, and its struct comes back all the same: `error` says in words why this call
+ * failed, and what to do next. `error.code` stays empty where the kernel or another version of playfs refused the call.
+ *
  *   struct playfs_commit c = {.size = sizeof c, .version = PLAYFS_IOCTL_VERSION};
  *   strcpy(c.message, "Fix the parser");
- *   if (ioctl(fd, PLAYFS_IOC_COMMIT, &c) == 0 && c.outcome == PLAYFS_PUBLISHED) puts(c.revision);
+ *   if (ioctl(fd, PLAYFS_IOC_COMMIT, &c) != 0) puts(*c.error.code ? c.error.message : strerror(errno));
+ *   else if (c.outcome == PLAYFS_PUBLISHED) puts(c.revision);
  *
  * Errors (errno): EINVAL wrong size, version, flags or text that is not terminated or not UTF-8; EACCES no permission,
  * or the service forbids it; EBUSY conflicts left in the work tree; EFBIG does not fit what the service can hold,
  * nothing was sent; EAGAIN rate limited (only with PLAYFS_COMMIT_NOWAIT); EHOSTUNREACH, ETIMEDOUT the service is away;
- * EINTR interrupted, the publication goes on in the background; ENOTTY not inside a work tree. The reason in words is
- * in .playfs/errors.ndjson at the mount's root.
+ * EINTR interrupted, the publication goes on in the background; ENOENT no such path or revision; ENOTTY not inside a
+ * work tree, or the mount is of another version of playfs.
  */
 #ifndef PLAYFS_IOCTL_H
 #define PLAYFS_IOCTL_H
@@ -28,6 +32,17 @@ extern "C" {
 #define PLAYFS_ID_MAX 208       /* bytes of an id with its NUL */
 #define PLAYFS_AGENT_MAX 128    /* bytes of an agent's handle with its NUL */
 #define PLAYFS_MESSAGE_MAX 4096 /* bytes of a message with its NUL */
+
+#define PLAYFS_PATH_MAX 4096    /* bytes of a path with its NUL */
+
+/* Why a call failed. Text is UTF-8, and cut where it is longer. */
+struct playfs_error {
+  char code[32];       /* its stable name, as in `--json` output: "busy"; empty: no reason came back */
+  char message[1024];  /* what failed and why, one line */
+  char hint[480];      /* what to do or type next; may be empty */
+  __u32 retryable;     /* 1: the same call may succeed later without anybody changing anything */
+  __u32 retry_after_s; /* seconds that the service asked to wait; 0: it did not */
+};
 
 enum playfs_outcome {
   PLAYFS_PUBLISHED = 1, /* it is head */
@@ -62,6 +77,7 @@ struct playfs_commit {
   __u32 retry_after_s; /* PENDING on a rate limit: seconds until it goes on */
   char revision[PLAYFS_ID_MAX];
   char merged_revision[PLAYFS_ID_MAX]; /* MERGED: the merge that is head */
+  struct playfs_error error;
   __u64 reserved[8];
 };
 
@@ -95,15 +111,25 @@ struct playfs_status {
   __u64 bytes_total;
   __u32 queued; /* commits that wait behind the one under way */
   __u32 reserved0;
+  struct playfs_error error;
   __u64 reserved[5];
 };
 
-/* Drops what is staged at and below the file or directory that the call is made on. */
+/* playfs_discard.flags */
+#define PLAYFS_DISCARD_DRY_RUN 1u /* change nothing: say whether it would succeed, and how many paths it would drop */
+
+/* Drops what is staged at and below `path`: a file, a link, a directory, or what was there and was deleted. Nothing is
+ * changed where it fails: EBUSY some of it is being published; ENOENT nothing is there and nothing is staged; EINVAL no
+ * path of a work tree. */
 struct playfs_discard {
   __u32 size;
   __u32 version;
-  __u32 flags;     /* 0 */
+  __u32 flags;
   __u32 discarded; /* out: paths */
+  /* in: relative to the root of work/, whatever the call is made on: "src/main.c", without "." and ".." and without a
+   * slash at either end. "." is the root, all that is staged. Empty: the file or directory that the call is made on. */
+  char path[PLAYFS_PATH_MAX];
+  struct playfs_error error;
   __u64 reserved[4];
 };
 
@@ -114,6 +140,7 @@ struct playfs_update {
   __u32 flags;              /* 0 */
   __u32 conflicts;          /* out: paths in conflict */
   char base[PLAYFS_ID_MAX]; /* out: the new base */
+  struct playfs_error error;
   __u64 reserved[4];
 };
 
@@ -126,6 +153,7 @@ struct playfs_merge {
   __u32 conflicts;              /* out: paths in conflict */
   char revision[PLAYFS_ID_MAX]; /* in */
   char base[PLAYFS_ID_MAX];     /* out: what the work tree stands on, unchanged */
+  struct playfs_error error;
   __u64 reserved[4];
 };
 
@@ -138,6 +166,7 @@ struct playfs_cancel {
   __u32 cancelled; /* out: commits that will not be published */
   __u32 too_late;  /* out: 1 where one had been sent already, and goes on */
   __u32 reserved0;
+  struct playfs_error error;
   __u64 reserved[4];
 };
 

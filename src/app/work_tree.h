@@ -7,10 +7,8 @@
 #include <string>
 
 #include "app/mounted.h"
-#include "base/clock.h"
 #include "base/fd.h"
 #include "base/result.h"
-#include "model/json.h"
 
 namespace playfs::app {
 
@@ -30,16 +28,16 @@ class WorkTree {
   [[nodiscard]] Result<playfs_merge> merge(const std::string& revision) const;
   /// Gives back what is being published.
   [[nodiscard]] Result<playfs_cancel> cancel() const;
-  /// Drops what is staged at and below `path` (absolute), which need not exist any more; answers how many paths.
-  [[nodiscard]] Result<std::uint32_t> discard(const std::string& path) const;
+  /// Drops what is staged at and below `path`, relative to the work tree's root ("" for the root itself), which need
+  /// not exist any more; answers how many paths. `dry_run`: changes nothing, and answers as if.
+  [[nodiscard]] Result<std::uint32_t> discard(const std::string& path, bool dry_run) const;
 
  private:
   explicit WorkTree(MountedPlace place, UniqueFd root) : place_(std::move(place)), root_(std::move(root)) {}
-  /// The errno of an ioctl that began at `since`, with the reason in words that the mount wrote down for it.
-  [[nodiscard]] Error why(int errnum, const std::string& what, WallTime since) const;
+  /// What failed, in the words that came back with the call.
+  [[nodiscard]] Error why(int errnum, const std::string& what, const playfs_error& told) const;
   template <class T>
-  [[nodiscard]] Status call(int fd, unsigned long request, T& argument, const std::string& what) const;
-  [[nodiscard]] Result<std::uint32_t> discard_at(int fd, const std::string& path) const;
+  [[nodiscard]] Status call(unsigned long request, T& argument, const std::string& what) const;
 
   MountedPlace place_;
   UniqueFd root_;

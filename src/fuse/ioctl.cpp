@@ -7,6 +7,8 @@
 #include <playfs/ioctl.h>
 
 #include "base/text.h"
+#include "fuse/errno_table.h"
+#include "model/path.h"
 
 namespace playfs::fuse {
 
@@ -63,20 +65,59 @@ __u32 phase_of(vfs::Phase phase) {
   return PLAYFS_PHASE_IDLE;
 }
 
-/// The errors of an ioctl are those of a call, but for one: a node that has no such ioctl says ENOTTY.
-void answer_error(Request& request, const Error& error) {
-  if (error.code == ErrorCode::not_supported) request.error_number(ENOTTY);
-  else request.error(error);
+/// As much of the text as fits, in whole characters.
+template <std::size_t Size>
+void put_cut(char (&field)[Size], std::string_view text) {
+  std::memset(field, 0, Size);
+  if (text.size() >= Size) {
+    text = text.substr(0, Size - 1);
+    while (!text.empty() && !is_valid_utf8(text)) text.remove_suffix(1);
+  }
+  std::memcpy(field, text.data(), text.size());
+}
+
+/// The errno, and the reason in the struct. A node that has no such ioctl says ENOTTY.
+template <class Struct>
+void answer_error(Request& request, Struct& answer, const Error& error) {
+  answer.error = {};
+  put_cut(answer.error.code, name_of(error.code));
+  put_cut(answer.error.message, error.message);
+  put_cut(answer.error.hint, error.hint);
+  answer.error.retryable = is_retryable(error.code) ? 1 : 0;
+  if (error.retry_after) answer.error.retry_after_s = static_cast<__u32>(error.retry_after->count());
+  request.ioctl_result(&answer, sizeof answer, error.code == ErrorCode::not_supported ? ENOTTY : errno_of(error.code));
+}
+
+template <class Struct>
+void refuse(Request& request, Struct answer, const char* why) {
+  answer_error(request, answer, {ErrorCode::invalid_argument, why, {}, {}, 0, {}});
+}
+
+constexpr const char* kNoText = "a text that is not terminated, or not UTF-8";
+constexpr const char* kNoFlag = "a flag that is not known";
+
+/// As playfs_discard.path has it; nullopt where it is none.
+std::optional<std::string> path_of(const std::string& text) {
+  if (text == ".") return std::string();
+  for (std::size_t begin = 0; begin <= text.size();) {
+    const std::size_t end = std::min(text.find('/', begin), text.size());
+    const auto component = std::string_view(text).substr(begin, end - begin);
+    if (component.empty() || component == "." || component == ".." || component.size() > kMaxComponentLength)
+      return std::nullopt;
+    begin = end + 1;
+  }
+  return text;
 }
 
 void commit(vfs::FileSystem& file_system, vfs::NodeId node, std::string_view input, Request request) {
   auto decoded = decode<playfs_commit>(input);
+  if (!decoded) return request.error_number(EINVAL);
   constexpr __u32 known_flags =
       PLAYFS_COMMIT_NOWAIT | PLAYFS_COMMIT_NO_MERGE | PLAYFS_COMMIT_RESOLVED | PLAYFS_COMMIT_DRY_RUN;
-  if (!decoded || (decoded->flags & ~known_flags) != 0) return request.error_number(EINVAL);
+  if ((decoded->flags & ~known_flags) != 0) return refuse(request, *decoded, kNoFlag);
   auto agent = text_of(decoded->agent);
   auto message = text_of(decoded->message);
-  if (!agent || !message) return request.error_number(EINVAL);
+  if (!agent || !message) return refuse(request, *decoded, kNoText);
 
   vfs::CommitRequest wanted;
   wanted.agent = *agent;
@@ -88,7 +129,7 @@ void commit(vfs::FileSystem& file_system, vfs::NodeId node, std::string_view inp
   vfs::Caller caller = request.caller();
   file_system.commit(caller, node, std::move(wanted),
                      [request = std::move(request), answer = *decoded](Result<vfs::CommitResult> result) mutable {
-                       if (!result) return answer_error(request, result.error());
+                       if (!result) return answer_error(request, answer, result.error());
                        answer.outcome = outcome_of(result->outcome);
                        answer.files_changed = result->files_changed;
                        answer.writes_used = result->writes_used;
@@ -107,7 +148,7 @@ void status(vfs::FileSystem& file_system, vfs::NodeId node, std::string_view inp
   vfs::Caller caller = request.caller();
   file_system.work_status(caller, node,
                           [request = std::move(request), answer = *decoded](Result<vfs::WorkStatus> result) mutable {
-                            if (!result) return answer_error(request, result.error());
+                            if (!result) return answer_error(request, answer, result.error());
                             put(answer.project, result->project);
                             put(answer.base, result->base);
                             put(answer.head, result->head);
@@ -128,11 +169,20 @@ void status(vfs::FileSystem& file_system, vfs::NodeId node, std::string_view inp
 
 void discard(vfs::FileSystem& file_system, vfs::NodeId node, std::string_view input, Request request) {
   auto decoded = decode<playfs_discard>(input);
-  if (!decoded || decoded->flags != 0) return request.error_number(EINVAL);
+  if (!decoded) return request.error_number(EINVAL);
+  if ((decoded->flags & ~PLAYFS_DISCARD_DRY_RUN) != 0) return refuse(request, *decoded, kNoFlag);
+  auto text = text_of(decoded->path);
+  if (!text) return refuse(request, *decoded, kNoText);
+  vfs::DiscardRequest wanted;
+  wanted.dry_run = (decoded->flags & PLAYFS_DISCARD_DRY_RUN) != 0;
+  if (!text->empty()) {
+    wanted.path = path_of(*text);
+    if (!wanted.path) return refuse(request, *decoded, "not a path relative to the root of a work tree");
+  }
   vfs::Caller caller = request.caller();
-  file_system.discard(caller, node,
+  file_system.discard(caller, node, std::move(wanted),
                       [request = std::move(request), answer = *decoded](Result<std::uint32_t> result) mutable {
-                        if (!result) return answer_error(request, result.error());
+                        if (!result) return answer_error(request, answer, result.error());
                         answer.discarded = *result;
                         request.ioctl_result(&answer, sizeof answer);
                       });
@@ -140,11 +190,12 @@ void discard(vfs::FileSystem& file_system, vfs::NodeId node, std::string_view in
 
 void update(vfs::FileSystem& file_system, vfs::NodeId node, std::string_view input, Request request) {
   auto decoded = decode<playfs_update>(input);
-  if (!decoded || decoded->flags != 0) return request.error_number(EINVAL);
+  if (!decoded) return request.error_number(EINVAL);
+  if (decoded->flags != 0) return refuse(request, *decoded, kNoFlag);
   vfs::Caller caller = request.caller();
   file_system.update(caller, node, RevisionId(),
                      [request = std::move(request), answer = *decoded](Result<vfs::UpdateResult> result) mutable {
-                       if (!result) return answer_error(request, result.error());
+                       if (!result) return answer_error(request, answer, result.error());
                        answer.conflicts = result->conflicts;
                        put(answer.base, result->base);
                        request.ioctl_result(&answer, sizeof answer);
@@ -153,12 +204,14 @@ void update(vfs::FileSystem& file_system, vfs::NodeId node, std::string_view inp
 
 void merge(vfs::FileSystem& file_system, vfs::NodeId node, std::string_view input, Request request) {
   auto decoded = decode<playfs_merge>(input);
-  auto revision = decoded ? text_of(decoded->revision) : std::nullopt;
-  if (!decoded || decoded->flags != 0 || !revision || revision->empty()) return request.error_number(EINVAL);
+  if (!decoded) return request.error_number(EINVAL);
+  if (decoded->flags != 0) return refuse(request, *decoded, kNoFlag);
+  auto revision = text_of(decoded->revision);
+  if (!revision || revision->empty()) return refuse(request, *decoded, revision ? "no revision is named" : kNoText);
   vfs::Caller caller = request.caller();
   file_system.update(caller, node, RevisionId(*revision),
                      [request = std::move(request), answer = *decoded](Result<vfs::UpdateResult> result) mutable {
-                       if (!result) return answer_error(request, result.error());
+                       if (!result) return answer_error(request, answer, result.error());
                        answer.conflicts = result->conflicts;
                        put(answer.base, result->base);
                        request.ioctl_result(&answer, sizeof answer);
@@ -167,11 +220,12 @@ void merge(vfs::FileSystem& file_system, vfs::NodeId node, std::string_view inpu
 
 void cancel(vfs::FileSystem& file_system, vfs::NodeId node, std::string_view input, Request request) {
   auto decoded = decode<playfs_cancel>(input);
-  if (!decoded || decoded->flags != 0) return request.error_number(EINVAL);
+  if (!decoded) return request.error_number(EINVAL);
+  if (decoded->flags != 0) return refuse(request, *decoded, kNoFlag);
   vfs::Caller caller = request.caller();
   file_system.cancel(caller, node,
                      [request = std::move(request), answer = *decoded](Result<vfs::Cancelled> result) mutable {
-                       if (!result) return answer_error(request, result.error());
+                       if (!result) return answer_error(request, answer, result.error());
                        answer.cancelled = result->commits;
                        answer.too_late = result->too_late ? 1 : 0;
                        request.ioctl_result(&answer, sizeof answer);

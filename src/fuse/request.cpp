@@ -157,8 +157,8 @@ void Request::file_system_status(const vfs::FileSystemStatus& status) {
   in_flight_->remove(id_);
 }
 
-void Request::ioctl_result(const void* bytes, std::size_t size) {
-  fuse_reply_ioctl(take(), 0, bytes, size);
+void Request::ioctl_result(const void* bytes, std::size_t size, int errnum) {
+  fuse_reply_ioctl(take(), -errnum, bytes, size);
   in_flight_->remove(id_);
 }
 

@@ -61,7 +61,8 @@ class Request {
   void xattr_size(std::size_t size);
   void offset(std::uint64_t value);
   void file_system_status(const vfs::FileSystemStatus& status);
-  void ioctl_result(const void* bytes, std::size_t size);
+  /// The kernel hands the struct back to the caller also where `errnum` says that the call failed.
+  void ioctl_result(const void* bytes, std::size_t size, int errnum = 0);
 
  private:
   static int number_of(const Error& error);

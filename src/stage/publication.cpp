@@ -362,7 +362,7 @@ Result<std::vector<Invalidation>> Stage::move_base(RevisionTreePtr base) {
   return std::move(rebase.invalidations);
 }
 
-Result<std::vector<Invalidation>> Stage::discard(std::string_view path) {
+Result<std::vector<Invalidation>> Stage::discard(std::string_view path, bool only_try) {
   State& state = *state_;
   PLAYFS_TRY(auto changes, state.changes());
   std::set<std::string, std::less<>> dropped;
@@ -383,6 +383,7 @@ Result<std::vector<Invalidation>> Stage::discard(std::string_view path) {
   // What stands in the way of something that was not to come back is no obstacle.
   std::erase_if(rebase.obstructed, [&](const std::string& each) { return !has_at_or_below(dropped, each); });
   if (!rebase.obstructed.empty()) return fail(in_the_way(rebase.obstructed));
+  if (only_try) return std::vector<Invalidation>();
   if (drops_state) state.rows->drop_value("state");
   // Who drops everything has not taken anything in either.
   bool drops_merge = path.empty() && !state.pending;

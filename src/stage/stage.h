@@ -12,7 +12,8 @@
 //
 // Thread-safe. Calls do local I/O only and never wait for the network: a caller that needs bytes which are still
 // below gets told by lower_content() and brings them by copy_up(). One process at a time: open() takes a lock.
-// Inode objects may outlive a commit or a change of base: an old one then keeps reading its old bytes. An inode
+// Inode objects may outlive a commit or a change of base: an old one then keeps reading its old bytes, and fails with
+// `stale` where it would be changed, since nothing that it came to hold could be staged any more. An inode
 // whose last name is gone is removed with the last InodePtr.
 #pragma once
 
@@ -217,8 +218,8 @@ class Stage {
   /// Replaces that list; synced.
   [[nodiscard]] Status record_conflicted(std::vector<Conflicted> conflicted);
   /// Drops what is staged at and below `path` ("" is everything, with what was taken in). Fails with `busy` where some
-  /// of it is pending.
-  [[nodiscard]] Result<std::vector<Invalidation>> discard(std::string_view path);
+  /// of it is pending. `only_try`: decides and changes nothing.
+  [[nodiscard]] Result<std::vector<Invalidation>> discard(std::string_view path, bool only_try = false);
 
   // Publication.
   /// Fixes what is staged now as the pending layer `tx`, synced; nullopt where nothing is staged. Only one at a time

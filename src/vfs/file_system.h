@@ -105,6 +105,11 @@ struct WorkStatus {
   std::uint32_t queued = 0;  ///< commits behind the one under way
 };
 
+struct DiscardRequest {
+  std::optional<std::string> path;  ///< in the work tree, "" for its root; nullopt: that of the node that is asked
+  bool dry_run = false;             ///< change nothing, and answer as if
+};
+
 struct UpdateResult {
   std::string base;             ///< the new one
   std::uint32_t conflicts = 0;  ///< paths
@@ -168,8 +173,8 @@ class FileSystem {
   /// An empty agent is the mount's default. Without `wait` answered as soon as the change is frozen.
   virtual void commit(const Caller&, NodeId, CommitRequest, Reply<CommitResult>) = 0;
   virtual void work_status(const Caller&, NodeId, Reply<WorkStatus>) = 0;
-  /// Drops what is staged at and below the node; answers how many paths that were.
-  virtual void discard(const Caller&, NodeId, Reply<std::uint32_t>) = 0;
+  /// Drops what is staged at and below a path; answers how many paths that were.
+  virtual void discard(const Caller&, NodeId, DiscardRequest, Reply<std::uint32_t>) = 0;
   /// To head, or, where a revision is named, takes that one in.
   virtual void update(const Caller&, NodeId, RevisionId revision, Reply<UpdateResult>) = 0;
   /// Gives back what is being published, as far as it was not sent.

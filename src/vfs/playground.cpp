@@ -61,7 +61,7 @@ void run_below(Mount& mount, Counted counted, const Caller& caller, NodeId node,
            std::move(reply));
 }
 
-/// For ioctls, whose caller has only an errno: each reason in words is written down, also those of mistakes.
+/// For ioctls: each reason is written down, also those of mistakes.
 template <class T, class F>
 void run_ioctl(Mount& mount, Counted counted, const Caller& caller, NodeId node, F attempt, Reply<T> reply) {
   auto record = [&mount, node, reply = std::move(reply)](Result<T> result) mutable {
@@ -346,13 +346,14 @@ void Playground::work_status(const Caller& caller, NodeId id, Reply<WorkStatus> 
   run_ioctl<WorkStatus>(*mount_, Counted::work_status, caller, id, std::move(attempt), std::move(reply));
 }
 
-void Playground::discard(const Caller& caller, NodeId id, Reply<std::uint32_t> reply) {
-  auto attempt = [mount = mount_.get(), id](const OperationPtr& op) -> Attempt<std::uint32_t> {
+void Playground::discard(const Caller& caller, NodeId id, DiscardRequest request, Reply<std::uint32_t> reply) {
+  auto attempt = [mount = mount_.get(), id,
+                  request = std::move(request)](const OperationPtr& op) -> Attempt<std::uint32_t> {
     PLAYFS_ATTEMPT(NodePtr node, target_of(*mount, op, id));
     PLAYFS_ATTEMPT(std::shared_ptr<WorkTree> tree, node->work_tree(op));
-    auto path = node->path_in_work();
+    auto path = request.path ? request.path : node->path_in_work();
     if (!path && !op->outcome<std::uint32_t>()) return fail(ErrorCode::not_found, "the file has no name any more");
-    return tree->discard(op, path.value_or(std::string()));
+    return tree->discard(op, path.value_or(std::string()), request.dry_run);
   };
   run_ioctl<std::uint32_t>(*mount_, Counted::discard, caller, id, std::move(attempt), std::move(reply));
 }

@@ -27,6 +27,17 @@ Result<std::size_t> staged_below(stage::Stage& stage, std::string_view path) {
                        [&](const stage::Change& change) { return !change.pending && lies_below(change.path, path); });
 }
 
+bool is_there(stage::Stage& stage, std::string_view path) {
+  stage::InodePtr at = stage.root();
+  while (at && !path.empty()) {
+    const auto slash = std::min(path.find('/'), path.size());
+    auto next = stage.lookup(at, path.substr(0, slash));
+    at = next ? *next : nullptr;
+    path.remove_prefix(std::min(slash + 1, path.size()));
+  }
+  return at != nullptr;
+}
+
 /// Rules longer than any that a person writes are none.
 constexpr std::size_t kLongestRules = 1 << 20;
 
@@ -183,14 +194,18 @@ Attempt<CommitResult> WorkTree::commit(const OperationPtr& op, const CommitReque
   });
 }
 
-Attempt<std::uint32_t> WorkTree::discard(const OperationPtr& op, const std::string& path) {
+Attempt<std::uint32_t> WorkTree::discard(const OperationPtr& op, const std::string& path, bool dry_run) {
   PLAYFS_ATTEMPT_CHECK(check_may_write(op->caller));
   if (auto count = op->outcome<std::uint32_t>()) {
     if (!op->noted("told")) return missing(until_kernel_knows(mount_, op, "told"));
     return *count;
   }
   PLAYFS_ATTEMPT(std::size_t before, staged_below(*stage_, path));
-  PLAYFS_ATTEMPT(auto changed, stage_->discard(path));
+  PLAYFS_ATTEMPT(auto changed, stage_->discard(path, dry_run));
+  // Asked last: what is being published is no reason to say that nothing is there.
+  if (before == 0 && !is_there(*stage_, path))
+    return fail(ErrorCode::not_found, path + " is not there, and nothing is staged at or below it", "playfs status");
+  if (dry_run) return static_cast<std::uint32_t>(before);
   PLAYFS_ATTEMPT(std::size_t after, staged_below(*stage_, path));
   tell_kernel(changed);
   follow_head();

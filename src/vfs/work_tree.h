@@ -46,7 +46,7 @@ class WorkTree : public std::enable_shared_from_this<WorkTree> {
 
   // Operations on the whole. All but status need permission to write in the tree.
   [[nodiscard]] Attempt<CommitResult> commit(const OperationPtr& op, const CommitRequest& request);
-  [[nodiscard]] Attempt<std::uint32_t> discard(const OperationPtr& op, const std::string& path);
+  [[nodiscard]] Attempt<std::uint32_t> discard(const OperationPtr& op, const std::string& path, bool dry_run);
   [[nodiscard]] Attempt<UpdateResult> update(const OperationPtr& op);
   [[nodiscard]] Attempt<UpdateResult> merge(const OperationPtr& op, const RevisionId& revision);
   [[nodiscard]] Attempt<Cancelled> cancel(const OperationPtr& op);

@@ -4,23 +4,41 @@
 #include <algorithm>
 
 #include "app/commands/commands.h"
-#include "app/json_fields.h"
 #include "app/work_tree.h"
 
 namespace playfs::app {
 
 namespace {
 
-/// Whether there is anything to ask about: a path, or the deletion of one.
-Result<bool> is_there_or_staged(const MountedPlace& place, const std::string& path) {
-  struct stat ignored {};
-  if (lstat(path.c_str(), &ignored) == 0) return true;
-  PLAYFS_TRY(JsonObject status, read_json_object(place.project_directory + "/status.json"));
-  const Json::Array* staged = array_of(status, "staged");
-  return staged != nullptr && std::any_of(staged->begin(), staged->end(), [&](const Json& each) {
-           const std::string changed = each.object() ? text_of(*each.object(), "path") : std::string();
-           return changed == *place.in_work || changed.starts_with(*place.in_work + "/");
-         });
+struct Target {
+  std::string named;  ///< as it was typed
+  WorkTree tree;
+  std::string path;  ///< in the tree; "" for its root
+};
+
+/// A link in a work tree is meant itself, not what it leads to: only the folders above it are followed.
+Result<std::optional<Target>> link_at(const std::string& named, const std::string& absolute) {
+  struct stat attributes {};
+  if (lstat(absolute.c_str(), &attributes) != 0 || !S_ISLNK(attributes.st_mode)) return std::optional<Target>();
+  const auto slash = absolute.rfind('/');
+  const std::string folder = absolute.substr(0, std::max<std::size_t>(slash, 1)), name = absolute.substr(slash + 1);
+  PLAYFS_TRY(auto place, find_mount(folder));
+  if (!place || !place->in_work) return std::optional<Target>();
+  PLAYFS_TRY(WorkTree tree, WorkTree::open(folder));
+  std::string path = place->in_work->empty() ? name : *place->in_work + "/" + name;
+  return std::optional<Target>(Target{named, std::move(tree), std::move(path)});
+}
+
+Result<Target> target_of(const Context& context, const std::string& named) {
+  const std::string absolute = context.io.absolute(named);
+  PLAYFS_TRY(auto link, link_at(named, absolute));
+  if (link) return std::move(*link);
+  PLAYFS_TRY(WorkTree tree, WorkTree::open(absolute));
+  if (!tree.place().in_work)
+    return fail(ErrorCode::invalid_argument, absolute + " is not in the work tree " + tree.place().work,
+                "playfs discard " + tree.place().work);
+  std::string path = *tree.place().in_work;
+  return Target{named, std::move(tree), std::move(path)};
 }
 
 }  // namespace
@@ -28,25 +46,32 @@ Result<bool> is_there_or_staged(const MountedPlace& place, const std::string& pa
 Result<ExitCode> discard(Context& context, const DiscardArguments& arguments) {
   std::vector<std::string> paths = arguments.paths;
   if (paths.empty()) paths.emplace_back(".");
-  std::uint64_t discarded = 0;
-  std::string project;
+  std::vector<Target> targets;
   for (const std::string& path : paths) {
-    std::string absolute = context.io.absolute(path);
-    PLAYFS_TRY(WorkTree tree, WorkTree::open(absolute));
-    if (!tree.place().in_work)
-      return fail(ErrorCode::invalid_argument, absolute + " is not in the work tree " + tree.place().work,
-                  "playfs discard " + tree.place().work);
-    project = tree.place().project;
-    PLAYFS_TRY(bool known, is_there_or_staged(tree.place(), absolute));
-    if (!known)
-      return fail(ErrorCode::not_found, path + " is not there, and nothing is staged at or below it", "playfs status");
-    PLAYFS_TRY(std::uint32_t count, tree.discard(absolute));
-    discarded += count;
+    PLAYFS_TRY(Target target, target_of(context, path));
+    targets.push_back(std::move(target));
+  }
+  // Nothing is touched before it is certain of all of them.
+  for (const Target& target : targets) PLAYFS_CHECK(target.tree.discard(target.path, true));
+  std::uint64_t discarded = 0;
+  std::string done;
+  for (const Target& target : targets) {
+    auto count = target.tree.discard(target.path, false);
+    // A path below one that was named before is as published already, and may be nothing at all now.
+    if (!count && count.error().code == ErrorCode::not_found && !done.empty()) continue;
+    if (!count && !done.empty()) {
+      Error error = count.error();
+      error.message += "; discarded before that:" + done;
+      return fail(std::move(error));
+    }
+    if (!count) return fail(std::move(count).error());
+    discarded += *count;
+    done += " " + target.named;
   }
   if (discarded == 0) context.out.note("Nothing is staged there.");
   else
     context.out.note("Discarded the changes of " + std::to_string(discarded) + (discarded == 1 ? " path." : " paths."));
-  context.out.document(JsonObject{{"project", project}, {"discarded", discarded}});
+  context.out.document(JsonObject{{"project", targets.back().tree.place().project}, {"discarded", discarded}});
   return ExitCode::done;
 }
 

@@ -14,6 +14,8 @@ TEST(IoctlHeader, PayloadsFitTheirCommands) {
   EXPECT_EQ(_IOC_SIZE(PLAYFS_IOC_STATUS), sizeof(playfs_status));
   EXPECT_EQ(_IOC_SIZE(PLAYFS_IOC_DISCARD), sizeof(playfs_discard));
   EXPECT_EQ(_IOC_SIZE(PLAYFS_IOC_UPDATE), sizeof(playfs_update));
+  EXPECT_EQ(_IOC_SIZE(PLAYFS_IOC_MERGE), sizeof(playfs_merge));
+  EXPECT_EQ(_IOC_SIZE(PLAYFS_IOC_CANCEL), sizeof(playfs_cancel));
 }
 
 }  // namespace

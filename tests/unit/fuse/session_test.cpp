@@ -22,6 +22,7 @@
 
 #include "base/fd.h"
 #include "base/mutex.h"
+#include "base/text.h"
 
 namespace playfs::fuse {
 namespace {
@@ -85,7 +86,16 @@ class FewFiles final : public FileSystem {
   void work_status(const Caller&, NodeId, Reply<WorkStatus> reply) override {
     reply(fail(ErrorCode::not_supported, "no work tree"));
   }
-  void discard(const Caller&, NodeId, Reply<std::uint32_t> reply) override { reply(7u); }
+  void discard(const Caller&, NodeId, DiscardRequest request, Reply<std::uint32_t> reply) override {
+    if (request.path == "busy") {
+      std::string words = "busy is being published";
+      for (int i = 0; i < 1000; ++i) words += "ü";
+      return reply(fail(Error{ErrorCode::busy, words, "wait", std::chrono::seconds(7), 0, {}}));
+    }
+    if (request.path == "elsewhere") return reply(fail(ErrorCode::not_supported, "not here"));
+    discarded = request;
+    reply(7u);
+  }
   void cancel(const Caller&, NodeId, Reply<Cancelled> reply) override { reply(Cancelled{3, true}); }
   void get_xattr(const Caller&, NodeId, std::string_view name, Reply<std::string> reply) override {
     ++xattrs;
@@ -116,6 +126,7 @@ class FewFiles final : public FileSystem {
   void remove_xattr(const Caller&, NodeId, std::string_view, Reply<void> reply) override { reply(none()); }
 
   std::atomic<int> lookups = 0, reads = 0, listings = 0, cancelled = 0, xattrs = 0;
+  DiscardRequest discarded;  ///< the last one, answered before it is looked at
 
  private:
   template <class T>
@@ -267,6 +278,45 @@ TEST_F(SessionTest, IoctlsCarryTheirStructsBothWays) {
   discard.version = PLAYFS_IOCTL_VERSION;
   ASSERT_EQ(ioctl(fd.get(), PLAYFS_IOC_DISCARD, &discard), 0);
   EXPECT_EQ(discard.discarded, 7u);
+  EXPECT_FALSE(files_.discarded.path);
+}
+
+TEST_F(SessionTest, AnIoctlThatFailsBringsItsReasonBack) {
+  UniqueFd fd(open(directory_.c_str(), O_RDONLY));
+  auto attempt = [&](const char* path, unsigned flags = 0) {
+    playfs_discard discard{};
+    discard.size = sizeof discard;
+    discard.version = PLAYFS_IOCTL_VERSION;
+    discard.flags = flags;
+    strcpy(discard.path, path);
+    int failed = ioctl(fd.get(), PLAYFS_IOC_DISCARD, &discard) == 0 ? 0 : errno;
+    return std::pair(failed, discard);
+  };
+  auto [busy, told] = attempt("busy");
+  EXPECT_EQ(busy, EBUSY);
+  EXPECT_STREQ(told.error.code, "busy");
+  EXPECT_EQ(std::string(told.error.message).substr(0, 23), "busy is being published");
+  EXPECT_TRUE(is_valid_utf8(told.error.message));
+  EXPECT_STREQ(told.error.hint, "wait");
+  EXPECT_EQ(told.error.retryable, 1u);
+  EXPECT_EQ(told.error.retry_after_s, 7u);
+  EXPECT_EQ(attempt("elsewhere").first, ENOTTY);
+  EXPECT_STREQ(attempt("elsewhere").second.error.code, "not_supported");
+
+  for (const char* path : {"/a", "a/", "a//b", "..", "a/../b", "./a", "a/.", "\xff", "/"}) {
+    auto [refused, why] = attempt(path);
+    EXPECT_EQ(refused, EINVAL) << path;
+    EXPECT_STREQ(why.error.code, "invalid_argument") << path;
+    EXPECT_STRNE(why.error.message, "") << path;
+  }
+  EXPECT_EQ(attempt("a", 0x80).first, EINVAL);
+  EXPECT_EQ(attempt(std::string(300, 'x').c_str()).first, EINVAL);
+  EXPECT_EQ(attempt("a b/ü\n", PLAYFS_DISCARD_DRY_RUN).first, 0);
+  EXPECT_EQ(files_.discarded.path, "a b/ü\n");
+  EXPECT_TRUE(files_.discarded.dry_run);
+  EXPECT_EQ(attempt(".").first, 0);
+  EXPECT_EQ(files_.discarded.path, "");
+  EXPECT_EQ(attempt("").second.error.code[0], '\0');
 }
 
 TEST_F(SessionTest, IoctlsRefuseWhatTheyDoNotKnow) {

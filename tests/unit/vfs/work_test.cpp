@@ -204,7 +204,7 @@ TEST(Work, StaysWhereItIsWhileSomethingIsStaged) {
   EXPECT_EQ(mount.read_file(project.work + "/mine.txt"), "mine\n");
 
   auto discarded = await<std::uint32_t>(
-      [&](auto done) { mount.fs().discard(mount.caller, mount.walk(project.work)->node, std::move(done)); });
+      [&](auto done) { mount.fs().discard(mount.caller, mount.walk(project.work)->node, {}, std::move(done)); });
   EXPECT_EQ(discarded, 1u);
   EXPECT_FALSE(mount.walk(project.work + "/mine.txt"));
   EXPECT_TRUE(eventually([&] { return mount.read_file(project.work + "/a.txt") == "theirs\n"; }));
@@ -295,7 +295,7 @@ TEST(Work, AStrangerMayNotCommit) {
   stranger.gid = mount.caller.gid + 1;
   auto result = await<CommitResult>([&](auto done) { mount.fs().commit(stranger, work, {}, std::move(done)); });
   EXPECT_EQ(result.error().code, ErrorCode::permission_denied);
-  auto discarded = await<std::uint32_t>([&](auto done) { mount.fs().discard(stranger, work, std::move(done)); });
+  auto discarded = await<std::uint32_t>([&](auto done) { mount.fs().discard(stranger, work, {}, std::move(done)); });
   EXPECT_EQ(discarded.error().code, ErrorCode::permission_denied);
   EXPECT_EQ(mount.read_file(project.work + "/a.txt"), "mine\n");
 }

@@ -1,0 +1,122 @@
+#!/usr/bin/env python3
+"""`playfs discard`: by path, without touching anything before it is certain, and with the reason of its own failure."""
+import json
+import os
+import subprocess
+
+import rig
+from slow_project import SlowProject, text
+
+NOT_FOUND = 5
+
+
+class Discard(SlowProject):
+    def setUp(self):
+        super().setUp()
+        self.mounted = self.begin({'file_chunks': 1})
+        self.tree = self.work(self.mounted)
+
+    def staged(self):
+        return sorted(each['path'] for each in self.status(self.mounted)['staged'])
+
+    def published(self):
+        """A tree at head with a file, a link and folders."""
+        (self.tree / 'd/deep').mkdir(parents=True)
+        for path in ('file', 'd/inner', 'd/deep/most'):
+            (self.tree / path).write_text(f'{path}\n')
+        (self.tree / 'link').symlink_to('file')
+        (self.tree / 'to-folder').symlink_to('d')
+        self.playfs('commit', '-m', 'First', self.tree)
+
+    def discard(self, *paths, cwd=None, **options):
+        return self.playfs('discard', '--json', *paths, cwd=cwd or self.tree, **options)
+
+    def count(self, *paths, cwd=None):
+        return json.loads(self.discard(*paths, cwd=cwd).stdout)['discarded']
+
+    def error(self, *paths, cwd=None):
+        done = self.discard(*paths, cwd=cwd, check=False)
+        return done.returncode, json.loads(done.stdout)['error']
+
+    def test_what_is_being_published_stays_and_nothing_is_touched(self):
+        (self.tree / 'big').write_text(text(60_000, 1))
+        (self.tree / 'link').symlink_to('nowhere')
+        (self.tree / 'gone').mkdir()
+        (self.tree / 'gone/file').write_text('x')
+        self.commit_without_waiting(self.mounted, 'Too much at once')
+        os.unlink(self.tree / 'gone/file')
+        os.rmdir(self.tree / 'gone')
+        (self.tree / 'mine').write_text('mine\n')
+        before = self.describe(self.tree), os.stat(self.tree).st_mtime_ns
+        for paths in (['link'], ['gone/file'], ['mine', 'link'], ['mine', '.']):
+            code, error = self.error(*paths)
+            self.assertEqual((code, error['code'], error['retryable']), (1, 'busy', True), paths)
+            self.assertIn('is being published', error['message'])
+            self.assertEqual((self.describe(self.tree), os.stat(self.tree).st_mtime_ns), before, paths)
+        self.assertEqual(self.count('mine'), 1)
+        self.assertFalse((self.tree / 'mine').exists())
+
+    def test_links_are_meant_themselves(self):
+        self.published()
+        os.unlink(self.tree / 'link')
+        os.symlink('/etc/passwd', self.tree / 'link')
+        os.symlink('/nowhere', self.tree / 'new')
+        os.unlink(self.tree / 'to-folder')
+        os.symlink('/etc', self.tree / 'to-folder')
+        (self.tree / 'd/inner').write_text('changed\n')
+        self.assertEqual(self.count('link', 'new', 'to-folder/'), 3)
+        self.assertEqual(os.readlink(self.tree / 'link'), 'file')
+        self.assertFalse(os.path.lexists(self.tree / 'new'))
+        self.assertEqual(os.readlink(self.tree / 'to-folder'), 'd')
+        # Folders on the way are followed, inside and from outside.
+        outside = self.home / 'outside'
+        outside.symlink_to(self.tree)
+        self.assertEqual(self.count('to-folder/inner'), 1)
+        (self.tree / 'd/inner').write_text('changed\n')
+        self.assertEqual(self.count(outside, cwd='/'), 1)
+        self.assertEqual(self.staged(), [])
+
+    def test_paths_that_are_gone_or_odd(self):
+        self.published()
+        os.unlink(self.tree / 'file')
+        self.command('rm', '-r', self.tree / 'd')
+        names = ['a b\nc', "it's \"q\"", '-x', 'grüße', '$(x)', '#', 'x' * 255]
+        for name in names:
+            (self.tree / name).write_text('new')
+        self.assertEqual(self.count('file'), 1)
+        self.assertEqual((self.tree / 'file').read_text(), 'file\n')
+        self.assertEqual(self.count('d/deep/'), 1)
+        self.assertEqual(sorted(os.listdir(self.tree / 'd')), ['deep'])
+        self.assertEqual(self.count('deep/../../d//./inner', cwd=self.tree / 'd'), 1)
+        self.assertEqual((self.tree / 'd/inner').read_text(), 'd/inner\n')
+        self.assertEqual(self.count('--', *names[:3]), 3)
+        (self.tree / 'd/inner').write_text('changed\n')
+        self.assertEqual(self.count(cwd=self.tree / 'd'), 1)
+        self.assertEqual(len(self.staged()), 4)
+        self.assertEqual(self.count('.'), 4)
+        self.assertEqual(self.count('.'), 0)
+        for path in ('never', 'd/never', 'file/never', b'\xff'):
+            code, error = self.error(path)
+            self.assertNotEqual(code, 0, path)
+        (self.tree / 'd/inner').write_text('changed\n')
+        code, error = self.error('d', 'never', 'file')
+        self.assertEqual((code, error['code']), (NOT_FOUND, 'not_found'))
+        self.assertIn('never is not there', error['message'])
+        self.assertEqual(self.staged(), ['d/inner'])  # all or none
+        self.assertEqual(self.count('d', 'd/inner'), 1)  # one below another
+
+    def test_each_call_tells_its_own_reason(self):
+        self.published()
+        names = [f'no-such-{letter}' for letter in 'abcdefghijkl']
+        calls = [subprocess.Popen([self.playfs_path, 'merge', name, str(self.tree), '--json'], stdout=subprocess.PIPE,
+                                  stderr=subprocess.DEVNULL, env=self.environment('ann')) for name in names]
+        for name, call in zip(names, calls):
+            error = json.loads(call.communicate(timeout=rig.COMMAND_LIMIT)[0])['error']
+            self.assertEqual((call.returncode, error['code']), (NOT_FOUND, 'not_found'))
+            self.assertEqual({each for each in names if each in error['message']}, {name})
+            reason = error['message'].removeprefix(f'merge {name}: ')
+            self.assertNotEqual(reason, '')
+
+
+if __name__ == '__main__':
+    rig.main()
