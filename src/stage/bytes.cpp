@@ -193,6 +193,7 @@ Status Stage::State::unfreeze(Inode& inode, std::uint64_t keep) {
   SpoolFilePtr old = inode.spool;
   SpoolFilePtr fresh = new_spool_file(false);
   std::uint64_t size = std::min(keep, inode.size);
+  fresh->is_partial = size > 0;
   const Metadata metadata = inode.metadata;
   inode.switching = true;
   mutex.unlock();
@@ -202,7 +203,7 @@ Status Stage::State::unfreeze(Inode& inode, std::uint64_t keep) {
     // Synced before a row says that these are the bytes: the old ones may have been.
     PLAYFS_TRY(SharedFd fd, spool->descriptor(*fresh, false));
     if (fd) PLAYFS_CHECK(store_times(fd->get(), metadata));
-    return spool->sync(*fresh);
+    return spool->complete(*fresh);
   }();
   mutex.lock();
   inode.switching = false;
@@ -212,7 +213,7 @@ Status Stage::State::unfreeze(Inode& inode, std::uint64_t keep) {
   if (inode.has_row) {
     Batch batch = rows->begin();
     InodeRow row = row_of(inode);
-    row.spool = fresh->number();
+    row.spool = name_spool_file(batch, *fresh);
     rows->put_inode(row);
     PLAYFS_CHECK(batch.commit());
   }
@@ -290,7 +291,7 @@ Status Stage::State::empty_out(Inode& inode) {
     Batch batch = rows->begin();
     secure(batch, inode);
     InodeRow row = row_of(inode);
-    row.spool = fresh->number();
+    row.spool = name_spool_file(batch, *fresh);
     row.lower_path.clear();
     row.lower_revision.clear();
     row.metadata.mtime = row.metadata.ctime = now;
@@ -318,6 +319,7 @@ Status Stage::copy_up(const InodePtr& inode, const FileRef& from, std::uint64_t 
     if (inode->kind != Kind::file || !is_current()) return {};
     PLAYFS_CHECK(inode->check_may_change());
     fresh = state.new_spool_file(false);
+    fresh->is_partial = size > 0;
   }
   SharedFd fd;
   if (size > 0) {
@@ -331,7 +333,7 @@ Status Stage::copy_up(const InodePtr& inode, const FileRef& from, std::uint64_t 
       return fail(ErrorCode::corrupt, "the published file is not as long as it should be");
   }
   // Synced before a row says that these are the bytes: what the base has is never lost to a power failure.
-  if (fd) PLAYFS_CHECK(state.spool->sync(*fresh));
+  if (fd) PLAYFS_CHECK(state.spool->complete(*fresh));
 
   MutexLock lock(state.mutex);
   if (!is_current()) return {};
@@ -341,7 +343,7 @@ Status Stage::copy_up(const InodePtr& inode, const FileRef& from, std::uint64_t 
     Batch batch = state.rows->begin();
     state.secure(batch, *inode);
     InodeRow row = state.row_of(*inode);
-    row.spool = fresh->number();
+    row.spool = state.name_spool_file(batch, *fresh);
     row.lower_path.clear();
     row.lower_revision.clear();
     state.rows->put_inode(row);

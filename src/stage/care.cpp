@@ -15,14 +15,13 @@
 #include "base/fd.h"
 #include "base/sqlite_copy.h"
 #include "base/text.h"
+#include "stage/lost_found.h"
 #include "stage/rows.h"
 #include "stage/spool.h"
 
 namespace playfs::stage {
 
 namespace {
-
-constexpr std::size_t kMostLog = std::size_t{1} << 32;
 
 bool exists(const std::string& path) {
   struct stat attributes {};
@@ -45,8 +44,10 @@ Error corrupt(std::string what) { return Error{ErrorCode::corrupt, std::move(wha
 /// What the database says of the spool, with the operations that are not in it yet.
 struct Named {
   std::unordered_set<std::uint64_t> spool;
+  std::unordered_set<std::uint64_t> given_up;
   std::vector<FrozenFile> pending;
   LogContent log;
+  bool is_begun = false;
 };
 
 Status check_names(const std::vector<InodeRow>& inodes, const std::vector<EntryRow>& entries, const std::string& root) {
@@ -80,7 +81,7 @@ Result<DatabaseCopy> copy_database(const std::string& directory) {
 
 /// What the log holds that the database does not.
 Result<LogContent> read_log(const std::string& directory) {
-  PLAYFS_TRY(Tables stored, Tables::open(directory + Rows::kDatabase));
+  PLAYFS_TRY(Tables stored, Tables::open(directory + Rows::kDatabase, false));
   PLAYFS_TRY(auto state, stored.log_state());
   PLAYFS_TRY(auto log, OperationsLog::open(directory, state.stage_id));
   return log->read(state.folded);
@@ -90,7 +91,7 @@ Result<LogContent> read_log(const std::string& directory) {
 Result<Named> read_database(const std::string& directory) {
   Named named;
   PLAYFS_TRY(named.log, read_log(directory));
-  PLAYFS_TRY(auto rows, Rows::open(directory));
+  PLAYFS_TRY(auto rows, Rows::open(directory, Rows::Damage::keep_prefix));
   Tables& stored = rows->stored();
   PLAYFS_CHECK(stored.check_integrity());
   PLAYFS_TRY(auto inodes, stored.inodes());
@@ -101,8 +102,11 @@ Result<Named> read_database(const std::string& directory) {
   PLAYFS_TRY(named.pending, stored.pending());
   PLAYFS_TRY(auto base, stored.value("base"));
   PLAYFS_TRY(auto root, stored.value("root"));
+  PLAYFS_TRY(auto given_up, stored.given_up());
+  named.given_up.insert(given_up.begin(), given_up.end());
   // Without a base it was never begun: the next mount begins it.
-  if (base || !inodes.empty()) PLAYFS_CHECK(check_names(inodes, entries, root.value_or("")));
+  named.is_begun = base || !inodes.empty();
+  if (named.is_begun) PLAYFS_CHECK(check_names(inodes, entries, root.value_or("")));
   for (const InodeRow& row : inodes) {
     if (row.spool != 0) named.spool.insert(row.spool);
   }
@@ -124,7 +128,12 @@ Result<StageHealth> examine_locked(const std::string& directory) {
   StageHealth health;
   PLAYFS_TRY(auto present, spool_files(directory));
   Named named;
-  if (exists(directory + Rows::kDatabase)) {
+  if (auto there = Rows::check_database(directory); !there) {
+    health.database = there.error();
+    return health;
+  }
+  struct stat database {};
+  if (lstat((directory + Rows::kDatabase).c_str(), &database) == 0 && database.st_size > 0) {
     PLAYFS_TRY(DatabaseCopy copy, copy_database(directory));
     auto read = read_database(copy.directory());
     if (!read) {
@@ -135,6 +144,11 @@ Result<StageHealth> examine_locked(const std::string& directory) {
       return health;
     }
     named = std::move(*read);
+    if (!named.is_begun && !present.empty()) {
+      health.database = corrupt("no base is recorded in it");
+      return health;
+    }
+    health.is_log_damaged = named.log.is_damaged;
     health.operations = named.log.records.size();
     health.torn = named.log.torn;
   }
@@ -144,7 +158,7 @@ Result<StageHealth> examine_locked(const std::string& directory) {
   for (std::uint64_t number : present) {
     struct stat attributes {};
     if (!named.spool.contains(number)) {
-      health.orphans.push_back(number);
+      if (!named.given_up.contains(number)) health.orphans.push_back(number);
     } else if (attributes_of(number, attributes)) {
       ++health.files;
       if (!S_ISREG(attributes.st_mode) || attributes.st_uid != geteuid() || (attributes.st_mode & 0177) != 0)
@@ -171,86 +185,30 @@ void each_readable(Database& database, const std::string& select, const std::str
   }
 }
 
-/// What names and files are called, by the rows that can be read and the operations behind them.
-struct Readable {
-  std::unordered_map<std::uint64_t, std::pair<std::uint64_t, std::string>> names;  ///< of inodes: directory and name
-  std::map<std::uint64_t, std::uint64_t> files;                                    ///< the inode of each spool file
-
-  void add(const RowChange& change) {
-    if (const auto* put = std::get_if<PutEntry>(&change); put && put->row.ino != 0)
-      names[put->row.ino] = {put->row.parent, put->row.name};
-    if (const auto* put = std::get_if<PutInode>(&change); put && put->row.spool != 0)
-      files[put->row.spool] = put->row.ino;
-  }
-};
-
-void read_rows(const std::string& path, Readable& found) {
+void read_rows(const std::string& path, SpoolNames& found) {
   auto database = Database::open(path, Database::Durability::normal);
   if (!database) return;
   each_readable(*database, "SELECT parent, name, ino FROM entry WHERE ino IS NOT NULL", "parent", [&](Statement& row) {
-    found.names[static_cast<std::uint64_t>(row.integer(2))] = {static_cast<std::uint64_t>(row.integer(0)),
-                                                               std::string(row.text(1))};
+    found.add(EntryRow{static_cast<std::uint64_t>(row.integer(0)), std::string(row.text(1)),
+                       static_cast<std::uint64_t>(row.integer(2))});
   });
   each_readable(*database, "SELECT ino, spool FROM inode WHERE spool IS NOT NULL", "ino", [&](Statement& row) {
-    found.files[static_cast<std::uint64_t>(row.integer(1))] = static_cast<std::uint64_t>(row.integer(0));
+    found.add_file(static_cast<std::uint64_t>(row.integer(1)), static_cast<std::uint64_t>(row.integer(0)));
   });
 }
 
-/// Of whatever stage they are: the database may no longer know which one this is.
-void read_operations(const std::string& directory, Readable& found) {
-  std::vector<LogRecord> records;
-  for (const char* file : OperationsLog::kFiles) {
-    auto bytes = read_file(directory + file, kMostLog);
-    if (!bytes) continue;
-    for (LogRecord& record : OperationsLog::parse(*bytes, std::nullopt).records) records.push_back(std::move(record));
+Status write_names(const std::string& directory, const std::string& folder) {
+  SpoolNames found;
+  if (exists(directory + Rows::kDatabase)) {
+    PLAYFS_TRY(DatabaseCopy copy, DatabaseCopy::make(directory + Rows::kDatabase));
+    read_rows(copy.path(), found);
   }
-  std::sort(records.begin(), records.end(), [](const auto& a, const auto& b) { return a.number < b.number; });
-  for (const LogRecord& record : records) {
-    std::string_view left = record.payload;
-    for (auto change = decode(left); change; change = decode(left)) found.add(*change);
-  }
-}
-
-/// "spool/NUMBER<tab>path" for each staged file that is called something; of the directories above it, those whose
-/// names can be read.
-std::string readable_names(const std::string& directory) {
-  Readable found;
-  read_rows(directory + Rows::kDatabase, found);
-  read_operations(directory, found);
-  std::string list;
-  for (const auto& [number, ino] : found.files) {
-    std::string name;
-    std::size_t depth = 0;
-    for (auto at = found.names.find(ino); at != found.names.end() && depth < 1000;
-         at = found.names.find(at->second.first), ++depth)
-      name = name.empty() ? at->second.second : at->second.second + "/" + name;
-    if (!name.empty()) list += "spool/" + std::to_string(number) + "\t" + escape_for_terminal(name) + "\n";
-  }
-  return list;
-}
-
-Status move_to(const std::string& from, const std::string& to) {
-  if (rename(from.c_str(), to.c_str()) != 0 && errno != ENOENT)
-    return fail(error_from_errno(errno, "move " + from + " to " + to));
-  return {};
-}
-
-/// A folder of lost+found that was not there before: nothing in it can be written over.
-Result<std::string> new_folder(const std::string& directory, const std::string& label) {
-  const std::string parent = directory + "/lost+found";
-  PLAYFS_CHECK(make_private_directory(parent));
-  for (int i = 1;; ++i) {
-    std::string folder = parent + "/" + label + (i == 1 ? "" : "-" + std::to_string(i));
-    if (mkdir(folder.c_str(), 0700) == 0) return folder;
-    if (errno != EEXIST) return fail(error_from_errno(errno, "create " + folder));
-  }
+  found.add_log(directory);
+  return write_file_atomically(folder + "/names", found.list());
 }
 
 Status set_aside(const std::string& directory, const std::string& folder) {
-  {
-    PLAYFS_TRY(DatabaseCopy copy, copy_database(directory));
-    PLAYFS_CHECK(write_file_atomically(folder + "/names", readable_names(copy.directory())));
-  }
+  PLAYFS_CHECK(write_names(directory, folder));
   // The spool first: a stage without a database sweeps its spool. The database before its log: whatever is left when
   // this is interrupted is damaged still.
   for (const char* name : {"/spool", "/publication", "/journal", "/stage.db", "/stage.db-wal", "/stage.db-shm",
@@ -259,14 +217,12 @@ Status set_aside(const std::string& directory, const std::string& folder) {
   return {};
 }
 
-/// Keeps a copy of the log as it is, and folds the operations that are whole.
+/// Keeps a copy of the log as it is, with what it says of names, and folds the operations before the damage.
 Status mend_log(const std::string& directory, const std::string& folder) {
-  for (const char* file : OperationsLog::kFiles) {
-    PLAYFS_TRY(std::string bytes, read_file(directory + file, kMostLog));
-    PLAYFS_CHECK(write_file_atomically(folder + file, bytes));
-  }
-  PLAYFS_TRY([[maybe_unused]] auto rows, Rows::open(directory));
-  return {};
+  PLAYFS_CHECK(write_names(directory, folder));
+  PLAYFS_CHECK(copy_log(directory, folder));
+  PLAYFS_TRY(auto rows, Rows::open(directory, Rows::Damage::keep_prefix));
+  return rows->start();
 }
 
 }  // namespace
@@ -290,10 +246,10 @@ Result<std::string> mend(const std::string& directory, const std::string& label)
   std::string folder;
   if (health.database) {
     if (health.database->code != ErrorCode::corrupt) return folder;
-    PLAYFS_TRY(folder, new_folder(directory, label));
+    PLAYFS_TRY(folder, new_lost_folder(directory, label));
     PLAYFS_CHECK(set_aside(directory, folder));
   } else if (!health.orphans.empty() || health.torn > 0) {
-    PLAYFS_TRY(folder, new_folder(directory, label));
+    PLAYFS_TRY(folder, new_lost_folder(directory, label));
     if (health.torn > 0) PLAYFS_CHECK(mend_log(directory, folder));
     for (std::uint64_t number : health.orphans)
       PLAYFS_CHECK(move_to(directory + "/spool/" + std::to_string(number), folder + "/" + std::to_string(number)));

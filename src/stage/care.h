@@ -21,9 +21,10 @@ struct StageHealth {
   std::uint64_t files = 0;         ///< spool files that something names
   std::vector<std::string> lost;   ///< paths that a publication has begun to send and whose bytes are not there in full
   std::vector<std::uint64_t> bad;  ///< named spool files that are no plain file, or not this user's alone
-  std::vector<std::uint64_t> orphans;  ///< spool files that nothing names: the next mount would remove them
+  std::vector<std::uint64_t> orphans;  ///< spool files that nothing accounts for
   std::uint64_t operations = 0;        ///< in the log and not in the database: the next mount brings them there
-  std::uint64_t torn = 0;              ///< bytes of the log that are no operations: the next mount would drop them
+  std::uint64_t torn = 0;              ///< bytes of the log that are no operations
+  bool is_log_damaged = false;         ///< others follow them, so that no mount opens it
 
   [[nodiscard]] bool is_sound() const {
     return !database && lost.empty() && bad.empty() && orphans.empty() && torn == 0;
@@ -36,11 +37,11 @@ bool is_stage(const std::string& directory);
 /// A file of own bytes whose spool file is missing is empty by definition, so that is no damage that could be seen.
 Result<StageHealth> examine(const std::string& directory);
 
-/// Orphans go to `lost+found/<label>/`, and a copy of a log that is torn; modes of spool files become private. A
-/// database that is `corrupt` goes there with its log, its whole spool, the publication journal, and `names`, a list of
-/// what its readable rows and operations call each spool file: the next mount then begins anew on head. What is of a
-/// newer format or lost stays. Answers the folder that was filled, "" where none was needed; `busy` where a process has
-/// the stage open.
+/// Orphans go to `lost+found/<label>/`, and a copy of a log that is torn or damaged, of which the operations before the
+/// damage count, with `names` as below; modes of spool files become private. A database that is `corrupt` goes there
+/// with its log, its whole spool, the publication journal, and `names`, a list of what its readable rows and operations
+/// call each spool file: the next mount then begins anew on head. What is of a newer format or lost stays. Answers the
+/// folder that was filled, "" where none was needed; `busy` where a process has the stage open.
 Result<std::string> mend(const std::string& directory, const std::string& label);
 
 }  // namespace playfs::stage

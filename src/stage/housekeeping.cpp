@@ -41,6 +41,7 @@ bool Stage::State::remove_given_up() {
     return false;
   }
   spool->remove(numbers);
+  rows->forget_given_up(numbers);
   return true;
 }
 

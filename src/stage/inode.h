@@ -54,7 +54,6 @@ class Inode {
   const Kind kind;
   Metadata metadata;
   bool has_row = false;  ///< it is in the database, and so are the directories above it
-  bool unnamed = false;  ///< made without a name: may still be given one
   std::vector<Name> names;
 
   std::unique_ptr<Directory> directory;  ///< of a directory

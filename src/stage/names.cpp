@@ -56,7 +56,10 @@ Result<InodePtr> Stage::State::make(const InodePtr& directory, std::string_view 
     inode->directory->opaque = inode->directory->loaded = true;
   }
   // Its bytes will come: the row names their file already, so that the first write needs no row.
-  if (kind == Kind::file) inode->spool = new_spool_file(false);
+  if (kind == Kind::file) {
+    inode->spool = new_spool_file(false);
+    name_spool_file(batch, *inode->spool);
+  }
   touch(batch, *directory, now);
   rows->put_inode(row_of(*inode));
   rows->put_entry(directory->ino, name, ino);
@@ -99,24 +102,6 @@ Result<InodePtr> Stage::make_special(const InodePtr& directory, std::string_view
   return make_in(*state_, directory, name, kind, creation, {}, device);
 }
 
-Result<InodePtr> Stage::make_unnamed(const InodePtr& directory, const Creation& creation) {
-  State& state = *state_;
-  MutexLock lock(state.mutex);
-  if (!directory->is_directory()) return fail(ErrorCode::not_a_directory, "not a directory");
-  PLAYFS_CHECK(directory->check_may_change());
-  if (state.is_removed(*directory)) return fail(ErrorCode::not_found, "the directory was removed");
-  Batch batch = state.rows->begin();
-  std::uint64_t ino = state.take_ino(batch);
-  PLAYFS_CHECK(batch.commit());
-  auto inode = std::make_shared<Inode>(ino, Kind::file);
-  WallTime now = state.clock.wall();
-  inode->metadata = {creation.permissions & 07777, creation.uid, creation.gid, now, now, now};
-  if ((directory->metadata.permissions & 02000) != 0) inode->metadata.gid = directory->metadata.gid;
-  inode->unnamed = true;
-  inode->spool = state.new_spool_file(false);
-  return inode;
-}
-
 Status Stage::link(const InodePtr& inode, const InodePtr& directory, std::string_view name) {
   return state_->with_room(false, [&]() PLAYFS_NO_ANALYSIS { return state_->link(inode, directory, name); });
 }
@@ -127,12 +112,12 @@ Status Stage::State::link(const InodePtr& inode, const InodePtr& directory, std:
   PLAYFS_CHECK(directory->check_may_change());
   PLAYFS_CHECK(inode->check_may_change());
   if (is_removed(*directory)) return fail(ErrorCode::not_found, "the directory was removed");
-  if (is_removed(*inode) && !inode->unnamed) return fail(ErrorCode::not_found, "the file was removed");
+  if (is_removed(*inode)) return fail(ErrorCode::not_found, "the file was removed");
   if (find(*directory, name)) return fail(ErrorCode::already_exists, "the name is taken");
   WallTime now = clock.wall();
   Batch batch = rows->begin();
   touch(batch, *directory, now);
-  if (!inode->unnamed) secure(batch, *inode);
+  secure(batch, *inode);
   InodeRow row = row_of(*inode);
   row.metadata.ctime = now;
   rows->put_inode(row);

@@ -10,6 +10,7 @@
 
 #include "base/log.h"
 #include "stage/entry_codec.h"
+#include "stage/lost_found.h"
 #include "stage/state.h"
 
 namespace playfs::stage {
@@ -17,7 +18,8 @@ namespace playfs::stage {
 namespace {
 
 Error damaged(std::string what) {
-  return Error{ErrorCode::corrupt, "the stage is damaged: " + std::move(what), {}, std::nullopt, 0, {}};
+  return Error{
+      ErrorCode::corrupt, "the stage is damaged: " + std::move(what), "playfs doctor --repair", std::nullopt, 0, {}};
 }
 
 template <class Number>
@@ -48,6 +50,11 @@ Result<UniqueFd> take_lock(const std::string& directory) {
 /// On a disk that is full what a crash left in the log is folded with the room that is kept for that.
 Result<std::unique_ptr<Rows>> open_rows(const std::string& directory) {
   auto rows = Rows::open(directory);
+  if (!rows && rows.error().code == ErrorCode::corrupt) {
+    Error error = rows.error().while_doing("the staged changes in " + directory);
+    if (error.hint.empty()) error.hint = "playfs doctor --repair";
+    return fail(std::move(error));
+  }
   if (rows || rows.error().code != ErrorCode::no_space) return rows;
   if (unlink((directory + Stage::State::kReserve).c_str()) != 0) return rows;
   return Rows::open(directory);
@@ -57,6 +64,7 @@ Result<std::unique_ptr<Rows>> open_rows(const std::string& directory) {
 
 Stage::Stage(std::unique_ptr<State> state) : state_(std::move(state)) {}
 Stage::~Stage() = default;
+const std::optional<Error>& Stage::found_lost() const { return state_->found_lost; }
 
 Result<std::unique_ptr<Stage>> Stage::open(StageOptions options, const Clock& clock, RevisionTreePtr base) {
   auto state = std::make_unique<State>(std::move(options), clock);
@@ -68,16 +76,20 @@ Result<std::unique_ptr<Stage>> Stage::open(StageOptions options, const Clock& cl
   state->begin_housekeeping();
   {
     MutexLock lock(state->mutex);
-    PLAYFS_TRY(auto recorded, state->rows->stored().value("base"));
-    if (!recorded) PLAYFS_CHECK(state->create(base));
-    if (auto loaded = state->load(std::move(base)); !loaded)
-      return fail(loaded.error().while_doing("open the staged changes in " + directory));
+    auto loaded = [&]() PLAYFS_NO_ANALYSIS -> Status {
+      PLAYFS_TRY(auto recorded, state->rows->stored().value("base"));
+      if (!recorded) PLAYFS_CHECK(state->create(base));
+      return state->load(std::move(base));
+    }();
+    if (!loaded) return fail(loaded.error().while_doing("open the staged changes in " + directory));
+    PLAYFS_CHECK(state->rows->start());
     static_cast<void>(state->has_reserve());
   }
   return std::unique_ptr<Stage>(new Stage(std::move(state)));
 }
 
 Result<std::optional<RevisionId>> Stage::recorded_base(const std::string& directory) {
+  PLAYFS_CHECK(Rows::check_database(directory));
   if (access((directory + Rows::kDatabase).c_str(), F_OK) != 0) return std::optional<RevisionId>();
   PLAYFS_TRY(UniqueFd lock, take_lock(directory));
   PLAYFS_TRY(auto rows, open_rows(directory));
@@ -88,6 +100,10 @@ Result<std::optional<RevisionId>> Stage::recorded_base(const std::string& direct
 
 Status Stage::State::create(const RevisionTreePtr& given) {
   WallTime now = given ? given->revision.created_at : clock.wall();
+  PLAYFS_TRY(auto inodes, rows->stored().inodes());
+  PLAYFS_TRY(auto files, spool->list());
+  if (!inodes.empty() || !files.empty()) return fail(damaged("no base is recorded in its database"));
+  PLAYFS_CHECK(rows->start());
   Batch batch = rows->begin();
   std::string salted = options.directory + '\n' + std::to_string(clock.wall().nanoseconds);
   salt = XXH3_64bits(salted.data(), salted.size());
@@ -110,16 +126,68 @@ Status Stage::State::load(RevisionTreePtr given) {
   base = std::move(given);
   PLAYFS_CHECK(load_tree());
   PLAYFS_CHECK(load_pending());
+  return load_spool();
+}
 
-  std::unordered_set<std::uint64_t> wanted;
+Status Stage::State::load_spool() {
+  PLAYFS_TRY(auto recorded, rows->stored().value("next_spool"));
+  next_spool = std::max(next_spool, parse_number<std::uint64_t>(recorded.value_or("")).value_or(1));
+  auto takes = [this](std::uint64_t number) PLAYFS_NO_ANALYSIS { next_spool = std::max(next_spool, number + 1); };
+  std::unordered_set<std::uint64_t> wanted, given_up;
   for (const auto& [ino, inode] : by_ino) {
     if (inode->spool) wanted.insert(inode->spool->number());
   }
   for (const auto& [number, file] : frozen) wanted.insert(number);
-  PLAYFS_TRY(std::uint64_t highest, spool->sweep(wanted));
-  for (std::uint64_t number : wanted) highest = std::max(highest, number);
-  next_spool = highest + 1;
+  for (std::uint64_t number : wanted) takes(number);
+  PLAYFS_TRY(auto unnamed, rows->stored().given_up());
+  for (std::uint64_t number : unnamed) {
+    takes(number);
+    if (!wanted.contains(number)) given_up.insert(number);
+  }
+  spool->remove_partial();
+  PLAYFS_TRY(auto present, spool->list());
+  std::vector<std::uint64_t> removed(given_up.begin(), given_up.end()), lost;
+  for (std::uint64_t number : present) {
+    takes(number);
+    if (!wanted.contains(number) && !given_up.contains(number)) lost.push_back(number);
+  }
+  spool->remove(removed);
+  rows->forget_given_up(removed);
+  if (!lost.empty()) set_aside(lost);
+  else if (rows->torn() > 0)
+    log_warning(options.directory + ": " + std::to_string(rows->torn()) +
+                " bytes of the operations log were never written in full, as a power loss leaves them");
   return {};
+}
+
+void Stage::State::set_aside(const std::vector<std::uint64_t>& numbers) {
+  const std::string what = std::to_string(numbers.size()) + " files with staged bytes that nothing names any more";
+  std::string folder;
+  auto moved = [&]() PLAYFS_NO_ANALYSIS -> Status {
+    PLAYFS_TRY(folder,
+               new_lost_folder(options.directory, "mount-" + std::to_string(clock.wall().nanoseconds / 1000000000)));
+    SpoolNames names;
+    PLAYFS_TRY(auto entries, rows->stored().entries());
+    for (const auto& row : entries) names.add(row);
+    names.add_log(options.directory);
+    PLAYFS_CHECK(write_file_atomically(folder + "/names", names.list()));
+    PLAYFS_CHECK(copy_log(options.directory, folder));
+    for (std::uint64_t number : numbers)
+      PLAYFS_CHECK(
+          move_to(options.directory + "/spool/" + std::to_string(number), folder + "/" + std::to_string(number)));
+    PLAYFS_CHECK(sync_directory(folder));
+    return sync_directory(options.directory);
+  }();
+  // Where they cannot be moved they stay where they are: nothing takes their numbers.
+  std::string where = moved ? "are in " + folder + ", with what is known of their names" : "stay in its spool";
+  found_lost = Error{ErrorCode::corrupt,
+                     options.directory + ": " + what + " " + where,
+                     "look at them; a power loss or a damage of the disk leaves such files",
+                     std::nullopt,
+                     0,
+                     {}};
+  if (!moved) found_lost->message += ": " + moved.error().message;
+  log_warning(found_lost->message);
 }
 
 Status Stage::State::load_values(const RevisionTreePtr& given) {

@@ -5,7 +5,9 @@
 #include <unistd.h>
 #include <xxhash.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <cstddef>
 #include <cstring>
 
 namespace playfs::stage {
@@ -17,13 +19,59 @@ struct Header {
   std::uint64_t checksum = 0;  ///< XXH3 of all that follows it, the payload included
   std::uint64_t stage_id = 0;
   std::uint64_t number = 0;
-  std::uint64_t length = 0;  ///< of the payload
+  /// Of the payload; in the upper half how many numbers before this one the last is that was safe. 0: that is not
+  /// known, as in records of older versions.
+  std::uint64_t length_and_unsynced = 0;
+
+  [[nodiscard]] std::uint64_t length() const { return length_and_unsynced & 0xffffffff; }
+  [[nodiscard]] std::uint64_t synced() const {
+    const std::uint64_t unsynced = length_and_unsynced >> 32;
+    return unsynced == 0 || unsynced > number ? 0 : number - unsynced;
+  }
 };
 static_assert(sizeof(Header) == 32);
+constexpr std::uint64_t kMostPayload = 0xffffffff;
 
 std::uint64_t checksum_of(std::string_view record) {
   record.remove_prefix(sizeof(Header::checksum));
   return XXH3_64bits(record.data(), record.size());
+}
+
+/// The record that `bytes` begin with, and how long it is.
+struct Found {
+  LogRecord record;
+  std::size_t size = 0;
+};
+std::optional<Found> first_record(std::string_view bytes, std::optional<std::uint64_t> stage_id) {
+  Header header;
+  if (bytes.size() < sizeof header) return std::nullopt;
+  std::memcpy(&header, bytes.data(), sizeof header);
+  if ((stage_id && header.stage_id != *stage_id) || header.length() > bytes.size() - sizeof header) return std::nullopt;
+  std::string_view record = bytes.substr(0, sizeof header + header.length());
+  if (header.checksum != checksum_of(record)) return std::nullopt;
+  return Found{{header.number, header.synced(), std::string(record.substr(sizeof header))}, record.size()};
+}
+
+/// Whether `bytes` begin with what once was the record `number`: its header is there, but for one field perhaps, and no
+/// part of it is empty as a sector is that never was written.
+bool was_record(std::string_view bytes, std::uint64_t stage_id, std::uint64_t number) {
+  Header header;
+  if (bytes.size() < sizeof header) return false;
+  std::memcpy(&header, bytes.data(), sizeof header);
+  std::size_t size = std::min<std::size_t>(bytes.size(), sizeof header + header.length());
+  if (header.number != number) {
+    if (header.stage_id != stage_id || size < sizeof header + header.length()) return false;
+    std::string whole(bytes.substr(0, size));
+    std::memcpy(whole.data() + offsetof(Header, number), &number, sizeof number);
+    return header.checksum == checksum_of(whole);
+  }
+  constexpr std::size_t sector = 512;
+  std::size_t empty = 0;
+  for (char byte : bytes.substr(0, size)) {
+    empty = byte == 0 ? empty + 1 : 0;
+    if (empty >= sector) return false;
+  }
+  return true;
 }
 
 Result<std::uint64_t> size_of(int fd) {
@@ -50,21 +98,33 @@ Result<std::unique_ptr<OperationsLog>> OperationsLog::open(const std::string& di
 
 LogContent OperationsLog::parse(std::string_view bytes, std::optional<std::uint64_t> stage_id) {
   LogContent content;
-  Header header;
-  while (bytes.size() >= sizeof header) {
-    std::memcpy(&header, bytes.data(), sizeof header);
-    if (header.length > bytes.size() - sizeof header) break;
-    std::string_view record = bytes.substr(0, sizeof header + header.length);
-    if (header.checksum != checksum_of(record) || (stage_id && header.stage_id != *stage_id)) break;
-    if (!content.records.empty() && header.number != content.records.back().number + 1) break;
-    content.records.push_back({header.number, std::string(record.substr(sizeof header))});
-    bytes.remove_prefix(record.size());
+  while (auto next = first_record(bytes, stage_id)) {
+    if (!content.records.empty() && next->record.number != content.records.back().number + 1) break;
+    content.records.push_back(std::move(next->record));
+    bytes.remove_prefix(next->size);
   }
   content.torn = bytes.size();
   return content;
 }
 
+std::vector<LogRecord> OperationsLog::salvage(std::string_view bytes, std::optional<std::uint64_t> stage_id) {
+  std::vector<LogRecord> records;
+  // Bytes that only look like a header cost a checksum each, and might do so at every offset.
+  std::uint64_t left = 64 * std::uint64_t{bytes.size()};
+  Header header;
+  while (bytes.size() >= sizeof header && left > 0) {
+    std::memcpy(&header, bytes.data(), sizeof header);
+    bool is_likely = (!stage_id || header.stage_id == *stage_id) && header.length() <= bytes.size() - sizeof header;
+    auto next = is_likely ? first_record(bytes, stage_id) : std::nullopt;
+    if (is_likely) left -= std::min(left, sizeof header + header.length());
+    if (next) records.push_back(std::move(next->record));
+    bytes.remove_prefix(next ? next->size : 1);
+  }
+  return records;
+}
+
 Result<LogContent> OperationsLog::read(std::uint64_t after) const {
+  std::vector<std::string> files;
   std::vector<LogContent> parts;
   LogContent found;
   MutexLock lock(mutex_);
@@ -72,7 +132,9 @@ Result<LogContent> OperationsLog::read(std::uint64_t after) const {
     PLAYFS_TRY(std::string bytes, read_at(file.fd.get(), 0, file.size));
     parts.push_back(parse(bytes, stage_id_));
     found.torn += parts.back().torn;
+    files.push_back(std::move(bytes));
   }
+  const std::array<std::uint64_t, 2> torn = {parts[0].torn, parts[1].torn};
   auto first_of = [](const LogContent& part) { return part.records.empty() ? 0 : part.records.front().number; };
   if (first_of(parts[1]) < first_of(parts[0])) std::swap(parts[0], parts[1]);
   for (LogContent& part : parts) {
@@ -82,6 +144,18 @@ Result<LogContent> OperationsLog::read(std::uint64_t after) const {
       else found.torn += sizeof(Header) + record.payload.size();
     }
   }
+  if (found.torn == 0) return found;
+  const std::uint64_t missing = after + 1 + found.records.size();
+  bool has_later = false, was_there = false;
+  for (std::size_t i = 0; i < files.size(); ++i) {
+    was_there =
+        was_there || was_record(std::string_view(files[i]).substr(files[i].size() - torn[i]), stage_id_, missing);
+    for (const LogRecord& record : salvage(files[i], stage_id_)) {
+      has_later = has_later || record.number > missing;
+      found.is_damaged = found.is_damaged || (record.number > missing && record.synced >= missing);
+    }
+  }
+  found.is_damaged = found.is_damaged || (has_later && was_there);
   return found;
 }
 
@@ -94,13 +168,15 @@ Status OperationsLog::start(std::uint64_t next) {
   }
   size_ = 0;
   next_ = next;
+  synced_ = next - 1;
   return {};
 }
 
 Status OperationsLog::append(std::string_view payload) {
   MutexLock lock(mutex_);
   File& file = files_[active_];
-  Header header{0, stage_id_, next_, std::uint64_t{payload.size()}};
+  if (payload.size() > kMostPayload) return fail(ErrorCode::file_too_big, "one operation changes too much");
+  Header header{0, stage_id_, next_, payload.size() | std::min(next_ - synced_, kMostPayload) << 32};
   record_.assign(reinterpret_cast<const char*>(&header), sizeof header);
   record_ += payload;
   header.checksum = checksum_of(record_);
@@ -150,6 +226,8 @@ Status OperationsLog::sync() {
     }
     files_[i].synced = std::max(files_[i].synced, seen[i]);
   }
+  MutexLock lock(mutex_);
+  synced_ = std::max({synced_, seen[0], seen[1]});
   return {};
 }
 

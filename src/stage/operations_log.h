@@ -5,6 +5,11 @@
 // grow by one from record to record and are never used twice, not even for a record that a crash tore: so a record
 // that is out of its turn is a remnant, and reading ends before it.
 //
+// A record also says up to which number the log was known to be on disk when it was written. So what a power loss took
+// is told from damage: what was never synced may be missing, whatever lies behind it; what was synced may not. And
+// where the bytes of a record are there but are not those that were written, with records behind them, they were
+// changed since.
+//
 // append() is one write(2), which a dead process cannot take back. A power loss may tear, lose or bring back whatever
 // was not synced; what is read afterwards is a first part of what was appended, with all that was before the last
 // sync() in it.
@@ -29,13 +34,16 @@ namespace playfs::stage {
 
 struct LogRecord {
   std::uint64_t number = 0;
+  std::uint64_t synced = 0;  ///< records up to this number were on disk when it was written
   std::string payload;
 };
 
 /// What one file of the log holds.
 struct LogContent {
   std::vector<LogRecord> records;  ///< numbered without a gap
-  std::uint64_t torn = 0;          ///< bytes behind them that make no record
+  std::uint64_t torn = 0;          ///< bytes behind them that make no record, or one that is out of its turn
+  /// The record that would be next was there once and was changed since, or was safe: no power loss does that.
+  bool is_damaged = false;
 };
 
 class OperationsLog {
@@ -46,6 +54,9 @@ class OperationsLog {
   static Result<std::unique_ptr<OperationsLog>> open(const std::string& directory, std::uint64_t stage_id);
   /// Takes the records off bytes of a file, of whatever stage they are where `stage_id` is not engaged.
   static LogContent parse(std::string_view bytes, std::optional<std::uint64_t> stage_id);
+  /// All records that are whole, also those behind bytes that make none: to find out what a damaged log was about. In a
+  /// time that grows with the size, whatever the bytes are.
+  static std::vector<LogRecord> salvage(std::string_view bytes, std::optional<std::uint64_t> stage_id);
 
   /// The records that follow on number `after`, as far as nothing is missing; what else there is counts as torn, but
   /// for records up to `after`.
@@ -86,6 +97,7 @@ class OperationsLog {
   mutable Mutex mutex_;
   std::array<File, 2> files_ PLAYFS_GUARDED_BY(mutex_);
   std::size_t active_ PLAYFS_GUARDED_BY(mutex_) = 0;
+  std::uint64_t synced_ PLAYFS_GUARDED_BY(mutex_) = 0;  ///< number of the last record that is safe with all before it
   std::uint64_t next_ PLAYFS_GUARDED_BY(mutex_) = 1;
   std::string record_ PLAYFS_GUARDED_BY(mutex_);  ///< the one being written: its room is used again
   std::optional<Error> sync_error_ PLAYFS_GUARDED_BY(mutex_);

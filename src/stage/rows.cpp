@@ -3,9 +3,8 @@
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <unordered_map>
-
-#include "base/log.h"
 
 namespace playfs::stage {
 
@@ -17,6 +16,13 @@ constexpr std::uint64_t kNumbersOfARun = std::uint64_t{1} << 32;
 std::uint64_t size_of(const std::string& path) {
   struct stat attributes {};
   return stat(path.c_str(), &attributes) == 0 ? static_cast<std::uint64_t>(attributes.st_size) : 0;
+}
+
+constexpr const char* kRepair = "playfs doctor --repair";
+
+bool has_spool_files(const std::string& directory) {
+  std::error_code problem;
+  return std::filesystem::directory_iterator(directory + "/spool", problem) != std::filesystem::directory_iterator();
 }
 
 /// Applies changes in order, but for times that a later change of the same fold overwrites: a directory is touched by
@@ -60,23 +66,42 @@ Status Batch::commit() {
 
 Batch Rows::begin() { return Batch(*this); }
 
-Result<std::unique_ptr<Rows>> Rows::open(const std::string& directory) {
-  PLAYFS_TRY(Tables tables, Tables::open(directory + kDatabase));
+Status Rows::check_database(const std::string& directory) {
+  if (size_of(directory + kDatabase) > 0) return {};
+  std::string beside;
+  for (const char* file : {"/stage.db-wal", OperationsLog::kFiles[0], OperationsLog::kFiles[1]}) {
+    if (size_of(directory + file) > 0) beside = file + 1;
+  }
+  if (has_spool_files(directory)) beside = "spool";
+  if (beside.empty()) return {};
+  return fail(ErrorCode::corrupt, "stage.db is missing or empty, and " + beside + " holds what belongs to it", kRepair);
+}
+
+Result<std::unique_ptr<Rows>> Rows::open(const std::string& directory, Damage damage) {
+  PLAYFS_CHECK(check_database(directory));
+  bool is_new = size_of(directory + OperationsLog::kFiles[0]) == 0 &&
+                size_of(directory + OperationsLog::kFiles[1]) == 0 && !has_spool_files(directory);
+  PLAYFS_TRY(Tables tables, Tables::open(directory + kDatabase, is_new));
   PLAYFS_TRY(Tables::LogState state, tables.log_state());
   std::unique_ptr<Rows> rows(new Rows(directory, std::move(tables)));
   PLAYFS_TRY(rows->log_, OperationsLog::open(directory, state.stage_id));
-  PLAYFS_CHECK(rows->replay(state));
+  PLAYFS_CHECK(rows->replay(state, damage));
   return rows;
 }
 
-Status Rows::replay(const Tables::LogState& state) {
+Status Rows::replay(const Tables::LogState& state, Damage damage) {
   MutexLock lock(folding_);
   folded_ = state.folded;
   if (log_->size() > 0) {
     PLAYFS_TRY(LogContent found, log_->read(folded_));
-    if (found.torn > 0)
-      log_warning(directory_ + ": " + std::to_string(found.torn) +
-                  " bytes of the operations log were never written in full, as a power loss leaves them");
+    torn_ = found.torn;
+    if (found.is_damaged && damage == Damage::refuse)
+      return fail(ErrorCode::corrupt,
+                  "the operations log is damaged: record " + std::to_string(folded_ + found.records.size() + 1) +
+                      " was changed or lost, and others follow it",
+                  kRepair);
+    // Nothing is written into a database that cannot hold it.
+    PLAYFS_CHECK(tables_.check_integrity());
     std::uint64_t next = folded_ + found.records.size() + kNumbersOfARun;
     PLAYFS_CHECK(tables_.fold(next, [&] { return apply(found.records); }));
     // All the way into the database file: pages that SQLite's log has in memory may be ones that an earlier process
@@ -85,7 +110,17 @@ Status Rows::replay(const Tables::LogState& state) {
     folded_ = next;
   }
   measure_database();
+  return {};
+}
+
+Status Rows::start() {
+  MutexLock lock(folding_);
   return log_->start(folded_ + 1);
+}
+
+void Rows::forget_given_up(const std::vector<std::uint64_t>& numbers) {
+  MutexLock lock(removed_mutex_);
+  removed_.insert(removed_.end(), numbers.begin(), numbers.end());
 }
 
 Status Rows::apply(const std::vector<LogRecord>& records) {
@@ -107,7 +142,17 @@ Status Rows::fold() {
   if (records.empty()) return {};
   // They are in the database already where only emptying the log failed.
   if (std::uint64_t last = records.back().number; last > folded_) {
-    PLAYFS_CHECK(tables_.fold(last, [&] { return apply(records); }));
+    std::vector<std::uint64_t> removed;
+    {
+      MutexLock only(removed_mutex_);
+      removed.swap(removed_);
+    }
+    auto folded = tables_.fold(last, [&]() -> Status {
+      PLAYFS_CHECK(apply(records));
+      return tables_.forget_given_up(removed);
+    });
+    if (!folded) forget_given_up(removed);
+    PLAYFS_CHECK(folded);
     folded_ = last;
   }
   PLAYFS_CHECK(tables_.sync());

@@ -50,12 +50,24 @@ class Batch {
 
 class Rows {
  public:
-  /// The database and the log of `directory`; what a crash left in the log is folded before it returns.
-  static Result<std::unique_ptr<Rows>> open(const std::string& directory);
+  /// What to do with a log that was changed behind our back.
+  enum class Damage {
+    refuse,       ///< `corrupt`, with nothing changed
+    keep_prefix,  ///< the records before it count; REQUIRES: the caller keeps a copy of the log
+  };
+  /// The database and the log of `directory`; what a crash left in the log is folded before it returns. `corrupt` where
+  /// the database is gone or empty and there is what belonged to it.
+  static Result<std::unique_ptr<Rows>> open(const std::string& directory, Damage damage = Damage::refuse);
   static constexpr const char* kDatabase = "/stage.db";
+  /// `corrupt` where there is a log or a spool with something in it, and no database, or none with anything in it.
+  static Status check_database(const std::string& directory);
 
   /// To load from. REQUIRES: nothing was committed since open().
   [[nodiscard]] Tables& stored() { return tables_; }
+  /// Bytes of the log that are no operations, as a power loss leaves them, before start() empties it.
+  [[nodiscard]] std::uint64_t torn() const { return torn_; }
+  /// Empties the log, all of which is in the database. REQUIRED before the first Batch is committed.
+  [[nodiscard]] Status start();
 
   [[nodiscard]] Batch begin();
   // Each REQUIRES a Batch.
@@ -87,6 +99,8 @@ class Rows {
   [[nodiscard]] Status fold_all();
   /// Gives the room of SQLite's own log back.
   [[nodiscard]] Status empty_database_log();
+  /// These spool files were given up and are removed.
+  void forget_given_up(const std::vector<std::uint64_t>& numbers);
 
   /// Bytes that wait to be folded.
   [[nodiscard]] std::uint64_t log_size() const { return log_->size(); }
@@ -97,16 +111,19 @@ class Rows {
   friend class Batch;
   Rows(std::string directory, Tables tables) : directory_(std::move(directory)), tables_(std::move(tables)) {}
   void add(const RowChange& change) { encode(batch_, change); }
-  [[nodiscard]] Status replay(const Tables::LogState& state);
+  [[nodiscard]] Status replay(const Tables::LogState& state, Damage damage);
   [[nodiscard]] Status apply(const std::vector<LogRecord>& records);
   void measure_database() PLAYFS_REQUIRES(folding_);
 
   const std::string directory_;
   std::string batch_;  ///< encoded changes of the Batch there is
   std::unique_ptr<OperationsLog> log_;
+  std::uint64_t torn_ = 0;
   std::atomic<std::uint64_t> database_size_ = 0, database_log_size_ = 0;  ///< at the last fold
   Mutex folding_;                                                         ///< guards tables_, once the stage is open
   std::uint64_t folded_ PLAYFS_GUARDED_BY(folding_) = 0;
+  Mutex removed_mutex_;
+  std::vector<std::uint64_t> removed_ PLAYFS_GUARDED_BY(removed_mutex_);  ///< for the next fold to forget
   Tables tables_;
 };
 

@@ -43,6 +43,9 @@ Status copy_range(int from, int to, std::uint64_t offset, std::uint64_t end) {
   return {};
 }
 
+/// Ends the names of partial files.
+constexpr char kPartial = '~';
+
 /// Past this many files one sync of the whole file system is cheaper than one of each.
 constexpr std::size_t kSyncedOneByOne = 16;
 
@@ -54,8 +57,16 @@ Error sync_failed(int number, const std::string& doing) {
 
 }  // namespace
 
+std::string SpoolFile::name() const {
+  std::string name = std::to_string(number_);
+  if (is_partial) name += kPartial;
+  return name;
+}
+
 SpoolFile::~SpoolFile() {
-  if (!keep && is_made) spool_->give_up(number_);
+  if (keep || !is_made) return;
+  if (is_partial) unlinkat(spool_->directory_.get(), name().c_str(), 0);
+  spool_->give_up(number_);
 }
 
 Result<std::shared_ptr<Spool>> Spool::open(const std::string& directory, std::size_t descriptors) {
@@ -65,30 +76,38 @@ Result<std::shared_ptr<Spool>> Spool::open(const std::string& directory, std::si
   return std::shared_ptr<Spool>(new Spool(std::move(fd), descriptors));
 }
 
-Result<std::vector<std::uint64_t>> Spool::list() {
+Result<std::vector<std::string>> Spool::names() {
   UniqueFd copy(openat(directory_.get(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (!copy) return fail(error_from_errno(errno, "open the spool"));
   std::unique_ptr<DIR, int (*)(DIR*)> listing(fdopendir(copy.get()), closedir);
   if (!listing) return fail(error_from_errno(errno, "list the spool"));
   static_cast<void>(copy.release());  // closedir closes it
-  std::vector<std::uint64_t> numbers;
+  std::vector<std::string> names;
   for (;;) {
     errno = 0;
     const dirent* item = readdir(listing.get());
     if (!item && errno != 0) return fail(error_from_errno(errno, "list the spool"));
-    if (!item) return numbers;
-    if (auto number = number_of(item->d_name)) numbers.push_back(*number);
+    if (!item) return names;
+    names.emplace_back(item->d_name);
   }
 }
 
-Result<std::uint64_t> Spool::sweep(const std::unordered_set<std::uint64_t>& wanted) {
-  PLAYFS_TRY(auto numbers, list());
-  std::uint64_t highest = 0;
-  for (std::uint64_t number : numbers) {
-    highest = std::max(highest, number);
-    if (!wanted.contains(number)) remove({number});
+Result<std::vector<std::uint64_t>> Spool::list() {
+  PLAYFS_TRY(auto all, names());
+  std::vector<std::uint64_t> numbers;
+  for (const auto& name : all) {
+    if (auto number = number_of(name)) numbers.push_back(*number);
   }
-  return highest;
+  return numbers;
+}
+
+void Spool::remove_partial() noexcept {
+  auto all = names();
+  if (!all) return;  // they are in nobody's way
+  for (const auto& name : *all) {
+    if (name.ends_with(kPartial) && number_of(name.substr(0, name.size() - 1)))
+      unlinkat(directory_.get(), name.c_str(), 0);
+  }
 }
 
 Result<SharedFd> Spool::descriptor(SpoolFile& file, bool create) {
@@ -100,7 +119,7 @@ Result<SharedFd> Spool::descriptor(SpoolFile& file, bool create) {
     }
   }
   if (!file.is_made && !create) return SharedFd();
-  std::string name = std::to_string(file.number());
+  std::string name = file.name();
   int flags = O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NOATIME;
   UniqueFd fd;
   if (file.is_made) fd = UniqueFd(openat(directory_.get(), name.c_str(), flags));
@@ -194,6 +213,18 @@ Status Spool::clone(SpoolFile& from, SpoolFile& to, std::uint64_t size) {
   if (ftruncate(target->get(), static_cast<off_t>(size)) != 0)
     return fail(error_from_errno(errno, "copy a staged file"));
   return {};
+}
+
+Status Spool::complete(SpoolFile& file) {
+  if (file.is_made) {
+    PLAYFS_CHECK(sync_bytes(file));
+    const std::string name = std::to_string(file.number());
+    if (renameat(directory_.get(), file.name().c_str(), directory_.get(), name.c_str()) != 0)
+      return fail(error_from_errno(errno, "name spool/" + name));
+    ++names_made_;
+  }
+  file.is_partial = false;
+  return sync_names();
 }
 
 Status Spool::sync(SpoolFile& file) {

@@ -2,8 +2,7 @@
 //
 // Thread-safe. A descriptor stays open while somebody holds it, however many others the pool has to close. A file
 // that nobody keeps (no row, no pending layer) is given up with the last SpoolFilePtr, and removed some time after: not
-// before the disk knows that no row names it, or a power loss could bring the row back without the bytes. After a crash
-// such files are swept when the spool is opened.
+// before the disk knows that no row names it, or a power loss could bring the row back without the bytes.
 #pragma once
 
 #include <atomic>
@@ -14,7 +13,6 @@
 #include <optional>
 #include <string>
 #include <unordered_map>
-#include <unordered_set>
 #include <vector>
 
 #include "base/fd.h"
@@ -37,11 +35,16 @@ class SpoolFile {
   SpoolFile(const SpoolFile&) = delete;
   SpoolFile& operator=(const SpoolFile&) = delete;
   [[nodiscard]] std::uint64_t number() const { return number_; }
+  /// On disk.
+  [[nodiscard]] std::string name() const;
 
   /// Whether the file outlives this object: something on disk refers to it.
   std::atomic<bool> keep;
   /// Whether it was made on disk, as far as is known: which spares asking the disk for a file that is not there.
   std::atomic<bool> is_made = true;
+  /// Its bytes are being brought, and no row names it: on disk it is called so that a crash leaves nothing that anybody
+  /// would have to account for. Ends with Spool::complete().
+  std::atomic<bool> is_partial = false;
 
  private:
   friend class Spool;
@@ -60,17 +63,17 @@ class Spool {
 
   /// The numbers of the files that are there, in no order.
   [[nodiscard]] Result<std::vector<std::uint64_t>> list();
-  /// Removes every file whose number is not in `wanted`; the highest number that was seen, wanted or not.
-  [[nodiscard]] Result<std::uint64_t> sweep(const std::unordered_set<std::uint64_t>& wanted);
+  /// Removes the partial files that a crash left. REQUIRES: there are no others.
+  void remove_partial() noexcept;
 
   /// Calls `given_up` with how many files wait to be removed, each time there is one more, under whatever locks the
-  /// caller holds. Empty: files that are given up from now on are left to the next sweep.
+  /// caller holds. Empty: files that are given up from now on are left to the next start.
   void on_given_up(std::function<void(std::size_t)> given_up);
   /// Takes the list of the files that wait to be removed.
   [[nodiscard]] std::vector<std::uint64_t> take_given_up();
   /// The same files again, after all: to be removed later.
   void put_back(const std::vector<std::uint64_t>& numbers);
-  /// What cannot be removed now is swept when the spool is opened again.
+  /// What cannot be removed now stays until the stage is opened again.
   void remove(const std::vector<std::uint64_t>& numbers) noexcept;
 
   /// Bytes that are free on its disk; 0 where that cannot be told.
@@ -80,6 +83,9 @@ class Spool {
   [[nodiscard]] Result<SharedFd> descriptor(SpoolFile& file, bool create);
   /// The first `size` bytes of `from` in a new file `to`: shared with it where the disk can, holes kept.
   [[nodiscard]] Status clone(SpoolFile& from, SpoolFile& to, std::uint64_t size);
+  /// Of a partial file that holds all its bytes: syncs them and gives it its name, synced. A row may name it from now
+  /// on, in place of bytes that were safe.
+  [[nodiscard]] Status complete(SpoolFile& file);
   /// Makes the bytes and the name of the file safe from a power loss, as they were when it was called. A file that is
   /// not on disk is none to be synced.
   [[nodiscard]] Status sync(SpoolFile& file);
@@ -94,6 +100,7 @@ class Spool {
   };
 
   Spool(UniqueFd directory, std::size_t descriptors) : directory_(std::move(directory)), descriptors_(descriptors) {}
+  [[nodiscard]] Result<std::vector<std::string>> names();
   void give_up(std::uint64_t number) noexcept;
   void remember(std::uint64_t number, SharedFd fd) PLAYFS_REQUIRES(mutex_);
   [[nodiscard]] Status sync_bytes(SpoolFile& file);

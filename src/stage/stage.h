@@ -154,6 +154,9 @@ class Stage {
   /// The base that is recorded in a stage directory, before it is opened; nullopt: there is no stage yet.
   static Result<std::optional<RevisionId>> recorded_base(const std::string& directory);
   ~Stage();
+  /// What was found when it was opened and could not be accounted for: nothing of it is lost, and the message says
+  /// where it is. nullopt: all was well.
+  [[nodiscard]] const std::optional<Error>& found_lost() const;
 
   // Names and attributes.
   [[nodiscard]] InodePtr root() const;
@@ -170,9 +173,6 @@ class Stage {
   /// A fifo, a socket, or a device node, which the mount makes inert.
   [[nodiscard]] Result<InodePtr> make_special(const InodePtr& directory, std::string_view name, Kind kind,
                                               const Creation& creation, dev_t device = 0);
-  /// A regular file without a name, as O_TMPFILE wants it; link() may give it one, otherwise it goes with its last
-  /// InodePtr.
-  [[nodiscard]] Result<InodePtr> make_unnamed(const InodePtr& directory, const Creation& creation);
   [[nodiscard]] Status link(const InodePtr& inode, const InodePtr& directory, std::string_view name);
   [[nodiscard]] Status unlink(const InodePtr& directory, std::string_view name);
   [[nodiscard]] Status remove_directory(const InodePtr& directory, std::string_view name);

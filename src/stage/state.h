@@ -71,6 +71,9 @@ struct Stage::State {
   [[nodiscard]] Status load_values(const RevisionTreePtr& given) PLAYFS_REQUIRES(mutex);
   [[nodiscard]] Status load_pending() PLAYFS_REQUIRES(mutex);
   [[nodiscard]] Status load_tree() PLAYFS_REQUIRES(mutex);
+  /// Removes the spool files that were given up, and moves those that nothing accounts for out of the way.
+  [[nodiscard]] Status load_spool() PLAYFS_REQUIRES(mutex);
+  void set_aside(const std::vector<std::uint64_t>& numbers) PLAYFS_REQUIRES(mutex);
 
   // tree.cpp: names in memory, and the rows behind them
   [[nodiscard]] const Tree::Directory* base_root() const PLAYFS_REQUIRES(mutex) {
@@ -116,6 +119,8 @@ struct Stage::State {
   void drop_link(Batch& batch, Inode& inode, WallTime now) PLAYFS_REQUIRES(mutex);
   [[nodiscard]] std::uint64_t take_ino(Batch& batch) PLAYFS_REQUIRES(mutex);
   SpoolFilePtr new_spool_file(bool keep) PLAYFS_REQUIRES(mutex);
+  /// Its number, for a row. No number is ever used for another file, so that one which was given up once stays so.
+  std::uint64_t name_spool_file(Batch& batch, const SpoolFile& file) PLAYFS_REQUIRES(mutex);
   /// An inode that lost its row: its spool file goes with it, unless a pending layer needs it.
   void release(Inode& inode) PLAYFS_REQUIRES(mutex);
 
@@ -229,6 +234,7 @@ struct Stage::State {
   UniqueFd lock;
   std::shared_ptr<Spool> spool;
   std::unique_ptr<Rows> rows;
+  std::optional<Error> found_lost;  ///< set while it is opened
 
   Mutex mutex;
   Condition moved_on;  ///< writers ended, a copy was made, a gate opened
@@ -245,6 +251,7 @@ struct Stage::State {
   std::uint64_t next_ino PLAYFS_GUARDED_BY(mutex) = 1;
   std::uint64_t reserved_inos PLAYFS_GUARDED_BY(mutex) = 1;  ///< numbers below may be given out without a row
   std::uint64_t next_spool PLAYFS_GUARDED_BY(mutex) = 1;
+  std::uint64_t reserved_spools PLAYFS_GUARDED_BY(mutex) = 0;  ///< numbers below are known to have been used
   std::optional<std::string> staged_state PLAYFS_GUARDED_BY(mutex);
   std::vector<RevisionId> merge_parents PLAYFS_GUARDED_BY(mutex);
   std::vector<Conflicted> conflicted PLAYFS_GUARDED_BY(mutex);

@@ -7,7 +7,7 @@ namespace playfs::stage {
 
 namespace {
 
-constexpr std::int64_t kVersion = 3;
+constexpr std::int64_t kVersion = 4;
 
 // Names are blobs: a local name may be any bytes. Columns of content: spool, or lower_path, or neither (empty, or
 // not a file); a row with both is left to a later version that copies up piece by piece.
@@ -38,6 +38,7 @@ CREATE TABLE pending_file (
   target BLOB) WITHOUT ROWID;
 CREATE TABLE pending_deletion (path TEXT PRIMARY KEY) WITHOUT ROWID;
 )";
+constexpr const char* kGivenUpSchema = "CREATE TABLE given_up (spool INTEGER PRIMARY KEY)";
 constexpr const char* kLogSchema = "CREATE TABLE operations_log (stage_id INTEGER NOT NULL, folded INTEGER NOT NULL)";
 
 std::int64_t signed_of(std::uint64_t value) { return static_cast<std::int64_t>(value); }
@@ -59,7 +60,7 @@ Error damaged(std::string_view what) {
 
 }  // namespace
 
-Result<Tables> Tables::open(const std::string& path) {
+Result<Tables> Tables::open(const std::string& path, bool may_create) {
   PLAYFS_TRY(Database database, Database::open(path, Database::Durability::normal));
   Tables tables(std::move(database));
   PLAYFS_TRY(Statement select, tables.database_.prepare("PRAGMA user_version"));
@@ -69,8 +70,14 @@ Result<Tables> Tables::open(const std::string& path) {
   if (version > kVersion)
     return fail(ErrorCode::not_supported, path + " was written by a newer version of playfs",
                 "use that version, or publish or discard its changes there first");
-  if (version == 0) PLAYFS_CHECK(tables.create_schema());
-  else if (version < kVersion) PLAYFS_CHECK(tables.upgrade(version));
+  if (version == 0) {
+    PLAYFS_TRY(Statement tables_there, tables.database_.prepare("SELECT 1 FROM sqlite_schema"));
+    PLAYFS_TRY(bool any, tables_there.step());
+    if (any || !may_create) return fail(damaged("it is none of a stage"));
+    tables_there.reset();
+    PLAYFS_CHECK(tables.create_schema());
+  }
+  if (version != 0 && version < kVersion) PLAYFS_CHECK(tables.upgrade(version));
   PLAYFS_CHECK(tables.prepare());
   return tables;
 }
@@ -86,15 +93,18 @@ Status create_log_table(Database& database) {
 Status Tables::create_schema() {
   PLAYFS_TRY(Transaction transaction, Transaction::begin(database_));
   PLAYFS_CHECK(database_.execute(kSchema));
+  PLAYFS_CHECK(database_.execute(kGivenUpSchema));
   PLAYFS_CHECK(create_log_table(database_));
   PLAYFS_CHECK(database_.execute("PRAGMA user_version = " + std::to_string(kVersion)));
-  return transaction.commit();
+  PLAYFS_CHECK(transaction.commit());
+  return sync();  // before there is a log or a spool: they beside an empty database are damage
 }
 
 Status Tables::upgrade(std::int64_t from) {
   PLAYFS_TRY(Transaction transaction, Transaction::begin(database_));
   if (from < 2) PLAYFS_CHECK(database_.execute("ALTER TABLE inode ADD COLUMN device INTEGER"));
   if (from < 3) PLAYFS_CHECK(create_log_table(database_));
+  if (from < 4) PLAYFS_CHECK(database_.execute(kGivenUpSchema));
   PLAYFS_CHECK(database_.execute("PRAGMA user_version = " + std::to_string(kVersion)));
   PLAYFS_CHECK(transaction.commit());
   return sync();  // or the id that records name could be drawn anew after a power loss
@@ -105,6 +115,9 @@ Status Tables::prepare() {
   PLAYFS_CHECK(database_.execute("PRAGMA locking_mode = EXCLUSIVE"));
   const std::pair<Statement*, const char*> statements[] = {
       {&put_folded_, "UPDATE operations_log SET folded = ?"},
+      {&give_up_, "INSERT OR IGNORE INTO given_up SELECT spool FROM inode WHERE ino = ? AND spool IS NOT NULL"},
+      {&give_up_other_,
+       "INSERT OR IGNORE INTO given_up SELECT spool FROM inode WHERE ino = ? AND spool IS NOT NULL AND spool <> ?"},
       {&put_inode_, "INSERT OR REPLACE INTO inode VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"},
       {&drop_inode_, "DELETE FROM inode WHERE ino = ?"},
       {&put_entry_, "INSERT OR REPLACE INTO entry VALUES (?, ?, ?)"},
@@ -131,6 +144,8 @@ Status Tables::apply(const RowChange& change) {
 
 Status Tables::run(const PutInode& put) {
   const InodeRow& row = put.row;
+  if (row.kind == Kind::file)
+    PLAYFS_CHECK(give_up_other_.bind(1, signed_of(row.ino)).bind(2, signed_of(row.spool)).run());
   put_inode_.bind(1, signed_of(row.ino)).bind(2, static_cast<std::int64_t>(row.kind));
   put_inode_.bind(3, std::int64_t{row.metadata.permissions}).bind(4, std::int64_t{row.metadata.uid});
   put_inode_.bind(5, std::int64_t{row.metadata.gid}).bind(6, row.metadata.atime.nanoseconds);
@@ -145,7 +160,10 @@ Status Tables::run(const PutInode& put) {
   return put_inode_.run();
 }
 
-Status Tables::run(const DropInode& drop) { return drop_inode_.bind(1, signed_of(drop.ino)).run(); }
+Status Tables::run(const DropInode& drop) {
+  PLAYFS_CHECK(give_up_.bind(1, signed_of(drop.ino)).run());
+  return drop_inode_.bind(1, signed_of(drop.ino)).run();
+}
 
 Status Tables::run(const PutEntry& put) {
   put_entry_.bind(1, signed_of(put.row.parent)).bind_blob(2, put.row.name);
@@ -212,7 +230,9 @@ Status Tables::run(const PutPendingDeletion& put) {
 }
 
 Status Tables::run(const DropPending&) {
-  return database_.execute("DELETE FROM pending_file; DELETE FROM pending_deletion");
+  return database_.execute(
+      "INSERT OR IGNORE INTO given_up SELECT spool FROM pending_file WHERE spool <> 0; "
+      "DELETE FROM pending_file; DELETE FROM pending_deletion");
 }
 
 Result<std::vector<InodeRow>> Tables::inodes() {
@@ -314,6 +334,23 @@ Result<std::vector<FrozenFile>> Tables::pending() {
     file.target = select.text(6);
     files.push_back(std::move(file));
   }
+}
+
+Result<std::vector<std::uint64_t>> Tables::given_up() {
+  PLAYFS_TRY(Statement select, database_.prepare("SELECT spool FROM given_up"));
+  std::vector<std::uint64_t> numbers;
+  for (;;) {
+    PLAYFS_TRY(bool more, select.step());
+    if (!more) return numbers;
+    numbers.push_back(unsigned_of(select.integer(0)));
+  }
+}
+
+Status Tables::forget_given_up(const std::vector<std::uint64_t>& numbers) {
+  if (numbers.empty()) return {};
+  PLAYFS_TRY(Statement forget, database_.prepare("DELETE FROM given_up WHERE spool = ?"));
+  for (std::uint64_t number : numbers) PLAYFS_CHECK(forget.bind(1, signed_of(number)).run());
+  return {};
 }
 
 Result<std::vector<std::string>> Tables::pending_deletions() {

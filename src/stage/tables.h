@@ -25,8 +25,8 @@ class Tables {
   };
 
   /// Creates the schema where the database is new, and brings an older one up to date. `not_supported` for one that a
-  /// newer version wrote.
-  static Result<Tables> open(const std::string& path);
+  /// newer version wrote. `may_create` is false where there is what belongs to a database that was: `corrupt` then.
+  static Result<Tables> open(const std::string& path, bool may_create);
 
   [[nodiscard]] Result<LogState> log_state();
   /// Runs `apply` in one transaction, with which the records up to `folded` are in the database.
@@ -50,6 +50,10 @@ class Tables {
   [[nodiscard]] Result<std::vector<std::pair<std::string, WallTime>>> times();
   [[nodiscard]] Result<std::vector<FrozenFile>> pending();
   [[nodiscard]] Result<std::vector<std::string>> pending_deletions();
+  /// Spool files that lost the row that named them and were perhaps not removed yet. One may have another row.
+  [[nodiscard]] Result<std::vector<std::uint64_t>> given_up();
+  /// They are removed.
+  [[nodiscard]] Status forget_given_up(const std::vector<std::uint64_t>& numbers);
   [[nodiscard]] Status check_integrity() { return database_.check_integrity(); }
 
  private:
@@ -78,6 +82,7 @@ class Tables {
 
   Database database_;
   Statement put_folded_;
+  Statement give_up_, give_up_other_;
   Statement put_inode_, drop_inode_, put_entry_, drop_entry_, drop_whiteouts_, touch_;
 };
 

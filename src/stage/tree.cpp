@@ -14,7 +14,7 @@ namespace {
 // the stages of one mount apart.
 constexpr std::uint64_t kLowerIno = std::uint64_t{1} << 52;
 constexpr unsigned kCounterBits = 38;
-constexpr std::uint64_t kInosPerReservation = 1024;
+constexpr std::uint64_t kInosPerReservation = 1024, kSpoolsPerReservation = 1024;
 }  // namespace
 
 std::string join_path(std::string_view directory, std::string_view name) {
@@ -55,7 +55,6 @@ void Stage::State::attach(Inode& directory, std::string_view name, const InodePt
   auto child = in.children.emplace(std::string(name), Child{inode, ++in.last_cookie}).first;
   in.by_cookie.emplace(child->second.cookie, &child->first);
   inode->names.push_back({&directory, std::string(name)});
-  inode->unnamed = false;
   if (inode->is_directory()) ++in.subdirectories;
   by_ino[inode->ino] = inode.get();
   auto whiteout = in.whiteouts.find(name);
@@ -254,6 +253,15 @@ std::uint64_t Stage::State::take_ino(Batch& batch) {
     batch.after_commit([this, limit]() PLAYFS_NO_ANALYSIS { reserved_inos = limit; });
   }
   return (salt >> (64 - (52 - kCounterBits))) << kCounterBits | next_ino++;
+}
+
+std::uint64_t Stage::State::name_spool_file(Batch& batch, const SpoolFile& file) {
+  if (file.number() >= reserved_spools) {
+    std::uint64_t limit = file.number() + kSpoolsPerReservation;
+    rows->put_value("next_spool", std::to_string(limit));
+    batch.after_commit([this, limit]() PLAYFS_NO_ANALYSIS { reserved_spools = limit; });
+  }
+  return file.number();
 }
 
 SpoolFilePtr Stage::State::new_spool_file(bool keep) {

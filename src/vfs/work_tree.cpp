@@ -73,6 +73,8 @@ Result<std::shared_ptr<WorkTree>> WorkTree::open(Mount& mount, const ProjectId& 
   stage_options.umask = options.umask;
   stage_options.read_lower = [&site = mount.site()](const FileRef& file) { return rules_text(site, file); };
   PLAYFS_TRY(auto stage, stage::Stage::open(stage_options, mount.clock(), std::move(base)));
+  if (const auto& lost = stage->found_lost())
+    mount.site().events().error("projects/" + project.text() + "/work", *lost);
   std::shared_ptr<WorkTree> tree(new WorkTree(mount, project, directory, std::move(stage)));
   tree->keep_base();
   PLAYFS_TRY(auto pending, tree->stage_->pending());

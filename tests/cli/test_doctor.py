@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
 """playfs doctor: what is wrong with the state on this machine is seen, and mended without losing anything."""
+import errno
 import json
 import os
 import pathlib
+import subprocess
 
 import rig
 
@@ -111,6 +113,50 @@ class Doctor(rig.Rig):
         last.unmount()
         self.assertIn('not yet\n', [path.read_text() for path in stage.glob('lost+found/*/spool/*')])
         self.assertEqual(self.wrong(self.doctor()), {})
+
+    @rig.needs_fuse
+    def test_damage_that_no_mount_opens(self):
+        stage, mount = self.stage_with('first\n')
+        work = mount.project('notes') / 'work'
+        for i in range(50):
+            (work / f'f{i}').write_text(f'bytes {i}\n')
+        mount.kill()
+        subprocess.run(['umount', '-l', mount.directory], check=False)
+        log = max((stage / 'operations.0', stage / 'operations.1'), key=lambda path: path.stat().st_size)
+        spool = sorted(path.name for path in (stage / 'spool').iterdir())
+        whole = log.read_bytes()
+        log.write_bytes(whole[:600] + bytes([whole[600] ^ 1]) + whole[601:])
+        self.assert_refused(mount, stage, 'operations log is damaged')
+        self.assertEqual(sorted(path.name for path in (stage / 'spool').iterdir()), spool)
+        words = self.playfs('doctor', check=False).stdout
+        self.assertIn('no mount opens it', words)
+        found = self.doctor('--repair')
+        self.assertEqual((self.wrong(found), found['stage', 'mended']), ({}, [stage]))
+        self.assertEqual(sorted(path.read_text() for path in [*stage.glob('lost+found/*/[0-9]*'), *stage.glob('spool/*')]),
+                         sorted(['first\n'] + [f'bytes {i}\n' for i in range(50)]))
+        self.assertIn('f49', next(stage.glob('lost+found/*/names')).read_text())
+        again = self.mount('local:default', at=mount.directory)
+        self.assertEqual((again.project('notes') / 'work/draft').read_text(), 'first\n')
+        again.unmount()
+
+        (stage / 'stage.db').write_bytes(b'')
+        spool = sorted(path.name for path in (stage / 'spool').iterdir())
+        self.assert_refused(mount, stage, 'stage.db is missing or empty')
+        self.assertEqual(sorted(path.name for path in (stage / 'spool').iterdir()), spool)
+        found = self.doctor('--repair')
+        self.assertEqual((self.wrong(found), found['stage', 'mended']), ({}, [stage]))
+        self.assertIn('first\n', [path.read_text() for path in stage.glob('lost+found/*/spool/*')])
+
+    def assert_refused(self, mount, stage, why):
+        again = self.mount('local:default', at=mount.directory)
+        with self.assertRaises(OSError) as problem:
+            os.listdir(again.project('notes') / 'work')
+        self.assertEqual(problem.exception.errno, errno.EIO)
+        said = (again.directory / '.playfs/errors.ndjson').read_text()
+        self.assertIn(why, said)
+        self.assertIn(str(stage), said)
+        self.assertIn('playfs doctor --repair', said)
+        again.unmount()
 
     @rig.needs_fuse
     def test_a_journal_that_cannot_be_read(self):

@@ -24,11 +24,11 @@ namespace {
 using FileNumber = std::size_t;
 
 struct Event {
-  enum class Kind { make, remove, write, resize, sync, sync_names } kind;
+  enum class Kind { make, remove, rename, write, resize, sync, sync_names } kind;
   FileNumber file = 0;
-  std::string name;  ///< of make and remove; the directory of sync_names
+  std::string name;  ///< of make, remove and rename; the directory of sync_names
   std::uint64_t offset = 0;
-  std::string bytes;
+  std::string bytes;  ///< of write; the new name of rename, in the same directory
 };
 
 struct Recording {
@@ -105,6 +105,19 @@ int removed(int directory, const char* path, int flags) {
   return result;
 }
 
+int renamed(int from, const char* path, int to, const char* new_path) {
+  auto name = inside(from, path), new_name = inside(to, new_path);
+  auto result = static_cast<int>(syscall(SYS_renameat, from, path, to, new_path));
+  if (result != 0 || !name || !new_name) return result;
+  auto known = recording->names.find(*name);
+  if (known == recording->names.end()) return result;
+  const FileNumber number = known->second;
+  recording->names.erase(known);
+  recording->names[*new_name] = number;
+  note({Event::Kind::rename, number, *name, 0, *new_name});
+  return result;
+}
+
 int synced(int fd) {
   auto name = recording && recording->active ? inside(path_of(fd)) : std::nullopt;
   struct stat found {};
@@ -174,7 +187,7 @@ void ForgetfulDisk::lay_out(std::size_t count, std::mt19937_64& random, const st
   std::map<std::string, FileNumber> names;
   for (std::size_t i = 0; i < count; ++i) {
     const Event& event = events[i];
-    if (event.kind == Event::Kind::make || event.kind == Event::Kind::remove) {
+    if (event.kind == Event::Kind::make || event.kind == Event::Kind::remove || event.kind == Event::Kind::rename) {
       std::string directory = directory_of(event.name);
       if (!names_until.contains(directory)) {
         std::size_t safe = names_safe.contains(directory) ? names_safe[directory] : 0;
@@ -183,6 +196,7 @@ void ForgetfulDisk::lay_out(std::size_t count, std::mt19937_64& random, const st
       if (i > names_until[directory]) continue;
       if (event.kind == Event::Kind::make) names[event.name] = event.file;
       else names.erase(event.name);
+      if (event.kind == Event::Kind::rename) names[event.bytes] = event.file;
     } else if (event.kind == Event::Kind::write || event.kind == Event::Kind::resize) {
       bool is_safe = file_safe.contains(event.file) && i < file_safe[event.file];
       if (!is_safe && random() % 100 >= luck) continue;
@@ -219,6 +233,11 @@ int openat(int directory, const char* path, int flags, ...) {
 
 int unlink(const char* path) noexcept { return removed(AT_FDCWD, path, 0); }
 int unlinkat(int directory, const char* path, int flags) noexcept { return removed(directory, path, flags); }
+
+int rename(const char* path, const char* new_path) noexcept { return renamed(AT_FDCWD, path, AT_FDCWD, new_path); }
+int renameat(int from, const char* path, int to, const char* new_path) noexcept {
+  return renamed(from, path, to, new_path);
+}
 
 ssize_t pwrite(int fd, const void* bytes, size_t size, off_t offset) {
   ssize_t done = syscall(SYS_pwrite64, fd, bytes, size, offset);

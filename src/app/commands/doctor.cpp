@@ -183,10 +183,16 @@ bool tell(Findings& findings, const std::string& directory, const stage::StageHe
                  kRepair);
   if (!health.orphans.empty())
     findings.add(Finding::wrong, "stage", directory,
-                 fmt::format("{} files of its spool are named by nothing, and the next mount would remove them",
-                             health.orphans.size()),
+                 fmt::format("{} files of its spool are named by nothing", health.orphans.size()),
                  std::string(kRepair) + " (moves them to lost+found)");
-  if (health.torn > 0)
+  if (health.is_log_damaged)
+    findings.add(
+        Finding::wrong, "stage", directory,
+        fmt::format("its operations log is damaged: {} of its operations are whole, and what follows was changed "
+                    "or lost; no mount opens it",
+                    health.operations),
+        std::string(kRepair) + " (keeps these, and puts the rest with a list of names into lost+found)");
+  else if (health.torn > 0)
     findings.add(Finding::wrong, "stage", directory,
                  fmt::format("{} bytes of its operations log were never written in full, as a power loss leaves them; "
                              "the next mount would drop them",
@@ -210,9 +216,13 @@ void look_at_stage(Findings& findings, const std::string& directory, const std::
                        "/spool, and what could be read of their names in " + *folder + "/names",
                    "less " + *folder + "/names");
     else if (!folder->empty())
-      findings.add(Finding::mended, "stage", directory,
-                   fmt::format("{} files that nothing named are in {}", health->orphans.size(), *folder) +
-                       (health->torn == 0 ? "" : ", and a copy of the torn operations log"));
+      findings.add(
+          Finding::mended, "stage", directory,
+          fmt::format("{} files that nothing named are in {}", health->orphans.size(), *folder) +
+              (health->torn == 0        ? ""
+               : health->is_log_damaged ? ", with a copy of the damaged operations log, and in \"names\" what the "
+                                          "files are called"
+                                        : ", and a copy of the torn operations log"));
     health = stage::examine(directory);
   }
   if (!health) return findings.add("stage", directory, health.error());

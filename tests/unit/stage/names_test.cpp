@@ -206,23 +206,6 @@ TEST_F(NamesTest, ARemovedDirectoryTakesNoNames) {
   EXPECT_EQ(code(bench.stage->rename(bench.stage->root(), "a", held, "a", RenameMode::replace)), ErrorCode::not_found);
 }
 
-TEST_F(NamesTest, AnUnnamedFileMayBeGivenAName) {
-  auto file = bench.stage->make_unnamed(bench.find("d"), {0600, 1, 1});
-  ASSERT_TRUE(file);
-  ASSERT_TRUE(bench.write(*file, 0, "quiet"));
-  EXPECT_EQ(bench.stage->attributes(*file)->links, 0U);
-  auto lost = bench.stage->make_unnamed(bench.find("d"), {0600, 1, 1});
-  ASSERT_TRUE(bench.write(*lost, 0, "gone"));
-  ASSERT_TRUE(bench.stage->link(*file, bench.find("d"), "named"));
-  ASSERT_TRUE(bench.link("d/named", "too"));
-  file->reset();
-  lost->reset();
-  bench.reopen();
-  EXPECT_EQ(bench.read("d/named"), "quiet");
-  EXPECT_EQ(bench.stat("too").links, 2U);
-  EXPECT_EQ(bench.spool_files(), 1U);
-}
-
 TEST_F(NamesTest, ListingsGoOnWhileNamesComeAndGo) {
   for (int i = 0; i < 100; ++i) ASSERT_TRUE(bench.put("d/f" + std::to_string(i), ""));
   std::multiset<std::string> seen;

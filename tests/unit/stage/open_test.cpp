@@ -82,7 +82,8 @@ TEST_F(OpenTest, AnOlderFormatIsBroughtUpToDate) {
   bench.open(base);
   ASSERT_TRUE(bench.put("f", "kept"));
   bench.stage.reset();
-  execute("ALTER TABLE inode DROP COLUMN device; DROP TABLE operations_log; PRAGMA user_version = 1");
+  execute(
+      "ALTER TABLE inode DROP COLUMN device; DROP TABLE operations_log; DROP TABLE given_up; PRAGMA user_version = 1");
   bench.open(base);
   EXPECT_EQ(bench.read("f"), "kept");
   ASSERT_TRUE(bench.stage->make_special(bench.stage->root(), "null", Kind::block_device, {}, 77));
@@ -90,7 +91,7 @@ TEST_F(OpenTest, AnOlderFormatIsBroughtUpToDate) {
   EXPECT_EQ(bench.stat("null").device, 77U);
 }
 
-TEST_F(OpenTest, OrphansOfACrashAreSweptAndNothingElse) {
+TEST_F(OpenTest, OrphansAreMovedOutOfTheSpoolAndNothingElse) {
   bench.open(base);
   ASSERT_TRUE(bench.put("f", "kept"));
   std::string spool = bench.spool();
@@ -101,7 +102,7 @@ TEST_F(OpenTest, OrphansOfACrashAreSweptAndNothingElse) {
   EXPECT_EQ(bench.read("f"), "kept");
   EXPECT_FALSE(std::filesystem::exists(spool + "/4711"));
   EXPECT_TRUE(std::filesystem::exists(spool + "/notes"));
-  // Numbers go on above whatever was there: a swept file's number is not some other file's content.
+  // Numbers go on above whatever was there: no file gets the number of another.
   ASSERT_TRUE(bench.put("g", "new"));
   EXPECT_TRUE(std::filesystem::exists(spool + "/4712"));
 }

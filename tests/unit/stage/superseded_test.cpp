@@ -89,7 +89,6 @@ TEST_F(SupersededTest, ADirectoryThatAnotherBaseRemovedTakesNoNames) {
   EXPECT_EQ(code_of(bench.stage->make_file(directory, "new", {})), ErrorCode::stale);
   EXPECT_EQ(code_of(bench.stage->make_directory(directory, "new", {})), ErrorCode::stale);
   EXPECT_EQ(code_of(bench.stage->make_symlink(directory, "new", "a", {})), ErrorCode::stale);
-  EXPECT_EQ(code_of(bench.stage->make_unnamed(directory, {})), ErrorCode::stale);
   EXPECT_EQ(code_of(bench.stage->link(bench.find("a"), directory, "new")), ErrorCode::stale);
   EXPECT_EQ(code_of(bench.stage->rename(bench.stage->root(), "a", directory, "new", stage::RenameMode::replace)),
             ErrorCode::stale);

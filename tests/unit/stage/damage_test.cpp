@@ -1,0 +1,280 @@
+// Damage of the log and of the database: whatever byte it is, no open loses the bytes of a staged file, and what cannot
+// be told from what was meant to be is not opened.
+#include <sys/stat.h>
+
+#include <fstream>
+#include <functional>
+#include <set>
+#include <sstream>
+
+#include <gmock/gmock.h>
+
+#include "base/sqlite.h"
+#include "stage/care.h"
+#include "stage/operations_log.h"
+#include "support/workbench.h"
+
+namespace playfs::stage {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::Contains;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+std::string bytes_of(const fs::path& path) {
+  std::ostringstream text;
+  text << std::ifstream(path, std::ios::binary).rdbuf();
+  return text.str();
+}
+
+class DamageTest : public testing::Test {
+ protected:
+  static constexpr int kFiles = 30;
+
+  [[nodiscard]] std::string directory() const { return bench.options().directory; }
+  [[nodiscard]] std::string original() const { return directory() + "-original"; }
+
+  /// Leaves what kill -9 leaves in original(). `folds`: the database has it all, and the log nothing.
+  void make(bool folds, bool synced = false) {
+    bench.housekeeping.log_bytes = folds ? 1 : 1 << 20;
+    bench.housekeeping.removals = 1000;
+    bench.open(base);
+    for (int i = 0; i < kFiles; ++i) {
+      ASSERT_TRUE(bench.put("f" + std::to_string(i), "bytes of " + std::to_string(i)));
+      if (i % 3 == 0) {
+        ASSERT_TRUE(bench.put("tmp", "replaced") && bench.rename("tmp", "moved"));
+      }
+    }
+    if (synced) {
+      ASSERT_TRUE(bench.stage->sync(bench.stage->root()));
+    }
+    fs::remove_all(original());
+    fs::copy(directory(), original(), fs::copy_options::recursive);
+    bench.stage.reset();
+  }
+  void lay_out() {
+    bench.stage.reset();
+    fs::remove_all(directory());
+    fs::copy(original(), directory(), fs::copy_options::recursive);
+  }
+  void change(const std::string& file, std::size_t at, const std::function<char(char)>& to) {
+    std::string bytes = bytes_of(directory() + file);
+    bytes[at] = to(bytes[at]);
+    std::ofstream(directory() + file, std::ios::binary) << bytes;
+  }
+  Result<std::unique_ptr<Stage>> open() {
+    PLAYFS_TRY([[maybe_unused]] auto recorded, Stage::recorded_base(directory()));
+    return Stage::open(bench.options(), bench.clock, base);
+  }
+  static std::set<std::string> contents(const std::string& below) {
+    std::set<std::string> all;
+    for (const auto& item : fs::recursive_directory_iterator(below)) {
+      if (item.is_regular_file() && item.file_size() < 100) all.insert(bytes_of(item.path()));
+    }
+    return all;
+  }
+  void expect_all_bytes(const std::string& what) {
+    auto found = contents(directory());
+    for (int i = 0; i < kFiles; ++i)
+      ASSERT_TRUE(found.contains("bytes of " + std::to_string(i))) << what << " lost file " << i;
+  }
+  /// Path and content of what the stage keeps; SQLite may bring its own log into the database when it is closed.
+  static std::map<std::string, std::string> everything(const std::string& below) {
+    std::map<std::string, std::string> all;
+    for (const auto& item : fs::recursive_directory_iterator(below)) {
+      const std::string name = item.path().filename();
+      if (name != "lock" && !name.starts_with("stage.db"))
+        all[item.path().string().substr(below.size())] = item.is_regular_file() ? bytes_of(item.path()) : "/";
+    }
+    return all;
+  }
+  std::string log_file() {
+    for (const char* file : OperationsLog::kFiles) {
+      if (fs::file_size(original() + file) > 0) return file;
+    }
+    return "";
+  }
+  void flip_each(const std::string& file, std::size_t step) {
+    const std::size_t size = fs::file_size(original() + file);
+    ASSERT_GT(size, 0U) << file;
+    for (std::size_t at = 0; at < size; at += step) {
+      lay_out();
+      change(file, at, [](char byte) { return static_cast<char>(byte ^ 0x04); });
+      const std::string what = file + " at " + std::to_string(at);
+      auto opened = open();
+      if (opened) (*opened)->changes().value();
+      if (opened) opened->reset();
+      ASSERT_NO_FATAL_FAILURE(expect_all_bytes(what));
+      if (!opened) {
+        ASSERT_TRUE(mend(directory(), "now")) << what;
+        ASSERT_NO_FATAL_FAILURE(expect_all_bytes(what + ", mended"));
+      }
+    }
+  }
+
+  RevisionTreePtr base = test::revision_of("r1", {{"a", "one"}});
+  test::Workbench bench;
+};
+
+TEST_F(DamageTest, NoByteOfTheLogCostsAFile) {
+  ASSERT_NO_FATAL_FAILURE(make(false));
+  flip_each(log_file(), 61);
+}
+
+TEST_F(DamageTest, NoByteOfTheDatabaseCostsAFile) {
+  ASSERT_NO_FATAL_FAILURE(make(true));
+  flip_each("/stage.db-wal", 4001);
+  ASSERT_NO_FATAL_FAILURE(make(true));
+  lay_out();
+  ASSERT_TRUE(open());  // which brings it all into the file
+  fs::remove_all(original());
+  fs::rename(directory(), original());
+  flip_each("/stage.db", 797);
+}
+
+TEST_F(DamageTest, ALogThatWasChangedInTheMiddleIsNotOpenedAndNothingIsChanged) {
+  ASSERT_NO_FATAL_FAILURE(make(false));
+  const std::string log = log_file();
+  const std::string whole = bytes_of(original() + log);
+  // Each byte of the 20th record.
+  auto records = OperationsLog::parse(whole, std::nullopt).records;
+  constexpr std::size_t header = 32;
+  std::size_t begin = 0;
+  for (int i = 0; i < 19; ++i) begin += header + records[i].payload.size();
+  for (std::size_t at = begin; at < begin + header + records[19].payload.size(); at += 3) {
+    lay_out();
+    change(log, at, [](char byte) { return static_cast<char>(byte ^ 0x10); });
+    auto before = everything(directory());
+    for (int again = 0; again < 2; ++again) {
+      auto opened = open();
+      ASSERT_FALSE(opened) << at - begin;
+      EXPECT_EQ(opened.error().code, ErrorCode::corrupt);
+      EXPECT_THAT(opened.error().message, HasSubstr("operations log"));
+      EXPECT_EQ(opened.error().hint, "playfs doctor --repair");
+      EXPECT_TRUE(everything(directory()) == before);
+    }
+  }
+  auto health = examine(directory()).value();
+  EXPECT_TRUE(health.is_log_damaged);
+  EXPECT_FALSE(health.is_sound());
+  const std::string folder = mend(directory(), "now").value();
+  EXPECT_EQ(bytes_of(folder + log).size(), whole.size());
+  EXPECT_THAT(bytes_of(folder + "/names"), HasSubstr("\tf29\n"));
+  expect_all_bytes("mended");
+  bench.open(base);
+  EXPECT_EQ(bench.read("f3"), "bytes of 3") << "what was before it counts";
+  EXPECT_FALSE(bench.find("f29"));
+}
+
+TEST_F(DamageTest, WhatWasSyncedMayNotBeMissing) {
+  for (bool synced : {false, true}) {
+    test::Workbench other;
+    other.housekeeping.log_bytes = 1 << 20;
+    other.open(base);
+    ASSERT_TRUE(other.put("early", "kept") && other.put("lost", "bytes"));
+    if (synced) {
+      ASSERT_TRUE(other.stage->sync(other.stage->root()));
+    }
+    ASSERT_TRUE(other.put("late", "text"));
+    const std::string copied = other.options().directory + "-copied";
+    fs::copy(other.options().directory, copied, fs::copy_options::recursive);
+    other.stage.reset();
+    fs::remove_all(other.options().directory);
+    fs::rename(copied, other.options().directory);
+    // As if the second file's record had never been written, and the third one had.
+    std::string log = other.options().directory + OperationsLog::kFiles[0];
+    if (fs::file_size(log) == 0) log = other.options().directory + OperationsLog::kFiles[1];
+    std::string bytes = bytes_of(log);
+    auto records = OperationsLog::parse(bytes, std::nullopt).records;
+    ASSERT_EQ(records.size(), 3U);
+    constexpr std::size_t header = 32;
+    const std::size_t second = header + records[0].payload.size();
+    bytes.replace(second, header + records[1].payload.size(), header + records[1].payload.size(), '\0');
+    std::ofstream(log, std::ios::binary) << bytes;
+    auto opened = Stage::open(other.options(), other.clock, base);
+    ASSERT_EQ(opened.has_value(), !synced) << "a power loss may take what was not synced, and only that";
+    if (!opened) continue;
+    ASSERT_TRUE((*opened)->found_lost());
+    EXPECT_THAT((*opened)->found_lost()->message, HasSubstr("lost+found"));
+    opened->reset();
+    EXPECT_THAT(contents(other.options().directory + "/lost+found"), Contains("bytes"));
+    EXPECT_THAT(contents(other.options().directory + "/lost+found"), Contains("text"));
+    const auto folder = fs::directory_iterator(other.options().directory + "/lost+found")->path();
+    EXPECT_THAT(bytes_of(folder / "names"), HasSubstr("\tlate\n"));
+    other.open(base);
+    EXPECT_EQ(other.read("early"), "kept");
+    EXPECT_FALSE(other.stage->found_lost()) << "said once";
+  }
+}
+
+TEST_F(DamageTest, ADatabaseThatIsGoneIsNoNewStage) {
+  ASSERT_NO_FATAL_FAILURE(make(true));
+  const std::function<void()> damages[] = {
+      [&] { fs::remove(directory() + "/stage.db"); },
+      [&] { fs::resize_file(directory() + "/stage.db", 0); },
+      [&] {
+        fs::remove(directory() + "/stage.db");
+        fs::remove(directory() + "/stage.db-wal");
+      },
+      [&] {
+        fs::remove(directory() + "/stage.db");
+        fs::remove(directory() + "/stage.db-wal");
+        Database::open(directory() + "/stage.db", Database::Durability::normal).value();
+      },
+  };
+  for (const auto& damage : damages) {
+    lay_out();
+    damage();
+    auto before = everything(directory());
+    auto opened = open();
+    ASSERT_FALSE(opened);
+    EXPECT_EQ(opened.error().code, ErrorCode::corrupt) << opened.error().message;
+    EXPECT_EQ(opened.error().hint, "playfs doctor --repair");
+    EXPECT_TRUE(everything(directory()) == before);
+    auto health = examine(directory()).value();
+    ASSERT_TRUE(health.database);
+    EXPECT_EQ(health.database->code, ErrorCode::corrupt);
+    const std::string folder = mend(directory(), "now").value();
+    expect_all_bytes("mended");
+    EXPECT_TRUE(open()) << "anew";
+    expect_all_bytes("opened anew");
+  }
+}
+
+TEST_F(DamageTest, WhatWasGivenUpIsRemovedAndWhatNothingNamesIsSetAside) {
+  ASSERT_NO_FATAL_FAILURE(make(true));
+  lay_out();
+  EXPECT_THAT(contents(directory()), Contains("replaced"));
+  const std::size_t before = bench.spool_files();
+  ASSERT_GT(before, std::size_t{kFiles + 1}) << "of the files that were replaced";
+  std::ofstream(bench.spool() + "/4711") << "nobody's";
+  std::ofstream(bench.spool() + "/12~") << "half a copy";
+  EXPECT_THAT(examine(directory()).value().orphans, testing::ElementsAre(4711U));
+  bench.open(base);
+  EXPECT_EQ(bench.spool_files(), std::size_t{kFiles + 1});
+  ASSERT_TRUE(bench.stage->found_lost());
+  EXPECT_THAT(contents(directory() + "/lost+found"), Contains("nobody's"));
+  EXPECT_THAT(contents(directory()), testing::Not(Contains("half a copy")));
+  // Its number is not used again.
+  ASSERT_TRUE(bench.put("new", "text"));
+  EXPECT_FALSE(fs::exists(bench.spool() + "/4711"));
+  bench.reopen();
+  EXPECT_FALSE(bench.stage->found_lost());
+  EXPECT_EQ(bench.read("new"), "text");
+}
+
+TEST_F(DamageTest, NumbersOfSpoolFilesAreNotUsedTwice) {
+  bench.open(base);
+  std::set<std::string> used;
+  for (int round = 0; round < 3; ++round) {
+    ASSERT_TRUE(bench.put("f", "text"));
+    for (const auto& file : fs::directory_iterator(bench.spool()))
+      EXPECT_TRUE(used.insert(file.path().filename()).second) << file.path();
+    ASSERT_TRUE(bench.unlink("f"));
+    bench.reopen();
+  }
+}
+
+}  // namespace
+}  // namespace playfs::stage
