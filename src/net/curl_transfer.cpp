@@ -87,6 +87,12 @@ bool CurlTransfer::prepare(const std::string& origin, const CurlOptions& options
     // libcurl itself repeats a request that a kept connection lost before any answer. A POST may only be repeated
     // with its key.
     if (request_.method == "POST" && !request_.headers.get("Idempotency-Key")) set(CURLOPT_FRESH_CONNECT, 1L);
+    // With its key it is repeated by whoever sent it: an answer to the second attempt says nothing of the first, and
+    // they have to know that there were two.
+    if (request_.method == "POST") {
+      set(CURLOPT_PREREQFUNCTION, &CurlTransfer::before_request);
+      set(CURLOPT_PREREQDATA, this);
+    }
   }
 
   auto append = [&](const std::string& line) {
@@ -116,11 +122,18 @@ Result<HttpResponse> CurlTransfer::outcome(CURLcode code) {
     response_.status = static_cast<int>(status);
     return std::move(response_);
   }
+  if (requests_ > 1)
+    return fail(ErrorCode::unreachable,
+                fmt::format("{} {}: the connection was lost before an answer came", request_.method, request_.target));
   std::string_view words = trim(error_text_);
   if (words.empty()) words = curl_easy_strerror(code);
   std::string hint;
   if (code == CURLE_PEER_FAILED_VERIFICATION) hint = "give the site's own certificate authority with -o cafile=FILE";
   return fail(classify(code), fmt::format("{} {}: {}", request_.method, request_.target, words), std::move(hint));
+}
+
+int CurlTransfer::before_request(void* self, char*, char*, int, int) {
+  return ++static_cast<CurlTransfer*>(self)->requests_ == 1 ? CURL_PREREQFUNC_OK : CURL_PREREQFUNC_ABORT;
 }
 
 std::size_t CurlTransfer::on_header(char* data, std::size_t, std::size_t size, void* self) {

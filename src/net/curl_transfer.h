@@ -36,6 +36,7 @@ class CurlTransfer {
     void operator()(curl_slist* list) const { curl_slist_free_all(list); }
   };
 
+  static int before_request(void* self, char*, char*, int, int);
   static std::size_t on_header(char* data, std::size_t, std::size_t size, void* self);
   static std::size_t on_body(char* data, std::size_t, std::size_t size, void* self);
   bool take_header(std::string_view line);
@@ -47,6 +48,7 @@ class CurlTransfer {
   std::size_t header_bytes_ = 0;
   bool header_whole_ = false;
   bool too_large_ = false;
+  int requests_ = 0;  ///< that libcurl made of it
   char error_text_[CURL_ERROR_SIZE] = {};
   std::unique_ptr<curl_slist, Cleanup> header_list_;
   std::unique_ptr<CURL, Cleanup> easy_;  // last, so that it goes first: it points into the members above

@@ -31,6 +31,20 @@ std::optional<std::string> retry_after_of(const HttpResponse& response, const Cl
   return std::to_string(std::max<std::int64_t>(0, until->seconds() - now.value_or(clock.wall()).seconds()));
 }
 
+/// Whether the service refused the request, so that this attempt at it did nothing.
+bool is_refusal(const Error& error) {
+  return error.http_status >= 400 && error.http_status < 500 && error.code != ErrorCode::timed_out &&
+         error.code != ErrorCode::rate_limited;
+}
+
+/// What a refusal is worth after an attempt that got no answer: this attempt did nothing, the earlier one may have.
+Error in_doubt(Error refusal) {
+  refusal.code = ErrorCode::protocol;
+  refusal.message += "; an earlier attempt got no answer and may have been carried out";
+  refusal.hint = "look whether it was before doing it again";
+  return refusal;
+}
+
 /// Whether a body that has to be a JSON object may have come to its end. Without a length, a connection that breaks
 /// looks like one that is done.
 bool is_whole(std::string_view body) {
@@ -164,7 +178,8 @@ void Engine::on_response(const CallPtr& call, Result<HttpResponse> result) {
   bool repeatable = call->repeat == Repeat::freely || (call->repeat == Repeat::if_not_done && limited);
   auto delay =
       net::retry_delay(options_.retry, {call->number, *error, repeatable, call->paused, tried(*call)}, random_.next());
-  if (!delay) return call->answer(fail(*std::move(error)));
+  if (!delay) return call->answer(fail(call->in_doubt && is_refusal(*error) ? in_doubt(*std::move(error)) : *error));
+  call->in_doubt = call->in_doubt || (!limited && !is_read(call->request));
   if (limited) call->paused += *delay;
   else ++call->number;
   wait(call, *delay);

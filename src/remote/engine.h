@@ -32,6 +32,7 @@ struct Call {
   CancelToken cancel;
   Callback<HttpResponse> done;
   int number = 1;
+  bool in_doubt = false;  ///< a write that an earlier attempt may have carried out
   std::chrono::nanoseconds paused{0};
   SteadyTime begun;    ///< when it was started
   SteadyTime sent_at;  ///< when its present attempt was

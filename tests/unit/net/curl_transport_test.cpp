@@ -105,6 +105,25 @@ TEST(CurlTransport, APostWithoutKeyIsNotRepeatedOnALostConnection) {
   EXPECT_EQ(server.connections(), 2);
 }
 
+TEST(CurlTransport, APostThatAKeptConnectionLostIsNotRepeatedInSilence) {
+  std::atomic<int> posts = 0;
+  ScriptedServer server([&](Connection& connection) {
+    for (bool answer = true; auto request = connection.read_request(); answer = false) {
+      posts += request->method == "POST";
+      if (!answer) return;
+      connection.answer(request->method == "POST" ? 409 : 200, "");
+    }
+  });
+  auto transport = connect_to(server.url());
+  ASSERT_TRUE(get(*transport));
+  auto lost = await<HttpResponse>([&](auto done) {
+    transport->send({"POST", "/", {{"Idempotency-Key", "k"}}, "{}"}, {}, {}, std::move(done));
+  });
+  ASSERT_FALSE(lost) << "a refusal of a second attempt that nobody knew of";
+  EXPECT_EQ(lost.error().code, ErrorCode::unreachable);
+  EXPECT_EQ(posts, 1);
+}
+
 TEST(CurlTransport, UnsafeRequestsAreNotSent) {
   ScriptedServer server(says("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"));
   auto transport = connect_to(server.url());

@@ -44,6 +44,29 @@ TEST_F(ClientTest, APostWithoutAKeyIsSentOnce) {
   EXPECT_EQ(limited.error().retry_after, 1s);
 }
 
+TEST_F(ClientTest, ARefusalSaysNothingOfAnEarlierAttempt) {
+  auto refused = create("key");
+  transport.answer(0, 409, R"({"code":"conflict"})");
+  EXPECT_TRUE(refused.is(ErrorCode::invalid_argument)) << "the only attempt";
+  auto limited = create("key");
+  transport.answer(1, 429, R"({"code":"rate_limited","retry_after":1})");
+  executor.advance(30s);
+  transport.answer(2, 403, R"({"code":"forbidden"})");
+  EXPECT_TRUE(limited.is(ErrorCode::permission_denied)) << "a limit is a refusal too";
+  auto in_doubt = create("key");
+  transport.answer(3, fail(ErrorCode::timed_out, "no reply"));
+  executor.advance(30s);
+  transport.answer(4, 403, R"({"code":"forbidden"})");
+  ASSERT_TRUE(in_doubt.is(ErrorCode::protocol));
+  EXPECT_EQ(in_doubt.error().http_status, 403);
+  EXPECT_NE(in_doubt.error().message.find("may have been carried out"), std::string::npos);
+  auto read = get();
+  transport.answer(5, 503, "");
+  executor.advance(30s);
+  transport.answer(6, 404, R"({"code":"not_found"})");
+  EXPECT_TRUE(read.is(ErrorCode::not_found)) << "a read does nothing";
+}
+
 TEST_F(ClientTest, APatchIsRepeatedOnlyWhereItWasNotDone) {
   auto lost = patch();
   transport.answer(0, fail(ErrorCode::timed_out, "lost"));
