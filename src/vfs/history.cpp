@@ -135,13 +135,41 @@ std::vector<Revision> known_branches(Mount& mount, const OperationPtr& op, const
   return branches;
 }
 
-RevisionAt revision_at(const std::vector<content::Listed>& list, const ProjectId& project, WallTime time) {
+namespace {
+
+/// Brings `id` here. While the list of revisions is not, or the line is short, it alone; otherwise with it the
+/// project's revisions that come before it in the list, as its ancestors are among them.
+Attempt<RevisionAt> fetch_down_from(Mount& mount, const OperationPtr& op, const ProjectId& project,
+                                    const RevisionId& id) {
+  if (!mount.site().try_list("revisions") && take_step(op)) return missing(fetch_revisions(mount, op, {id}));
+  PLAYFS_ATTEMPT(ListPtr list, known_list(mount, op, "revisions"));
+  std::vector<RevisionId> wanted = {id};
+  bool is_below = false;
+  for (const content::Listed* item : revisions_of(*list, project)) {
+    RevisionId below(item->id);
+    if (is_below && !op->noted("gone/" + item->id) && !mount.site().try_revision(below)) wanted.push_back(below);
+    is_below = is_below || below == id;
+    if (wanted.size() >= kMostHistory) break;
+  }
+  return missing(fetch_revisions(mount, op, std::move(wanted)));
+}
+
+}  // namespace
+
+Attempt<RevisionAt> revision_at(Mount& mount, const OperationPtr& op, const ProjectId& project, const RevisionId& head,
+                                WallTime time) {
   RevisionAt at;
-  at.settled = !list.empty() && list.front().created_at > time;
-  for (const content::Listed& item : list) {
-    if (item.project != project.text() || item.created_at > time) continue;
-    at.id = item.id;
-    break;
+  std::set<RevisionId> seen;
+  for (RevisionId id = head; !id.empty() && !op->noted("gone/" + id.text()) && seen.insert(id).second;) {
+    auto tree = mount.site().try_revision(id);
+    if (!tree) return fetch_down_from(mount, op, project, id);
+    if (tree->revision.project != project) break;
+    if (tree->revision.created_at <= time) {
+      at.revision = std::move(tree);
+      break;
+    }
+    at.settled = true;
+    id = tree->revision.parents.empty() ? RevisionId() : tree->revision.parents.front();
   }
   return at;
 }

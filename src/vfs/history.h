@@ -36,12 +36,14 @@ Attempt<std::vector<std::string>> branches_of(Mount& mount, const OperationPtr& 
 std::vector<Revision> known_branches(Mount& mount, const OperationPtr& op, const ProjectId& project,
                                      const RevisionId& head, const std::vector<RevisionId>& seen);
 
-/// The project's latest revision created at or before `time`; "" where there was none yet. `settled`: no later
-/// revision can change the answer, because a newer one is listed already.
+/// What was head at `time`: the newest revision created until then on the line of first parents from `head`, since a
+/// merge names first the line that head was on. A branch that head took in later was not head. nullptr where there was
+/// none yet. `settled`: the line has a newer one too, so that what head becomes from here does not change the answer.
 struct RevisionAt {
-  std::string id;
+  RevisionTreePtr revision;
   bool settled = false;
 };
-RevisionAt revision_at(const std::vector<content::Listed>& list, const ProjectId& project, WallTime time);
+Attempt<RevisionAt> revision_at(Mount& mount, const OperationPtr& op, const ProjectId& project, const RevisionId& head,
+                                WallTime time);
 
 }  // namespace playfs::vfs

@@ -102,16 +102,17 @@ Attempt<ListedNames> AtDirectory::names(const OperationPtr&) { return fixed_name
 Attempt<Found> AtDirectory::child(const OperationPtr& op, const std::string& name) {
   auto time = parse_iso8601(name, true);
   if (!time) return nothing(kEndless);
-  PLAYFS_ATTEMPT(ListPtr list, known_list(mount(), op, "revisions"));
-  RevisionAt at = revision_at(*list, project_, *time);
-  if (!at.settled) {
-    PLAYFS_ATTEMPT(list, list_here(mount(), op, "revisions"));
-    at = revision_at(*list, project_, *time);
+  PLAYFS_ATTEMPT(content::Head head, head_here(mount(), project_));
+  PLAYFS_ATTEMPT(RevisionAt at, revision_at(mount(), op, project_, head.project.latest_revision, *time));
+  if (!at.settled) {  // head may have moved on since it was seen
+    PLAYFS_ATTEMPT(head, head_for_use(mount(), op, project_, true));
+    PLAYFS_ATTEMPT(at, revision_at(mount(), op, project_, head.project.latest_revision, *time));
   }
-  const double timeout = at.settled ? kEndless : mount().refresh_seconds();
-  if (at.id.empty()) return nothing(timeout);
-  RevisionId id(at.id);
-  PLAYFS_ATTEMPT(RevisionTreePtr revision, revision_of_project(mount(), id, project_));
+  // Also a settled answer changes where somebody sets head to another line.
+  const double timeout = mount().refresh_seconds();
+  if (!at.revision) return nothing(timeout);
+  const RevisionTreePtr& revision = at.revision;
+  const RevisionId id = revision->revision.id;
   mount().site().prefetch(revision);
   auto root = children().get<RevisionDirectory>(
       name, [&](const RevisionDirectory& shown) { return shown.revision() == id; },
