@@ -1,7 +1,6 @@
 #include "publish/convergence.h"
 
 #include <algorithm>
-#include <set>
 #include <utility>
 
 #include <fmt/format.h>
@@ -19,10 +18,6 @@ namespace {
 
 /// Somebody may post or set head back over and over; after so many rounds the publication rests before it goes on.
 constexpr int kRoundsAtOnce = 16;
-constexpr int kMostPages = 200;
-/// How far before the last verified head the log is read again: a node of the service whose clock lags may slip a
-/// revision in below.
-constexpr std::chrono::nanoseconds kOverlap = std::chrono::minutes(10);
 constexpr std::chrono::hours kPolicyHour{1};
 bool is_of_playfs(const RevisionTreePtr& revision) {
   return revision && (!revision->tree.manifest().tx.empty() || revision->tree.manifest().is_automatic);
@@ -44,6 +39,11 @@ std::string key_of_body(const std::string& body) {
 RevisionTreePtr at(const std::map<RevisionId, RevisionTreePtr>& revisions, const RevisionId& id) {
   auto found = revisions.find(id);
   return found == revisions.end() ? nullptr : found->second;
+}
+
+/// 409, 423 and 425 are how services answer a key under which a request is being carried out just now.
+bool is_about_another_request(const Error& error) {
+  return error.http_status == 409 || error.http_status == 423 || error.http_status == 425;
 }
 
 /// The chunks of what is merged line by line, and of the continuation, as one of the merged revisions has them.
@@ -72,52 +72,28 @@ Status Convergence::add(const RevisionTreePtr& revision, Log& log) {
   return {};
 }
 
-Status Convergence::take_in(const std::vector<Record>& records, Log& log) {
-  for (const Record& record : records) {
-    const Json* project = record.fields.find("project");
-    if (!project || !project->string() || *project->string() != parts_.project.text()) continue;
-    RevisionId id(record.id);
-    RevisionTreePtr revision = at(known_, id);
-    if (!revision) {
-      parts_.upstream.learn("revisions", record);
-      auto read = parts_.upstream.revision(id);
-      if (!read && may_heal(read.error().code)) return fail(read.error());
-      if (!read) continue;  // nobody can read it, so nothing of it could be merged
-      revision = known_[id] = *std::move(read);
-    }
-    PLAYFS_CHECK(add(revision, log));
-  }
-  return {};
+Result<RevisionTreePtr> Convergence::read(const RevisionId& id) {
+  if (auto known = at(known_, id)) return known;
+  auto revision = parts_.upstream.revision(id);
+  if (!revision && may_heal(revision.error().code)) return fail(revision.error());
+  return revision ? known_[id] = *std::move(revision) : nullptr;
 }
 
 Result<Convergence::Log> Convergence::read_log(const RevisionTreePtr& ours, const RevisionTreePtr& since) {
-  PLAYFS_TRY(Look look, parts_.upstream.look());
+  PLAYFS_TRY(auto from, parts_.journal.watermark());
+  if (!from && since) from = since->revision.created_at;
   Log log;
-  log.project = std::move(look.project);
-  PLAYFS_TRY(auto watermark, parts_.journal.watermark());
-  WallTime from = watermark ? *watermark : since ? since->revision.created_at : log.project.created_at;
-  from.nanoseconds -= kOverlap.count();
-  std::set<std::string> cursors;
-  wire::RecordPage page = std::move(look.newest);
-  for (int pages = 1;; ++pages) {
-    PLAYFS_CHECK(take_in(page.records, log));
-    auto is_older = [&](const Record& record) {
-      auto time = parse_iso8601(record.created_at);
-      return time && *time < from;
-    };
-    bool is_far_enough = std::any_of(page.records.begin(), page.records.end(), is_older);
-    if (is_far_enough || page.next_cursor.empty()) break;
-    if (pages == kMostPages || !cursors.insert(page.next_cursor).second)
-      return fail(ErrorCode::protocol, "the list of revisions does not end");
-    PLAYFS_TRY(page, parts_.upstream.page("revisions", page.next_cursor));
+  PLAYFS_TRY(log.project, parts_.scan.look(from));
+  for (const auto& [id, time] : parts_.scan.found()) {
+    PLAYFS_TRY(auto revision, read(id));
+    PLAYFS_CHECK(add(revision, log));
   }
   std::erase_if(known_, [&](const auto& item) { return !log.revisions.contains(item.first); });
   PLAYFS_CHECK(add(ours, log));
   const RevisionId& head = log.project.latest_revision;
   if (!head.empty() && !log.revisions.contains(head)) {
-    auto read = parts_.upstream.revision(head);
-    if (!read && may_heal(read.error().code)) return fail(read.error());
-    if (read) PLAYFS_CHECK(add(*read, log));
+    PLAYFS_TRY(auto revision, read(head));
+    PLAYFS_CHECK(add(revision, log));
   }
   return log;
 }
@@ -158,11 +134,15 @@ Status Convergence::upload(const std::vector<ChunkDraft>& chunks, std::vector<Ch
 }
 
 Result<std::optional<RevisionTreePtr>> Convergence::post_merge(const Merging::Joined& joined,
+                                                               const RevisionId& on_heads_line,
                                                                const std::function<Status()>& before_write) {
   PlanInput input;
   RevisionDraft& draft = input.draft;
   draft.project = parts_.project;
   draft.parents = joined.revisions;
+  // Whoever follows first parents from head stays on the line that head was on.
+  auto first = std::find(draft.parents.begin(), draft.parents.end(), on_heads_line);
+  if (first != draft.parents.end()) std::rotate(draft.parents.begin(), first, first + 1);
   draft.agent = "playfs";
   draft.message = "Merge";
   for (std::size_t i = 0; i < joined.revisions.size(); ++i)
@@ -189,7 +169,11 @@ Result<std::optional<RevisionTreePtr>> Convergence::post_merge(const Merging::Jo
   std::string text = wire::to_text(body);
   if (text.size() > kMaxRecordSize) return std::optional<RevisionTreePtr>();
   PLAYFS_CHECK(before_write());
-  PLAYFS_TRY(Record record, parts_.upstream.create("revisions", body, key_of_body(text)));
+  auto created = parts_.upstream.create("revisions", body, key_of_body(text));
+  // Others may be posting the very same merge under the very same key.
+  if (!created && is_about_another_request(created.error()))
+    return fail(ErrorCode::busy, created.error().message + "; the log is read again");
+  PLAYFS_TRY(Record record, std::move(created));
   if (!record.fields.find("manifest")) {  // an answer with the system fields only
     PLAYFS_TRY(record, parts_.upstream.get("revisions", record.id));
   }
@@ -247,7 +231,7 @@ Result<Standing> Convergence::run(const RevisionTreePtr& ours, bool may_join, co
     if (to_join.size() > 1) {
       PLAYFS_TRY(auto joined, parts_.merging.join(to_join, left_out));
       if (joined.revisions.size() > 1) {
-        // What is published must not depend on where head stood: once more, in the log's order.
+        // Its files must not depend on where head stood: once more, in the log's order.
         std::vector<RevisionId> in_order = joined.revisions;
         std::sort(in_order.begin(), in_order.end(), [&](const RevisionId& a, const RevisionId& b) {
           return std::pair(log.revisions[a]->revision.created_at, a) <
@@ -258,7 +242,7 @@ Result<Standing> Convergence::run(const RevisionTreePtr& ours, bool may_join, co
           PLAYFS_TRY(joined, parts_.merging.join(in_order, conflicted));
         }
         if (conflicted.empty()) {
-          PLAYFS_TRY(auto merge, post_merge(joined, write));
+          PLAYFS_TRY(auto merge, post_merge(joined, tips.front(), write));
           if (merge) {
             posted = *std::move(merge);
             parts_.events.event("merged",
@@ -285,7 +269,7 @@ Result<Standing> Convergence::run(const RevisionTreePtr& ours, bool may_join, co
       standing.left_out.push_back({id, revision->revision.agent, holds_ours, std::move(conflicts)});
     }
     if (head == tip) {
-      PLAYFS_CHECK(parts_.journal.record_watermark(log.revisions[tip]->revision.created_at));
+      PLAYFS_CHECK(parts_.scan.verified(log.revisions[tip]->revision.created_at));
       return standing;
     }
     if (moves_[head] > repairs_allowed(at(log.revisions, head))) {

@@ -17,6 +17,7 @@
 #include "base/clock.h"
 #include "content/event_log.h"
 #include "publish/journal.h"
+#include "publish/log_scan.h"
 #include "publish/merging.h"
 #include "publish/upstream.h"
 
@@ -56,6 +57,7 @@ class Convergence {
     Upstream& upstream;
     Merging& merging;
     Journal& journal;
+    LogScan& scan;
     content::EventLog& events;
     const Clock& clock;
     MergePolicy policy;
@@ -75,12 +77,14 @@ class Convergence {
     std::map<RevisionId, RevisionTreePtr> revisions;  ///< of the project, from the watermark on, with head and ours
   };
   Result<Log> read_log(const RevisionTreePtr& ours, const RevisionTreePtr& since);
-  Status take_in(const std::vector<Record>& records, Log& log);
+  /// nullptr where nobody can read it, so that nothing of it could be merged.
+  Result<RevisionTreePtr> read(const RevisionId& id);
   Status add(const RevisionTreePtr& revision, Log& log);
   [[nodiscard]] bool may_merge(const RevisionTreePtr& revision) const;
   [[nodiscard]] bool may_merge_now();
-  /// One more merge, posted, or nullopt where it does not fit into a record.
-  Result<std::optional<RevisionTreePtr>> post_merge(const Merging::Joined& joined,
+  /// One more merge, posted, or nullopt where it does not fit into a record. `on_heads_line` is named first among its
+  /// parents.
+  Result<std::optional<RevisionTreePtr>> post_merge(const Merging::Joined& joined, const RevisionId& on_heads_line,
                                                     const std::function<Status()>& before_write);
   Status upload(const std::vector<ChunkDraft>& chunks, std::vector<ChunkId>& ids,
                 const std::function<Status()>& before_write);
@@ -88,7 +92,7 @@ class Convergence {
   Parts parts_;
   std::deque<SteadyTime> merges_;                ///< of the last hour
   std::map<RevisionId, std::size_t> moves_;      ///< how often head was moved away from there; again: it was set back
-  std::map<RevisionId, RevisionTreePtr> known_;  ///< what lists have brought, from the watermark on
+  std::map<RevisionId, RevisionTreePtr> known_;  ///< what the log has, from the watermark on
 };
 
 }  // namespace playfs::publish

@@ -5,7 +5,6 @@
 #include <set>
 
 #include "base/text.h"
-#include "publish/announce.h"
 #include "publish/rest.h"
 #include "wire/json.h"
 #include "wire/records.h"
@@ -13,8 +12,6 @@
 namespace playfs::publish {
 
 namespace {
-
-constexpr int kMostPages = 50;
 
 std::vector<std::string> lines_of(const std::string& text) {
   std::vector<std::string> lines;
@@ -65,10 +62,17 @@ Result<CommitResult> result_of(const Publication& publication) {
 Engine::Engine(Parts parts)
     : parts_(std::move(parts)),
       merging_(parts_.merging),
+      scan_({.project = parts_.project,
+             .upstream = parts_.upstream,
+             .journal = parts_.journal,
+             .events = parts_.events,
+             .progress = [this](std::optional<LogReading> reading) { tell_reading(reading); }},
+            parts_.limits),
       convergence_({.project = parts_.project,
                     .upstream = parts_.upstream,
                     .merging = merging_,
                     .journal = parts_.journal,
+                    .scan = scan_,
                     .events = parts_.events,
                     .clock = parts_.clock,
                     .policy = parts_.policy}) {}
@@ -98,11 +102,12 @@ Status Engine::run(Publication& publication, const CancelToken& cancel) {
       return fail(ErrorCode::interrupted, "the publication was interrupted");
     Status done = step(publication);
     if (done) continue;
-    // Past `posting` the revision exists: from there a publication goes on until it is known where head stands.
-    if (may_heal(done.error().code) || publication.step > Step::posting) return done;
+    // From `posting` on the revision may exist. Only post() knows when it does not, and gives the layer back itself.
+    if (may_heal(done.error().code) || publication.step >= Step::posting) return done;
     PLAYFS_CHECK(parts_.journal.record_thawing(publication, done.error()));
   }
   work_ = {};
+  told_ = {};
   return {};
 }
 
@@ -142,29 +147,53 @@ Status Engine::freeze(Publication& publication) {
 Status Engine::post(Publication& publication) {
   tell(publication, Phase::posting);
   if (!std::exchange(work_.is_first_post, false)) {
+    if (!work_.in_doubt_since) work_.in_doubt_since = parts_.clock.steady();  // sent by an earlier process, perhaps
     // It may have been stored although the reply was lost, and the service may have forgotten the key since.
     PLAYFS_TRY(auto found, find_posted(publication));
     if (found) return adopt(publication, *std::move(found));
   }
   PLAYFS_TRY(auto body, wire::parse_json(publication.body));
   auto posted = parts_.upstream.create("revisions", body, publication.key);
-  if (!posted) return fail(posted.error().while_doing("post the revision"));
-  return adopt(publication, *std::move(posted));
+  if (posted) return adopt(publication, *std::move(posted));
+  auto error = posted.error().while_doing("post the revision");
+  if (!may_heal(error.code)) return refused(publication, error);
+  work_.in_doubt_since = parts_.clock.steady();
+  return fail(std::move(error));
 }
 
-/// The record of this publication's body, looked for among the revisions that are newer than its base.
+/// The service will not store the body. Where an earlier request may have brought it there, the layer is given back
+/// only once that request cannot arrive any more and the log does not have the revision: if it turned up later, changes
+/// that the user has thrown away meanwhile would be merged into head.
+Status Engine::refused(Publication& publication, const Error& error) {
+  if (work_.in_doubt_since) {
+    PLAYFS_TRY(auto found, find_posted(publication));
+    if (found) return adopt(publication, *std::move(found));
+    if (parts_.clock.steady() - *work_.in_doubt_since < parts_.late_arrival)
+      return fail(ErrorCode::busy, error.message + "; an earlier attempt may still arrive, so it is looked for again");
+  }
+  return parts_.journal.record_thawing(publication, error);
+}
+
+/// The record of this publication's body, looked for among the revisions that are newer than its base. Does not ask for
+/// the project, which may be gone while the log is there.
 Result<std::optional<Record>> Engine::find_posted(const Publication& publication) {
-  std::set<std::string> cursors;
-  std::string cursor;
-  for (int pages = 0; pages < kMostPages; ++pages) {
-    PLAYFS_TRY(auto page, parts_.upstream.page("revisions", cursor));
-    for (auto& record : page.records) {
-      if (record.id == publication.base.text()) return std::optional<Record>();
-      auto revision = wire::decode_revision(record);
-      if (revision && is_revision_of_body(*revision, publication.body)) return std::optional(std::move(record));
-    }
-    if (page.next_cursor.empty() || !cursors.insert(page.next_cursor).second) break;
-    cursor = page.next_cursor;
+  PLAYFS_TRY(auto from, parts_.journal.watermark());
+  if (auto base = parts_.layers.base(); base && (!from || base->revision.created_at < *from))
+    from = base->revision.created_at;
+  if (!from) {
+    auto project = parts_.upstream.project();
+    if (!project && may_heal(project.error().code)) return fail(project.error());
+    from = project ? project->created_at : WallTime();
+  }
+  PLAYFS_CHECK(scan_.search(*from));
+  for (const auto& [id, time] : scan_.found()) {
+    auto tree = parts_.upstream.revision(id);
+    if (!tree && may_heal(tree.error().code)) return fail(tree.error());
+    if (!tree || (*tree)->tree.manifest().tx != publication.tx) continue;
+    // As it is stored: what was read of it has its continuation put in.
+    PLAYFS_TRY(auto record, parts_.upstream.get("revisions", id.text()));
+    auto revision = wire::decode_revision(record);
+    if (revision && is_revision_of_body(*revision, publication.body)) return std::optional(std::move(record));
   }
   return std::optional<Record>();
 }
@@ -174,11 +203,19 @@ Status Engine::adopt(Publication& publication, Record record) {
   if (!record.fields.find("manifest")) {  // an answer with the system fields only
     PLAYFS_TRY(record, parts_.upstream.get("revisions", record.id));
   }
-  PLAYFS_TRY(auto revision, wire::decode_revision(record));
-  if (!is_revision_of_body(revision, publication.body))
-    return fail(ErrorCode::corrupt, "the service answered with another revision than the one that was posted: " +
-                                        escape_for_terminal(revision.id.text()));
-  PLAYFS_CHECK(parts_.journal.record_posted(publication, revision.id));
+  auto revision = wire::decode_revision(record);
+  if (!revision)
+    return parts_.journal.record_thawing(publication, revision.error());  // nobody can read what was stored
+  if (!is_revision_of_body(*revision, publication.body))
+    return parts_.journal.record_thawing(
+        publication, Error{ErrorCode::corrupt,
+                           "the service answered with another revision than the one that was posted: " +
+                               escape_for_terminal(revision->id.text()),
+                           {},
+                           {},
+                           0,
+                           {}});
+  PLAYFS_CHECK(parts_.journal.record_posted(publication, revision->id));
   parts_.upstream.learn("revisions", record);
   return {};
 }
@@ -201,6 +238,11 @@ Status Engine::converge(Publication& publication) {
     if (may_heal(standing.error().code)) return fail(standing.error());
     // The project is gone, or nobody may move its head: the revision is there, and that is all that can be had.
     parts_.events.error("projects/" + parts_.project.text(), standing.error());
+    PLAYFS_CHECK(say({.revision = publication.revision,
+                      .head = {},
+                      .agent = publication.agent,
+                      .author = publication.agent,
+                      .conflicts = lines_of(publication.conflicts)}));
     log_event("commit_branched", publication, {{"reason", standing.error().message}});
     return parts_.journal.record_settling(publication, Ending::branched, {}, publication.conflicts);
   }
@@ -216,31 +258,38 @@ Status Engine::converge(Publication& publication) {
     if (left_out.revision != publication.revision || !conflicts.empty()) continue;
     for (const auto& conflict : left_out.conflicts) conflicts += (conflicts.empty() ? "" : "\n") + conflict.path;
   }
-  PLAYFS_CHECK(announce(parts_.upstream, parts_.journal, parts_.project,
-                        {.revision = publication.revision,
-                         .head = standing->head,
-                         .agent = publication.agent,
-                         .author = publication.agent,
-                         .conflicts = lines_of(conflicts)}));
+  PLAYFS_CHECK(say({.revision = publication.revision,
+                    .head = standing->head,
+                    .agent = publication.agent,
+                    .author = publication.agent,
+                    .conflicts = lines_of(conflicts)}));
   PLAYFS_CHECK(parts_.journal.record_settling(publication, Ending::branched, {}, conflicts));
   log_event("commit_branched", publication,
             {{"head", standing->head.text()}, {"base", publication.base.text()}, {"reason", "conflict"}});
   return {};
 }
 
+/// Where the service takes no such message a commit still ends, as what it is; the next visit tries again.
+Status Engine::say(const Announcement& announcement) {
+  Status said = announce(parts_.upstream, parts_.journal, parts_.project, announcement);
+  if (said || may_heal(said.error().code)) return said;
+  parts_.events.error("projects/" + parts_.project.text(), said.error().while_doing("announce the branch"));
+  return {};
+}
+
 Result<Standing> Engine::visit(const std::string& agent) {
+  told_ = {};
   PLAYFS_TRY(Standing standing, convergence_.run(nullptr, true, parts_.layers.base(), [] { return Status(); }));
   // What a client posted that never came back to say so.
   for (const auto& left_out : standing.left_out) {
     if (!left_out.is_ours) continue;
     std::vector<std::string> paths;
     for (const auto& conflict : left_out.conflicts) paths.push_back(conflict.path);
-    PLAYFS_CHECK(announce(parts_.upstream, parts_.journal, parts_.project,
-                          {.revision = left_out.revision,
-                           .head = standing.head,
-                           .agent = agent,
-                           .author = left_out.agent,
-                           .conflicts = std::move(paths)}));
+    PLAYFS_CHECK(say({.revision = left_out.revision,
+                      .head = standing.head,
+                      .agent = agent,
+                      .author = left_out.agent,
+                      .conflicts = std::move(paths)}));
   }
   PLAYFS_TRY(auto branch, parts_.journal.branch());
   auto is_left_out = [&](const LeftOut& each) { return each.revision == branch; };
@@ -281,11 +330,18 @@ Result<bool> Engine::is_pending(const Publication& publication) const {
   return pending && pending->tx == publication.tx;
 }
 
-void Engine::tell(const Publication& publication, Phase phase) const {
-  Progress progress;
-  progress.phase = phase;
-  progress.so_far = so_far(publication);
-  if (phase > Phase::uploading) progress.so_far.chunks_done = publication.chunks;
+void Engine::tell(const Publication& publication, Phase phase) {
+  told_ = {};
+  told_.phase = phase;
+  told_.so_far = so_far(publication);
+  if (phase > Phase::uploading) told_.so_far.chunks_done = publication.chunks;
+  parts_.progress(told_);
+}
+
+void Engine::tell_reading(std::optional<LogReading> reading) const {
+  if (told_.phase == Phase::idle) return;  // a visit, which nobody waits for
+  Progress progress = told_;
+  progress.reading = reading;
   parts_.progress(progress);
 }
 

@@ -4,6 +4,7 @@
 // what the journal, the stage and the service say before it does anything. See README.md for the steps.
 #pragma once
 
+#include <chrono>
 #include <functional>
 #include <optional>
 #include <string>
@@ -13,10 +14,12 @@
 #include "base/cancel.h"
 #include "base/random.h"
 #include "content/event_log.h"
+#include "publish/announce.h"
 #include "publish/bodies.h"
 #include "publish/convergence.h"
 #include "publish/journal.h"
 #include "publish/layers.h"
+#include "publish/log_scan.h"
 #include "publish/merging.h"
 #include "publish/outcome.h"
 #include "publish/upstream.h"
@@ -40,6 +43,10 @@ class Engine {
     MergePolicy policy;
     std::function<void(const Progress&)> progress;  ///< phase, so_far and bytes are set
     Merging& merging;
+    /// How long a request that got no answer may still be on its way to the service. A commit that was refused after
+    /// such a request is given back only when that time has passed and the log does not have it.
+    std::chrono::nanoseconds late_arrival = std::chrono::minutes(2);
+    LogScan::Limits limits = {};  ///< of reading the log
   };
   explicit Engine(Parts parts);
 
@@ -81,6 +88,8 @@ class Engine {
     ChunkTexts fetched;  ///< chunks that others uploaded, compared by us
     Stored stored_by_others;
     bool is_first_post = false;  ///< the body was journalled by this very run, so it was never sent
+    /// When the body may have been sent last with nobody knowing what became of it.
+    std::optional<SteadyTime> in_doubt_since;
     RevisionTreePtr ours;
   };
 
@@ -88,13 +97,16 @@ class Engine {
   Status freeze(Publication& publication);
   Status prepare(Publication& publication);
   Status post(Publication& publication);
+  Status refused(Publication& publication, const Error& error);
   Status converge(Publication& publication);
+  Status say(const Announcement& announcement);
   Status settle(Publication& publication);
   Status thaw(Publication& publication);
 
   Status load(const stage::Frozen& frozen);
   /// Without `asks` head is taken to be where the layer was made.
   Status join_head(bool may_merge, bool asks);
+  [[nodiscard]] std::vector<RevisionId> parents_of(const Target& target, const RevisionId& head) const;
   Status merge_with(const RevisionTreePtr& head);
   Status find_stored_by_others();
   Status find_near();
@@ -107,7 +119,8 @@ class Engine {
   Status adopt(Publication& publication, Record record);
   Status bring_ours(const Publication& publication);
 
-  void tell(const Publication& publication, Phase phase) const;
+  void tell(const Publication& publication, Phase phase);
+  void tell_reading(std::optional<LogReading> reading) const;
   void tell_uploading(const Publication& publication, const std::vector<Upload>& uploads,
                       const std::vector<Upload>& stored) const;
   void log_event(const char* kind, const Publication& publication, JsonObject more = {}) const;
@@ -115,8 +128,10 @@ class Engine {
 
   Parts parts_;
   Merging& merging_;
+  LogScan scan_;
   Convergence convergence_;
   Work work_;
+  Progress told_;  ///< of the publication's steps; idle where none is under way
 };
 
 }  // namespace playfs::publish

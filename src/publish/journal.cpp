@@ -10,6 +10,20 @@ namespace {
 constexpr const char* kBranch = "branch";
 constexpr const char* kWatermark = "watermark";
 constexpr const char* kThread = "thread";
+constexpr const char* kScan = "scan";
+constexpr const char* kFound = "scan/found/";
+std::optional<WallTime> time_of(const std::string& text) {
+  WallTime time;
+  auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), time.nanoseconds);
+  return error == std::errc() ? std::optional(time) : std::nullopt;
+}
+
+void add(const ScanChange& scan, JournalChange& change) {
+  if (!scan.position.empty()) change.facts[kScan] = scan.position;
+  for (const auto& [id, time] : scan.found) change.facts[kFound + id.text()] = std::to_string(time.nanoseconds);
+  for (const auto& id : scan.forgotten) change.facts[kFound + id.text()] = "";
+}
+
 std::string announced(const RevisionId& revision) { return "announced/" + revision.text(); }
 
 }  // namespace
@@ -190,17 +204,31 @@ Status Journal::record_no_branch() {
 
 Result<std::optional<WallTime>> Journal::watermark() {
   PLAYFS_TRY(auto text, storage_->fact(kWatermark));
-  WallTime time;
-  auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), time.nanoseconds);
-  return error == std::errc() ? std::optional(time) : std::nullopt;
+  return time_of(text);
 }
 
-Status Journal::record_watermark(WallTime time) {
+Status Journal::record_watermark(WallTime time, const ScanChange& scan) {
   PLAYFS_TRY(auto before, watermark());
   if (before && *before >= time) return {};
   JournalChange change;
   change.facts[kWatermark] = std::to_string(time.nanoseconds);
+  add(scan, change);
   return write("watermark", change);
+}
+
+Result<std::string> Journal::scan_position() { return storage_->fact(kScan); }
+
+Result<std::map<RevisionId, WallTime>> Journal::scan_found() {
+  PLAYFS_TRY(auto facts, storage_->facts(kFound));
+  std::map<RevisionId, WallTime> found;
+  for (const auto& [id, time] : facts) found.emplace(RevisionId(id), time_of(time).value_or(WallTime()));
+  return found;
+}
+
+Status Journal::record_scan(const ScanChange& scan) {
+  JournalChange change;
+  add(scan, change);
+  return write("scan", change);
 }
 
 Result<std::string> Journal::thread() { return storage_->fact(kThread); }

@@ -93,6 +93,13 @@ struct JournalChange {
   std::map<std::string, std::string> facts;  ///< by name; empty: gone
 };
 
+/// How far the log of revisions was read, and what was found there: see LogScan.
+struct ScanChange {
+  std::string position;
+  std::map<RevisionId, WallTime> found;  ///< beside those that are known
+  std::vector<RevisionId> forgotten;
+};
+
 /// Where the journal is kept. Thread-safe.
 class JournalStorage {
  public:
@@ -107,6 +114,8 @@ class JournalStorage {
   virtual Result<std::unordered_map<ContentHash, KnownChunk>> known_chunks() = 0;
   /// Empty where there is none of that name.
   virtual Result<std::string> fact(const std::string& name) = 0;
+  /// All whose names begin like this; by what comes after it.
+  virtual Result<std::map<std::string, std::string>> facts(const std::string& prefix) = 0;
 };
 
 /// A SQLite database in that directory; creates what is missing.
@@ -165,7 +174,12 @@ class Journal {
 
   /// The time of the head that was verified last: siblings are looked for from there on.
   [[nodiscard]] Result<std::optional<WallTime>> watermark();
-  [[nodiscard]] Status record_watermark(WallTime time);
+  [[nodiscard]] Status record_watermark(WallTime time, const ScanChange& scan = {});
+
+  /// How far the log was read; empty where it never was.
+  [[nodiscard]] Result<std::string> scan_position();
+  [[nodiscard]] Result<std::map<RevisionId, WallTime>> scan_found();
+  [[nodiscard]] Status record_scan(const ScanChange& scan);
 
   /// What was said to others: the project's thread, once it is known, and the revisions that were announced there.
   [[nodiscard]] Result<std::string> thread();

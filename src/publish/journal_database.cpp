@@ -155,6 +155,20 @@ class JournalDatabase final : public JournalStorage {
     }
   }
 
+  Result<std::map<std::string, std::string>> facts(const std::string& prefix) override {
+    MutexLock lock(mutex_);
+    PLAYFS_TRY(auto select, database_.prepare("SELECT name, value FROM facts WHERE name >= ? AND name < ?"));
+    std::string end = prefix;
+    ++end.back();
+    select.bind(1, prefix).bind(2, end);
+    std::map<std::string, std::string> facts;
+    for (;;) {
+      PLAYFS_TRY(bool found, select.step());
+      if (!found) return facts;
+      facts.emplace(select.text(0).substr(prefix.size()), select.text(1));
+    }
+  }
+
   Result<std::string> fact(const std::string& name) override {
     MutexLock lock(mutex_);
     PLAYFS_TRY(auto select, database_.prepare("SELECT value FROM facts WHERE name = ?"));

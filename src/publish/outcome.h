@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/clock.h"
 #include "base/result.h"
 #include "model/ids.h"
 
@@ -46,6 +47,13 @@ struct QueuedCommit {
   std::string message;
 };
 
+/// How far the log of revisions was read, where that takes more than a moment.
+struct LogReading {
+  std::uint64_t records = 0;  ///< of all projects
+  WallTime back_to;           ///< from now
+  WallTime down_to;           ///< where it ends
+};
+
 struct Progress {
   Phase phase = Phase::idle;
   CommitResult so_far;
@@ -53,6 +61,7 @@ struct Progress {
   std::uint64_t bytes_total = 0;
   std::optional<std::uint32_t> seconds_left;  ///< as far as it can be judged
   std::optional<Error> last_error;            ///< why it is waiting, if it is
+  std::optional<LogReading> reading;          ///< where others' revisions are read through for this project's
   std::string tx;
 };
 

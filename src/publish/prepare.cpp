@@ -88,12 +88,22 @@ Status Engine::join_head(bool may_merge, bool asks) {
       PLAYFS_CHECK(merge_with(*there));
     }
   }
-  target.parents = work_.frozen.merge_parents;
-  if (target.on) target.parents.push_back(target.on->revision.id);
+  target.parents = parents_of(target, head);
   PLAYFS_CHECK(find_stored_by_others());
   PLAYFS_CHECK(find_near());
   work_.joined = head;
   return {};
+}
+
+/// What it is made on, then what was taken in. The line that head is on comes first, so that following first parents
+/// from head leads through what was head: that is the base, or what it was merged with, unless head itself was taken
+/// in.
+std::vector<RevisionId> Engine::parents_of(const Target& target, const RevisionId& head) const {
+  std::vector<RevisionId> parents = work_.frozen.merge_parents;
+  if (target.on) parents.insert(parents.begin(), target.on->revision.id);
+  auto first = std::find(parents.begin(), parents.end(), head);
+  if (first != parents.end()) std::rotate(parents.begin(), first, first + 1);
+  return parents;
 }
 
 /// Where that leaves conflicts the target stays as it was, but says so.

@@ -84,7 +84,8 @@ Result<std::unique_ptr<Publisher>> Publisher::open(const std::string& directory,
                     .cancel = state->stop.token(),
                     .policy = state->options.policy,
                     .progress = [state = state.get()](const Progress& now) { state->has_progress(now); },
-                    .merging = *state->merging});
+                    .merging = *state->merging,
+                    .late_arrival = state->options.late_arrival});
   PLAYFS_CHECK(state->engine->recover());
   PLAYFS_TRY(auto last, state->journal->last());
   {
@@ -162,8 +163,8 @@ void Publisher::cancel(Callback<Cancelled> done) {
       state_->cancelling.push_back(std::move(done));
       state_->changed.notify_all();
       is_asked = true;
-      // What is being posted is not interrupted: its answer is wanted.
-      interrupts = state_->progress.phase < Phase::posting;
+      // What is being posted is not interrupted: its answer is wanted. Reading a long log is, and goes on later.
+      interrupts = state_->progress.phase < Phase::posting || state_->progress.reading;
       round = state_->round;
     }
   }

@@ -45,6 +45,7 @@ struct PublisherOptions {
   /// How long a publication rests after an error that time may heal: doubled each time, up to the longest.
   std::chrono::milliseconds first_rest{1'000};
   std::chrono::milliseconds longest_rest{60'000};
+  std::chrono::milliseconds late_arrival{120'000};  ///< see Engine::Parts
   JournalProbe probe;
   MergePolicy policy;
   bool visits = true;  ///< looks after what was left behind: when it opens, and when visit() says so

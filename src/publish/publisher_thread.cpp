@@ -183,6 +183,7 @@ void Publisher::State::has_progress(const Progress& now) {
     progress.so_far = now.so_far;
     progress.bytes_done = now.bytes_done;
     progress.bytes_total = now.bytes_total;
+    progress.reading = now.reading;
     tx = progress.tx;
   }
   // Past freezing what is published is fixed: all that those who do not wait have to know.

@@ -21,6 +21,13 @@ Json revision_json(const Revision& revision) {
                     {"created_at", format_iso8601(revision.created_at)}};
 }
 
+Json reading_json(const std::optional<publish::LogReading>& reading) {
+  if (!reading) return {};
+  return JsonObject{{"records", reading->records},
+                    {"back_to", format_iso8601(reading->back_to)},
+                    {"down_to", format_iso8601(reading->down_to)}};
+}
+
 Json publication_json(const ProjectStatus& status) {
   const publish::Progress progress = status.progress.value_or(publish::Progress());
   JsonObject json{{"phase", Json(name_of(progress.phase))},
@@ -30,6 +37,7 @@ Json publication_json(const ProjectStatus& status) {
                   {"bytes_total", progress.bytes_total},
                   {"seconds_left", progress.seconds_left ? Json(std::int64_t{*progress.seconds_left}) : Json()},
                   {"retry_after_s", std::int64_t{progress.so_far.retry_after_s}},
+                  {"reading", reading_json(progress.reading)},
                   {"waiting_for", progress.last_error ? error_json(*progress.last_error) : Json()}};
   Json::Array queue;
   for (const auto& each : status.queue)
@@ -124,6 +132,10 @@ std::string progress_text(const ProjectStatus& status) {
     text += " (" + size_words(progress.bytes_done) + " of " + size_words(progress.bytes_total) + ")";
   if (progress.seconds_left) text += ", about " + duration_words(*progress.seconds_left) + " left";
   text += "\n";
+  if (progress.reading)
+    text += "  reading what others published since: " + std::to_string(progress.reading->records) +
+            " revisions of all projects so far, back to " + format_iso8601(progress.reading->back_to) + " of " +
+            format_iso8601(progress.reading->down_to) + "\n";
   if (progress.last_error) {
     text += "  waiting: " + escape_for_terminal(progress.last_error->message);
     if (progress.so_far.retry_after_s > 0) text += "; goes on in " + duration_words(progress.so_far.retry_after_s);

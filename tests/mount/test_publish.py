@@ -206,7 +206,7 @@ class Publish(rig.Rig):
         result = json.loads(self.publish(bob, 'both').stdout)
         self.assertEqual(result['outcome'], 'published')
         self.assertEqual(self.head(), result['revision'])
-        self.assertEqual(self.api.get('revisions', result['revision'])['parents'], [branch['revision'], theirs])
+        self.assertEqual(self.api.get('revisions', result['revision'])['parents'], [theirs, branch['revision']])
         self.assertEqual(self.contents(self.head())['text'], LINES.replace('line 5\n', 'five by both\n').encode())
         self.assertEqual(self.contents(self.head())['bobs'], b'bob\n')
         self.eventually(lambda: 'five by both' in (self.work(ann) / 'text').read_text(), 'ann sees it')
@@ -272,7 +272,7 @@ class Publish(rig.Rig):
         (self.work(ann) / 'text').write_text(LINES)
         before = self.head()
         merge = json.loads(self.publish(ann, 'take it in').stdout)
-        self.assertEqual(self.api.get('revisions', merge['revision'])['parents'], [aside['revision'], before])
+        self.assertEqual(self.api.get('revisions', merge['revision'])['parents'], [before, aside['revision']])
         self.assertEqual(self.contents(self.head()), {'text': LINES.encode(), 'old': b'old\n', 'bobs': b'bob\n'})
 
     def test_a_stranger_who_moves_head_blindly(self):

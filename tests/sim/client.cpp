@@ -110,6 +110,13 @@ Result<std::unordered_map<ContentHash, publish::KnownChunk>> MemoryJournal::know
 }
 Result<std::string> MemoryJournal::fact(const std::string& name) { return disk_.journal.facts[name]; }
 
+Result<std::map<std::string, std::string>> MemoryJournal::facts(const std::string& prefix) {
+  std::map<std::string, std::string> facts;
+  for (const auto& [name, value] : disk_.journal.facts)
+    if (name.starts_with(prefix) && !value.empty()) facts.emplace(name.substr(prefix.size()), value);
+  return facts;
+}
+
 // The service, waited for.
 
 class Client::Upstream final : public publish::Upstream {

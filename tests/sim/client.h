@@ -43,6 +43,7 @@ class MemoryJournal final : public publish::JournalStorage {
   Result<std::vector<publish::Upload>> uploads(const publish::Publication& publication) override;
   Result<std::unordered_map<ContentHash, publish::KnownChunk>> known_chunks() override;
   Result<std::string> fact(const std::string& name) override;
+  Result<std::map<std::string, std::string>> facts(const std::string& prefix) override;
 
  private:
   Disk& disk_;

@@ -74,12 +74,16 @@ class CountingProxy:
 
     Requests whose path contains `hanging` are never answered, until it is None again; while `away` is set,
     connections are closed without an answer.
+
+    `fate` is asked of each request ("METHOD /path") what becomes of it: None passes it on, 'lose reply' passes it on and
+    closes the connection without the answer, (status, body) answers that in the service's place.
     """
 
     def __init__(self, port):
         self.quiet = None
         self.hanging = None
         self.away = False
+        self.fate = lambda request: None
         self._port = port
         self._over = False
         self._hung = 0
@@ -175,6 +179,9 @@ class CountingProxy:
                     return
                 proxy._wait_while_hanging(self.path)
                 body = self.rfile.read(int(self.headers.get('Content-Length') or 0))
+                fate = proxy.fate(entry[0])
+                if isinstance(fate, tuple):
+                    return self.answer(entry, fate[0], [('Content-Type', 'application/json')], fate[1].encode())
                 server = http.client.HTTPConnection('127.0.0.1', proxy._port)
                 try:
                     server.request(self.command, self.path, body or None, dict(self.headers))
@@ -182,12 +189,18 @@ class CountingProxy:
                     data = answer.read()
                 finally:
                     server.close()
-                proxy._answered(entry, answer.status, len(data))
-                self.send_response_only(answer.status)
-                for name, value in answer.getheaders():
+                if fate == 'lose reply':
+                    self.close_connection = True
+                    return
+                self.answer(entry, answer.status, answer.getheaders(), data)
+
+            def answer(self, entry, status, headers, data):
+                proxy._answered(entry, status, len(data))
+                self.send_response_only(status)
+                for name, value in headers:
                     if name.lower() not in ('connection', 'transfer-encoding', 'content-length'):
                         self.send_header(name, value)
-                if answer.status != 304:
+                if status != 304:
                     self.send_header('Content-Length', str(len(data)))
                 self.end_headers()
                 self.wfile.write(data)

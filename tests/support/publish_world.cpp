@@ -24,6 +24,12 @@ T take(Result<T> result) {
   if constexpr (!std::is_void_v<T>) return *std::move(result);
 }
 
+remote::ClientOptions with_quick_retries() {
+  remote::ClientOptions options;
+  options.retry.first_delay = options.retry.longest_delay = std::chrono::milliseconds(1);
+  return options;
+}
+
 remote::ClientOptions without_retries() {
   remote::ClientOptions options;
   options.retry.attempts = 1;
@@ -101,11 +107,12 @@ Contents World::contents(const std::string& revision) {
 }
 
 WorkTree::WorkTree(World& world, std::string project, std::string directory, FaultyTransport::Plan plan,
-                   publish::JournalProbe probe, bool visits)
+                   publish::JournalProbe probe, bool visits, bool repeats)
     : faults(world.transport()),
       journal_directory_(directory + "/journal"),
       executor_(std::make_unique<ThreadPool>(2)) {
-  client_ = std::make_unique<remote::Client>(faults, *executor_, world.clock, world.random, without_retries());
+  client_ = std::make_unique<remote::Client>(faults, *executor_, world.clock, world.random,
+                                             repeats ? with_quick_retries() : without_retries());
   objects_ = take(cache::ObjectStore::open(directory + "/cache"));
   records_ = take(cache::RecordIndex::open(directory + "/cache"));
   events = std::make_unique<content::EventLog>(world.clock);
@@ -127,6 +134,7 @@ WorkTree::WorkTree(World& world, std::string project, std::string directory, Fau
   publish::PublisherOptions options;
   options.first_rest = std::chrono::milliseconds(2);
   options.longest_rest = std::chrono::milliseconds(20);
+  options.late_arrival = kLateArrival;
   options.probe = std::move(probe);
   options.visits = visits;
   publisher = take(publish::Publisher::open(journal_directory_, ProjectId(project), *site, *stage, *executor_,

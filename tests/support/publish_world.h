@@ -5,6 +5,7 @@
 // knows nothing of all that.
 #pragma once
 
+#include <chrono>
 #include <functional>
 #include <map>
 #include <memory>
@@ -66,12 +67,16 @@ class World {
   std::unique_ptr<remote::Client> client_;
 };
 
+/// How long a publication here waits for a request that got no answer.
+inline constexpr std::chrono::milliseconds kLateArrival{100};
+
 class WorkTree {
  public:
   /// On the project's head, in `directory`, which may hold what another left there. Where the directory holds nothing
   /// and the project has no revision, the tree is empty. Without `visits` all that is sent is what a test asks for.
+  /// With `repeats` the client tries each request again by itself, as it does in a mount.
   WorkTree(World& world, std::string project, std::string directory, FaultyTransport::Plan plan = {},
-           publish::JournalProbe probe = {}, bool visits = false);
+           publish::JournalProbe probe = {}, bool visits = false, bool repeats = false);
   ~WorkTree();
 
   void write(const std::string& path, const std::string& content, unsigned permissions = 0644);

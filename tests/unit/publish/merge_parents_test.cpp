@@ -1,4 +1,5 @@
-// A work tree that took in a branch stands on two revisions: what is merged with it next has both behind it.
+// What a merge names as its parents, and in which order. A work tree that took in a branch stands on two revisions:
+// what is merged with it next has both behind it.
 #include <gtest/gtest.h>
 
 #include "base/await.h"
@@ -51,7 +52,7 @@ class MergeParentsTest : public testing::Test {
               (Contents{{"base", "0"}, {"head", "h"}, {"changed", "2"}, {"mine", "m"}}))
         << "what was done to the branch's files is undone by nobody";
     auto ours = *wire::decode_revision(world.get("revisions", result->revision.text()));
-    EXPECT_EQ(ours.parents, (std::vector{RevisionId(branch), RevisionId(theirs)}));
+    EXPECT_EQ(ours.parents, (std::vector{RevisionId(theirs), RevisionId(branch)})) << "head's line first";
     EXPECT_TRUE(work->stage->is_clean());
   }
 
@@ -70,6 +71,69 @@ TEST_F(MergeParentsTest, AnUpdateBringsAHeadThatTookTheBranchIn) {
   EXPECT_EQ(updated->conflicts, 0u);
   EXPECT_EQ(work->read("changed"), "2");
   expect_all_of_it(work->commit());
+}
+
+/// A branch that was there before what is head.
+class HeadsLineTest : public testing::Test {
+ protected:
+  HeadsLineTest() : project(world.create("projects", R"({"name":"p"})").id) {
+    root = publish("", "base");
+    branch = publish(root, "branch");
+    head = publish(root, "head");
+    world.set_head(project, head);
+    work = std::make_unique<WorkTree>(world, project, directory.path() + "/tree");
+  }
+  std::string publish(const std::string& parent, const std::string& path) {
+    JsonObject files{{"base", JsonObject{{"inline", "0"}}}};
+    files.set(path, JsonObject{{"inline", "0"}});
+    Json::Array parents;
+    if (!parent.empty()) parents.emplace_back(parent);
+    return world
+        .create("revisions", wire::to_text(JsonObject{{"project", project},
+                                                      {"parents", std::move(parents)},
+                                                      {"manifest", JsonObject{{"files", std::move(files)}}}}))
+        .id;
+  }
+  Revision revision(const std::string& id) { return *wire::decode_revision(world.get("revisions", id)); }
+
+  test::World world;
+  test::TempDirectory directory;
+  std::string project, root, branch, head;
+  std::unique_ptr<WorkTree> work;
+};
+
+TEST_F(HeadsLineTest, AnAutomaticMergeNamesItFirst) {
+  work->write("mine", "m");
+  auto result = work->commit();
+  ASSERT_TRUE(result) << result.error().message;
+  EXPECT_EQ(result->outcome, Outcome::merged);
+  Revision merge = revision(world.head(project));
+  EXPECT_TRUE(merge.manifest.is_automatic);
+  EXPECT_EQ(merge.parents, (std::vector{result->revision, RevisionId(branch)})) << "and not by age";
+  EXPECT_EQ(revision(result->revision.text()).parents, std::vector{RevisionId(head)});
+}
+
+TEST_F(HeadsLineTest, ACommitThatTakesABranchInNamesItFirst) {
+  auto tree = await<RevisionTreePtr>([&](auto done) { work->site->revision(RevisionId(branch), {}, std::move(done)); });
+  ASSERT_TRUE(tree);
+  ASSERT_TRUE(await<Integrated>([&](auto done) { work->publisher->merge(*tree, CancelToken(), std::move(done)); }));
+  auto result = work->commit();
+  ASSERT_TRUE(result) << result.error().message;
+  EXPECT_EQ(revision(result->revision.text()).parents, (std::vector{RevisionId(head), RevisionId(branch)}));
+}
+
+TEST_F(HeadsLineTest, ItIsTheLineOfHeadAlsoWhereTheWorkTreeStandsOnTheBranch) {
+  // On the branch, with head taken in by its id rather than by an update.
+  world.set_head(project, branch);
+  work = std::make_unique<WorkTree>(world, project, directory.path() + "/other");
+  world.set_head(project, head);
+  auto tree = await<RevisionTreePtr>([&](auto done) { work->site->revision(RevisionId(head), {}, std::move(done)); });
+  ASSERT_TRUE(tree);
+  ASSERT_TRUE(await<Integrated>([&](auto done) { work->publisher->merge(*tree, CancelToken(), std::move(done)); }));
+  auto result = work->commit();
+  ASSERT_TRUE(result) << result.error().message;
+  EXPECT_EQ(world.head(project), result->revision.text());
+  EXPECT_EQ(revision(result->revision.text()).parents.front(), RevisionId(head));
 }
 
 }  // namespace

@@ -1,0 +1,260 @@
+#include "publish/log_scan.h"
+
+#include <algorithm>
+#include <charconv>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "base/text.h"
+#include "publish/rest.h"
+#include "wire/json.h"
+
+namespace playfs::publish {
+
+namespace {
+
+WallTime before(WallTime time, std::chrono::nanoseconds by) {
+  time.nanoseconds -= by.count();
+  return time;
+}
+
+Json json_of(WallTime time) { return Json(std::to_string(time.nanoseconds)); }
+
+std::optional<WallTime> time_of(const JsonObject& object, std::string_view name) {
+  const Json* value = object.find(name);
+  if (!value || !value->string()) return std::nullopt;
+  WallTime time;
+  const std::string& text = *value->string();
+  auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), time.nanoseconds);
+  return error == std::errc() && end == text.data() + text.size() ? std::optional(time) : std::nullopt;
+}
+
+std::string text_of(const JsonObject& object, std::string_view name) {
+  const Json* value = object.find(name);
+  return value && value->string() ? *value->string() : std::string();
+}
+
+std::int64_t count_of(const JsonObject& object, std::string_view name) {
+  const Json* value = object.find(name);
+  return value ? value->integer().value_or(0) : 0;
+}
+
+}  // namespace
+
+// What is kept.
+
+std::string LogScan::print(const State& state) {
+  JsonObject json{{"from", json_of(state.from)}};
+  if (state.read) {
+    json.set("read", state.read->id);
+    json.set("read_time", json_of(state.read->time));
+  }
+  if (state.pass)
+    json.set("pass", JsonObject{{"top", state.pass->top.id},
+                                {"top_time", json_of(state.pass->top.time)},
+                                {"cursor", state.pass->cursor},
+                                {"back_to", json_of(state.pass->back_to)},
+                                {"pages", state.pass->pages},
+                                {"records", state.pass->records},
+                                {"met_at", state.pass->met_at}});
+  return wire::to_text(json);
+}
+
+std::optional<LogScan::State> LogScan::parse(const std::string& text) {
+  auto json = wire::parse_json(text);
+  const JsonObject* object = json ? json->object() : nullptr;
+  auto from = object ? time_of(*object, "from") : std::nullopt;
+  if (!from) return std::nullopt;
+  State state;
+  state.from = *from;
+  if (auto time = time_of(*object, "read_time")) state.read = Mark{text_of(*object, "read"), *time};
+  const Json* under_way = object->find("pass");
+  if (!under_way || !under_way->object()) return state;
+  const JsonObject& fields = *under_way->object();
+  auto top = time_of(fields, "top_time"), back_to = time_of(fields, "back_to");
+  if (top && back_to)
+    state.pass = Pass{{text_of(fields, "top"), *top}, text_of(fields, "cursor"),   *back_to,
+                      count_of(fields, "pages"),      count_of(fields, "records"), count_of(fields, "met_at")};
+  return state;
+}
+
+Status LogScan::load() {
+  if (is_loaded_) return {};
+  PLAYFS_TRY(auto position, parts_.journal.scan_position());
+  PLAYFS_TRY(found_, parts_.journal.scan_found());
+  for (const auto& [id, time] : found_) saved_.insert(id);
+  state_ = parse(position);
+  is_loaded_ = true;
+  return {};
+}
+
+ScanChange LogScan::unsaved() const {
+  ScanChange change;
+  if (state_) change.position = print(*state_);
+  for (const auto& [id, time] : found_)
+    if (!saved_.contains(id)) change.found.emplace(id, time);
+  for (const auto& id : saved_)
+    if (!found_.contains(id)) change.forgotten.push_back(id);
+  return change;
+}
+
+void LogScan::is_saved() {
+  saved_.clear();
+  for (const auto& [id, time] : found_) saved_.insert(id);
+  unsaved_pages_ = 0;
+}
+
+Status LogScan::save() {
+  PLAYFS_CHECK(parts_.journal.record_scan(unsaved()));
+  is_saved();
+  return {};
+}
+
+// Reading.
+
+Result<Project> LogScan::look(std::optional<WallTime> from) {
+  Project project;
+  PLAYFS_CHECK(catch_up(from, [&]() -> Result<wire::RecordPage> {
+    PLAYFS_TRY(Look look, parts_.upstream.look());
+    project = std::move(look.project);
+    if (!state_) state_ = State{from.value_or(project.created_at), {}, {}};
+    return std::move(look.newest);
+  }));
+  return project;
+}
+
+Status LogScan::search(WallTime from) {
+  return catch_up(from, [&] { return parts_.upstream.page("revisions", ""); });
+}
+
+Status LogScan::catch_up(std::optional<WallTime> from, const std::function<Result<wire::RecordPage>()>& first_page) {
+  PLAYFS_CHECK(load());
+  // Further back than ever: down to there everything has to be read.
+  if (from && (!state_ || *from < state_->from)) state_ = State{*from, {}, {}};
+  bool is_begun_anew = false;
+  auto bring_to_its_end = [&](std::optional<wire::RecordPage> page) -> Result<bool> {
+    auto done = finish(std::move(page));
+    tell(std::nullopt);
+    // What was read is not read again, whatever went wrong.
+    if (!done && unsaved_pages_ > 0) static_cast<void>(save());
+    if (done && !*done && std::exchange(is_begun_anew, true))
+      return fail(ErrorCode::protocol, "the list of revisions cannot be read to its end: its cursors do not hold");
+    return done;
+  };
+  if (state_ && state_->pass) {
+    PLAYFS_TRY([[maybe_unused]] bool is_done, bring_to_its_end(std::nullopt));
+  }
+  for (int passes = 1;; ++passes) {
+    PLAYFS_TRY(auto page, first_page());
+    state_->pass = Pass();
+    PLAYFS_TRY(bool is_done, bring_to_its_end(std::move(page)));
+    // While more than a page was read, more may have come in front.
+    if (is_done && (was_short_ || passes >= limits_.passes_at_once)) return {};
+  }
+}
+
+Result<bool> LogScan::finish(std::optional<wire::RecordPage> page) {
+  Pass& pass = *state_->pass;
+  cursors_.clear();
+  last_id_.clear();
+  idle_pages_ = 0;
+  for (;;) {
+    if (page) {
+      if (goes_round(*page)) {
+        begin_anew("the list of revisions came back to newer ones");
+        return false;
+      }
+      ++unsaved_pages_;
+      if (take_in(*page)) break;
+      if (!cursors_.insert(pass.cursor).second) return stopped("it gave the same cursor twice");
+      if (idle_pages_ >= limits_.most_idle_pages) return stopped(fmt::format("{} pages brought nothing", idle_pages_));
+      if (pass.pages >= limits_.most_pages) return stopped(fmt::format("{} pages were read", pass.pages));
+      if (unsaved_pages_ >= limits_.unsaved_pages) PLAYFS_CHECK(save());
+    }
+    // Reading once more what overlaps is nothing to speak of.
+    if (pass.met_at == 0)
+      tell(LogReading{static_cast<std::uint64_t>(pass.records), pass.back_to,
+                      state_->read ? state_->read->time : state_->from});
+    auto next = parts_.upstream.page("revisions", pass.cursor);
+    if (!next) {
+      auto code = next.error().code;
+      bool is_about_the_cursor = code == ErrorCode::invalid_argument || code == ErrorCode::not_found;
+      if (!is_about_the_cursor) return fail(next.error());
+      begin_anew(next.error().message);
+      return false;
+    }
+    page = *std::move(next);
+  }
+  was_short_ = pass.pages == 1 || pass.met_at == 1;
+  if (!pass.top.id.empty()) state_->read = pass.top;
+  state_->pass.reset();
+  if (unsaved_pages_ >= limits_.unsaved_pages) PLAYFS_CHECK(save());
+  return true;
+}
+
+/// A list without an end is read from its beginning next time: there is nothing to go on from.
+tl::unexpected<Error> LogScan::stopped(const std::string& why) {
+  state_->pass.reset();
+  return fail(ErrorCode::protocol, "the list of revisions does not end: " + why);
+}
+
+bool LogScan::goes_round(const wire::RecordPage& page) const {
+  const Pass& pass = *state_->pass;
+  if (pass.pages == 0 || page.records.empty()) return false;
+  auto newest = parse_iso8601(page.records.front().created_at);
+  return newest && before(*newest, limits_.overlap) > pass.back_to;
+}
+
+bool LogScan::take_in(const wire::RecordPage& page) {
+  Pass& pass = *state_->pass;
+  ++pass.pages;
+  const WallTime floor = before(state_->from, limits_.overlap);
+  bool is_enough = false;
+  for (const Record& record : page.records) {
+    ++pass.records;
+    const auto time = parse_iso8601(record.created_at);
+    if (pass.top.id.empty()) pass.top = {record.id, time.value_or(WallTime())};
+    if (state_->read && record.id == state_->read->id && pass.met_at == 0) pass.met_at = pass.pages;
+    if (time) {
+      pass.back_to = *time;
+      // Below the record that was the newest before, only the overlap is of interest; where that record is gone, the
+      // service is not the one it was, and everything is.
+      bool is_past_overlap = pass.met_at > 0 && *time < before(state_->read->time, limits_.overlap);
+      is_enough = is_enough || is_past_overlap || *time < floor;
+    }
+    const Json* project = record.fields.find("project");
+    if (!project || !project->string() || *project->string() != parts_.project.text()) continue;
+    if (found_.try_emplace(RevisionId(record.id), time.value_or(WallTime())).second)
+      parts_.upstream.learn("revisions", record);
+  }
+  idle_pages_ = page.records.empty() || page.records.back().id == last_id_ ? idle_pages_ + 1 : 0;
+  if (!page.records.empty()) last_id_ = page.records.back().id;
+  pass.cursor = page.next_cursor;
+  bool is_overlap_read = pass.met_at > 0 && pass.pages - pass.met_at >= limits_.overlap_pages;
+  return is_enough || is_overlap_read || pass.cursor.empty();
+}
+
+void LogScan::begin_anew(const std::string& why) {
+  parts_.events.event("log_read_anew",
+                      {{"project", parts_.project.text()}, {"records", state_->pass->records}, {"reason", why}});
+  state_->pass.reset();
+}
+
+void LogScan::tell(std::optional<LogReading> reading) {
+  if (!reading && !std::exchange(is_told_, false)) return;
+  is_told_ = reading.has_value();
+  parts_.progress(reading);
+}
+
+Status LogScan::verified(WallTime head) {
+  PLAYFS_TRY(auto watermark, parts_.journal.watermark());
+  if (!state_ || (watermark && *watermark >= head)) return {};
+  state_->from = std::max(state_->from, head);
+  std::erase_if(found_, [&](const auto& item) { return item.second < before(head, limits_.overlap); });
+  PLAYFS_CHECK(parts_.journal.record_watermark(head, unsaved()));
+  is_saved();
+  return {};
+}
+
+}  // namespace playfs::publish

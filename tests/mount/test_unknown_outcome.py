@@ -1,0 +1,57 @@
+#!/usr/bin/env python3
+"""The reply to the POST of a revision is lost, and its repetition refused: what may be published is not given back."""
+import json
+
+import proxy
+import rig
+
+REFUSALS = (401, 403, 404, 409, 423, 425)
+
+
+@rig.needs_fuse
+class UnknownOutcome(rig.Rig):
+    def setUp(self):
+        super().setUp()
+        self.api = self.serve()
+        self.proxy = proxy.CountingProxy(int(self.api.origin.rsplit(':', 1)[1]))
+        self.addCleanup(self.proxy.close)
+        self.project = self.api.create('projects', name='p')['id']
+        self.mounted = self.mount(self.proxy.url)
+        self.work = self.mounted.directory / 'projects' / self.project / 'work'
+
+    def refuse_repetitions(self, status):
+        """Of the next revision's POST. What it returns grows by each."""
+        posts = []
+
+        def fate(request):
+            if not request == 'POST /.site/data/revisions':
+                return None
+            posts.append(request)
+            return 'lose reply' if len(posts) == 1 else (status, json.dumps({'error': 'no', 'code': 'refused'}))
+
+        self.proxy.fate = fate
+        return posts
+
+    def test_what_was_stored_is_published_whatever_the_repetition_is_answered(self):
+        for number, status in enumerate(REFUSALS, 1):
+            posts = self.refuse_repetitions(status)
+            (self.work / f'file-{status}').write_text('kept\n')
+            committed = json.loads(self.playfs('commit', '--json', '-m', f'refused with {status}', self.work).stdout)
+            self.assertEqual(committed['outcome'], 'published', status)
+            self.assertGreater(len(posts), 1, 'the reply was lost, and the client tried again')
+            self.assertEqual(len(self.api.all('revisions')), number)
+            self.assertEqual(self.api.get('projects', self.project)['latest_revision'], committed['revision'])
+            self.assertEqual((self.work / f'file-{status}').read_text(), 'kept\n')
+
+    def test_a_refusal_of_the_only_attempt_gives_the_stage_back_at_once(self):
+        self.proxy.fate = lambda request: (403, '{"code":"forbidden"}') if 'POST' in request else None
+        (self.work / 'file').write_text('kept\n')
+        self.playfs('commit', '-m', 'refused', self.work, check=False)
+        self.assertEqual(self.api.all('revisions'), [])
+        self.proxy.fate = lambda request: None
+        self.playfs('discard', self.work / 'file')
+        self.assertFalse((self.work / 'file').exists())
+
+
+if __name__ == '__main__':
+    rig.main()

@@ -1,0 +1,212 @@
+// A POST of a revision whose reply was lost, and a service that refuses the repetition: the revision may be there, so
+// nothing is given back before the log was searched.
+#include <atomic>
+#include <chrono>
+
+#include <gtest/gtest.h>
+
+#include "support/publish_world.h"
+#include "wire/json.h"
+
+namespace playfs::publish {
+namespace {
+
+using test::Fault;
+using test::WorkTree;
+
+bool is_post_of_revision(const HttpRequest& request) {
+  return request.method == "POST" && request.target.ends_with("/revisions");
+}
+bool is_list_of_revisions(const HttpRequest& request) {
+  return request.method == "GET" && request.target.find("/revisions?") != std::string::npos;
+}
+
+class UnknownOutcomeTest : public testing::TestWithParam<int> {
+ protected:
+  UnknownOutcomeTest() : project(world.create("projects", R"({"name":"p"})").id) { begin(true); }
+
+  void begin(bool repeats) {
+    work = std::make_unique<WorkTree>(world, project, directory.path() + "/tree", FaultyTransport::Plan(),
+                                      JournalProbe(), false, repeats);
+    work->write("file", "content");
+  }
+  [[nodiscard]] static Fault refusal() { return test::answer_with(GetParam(), R"({"error":"no","code":"other"})"); }
+  std::size_t revisions() { return world.all("revisions").size(); }
+  void expect_published(const Result<CommitResult>& result) {
+    ASSERT_TRUE(result) << result.error().message;
+    EXPECT_EQ(result->outcome, Outcome::published);
+    EXPECT_EQ(revisions(), 1u);
+    EXPECT_EQ(world.head(project), result->revision.text());
+    EXPECT_TRUE(work->stage->is_clean());
+  }
+  void expect_given_back(const Result<CommitResult>& result) {
+    ASSERT_FALSE(result);
+    EXPECT_FALSE(*work->stage->pending());
+    EXPECT_FALSE(work->stage->is_clean());
+    EXPECT_EQ(revisions(), 0u);
+  }
+
+  using FaultyTransport = test::FaultyTransport;
+  test::World world;
+  test::TempDirectory directory;
+  std::string project;
+  std::unique_ptr<WorkTree> work;
+};
+
+class EveryRefusalTest : public UnknownOutcomeTest {};
+
+TEST_P(EveryRefusalTest, TheRepetitionOfAStoredPostIsRefused) {
+  std::atomic<int> posts = 0;
+  work->faults.set_plan([&](const HttpRequest& request) {
+    if (!is_post_of_revision(request)) return Fault();
+    return posts++ == 0 ? test::lose_reply() : refusal();
+  });
+  expect_published(work->commit());
+  EXPECT_GT(posts, 1) << "the client repeated it by itself";
+}
+
+TEST_P(UnknownOutcomeTest, TheSearchCannotBeDoneForAWhile) {
+  std::atomic<int> posts = 0, searches = 0;
+  work->faults.set_plan([&](const HttpRequest& request) {
+    if (is_post_of_revision(request)) return posts++ == 0 ? test::lose_reply() : refusal();
+    // Refused as well, as by a gateway that has forgotten who asks.
+    if (posts > 1 && is_list_of_revisions(request) && searches++ < 3) return refusal();
+    return Fault();
+  });
+  expect_published(work->commit());
+  EXPECT_GT(searches, 3);
+}
+
+TEST_P(UnknownOutcomeTest, TheLogShowsItOnlyLater) {
+  std::atomic<int> posts = 0, searches = 0;
+  work->faults.set_plan([&](const HttpRequest& request) {
+    if (is_post_of_revision(request)) return posts++ == 0 ? test::lose_reply() : refusal();
+    // A replica that lags behind.
+    if (posts > 1 && is_list_of_revisions(request) && searches++ < 3)
+      return test::answer_with(200, R"({"records":[],"nextCursor":null})");
+    return Fault();
+  });
+  expect_published(work->commit());
+  EXPECT_GT(searches, 3);
+}
+
+TEST_P(UnknownOutcomeTest, TheFirstRequestArrivesAfterItsRepetitionWasRefused) {
+  std::atomic<int> posts = 0;
+  HttpRequest late;
+  work->faults.set_plan([&](const HttpRequest& request) {
+    if (!is_post_of_revision(request)) return Fault();
+    switch (posts++) {
+      case 0: late = request; return test::lose_request();
+      case 1:
+      case 2: return refusal();
+      default: break;
+    }
+    if (!late.method.empty())
+      world.transport().send(std::exchange(late, HttpRequest()), {}, {}, [](const Result<HttpResponse>&) {});
+    return refusal();
+  });
+  expect_published(work->commit());
+}
+
+TEST_P(UnknownOutcomeTest, WhatNeverArrivedIsGivenBackOnceTheLogWasSearched) {
+  std::atomic<int> posts = 0;
+  std::atomic<bool> is_searched = false;
+  std::chrono::steady_clock::time_point lost;
+  work->faults.set_plan([&](const HttpRequest& request) {
+    if (is_list_of_revisions(request)) is_searched = true;
+    if (!is_post_of_revision(request)) return Fault();
+    is_searched = false;
+    if (posts++ > 0) return refusal();
+    lost = std::chrono::steady_clock::now();
+    return test::lose_request();
+  });
+  expect_given_back(work->commit());
+  EXPECT_GE(std::chrono::steady_clock::now() - lost, test::kLateArrival);
+  EXPECT_TRUE(is_searched) << "after the last refusal";
+  work->faults.set_plan({});
+  expect_published(work->commit());
+}
+
+TEST_P(EveryRefusalTest, TheOnlyAttemptIsRefused) {
+  std::atomic<int> posts = 0;
+  work->faults.set_plan([&](const HttpRequest& request) {
+    if (!is_post_of_revision(request)) return Fault();
+    ++posts;
+    return refusal();
+  });
+  expect_given_back(work->commit());
+  EXPECT_EQ(posts, 1) << "there is nothing to wait for";
+}
+
+TEST_P(UnknownOutcomeTest, ARestartDoesNotForgetThatItMayHaveBeenSent) {
+  work.reset();
+  begin(false);
+  std::atomic<bool> is_stored = false;
+  work->faults.set_plan([&](const HttpRequest& request) {
+    if (is_stored) return test::lose_request();
+    if (!is_post_of_revision(request)) return Fault();
+    is_stored = true;
+    return test::lose_reply();
+  });
+  work->publisher->commit({.agent = "t", .message = "m", .wait = false, .allow_merge = true}, {},
+                          [](const Result<CommitResult>&) {});
+  while (!is_stored || !work->publisher->progress().last_error) std::this_thread::yield();
+  work.reset();
+  std::atomic<int> searches = 0;
+  auto plan = [&](const HttpRequest& request) {
+    if (is_post_of_revision(request)) return refusal();
+    if (is_list_of_revisions(request) && searches++ < 2)
+      return test::answer_with(200, R"({"records":[],"nextCursor":null})");
+    return Fault();
+  };
+  work = std::make_unique<WorkTree>(world, project, directory.path() + "/tree", plan);
+  work->wait_until_idle();
+  EXPECT_GT(searches, 2);
+  ASSERT_TRUE(work->publisher->last());
+  expect_published(*work->publisher->last());
+}
+
+std::string status_of(const testing::TestParamInfo<int>& tested) { return "Http" + std::to_string(tested.param); }
+INSTANTIATE_TEST_SUITE_P(Statuses, EveryRefusalTest, testing::Values(400, 401, 403, 404, 409, 413, 423, 425),
+                         status_of);
+INSTANTIATE_TEST_SUITE_P(Statuses, UnknownOutcomeTest, testing::Values(403, 409), status_of);
+
+class LostProjectTest : public testing::Test {};
+
+TEST_F(LostProjectTest, AProjectThatIsGoneDoesNotHideWhatWasStored) {
+  test::World world;
+  test::TempDirectory directory;
+  const std::string project = world.create("projects", R"({"name":"p"})").id;
+  WorkTree work(world, project, directory.path() + "/tree", {}, {}, false, true);
+  work.write("file", "content");
+  std::atomic<bool> is_gone = false;
+  work.faults.set_plan([&](const HttpRequest& request) {
+    if (is_gone && request.target.find("/projects/") != std::string::npos)
+      return test::answer_with(404, R"({"code":"not_found"})");
+    if (!is_post_of_revision(request)) return Fault();
+    return is_gone.exchange(true) ? test::answer_with(404, R"({"code":"not_found"})") : test::lose_reply();
+  });
+  auto result = work.commit();
+  ASSERT_TRUE(result) << result.error().message;
+  EXPECT_EQ(result->outcome, Outcome::branched) << "it is there, and head cannot be moved";
+  EXPECT_EQ(world.get("revisions", result->revision.text()).id, result->revision.text());
+}
+
+TEST_F(LostProjectTest, ABranchThatCannotBeAnnouncedEndsAllTheSame) {
+  test::World world;
+  test::TempDirectory directory;
+  const std::string project = world.create("projects", R"({"name":"p"})").id;
+  WorkTree work(world, project, directory.path() + "/tree", {}, {}, false, true);
+  work.write("file", "content");
+  work.faults.set_plan([&](const HttpRequest& request) {
+    bool is_refused = request.method == "PATCH" || request.target.ends_with("/threads");
+    return is_refused ? test::answer_with(403, R"({"code":"forbidden"})") : Fault();
+  });
+  auto result = work.commit();
+  ASSERT_TRUE(result) << result.error().message;
+  EXPECT_EQ(result->outcome, Outcome::branched);
+  EXPECT_NE(work.events->errors_text().find("announce the branch"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace playfs::publish
