@@ -181,6 +181,7 @@ void Stage::State::end_change(Inode& inode, bool done) {
   ++inode.generation;
   inode.measured = false;
   changed();
+  ++inode.spool->changes;
   if (done) {
     inode.metadata.mtime = inode.metadata.ctime = clock.wall();
     inode.times_ahead = true;
@@ -237,7 +238,10 @@ Status Stage::State::change_bytes(const InodePtr& inode, std::uint64_t keep, con
     return change(fd->get());
   };
   Status changed = attempt();
-  if (!changed && changed.error().code == ErrorCode::no_space && remove_given_up()) changed = attempt();
+  if (!changed && changed.error().code == ErrorCode::no_space) {
+    static_cast<void>(settle_replacements());
+    if (remove_given_up()) changed = attempt();
+  }
   MutexLock locked(mutex);
   end_change(*inode, changed.has_value());
   return changed;
@@ -277,6 +281,12 @@ Status Stage::State::resize(const InodePtr& inode, std::uint64_t size) {
     PLAYFS_CHECK(inode->check_may_change());
     if (inode->is_below() || frozen.contains(inode->spool->number())) return empty_out(*inode);
   }
+  // Bytes that replaced others count as whole by their size.
+  bool has_replaced = [&] {
+    MutexLock locked(mutex);
+    return inode->spool && replacements.contains(inode->spool->number());
+  }();
+  if (has_replaced) PLAYFS_CHECK(settle_replacements());
   return change_bytes(inode, size, [&](int fd) -> Status {
     if (ftruncate(fd, static_cast<off_t>(size)) != 0)
       return fail(error_from_errno(errno, "change the size of a staged file"));
@@ -392,20 +402,26 @@ Result<std::uint64_t> Stage::seek(const InodePtr& inode, std::uint64_t offset, i
 Status Stage::sync(const InodePtr& inode) {
   State& state = *state_;
   SpoolFilePtr file;
+  bool directory = false, has_replaced = false;
   {
     MutexLock lock(state.mutex);
     if (inode->sync_error) return fail(*inode->sync_error);
+    directory = inode->is_directory();
     // Times that nobody has asked for since the last write stay those of the disk: they are as good, and setting exact
     // ones would have every sync wait for the disk's journal.
     file = inode->spool;
   }
   if (file) {
-    if (auto synced = state.spool->sync(*file); !synced) {
-      MutexLock lock(state.mutex);
+    auto synced = state.spool->sync(*file);
+    MutexLock lock(state.mutex);
+    if (!synced) {
       inode->sync_error = synced.error();
       return synced;
     }
+    has_replaced = state.replacements.contains(file->number());
   }
+  // What was renamed in the directory, or these bytes themselves, are what a power loss has to leave.
+  if (directory || has_replaced) PLAYFS_CHECK(state.settle_replacements());
   return state.rows->sync();
 }
 

@@ -113,6 +113,8 @@ Result<Named> read_database(const std::string& directory) {
   for (const FrozenFile& file : named.pending) {
     if (file.spool != 0) named.spool.insert(file.spool);
   }
+  PLAYFS_TRY(auto replacements, stored.replacements());
+  for (const ReplacementRow& row : replacements) named.spool.insert(row.old_spool);
   return named;
 }
 

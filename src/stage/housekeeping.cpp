@@ -12,8 +12,15 @@ constexpr std::uint64_t kPlenty = std::uint64_t{1} << 30;
 void Stage::State::begin_housekeeping() {
   const Housekeeping& how = options.housekeeping;
   fold_at = how.log_bytes;
-  housekeeper = std::make_shared<Housekeeper>([this] { fold_log(); }, [this] { remove_given_up(); }, how.patience,
-                                              how.own_thread);
+  // Who has no thread for it removes with the mutex held, and settles when it is not.
+  Housekeeper::Work remove = [this] { remove_given_up(); };
+  if (how.own_thread) {
+    remove = [this] {
+      settle_or_warn();
+      remove_given_up();
+    };
+  }
+  housekeeper = std::make_shared<Housekeeper>([this] { fold_log(); }, std::move(remove), how.patience, how.own_thread);
   // The spool may outlive the stage, with the last file of it that is in somebody's hands.
   spool->on_given_up([keeper = housekeeper, most = how.removals, from = spool.get()](std::size_t waiting) {
     bool at_once = waiting >= most || (waiting == 1 && keeper->has_thread() && from->free_room() < kPlenty);
@@ -29,6 +36,11 @@ void Stage::State::fold_log() {
   auto folded = rows->fold();
   if (!folded) log_warning(options.directory + ": the operations log stays as it is: " + folded.error().message);
   fold_at = (folded ? 0 : rows->log_size()) + options.housekeeping.log_bytes;
+}
+
+void Stage::State::settle_or_warn() {
+  if (auto settled = settle_replacements(); !settled)
+    log_warning(options.directory + ": the bytes of replaced files stay: " + settled.error().message);
 }
 
 bool Stage::State::remove_given_up() {
@@ -48,6 +60,7 @@ bool Stage::State::remove_given_up() {
 void Stage::State::end_housekeeping() {
   if (!housekeeper) return;  // it was not opened in full
   housekeeper->stop();
+  settle_or_warn();
   spool->on_given_up({});
   if (auto folded = rows->fold_all(); !folded)
     log_warning(options.directory + ": the operations log is left to the next start: " + folded.error().message);

@@ -171,7 +171,11 @@ Status Stage::State::remove_directory(const InodePtr& directory, std::string_vie
 
 Status Stage::rename(const InodePtr& from, std::string_view name, const InodePtr& to, std::string_view new_name,
                      RenameMode mode) {
-  return state_->with_room(true, [&]() PLAYFS_NO_ANALYSIS { return state_->rename(from, name, to, new_name, mode); });
+  if (mode == RenameMode::replace) PLAYFS_CHECK(state_->prepare_replacement(from, name, to, new_name));
+  Status renamed =
+      state_->with_room(true, [&]() PLAYFS_NO_ANALYSIS { return state_->rename(from, name, to, new_name, mode); });
+  state_->look_after_replacements();
+  return renamed;
 }
 
 namespace {
@@ -204,6 +208,10 @@ Status Stage::State::rename(const InodePtr& from, std::string_view name, const I
     return fail(ErrorCode::is_a_directory, "a directory is in the way of a file");
   }
 
+  std::optional<Replacement> replaces;
+  if (target) {
+    PLAYFS_TRY(replaces, replacement(*moved, *target));
+  }
   WallTime now = clock.wall();
   Batch batch = rows->begin();
   touch(batch, *from, now);
@@ -214,7 +222,13 @@ Status Stage::State::rename(const InodePtr& from, std::string_view name, const I
   if (target) drop_link(batch, *target, now);
   drop_name(batch, *from, name);
   rows->put_entry(to->ino, new_name, moved->ino);
+  if (replaces || (moved->spool && moved->spool->is_safe())) end_replacement(batch, *moved);
+  if (replaces) rows->put_replacement(replaces->row);
   PLAYFS_CHECK(batch.commit());
+  if (replaces) {
+    if (replaces->old) replaces->old->keep = true;
+    replacements.insert_or_assign(replaces->row.spool, std::move(*replaces));
+  }
   moved->metadata.ctime = now;
   std::uint64_t place = 0;
   if (target) {

@@ -83,6 +83,7 @@ Result<std::unique_ptr<Stage>> Stage::open(StageOptions options, const Clock& cl
     }();
     if (!loaded) return fail(loaded.error().while_doing("open the staged changes in " + directory));
     PLAYFS_CHECK(state->rows->start());
+    PLAYFS_CHECK(state->record_returned());
     static_cast<void>(state->has_reserve());
   }
   return std::unique_ptr<Stage>(new Stage(std::move(state)));
@@ -126,6 +127,7 @@ Status Stage::State::load(RevisionTreePtr given) {
   base = std::move(given);
   PLAYFS_CHECK(load_tree());
   PLAYFS_CHECK(load_pending());
+  PLAYFS_CHECK(load_replacements());
   return load_spool();
 }
 
@@ -138,6 +140,7 @@ Status Stage::State::load_spool() {
     if (inode->spool) wanted.insert(inode->spool->number());
   }
   for (const auto& [number, file] : frozen) wanted.insert(number);
+  for (const auto& [number, each] : replacements) wanted.insert(each.row.old_spool);
   for (std::uint64_t number : wanted) takes(number);
   PLAYFS_TRY(auto unnamed, rows->stored().given_up());
   for (std::uint64_t number : unnamed) {
@@ -146,22 +149,25 @@ Status Stage::State::load_spool() {
   }
   spool->remove_partial();
   PLAYFS_TRY(auto present, spool->list());
-  std::vector<std::uint64_t> removed(given_up.begin(), given_up.end()), lost;
+  const std::vector<std::uint64_t> removed(given_up.begin(), given_up.end());
+  std::vector<std::uint64_t> lost;
   for (std::uint64_t number : present) {
     takes(number);
     if (!wanted.contains(number) && !given_up.contains(number)) lost.push_back(number);
   }
   spool->remove(removed);
-  rows->forget_given_up(removed);
-  if (!lost.empty()) set_aside(lost);
+  // Also those that have a row again: they are given up anew when they lose it.
+  rows->forget_given_up(unnamed);
+  if (!lost.empty()) PLAYFS_CHECK(set_aside(lost));
   else if (rows->torn() > 0)
     log_warning(options.directory + ": " + std::to_string(rows->torn()) +
                 " bytes of the operations log were never written in full, as a power loss leaves them");
   return {};
 }
 
-void Stage::State::set_aside(const std::vector<std::uint64_t>& numbers) {
-  const std::string what = std::to_string(numbers.size()) + " files with staged bytes that nothing names any more";
+Status Stage::State::set_aside(const std::vector<std::uint64_t>& numbers) {
+  const std::string what =
+      std::to_string(numbers.size()) + " files with staged bytes that nothing names, or that were not on disk in full";
   std::string folder;
   auto moved = [&]() PLAYFS_NO_ANALYSIS -> Status {
     PLAYFS_TRY(folder,
@@ -169,6 +175,10 @@ void Stage::State::set_aside(const std::vector<std::uint64_t>& numbers) {
     SpoolNames names;
     PLAYFS_TRY(auto entries, rows->stored().entries());
     for (const auto& row : entries) names.add(row);
+    PLAYFS_TRY(auto inodes, rows->stored().inodes());
+    for (const auto& row : inodes) {
+      if (row.spool != 0) names.add_file(row.spool, row.ino);
+    }
     names.add_log(options.directory);
     PLAYFS_CHECK(write_file_atomically(folder + "/names", names.list()));
     PLAYFS_CHECK(copy_log(options.directory, folder));
@@ -188,6 +198,8 @@ void Stage::State::set_aside(const std::vector<std::uint64_t>& numbers) {
                      {}};
   if (!moved) found_lost->message += ": " + moved.error().message;
   log_warning(found_lost->message);
+  // Once the rows say that the old bytes count again, those that had replaced them are given up.
+  return returned.empty() ? Status() : moved;
 }
 
 Status Stage::State::load_values(const RevisionTreePtr& given) {
@@ -258,6 +270,7 @@ Status Stage::State::load_tree() {
     } else if (row.kind == Kind::file) {
       if (row.spool == 0) return fail(damaged("a file without content"));
       inode->spool = std::make_shared<SpoolFile>(spool, row.spool, true);
+      inode->spool->is_of_earlier_run();
     }
     inodes.emplace(row.ino, std::move(inode));
   }

@@ -27,7 +27,10 @@ Error in_the_way(const std::vector<std::string>& paths) {
 
 }  // namespace
 
-Result<std::optional<Frozen>> Stage::freeze(const std::string& tx) { return state_->freeze(tx); }
+Result<std::optional<Frozen>> Stage::freeze(const std::string& tx) {
+  PLAYFS_CHECK(state_->settle_replacements());
+  return state_->freeze(tx);
+}
 
 Result<std::optional<Frozen>> Stage::State::freeze(const std::string& tx) {
   Survey found;
@@ -108,6 +111,7 @@ Result<std::optional<Frozen>> Stage::State::freeze_candidates(Frozen layer, cons
   {
     MutexLock locked(mutex);
     Batch batch = rows->begin();
+    PLAYFS_CHECK(settle_replacements(batch));
     rows->put_value("pending_tx", layer.tx);
     rows->put_value("pending_base", layer.base.text());
     if (layer.state) rows->put_value("pending_state", *layer.state);
@@ -171,6 +175,7 @@ void Stage::State::forget_pending() {
   for (const auto& [ino, inode] : by_ino) {
     if (inode->has_row && inode->spool) in_use.insert(inode->spool.get());
   }
+  for (const auto& [number, each] : replacements) in_use.insert(each.old.get());
   for (auto& [number, file] : frozen) file->keep = in_use.contains(file.get());
   frozen.clear();
   pending.reset();
@@ -268,6 +273,7 @@ Status Stage::record_conflicted(std::vector<Conflicted> conflicted) {
 Result<std::vector<Invalidation>> Stage::integrate(RevisionTreePtr base, const std::set<std::string>& handled,
                                                    const std::vector<RevisionId>& parents) {
   State& state = *state_;
+  PLAYFS_CHECK(state.settle_replacements());
   // What was rewritten with equal bytes is known to be equal afterwards.
   PLAYFS_TRY([[maybe_unused]] auto changes, state.changes());
   std::vector<Invalidation> invalidations;
@@ -299,6 +305,7 @@ Result<std::vector<Invalidation>> Stage::integrate(RevisionTreePtr base, const s
 Result<std::vector<Invalidation>> Stage::settle(const std::string& tx, RevisionTreePtr base,
                                                 const std::set<std::string>& handled) {
   State& state = *state_;
+  PLAYFS_CHECK(state.settle_replacements());
   // What was rewritten with equal bytes is known to be equal afterwards.
   PLAYFS_TRY([[maybe_unused]] auto changes, state.changes());
   std::vector<Invalidation> invalidations;
@@ -345,6 +352,7 @@ Status Stage::thaw(const std::string& tx) {
 
 Result<std::vector<Invalidation>> Stage::move_base(RevisionTreePtr base) {
   State& state = *state_;
+  PLAYFS_CHECK(state.settle_replacements());
   PLAYFS_TRY(auto changes, state.changes());
   MutexLock lock(state.mutex);
   if (state.base == base || (state.base && base && state.base->revision.id == base->revision.id))
@@ -364,6 +372,7 @@ Result<std::vector<Invalidation>> Stage::move_base(RevisionTreePtr base) {
 
 Result<std::vector<Invalidation>> Stage::discard(std::string_view path, bool only_try) {
   State& state = *state_;
+  PLAYFS_CHECK(state.settle_replacements());
   PLAYFS_TRY(auto changes, state.changes());
   std::set<std::string, std::less<>> dropped;
   for (const auto& change : changes) {

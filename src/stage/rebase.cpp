@@ -29,6 +29,7 @@ WallTime time_of_revision(const RevisionTree& revision, const Clock& clock) {
 }
 
 Status Rebase::run() {
+  PLAYFS_CHECK(state_.settle_replacements(batch_));
   now_ = state_.clock.wall();
   brought_ = now_;
   times_ = state_.path_times;

@@ -50,6 +50,10 @@ void Stage::State::give_up_reserve() {
 
 bool Stage::State::make_room(bool for_removal) {
   give_up_reserve();
+  {
+    Batch batch = rows->begin();
+    if (settle_replacements(batch)) static_cast<void>(batch.commit());
+  }
   auto folded = rows->fold_all();
   if (folded) folded = rows->empty_database_log();
   if (!folded) log_debug("fold on a full disk: " + folded.error().message);

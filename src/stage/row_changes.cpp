@@ -147,6 +147,11 @@ void describe(Archive& each, Change& change) {
     auto& file = change.file;
     each(file.path), each(file.mode), each(file.hash), each(file.size), each(file.published), each(file.spool);
     each(file.target);
+  } else if constexpr (std::is_same_v<Type, PutReplacement>) {
+    auto& row = change.row;
+    each(row.spool), each(row.size), each(row.boot), each(row.old_spool), each(row.old_path);
+  } else if constexpr (std::is_same_v<Type, DropReplacement>) {
+    each(change.spool);
   } else {
     static_assert(std::is_empty_v<Type>, "its fields are not described");
   }

@@ -33,6 +33,16 @@ struct EntryRow {
   std::uint64_t ino = 0;  ///< 0: a whiteout
 };
 
+/// The bytes that a file had before it was replaced: they count until those of `spool`, which replaced them, are known
+/// to be on disk. A spool file, or a published file.
+struct ReplacementRow {
+  std::uint64_t spool = 0;
+  std::uint64_t size = 0;  ///< of its bytes when they replaced the old ones
+  std::uint64_t boot = 0;  ///< of the system that has them: after another boot nobody knows what there is of them
+  std::uint64_t old_spool = 0;
+  std::string old_path;  ///< of the base
+};
+
 /// A published file that a row still refers to and that the base no longer holds.
 struct RescuedRow {
   std::string revision, project, tx;
@@ -87,10 +97,16 @@ struct PutPendingDeletion {
   std::string path;
 };
 struct DropPending {};
+struct PutReplacement {
+  ReplacementRow row;
+};
+struct DropReplacement {
+  std::uint64_t spool = 0;
+};
 
 using RowChange = std::variant<PutInode, DropInode, PutEntry, DropEntry, DropWhiteouts, Touch, ClearOpaque, PutRescued,
                                DropUnusedRescued, PutValue, DropValue, PutTime, DropTime, PutPending,
-                               PutPendingDeletion, DropPending>;
+                               PutPendingDeletion, DropPending, PutReplacement, DropReplacement>;
 
 void encode(std::string& bytes, const RowChange& change);
 /// Takes one off the front of `bytes`; nullopt where they begin with none.

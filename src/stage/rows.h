@@ -89,6 +89,8 @@ class Rows {
   void put_pending(FrozenFile file) { add(PutPending{std::move(file)}); }
   void put_pending_deletion(std::string_view path) { add(PutPendingDeletion{std::string(path)}); }
   void drop_pending() { add(DropPending{}); }
+  void put_replacement(ReplacementRow row) { add(PutReplacement{std::move(row)}); }
+  void drop_replacement(std::uint64_t spool) { add(DropReplacement{spool}); }
 
   /// Makes what was committed safe from a power loss.
   [[nodiscard]] Status sync() { return log_->sync(); }

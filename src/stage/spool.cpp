@@ -57,6 +57,13 @@ Error sync_failed(int number, const std::string& doing) {
 
 }  // namespace
 
+void SpoolFile::note_synced(std::uint64_t changes) {
+  was_synced_ = true;
+  std::uint64_t known = synced_changes_;
+  while (known < changes && !synced_changes_.compare_exchange_weak(known, changes)) {
+  }
+}
+
 std::string SpoolFile::name() const {
   std::string name = std::to_string(number_);
   if (is_partial) name += kPartial;
@@ -234,14 +241,22 @@ Status Spool::sync(SpoolFile& file) {
 
 Status Spool::sync(const std::vector<SpoolFilePtr>& files) {
   if (files.size() > kSyncedOneByOne) {
+    std::vector<std::uint64_t> changes;
     for (const auto& file : files) {
       MutexLock only(file->syncing_);
       if (file->sync_error_) return fail(*file->sync_error_);
+      changes.push_back(file->changes);
     }
-    return sync_everything();
+    PLAYFS_CHECK(sync_everything());
+    for (std::size_t i = 0; i < files.size(); ++i) files[i]->note_synced(changes[i]);
+    return {};
   }
-  for (const auto& file : files) PLAYFS_CHECK(sync_bytes(*file));
-  return sync_names();
+  Status all;
+  for (const auto& file : files) {
+    if (auto synced = sync_bytes(*file); !synced && all) all = synced;
+  }
+  auto names = sync_names();
+  return all ? names : all;
 }
 
 Status Spool::sync_bytes(SpoolFile& file) {
@@ -249,7 +264,11 @@ Status Spool::sync_bytes(SpoolFile& file) {
   if (!fd) return {};
   MutexLock only(file.syncing_);
   if (file.sync_error_) return fail(*file.sync_error_);
-  if (fsync(fd->get()) == 0) return {};
+  const std::uint64_t changes = file.changes;
+  if (fsync(fd->get()) == 0) {
+    file.note_synced(changes);
+    return {};
+  }
   file.sync_error_ = sync_failed(errno, "sync spool/" + std::to_string(file.number()));
   return fail(*file.sync_error_);
 }

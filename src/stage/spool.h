@@ -42,14 +42,29 @@ class SpoolFile {
   std::atomic<bool> keep;
   /// Whether it was made on disk, as far as is known: which spares asking the disk for a file that is not there.
   std::atomic<bool> is_made = true;
+  /// How often its bytes were changed; who changes them counts when it has done so.
+  std::atomic<std::uint64_t> changes = 0;
+  /// Of these changes, how many are safe from a power loss.
+  [[nodiscard]] std::uint64_t synced_changes() const { return synced_changes_; }
+  [[nodiscard]] bool is_safe() const { return !is_made || (was_synced_ && synced_changes_ >= changes); }
+  /// Whether a power loss may leave bytes in it that somebody was told are safe.
+  [[nodiscard]] bool was_synced() const { return was_synced_; }
+  /// Of a file that was there before: nobody knows what was synced.
+  void is_of_earlier_run() {
+    changes = 1;
+    was_synced_ = true;
+  }
   /// Its bytes are being brought, and no row names it: on disk it is called so that a crash leaves nothing that anybody
   /// would have to account for. Ends with Spool::complete().
   std::atomic<bool> is_partial = false;
 
  private:
   friend class Spool;
+  void note_synced(std::uint64_t changes);
   std::shared_ptr<Spool> spool_;
   std::uint64_t number_;
+  std::atomic<std::uint64_t> synced_changes_ = 0;
+  std::atomic<bool> was_synced_ = false;
   Mutex syncing_;  ///< held while the disk syncs: who syncs the same file meanwhile must not miss its error
   std::optional<Error> sync_error_ PLAYFS_GUARDED_BY(syncing_);
 };
@@ -89,7 +104,7 @@ class Spool {
   /// Makes the bytes and the name of the file safe from a power loss, as they were when it was called. A file that is
   /// not on disk is none to be synced.
   [[nodiscard]] Status sync(SpoolFile& file);
-  /// The same of many, at the price of a few.
+  /// The same of many, at the price of a few. Where some fail the others are synced all the same.
   [[nodiscard]] Status sync(const std::vector<SpoolFilePtr>& files);
 
  private:

@@ -140,6 +140,8 @@ struct StageOptions {
   unsigned umask = 022;           ///< taken from 0666/0777 for what nobody changed
   std::size_t descriptors = 256;  ///< spool files that are kept open beyond those in use
   Housekeeping housekeeping = {};
+  /// Stands for the time since the system was started, which ends with a power loss. nullopt: as the kernel has it.
+  std::optional<std::uint64_t> boot = {};
   /// The bytes of a published file if they are at hand, without waiting: for `.gitignore` and its like below.
   /// Called under the stage's lock; must not call the stage.
   std::function<std::optional<std::string>(const FileRef&)> read_lower = {};

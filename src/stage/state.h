@@ -62,7 +62,7 @@ struct Stage::State {
     std::optional<std::string> state;
   };
 
-  State(StageOptions options, const Clock& clock) : options(std::move(options)), clock(clock) {}
+  State(StageOptions options, const Clock& clock);
   ~State();
 
   // open.cpp
@@ -73,7 +73,7 @@ struct Stage::State {
   [[nodiscard]] Status load_tree() PLAYFS_REQUIRES(mutex);
   /// Removes the spool files that were given up, and moves those that nothing accounts for out of the way.
   [[nodiscard]] Status load_spool() PLAYFS_REQUIRES(mutex);
-  void set_aside(const std::vector<std::uint64_t>& numbers) PLAYFS_REQUIRES(mutex);
+  [[nodiscard]] Status set_aside(const std::vector<std::uint64_t>& numbers) PLAYFS_REQUIRES(mutex);
 
   // tree.cpp: names in memory, and the rows behind them
   [[nodiscard]] const Tree::Directory* base_root() const PLAYFS_REQUIRES(mutex) {
@@ -123,6 +123,33 @@ struct Stage::State {
   std::uint64_t name_spool_file(Batch& batch, const SpoolFile& file) PLAYFS_REQUIRES(mutex);
   /// An inode that lost its row: its spool file goes with it, unless a pending layer needs it.
   void release(Inode& inode) PLAYFS_REQUIRES(mutex);
+
+  // replacing.cpp: old bytes go when what replaced them is on disk
+  struct Replacement {
+    SpoolFilePtr fresh;
+    SpoolFilePtr old;           ///< nullptr: they are below
+    std::uint64_t changes = 0;  ///< of `fresh`: once so many are synced the old bytes may go
+    ReplacementRow row;
+  };
+  /// What to keep when `moved` takes the place of `target`; nullopt where there is nothing to lose.
+  [[nodiscard]] Result<std::optional<Replacement>> replacement(Inode& moved, const Inode& target)
+      PLAYFS_REQUIRES(mutex);
+  /// Syncs what a replacement can not be noted of.
+  [[nodiscard]] Status prepare_replacement(const InodePtr& from, std::string_view name, const InodePtr& to,
+                                           std::string_view new_name) PLAYFS_EXCLUDES(mutex);
+  /// It is over, for whatever reason: the old bytes are given up.
+  void end_replacement(Batch& batch, std::uint64_t spool) PLAYFS_REQUIRES(mutex);
+  void end_replacement(Batch& batch, const Inode& by) PLAYFS_REQUIRES(mutex) {
+    if (by.spool && replacements.contains(by.spool->number())) end_replacement(batch, by.spool->number());
+  }
+  /// Makes the new bytes safe, and lets the old ones go.
+  [[nodiscard]] Status settle_replacements() PLAYFS_EXCLUDES(mutex);
+  /// The same where the tree stands still: those that came since settle_replacements().
+  [[nodiscard]] Status settle_replacements(Batch& batch) PLAYFS_REQUIRES(mutex);
+  void settle_or_warn() PLAYFS_EXCLUDES(mutex);
+  void look_after_replacements() PLAYFS_EXCLUDES(mutex);
+  [[nodiscard]] Status load_replacements() PLAYFS_REQUIRES(mutex);
+  [[nodiscard]] Status record_returned() PLAYFS_REQUIRES(mutex);
 
   // names.cpp
   /// `target` of a symbolic link, `device` of a device node.
@@ -235,6 +262,7 @@ struct Stage::State {
   std::shared_ptr<Spool> spool;
   std::unique_ptr<Rows> rows;
   std::optional<Error> found_lost;  ///< set while it is opened
+  const std::uint64_t boot;
 
   Mutex mutex;
   Condition moved_on;  ///< writers ended, a copy was made, a gate opened
@@ -255,6 +283,11 @@ struct Stage::State {
   std::optional<std::string> staged_state PLAYFS_GUARDED_BY(mutex);
   std::vector<RevisionId> merge_parents PLAYFS_GUARDED_BY(mutex);
   std::vector<Conflicted> conflicted PLAYFS_GUARDED_BY(mutex);
+
+  /// By the number of the spool file that replaced another.
+  std::map<std::uint64_t, Replacement> replacements PLAYFS_GUARDED_BY(mutex);
+  /// While it is opened: inodes that got their old bytes back, and the number of what replaced these.
+  std::vector<std::pair<std::uint64_t, InodePtr>> returned PLAYFS_GUARDED_BY(mutex);
 
   std::optional<Pending> pending PLAYFS_GUARDED_BY(mutex);
   /// Spool files that nobody may change: those of the pending layer, or of the one that is being made.

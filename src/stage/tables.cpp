@@ -7,7 +7,7 @@ namespace playfs::stage {
 
 namespace {
 
-constexpr std::int64_t kVersion = 4;
+constexpr std::int64_t kVersion = 5;
 
 // Names are blobs: a local name may be any bytes. Columns of content: spool, or lower_path, or neither (empty, or
 // not a file); a row with both is left to a later version that copies up piece by piece.
@@ -39,6 +39,9 @@ CREATE TABLE pending_file (
 CREATE TABLE pending_deletion (path TEXT PRIMARY KEY) WITHOUT ROWID;
 )";
 constexpr const char* kGivenUpSchema = "CREATE TABLE given_up (spool INTEGER PRIMARY KEY)";
+constexpr const char* kReplacementSchema =
+    "CREATE TABLE replacement (spool INTEGER PRIMARY KEY, size INTEGER NOT NULL, boot INTEGER NOT NULL, "
+    "old_spool INTEGER NOT NULL, old_path TEXT NOT NULL)";
 constexpr const char* kLogSchema = "CREATE TABLE operations_log (stage_id INTEGER NOT NULL, folded INTEGER NOT NULL)";
 
 std::int64_t signed_of(std::uint64_t value) { return static_cast<std::int64_t>(value); }
@@ -94,6 +97,7 @@ Status Tables::create_schema() {
   PLAYFS_TRY(Transaction transaction, Transaction::begin(database_));
   PLAYFS_CHECK(database_.execute(kSchema));
   PLAYFS_CHECK(database_.execute(kGivenUpSchema));
+  PLAYFS_CHECK(database_.execute(kReplacementSchema));
   PLAYFS_CHECK(create_log_table(database_));
   PLAYFS_CHECK(database_.execute("PRAGMA user_version = " + std::to_string(kVersion)));
   PLAYFS_CHECK(transaction.commit());
@@ -105,6 +109,7 @@ Status Tables::upgrade(std::int64_t from) {
   if (from < 2) PLAYFS_CHECK(database_.execute("ALTER TABLE inode ADD COLUMN device INTEGER"));
   if (from < 3) PLAYFS_CHECK(create_log_table(database_));
   if (from < 4) PLAYFS_CHECK(database_.execute(kGivenUpSchema));
+  if (from < 5) PLAYFS_CHECK(database_.execute(kReplacementSchema));
   PLAYFS_CHECK(database_.execute("PRAGMA user_version = " + std::to_string(kVersion)));
   PLAYFS_CHECK(transaction.commit());
   return sync();  // or the id that records name could be drawn anew after a power loss
@@ -233,6 +238,32 @@ Status Tables::run(const DropPending&) {
   return database_.execute(
       "INSERT OR IGNORE INTO given_up SELECT spool FROM pending_file WHERE spool <> 0; "
       "DELETE FROM pending_file; DELETE FROM pending_deletion");
+}
+
+Status Tables::run(const PutReplacement& put) {
+  const ReplacementRow& row = put.row;
+  PLAYFS_TRY(Statement statement, database_.prepare("INSERT OR REPLACE INTO replacement VALUES (?, ?, ?, ?, ?)"));
+  statement.bind(1, signed_of(row.spool)).bind(2, signed_of(row.size)).bind(3, signed_of(row.boot));
+  return statement.bind(4, signed_of(row.old_spool)).bind(5, row.old_path).run();
+}
+
+Status Tables::run(const DropReplacement& drop) {
+  PLAYFS_TRY(Statement give_up, database_.prepare("INSERT OR IGNORE INTO given_up SELECT old_spool FROM replacement "
+                                                  "WHERE spool = ? AND old_spool <> 0"));
+  PLAYFS_CHECK(give_up.bind(1, signed_of(drop.spool)).run());
+  PLAYFS_TRY(Statement statement, database_.prepare("DELETE FROM replacement WHERE spool = ?"));
+  return statement.bind(1, signed_of(drop.spool)).run();
+}
+
+Result<std::vector<ReplacementRow>> Tables::replacements() {
+  PLAYFS_TRY(Statement select, database_.prepare("SELECT spool, size, boot, old_spool, old_path FROM replacement"));
+  std::vector<ReplacementRow> rows;
+  for (;;) {
+    PLAYFS_TRY(bool more, select.step());
+    if (!more) return rows;
+    rows.push_back({unsigned_of(select.integer(0)), unsigned_of(select.integer(1)), unsigned_of(select.integer(2)),
+                    unsigned_of(select.integer(3)), std::string(select.text(4))});
+  }
 }
 
 Result<std::vector<InodeRow>> Tables::inodes() {

@@ -52,6 +52,7 @@ class Tables {
   [[nodiscard]] Result<std::vector<std::string>> pending_deletions();
   /// Spool files that lost the row that named them and were perhaps not removed yet. One may have another row.
   [[nodiscard]] Result<std::vector<std::uint64_t>> given_up();
+  [[nodiscard]] Result<std::vector<ReplacementRow>> replacements();
   /// They are removed.
   [[nodiscard]] Status forget_given_up(const std::vector<std::uint64_t>& numbers);
   [[nodiscard]] Status check_integrity() { return database_.check_integrity(); }
@@ -79,6 +80,8 @@ class Tables {
   [[nodiscard]] Status run(const PutPending& put);
   [[nodiscard]] Status run(const PutPendingDeletion& put);
   [[nodiscard]] Status run(const DropPending& drop);
+  [[nodiscard]] Status run(const PutReplacement& put);
+  [[nodiscard]] Status run(const DropReplacement& drop);
 
   Database database_;
   Statement put_folded_;

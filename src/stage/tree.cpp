@@ -239,6 +239,7 @@ void Stage::State::drop_link(Batch& batch, Inode& inode, WallTime now) {
     return;
   }
   if (inode.has_row) rows->drop_inode(inode.ino);
+  end_replacement(batch, inode);
   if (inode.is_directory() && inode.has_row) rows->drop_whiteouts(inode.ino);
   batch.after_commit([this, &inode, now]() PLAYFS_NO_ANALYSIS {
     inode.metadata.ctime = now;

@@ -82,6 +82,7 @@ void run(std::uint64_t seed, int cuts) {
     for (std::size_t i = 0; i <= last; ++i)
       if (moments[i].synced && moments[i].events <= at) synced = i;
     disk.lay_out(at, random, bench.options().directory);
+    ++bench.boot;
 
     auto recorded = stage::Stage::recorded_base(bench.options().directory);
     ASSERT_TRUE(recorded) << recorded.error().message << "\n" << history;
@@ -137,11 +138,59 @@ TEST(StagePower, AFileThatIsReplacedIsTheOldOneOrTheNewOne) {
   for (std::size_t at = begin; at <= end; ++at) {
     for (int luck = 0; luck < 4; ++luck) {
       disk.lay_out(at, random, directory);
+      ++bench.boot;
       bench.open(base);
       auto f = bench.read("f").value_or("nothing"), g = bench.read("g").value_or("nothing");
       ASSERT_TRUE(f == "old" || f == "new") << f << " after event " << at << " of " << begin << " to " << end;
       ASSERT_TRUE(g == "old" || g == "nothing") << g << " after event " << at << " of " << begin << " to " << end;
       bench.stage.reset();
+    }
+  }
+}
+
+// And without a sync, whoever syncs the log and whenever the housekeeper comes.
+TEST(StagePower, AFileThatIsReplacedUnsyncedIsTheOldOneOrTheNewOne) {
+  for (std::size_t removals : {1, 3, 1000}) {
+    test::Workbench bench;
+    auto base = test::revision_of("r1", {{"below", "old"}});
+    bench.open(base);
+    const std::string directory = bench.options().directory;
+    ASSERT_TRUE(bench.put("f", "old") && bench.put("other", "text"));
+    ASSERT_TRUE(bench.stage->sync(bench.find("f")) && bench.stage->sync(bench.stage->root()));
+    bench.stage.reset();
+
+    test::ForgetfulDisk disk(directory);
+    const std::size_t begin = disk.events();
+    bench.housekeeping.removals = removals;
+    bench.open(base);
+    const std::string texts[] = {"new", "newer", "newest"};
+    std::size_t last_synced = 0;
+    for (const std::string& text : texts) {
+      for (const std::string name : {"f", "below"}) ASSERT_TRUE(bench.put("tmp", text) && bench.rename("tmp", name));
+      ASSERT_TRUE(bench.stage->sync(bench.find("other")));  // which brings the log to the disk
+    }
+    ASSERT_TRUE(bench.stage->sync(bench.find("f")));
+    last_synced = disk.events();
+    ASSERT_TRUE(bench.put("tmp", "after") && bench.rename("tmp", "below"));
+    bench.stage.reset();
+    const std::size_t end = disk.events();
+    disk.stop();
+    std::mt19937_64 random(20261122);
+    for (std::size_t at = begin; at <= end; ++at) {
+      for (int luck = 0; luck < 6; ++luck) {
+        disk.lay_out(at, random, directory);
+        ++bench.boot;
+        bench.open(base);
+        auto f = bench.read("f").value_or("nothing"), below = bench.read("below").value_or("nothing");
+        const std::string where = " after event " + std::to_string(at) + " of " + std::to_string(begin) + " to " +
+                                  std::to_string(end) + ", removals " + std::to_string(removals);
+        ASSERT_TRUE(f == "old" || f == "new" || f == "newer" || f == "newest") << '"' << f << '"' << where;
+        ASSERT_TRUE(at < last_synced || f == "newest") << '"' << f << '"' << where;
+        ASSERT_TRUE(below == "old" || below == "new" || below == "newer" || below == "newest" || below == "after")
+            << '"' << below << '"' << where;
+        ASSERT_EQ(bench.read("other").value_or("nothing"), "text") << where;
+        bench.stage.reset();
+      }
     }
   }
 }
@@ -163,6 +212,7 @@ TEST(StagePower, TheFirstSyncOfANewStageIsKept) {
   for (std::size_t at = synced; at <= disk.events(); ++at) {
     for (int luck = 0; luck < 4; ++luck) {
       disk.lay_out(at, random, directory);
+      ++bench.boot;
       bench.open(base);
       ASSERT_EQ(bench.read("f").value_or("nothing"), "kept") << "after event " << at << ", synced at " << synced;
       bench.stage.reset();

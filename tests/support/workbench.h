@@ -72,6 +72,7 @@ class Workbench {
     options.gid = 1000;
     options.descriptors = 4;
     options.housekeeping = housekeeping;
+    options.boot = boot;
     return options;
   }
   [[nodiscard]] std::string spool() const { return directory_ + "/stage/spool"; }
@@ -223,6 +224,7 @@ class Workbench {
 
   ManualClock clock;
   std::unique_ptr<stage::Stage> stage;
+  std::uint64_t boot = 1;  ///< of the next open(): another one after a power loss
   /// Of the next open(): at once, so that what is left on disk can be counted; often, so that it happens at all.
   stage::Housekeeping housekeeping = {
       .log_bytes = 4000, .removals = 1, .patience = std::chrono::milliseconds(0), .own_thread = false};

@@ -83,7 +83,8 @@ TEST_F(OpenTest, AnOlderFormatIsBroughtUpToDate) {
   ASSERT_TRUE(bench.put("f", "kept"));
   bench.stage.reset();
   execute(
-      "ALTER TABLE inode DROP COLUMN device; DROP TABLE operations_log; DROP TABLE given_up; PRAGMA user_version = 1");
+      "ALTER TABLE inode DROP COLUMN device; DROP TABLE operations_log; DROP TABLE given_up; DROP TABLE replacement; "
+      "PRAGMA user_version = 1");
   bench.open(base);
   EXPECT_EQ(bench.read("f"), "kept");
   ASSERT_TRUE(bench.stage->make_special(bench.stage->root(), "null", Kind::block_device, {}, 77));

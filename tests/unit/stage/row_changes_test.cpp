@@ -49,7 +49,9 @@ std::vector<RowChange> one_of_each() {
           PutPending{own},
           PutPending{carried},
           PutPendingDeletion{"gone"},
-          DropPending{}};
+          DropPending{},
+          PutReplacement{{9, 10, ~std::uint64_t{0}, 11, "below"}},
+          DropReplacement{12}};
 }
 
 std::string bytes_of(const RowChange& change) {

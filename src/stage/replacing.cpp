@@ -1,0 +1,181 @@
+// A file that takes the place of another: the old bytes go when the new ones are on disk.
+//
+// A program that writes a new file and renames it over the old one expects, without any fsync, to find one or the other
+// after a power loss, as ext4 has it. The record of the rename is soon on disk, whoever syncs it, and the new bytes
+// perhaps not. So that record also notes which bytes were replaced, and these stay. The housekeeper syncs the new ones,
+// drops the note, and only then are the old ones given up. A stage that is opened after another boot of the system with
+// a note goes back to the old bytes; what there is of the new ones goes to lost+found. After a crash of this process
+// alone the new ones are there, for they were written. A rename costs nothing but some bytes of its record.
+//
+// A note is of one inode with one name that replaces one with one name. In the few other cases, and where the new file
+// was synced before and changed since, so that neither of the two may be lost, the new bytes are synced before the
+// rename.
+#include <sys/stat.h>
+#include <xxhash.h>
+
+#include <cerrno>
+
+#include "base/fd.h"
+#include "stage/state.h"
+
+namespace playfs::stage {
+
+namespace {
+std::uint64_t boot_of_system() {
+  auto id = read_file("/proc/sys/kernel/random/boot_id", 100);
+  return id ? XXH3_64bits(id->data(), id->size()) : 0;
+}
+
+bool has_unsafe_bytes(const Inode& inode) { return inode.kind == Kind::file && inode.spool && !inode.spool->is_safe(); }
+}  // namespace
+
+Stage::State::State(StageOptions given, const Clock& clock)
+    : options(std::move(given)), clock(clock), boot(options.boot ? *options.boot : boot_of_system()) {}
+
+Result<std::optional<Stage::State::Replacement>> Stage::State::replacement(Inode& moved, const Inode& target) {
+  if (!has_unsafe_bytes(moved) || target.kind != Kind::file) return std::optional<Replacement>();
+  Replacement found{moved.spool, nullptr, moved.spool->changes, {}};
+  found.row.spool = moved.spool->number();
+  found.row.boot = boot;
+  auto before = target.spool ? replacements.find(target.spool->number()) : replacements.end();
+  if (before != replacements.end()) {
+    // What was replaced before is what is safe.
+    found.old = before->second.old;
+    found.row.old_spool = before->second.row.old_spool;
+    found.row.old_path = before->second.row.old_path;
+  } else if (target.is_below() && target.lower.revision == base) {
+    found.row.old_path = target.lower.path;
+  } else if (target.spool && target.spool->was_synced()) {
+    found.old = target.spool;
+    found.row.old_spool = target.spool->number();
+  } else {
+    return std::optional<Replacement>();
+  }
+  PLAYFS_TRY(SharedFd fd, spool->descriptor(*moved.spool, false));
+  struct stat attributes {};
+  if (fd && fstat(fd->get(), &attributes) != 0) return fail(error_from_errno(errno, "stat a staged file"));
+  found.row.size = static_cast<std::uint64_t>(attributes.st_size);
+  if (found.row.size == 0) return std::optional<Replacement>();
+  return std::optional(std::move(found));
+}
+
+Status Stage::State::prepare_replacement(const InodePtr& from, std::string_view name, const InodePtr& to,
+                                         std::string_view new_name) {
+  SpoolFilePtr file;
+  {
+    MutexLock locked(mutex);
+    auto child_of = [](const Inode& directory, std::string_view text) -> const Inode* {
+      if (!directory.is_directory()) return nullptr;
+      auto child = directory.directory->children.find(text);
+      return child == directory.directory->children.end() ? nullptr : child->second.inode.get();
+    };
+    const Inode *moved = child_of(*from, name), *target = child_of(*to, new_name);
+    if (!moved || !target || moved == target || !has_unsafe_bytes(*moved)) return {};
+    bool can_be_noted = !moved->spool->was_synced() && moved->names.size() == 1 && target->kind == Kind::file &&
+                        target->names.size() == 1 && !(target->is_below() && target->lower.revision != base) &&
+                        !replacements.contains(moved->spool->number());
+    if (can_be_noted) return {};
+    file = moved->spool;
+  }
+  return spool->sync(*file);
+}
+
+void Stage::State::end_replacement(Batch& batch, std::uint64_t number) {
+  rows->drop_replacement(number);
+  batch.after_commit([this, number]() PLAYFS_NO_ANALYSIS {
+    auto over = replacements.extract(number);
+    if (over && over.mapped().old) over.mapped().old->keep = frozen.contains(over.mapped().old->number());
+  });
+}
+
+Status Stage::State::settle_replacements() {
+  std::vector<SpoolFilePtr> files;
+  {
+    MutexLock locked(mutex);
+    for (const auto& [number, each] : replacements) files.push_back(each.fresh);
+  }
+  if (files.empty()) return {};
+  auto synced = spool->sync(files);
+  MutexLock locked(mutex);
+  Batch batch = rows->begin();
+  for (const auto& [number, each] : replacements) {
+    if (each.fresh->synced_changes() >= each.changes) end_replacement(batch, number);
+  }
+  PLAYFS_CHECK(batch.commit());
+  return synced;
+}
+
+Status Stage::State::settle_replacements(Batch& batch) {
+  for (const auto& [number, each] : replacements) {
+    if (each.fresh->synced_changes() < each.changes) PLAYFS_CHECK(spool->sync(*each.fresh));
+    end_replacement(batch, number);
+  }
+  return {};
+}
+
+void Stage::State::look_after_replacements() {
+  std::size_t waiting = 0;
+  {
+    MutexLock locked(mutex);
+    waiting = replacements.size();
+  }
+  if (waiting == 0) return;
+  bool at_once = waiting >= options.housekeeping.removals;
+  if (housekeeper->has_thread()) return housekeeper->want_removal(at_once);
+  if (at_once) settle_or_warn();
+}
+
+Status Stage::State::load_replacements() {
+  PLAYFS_TRY(auto stored, rows->stored().replacements());
+  if (stored.empty()) return {};
+  std::unordered_map<std::uint64_t, Inode*> by_spool;
+  for (const auto& [ino, inode] : by_ino) {
+    if (inode->spool) by_spool.emplace(inode->spool->number(), inode);
+  }
+  auto old_file = [&](std::uint64_t number) PLAYFS_NO_ANALYSIS -> SpoolFilePtr {
+    if (number == 0) return nullptr;
+    if (auto known = frozen.find(number); known != frozen.end()) return known->second;
+    auto file = std::make_shared<SpoolFile>(spool, number, true);
+    file->is_of_earlier_run();
+    return file;
+  };
+  for (auto& row : stored) {
+    auto found = by_spool.find(row.spool);
+    if (found == by_spool.end()) continue;
+    Inode& inode = *found->second;
+    struct stat attributes {};
+    const std::string path = options.directory + "/spool/" + std::to_string(row.spool);
+    bool is_whole = row.boot == boot && stat(path.c_str(), &attributes) == 0 &&
+                    static_cast<std::uint64_t>(attributes.st_size) >= row.size;
+    SpoolFilePtr old = old_file(row.old_spool);
+    if (is_whole) {
+      const std::uint64_t changes = inode.spool->changes;
+      replacements.emplace(row.spool, Replacement{inode.spool, std::move(old), changes, std::move(row)});
+      continue;
+    }
+    const RevisionTreePtr revision = base;
+    const FileEntry* entry = row.old_path.empty() || !revision ? nullptr : revision->tree.file_at(row.old_path);
+    if (!old && !entry) continue;  // nothing to go back to
+    const std::uint64_t number = row.spool;
+    inode.spool = std::move(old);
+    if (entry) inode.lower = {revision, row.old_path, entry};
+    inode.metadata.ctime = clock.wall();
+    const Name& name = inode.names[0];
+    returned.emplace_back(number, name.directory->directory->children.find(name.text)->second.inode);
+  }
+  return {};
+}
+
+Status Stage::State::record_returned() {
+  if (returned.empty()) return {};
+  Batch batch = rows->begin();
+  for (const auto& [number, inode] : returned) {
+    rows->put_inode(row_of(*inode));
+    rows->drop_replacement(number);
+  }
+  PLAYFS_CHECK(batch.commit());
+  returned.clear();
+  return {};
+}
+
+}  // namespace playfs::stage
