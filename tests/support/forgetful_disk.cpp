@@ -172,6 +172,19 @@ ForgetfulDisk::~ForgetfulDisk() { delete std::exchange(recording, nullptr); }
 std::size_t ForgetfulDisk::events() const { return recording->events.size(); }
 void ForgetfulDisk::stop() { recording->active = false; }
 
+std::vector<std::size_t> ForgetfulDisk::cuts(std::size_t first) const {
+  const auto& events = recording->events;
+  auto is_sync = [](const Event& event) {
+    return event.kind == Event::Kind::sync || event.kind == Event::Kind::sync_names;
+  };
+  std::vector<std::size_t> cuts;
+  for (std::size_t i = first; i < events.size(); ++i) {
+    if (is_sync(events[i]) && (i == first || !is_sync(events[i - 1]))) cuts.push_back(i);
+  }
+  cuts.push_back(events.size());
+  return cuts;
+}
+
 void ForgetfulDisk::lay_out(std::size_t count, std::mt19937_64& random, const std::string& target) const {
   const auto& events = recording->events;
   std::map<FileNumber, std::size_t> file_safe;
