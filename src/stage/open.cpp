@@ -90,7 +90,8 @@ Result<std::unique_ptr<Stage>> Stage::open(StageOptions options, const Clock& cl
 }
 
 Result<std::optional<RevisionId>> Stage::recorded_base(const std::string& directory) {
-  PLAYFS_CHECK(Rows::check_database(directory));
+  if (auto there = Rows::check_database(directory); !there)
+    return fail(there.error().while_doing("the staged changes in " + directory));
   if (access((directory + Rows::kDatabase).c_str(), F_OK) != 0) return std::optional<RevisionId>();
   PLAYFS_TRY(UniqueFd lock, take_lock(directory));
   PLAYFS_TRY(auto rows, open_rows(directory));
