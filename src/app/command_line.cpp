@@ -323,23 +323,35 @@ class Parser {
     init_command->add_option("DIR", i->directory, "An empty directory to mount the new project's work tree at");
 
     std::shared_ptr<ImportArguments> im;
-    auto* import_command = command("import", "Publish a plain directory as a revision",
-                                   "  playfs import ~/src/demo -m 'First version'\n"
-                                   "  playfs import ~/src/demo --project demo -m 'What changed since'",
-                                   import, im);
+    auto* import_command =
+        command("import", "Publish a plain directory as a revision",
+                "  playfs import ~/src/demo -m 'First version'\n"
+                "  playfs import ~/src/demo --project demo -m 'What changed since'\n"
+                "  playfs export demo ~/copy; $EDITOR ~/copy/README.md; playfs import ~/copy --project demo",
+                import, im);
     import_command->add_option("DIR", im->directory, "What to publish")->required();
     import_command->add_option("-m,--message", im->message, "What it is, and why (default: that it is an import)")
         ->type_name("MESSAGE");
     auto* by_name = import_command->add_option("--name", im->name, "The new project's name (default: the directory's)")
                         ->type_name("NAME");
-    import_command->add_option("--project", im->project, "An existing project, by id or name; it is made equal to DIR")
-        ->type_name("PROJECT")
-        ->excludes(by_name);
+    auto* by_project =
+        import_command
+            ->add_option(
+                "--project", im->project,
+                "An existing project, by id or name: what was edited in DIR since it was exported, or imported "
+                "last, is published, and merged with what others published meanwhile")
+            ->type_name("PROJECT")
+            ->excludes(by_name);
+    import_command
+        ->add_option("--base", im->base,
+                     "The revision that DIR holds and was edited from, where DIR does not know it, or holds it by now")
+        ->type_name("REV")
+        ->needs(by_project);
     import_command->add_option("--agent", im->agent, "The author's handle")->type_name("HANDLE");
 
     std::shared_ptr<ExportArguments> e;
     auto* export_command =
-        command("export", "Copy a revision out into a plain directory",
+        command("export", "Copy a revision out into a plain directory, which can be edited and imported again",
                 "  playfs export demo /tmp/demo\n  playfs export REVISION /tmp/old", export_revision, e);
     export_command->add_option("REV", e->revision, "A revision's id, or a project's id or name for its latest")
         ->required();

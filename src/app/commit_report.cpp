@@ -72,7 +72,7 @@ JsonObject commit_document(const publish::CommitResult& result) {
                     {"conflicts", std::move(conflicts)}};
 }
 
-void tell_commit(Output& out, const publish::CommitResult& result) {
+void tell_commit(Output& out, const publish::CommitResult& result, std::string_view after_branch) {
   std::string revision = safe(result.revision.text());
   switch (result.outcome) {
     case publish::Outcome::published:
@@ -86,7 +86,7 @@ void tell_commit(Output& out, const publish::CommitResult& result) {
     case publish::Outcome::branched:
       out.note("Published " + revision + " as a branch: head had moved, and the two were not merged. Nothing is lost.");
       for (const std::string& path : result.conflicts) out.note("  conflict  " + safe(path));
-      out.note("Try: playfs update, then playfs commit the merge");
+      out.note("Try: " + std::string(after_branch));
       return;
     case publish::Outcome::pending:
       out.note("Not published yet: it is kept safe here, and is published in the background.");

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "app/exit_code.h"
@@ -21,8 +22,9 @@ void print_plan(Output& out, const JsonObject& plan);
 /// How long so many chunks take under the limits that the service documents, counted from an hour without any.
 std::uint64_t hours_under_limits(std::uint32_t chunks);
 
-/// Says it on stderr, with what to do next.
-void tell_commit(Output& out, const publish::CommitResult& result);
+/// Says it on stderr, with what to do next: `after_branch` where it became a branch.
+void tell_commit(Output& out, const publish::CommitResult& result,
+                 std::string_view after_branch = "playfs update, then playfs commit the merge");
 
 /// Says how many paths were left in conflict, if any, and what to do; done, or the exit code for that.
 ExitCode tell_conflicts(Output& out, std::uint32_t conflicts);

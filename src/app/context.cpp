@@ -11,7 +11,13 @@ Result<Source> Context::source() const {
   using Layer = Settings::Layer;
   if (auto flag = settings.text_of(Layer::flag, "site")) return source(*flag);
   if (auto place = find_mount(io.directory); place && *place) return source((*place)->source);
+  if (auto mark = find_mark(io.directory)) return source(*mark);
   return source(settings.text("site").value_or(std::string(kDefaultSource)));
+}
+
+Result<Source> Context::source(const TreeOrigin& origin) const {
+  if (origin.base_path.empty()) return source(origin.site);
+  return parse_source(origin.site, origin.base_path, places, io);
 }
 
 Result<Source> Context::source(const std::string& text) const {

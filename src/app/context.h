@@ -10,6 +10,7 @@
 #include "app/output.h"
 #include "app/places.h"
 #include "app/source.h"
+#include "app/tree_origin.h"
 #include "app/world.h"
 #include "base/result.h"
 
@@ -21,10 +22,12 @@ struct Context {
   Places places;
   Settings settings;
 
-  /// The service that a command without a mount speaks to: --site, else that of the mount around the working
-  /// directory, else PLAYFS_SITE or the configuration, else the embedded playground.
+  /// The service that a command without a mount speaks to: --site, else that of the mount or of the exported tree
+  /// around the working directory, else PLAYFS_SITE or the configuration, else the embedded playground.
   [[nodiscard]] Result<Source> source() const;
   [[nodiscard]] Result<Source> source(const std::string& text) const;
+  /// The one that a tree was exported from.
+  [[nodiscard]] Result<Source> source(const TreeOrigin& origin) const;
   [[nodiscard]] Result<std::unique_ptr<World>> open_world() const;
 
   /// The author of what is written through this service: --agent, PLAYFS_AGENT, configuration; else the login name.

@@ -10,6 +10,7 @@
 #include <cerrno>
 #include <set>
 
+#include "app/tree_origin.h"
 #include "base/fd.h"
 #include "model/path.h"
 
@@ -62,9 +63,12 @@ class Importer {
     struct stat attributes {};
     if (fstatat(directory, name.c_str(), &attributes, AT_SYMLINK_NOFOLLOW) != 0)
       return fail(error_from_errno(errno, "stat " + path));
-    if (S_ISDIR(attributes.st_mode) &&
-        std::find(kVersionControl.begin(), kVersionControl.end(), name) != kVersionControl.end())
-      return false;
+    if (S_ISDIR(attributes.st_mode)) {
+      if (name == kMarkFolder) return false;
+      const bool is_control = std::find(kVersionControl.begin(), kVersionControl.end(), name) != kVersionControl.end();
+      // One that is published stays so: leaving it out here would delete it there.
+      if (is_control && !stage_.lookup(into, name)) return false;
+    }
     if (auto why = why_not_a_component(name)) return skip(path, *why);
     if (S_ISDIR(attributes.st_mode)) {
       UniqueFd next(openat(directory, name.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));

@@ -16,6 +16,8 @@ constexpr std::array<std::string_view, 16> kIgnorable = {"\u200c", "\u200d", "\u
                                                          "\u202c", "\u202d", "\u202e", "\u206a", "\u206b", "\u206c",
                                                          "\u206d", "\u206e", "\u206f", "\ufeff"};
 
+constexpr std::string_view kOwnFolder = ".playfs";
+
 std::string without_ignorable(std::string_view name) {
   auto is_ascii = [](char c) { return static_cast<unsigned char>(c) < 0x80; };
   if (std::all_of(name.begin(), name.end(), is_ascii)) return std::string(name);
@@ -49,6 +51,8 @@ std::optional<std::string> why_not_a_component(std::string_view name) {
   if (name.size() > kMaxComponentLength) return fmt::format("a name longer than {} bytes", kMaxComponentLength);
   if (!is_valid_utf8(name)) return "a name that is not valid UTF-8";
   if (is_git_alias(name)) return "a name that git takes for its repository folder";
+  // What an export leaves there is believed: a stranger must not be able to publish it.
+  if (name == kOwnFolder) return "the name of the folder in which playfs keeps what it knows of an exported tree";
   return std::nullopt;
 }
 

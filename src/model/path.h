@@ -15,7 +15,7 @@ inline constexpr std::size_t kMaxComponentLength = 255;  // bytes, as NAME_MAX
 inline constexpr std::size_t kMaxPathLength = 4095;      // bytes, as PATH_MAX without its NUL
 
 /// Why a name cannot be one component of a path, in words for a person; nullopt where it can. Refused: empty, "."
-/// and "..", '/' or NUL inside, more than 255 bytes, invalid UTF-8, and whatever git would take for its repository
+/// and "..", '/' or NUL inside, more than 255 bytes, invalid UTF-8, `.playfs`, and what git takes for its repository
 /// folder (`.git` in any case, `git~1`, with trailing dots or spaces, a stream suffix, or ignorable code points).
 std::optional<std::string> why_not_a_component(std::string_view name);
 

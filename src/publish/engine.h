@@ -47,6 +47,7 @@ class Engine {
     /// such a request is given back only when that time has passed and the log does not have it.
     std::chrono::nanoseconds late_arrival = std::chrono::minutes(2);
     LogScan::Limits limits = {};  ///< of reading the log
+    bool merges_first = true;  ///< see PublisherOptions
   };
   explicit Engine(Parts parts);
 

@@ -285,7 +285,7 @@ Status Engine::prepare(Publication& publication) {
     PLAYFS_TRY(auto uploads, parts_.journal.uploads(publication));
     PLAYFS_CHECK(send(publication, uploads));
     asks = asks || !uploads.empty();
-    PLAYFS_CHECK(join_head(publication.may_merge, asks));
+    PLAYFS_CHECK(join_head(publication.may_merge && parts_.merges_first, asks));
     PLAYFS_TRY(auto input, plan_input(publication.agent, publication.message, uploads));
     PLAYFS_TRY(auto plan, make_plan(std::move(input), WireSizes()));
     if (plan.uploads.empty() && asks) return journal_body(publication, plan);

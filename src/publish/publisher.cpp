@@ -85,7 +85,8 @@ Result<std::unique_ptr<Publisher>> Publisher::open(const std::string& directory,
                     .policy = state->options.policy,
                     .progress = [state = state.get()](const Progress& now) { state->has_progress(now); },
                     .merging = *state->merging,
-                    .late_arrival = state->options.late_arrival});
+                    .late_arrival = state->options.late_arrival,
+                    .merges_first = state->options.merges_first});
   PLAYFS_CHECK(state->engine->recover());
   PLAYFS_TRY(auto last, state->journal->last());
   {

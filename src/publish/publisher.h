@@ -48,6 +48,9 @@ struct PublisherOptions {
   std::chrono::milliseconds late_arrival{120'000};  ///< see Engine::Parts
   JournalProbe probe;
   MergePolicy policy;
+  /// False: a commit is posted on its base with exactly what was frozen, also where head has moved, and is merged with
+  /// head afterwards. Its revision then is what the caller has, which makes it the base of what the caller does next.
+  bool merges_first = true;
   bool visits = true;  ///< looks after what was left behind: when it opens, and when visit() says so
   std::string agent;   ///< who speaks where something has to be announced that was not committed here
 };

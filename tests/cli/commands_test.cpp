@@ -1,5 +1,7 @@
 #include <sys/stat.h>
+#include <unistd.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <regex>
 #include <sstream>
@@ -85,6 +87,121 @@ TEST_F(Commands, MakeAProjectEqualToADirectory) {
   Ran same = run({"import", "garden", "--project", project});
   EXPECT_EQ(same.code, 0);
   EXPECT_NE(same.err.find("Nothing to commit"), std::string::npos) << same.err;
+}
+
+TEST_F(Commands, ImportAnExportedTreeAgainstWhatItWasMadeFrom) {
+  const std::string project = import_garden();
+  for (const char* copy : {"mine", "theirs"}) ASSERT_EQ(run({"export", "garden", copy}).code, 0);
+  write("theirs/docs/ADA.md", "by ada\n");
+  write("theirs/beds/rose.txt", "rosa\nspina\n");
+  ASSERT_EQ(run({"import", "theirs", "--project", "garden"}).code, 0);
+
+  write("mine/water.sh", "#!/bin/sh\necho soaked\n", true);
+  fs::remove(home_ + "/mine/bytes");
+  Ran merged = run({"import", "mine", "--project", "garden", "--json"});
+  EXPECT_EQ(merged.code, 0) << merged.out << merged.err;
+  EXPECT_NE(merged.out.find("\"merged\""), std::string::npos) << merged.out;
+  const std::string both = ".gitignore\nbeds/rose.txt\ndocs/ADA.md\nfirst\nwater.sh\n";
+  EXPECT_EQ(run({"ls", "-R", "garden"}).out, both);
+  EXPECT_EQ(run({"cat", "garden", "beds/rose.txt"}).out, "rosa\nspina\n");
+  EXPECT_FALSE(fs::exists(home_ + "/mine/docs")) << "the directory is its user's";
+  EXPECT_NE(run({"import", "mine", "--project", "garden"}).err.find("Nothing to commit"), std::string::npos);
+
+  // Its own line again, and what others did is still not there: neither is a clash.
+  write("mine/water.sh", "#!/bin/sh\necho drowned\n", true);
+  Ran again = run({"import", "mine", "--project", "garden"});
+  EXPECT_EQ(again.code, 0) << again.err;
+  EXPECT_EQ(run({"ls", "-R", "garden"}).out, both);
+  EXPECT_EQ(run({"cat", "garden", "water.sh"}).out, "#!/bin/sh\necho drowned\n");
+}
+
+TEST_F(Commands, ImportOfWhatClashesIsABranchUntilBothAreBroughtTogether) {
+  import_garden();
+  for (const char* copy : {"mine", "theirs"}) ASSERT_EQ(run({"export", "garden", copy}).code, 0);
+  write("theirs/beds/rose.txt", "rosa canina\n");
+  ASSERT_EQ(run({"import", "theirs", "--project", "garden"}).code, 0);
+  write("mine/beds/rose.txt", "rosa rugosa\n");
+  Ran branched = run({"import", "mine", "--project", "garden"});
+  EXPECT_EQ(branched.code, 3) << branched.err;
+  EXPECT_NE(branched.err.find("conflict  beds/rose.txt"), std::string::npos) << branched.err;
+  EXPECT_EQ(run({"cat", "garden", "beds/rose.txt"}).out, "rosa canina\n");
+
+  write("mine/beds/rose.txt", "rosa canina\nrosa rugosa\n");
+  const auto at = branched.err.find(" --base ");
+  ASSERT_NE(at, std::string::npos) << branched.err;
+  const std::string head = branched.err.substr(at + 8, branched.err.find('\n', at) - at - 8);
+  Ran joined = run({"import", "mine", "--project", "garden", "--base", head});
+  EXPECT_EQ(joined.code, 0) << joined.err;
+  EXPECT_EQ(run({"cat", "garden", "beds/rose.txt"}).out, "rosa canina\nrosa rugosa\n");
+  const std::string log = run({"log", "--project", "garden", "--oneline"}).out;
+  EXPECT_EQ(std::count(log.begin(), log.end(), '*'), 4) << "the branch is in head: " << log;
+}
+
+TEST_F(Commands, ImportTakesNothingBackThatItsDirectoryNeverHad) {
+  const std::string project = import_garden();
+  ASSERT_EQ(run({"export", "garden", "plain"}).code, 0);
+  fs::remove_all(home_ + "/plain/.playfs");
+  const std::string before = run({"ls", "garden", "--json"}).out;
+  write("plain/new", "new\n");
+  EXPECT_EQ(run({"import", "plain", "--project", "garden"}).code, 0) << "nothing goes";
+  ASSERT_EQ(run({"export", "garden", "other"}).code, 0);
+  fs::remove_all(home_ + "/other/.playfs");
+  fs::remove(home_ + "/other/first");
+  write("other/new", "newer\n");
+  Ran refused = run({"import", "other", "--project", "garden"});
+  EXPECT_EQ(refused.code, 2);
+  EXPECT_NE(refused.err.find("delete first, change new"), std::string::npos) << refused.err;
+  EXPECT_EQ(run({"cat", "garden", "new"}).out, "new\n");
+  EXPECT_EQ(run({"import", "other", "--project", "garden", "--base", "nonsense"}).code, 5);
+  EXPECT_EQ(run({"import", "other", "--project", "garden", "--base", "garden"}).code, 0);
+  EXPECT_EQ(run({"ls", "-R", "garden"}).out, ".gitignore\nbeds/rose.txt\nbytes\nnew\nwater.sh\n");
+  // From now on it is known what was in it.
+  write("plain/more", "");
+  ASSERT_EQ(run({"import", "plain", "--project", "garden"}).code, 0);
+  write("other/new", "newest\n");
+  EXPECT_EQ(run({"import", "other", "--project", "garden"}).code, 0);
+  EXPECT_EQ(run({"ls", "-R", "garden"}).out, ".gitignore\nbeds/rose.txt\nbytes\nmore\nnew\nwater.sh\n");
+}
+
+TEST_F(Commands, ImportFromARevisionThatIsLostTakesNothingBack) {
+  const std::string project = import_garden();
+  ASSERT_EQ(run({"export", "garden", "copy"}).code, 0);
+  std::string mark = read("copy/.playfs/tree.json");
+  const auto at = mark.find("\"revision\":");
+  ASSERT_NE(at, std::string::npos) << mark;
+  write("copy/.playfs/tree.json", mark.substr(0, at) + "\"revision\": \"1m0000000000000000000\"}");
+  fs::remove(home_ + "/copy/first");
+  Ran refused = run({"import", "copy", "--project", "garden"});
+  EXPECT_EQ(refused.code, 2) << refused.err;
+  EXPECT_NE(refused.err.find("delete first"), std::string::npos) << refused.err;
+}
+
+TEST_F(Commands, BelieveNoMarkThatWasPublished) {
+  const std::string project = import_garden();
+  const std::string mark =
+      R"({\"schema_version\":1,\"site\":\"http://127.0.0.1:1\",\"project\":\"p\",\"revision\":\"r\"})";
+  auto file = [&](const std::string& path) {
+    return '"' + path + R"(": {"h": "x", "s": )" + std::to_string(mark.size() - 14) + R"(, "inline": ")" + mark + "\"}";
+  };
+  Ran created =
+      run({"api", "POST", "/revisions", "-d",
+           R"({"project": ")" + project +
+               R"(", "parents": [], "agent": "eve", "message": "", "state": {}, "manifest": {"files": {)" +
+               file(".playfs/tree.json") + ", " + file("sub/.playfs/tree.json") + ", " + file("sub/a") + "}}}",
+           "--json"});
+  ASSERT_EQ(created.code, 0) << created.out << created.err;
+  std::smatch id;
+  ASSERT_TRUE(std::regex_search(created.out, id, std::regex("\"id\": ?\"([0-9a-z]{20})\""))) << created.out;
+  Ran exported = run({"export", id[1], "copy", "--json"});
+  ASSERT_EQ(exported.code, 0) << exported.err;
+  EXPECT_NE(exported.out.find("\"refused\": 2"), std::string::npos) << exported.out;
+  EXPECT_NE(read("copy/.playfs/tree.json").find("local:default"), std::string::npos);
+  EXPECT_FALSE(fs::exists(home_ + "/copy/sub/.playfs"));
+  // Nor one of another user's.
+  if (geteuid() != 0) return;
+  ASSERT_EQ(chown((home_ + "/copy/.playfs/tree.json").c_str(), 12345, 12345), 0);
+  fs::remove(home_ + "/copy/sub/a");
+  EXPECT_EQ(run({"import", "copy", "--project", "garden"}).code, 2);
 }
 
 TEST_F(Commands, KeepNothingOfAnImportThatIsDone) {

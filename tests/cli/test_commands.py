@@ -94,6 +94,50 @@ class WithoutMount(rig.Rig):
         nobody = f'http://127.0.0.1:{rig.free_port()}'
         self.assertEqual(self.playfs('ls', '--site', nobody, check=False).returncode, UNREACHABLE)
 
+    def test_an_exported_tree_names_its_service(self):
+        self.playfs('import', self.plain, '--site', 'local:other')
+        copy = self.home / 'copy'
+        self.playfs('export', 'garden', copy, '--site', 'local:other')
+        self.assertIn('garden', self.playfs('ls', cwd=copy / 'beds').stdout)
+        self.assertEqual(self.playfs('ls', '--site', 'local:default', cwd=copy).stdout, '')
+        self.assertEqual(self.playfs('ls', cwd=self.home).stdout, '')
+        (copy / 'beds/tulip.txt').write_text('tulipa\n')
+        self.playfs('import', copy, '--project', 'garden')
+        self.assertIn('beds/tulip.txt', self.playfs('ls', '-R', 'garden', cwd=copy).stdout)
+
+    def test_an_import_that_was_killed_goes_on_with_its_base(self):
+        """Somebody else publishes while it is down: what they did stays, and its own is published once."""
+        api = self.serve(limits={'revisions': 3, 'window_seconds': 5})
+        site = ('--site', api.origin)
+        self.playfs('import', self.plain, *site)
+        project = api.all('projects')[0]['id']
+        mine, theirs = self.home / 'mine', self.home / 'theirs'
+        for copy in mine, theirs:
+            self.playfs('export', 'garden', copy, *site)
+        (theirs / 'ADA.md').write_text('by ada\n')
+        self.playfs('import', theirs, '--project', 'garden', who='bob', *site)
+        (theirs / 'ADA.md').write_text('by ada again\n')
+        self.playfs('import', theirs, '--project', 'garden', who='bob', *site)
+
+        (mine / 'data').unlink()
+        (mine / 'water.sh').write_text('#!/bin/sh\necho soaked\n')
+        command = [self.playfs_path, 'import', str(mine), '--project', 'garden', '-m', 'Mine', *site]
+        process = subprocess.Popen(command, env=self.environment('ann'), stdin=subprocess.DEVNULL)
+        self.addCleanup(process.wait)
+        self.addCleanup(process.kill)
+        stage = self.home / 'ann/state/playfs/sites'
+        self.eventually(lambda: list(stage.glob('*/imports/*/journal/publish.db')), 'it has begun')
+        process.kill()
+        process.wait()
+        (mine / 'beds/late.txt').write_text('later\n')
+        done = self.command(*command)
+        self.assertEqual(list(stage.glob('*/imports/*')), [])
+        listed = self.playfs('ls', '-R', 'garden', *site).stdout.split()
+        self.assertEqual(listed, ['ADA.md', 'beds/late.txt', 'beds/rose.txt', 'first', 'water.sh'], done.stderr)
+        self.assertEqual(self.playfs('cat', 'garden', 'ADA.md', *site).stdout, 'by ada again\n')
+        self.assertEqual(api.get('projects', project)['latest_revision'], json.loads(
+            self.playfs('ls', 'garden', '--json', *site).stdout)['revision'])
+
     def test_two_imports_leave_the_second_out_of_the_first(self):
         self.playfs('import', self.plain)
         first = self.json('ls', 'garden')['revision']
@@ -152,6 +196,25 @@ class InMount(rig.Rig):
         messages = [json.loads(line)['message'] for line in (work.parent / 'log.ndjson').read_text().splitlines()]
         self.assertEqual(messages, ['Fog', 'A wet start'])
         self.assertEqual(self.playfs('cat', 'diary', 'tuesday.txt').stdout, 'fog\n')
+
+    def test_the_mark_of_an_exported_tree_is_not_published(self):
+        top = self.mount_embedded()
+        plain = self.home / 'garden'
+        plain.mkdir()
+        (plain / 'rose').write_text('rosa\n')
+        self.playfs('import', plain)
+        copy = self.home / 'copy'
+        self.playfs('export', 'garden', copy)
+        (copy / 'rose').write_text('rosa canina\n')
+        work = (top / 'projects/by-name/garden').resolve() / 'work'
+        self.command('cp', '-a', f'{copy}/.', work)
+        (work / '.gitignore').write_text('!.playfs\n!/.playfs/**\n')
+        status = json.loads(self.playfs('status', '--json', cwd=work).stdout)
+        self.assertNotIn('.playfs/tree.json', json.dumps([status.get(key) for key in ('staged', 'changes')]))
+        self.playfs('commit', '-m', 'Copied', cwd=work)
+        self.assertEqual(self.playfs('ls', '-R', 'garden').stdout.split(), ['.gitignore', 'rose'])
+        # And a copy of the work tree is one of an exported tree no more than it says.
+        self.assertEqual((work / '.playfs/tree.json').read_text(), (copy / '.playfs/tree.json').read_text())
 
     def test_projects_by_control_file(self):
         top = self.mount_embedded()

@@ -273,10 +273,10 @@ class Rig(unittest.TestCase):
             time.sleep(0.05)
 
     def describe(self, tree, without=()):
-        """Everything below a folder by path: kind, x bit, target or content."""
+        """Everything below a folder by path: kind, x bit, target or content. The mark of an exported tree is no content."""
         tree, found = str(tree), {}
         for folder, folders, files in os.walk(tree):
-            folders[:] = [name for name in folders if name not in without]
+            folders[:] = [name for name in folders if name not in (*without, '.playfs')]
             for name in folders + files:
                 path = os.path.join(folder, name)
                 key = os.path.relpath(path, tree)
@@ -292,7 +292,7 @@ class Rig(unittest.TestCase):
     def assert_same_tree(self, wanted, got):
         """By diff(1), and modes and links too, which it does not compare."""
         # With a slash behind it: `head` is a link to a tree, and diff would compare the link.
-        said = self.command('diff', '-r', '--no-dereference', f'{wanted}/', f'{got}/', check=False)
+        said = self.command('diff', '-r', '--exclude=.playfs', '--no-dereference', f'{wanted}/', f'{got}/', check=False)
         self.assertEqual(said.returncode, 0, said.stdout[:2000] + said.stderr[:2000])
         self.assertEqual(self.describe(wanted), self.describe(got))
 

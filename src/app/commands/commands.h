@@ -116,6 +116,7 @@ struct ImportArguments {
   std::string directory;
   std::optional<std::string> name;     ///< of the project to create; none: the directory's
   std::optional<std::string> project;  ///< or an existing one, by id or name
+  std::optional<std::string> base;     ///< the revision of it that the directory holds, where nothing else says so
   std::optional<std::string> message;
   std::optional<std::string> agent;
 };

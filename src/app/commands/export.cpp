@@ -1,4 +1,4 @@
-// playfs export: a revision as a plain directory.
+// playfs export: a revision as a plain directory, which knows what it was made from (tree_origin.h).
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -8,6 +8,7 @@
 
 #include "app/commands/commands.h"
 #include "app/lookup.h"
+#include "app/tree_origin.h"
 #include "base/fd.h"
 
 namespace playfs::app {
@@ -83,6 +84,10 @@ Result<ExitCode> export_revision(Context& context, const ExportArguments& argume
   world->site().prefetch(revision);
   Exporter exporter{*world, revision};
   PLAYFS_CHECK(exporter.directory(directory.get(), "", revision->tree.root()));
+  // Last, and after the files are safe: a tree that is not whole must not pass for one from which files were deleted.
+  if (syncfs(directory.get()) != 0) return fail(error_from_errno(errno, "sync " + path));
+  const Source& source = world->source();
+  PLAYFS_CHECK(write_mark(path, {source.text, source.base_path, revision->revision.project, revision->revision.id}));
   auto refused = static_cast<std::uint64_t>(revision->tree.manifest().refused.size());
   context.out.line(path);
   context.out.note("Exported revision " + safe(revision->revision.id.text()) + ": " + std::to_string(exporter.files) +

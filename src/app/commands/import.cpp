@@ -1,17 +1,22 @@
 // playfs import: a plain directory published as a revision, of a new project or of an existing one.
 //
-// The directory is brought into a stage of its own and published as every commit is. The stage lies with the other
-// local state under the project's id: an import that was interrupted goes on where it stopped when it is repeated
-// with --project.
+// The directory is brought into a stage of its own, which stands on the revision that the directory was made from, and
+// is published as every commit is: what others published since is merged, or this becomes a branch. The stage lies with
+// the other local state, one for each directory and project: an import that was interrupted goes on where it stopped
+// when it is repeated with --project.
 #include <unistd.h>
 
 #include <filesystem>
+#include <memory>
+#include <utility>
 
 #include "app/commands/commands.h"
 #include "app/commit_report.h"
+#include "app/import_base.h"
 #include "app/import_tree.h"
 #include "app/lookup.h"
 #include "app/projects.h"
+#include "app/shell.h"
 #include "base/await.h"
 #include "base/fd.h"
 #include "publish/publisher.h"
@@ -20,10 +25,12 @@ namespace playfs::app {
 
 namespace {
 
+constexpr std::size_t kMostNamed = 10;
+
 struct Target {
   ProjectId id;
   std::string name;
-  RevisionTreePtr head;  ///< nullptr: no revision yet
+  RevisionId head;  ///< empty: no revision yet
 };
 
 Result<Target> target_of(Context& context, World& world, const ImportArguments& arguments,
@@ -31,91 +38,249 @@ Result<Target> target_of(Context& context, World& world, const ImportArguments& 
   Target target;
   if (arguments.project) {
     PLAYFS_TRY(Project project, find_project(world, *arguments.project));
-    target.id = project.id;
-    target.name = project.name;
-    if (project.latest_revision.empty()) return target;
-    PLAYFS_TRY(target.head, await<RevisionTreePtr>([&](auto done) {
-                 world.site().revision(project.latest_revision, {}, std::move(done));
-               }));
-    return target;
+    return Target{project.id, project.name, project.latest_revision};
   }
   target.name = arguments.name ? *arguments.name : std::filesystem::path(directory).filename().string();
   if (target.name.empty() || !is_valid_utf8(target.name))
     return fail(ErrorCode::invalid_argument, "the project needs a name",
-                "playfs import " + arguments.directory + " --name NAME");
+                shell_line({"playfs", "import", arguments.directory, "--name", "NAME"}));
   PLAYFS_TRY(Record project, create_project(world, target.name));
   target.id = ProjectId(project.id);
   context.out.note("Created the project '" + safe(target.name) + "', " + safe(project.id) + ".");
   return target;
 }
 
-struct Published {
+std::string import_again(const ImportArguments& arguments, const Target& target, const std::string& base) {
+  std::vector<std::string> words{"playfs", "import", arguments.directory, "--project", target.id.text()};
+  if (!base.empty()) words.insert(words.end(), {"--base", base});
+  return shell_line(words);
+}
+
+/// One import under way.
+class Import {
+ public:
+  Import(Context& context, World& world, const ImportArguments& arguments, const Target& target, ImportBase base,
+         std::string stage_directory)
+      : context_(context),
+        world_(world),
+        arguments_(arguments),
+        target_(target),
+        base_(std::move(base)),
+        stage_directory_(std::move(stage_directory)) {}
+
+  Status run(const std::string& directory) {
+    PLAYFS_CHECK(take_up_or_clear());
+    PLAYFS_CHECK(open());
+    if (!base_.beside.empty() && stage_->is_clean()) {
+      PLAYFS_TRY([[maybe_unused]] auto changed, stage_->integrate(stage_->base(), {}, {base_.beside}));
+    }
+    auto earlier = finish_earlier();
+    PLAYFS_TRY(skipped, make_stage_look_like(*stage_, directory));
+    // The ignore rules that stay as they were published decide too, so they have to be here.
+    for (const FileRef& rules : stage_->rules_needed()) PLAYFS_CHECK(blob_of(world_, rules));
+    if (!base_.known) PLAYFS_CHECK(check_nothing_is_undone(directory));
+    PLAYFS_TRY(ignored, stage_->unpublished());
+    publish::CommitRequest request;
+    request.agent = arguments_.agent.value_or(context_.agent(world_.source().text));
+    request.message = arguments_.message.value_or("Import " + std::filesystem::path(directory).filename().string());
+    PLAYFS_TRY(commit,
+               await<publish::CommitResult>([&](auto done) { publisher_->commit(request, {}, std::move(done)); }));
+    if (commit.outcome == publish::Outcome::nothing && earlier) commit = std::move(*earlier);
+    if (auto tree = stage_->base()) revision = tree->revision.id;
+    return {};
+  }
+
+  /// Nothing of it is needed any more.
+  void forget() {
+    publisher_.reset();
+    stage_.reset();
+    std::error_code left;
+    std::filesystem::remove_all(stage_directory_, left);
+  }
+
   std::vector<Skipped> skipped;
-  publish::CommitResult commit;
   std::vector<std::string> ignored;
+  publish::CommitResult commit;
+  RevisionId revision;  ///< what the directory holds now, but for what is skipped and ignored
+
+ private:
+  [[nodiscard]] std::string purpose_path() const { return stage_directory_ + "/purpose"; }
+  [[nodiscard]] std::string purpose() const {
+    return base_.revision.text() + " " + base_.beside.text() + (base_.known ? "\n" : " ?\n");
+  }
+
+  /// What an interrupted import left behind goes on, where it was the same one; otherwise it is finished or dropped.
+  Status take_up_or_clear() {
+    PLAYFS_CHECK(make_private_directory(stage_directory_));
+    PLAYFS_TRY(auto begun, stage::Stage::recorded_base(stage_directory_));
+    if (begun) {
+      auto was_for = read_file(purpose_path(), 1 << 16);
+      // Where nobody says what the directory was made from, an import of it that was interrupted may know.
+      if (!base_.known && was_for && !was_for->ends_with("?\n")) base_.known = true;
+      else if (!was_for || *was_for != purpose()) PLAYFS_CHECK(finish_and_drop());
+    }
+    PLAYFS_TRY(begun, stage::Stage::recorded_base(stage_directory_));
+    if (begun) return {};
+    PLAYFS_CHECK(make_private_directory(stage_directory_));
+    return write_file_atomically(purpose_path(), purpose());
+  }
+
+  /// Another import of this directory, made from another revision: what it has begun to publish ends first.
+  Status finish_and_drop() {
+    PLAYFS_CHECK(open());
+    PLAYFS_TRY(auto pending, stage_->pending());
+    if (pending) {
+      PLAYFS_CHECK(wait_for_publication());
+      PLAYFS_TRY(pending, stage_->pending());
+      if (pending)
+        return fail(ErrorCode::busy, "another import of this directory was interrupted, and is not published yet");
+    }
+    forget();
+    return {};
+  }
+
+  Status open() {
+    PLAYFS_TRY(auto begun, stage::Stage::recorded_base(stage_directory_));
+    RevisionTreePtr on;
+    if (const RevisionId& id = begun ? *begun : base_.revision; !id.empty()) {
+      auto tree = await<RevisionTreePtr>([&](auto done) { world_.site().revision(id, {}, std::move(done)); });
+      if (!tree) return fail(tree.error().while_doing("read the revision that the directory was made from"));
+      on = std::move(*tree);
+    }
+    stage::StageOptions options;
+    options.directory = stage_directory_;
+    options.uid = geteuid();
+    options.gid = getegid();
+    options.read_lower = [this](const FileRef& file) -> std::optional<std::string> {
+      auto blob = world_.site().try_blob(file);
+      auto text = blob ? blob->read(0, blob->size()) : Result<std::string>(std::string());
+      return blob && text ? std::optional(std::move(*text)) : std::nullopt;
+    };
+    PLAYFS_TRY(stage_, stage::Stage::open(options, world_.clock(), on));
+    publish::PublisherOptions publishing;
+    // So that a revision of the service is what the directory holds: the base of its next import.
+    publishing.merges_first = false;
+    PLAYFS_TRY(publisher_,
+               publish::Publisher::open(
+                   stage_directory_ + "/journal", target_.id, world_.site(), *stage_, world_.executor(), world_.clock(),
+                   world_.random(), [](const std::vector<stage::Invalidation>&) {}, publishing));
+    return {};
+  }
+
+  Status wait_for_publication() {
+    // Looking at what is staged waits for what is under way.
+    auto seen = await<publish::PlannedCommit>([&](auto done) { publisher_->plan({}, std::move(done)); });
+    if (!seen && seen.error().code == ErrorCode::busy) return fail(seen.error());
+    return {};
+  }
+
+  /// How the publication ended that an interrupted import had begun. Where it has to rest, the commit waits for it.
+  std::optional<publish::CommitResult> finish_earlier() {
+    auto pending = stage_->pending();
+    if (!pending || !*pending || !wait_for_publication()) return std::nullopt;
+    auto last = publisher_->last();
+    if (!last || !*last) return std::nullopt;
+    return **last;
+  }
+
+  Status check_nothing_is_undone(const std::string& directory) {
+    PLAYFS_TRY(auto changes, stage_->changes());
+    std::string named;
+    std::size_t count = 0;
+    for (const stage::Change& change : changes) {
+      if (change.kind == stage::ChangeKind::added) continue;
+      const char* kind = change.kind == stage::ChangeKind::deleted ? "delete " : "change ";
+      if (++count <= kMostNamed) named += (named.empty() ? "" : ", ") + std::string(kind) + safe(change.path);
+    }
+    if (count == 0) return {};
+    if (count > kMostNamed) named += " and " + std::to_string(count - kMostNamed) + " more";
+    if (auto pending = stage_->pending(); pending && !*pending) forget();
+    return fail(ErrorCode::invalid_argument,
+                "nothing says which revision of " + target_.id.text() + " " + directory +
+                    " was made from, so this could take back what others published: it would " + named,
+                import_again(arguments_, target_, base_.revision.text()) +
+                    "   if that is meant; playfs export makes a directory that knows its revision");
+  }
+
+  Context& context_;
+  World& world_;
+  const ImportArguments& arguments_;
+  const Target& target_;
+  ImportBase base_;
+  const std::string stage_directory_;
+  std::unique_ptr<stage::Stage> stage_;
+  std::unique_ptr<publish::Publisher> publisher_;
 };
 
-Result<Published> publish_directory(Context& context, World& world, const Target& target,
-                                    const ImportArguments& arguments, const std::string& directory,
-                                    const std::string& stage_directory) {
-  stage::StageOptions options;
-  options.directory = stage_directory;
-  options.uid = geteuid();
-  options.gid = getegid();
-  options.read_lower = [&](const FileRef& file) -> std::optional<std::string> {
-    auto blob = world.site().try_blob(file);
-    auto text = blob ? blob->read(0, blob->size()) : Result<std::string>(std::string());
-    return blob && text ? std::optional(std::move(*text)) : std::nullopt;
-  };
-  PLAYFS_TRY(auto stage, stage::Stage::open(options, world.clock(), target.head));
-  PLAYFS_TRY(auto publisher,
-             publish::Publisher::open(stage_directory + "/journal", target.id, world.site(), *stage, world.executor(),
-                                      world.clock(), world.random(), [](const std::vector<stage::Invalidation>&) {}));
-  Published published;
-  PLAYFS_TRY(published.skipped, make_stage_look_like(*stage, directory));
-  // The ignore rules that stay as they were published decide too, so they have to be here.
-  for (const FileRef& rules : stage->rules_needed()) PLAYFS_CHECK(blob_of(world, rules));
-  PLAYFS_TRY(published.ignored, stage->unpublished());
-  publish::CommitRequest request;
-  request.agent = arguments.agent.value_or(context.agent(world.source().text));
-  request.message = arguments.message.value_or("Import " + std::filesystem::path(directory).filename().string());
-  PLAYFS_TRY(published.commit,
-             await<publish::CommitResult>([&](auto done) { publisher->commit(request, {}, std::move(done)); }));
-  return published;
+/// --site, else the one that the directory was exported from, else that of every command.
+Result<std::unique_ptr<World>> open_world(const Context& context, const std::optional<TreeOrigin>& mark) {
+  if (!mark || context.settings.text_of(Settings::Layer::flag, "site")) return context.open_world();
+  PLAYFS_TRY(Source source, context.source(*mark));
+  return World::open(source, context.settings, context.places, context.io.clock, context.io.random);
+}
+
+void tell(Context& context, World& world, const ImportArguments& arguments, const Target& target,
+          const publish::CommitResult& commit) {
+  const std::string project = target.id.text();
+  if (commit.outcome == publish::Outcome::branched) {
+    auto now = find_project(world, project);
+    const std::string head = now ? now->latest_revision.text() : target.head.text();
+    tell_commit(context.out, commit,
+                "playfs export " + shell_word(head) + " OTHER, bring both together in " +
+                    shell_word(arguments.directory) + ", then " + import_again(arguments, target, head));
+    return;
+  }
+  tell_commit(context.out, commit);
+  if (commit.outcome == publish::Outcome::merged)
+    context.out.note(safe(arguments.directory) + " is as it was, without what others published. Try: playfs export " +
+                     shell_word(project) + " OTHER, for both");
 }
 
 }  // namespace
 
 Result<ExitCode> import(Context& context, const ImportArguments& arguments) {
-  std::string directory = context.io.absolute(arguments.directory);
   std::error_code problem;
+  std::string directory = context.io.absolute(arguments.directory);
   if (!std::filesystem::is_directory(directory, problem))
     return fail(problem ? ErrorCode::not_found : ErrorCode::not_a_directory, directory + " is not a directory",
                 "playfs import DIR");
-  PLAYFS_TRY(auto world, context.open_world());
+  directory = std::filesystem::canonical(directory, problem).string();
+  if (problem) return fail(error_from_errno(problem.value(), "find " + arguments.directory));
+  if (arguments.base && !arguments.project)
+    return fail(ErrorCode::invalid_argument, "--base names a revision of the project of --project",
+                "playfs import --help");
+  PLAYFS_TRY(auto mark, read_mark(directory));
+  PLAYFS_TRY(auto world, open_world(context, mark));
   PLAYFS_TRY(Target target, target_of(context, *world, arguments, directory));
+  PLAYFS_TRY(auto origin, ImportOrigin::open(*world, target.id, directory, mark));
+  PLAYFS_TRY(ImportBase base, base_of_import(*world, target.id, target.head, origin.origin(), arguments.base));
   PLAYFS_TRY(std::string state, world->state_directory());
-  std::string stage_directory = state + "/imports/" + as_component(target.id.text());
-  PLAYFS_CHECK(make_private_directory(stage_directory));
-  auto published = publish_directory(context, *world, target, arguments, directory, stage_directory);
-  if (!published) {
-    Error error = published.error();
-    if (error.hint.empty()) error.hint = "playfs import " + arguments.directory + " --project " + target.id.text();
+  Import import(context, *world, arguments, target, base,
+                state + "/imports/" + as_component(target.id.text() + "\n" + directory));
+  if (auto done = import.run(directory); !done) {
+    Error error = done.error();
+    if (error.hint.empty()) error.hint = import_again(arguments, target, arguments.base.value_or(""));
     return fail(std::move(error));
   }
-  const publish::CommitResult& commit = published->commit;
-  if (commit.outcome != publish::Outcome::pending) std::filesystem::remove_all(stage_directory, problem);
+  const publish::CommitResult& commit = import.commit;
+  if (commit.outcome != publish::Outcome::pending) {
+    // In this order: an import that ends in between is taken up where it was.
+    if (auto moved = import.revision.empty() ? Status() : origin.move_to(import.revision); !moved)
+      context.out.note("What the directory was made from could not be written down: " + safe(moved.error().message));
+    import.forget();
+  }
 
   Json::Array skipped, ignored;
-  for (const Skipped& entry : published->skipped) {
+  for (const Skipped& entry : import.skipped) {
     context.out.note("skipped " + safe(entry.path) + ": " + safe(entry.reason));
     skipped.push_back(JsonObject{{"path", entry.path}, {"reason", entry.reason}});
   }
-  for (const std::string& path : published->ignored) ignored.push_back(path);
+  for (const std::string& path : import.ignored) ignored.push_back(path);
   context.out.line(target.id.text() + " " + commit.revision.text());
-  tell_commit(context.out, commit);
+  tell(context, *world, arguments, target, commit);
   JsonObject document{{"site", world->source().text}, {"project", target.id.text()}, {"name", target.name}};
   for (const auto& [name, value] : commit_document(commit)) document.append(name, value);
+  document.append("base", base.revision.text());
   document.append("skipped", std::move(skipped));
   document.append("ignored", std::move(ignored));
   context.out.document(std::move(document));

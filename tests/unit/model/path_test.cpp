@@ -18,10 +18,10 @@ TEST(GitAlias, IsWhatGitRefuses) {
 }
 
 TEST(Component, RefusesWhatCannotBeAName) {
-  for (auto name : {""sv, "."sv, ".."sv, "a/b"sv, "a\0b"sv, "\xff"sv, "\xed\xa0\x80"sv, ".Git"sv})
+  for (auto name : {""sv, "."sv, ".."sv, "a/b"sv, "a\0b"sv, "\xff"sv, "\xed\xa0\x80"sv, ".Git"sv, ".playfs"sv})
     EXPECT_TRUE(why_not_a_component(name).has_value()) << name;
   EXPECT_TRUE(why_not_a_component(std::string(256, 'a')));
-  for (auto name : {"..."sv, ".a"sv, " "sv, "a\nb"sv, "\\"sv, "\u202e"sv, "CON"sv, "a:b"sv})
+  for (auto name : {"..."sv, ".a"sv, " "sv, "a\nb"sv, "\\"sv, "\u202e"sv, "CON"sv, "a:b"sv, ".playfsignore"sv})
     EXPECT_FALSE(why_not_a_component(name).has_value()) << name;
   EXPECT_FALSE(why_not_a_component(std::string(255, 'a')));
 }

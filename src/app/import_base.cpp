@@ -1,0 +1,89 @@
+#include "app/import_base.h"
+
+#include <deque>
+#include <set>
+
+#include "app/lookup.h"
+#include "app/places.h"
+#include "base/await.h"
+#include "base/fd.h"
+
+namespace playfs::app {
+
+namespace {
+
+/// Where an ancestor is not found among so many it is taken for none: one parent too many is no harm.
+constexpr std::size_t kMostLookedAt = 256;
+
+/// Whether `revision` has `ancestor` among its ancestors, or is it.
+bool holds(World& world, const RevisionTreePtr& revision, const RevisionId& ancestor) {
+  std::set<RevisionId> seen;
+  std::deque<RevisionTreePtr> left{revision};
+  while (!left.empty() && seen.size() < kMostLookedAt) {
+    RevisionTreePtr next = std::move(left.front());
+    left.pop_front();
+    if (next->revision.id == ancestor) return true;
+    for (const RevisionId& parent : next->revision.parents) {
+      if (parent == ancestor) return true;
+      if (!seen.insert(parent).second) continue;
+      auto tree = await<RevisionTreePtr>([&](auto done) { world.site().revision(parent, {}, std::move(done)); });
+      if (tree) left.push_back(std::move(*tree));
+    }
+  }
+  return false;
+}
+
+}  // namespace
+
+Result<ImportOrigin> ImportOrigin::open(World& world, const ProjectId& project, const std::string& directory,
+                                        const std::optional<TreeOrigin>& mark) {
+  ImportOrigin origin;
+  const Source& source = world.source();
+  origin.directory_ = directory;
+  origin.here_ = {source.text, source.base_path, project, {}};
+  origin.is_marked_ = mark && mark->site == source.text && mark->project == project;
+  PLAYFS_TRY(std::string state, world.state_directory());
+  state += "/imported";
+  PLAYFS_CHECK(make_private_directory(state));
+  origin.remembered_ = state + "/" + as_component(project.text() + "\n" + directory) + ".json";
+  if (origin.is_marked_) {
+    origin.origin_ = mark;
+  } else {
+    PLAYFS_TRY(origin.origin_, read_origin(origin.remembered_));
+  }
+  return origin;
+}
+
+Status ImportOrigin::move_to(const RevisionId& revision) const {
+  TreeOrigin moved = here_;
+  moved.revision = revision;
+  return is_marked_ ? write_mark(directory_, moved) : write_origin(remembered_, moved);
+}
+
+Result<ImportBase> base_of_import(World& world, const ProjectId& project, const RevisionId& head,
+                                  const std::optional<TreeOrigin>& origin, const std::optional<std::string>& named) {
+  ImportBase base;
+  if (named) {
+    PLAYFS_TRY(RevisionTreePtr tree, find_revision(world, *named));
+    if (tree->revision.project != project)
+      return fail(ErrorCode::invalid_argument, "the revision " + *named + " is of another project",
+                  "playfs log --project " + project.text());
+    base.revision = tree->revision.id;
+    // What the directory was made from before is in it still, beside what the user has brought into it.
+    if (origin && !holds(world, tree, origin->revision)) base.beside = origin->revision;
+    return base;
+  }
+  if (origin) {
+    auto tree =
+        await<RevisionTreePtr>([&](auto done) { world.site().revision(origin->revision, {}, std::move(done)); });
+    base.revision = origin->revision;
+    if (tree && (*tree)->revision.project == project) return base;
+    // A service that was restored from a backup may have lost it: then nothing is known.
+    if (!tree && tree.error().code != ErrorCode::not_found) return fail(tree.error());
+  }
+  base.revision = head;
+  base.known = head.empty();
+  return base;
+}
+
+}  // namespace playfs::app

@@ -1,0 +1,98 @@
+#include "app/tree_origin.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+
+#include "app/json_fields.h"
+#include "app/shell.h"
+#include "base/fd.h"
+#include "wire/json.h"
+
+namespace playfs::app {
+
+namespace {
+
+constexpr const char* kMarkFile = "tree.json";
+constexpr std::uint64_t kVersion = 1;
+constexpr std::size_t kLongest = 1 << 16;
+
+/// The file at `path`, if it is a plain one of this user's. Links are not followed, and nothing is waited for.
+Result<std::optional<std::string>> own_file(int directory, const std::string& path) {
+  UniqueFd file(openat(directory, path.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
+  if (!file) {
+    if (errno == ENOENT || errno == ENOTDIR || errno == ELOOP) return std::optional<std::string>();
+    return fail(error_from_errno(errno, "open " + path));
+  }
+  struct stat attributes {};
+  if (fstat(file.get(), &attributes) != 0) return fail(error_from_errno(errno, "stat " + path));
+  if (!S_ISREG(attributes.st_mode) || attributes.st_uid != geteuid()) return std::optional<std::string>();
+  PLAYFS_TRY(std::string text, read_at(file.get(), 0, kLongest));
+  return std::optional(std::move(text));
+}
+
+Result<TreeOrigin> parse(const std::string& text) {
+  PLAYFS_TRY(Json document, wire::parse_json(text));
+  const JsonObject* fields = document.object();
+  if (fields == nullptr) return fail(ErrorCode::corrupt, "it is no JSON object");
+  if (number_of(*fields, "schema_version") > kVersion)
+    return fail(ErrorCode::not_supported, "a newer version of playfs wrote it");
+  TreeOrigin origin{text_of(*fields, "site"), text_of(*fields, "base_path"), ProjectId(text_of(*fields, "project")),
+                    RevisionId(text_of(*fields, "revision"))};
+  if (origin.site.empty() || origin.project.empty() || origin.revision.empty())
+    return fail(ErrorCode::corrupt, "it does not name a site, a project and a revision");
+  return origin;
+}
+
+Result<std::optional<TreeOrigin>> parsed(Result<std::optional<std::string>> text, const std::string& path) {
+  if (!text) return fail(std::move(text).error());
+  if (!*text) return std::optional<TreeOrigin>();
+  auto origin = parse(**text);
+  if (origin) return std::optional(std::move(*origin));
+  Error error = origin.error().while_doing(path);
+  error.code = origin.error().code == ErrorCode::not_supported ? ErrorCode::not_supported : ErrorCode::corrupt;
+  error.hint = "rm " + shell_word(path) + ", and name the revision with --base";
+  return fail(std::move(error));
+}
+
+}  // namespace
+
+Result<std::optional<TreeOrigin>> read_mark(const std::string& directory) {
+  const std::string folder = directory + "/" + kMarkFolder;
+  UniqueFd within(open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+  if (!within) {
+    if (errno == ENOENT || errno == ENOTDIR || errno == ELOOP) return std::optional<TreeOrigin>();
+    return fail(error_from_errno(errno, "open " + folder));
+  }
+  return parsed(own_file(within.get(), kMarkFile), folder + "/" + kMarkFile);
+}
+
+std::optional<TreeOrigin> find_mark(const std::string& directory) {
+  for (std::string at = directory;; at.resize(at.rfind('/'))) {
+    if (auto mark = read_mark(at); mark && *mark) return *mark;
+    if (at.empty() || at == "/" || at.find('/') == std::string::npos) return std::nullopt;
+  }
+}
+
+Status write_mark(const std::string& directory, const TreeOrigin& origin) {
+  const std::string folder = directory + "/" + kMarkFolder;
+  if (mkdir(folder.c_str(), 0777) != 0 && errno != EEXIST) return fail(error_from_errno(errno, "create " + folder));
+  return write_origin(folder + "/" + kMarkFile, origin);
+}
+
+Result<std::optional<TreeOrigin>> read_origin(const std::string& path) {
+  return parsed(own_file(AT_FDCWD, path), path);
+}
+
+Status write_origin(const std::string& path, const TreeOrigin& origin) {
+  JsonObject fields{{"schema_version", kVersion},
+                    {"site", origin.site},
+                    {"base_path", origin.base_path},
+                    {"project", origin.project.text()},
+                    {"revision", origin.revision.text()}};
+  return write_file_atomically(path, wire::to_text(Json(std::move(fields))) + "\n", 0644);
+}
+
+}  // namespace playfs::app
