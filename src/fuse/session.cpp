@@ -18,6 +18,7 @@
 
 #include "base/log.h"
 #include "fuse/handshake.h"
+#include "fuse/inotify_watcher.h"
 #include "fuse/operations.h"
 
 extern char** environ;  // NOLINT(readability-redundant-declaration): POSIX asks the program to declare it
@@ -109,6 +110,7 @@ struct Session::State final : vfs::KernelNotifier {
   std::atomic<bool> detached = false;
   std::atomic<bool> running = false;
   std::atomic<pthread_t> loop_thread{};
+  std::shared_ptr<InotifyWatcher> watcher;
 };
 
 Session::Session(std::unique_ptr<State> state) : state_(std::move(state)) {}
@@ -137,12 +139,17 @@ Result<std::unique_ptr<Session>> Session::mount(vfs::FileSystem& file_system, co
   }
   std::unique_ptr<Session> session(new Session(std::move(state)));
   PLAYFS_CHECK(complete_handshake(session->state_->session));
+  auto watcher = InotifyWatcher::start(options.mountpoint);
+  if (watcher) session->state_->watcher = std::move(*watcher);
+  else log_warning(watcher.error().message + "; the end of what is written to control files is taken from a pause");
   return session;
 }
 
 Session::~Session() {
   if (!state_->detached) fuse_session_unmount(state_->session);
   fuse_session_destroy(state_->session);
+  // A lookup of its own would wait for ever in a mount that nobody serves: the connection ended first.
+  if (state_->watcher) state_->watcher->stop();
 }
 
 Status Session::run() {
@@ -179,5 +186,7 @@ void Session::stop() {
 }
 
 vfs::KernelNotifier& Session::notifier() { return *state_; }
+
+std::shared_ptr<vfs::CloseWatcher> Session::close_watcher() const { return state_->watcher; }
 
 }  // namespace playfs::fuse

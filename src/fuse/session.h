@@ -9,6 +9,7 @@
 #include <string>
 
 #include "base/result.h"
+#include "vfs/close_watcher.h"
 #include "vfs/file_system.h"
 
 namespace playfs::fuse {
@@ -39,6 +40,9 @@ class Session {
 
   /// Valid as long as the session. Must not be called from within an operation, see vfs::KernelNotifier.
   [[nodiscard]] vfs::KernelNotifier& notifier();
+
+  /// Sees what is closed in the mount; nullptr where this system has no more inotify instances for this user.
+  [[nodiscard]] std::shared_ptr<vfs::CloseWatcher> close_watcher() const;
 
  private:
   struct State;

@@ -23,6 +23,8 @@ struct Integrated {
 
 /// What was left in conflict and is not resolved yet: its file still has markers, or is still as it was left.
 Result<std::vector<stage::Conflicted>> unresolved(stage::Stage& stage);
+/// Fails with `busy`, and says where, while something is.
+Status check_resolved(stage::Stage& stage);
 
 class Integration {
  public:

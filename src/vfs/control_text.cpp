@@ -72,6 +72,13 @@ std::string error_document(const Error& error) {
   return wire::to_pretty_text(JsonObject{{"schema_version", kSchemaVersion}, {"error", error_json(error)}});
 }
 
+std::string unfinished_document() {
+  return wire::to_pretty_text(
+      JsonObject{{"schema_version", kSchemaVersion},
+                 {"outcome", nullptr},
+                 {"hint", "the request is still being written: it is made when the file is closed"}});
+}
+
 JsonObject commit_members(const CommitResult& result) {
   Json::Array conflicts;
   for (const std::string& path : result.conflicts) conflicts.emplace_back(path);

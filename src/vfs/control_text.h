@@ -27,6 +27,8 @@ std::string_view name_of(stage::ChangeKind kind);
 /// {"error": {code, message, hint, retryable}}.
 Json error_json(const Error& error);
 std::string error_document(const Error& error);
+/// For whoever reads a request that the same process is still writing.
+std::string unfinished_document();
 /// What a commit came to, field by field.
 JsonObject commit_members(const CommitResult& result);
 /// What a dry run found: {revision_bytes, revision_bytes_limit, paths: [{path, deleted, bytes, chunks, chunk_bytes}]}.

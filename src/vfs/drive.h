@@ -18,6 +18,9 @@ inline constexpr int kMostRounds = 64;
 /// The errors that a person wants to find in `.playfs/errors.ndjson`: an errno alone does not explain them.
 bool is_worth_recording(ErrorCode code);
 
+/// The fact that the error an operation ends with was written down already, by the one that it waited for.
+inline constexpr const char* kRecorded = "recorded";
+
 /// Ties an operation that waits to its caller's cancellation and the mount's end.
 class Waiting {
  public:
@@ -53,9 +56,9 @@ void drive(Mount& mount, Counted counted, OperationPtr op, F attempt, S subject,
     return;
   }
 
-  auto fail_with = [&mount, counted](const S& about, Reply<T>& to, Error error) {
+  auto fail_with = [&mount, counted, op](const S& about, Reply<T>& to, Error error) {
     mount.metrics().count_error(counted);
-    if (is_worth_recording(error.code)) mount.site().events().error(about(), error);
+    if (is_worth_recording(error.code) && !op->noted(kRecorded)) mount.site().events().error(about(), error);
     to(fail(std::move(error)));
   };
   Stop stop = std::move(outcome).error();

@@ -3,6 +3,7 @@
 #include <sys/stat.h>
 
 #include "vfs/projects_in_use.h"
+#include "vfs/request_file.h"
 #include "vfs/work_trees.h"
 
 namespace playfs::vfs {
@@ -29,9 +30,11 @@ Mount::Mount(content::Site& site, const Clock& clock, Executor& executor, Random
       options_(std::move(options)),
       started_(clock.wall()),
       in_use_(std::make_unique<ProjectsInUse>(*this)),
+      requests_(std::make_unique<RequestsUnderWay>()),
       works_(std::make_unique<WorkTrees>(*this)) {}
 
 Mount::~Mount() {
+  requests_->end();
   gate_->close();
   nodes_.clear();
   works_.reset();

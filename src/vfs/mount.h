@@ -22,12 +22,13 @@
 namespace playfs::vfs {
 
 class ProjectsInUse;
+class RequestsUnderWay;
 class WorkTrees;
 
 class Mount {
  public:
   Mount(content::Site& site, const Clock& clock, Executor& executor, Random& random, PlaygroundOptions options);
-  /// Closes the gate, waits for who is inside, drops the nodes, then the work trees.
+  /// Ends the requests under way, closes the gate, waits for who is inside, drops the nodes, then the work trees.
   ~Mount();
   Mount(const Mount&) = delete;
   Mount& operator=(const Mount&) = delete;
@@ -42,6 +43,7 @@ class Mount {
   Metrics& metrics() { return metrics_; }
   WorkTrees& works() { return *works_; }
   ProjectsInUse& in_use() { return *in_use_; }
+  RequestsUnderWay& requests() { return *requests_; }
   const std::shared_ptr<Gate>& gate() { return gate_; }
   WallTime started() const { return started_; }
 
@@ -70,6 +72,7 @@ class Mount {
   std::shared_ptr<Gate> gate_ = std::make_shared<Gate>();
   Notifications notifications_;
   std::unique_ptr<ProjectsInUse> in_use_;
+  std::unique_ptr<RequestsUnderWay> requests_;
   std::unique_ptr<WorkTrees> works_;
   mutable Mutex mutex_;
   std::map<std::string, std::string> results_ PLAYFS_GUARDED_BY(mutex_);

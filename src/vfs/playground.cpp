@@ -4,6 +4,7 @@
 
 #include "vfs/drive.h"
 #include "vfs/mount.h"
+#include "vfs/request_file.h"
 #include "vfs/root.h"
 #include "vfs/work_tree.h"
 #include "vfs/work_trees.h"
@@ -85,6 +86,10 @@ Playground::Playground(content::Site& site, const Clock& clock, Executor& execut
 Playground::~Playground() = default;
 
 void Playground::set_notifier(KernelNotifier* notifier) { mount_->notifications().set_receiver(notifier); }
+
+void Playground::set_close_watcher(std::shared_ptr<CloseWatcher> watcher) {
+  mount_->requests().set_watcher(std::move(watcher));
+}
 
 void Playground::resume_publications() { mount_->works().resume(); }
 

@@ -30,6 +30,7 @@ struct PlaygroundOptions {
   std::optional<RevisionId> revision;         ///< only this revision of it, read-only. REQUIRES: project
 };
 
+class CloseWatcher;
 class Mount;
 
 class Playground final : public FileSystem {
@@ -41,6 +42,8 @@ class Playground final : public FileSystem {
 
   /// Who tells the kernel; nullptr before the session that it belongs to ends.
   void set_notifier(KernelNotifier* notifier);
+  /// Who sees what is closed in this mount; nullptr before the session that it belongs to ends.
+  void set_close_watcher(std::shared_ptr<CloseWatcher> watcher);
   /// Goes on with publications that an earlier mount left behind, in the background.
   void resume_publications();
 

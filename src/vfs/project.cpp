@@ -184,20 +184,14 @@ Attempt<Found> ProjectDirectory::state_file(const OperationPtr& op, const conten
     auto parsed = wire::parse_json(*staged);
     text = parsed ? wire::to_pretty_text(*parsed) : *staged;
   }
-  auto stage_it = [this](const OperationPtr& request, const std::string& written) -> Attempt<std::string> {
+  auto stage_it = [this](const OperationPtr& request, const std::string& written) -> Attempt<RequestAnswer> {
     auto json = wire::parse_json(written);
     if (!json) return fail(ErrorCode::invalid_argument, "the state is no JSON: " + json.error().message);
     PLAYFS_ATTEMPT(std::shared_ptr<WorkTree> tree, mount().works().here(request, project_));
     PLAYFS_ATTEMPT_CHECK(tree->stage_state(request->caller, wire::to_text(*json)));
-    return wire::to_pretty_text(*json);
+    return RequestAnswer{wire::to_pretty_text(*json), false};
   };
-  auto node = children().get<RequestFile>(
-      "state.json", [&](const RequestFile& file) { return file.shows(text); },
-      [&] {
-        return std::make_shared<RequestFile>(mount(), shared_from_this(), "state.json", text, mount().clock().wall(),
-                                             stage_it);
-      });
-  return found(op, node, 0);
+  return request_file_showing(op, "state.json", std::move(text), {stage_it});
 }
 
 namespace {
@@ -208,20 +202,41 @@ struct CommitDemand {
   bool cancel = false;
 };
 
+const Form& commit_form() {
+  static const Form form{
+      .plain = "message",
+      .fields = {{"message", "what changed and why"},
+                 {"agent", "the author's handle; without it the mount's"},
+                 {"wait", "false: answer as soon as the change is kept safe, and publish it in the background"},
+                 {"merge", "false: publish a branch rather than merge with what others published"},
+                 {"resolved", "true: what was left in conflict is right as it stands"},
+                 {"dry_run", "true: say what it would take, and send nothing"},
+                 {"cancel", "true: stage again what is being published and was not sent"}},
+      .example = R"({"message": "Fix the parser", "wait": false})"};
+  return form;
+}
+
 Result<CommitDemand> commit_demand(const std::string& text) {
+  auto json = wire::parse_json(text);
+  const JsonObject* fields = json ? json->object() : nullptr;
   auto flag = [](const JsonObject& body, const char* name, bool otherwise) {
     const Json* value = body.find(name);
     return value && value->boolean() ? *value->boolean() : otherwise;
   };
+  for (const char* name : {"wait", "merge", "resolved", "dry_run", "cancel"}) {
+    const Json* value = fields ? fields->find(name) : nullptr;
+    if (value && !value->boolean())
+      return fail(ErrorCode::invalid_argument, std::string("\"") + name + "\" is true or false");
+  }
   CommitDemand demand;
-  auto json = wire::parse_json(text);
-  const JsonObject* fields = json ? json->object() : nullptr;
   demand.cancel = fields && flag(*fields, "cancel", false);
   demand.request.dry_run = fields && flag(*fields, "dry_run", false);
   JsonObject body;
-  if (demand.cancel || demand.request.dry_run) body = *fields;
-  if (body.empty()) {
-    PLAYFS_TRY(body, request_body(text, "message"));
+  if (demand.cancel || demand.request.dry_run) {
+    body = *fields;
+    PLAYFS_CHECK(check_fields(body, commit_form()));
+  } else {
+    PLAYFS_TRY(body, request_body(text, commit_form()));
   }
   demand.request.message = text_field(body, "message");
   demand.request.agent = text_field(body, "agent");
@@ -234,23 +249,31 @@ Result<CommitDemand> commit_demand(const std::string& text) {
 }  // namespace
 
 Attempt<Found> ProjectDirectory::commit_file(const OperationPtr& op) {
-  std::string otherwise = wire::to_pretty_text(JsonObject{{"schema_version", kSchemaVersion}, {"outcome", nullptr}});
+  std::string otherwise = help_document(commit_form());
   if (auto tree = mount().works().find(project_)) {
     if (auto last = tree->last_commit()) otherwise = *last ? commit_document(**last) : error_document(last->error());
   }
-  return request_file(op, "commit", std::move(otherwise),
-                      [this](const OperationPtr& request, const std::string& text) -> Attempt<std::string> {
-                        PLAYFS_ATTEMPT(CommitDemand demand, commit_demand(text));
-                        PLAYFS_ATTEMPT(std::shared_ptr<WorkTree> tree, mount().works().here(request, project_));
-                        if (demand.cancel) {
-                          PLAYFS_ATTEMPT(Cancelled cancelled, tree->cancel(request));
-                          return wire::to_pretty_text(JsonObject{{"schema_version", kSchemaVersion},
-                                                                 {"cancelled", std::int64_t{cancelled.commits}},
-                                                                 {"too_late", cancelled.too_late}});
-                        }
-                        PLAYFS_ATTEMPT(CommitResult result, tree->commit(request, demand.request));
-                        return tree->document(result);
-                      });
+  Request request;
+  request.check = [this](const OperationPtr& writing) -> Attempt<void> {
+    PLAYFS_ATTEMPT(std::shared_ptr<WorkTree> tree, mount().works().here(writing, project_));
+    PLAYFS_ATTEMPT_CHECK(tree->check_may_commit(writing->caller));
+    return {};
+  };
+  request.run = [this](const OperationPtr& running, const std::string& text) -> Attempt<RequestAnswer> {
+    PLAYFS_ATTEMPT(CommitDemand demand, commit_demand(text));
+    PLAYFS_ATTEMPT(std::shared_ptr<WorkTree> tree, mount().works().here(running, project_));
+    if (demand.cancel) {
+      PLAYFS_ATTEMPT(Cancelled cancelled, tree->cancel(running));
+      return RequestAnswer{wire::to_pretty_text(JsonObject{{"schema_version", kSchemaVersion},
+                                                           {"cancelled", std::int64_t{cancelled.commits}},
+                                                           {"too_late", cancelled.too_late}})};
+    }
+    PLAYFS_ATTEMPT(CommitResult result, tree->commit(running, demand.request));
+    std::string lasting = tree->document(result);
+    if (lasting.empty()) return RequestAnswer{commit_document(result), false};
+    return RequestAnswer{std::move(lasting)};
+  };
+  return request_file(op, "commit", std::move(otherwise), std::move(request));
 }
 
 }  // namespace playfs::vfs

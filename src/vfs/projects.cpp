@@ -19,6 +19,14 @@ constexpr std::uint64_t kFirstPosition = 3;
 /// The fixed names of projects/ come before those of the list.
 constexpr std::uint64_t kFirstListed = kFirstPosition + 2;
 
+const Form& form() {
+  static const Form projects{.plain = "name",
+                             .fields = {{"name", "a name for people; by-name/ has a link for it"}},
+                             .others = true,
+                             .example = R"({"name": "my-project", "description": "what it is for"})"};
+  return projects;
+}
+
 }  // namespace
 
 ListedNames DerivedNames::of(const ListPtr& list, const Make& make) {
@@ -64,8 +72,9 @@ Attempt<ListedNames> ProjectsDirectory::names(const OperationPtr& op) {
 
 Attempt<Found> ProjectsDirectory::child(const OperationPtr& op, const std::string& name) {
   if (name == "new") {
-    return request_file(op, name, "",
-                        [this](const OperationPtr& request, const std::string& text) { return create(request, text); });
+    return request_file(op, name, help_document(form()), {[this](const OperationPtr& request, const std::string& text) {
+                          return create(request, text);
+                        }});
   }
   if (name == "by-name") return directory<ByNameDirectory>(op, name);
   if (why_not_a_component(name)) return nothing(kEndless);
@@ -77,11 +86,11 @@ Attempt<Found> ProjectsDirectory::child(const OperationPtr& op, const std::strin
   return directory<ProjectDirectory>(op, name, id);
 }
 
-Attempt<std::string> ProjectsDirectory::create(const OperationPtr& op, const std::string& text) {
-  PLAYFS_ATTEMPT(JsonObject body, request_body(text, "name"));
+Attempt<RequestAnswer> ProjectsDirectory::create(const OperationPtr& op, const std::string& text) {
+  PLAYFS_ATTEMPT(JsonObject body, request_body(text, form()));
   PLAYFS_ATTEMPT(Record record, create_record(mount(), op, "projects", body));
   mount().notifications().node_changed(id(), 0);
-  return wire::to_pretty_text(wire::encode_record(record));
+  return RequestAnswer{wire::to_pretty_text(wire::encode_record(record))};
 }
 
 Attempt<ListedNames> ByNameDirectory::names(const OperationPtr& op) {

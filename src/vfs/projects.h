@@ -43,7 +43,7 @@ class ProjectsDirectory final : public VirtualDirectory {
   [[nodiscard]] bool grows() const override { return true; }
 
  private:
-  Attempt<std::string> create(const OperationPtr& op, const std::string& text);
+  Attempt<RequestAnswer> create(const OperationPtr& op, const std::string& text);
   DerivedNames derived_;
   ListedIds ids_;
 };

@@ -28,7 +28,7 @@ publishes nothing.
 
     cat projects/ID/status
     echo "Say what changed and why" > projects/ID/commit
-    cat projects/ID/commit        the result, as JSON
+    cat projects/ID/commit        waits for the result, and shows it as JSON
 
 or, with the playfs command, inside work/:
 
@@ -41,7 +41,8 @@ or, with the playfs command, inside work/:
     echo '{"title": "Hello", "kind": "intro"}' > threads/new
     echo 'I agree' > threads/ID/reply
 
-One write is one request; if it fails, the reason stands in .playfs/errors.ndjson and in the file that was written to.
+What is written between opening and closing such a file is one request. Read the file afterwards: it waits for the
+outcome. Before the first request it says which fields it takes. Reasons of failures are in .playfs/errors.ndjson too.
 
 ## Know
 

@@ -29,6 +29,27 @@ std::optional<std::string> stem_of(const std::string& name) {
 
 bool is_immutable(const std::string& collection) { return collection == "revisions" || collection == "file_chunks"; }
 
+const Form& thread_form() {
+  static const Form form{
+      .plain = "title",
+      .fields = {{"title", "what it is about"},
+                 {"agent", "the author's handle; without it the mount's"},
+                 {"kind", "intro, discussion, collab, help, handoff or discovery; without it discussion"}},
+      .example = R"({"title": "Hello", "kind": "intro"})"};
+  return form;
+}
+
+const Form& reply_form() {
+  static const Form form{.plain = "body",
+                         .fields = {{"body", "the message"},
+                                    {"agent", "the author's handle; without it the mount's"},
+                                    {"parent", "the id of the message that this one answers; without it the thread"},
+                                    {"mentions", "a list of handles"},
+                                    {"links", "a list of links"}},
+                         .example = R"({"body": "I agree", "mentions": ["ada"]})"};
+  return form;
+}
+
 WallTime created(const Record& record) { return parse_iso8601(record.created_at).value_or(WallTime{}); }
 
 /// The messages of a thread, oldest first.
@@ -42,6 +63,35 @@ std::vector<std::string> messages_of(const std::vector<content::Listed>& message
 
 }  // namespace
 
+CollectionView agents_view() {
+  static const Form form{.plain = "handle",
+                         .fields = {{"handle", "the name that others see"}},
+                         .others = true,
+                         .example = R"({"handle": "ada", "about": "what I do"})"};
+  return {"agents", true, &form};
+}
+
+CollectionView mail_view() {
+  static const Form form{
+      .plain = "body",
+      .fields = {{"body", "the text, which is public"},
+                 {"subject", "without it the first line of the body"},
+                 {"agent", "the author's handle; without it the mount's"},
+                 {"kind",
+                  "feedback, question, idea, capability-request, bug-report or playground-request; without it "
+                  "feedback"}},
+      .example = R"({"kind": "question", "subject": "Limits", "body": "May I send more?"})"};
+  return {"domain_mail", false, &form};
+}
+
+CollectionView spaces_view() {
+  static const Form form{.plain = "name",
+                         .fields = {{"name", "what the space is called"}},
+                         .others = true,
+                         .example = R"({"name": "workshop"})"};
+  return {"spaces", false, &form};
+}
+
 CollectionDirectory::CollectionDirectory(Mount& mount, NodePtr parent, std::string name, CollectionView view)
     : VirtualDirectory(mount, std::move(parent), std::move(name)), view_(std::move(view)) {}
 
@@ -49,7 +99,7 @@ Attempt<ListedNames> CollectionDirectory::names(const OperationPtr& op) {
   PLAYFS_ATTEMPT(ListPtr list, list_here(mount(), op, view_.collection));
   return derived_.of(list, [this](const std::vector<content::Listed>& records) {
     std::vector<ListedName> names;
-    if (view_.plain_field) names.push_back({"new", S_IFREG, kFirstPosition});
+    if (view_.form) names.push_back({"new", S_IFREG, kFirstPosition});
     std::unordered_set<std::string> seen;
     for (std::size_t i = records.size(); i > 0; --i) {
       const content::Listed& record = records[i - 1];
@@ -72,9 +122,10 @@ Attempt<std::string> CollectionDirectory::id_of(const OperationPtr& op, const st
 }
 
 Attempt<Found> CollectionDirectory::child(const OperationPtr& op, const std::string& name) {
-  if (name == "new" && view_.plain_field) {
-    return request_file(op, name, "",
-                        [this](const OperationPtr& request, const std::string& text) { return create(request, text); });
+  if (name == "new" && view_.form) {
+    return request_file(
+        op, name, help_document(*view_.form),
+        {[this](const OperationPtr& request, const std::string& text) { return create(request, text); }});
   }
   auto stem = stem_of(name);
   if (!stem) return nothing(kEndless);
@@ -84,8 +135,8 @@ Attempt<Found> CollectionDirectory::child(const OperationPtr& op, const std::str
                   is_immutable(view_.collection) ? kEndless : mount().refresh_seconds());
 }
 
-Attempt<std::string> CollectionDirectory::create(const OperationPtr& op, const std::string& text) {
-  PLAYFS_ATTEMPT(JsonObject body, request_body(text, view_.plain_field));
+Attempt<RequestAnswer> CollectionDirectory::create(const OperationPtr& op, const std::string& text) {
+  PLAYFS_ATTEMPT(JsonObject body, request_body(text, *view_.form));
   if (view_.collection == "domain_mail") {
     set_default_agent(mount(), body);
     if (!body.find("kind")) body.set("kind", "feedback");
@@ -96,7 +147,7 @@ Attempt<std::string> CollectionDirectory::create(const OperationPtr& op, const s
   }
   PLAYFS_ATTEMPT(Record record, create_record(mount(), op, view_.collection, body));
   mount().notifications().node_changed(id(), 0);
-  return wire::to_pretty_text(wire::encode_record(record));
+  return RequestAnswer{wire::to_pretty_text(wire::encode_record(record))};
 }
 
 Attempt<ListedNames> RecordsDirectory::names(const OperationPtr&) {
@@ -128,15 +179,15 @@ Attempt<ListedNames> ThreadsDirectory::names(const OperationPtr& op) {
 
 Attempt<Found> ThreadsDirectory::child(const OperationPtr& op, const std::string& name) {
   if (name == "new") {
-    return request_file(op, name, "",
-                        [this](const OperationPtr& request, const std::string& text) -> Attempt<std::string> {
-                          PLAYFS_ATTEMPT(JsonObject body, request_body(text, "title"));
+    return request_file(op, name, help_document(thread_form()),
+                        {[this](const OperationPtr& request, const std::string& text) -> Attempt<RequestAnswer> {
+                          PLAYFS_ATTEMPT(JsonObject body, request_body(text, thread_form()));
                           set_default_agent(mount(), body);
                           if (!body.find("kind")) body.set("kind", "discussion");
                           PLAYFS_ATTEMPT(Record record, create_record(mount(), request, "threads", body));
                           mount().notifications().node_changed(id(), 0);
-                          return wire::to_pretty_text(wire::encode_record(record));
-                        });
+                          return RequestAnswer{wire::to_pretty_text(wire::encode_record(record))};
+                        }});
   }
   if (why_not_a_component(name) || name.size() > kMaxIdLength) return nothing(kEndless);
   ListPtr list = mount().site().try_list("threads");
@@ -154,17 +205,17 @@ Attempt<ListedNames> ThreadDirectory::names(const OperationPtr&) {
 Attempt<Found> ThreadDirectory::child(const OperationPtr& op, const std::string& name) {
   if (name == "messages") return directory<MessagesDirectory>(op, name, thread_);
   if (name == "reply") {
-    return request_file(op, name, "",
-                        [this](const OperationPtr& request, const std::string& text) -> Attempt<std::string> {
-                          PLAYFS_ATTEMPT(JsonObject body, request_body(text, "body"));
+    return request_file(op, name, help_document(reply_form()),
+                        {[this](const OperationPtr& request, const std::string& text) -> Attempt<RequestAnswer> {
+                          PLAYFS_ATTEMPT(JsonObject body, request_body(text, reply_form()));
                           set_default_agent(mount(), body);
                           body.set("thread", thread_);
                           if (!body.find("parent")) body.set("parent", "");
                           if (!body.find("mentions")) body.set("mentions", Json::Array());
                           if (!body.find("links")) body.set("links", Json::Array());
                           PLAYFS_ATTEMPT(Record record, create_record(mount(), request, "messages", body));
-                          return wire::to_pretty_text(wire::encode_record(record));
-                        });
+                          return RequestAnswer{wire::to_pretty_text(wire::encode_record(record))};
+                        }});
   }
   if (name != "thread.json" && name != "messages.md") return nothing(kEndless);
   PLAYFS_ATTEMPT(Record thread, record_here(mount(), op, "threads", thread_));

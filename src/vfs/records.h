@@ -4,6 +4,7 @@
 #include <string>
 
 #include "vfs/projects.h"
+#include "vfs/requests.h"
 #include "vfs/virtual_directory.h"
 
 namespace playfs::vfs {
@@ -11,9 +12,14 @@ namespace playfs::vfs {
 /// A collection whose records are files NAME.json, with `new` to add one where the mount offers that.
 struct CollectionView {
   std::string collection;
-  bool by_handle = false;             ///< files are named by handle where the record has one
-  const char* plain_field = nullptr;  ///< what plain text written to `new` is; nullptr: there is no `new`
+  bool by_handle = false;      ///< files are named by handle where the record has one
+  const Form* form = nullptr;  ///< what `new` takes; nullptr: there is no `new`
 };
+
+/// The collections that the mount offers to write to.
+CollectionView agents_view();
+CollectionView mail_view();
+CollectionView spaces_view();
 
 class CollectionDirectory final : public VirtualDirectory {
  public:
@@ -27,7 +33,7 @@ class CollectionDirectory final : public VirtualDirectory {
  private:
   /// The id behind a file's name without ".json".
   Attempt<std::string> id_of(const OperationPtr& op, const std::string& stem);
-  Attempt<std::string> create(const OperationPtr& op, const std::string& text);
+  Attempt<RequestAnswer> create(const OperationPtr& op, const std::string& text);
 
   const CollectionView view_;
   DerivedNames derived_;

@@ -1,21 +1,51 @@
 #include "vfs/requests.h"
 
+#include <algorithm>
+
+#include "vfs/control_text.h"
 #include "vfs/mount.h"
 #include "wire/json.h"
 
 namespace playfs::vfs {
 
-Result<JsonObject> request_body(const std::string& text, const char* plain) {
+std::string help_document(const Form& form) {
+  JsonObject fields;
+  for (const auto& field : form.fields) fields.set(field.name, field.meaning);
+  if (form.others) fields.set("…", "any other field is kept with the record");
+  auto example = wire::parse_json(form.example);
+  return wire::to_pretty_text(
+      JsonObject{{"schema_version", kSchemaVersion},
+                 {"outcome", nullptr},
+                 {"write", std::string("plain text, which is \"") + form.plain + "\", or a JSON object"},
+                 {"fields", std::move(fields)},
+                 {"example", example ? std::move(*example) : Json()},
+                 {"then", "what is written through one opening is one request; read this file for its outcome"}});
+}
+
+Status check_fields(const JsonObject& body, const Form& form) {
+  if (form.others) return {};
+  std::string known;
+  for (const auto& field : form.fields) known += (known.empty() ? "" : ", ") + std::string(field.name);
+  for (const auto& [name, value] : body) {
+    bool is_known = std::any_of(form.fields.begin(), form.fields.end(),
+                                [&, &name = name](const Form::Field& field) { return name == field.name; });
+    if (!is_known)
+      return fail(ErrorCode::invalid_argument, "there is no field \"" + name + "\"", "the fields are " + known);
+  }
+  return {};
+}
+
+Result<JsonObject> request_body(const std::string& text, const Form& form) {
+  const std::string plain = form.plain;
   std::size_t begin = text.find_first_not_of(" \t\r\n");
   if (begin == std::string::npos)
-    return fail(ErrorCode::invalid_argument, "an empty request",
-                std::string("write JSON with at least \"") + plain + "\"");
+    return fail(ErrorCode::invalid_argument, "an empty request", "write text, or JSON with at least \"" + plain + "\"");
   if (text[begin] == '{') {
     auto json = wire::parse_json(text);
     if (!json) return fail(ErrorCode::invalid_argument, "the request is no JSON: " + json.error().message);
     JsonObject body = *json->object();
-    if (!body.find(plain))
-      return fail(ErrorCode::invalid_argument, std::string("the request has no \"") + plain + "\"");
+    PLAYFS_CHECK(check_fields(body, form));
+    if (!body.find(plain)) return fail(ErrorCode::invalid_argument, "the request has no \"" + plain + "\"");
     return body;
   }
   std::string_view value = text;

@@ -41,9 +41,9 @@ Attempt<Found> RootDirectory::child(const OperationPtr& op, const std::string& n
   if (name == kOwn) return directory<OwnDirectory>(op, name);
   if (name == "projects") return directory<ProjectsDirectory>(op, name);
   if (name == "threads") return directory<ThreadsDirectory>(op, name);
-  if (name == "agents") return directory<CollectionDirectory>(op, name, CollectionView{"agents", true, "handle"});
-  if (name == "mail") return directory<CollectionDirectory>(op, name, CollectionView{"domain_mail", false, "body"});
-  if (name == "spaces") return directory<CollectionDirectory>(op, name, CollectionView{"spaces", false, "name"});
+  if (name == "agents") return directory<CollectionDirectory>(op, name, agents_view());
+  if (name == "mail") return directory<CollectionDirectory>(op, name, mail_view());
+  if (name == "spaces") return directory<CollectionDirectory>(op, name, spaces_view());
   if (name == "records") return directory<RecordsDirectory>(op, name);
   return nothing(kEndless);
 }

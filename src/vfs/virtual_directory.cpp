@@ -2,21 +2,14 @@
 
 #include <sys/stat.h>
 
-#include "base/text.h"
 #include "model/path.h"
 #include "vfs/control_text.h"
 #include "vfs/ino.h"
 #include "vfs/mount.h"
+#include "vfs/request_file.h"
 #include "wire/json.h"
 
 namespace playfs::vfs {
-namespace {
-
-/// The text of one request: larger ones do not fit a record of the service anyway.
-constexpr std::size_t kMostRequestText = 64 * 1024;
-
-}  // namespace
-
 SnapshotFile::SnapshotFile(Mount& mount, NodePtr parent, std::string name, std::string text, mode_t permissions,
                            WallTime time)
     : Node(mount, std::move(parent), std::move(name)), text_(std::move(text)), permissions_(permissions), time_(time) {}
@@ -27,45 +20,6 @@ Attempt<AttributesReply> SnapshotFile::attributes(const OperationPtr&) {
 
 Attempt<std::string> SnapshotFile::read(const OperationPtr&, std::uint64_t offset, std::size_t size) {
   return offset >= text_.size() ? std::string() : text_.substr(offset, size);
-}
-
-RequestFile::RequestFile(Mount& mount, NodePtr parent, std::string name, std::string text, WallTime time,
-                         Request request)
-    : SnapshotFile(mount, std::move(parent), std::move(name), std::move(text), 0644, time),
-      request_(std::move(request)) {}
-
-Attempt<AttributesReply> RequestFile::set_attributes(const OperationPtr& op, const SetAttributes& change) {
-  if (change.mode || change.uid || change.gid) return fail(refusal());
-  PLAYFS_ATTEMPT(AttributesReply reply, attributes(op));
-  if (change.size) {
-    spent_ = true;
-    reply.attributes.size = *change.size;
-  }
-  return reply;
-}
-
-Attempt<std::size_t> RequestFile::write(const OperationPtr& op, std::uint64_t, const std::string& data) {
-  if (mount().options().read_only) return fail(ErrorCode::read_only, "the mount is read-only");
-  if (data.size() > kMostRequestText) return fail(ErrorCode::file_too_big, "a request is one write of at most 64 KiB");
-  if (!is_valid_utf8(data)) return fail(ErrorCode::invalid_argument, "a request is UTF-8 text");
-  spent_ = true;
-  auto result = request_(op, data);
-  if (result) {
-    mount().set_last_result(path(), std::move(*result));
-    return data.size();
-  }
-  if (!result.error().fetch) {
-    mount().set_last_result(path(), error_document(result.error().error));
-    return tl::unexpected<Stop>(std::move(result).error());
-  }
-  // The attempt does not come back here from a fetch that fails.
-  return missing([&mount = mount(), path = path(), fetch = std::move(result).error().fetch](
-                     CancelToken cancel, Callback<void> done) mutable {
-    fetch(std::move(cancel), [&mount, path, done = std::move(done)](Status status) mutable {
-      if (!status) mount.set_last_result(path, error_document(status.error()));
-      done(std::move(status));
-    });
-  });
 }
 
 SymlinkNode::SymlinkNode(Mount& mount, NodePtr parent, std::string name, std::string target, WallTime time)
@@ -135,11 +89,22 @@ Attempt<Found> VirtualDirectory::snapshot(const OperationPtr& op, const std::str
 Attempt<Found> VirtualDirectory::request_file(const OperationPtr& op, const std::string& name, std::string otherwise,
                                               Request request) {
   std::string text = mount().last_result(path_below(name));
-  if (text.empty()) text = std::move(otherwise);
+  return request_file_showing(op, name, text.empty() ? std::move(otherwise) : std::move(text), std::move(request));
+}
+
+Attempt<Found> VirtualDirectory::request_file_showing(const OperationPtr& op, const std::string& name, std::string text,
+                                                      Request request) {
+  const std::string path = path_below(name);
+  RequestsUnderWay& requests = mount().requests();
+  if (auto watched = requests.looked_for_by(op->caller.pid)) return found(op, watched, 0);
+  RequestTextPtr awaited = requests.awaited(path, op->caller.pid);
+  if (!awaited && requests.is_written_by(path, op->caller.pid)) text = unfinished_document();
+  // Each lookup is an opening, with a text of its own: see request_file.h.
   auto node = children_.get<RequestFile>(
-      name, [&](const RequestFile& file) { return file.shows(text); },
+      name, [](const RequestFile&) { return false; },
       [&] {
-        return std::make_shared<RequestFile>(mount(), shared_from_this(), name, text, mount().clock().wall(), request);
+        return std::make_shared<RequestFile>(mount(), shared_from_this(), name, std::move(text), mount().started(),
+                                             std::move(awaited), std::move(request));
       });
   return found(op, node, 0);
 }

@@ -5,9 +5,7 @@
 // whoever has the old one open keeps reading the old text. Such names are asked for again each time (no entry
 // timeout); what belongs to the node (size, pages) stays with it.
 //
-// A request file takes one request a write(2). The answer to the write comes when the request is done, its errno
-// tells how it went, and a later open shows the result. What was written stays in the pages of the node, so the node
-// is spent: the next lookup gives a new one.
+// Those that take requests have a page of their own: request_file.h.
 #pragma once
 
 #include <atomic>
@@ -19,15 +17,16 @@
 #include "model/json.h"
 #include "vfs/children.h"
 #include "vfs/node.h"
+#include "vfs/request_text.h"
 
 namespace playfs::vfs {
 
 /// Text as it was at one moment.
-class SnapshotFile : public Node {
+class SnapshotFile final : public Node {
  public:
   SnapshotFile(Mount& mount, NodePtr parent, std::string name, std::string text, mode_t permissions, WallTime time);
 
-  [[nodiscard]] virtual bool shows(const std::string& text) const { return text == text_; }
+  [[nodiscard]] bool shows(const std::string& text) const { return text == text_; }
   Attempt<AttributesReply> attributes(const OperationPtr& op) override;
   Attempt<std::string> read(const OperationPtr& op, std::uint64_t offset, std::size_t size) override;
 
@@ -35,23 +34,6 @@ class SnapshotFile : public Node {
   const std::string text_;
   const mode_t permissions_;
   const WallTime time_;
-};
-
-/// What is done with the text of one write, as an attempt: answers the text to show from then on.
-using Request = std::function<Attempt<std::string>(const OperationPtr& op, const std::string& text)>;
-
-class RequestFile final : public SnapshotFile {
- public:
-  RequestFile(Mount& mount, NodePtr parent, std::string name, std::string text, WallTime time, Request request);
-
-  [[nodiscard]] bool shows(const std::string& text) const override { return !spent_ && SnapshotFile::shows(text); }
-  /// Truncation, as a shell's `>` asks for it, is accepted and means nothing.
-  Attempt<AttributesReply> set_attributes(const OperationPtr& op, const SetAttributes& change) override;
-  Attempt<std::size_t> write(const OperationPtr& op, std::uint64_t offset, const std::string& data) override;
-
- private:
-  const Request request_;
-  std::atomic<bool> spent_ = false;
 };
 
 class SymlinkNode final : public Node {
@@ -99,6 +81,9 @@ class VirtualDirectory : public Node {
                           double entry_timeout = 0);
   /// Shows the last result, or `otherwise` where there was no request yet.
   Attempt<Found> request_file(const OperationPtr& op, const std::string& name, std::string otherwise, Request request);
+  /// Shows `text` while nothing is under way.
+  Attempt<Found> request_file_showing(const OperationPtr& op, const std::string& name, std::string text,
+                                      Request request);
   Attempt<Found> symlink(const OperationPtr& op, const std::string& name, std::string target, WallTime time,
                          double entry_timeout);
   /// A directory of class Kind made of (mount, this, name, arguments…), for good.

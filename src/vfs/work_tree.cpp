@@ -196,6 +196,13 @@ Attempt<CommitResult> WorkTree::commit(const OperationPtr& op, const CommitReque
   });
 }
 
+Status WorkTree::check_may_commit(const Caller& caller) {
+  PLAYFS_CHECK(check_may_write(caller));
+  PLAYFS_TRY(auto pending, stage_->pending());
+  if (pending) return {};  // the commit waits for its turn, and is judged then
+  return publish::check_resolved(*stage_);
+}
+
 Attempt<std::uint32_t> WorkTree::discard(const OperationPtr& op, const std::string& path, bool dry_run) {
   PLAYFS_ATTEMPT_CHECK(check_may_write(op->caller));
   if (auto count = op->outcome<std::uint32_t>()) {

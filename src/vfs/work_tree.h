@@ -46,6 +46,8 @@ class WorkTree : public std::enable_shared_from_this<WorkTree> {
 
   // Operations on the whole. All but status need permission to write in the tree.
   [[nodiscard]] Attempt<CommitResult> commit(const OperationPtr& op, const CommitRequest& request);
+  /// What of a commit can be refused before its message is known: no permission, conflicts.
+  [[nodiscard]] Status check_may_commit(const Caller& caller);
   [[nodiscard]] Attempt<std::uint32_t> discard(const OperationPtr& op, const std::string& path, bool dry_run);
   [[nodiscard]] Attempt<UpdateResult> update(const OperationPtr& op);
   [[nodiscard]] Attempt<UpdateResult> merge(const OperationPtr& op, const RevisionId& revision);
@@ -58,7 +60,7 @@ class WorkTree : public std::enable_shared_from_this<WorkTree> {
   [[nodiscard]] Result<std::string> staged_word(const std::string& path);
   /// The last publication that ended, if any did; `pending` while one is under way.
   [[nodiscard]] std::optional<Result<CommitResult>> last_commit() const;
-  /// What `commit` is to say of a result. Only of a dry run, with its plan: all else the publisher remembers.
+  /// What `commit` is to say of a result, also later: only a dry run, with its plan. All else the publisher remembers.
   [[nodiscard]] std::string document(const CommitResult& result) const;
   /// Where that is read, from the mount's root.
   [[nodiscard]] std::string document_path() const;

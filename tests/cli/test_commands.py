@@ -222,7 +222,9 @@ class InMount(rig.Rig):
         record = json.loads((top / 'projects/new').read_text())
         self.assertEqual(rig.fields(record.get('record', record))['name'], 'by hand')
         with self.assertRaises(OSError):
-            (top / 'projects/new').write_text('{"name": ')
+            (top / 'projects/new').write_text('{"name": nothing}')
+        (top / 'projects/new').write_text('{"name": ')  # more might have come
+        self.assertEqual(json.loads((top / 'projects/new').read_text())['error']['code'], 'invalid_argument')
 
     def test_umount_keeps_and_tells_of_what_is_staged(self):
         top = self.mount_embedded()

@@ -43,6 +43,7 @@ class Contents(rig.Rig):
         self.assert_same_tree(plain, ann / 'work')
 
         (ann / 'commit').write_text('Every kind of file')
+        self.assertIn('"published"', (ann / 'commit').read_text())  # which waits for it
         revision = os.path.basename(os.readlink(ann / 'head'))
         self.assertEqual(api.get('revisions', revision)['message'], 'Every kind of file')
         self.assert_same_tree(plain, ann / 'head')

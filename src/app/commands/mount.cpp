@@ -165,6 +165,7 @@ Status serve_mount(Context& context, const Plan& plan, Ready ready) {
   PLAYFS_TRY(auto session, fuse::Session::mount(playground, options));
   record.emplace(context.places, plan);
   playground.set_notifier(&session->notifier());
+  playground.set_close_watcher(session->close_watcher());
   signals.on_signal([&] { session->stop(); });
   Status served = ready();
   if (served) {
@@ -172,6 +173,7 @@ Status serve_mount(Context& context, const Plan& plan, Ready ready) {
     served = session->run();
   }
   signals.end();
+  playground.set_close_watcher(nullptr);
   playground.set_notifier(nullptr);
   return served;
 }

@@ -43,7 +43,7 @@ TEST(Control, AChangedTextGetsANewNodeAndTheOldOneKeepsItsOwn) {
   EXPECT_EQ(mount.walk(status)->node, after.node);
 }
 
-TEST(Control, ACommitIsOneWriteAndItsResultIsRead) {
+TEST(Control, ACommitIsOneTextAndItsResultIsRead) {
   Service service;
   ProjectId project = service.project("demo");
   service.publish(project, {{"a", Service::file("a")}});
@@ -58,17 +58,43 @@ TEST(Control, ACommitIsOneWriteAndItsResultIsRead) {
   EXPECT_EQ(string_of(revision.fields, "message"), "add b");
   EXPECT_EQ(string_of(revision.fields, "agent"), "tester");
   EXPECT_EQ(string_of(parsed(mount.read_file(at + "/revision.json")), "id"), string_of(result, "revision"));
-  // The same result again still gives a fresh node: the pages of the old one hold what was written.
-  Entry entry = mount.walk(at + "/commit").value();
-  ASSERT_TRUE(mount.write(entry.node, "nothing to say"));
-  EXPECT_NE(mount.walk(at + "/commit")->node, entry.node);
-  EXPECT_EQ(string_of(parsed(mount.read_file(at + "/commit")), "outcome"), "nothing");
+  // Several writes are one text, wherever the file ended before; another opening's is another.
+  Entry entry = mount.walk(at + "/commit").value(), other = mount.walk(at + "/commit").value();
+  EXPECT_NE(entry.node, other.node);
+  ASSERT_TRUE(mount.write_file(at + "/work/b", "c"));
+  const std::uint64_t end = entry.attributes.size;
+  ASSERT_TRUE(mount.write(entry.node, "subj", end));
+  ASSERT_TRUE(mount.write(entry.node, "ect\n\nb", end + 4));
+  EXPECT_FALSE(mount.write(entry.node, "gap", end + 20));
+  EXPECT_EQ(string_of(*parsed(mount.read_file(at + "/commit")).find("error")->object(), "code"), "invalid_argument");
+  ASSERT_TRUE(mount.write(other.node, "subj"));
+  ASSERT_TRUE(mount.write(other.node, "ect\n\nbody\n", 4));
+  result = parsed(mount.read_file(at + "/commit"));
+  EXPECT_EQ(string_of(service.get("revisions", string_of(result, "revision")).fields, "message"), "subject\n\nbody");
+  EXPECT_FALSE(mount.write(other.node, "more", 14));
+  EXPECT_TRUE(mount.write(other.node, "\n", 14));
+}
+
+TEST(Control, ARequestFileSaysWhatItTakes) {
+  Service service;
+  Mounted mount(service);
+  JsonObject help = parsed(mount.read_file("threads/new"));
+  EXPECT_TRUE(help.find("outcome")->is_null());
+  EXPECT_THAT(string_of(*help.find("fields")->object(), "kind"), HasSubstr("handoff"));
+  EXPECT_TRUE(help.find("example")->object());
+  EXPECT_EQ(mount.write_file("threads/new", R"({"title": "t", "color": "red"})").error().code,
+            ErrorCode::invalid_argument);
+  EXPECT_THAT(*mount.read_file("threads/new"), HasSubstr("color"));
+  EXPECT_THAT(*mount.read_file(".playfs/errors.ndjson"), HasSubstr("color"));
 }
 
 TEST(Control, ARefusedRequestSaysWhy) {
   Service service;
   Mounted mount(service);
-  EXPECT_EQ(mount.write_file("projects/new", "{broken").error().code, ErrorCode::invalid_argument);
+  EXPECT_EQ(mount.write_file("projects/new", "{broken}").error().code, ErrorCode::invalid_argument);
+  JsonObject refused = parsed(mount.read_file("projects/new"));
+  EXPECT_EQ(string_of(*refused.find("error")->object(), "code"), "invalid_argument");
+  ASSERT_TRUE(mount.write_file("projects/new", "{\"name\": "));  // more may come
   JsonObject result = parsed(mount.read_file("projects/new"));
   ASSERT_TRUE(result.find("error"));
   EXPECT_EQ(string_of(*result.find("error")->object(), "code"), "invalid_argument");
@@ -101,7 +127,9 @@ TEST(Control, StateIsStagedAndPublished) {
   Mounted mount(service);
   const std::string at = "projects/" + project.text();
   EXPECT_EQ(mount.read_file(at + "/state.json"), "{}\n");
-  EXPECT_EQ(mount.write_file(at + "/state.json", "no json").error().code, ErrorCode::invalid_argument);
+  ASSERT_TRUE(mount.write_file(at + "/state.json", "no json"));
+  EXPECT_THAT(*mount.read_file(at + "/state.json"), HasSubstr("invalid_argument"));
+  EXPECT_EQ(mount.read_file(at + "/state.json"), "{}\n");
   ASSERT_TRUE(mount.write_file(at + "/state.json", "{\"score\": 3}"));
   EXPECT_EQ(parsed(mount.read_file(at + "/state.json")).find("score")->integer(), 3);
   auto result = mount.commit(at + "/work", "score");
