@@ -135,7 +135,9 @@ class Control(rig.Rig):
                     os.close(fd)
                 error = self.outcome(path)['error']
                 self.assertEqual(set(error), {'code', 'message', 'hint', 'retryable'})
-                self.assertIn(error['message'], [each['message'] for each in self.errors()])
+                # The log grows for its readers a moment later.
+                self.eventually(lambda error=error: error['message'] in [each['message'] for each in self.errors()],
+                                'the reason is in errors.ndjson')
         self.refused(errno.EINVAL, lambda: commit.write_bytes(b'\xff\xfe'))
         self.assertEqual((self.api.all('revisions'), self.api.all('threads')), ([], []))
 

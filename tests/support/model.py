@@ -25,6 +25,7 @@ class Node:
         self.children = {}
         self.atime = self.mtime = self.ctime = self.ino = None
         self.passed = {}  # times that it cannot have any more
+        self.superseded = False  # another base or a discard took its last name: nothing of it may change
 
     def touch(self, what='mc'):
         """A call gave it these times anew."""
@@ -105,6 +106,12 @@ class Model:
         if (who, slot) not in self.handles:
             raise Refused('EBADF')
         return self.handles[who, slot]
+
+    def changeable(self, who, slot):
+        node = self.handle(who, slot)
+        if node.superseded:
+            raise Refused('ESTALE')
+        return node
 
     # Changing.
 
@@ -227,7 +234,7 @@ class Model:
         del self.handles[who, slot]
 
     def call_write_slot(self, who, slot, offset, size, seed):
-        self.put(self.handle(who, slot), offset, bytes_of(seed, size))
+        self.put(self.changeable(who, slot), offset, bytes_of(seed, size))
 
     def call_truncate_slot(self, who, slot, size):
-        self.resize(self.handle(who, slot), size)
+        self.resize(self.changeable(who, slot), size)

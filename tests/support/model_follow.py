@@ -49,6 +49,7 @@ def follow(model, paths, files):
     directories = {path[:at] for path in files for at, letter in enumerate(path) if letter == '/'}
     alone = {node for _, node in model.walk() if model.links(node) == 1}  # files of one name, before anything goes
     lost = set()  # directories that lost a name
+    named = {node for _, node in model.walk()}
     for path in sorted(paths - files.keys()):
         take_away(model, path).forget('c')
         lost.add(path.rpartition('/')[0])
@@ -62,6 +63,9 @@ def follow(model, paths, files):
                 break
             take_away(model, path)
             path = path.rpartition('/')[0]
+    # No user took their last name: what is written to those that are open would be lost, and is refused.
+    for node in named - {node for _, node in model.walk()}:
+        node.superseded = True
 
 
 def take_away(model, path):

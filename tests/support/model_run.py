@@ -19,7 +19,7 @@ from model import Model, bytes_of
 from model_invent import invent
 
 MODES = {'file': {}, 'program': {'m': '100755'}, 'link': {'m': '120000'}}
-COMMIT, DISCARD, UPDATE = (0x70, 4744), (0x72, 48), (0x73, 256)  # the ioctls of <playfs/ioctl.h>, and their sizes
+COMMIT, DISCARD, UPDATE = (0x70, 6288), (0x72, 5688), (0x73, 1800)  # the ioctls of <playfs/ioctl.h>, and their sizes
 PUBLISHED, NOTHING = 1, 5
 
 
