@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "cache/record_index.h"
+#include "model/chunking.h"
 #include "model/records.h"
 
 namespace playfs::content {
@@ -29,9 +30,9 @@ struct SiteOptions {
   bool prefetch = true;
   // What is fetched ahead of one revision; the rest when it is read.
   std::size_t prefetch_chunks = 4096;
-  std::uint64_t prefetch_bytes = 64 << 20;  ///< as claimed by the manifest, or what its chunks may hold
-  std::uint64_t file_ceiling = 64 << 20;    ///< bytes; larger files are refused
-  std::size_t parallel_chunks = 512;        ///< chunk requests under way at once, where the transport is as wide
+  std::uint64_t prefetch_bytes = 64 << 20;    ///< as claimed by the manifest, or what its chunks may hold
+  std::uint64_t file_ceiling = kMaxFileSize;  ///< bytes; larger files are refused
+  std::size_t parallel_chunks = 512;          ///< chunk requests under way at once, where the transport is as wide
 };
 
 }  // namespace playfs::content

@@ -101,6 +101,9 @@ class Merger {
       take(path, std::move(entry));
       return {};
     }
+    // By what is claimed, which is the same for all, they need not even be read.
+    auto is_large = [](const FileEntry* entry) { return entry && entry->size_claim.value_or(0) > kMaxMergedText; };
+    if (is_large(&ours) || is_large(&theirs) || is_large(base)) return too_large(path, ours);
     PLAYFS_TRY(std::string our_bytes, read_(MergeSide::ours, path, ours));
     PLAYFS_TRY(std::string their_bytes, read_(MergeSide::theirs, path, theirs));
     std::string base_bytes;
@@ -116,7 +119,11 @@ class Merger {
                is_link(ours) ? "links to two places" : "changed on both sides, and no text");
       return {};
     }
+    if (std::max({base_bytes.size(), our_bytes.size(), their_bytes.size()}) > kMaxMergedText)
+      return too_large(path, ours);
     PLAYFS_TRY(MergedText merged, merge_text(base_bytes, our_bytes, their_bytes, labels_));
+    if (merged.text.size() > kMostMergedText - merged_bytes_) return too_large(path, ours);
+    merged_bytes_ += merged.text.size();
     if (merged.conflicts) {
       take(path, ours);
       conflict(path, ConflictKind::text, "the same lines were changed on both sides");
@@ -127,6 +134,12 @@ class Merger {
     entry.mode = mode;
     entry.extra = merged_extra(base, ours, theirs);
     merge_.files[path] = {std::move(entry), std::move(merged.text)};
+    return {};
+  }
+
+  Status too_large(const std::string& path, const FileEntry& ours) {
+    take(path, ours);
+    conflict(path, ConflictKind::content, "changed on both sides, and too large to be merged line by line");
     return {};
   }
 
@@ -234,6 +247,7 @@ class Merger {
   const ReadEntry& read_;
   const MergeLabels& labels_;
   Merge merge_;
+  std::size_t merged_bytes_ = 0;  ///< of text that was made of both sides
 };
 
 /// nullptr stands for an absent member.

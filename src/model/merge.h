@@ -18,6 +18,12 @@
 
 namespace playfs {
 
+/// Larger text is not merged line by line but is a conflict, since both sides and their base have to be in memory for
+/// that. In bytes.
+inline constexpr std::size_t kMaxMergedText = 4 << 20;
+/// The most that one merge makes of both sides' text, of all files together, in their order by path.
+inline constexpr std::size_t kMostMergedText = 16 << 20;
+
 enum class MergeSide { base, ours, theirs };
 
 /// The bytes of an entry of one of the three manifests.

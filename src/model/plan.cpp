@@ -6,6 +6,7 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <unordered_map>
 #include <utility>
 
 #include <fmt/format.h>
@@ -20,19 +21,33 @@ namespace {
 constexpr std::size_t kLeastChunkRoom = 64;  // what cut_around requires
 constexpr std::size_t kPathsInRefusal = 10;
 
+/// Longer text is in no record, whoever wrote it: it is in chunks from the start.
+constexpr std::size_t kNeverInline = kMaxRecordSize;
+
+/// A part of a text that has to be uploaded.
+struct NewPiece {
+  std::uint64_t offset = 0;
+  std::size_t size = 0;
+  ContentHash hash;
+  std::size_t position = 0;  ///< of the first chunk that is this
+};
+
 /// A text in chunks.
 struct Chunking {
   std::vector<ChunkId> chunks;                      ///< what chunked entries get, placeholders included
   std::vector<std::optional<std::size_t>> missing;  ///< for each of them, the piece that has to be uploaded
-  std::vector<std::string_view> pieces;             ///< views into the text
-  std::vector<ContentHash> piece_hashes;
+  std::vector<NewPiece> pieces;
 };
 
 /// One text that may stand inline or in chunks, and the entries that hold it.
 struct Item {
   std::vector<FileEntry*> entries;
   std::vector<std::string> paths;
-  std::string text;
+  Bytes bytes;
+  ContentEncoding encoding = ContentEncoding::text;
+  std::size_t text_size = 0;
+  std::size_t text_json = 0;       ///< what it takes inside a JSON string; only where it may stand inline
+  std::vector<FileEntry*> vacant;  ///< entries whose text is not in place: it is read for those that stay inline
   bool may_be_inline = false;
   bool is_recut = false;  ///< cut around chunks that stand in it
   bool chunked = false;
@@ -65,6 +80,7 @@ class Planner {
  public:
   Planner(PlanInput input, const RecordSizes& sizes) : input_(std::move(input)), sizes_(sizes) {
     plan_.draft = std::move(input_.draft);
+    plan_.base = input_.base;
     placeholder_ = ChunkId(std::string(input_.chunk_id_size, '0'));
   }
 
@@ -80,7 +96,7 @@ class Planner {
       PLAYFS_CHECK(go_on_elsewhere());
       return std::move(plan_);
     }
-    for (Item& item : items_) emit(item);
+    for (Item& item : items_) PLAYFS_CHECK(emit(item));
     plan_.revision_size = sizes_.revision(plan_.draft);
     return std::move(plan_);
   }
@@ -117,7 +133,7 @@ class Planner {
       } else {
         // What strangers said of this path beside its content stays said.
         entry = FileEntry{.hash_claim = file.hash.hex(),
-                          .size_claim = file.content.size(),
+                          .size_claim = file.size,
                           .mode = {},
                           .encoding = {},
                           .inline_text = {},
@@ -129,76 +145,105 @@ class Planner {
   }
 
   Status collect_items() {
+    std::set<std::string_view> put;
     for (const PutFile& file : input_.puts) {
+      put.insert(file.path);
       FileEntry& entry = plan_.draft.manifest.files.find(file.path)->second;
       if (file.published) {
-        if (entry.inline_text) PLAYFS_CHECK(add(file.path, entry, *entry.inline_text, true, nullptr));
+        if (entry.inline_text) PLAYFS_CHECK(add_carried(file.path, entry));
         continue;
       }
       auto stored = input_.stored.contents.find(file.hash);
       bool is_stored = stored != input_.stored.contents.end() && !stored->second.chunks.empty();
-      entry.encoding = is_stored ? stored->second.encoding : encoding_for(file.content);
-      std::string text = encode_content(file.content, entry.encoding);
-      entry.inline_text = text;
-      PLAYFS_CHECK(add(file.path, entry, std::move(text), false, is_stored ? &stored->second : nullptr));
+      entry.encoding = is_stored ? stored->second.encoding : file.encoding;
+      entry.inline_text.emplace();
+      PLAYFS_CHECK(add(file.path, entry, file.content, file.hash, is_stored ? &stored->second : nullptr));
     }
-    std::set<std::string_view> put;
-    for (const PutFile& file : input_.puts) put.insert(file.path);
     for (auto& [path, entry] : plan_.draft.manifest.files)
-      if (entry.inline_text && !put.contains(path)) PLAYFS_CHECK(add(path, entry, *entry.inline_text, true, nullptr));
+      if (entry.inline_text && !put.contains(path)) PLAYFS_CHECK(add_carried(path, entry));
     for (Item& item : items_) measure(item);
     return {};
   }
 
-  /// The text of one entry, which is inline so far.
-  Status add(const std::string& path, FileEntry& entry, std::string text, bool is_carried,
-             const StoredContent* stored) {
-    if (text.empty()) return {};  // inline, at no cost
-    auto [known, is_new] = item_of_text_.try_emplace(ContentHash::of(text), items_.size());
-    if (is_new) {
-      Item& item = items_.emplace_back();
-      item.text = std::move(text);
-      if (stored) {
-        item.cut.chunks = stored->chunks;
-        item.cut.missing.resize(stored->chunks.size());
-      } else {
-        auto near = input_.stored.near.find(path);
-        item.is_recut = near != input_.stored.near.end();
-        PLAYFS_TRY(item.cut, cut(item.text, path, item.is_recut ? near->second : std::vector<StoredPiece>()));
-      }
-    }
-    Item& item = items_[known->second];
-    item.entries.push_back(&entry);
-    item.paths.push_back(path);
-    item.may_be_inline |= is_carried || item.text.size() <= kMaxInlineText;  // nobody's entry is moved without need
+  /// An entry whose text stands in it.
+  Status add_carried(const std::string& path, FileEntry& entry) {
+    if (entry.inline_text->empty()) return {};  // at no cost
+    // As it is, whatever it is the encoding of.
+    Bytes text(*entry.inline_text);
+    PLAYFS_TRY(Item * item, item_of(path, text, ContentEncoding::text, ContentHash::of(*entry.inline_text), nullptr));
+    item->entries.push_back(&entry);
+    item->paths.push_back(path);
+    if (item->text_size > kNeverInline) entry = in_chunks(std::move(entry), *item);
+    else item->may_be_inline = true;  // nobody's entry is moved without need
     return {};
   }
 
-  Result<Chunking> cut(std::string_view text, const std::string& path, std::span<const StoredPiece> near) const {
+  /// An entry for these bytes, whose text is not in place.
+  Status add(const std::string& path, FileEntry& entry, const Bytes& bytes, const ContentHash& hash,
+             const StoredContent* stored) {
+    if (bytes.size() == 0) return {};  // inline, at no cost
+    ContentHash text_hash = hash;
+    if (entry.encoding != ContentEncoding::text) {
+      Text text(bytes, entry.encoding);
+      text_hash = hash_of(text, 0, text.size());
+      PLAYFS_CHECK(text.status());
+    }
+    PLAYFS_TRY(Item * item, item_of(path, bytes, entry.encoding, text_hash, stored));
+    item->entries.push_back(&entry);
+    item->paths.push_back(path);
+    if (item->text_size > kNeverInline) entry = in_chunks(std::move(entry), *item);
+    else item->vacant.push_back(&entry);
+    item->may_be_inline |= item->text_size <= kMaxInlineText;
+    return {};
+  }
+
+  Result<Item*> item_of(const std::string& path, const Bytes& bytes, ContentEncoding encoding,
+                        const ContentHash& text_hash, const StoredContent* stored) {
+    auto [known, is_new] = item_of_text_.try_emplace(text_hash, items_.size());
+    if (!is_new) return &items_[known->second];
+    Item& item = items_.emplace_back();
+    item.bytes = bytes;
+    item.encoding = encoding;
+    Text text(bytes, encoding);
+    item.text_size = text.size();
+    if (item.text_size <= kNeverInline) item.text_json = json_inside(text, 0, text.size());
+    PLAYFS_CHECK(text.status());
+    if (stored) {
+      item.cut.chunks = stored->chunks;
+      item.cut.missing.resize(stored->chunks.size());
+    } else {
+      auto near = input_.stored.near.find(path);
+      item.is_recut = near != input_.stored.near.end();
+      PLAYFS_TRY(item.cut, cut(text, path, item.is_recut ? near->second : std::vector<StoredPiece>()));
+    }
+    return &item;
+  }
+
+  Result<Chunking> cut(Text& text, const std::string& path, std::span<const StoredPiece> near) const {
     ChunkDraft empty{input_.base, path, text.size(), ContentHash(), {}};
     std::size_t around = sizes_.chunk(empty) - 2;  // the quotes of the empty text belong to the text
     if (around + kLeastChunkRoom > kRecordRoom) return refuse(around, {{around, path}});
     std::size_t room = std::min(kMaxChunkJson, kRecordRoom - around);
+    PLAYFS_TRY(auto pieces, cut_around(text, near, input_.stored.pieces, room));
     Chunking chunking;
-    for (Piece& piece : cut_around(text, near, input_.stored.pieces, room)) {
+    std::unordered_map<ContentHash, std::size_t> seen;
+    for (Piece& piece : pieces) {
       if (piece.stored) {
         chunking.chunks.push_back(*std::move(piece.stored));
         chunking.missing.emplace_back();
         continue;
       }
-      auto& hashes = chunking.piece_hashes;
-      auto same = std::find(hashes.begin(), hashes.end(), piece.hash);
+      auto [same, is_new] = seen.try_emplace(piece.hash, chunking.pieces.size());
+      if (is_new) chunking.pieces.push_back({piece.offset, piece.size, piece.hash, chunking.chunks.size()});
       chunking.chunks.push_back(placeholder_);
-      chunking.missing.emplace_back(same - hashes.begin());
-      if (same != hashes.end()) continue;
-      chunking.pieces.push_back(piece.text);
-      hashes.push_back(piece.hash);
+      chunking.missing.emplace_back(same->second);
     }
     return chunking;
   }
 
   void measure(Item& item) {
-    item.inline_size = item.chunked_size = 0;
+    item.inline_size = item.vacant.size() * item.text_json;
+    item.chunked_size = 0;
     for (const FileEntry* entry : item.entries) {
       item.inline_size += sizes_.entry(*entry);
       item.chunked_size += sizes_.entry(in_chunks(*entry, item));
@@ -216,6 +261,7 @@ class Planner {
   Result<bool> choose() {
     // As it would be with all of `items_` inline; what differs is added and taken off below.
     std::size_t size = sizes_.revision(plan_.draft);
+    for (const Item& item : items_) size += item.vacant.size() * item.text_json;
     for (const Item& item : items_)
       if (item.chunked) size = size - item.inline_size + item.chunked_size;
     std::vector<Item*> open;
@@ -241,19 +287,25 @@ class Planner {
     std::vector<std::pair<Item*, Chunking>> before;
     for (Item& item : items_) {
       if (!item.is_recut) continue;
-      PLAYFS_TRY(Chunking anew, cut(item.text, item.paths.front(), {}));
+      Text text(item.bytes, item.encoding);
+      PLAYFS_TRY(Chunking anew, cut(text, item.paths.front(), {}));
       if (anew.chunks.size() >= item.cut.chunks.size()) continue;
-      before.emplace_back(&item, std::exchange(item.cut, std::move(anew)));
-      measure(item);
+      before.emplace_back(&item, recut(item, std::move(anew)));
     }
     if (before.empty()) return false;
     PLAYFS_TRY(bool fits, choose());
     if (fits) return true;
-    for (auto& [item, chunking] : before) {
-      item->cut = std::move(chunking);
-      measure(*item);
-    }
+    for (auto& [item, chunking] : before) recut(*item, std::move(chunking));
     return false;
+  }
+
+  /// Returns how it was cut.
+  Chunking recut(Item& item, Chunking chunking) {
+    Chunking before = std::exchange(item.cut, std::move(chunking));
+    if (item.text_size > kNeverInline)
+      for (FileEntry* entry : item.entries) *entry = in_chunks(std::move(*entry), item);
+    measure(item);
+    return before;
   }
 
   /// All files go into the continuation.
@@ -265,16 +317,30 @@ class Planner {
                   "delete it, or remove files from the project");
     std::erase_if(manifest.refused, [](const RefusedEntry& entry) { return entry.path == kContinuationPath; });
     std::vector<Item*> open;
+    std::size_t inline_json = 0;
     for (Item& item : items_) {
-      item.chunked = item.text.size() > kMaxInlineText || (item.writes() == 0 && item.saved() > 0);
-      if (item.chunked) emit(item);
-      else if (item.saved() > 0) open.push_back(&item);
+      item.chunked = item.text_size > kMaxInlineText || (item.writes() == 0 && item.saved() > 0);
+      if (!item.chunked) inline_json += item.entries.size() * item.text_json;
+      if (item.chunked || item.saved() == 0) PLAYFS_CHECK(emit(item));
+      else open.push_back(&item);
     }
     std::stable_sort(open.begin(), open.end(), [](const Item* a, const Item* b) { return a->saved() < b->saved(); });
+    auto move_largest = [&] {
+      Item& item = *open.back();
+      open.pop_back();
+      item.chunked = true;
+      inline_json -= item.entries.size() * item.text_json;
+      return emit(item);
+    };
+    // More than this cannot have its ids in the record: it need not be read to see that.
+    const std::size_t most = (kRecordRoom / (input_.chunk_id_size + 3) + 1) * kMaxChunkText;
+    while (inline_json > most && !open.empty()) PLAYFS_CHECK(move_largest());
+    for (Item* item : open) PLAYFS_CHECK(fill_in(*item));
     auto near = input_.stored.near.find(kContinuationPath);
     for (;;) {
       std::string text = sizes_.continuation(manifest.files);
-      PLAYFS_TRY(Chunking chunking, cut(text, kContinuationPath,
+      Text windows(text);
+      PLAYFS_TRY(Chunking chunking, cut(windows, kContinuationPath,
                                         near != input_.stored.near.end() ? near->second : std::vector<StoredPiece>()));
       FileEntry entry;
       entry.hash_claim = ContentHash::of(text).hex();
@@ -284,20 +350,19 @@ class Planner {
       manifest.continuation = Continuation{std::move(entry), true};
       plan_.revision_size = sizes_.revision(plan_.draft);
       if (plan_.revision_size <= kRecordRoom) {
-        upload_continuation(chunking);
         plan_.continuation = std::move(text);
+        upload_continuation(chunking);
         return {};
       }
       manifest.files = std::move(files);
       manifest.continuation.reset();
       least_ = plan_.revision_size;
-      if (open.empty()) return refuse_all(least_);
+      if (open.empty()) return refuse_all();
       // Each chunk less of the continuation frees an id.
       std::size_t excess = (plan_.revision_size - kRecordRoom) / (input_.chunk_id_size + 3) + 1;
-      for (std::size_t freed = 0; freed < excess * kMaxChunkText && !open.empty(); open.pop_back()) {
+      for (std::size_t freed = 0; freed < excess * kMaxChunkText && !open.empty();) {
         freed += open.back()->saved();
-        open.back()->chunked = true;
-        emit(*open.back());
+        PLAYFS_CHECK(move_largest());
       }
     }
   }
@@ -308,14 +373,11 @@ class Planner {
       plan_.uploads_to_follow = chunking.pieces.size();
       return;
     }
-    for (std::size_t i = 0; i < chunking.missing.size(); ++i) {
-      if (!chunking.missing[i]) continue;
-      std::size_t piece = *chunking.missing[i];
-      plan_.holes.push_back({kContinuationPath, i, piece});
-      if (piece == plan_.uploads.size())
-        plan_.uploads.push_back(
-            {input_.base, kContinuationPath, i, chunking.piece_hashes[piece], std::string(chunking.pieces[piece])});
-    }
+    plan_.texts.push_back({kContinuationPath, plan_.continuation, ContentEncoding::text});
+    for (std::size_t i = 0; i < chunking.missing.size(); ++i)
+      if (chunking.missing[i]) plan_.holes.push_back({kContinuationPath, i, *chunking.missing[i]});
+    for (const NewPiece& piece : chunking.pieces)
+      plan_.uploads.push_back({plan_.texts.size() - 1, piece.position, piece.offset, piece.size, piece.hash});
   }
 
   /// Chunks the items that cost the fewest writes among those that save `excess` bytes together: the knapsack problem,
@@ -345,7 +407,7 @@ class Planner {
     }
   }
 
-  tl::unexpected<Error> refuse_all(std::size_t least) {
+  Status refuse_all() {
     for (Item& item : items_)
       if (item.saved() > 0 || !item.may_be_inline)
         for (FileEntry* entry : item.entries) *entry = in_chunks(std::move(*entry), item);
@@ -358,35 +420,43 @@ class Planner {
     if (refused > 0) costs.push_back({refused, "(entries that are not shown)"});
     if (!plan_.draft.state.is_null()) costs.push_back({json_size(plan_.draft.state), "(the project's state)"});
     costs.push_back({json_size_of_string(plan_.draft.message), "(the message)"});
-    return refuse(least, std::move(costs));
+    return refuse(least_, std::move(costs));
   }
 
-  void emit(Item& item) {
-    if (!item.chunked) return;
+  /// Puts the text into the entries that have to have it.
+  Status fill_in(Item& item) {
+    if (item.vacant.empty()) return {};
+    PLAYFS_TRY(std::string text, read_text(item.bytes, item.encoding, 0, item.text_size));
+    for (FileEntry* entry : item.vacant) entry->inline_text = text;
+    item.vacant.clear();
+    return {};
+  }
+
+  Status emit(Item& item) {
+    if (!item.chunked) return fill_in(item);
     const Chunking& cut = item.cut;
     std::vector<std::size_t> upload_of_piece;
-    for (std::size_t i = 0; i < cut.pieces.size(); ++i) {
-      auto [known, is_new] = upload_of_text_.try_emplace(cut.piece_hashes[i], plan_.uploads.size());
+    for (const NewPiece& piece : cut.pieces) {
+      auto [known, is_new] = upload_of_text_.try_emplace(piece.hash, plan_.uploads.size());
       upload_of_piece.push_back(known->second);
-      if (!is_new) continue;
-      auto position = std::find(cut.missing.begin(), cut.missing.end(), std::optional(i)) - cut.missing.begin();
-      plan_.uploads.push_back({input_.base, item.paths.front(), static_cast<std::uint64_t>(position),
-                               cut.piece_hashes[i], std::string(cut.pieces[i])});
+      if (is_new) plan_.uploads.push_back({plan_.texts.size(), piece.position, piece.offset, piece.size, piece.hash});
     }
+    if (!cut.pieces.empty()) plan_.texts.push_back({item.paths.front(), item.bytes, item.encoding});
     for (std::size_t e = 0; e < item.entries.size(); ++e) {
       *item.entries[e] = in_chunks(std::move(*item.entries[e]), item);
       for (std::size_t position = 0; position < cut.missing.size(); ++position)
         if (cut.missing[position])
           plan_.holes.push_back({item.paths[e], position, upload_of_piece[*cut.missing[position]]});
     }
+    return {};
   }
 
   PlanInput input_;
   const RecordSizes& sizes_;
   Plan plan_;
   ChunkId placeholder_;
-  std::size_t least_ = 0;   ///< how long the revision would be at the least
-  std::deque<Item> items_;  // never moved: pieces are views into their texts
+  std::size_t least_ = 0;  ///< how long the revision would be at the least
+  std::deque<Item> items_;
   std::unordered_map<ContentHash, std::size_t> item_of_text_;
   std::unordered_map<ContentHash, std::size_t> upload_of_text_;
 };
@@ -405,6 +475,11 @@ Status check_could_fit(const PlanInput& input, const RecordSizes& sizes) {
   std::vector<Cost> costs;
   std::size_t least = 0;
   for (const PutFile& file : input.puts) {
+    if (!file.published && file.size > kMaxFileSize)
+      return fail(
+          ErrorCode::file_too_big,
+          fmt::format("{} has {} bytes, and a published file has at most {}", file.path, file.size, kMaxFileSize),
+          "remove it, split it, or list it in .gitignore");
     FileEntry entry;
     if (file.published) {
       entry = *file.published;
@@ -425,6 +500,15 @@ Status check_could_fit(const PlanInput& input, const RecordSizes& sizes) {
 }
 
 Result<Plan> make_plan(PlanInput input, const RecordSizes& sizes) { return Planner(std::move(input), sizes).run(); }
+
+Result<ChunkDraft> draft_of(const Plan& plan, const PlannedChunk& chunk) {
+  const PlannedText& text = plan.texts[chunk.text];
+  ChunkDraft draft{plan.base, text.path, chunk.sequence, chunk.hash, {}};
+  PLAYFS_TRY(draft.content, read_text(text.bytes, text.encoding, chunk.offset, chunk.size));
+  if (ContentHash::of(draft.content) != chunk.hash)
+    return fail(ErrorCode::corrupt, text.path + ": its bytes are no longer what was planned");
+  return draft;
+}
 
 RevisionDraft fill(const Plan& plan, std::span<const ChunkId> ids) {
   assert(ids.size() == plan.uploads.size() && plan.uploads_to_follow == 0);

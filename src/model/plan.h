@@ -10,6 +10,9 @@
 //
 // A manifest with no room for all files goes on in a file of its own (Continuation), which is cut into chunks too.
 // Small files stand inline there, so that many of them share a chunk, and a small change costs one.
+//
+// Content is read where it stands (model/bytes.h), a window at a time. In memory is what the manifest gets: hashes,
+// ids, and the text that stands inline in the end.
 #pragma once
 
 #include <cstdint>
@@ -20,6 +23,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "model/bytes.h"
 #include "model/continuation.h"
 #include "model/records.h"
 #include "model/recut.h"
@@ -52,9 +56,10 @@ struct PutFile {
   std::string path;
   FileMode mode = FileMode::regular;
   std::optional<FileEntry> published;  ///< bytes that did not change (renamed, chmod-ed): the entry to carry over
-  std::string content;                 ///< otherwise: the raw bytes
+  Bytes content;                       ///< otherwise: the raw bytes
   std::uint64_t size = 0;              ///< of them
   ContentHash hash;                    ///< of them
+  ContentEncoding encoding = ContentEncoding::text;  ///< in which they travel, see examine()
 };
 
 /// A file's content that the service has already.
@@ -67,7 +72,7 @@ struct StoredContent {
 /// entry's claim is not enough, since anyone may publish chunks under a hash that is not theirs.
 struct Stored {
   std::unordered_map<ContentHash, StoredContent> contents;  ///< by SHA-256 of the raw bytes
-  KnownPieces pieces;                                       ///< chunks, whatever files they are of
+  const KnownPieces* pieces = nullptr;                      ///< chunks, whatever files they are of
   /// By path: the chunks of the file that this one probably was made from, in order; for the continuation those of the
   /// base's.
   std::map<std::string, std::vector<StoredPiece>, std::less<>> near;
@@ -82,10 +87,28 @@ struct PlanInput {
   std::size_t chunk_id_size = kUsualIdSize;  ///< of the ids that the service will give, in bytes of JSON without quotes
 };
 
+/// A text that chunks are cut from.
+struct PlannedText {
+  std::string path;
+  Bytes bytes;
+  ContentEncoding encoding = ContentEncoding::text;
+};
+
+/// A chunk to be uploaded: where its text stands.
+struct PlannedChunk {
+  std::size_t text = 0;  ///< index into Plan::texts
+  std::uint64_t sequence = 0;
+  std::uint64_t offset = 0;
+  std::size_t size = 0;
+  ContentHash hash;
+};
+
 struct Plan {
   /// Complete but for the ids of chunks that are not uploaded yet, in whose place something as long stands.
   RevisionDraft draft;
-  std::vector<ChunkDraft> uploads;  ///< no text twice
+  RevisionId base;  ///< `rev` of the chunks
+  std::vector<PlannedText> texts;
+  std::vector<PlannedChunk> uploads;  ///< no text twice
   /// How many chunks have to be uploaded after those, for which another plan has to be made then: a continuation names
   /// chunks, so that its text is known only when they have their ids. The draft cannot be filled before.
   std::size_t uploads_to_follow = 0;
@@ -103,13 +126,18 @@ struct Plan {
 /// says of one revision alone: `auto` is dropped, `tx` replaced.
 Manifest carried_forward(Manifest base, std::string tx);
 
-/// Fails with `file_too_big`, saying what each path costs, where the files cannot fit whatever their content. Looks
-/// at sizes only, so that contents which will never be sent need not be read. Passing it promises nothing.
+/// Fails with `file_too_big` where a file is larger than is shown, and, saying what each path costs, where the files
+/// cannot fit whatever their content. Looks at sizes only, so that contents which will never be sent need not be read.
+/// Passing it promises nothing.
 Status check_could_fit(const PlanInput& input, const RecordSizes& sizes);
 
 /// Fails with `file_too_big`, saying what each path costs, where the manifest or a chunk cannot stay within
-/// kRecordRoom; with `invalid_argument` where a file is put where the continuation stands.
+/// kRecordRoom; with `invalid_argument` where a file is put where the continuation stands; where content cannot be
+/// read.
 Result<Plan> make_plan(PlanInput input, const RecordSizes& sizes);
+
+/// One of plan.uploads with its text. Fails with `corrupt` where that is no longer what was planned.
+Result<ChunkDraft> draft_of(const Plan& plan, const PlannedChunk& chunk);
 
 /// The plan's revision with the ids of its uploads in place. REQUIRES: one id for each of plan.uploads, and none to
 /// follow.

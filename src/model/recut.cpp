@@ -21,11 +21,20 @@ constexpr std::size_t kComparedPerByte = 64;
 constexpr std::size_t kMostJoined = 24;
 constexpr std::size_t kNever = std::numeric_limits<std::size_t>::max() / 4;
 
-bool begins_character(std::string_view text, std::size_t at) {
-  return at >= text.size() || (static_cast<unsigned char>(text[at]) & 0xC0) != 0x80;
+constexpr std::uint64_t kBase = 0x9e3779b97f4a7c15;
+
+std::uint64_t byte(std::string_view text, std::size_t at) { return static_cast<unsigned char>(text[at]) + 1u; }
+
+/// Of a window's bytes; so made that it can be rolled on.
+std::uint64_t weak_hash(std::string_view window) {
+  std::uint64_t hash = 0;
+  for (std::size_t i = 0; i < kWindow; ++i) hash = hash * kBase + byte(window, i);
+  return hash;
 }
 
-std::size_t json_inside(std::string_view text) { return json_size_of_string(text) - 2; }
+bool stands_at(Text& text, std::size_t at, const StoredPiece& piece) {
+  return ContentHash::of(text.view(at, piece.size)) == piece.hash;
+}
 
 /// A stretch of the text: a stored chunk, or a gap between those.
 struct Stretch {
@@ -36,60 +45,50 @@ struct Stretch {
 /// Finds chunks in a text by the hash of their first bytes.
 class Search {
  public:
-  Search(std::string_view text, std::span<const StoredPiece> near)
-      : text_(text), budget_(text.size() * kComparedPerByte) {
+  Search(Text& text, std::span<const StoredPiece> near) : text_(text), budget_(text.size() * kComparedPerByte) {
     for (const auto& piece : near) {
-      if (piece.text.size() < kWindow) continue;
-      std::uint64_t hash = hash_at(piece.text, 0);
-      by_hash_[hash].push_back(&piece);
-      filter_.set(hash % filter_.size());
+      if (piece.size < kWindow) continue;
+      by_hash_[piece.beginning].push_back(&piece);
+      filter_.set(piece.beginning % filter_.size());
     }
     for (auto& [hash, pieces] : by_hash_)
-      std::stable_sort(pieces.begin(), pieces.end(),
-                       [](const auto* a, const auto* b) { return a->text.size() > b->text.size(); });
+      std::stable_sort(pieces.begin(), pieces.end(), [](const auto* a, const auto* b) { return a->size > b->size; });
     for (std::size_t i = 1; i < kWindow; ++i) leaving_ *= kBase;
   }
 
   /// Appends the chunks that stand in [from, to), one behind the other.
   void run(std::size_t from, std::size_t to, std::vector<Stretch>& found) {
     if (by_hash_.empty() || to - from < kWindow) return;
-    std::uint64_t hash = hash_at(text_, from);
+    std::uint64_t hash = weak_hash(text_.view(from, kWindow));
     for (std::size_t at = from; budget_ > 0;) {
       if (const StoredPiece* piece = filter_.test(hash % filter_.size()) ? match(hash, at, to) : nullptr) {
-        found.push_back({at, at + piece->text.size(), piece->id});
-        at += piece->text.size();
+        found.push_back({at, at + piece->size, piece->id});
+        at += piece->size;
         if (to - at < kWindow) return;
-        hash = hash_at(text_, at);
+        hash = weak_hash(text_.view(at, kWindow));
         continue;
       }
       if (at + kWindow >= to) return;
-      hash = (hash - byte(text_, at) * leaving_) * kBase + byte(text_, at + kWindow);
+      std::string_view window = text_.view(at, kWindow + 1);
+      hash = (hash - byte(window, 0) * leaving_) * kBase + byte(window, kWindow);
       ++at;
     }
   }
 
  private:
-  static constexpr std::uint64_t kBase = 0x9e3779b97f4a7c15;
-  static std::uint64_t byte(std::string_view text, std::size_t at) { return static_cast<unsigned char>(text[at]) + 1u; }
-  static std::uint64_t hash_at(std::string_view text, std::size_t at) {
-    std::uint64_t hash = 0;
-    for (std::size_t i = 0; i < kWindow; ++i) hash = hash * kBase + byte(text, at + i);
-    return hash;
-  }
-
   const StoredPiece* match(std::uint64_t hash, std::size_t at, std::size_t to) {
     auto pieces = by_hash_.find(hash);
     if (pieces == by_hash_.end()) return nullptr;
     for (const auto* piece : pieces->second) {
-      std::size_t size = piece->text.size();
-      if (size > to - at) continue;
-      if (text_.compare(at, size, piece->text) == 0) return piece;
-      budget_ -= std::min(budget_, size);
+      if (piece->size > to - at) continue;
+      bool may_be = weak_hash(text_.view(at + piece->size - kWindow, kWindow)) == piece->ending;
+      if (may_be && stands_at(text_, at, *piece)) return piece;
+      budget_ -= std::min(budget_, piece->size);
     }
     return nullptr;
   }
 
-  const std::string_view text_;
+  Text& text_;
   std::size_t budget_;
   std::uint64_t leaving_ = 1;
   std::unordered_map<std::uint64_t, std::vector<const StoredPiece*>> by_hash_;
@@ -98,18 +97,19 @@ class Search {
 
 /// Stored chunks in the text, in order, apart from each other. A cut never falls into a character, since they are
 /// whole texts themselves and so is all between them.
-std::vector<Stretch> find_stored(std::string_view text, std::span<const StoredPiece> near) {
+std::vector<Stretch> find_stored(Text& text, std::span<const StoredPiece> near) {
   std::vector<Stretch> before, after;
   std::size_t begin = 0, end = text.size(), first = 0, last = near.size();
-  for (; first < last && text.substr(begin).starts_with(near[first].text); ++first) {
-    if (near[first].text.empty()) continue;
-    before.push_back({begin, begin + near[first].text.size(), near[first].id});
-    begin += near[first].text.size();
+  auto fits = [&](const StoredPiece& piece) { return piece.size <= end - begin; };
+  for (; first < last && fits(near[first]) && stands_at(text, begin, near[first]); ++first) {
+    if (near[first].size == 0) continue;
+    before.push_back({begin, begin + near[first].size, near[first].id});
+    begin += near[first].size;
   }
-  for (; last > first && text.substr(begin, end - begin).ends_with(near[last - 1].text); --last) {
-    if (near[last - 1].text.empty()) continue;
-    end -= near[last - 1].text.size();
-    after.push_back({end, end + near[last - 1].text.size(), near[last - 1].id});
+  for (; last > first && fits(near[last - 1]) && stands_at(text, end - near[last - 1].size, near[last - 1]); --last) {
+    if (near[last - 1].size == 0) continue;
+    end -= near[last - 1].size;
+    after.push_back({end, end + near[last - 1].size, near[last - 1].id});
   }
   Search(text, near).run(begin, end, before);
   before.insert(before.end(), after.rbegin(), after.rend());
@@ -117,26 +117,31 @@ std::vector<Stretch> find_stored(std::string_view text, std::span<const StoredPi
 }
 
 /// The known chunks that stand in the text from `at` on, the longest last.
-std::vector<Stretch> known_at(std::string_view text, std::size_t at, std::size_t end, const KnownPieces& known) {
+Result<std::vector<Stretch>> known_at(Text& text, std::size_t at, std::size_t end, const KnownPieces* known) {
   std::vector<Stretch> found;
+  if (!known || known->sizes().empty()) return found;
+  // With a byte more, to see whether a character begins there.
+  std::string_view window = text.view(at, std::min(end, at + *known->sizes().rbegin() + 1) - at);
   ContentHasher beginning;  // longer and longer ones
   std::size_t hashed = 0;
-  for (std::size_t size : known.sizes) {
+  for (std::size_t size : known->sizes()) {
     if (size > end - at) break;
-    if (size == 0 || !begins_character(text, at + size)) continue;
-    beginning.update(text.substr(at + hashed, size - hashed));
+    bool is_cut = size < window.size() ? (static_cast<unsigned char>(window[size]) & 0xC0) != 0x80 : true;
+    if (size == 0 || !is_cut) continue;
+    beginning.update(window.substr(hashed, size - hashed));
     hashed = size;
-    if (auto chunk = known.chunks.find(beginning.so_far()); chunk != known.chunks.end())
-      found.push_back({at, at + size, chunk->second});
+    PLAYFS_TRY(auto chunk, known->find(beginning.so_far()));
+    if (chunk) found.push_back({at, at + size, std::move(chunk)});
   }
   return found;
 }
 
 /// All of the text as known chunks, which is what an earlier version is; empty where it is none. The longest chunk is
 /// not always the right one: others are tried, some of them.
-std::vector<Stretch> whole_of_known(std::string_view text, const KnownPieces& known) {
+Result<std::vector<Stretch>> whole_of_known(Text& text, const KnownPieces* known) {
   std::size_t tries = 2 * text.size() / kMaxChunkText + 64;
-  std::vector<std::vector<Stretch>> choices = {known_at(text, 0, text.size(), known)};
+  std::vector<std::vector<Stretch>> choices;
+  PLAYFS_TRY(choices.emplace_back(), known_at(text, 0, text.size(), known));
   std::vector<Stretch> path;
   std::set<std::size_t> hopeless;
   while (!choices.empty() && tries > 0) {
@@ -151,29 +156,34 @@ std::vector<Stretch> whole_of_known(std::string_view text, const KnownPieces& kn
     choices.back().pop_back();
     std::size_t at = path.back().end;
     if (at == text.size()) return path;
-    choices.push_back(hopeless.contains(at) ? std::vector<Stretch>() : known_at(text, at, text.size(), known));
+    std::vector<Stretch> here;
+    if (!hopeless.contains(at)) {
+      PLAYFS_TRY(here, known_at(text, at, text.size(), known));
+    }
+    choices.push_back(std::move(here));
     --tries;
   }
-  return {};
+  return std::vector<Stretch>();
 }
 
 /// All of the text: what is stored, and gaps.
-std::vector<Stretch> stretches_of(std::string_view text, std::span<const StoredPiece> near, const KnownPieces& known) {
+Result<std::vector<Stretch>> stretches_of(Text& text, std::span<const StoredPiece> near, const KnownPieces* known) {
   std::vector<Stretch> all;
   std::size_t at = 0;
-  auto fill_gap = [&](std::size_t end) {
+  auto fill_gap = [&](std::size_t end) -> Status {
     while (at < end) {
-      auto stored = known_at(text, at, end, known);
+      PLAYFS_TRY(auto stored, known_at(text, at, end, known));
       all.push_back(stored.empty() ? Stretch{at, end, {}} : std::move(stored.back()));
       at = all.back().end;
     }
+    return {};
   };
   for (auto& stored : find_stored(text, near)) {
-    fill_gap(stored.begin);
+    PLAYFS_CHECK(fill_gap(stored.begin));
     at = stored.end;
     all.push_back(std::move(stored));
   }
-  fill_gap(text.size());
+  PLAYFS_CHECK(fill_gap(text.size()));
   return all;
 }
 
@@ -184,12 +194,25 @@ struct Cost {
 
 }  // namespace
 
-std::vector<Piece> cut_around(std::string_view text, std::span<const StoredPiece> near, const KnownPieces& known,
-                              std::size_t json_room) {
-  auto stretches = stretches_of(text, near, known);
+StoredPiece stored_piece(ChunkId id, std::string_view text) {
+  StoredPiece piece{std::move(id), text.size(), ContentHash::of(text), 0, 0};
+  if (text.size() >= kWindow) {
+    piece.beginning = weak_hash(text);
+    piece.ending = weak_hash(text.substr(text.size() - kWindow));
+  }
+  return piece;
+}
+
+Result<std::vector<Piece>> cut_around(Text& text, std::span<const StoredPiece> near, const KnownPieces* known,
+                                      std::size_t json_room) {
+  PLAYFS_TRY(auto stretches, stretches_of(text, near, known));
   auto is_gap = [](const Stretch& stretch) { return !stretch.stored; };
-  if (std::any_of(stretches.begin(), stretches.end(), is_gap))
-    if (auto whole = whole_of_known(text, known); !whole.empty()) stretches = std::move(whole);
+  if (std::any_of(stretches.begin(), stretches.end(), is_gap)) {
+    PLAYFS_TRY(auto whole, whole_of_known(text, known));
+    if (!whole.empty()) stretches = std::move(whole);
+  }
+  std::vector<std::size_t> json_sizes;
+  for (const auto& stretch : stretches) json_sizes.push_back(json_inside(text, stretch.begin, stretch.end));
   // The cheapest way to cut what is before each stretch: the last one is stored, or the last few are cut anew together.
   struct Step {
     Cost cost;
@@ -209,7 +232,7 @@ std::vector<Piece> cut_around(std::string_view text, std::span<const StoredPiece
     for (std::size_t from = i; from-- > 0 && i - from <= kMostJoined;) {
       const Stretch& stretch = stretches[from];
       bytes += stretch.end - stretch.begin;
-      json += json_inside(text.substr(stretch.begin, stretch.end - stretch.begin));
+      json += json_sizes[from];
       std::size_t pieces =
           std::max((bytes + kMaxChunkText - 1) / kMaxChunkText, (json + json_room - 3) / (json_room - 2));
       consider(from, pieces, pieces, true);
@@ -220,18 +243,22 @@ std::vector<Piece> cut_around(std::string_view text, std::span<const StoredPiece
   std::vector<Piece> pieces;
   for (auto end = ends.rbegin(); end != ends.rend(); ++end) {
     const Step& step = best[*end];
-    std::size_t begin = stretches[step.from].begin;
-    std::string_view part = text.substr(begin, stretches[*end - 1].end - begin);
+    std::size_t begin = stretches[step.from].begin, until = stretches[*end - 1].end;
     if (!step.is_new) {
-      pieces.push_back({part, stretches[*end - 1].stored, {}});
+      pieces.push_back({begin, until - begin, stretches[*end - 1].stored, {}});
       continue;
     }
-    for (std::string_view piece : cut_text(part, json_room)) {
-      ContentHash hash = ContentHash::of(piece);
-      auto stored = known.chunks.find(hash);
-      pieces.push_back({piece, stored == known.chunks.end() ? std::nullopt : std::optional(stored->second), hash});
+    for (std::size_t size : cut_text(text, begin, until, json_room)) {
+      ContentHash hash = hash_of(text, begin, begin + size);
+      std::optional<ChunkId> stored;
+      if (known) {
+        PLAYFS_TRY(stored, known->find(hash));
+      }
+      pieces.push_back({begin, size, std::move(stored), hash});
+      begin += size;
     }
   }
+  PLAYFS_CHECK(text.status());
   return pieces;
 }
 

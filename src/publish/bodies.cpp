@@ -14,23 +14,67 @@ namespace playfs::publish {
 
 namespace {
 
-/// Whether the chunks, one after the other, are this text.
-bool are_chunks_of(std::string_view text, const std::vector<ChunkId>& chunks, const ChunkTexts& known) {
-  for (const auto& id : chunks) {
-    auto chunk = known.find(id);
-    if (chunk == known.end() || chunk->second.size > text.size()) return false;
-    auto size = static_cast<std::size_t>(chunk->second.size);
-    if (ContentHash::of(text.substr(0, size)) != chunk->second.hash) return false;
-    text.remove_prefix(size);
+/// The text of content from its beginning to its end, as an encoder gives it.
+class TextStream {
+ public:
+  TextStream(const Bytes& bytes, ContentEncoding encoding) : bytes_(bytes), encoding_(encoding) {}
+
+  [[nodiscard]] bool at_end() const { return text_.size() == taken_ && read_ == bytes_.size(); }
+  /// SHA-256 of the next `size` bytes of text; nullopt where there are fewer.
+  Result<std::optional<ContentHash>> take(std::uint64_t size) {
+    ContentHasher hasher;
+    while (size > 0) {
+      if (taken_ == text_.size()) {
+        if (read_ == bytes_.size()) return std::optional<ContentHash>();
+        PLAYFS_CHECK(read_on());
+      }
+      auto part = static_cast<std::size_t>(std::min<std::uint64_t>(size, text_.size() - taken_));
+      hasher.update(std::string_view(text_).substr(taken_, part));
+      taken_ += part;
+      size -= part;
+    }
+    return std::optional(hasher.finish());
   }
-  return text.empty();
+
+ private:
+  Status read_on() {
+    constexpr std::uint64_t step = 48 << 10;  // a multiple of the three bytes that base64 encodes together
+    auto size = static_cast<std::size_t>(std::min(step, bytes_.size() - read_));
+    PLAYFS_TRY(std::string piece, bytes_.read(read_, size));
+    read_ += size;
+    text_ = encode_content(piece, encoding_);
+    taken_ = 0;
+    return {};
+  }
+
+  const Bytes& bytes_;
+  const ContentEncoding encoding_;
+  std::uint64_t read_ = 0;
+  std::string text_;
+  std::size_t taken_ = 0;
+};
+
+/// Whether the chunks, one after the other, are this text.
+Result<bool> are_chunks_of(TextStream text, const std::vector<ChunkId>& chunks, const FindChunkText& known) {
+  for (const auto& id : chunks) {
+    PLAYFS_TRY(auto chunk, known(id));
+    if (!chunk) return false;
+    PLAYFS_TRY(auto hash, text.take(chunk->size));
+    if (hash != chunk->hash) return false;
+  }
+  return text.at_end();
 }
 
-bool holds_content(const FileEntry& entry, const std::string& content, const ChunkTexts& chunks) {
-  if (entry.inline_text) return entry.inline_content() == content;
+Result<bool> holds_content(const FileEntry& entry, const Bytes& content, ContentEncoding needed,
+                           const FindChunkText& chunks) {
+  if (entry.inline_text) {
+    if (content.size() > kMaxRecordSize) return false;
+    PLAYFS_TRY(std::string bytes, content.all());
+    return entry.inline_content() == bytes;
+  }
   // Any content can be written as base64, but only some as text.
-  if (entry.encoding == ContentEncoding::text && encoding_for(content) != ContentEncoding::text) return false;
-  return are_chunks_of(encode_content(content, entry.encoding), entry.chunks, chunks);
+  if (entry.encoding == ContentEncoding::text && needed != ContentEncoding::text) return false;
+  return are_chunks_of(TextStream(content, entry.encoding), entry.chunks, chunks);
 }
 
 /// Whether the fields that playfs does not know are still there. (Its own may stand among them, as somebody else
@@ -48,11 +92,13 @@ bool keeps_unknown(const FileEntry& before, const FileEntry& after) {
 }
 
 /// Whether `entry` is `before`, perhaps with its text moved from inline to chunks.
-bool is_carried(const FileEntry& entry, FileEntry before, FileMode mode, const ChunkTexts& chunks) {
+Result<bool> is_carried(const FileEntry& entry, FileEntry before, FileMode mode, const FindChunkText& chunks) {
   if (entry.mode != mode || !keeps_unknown(before, entry)) return false;
   before.mode = mode;
   if (before.inline_text && !entry.inline_text) {
-    if (!are_chunks_of(*before.inline_text, entry.chunks, chunks)) return false;
+    const Bytes text(*before.inline_text);
+    PLAYFS_TRY(bool is_same, are_chunks_of(TextStream(text, ContentEncoding::text), entry.chunks, chunks));
+    if (!is_same) return false;
     before.inline_text.reset();
     before.chunks = entry.chunks;
   }
@@ -94,8 +140,9 @@ Status check_revision_body(std::string_view body, const Expected& expected) {
     show_continuation(manifest);  // somebody's plain file, carried forward
   } else if (manifest.continuation) {
     const FileEntry& more = manifest.continuation->entry;
-    if (more.hash_claim != ContentHash::of(expected.continuation).hex() ||
-        !holds_content(more, std::string(expected.continuation), expected.chunks))
+    const Bytes text{std::string(expected.continuation)};
+    PLAYFS_TRY(bool is_same, holds_content(more, text, encoding_for(expected.continuation), expected.chunks));
+    if (!is_same || more.hash_claim != ContentHash::of(expected.continuation).hex())
       return wrong(kContinuationPath, "its content is another one");
     PLAYFS_CHECK(wire::read_continuation(manifest, expected.continuation));
   }
@@ -106,15 +153,17 @@ Status check_revision_body(std::string_view body, const Expected& expected) {
     if (entry == manifest.files.end()) return wrong(file.path, "it is missing or refused");
     accounted.insert(entry->first);
     if (file.published) {
-      if (!is_carried(entry->second, *file.published, file.mode, expected.chunks))
-        return wrong(file.path, "it is not what was published before");
+      PLAYFS_TRY(bool is_same, is_carried(entry->second, *file.published, file.mode, expected.chunks));
+      if (!is_same) return wrong(file.path, "it is not what was published before");
       continue;
     }
-    const auto& content = expected.puts[i].content;
-    if (ContentHash::of(content) != file.hash || entry->second.hash_claim != file.hash.hex())
+    const Bytes& content = expected.puts[i].content;
+    PLAYFS_TRY(Examined examined, examine(content));
+    if (examined.hash != file.hash || entry->second.hash_claim != file.hash.hex())
       return wrong(file.path, "its hash is another one");
     if (entry->second.mode != file.mode) return wrong(file.path, "its mode is another one");
-    if (!holds_content(entry->second, content, expected.chunks)) return wrong(file.path, "its content is another one");
+    PLAYFS_TRY(bool is_same, holds_content(entry->second, content, examined.encoding, expected.chunks));
+    if (!is_same) return wrong(file.path, "its content is another one");
     auto before = expected.base.files.find(file.path);
     if (before != expected.base.files.end() && !keeps_unknown(before->second, entry->second))
       return wrong(file.path, "a field is not carried forward");
@@ -129,7 +178,8 @@ Status check_revision_body(std::string_view body, const Expected& expected) {
     }
     if (entry == manifest.files.end()) return wrong(path, "it is missing or refused");
     accounted.insert(entry->first);
-    if (!is_carried(entry->second, before, before.mode, expected.chunks)) return wrong(path, "it was not changed");
+    PLAYFS_TRY(bool is_same, is_carried(entry->second, before, before.mode, expected.chunks));
+    if (!is_same) return wrong(path, "it was not changed");
   }
   for (const auto& before : expected.base.refused) {
     if (accounted.contains(before.path)) continue;

@@ -1,8 +1,11 @@
-// The bodies of what is posted: made from a commit, and held to it again before they are sent. Pure functions.
+// The bodies of what is posted: made from a commit, and held to it again before they are sent. Content is read in
+// pieces, never whole.
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -30,19 +33,21 @@ struct ChunkText {
   std::uint64_t size = 0;  ///< bytes
 };
 using ChunkTexts = std::unordered_map<ChunkId, ChunkText>;
+/// nullopt for a chunk of which nothing is known.
+using FindChunkText = std::function<Result<std::optional<ChunkText>>(const ChunkId& id)>;
 
 /// What a revision has to hold: the base's manifest with a frozen layer on top.
 struct Expected {
   const Manifest& base;
   const stage::Frozen& frozen;
   const std::vector<PutFile>& puts;  ///< frozen.files with their content, in the same order
-  const ChunkTexts& chunks;
+  const FindChunkText& chunks;
   std::string_view continuation;  ///< the text that the chunks of the manifest's continuation should be
 };
 
 /// Reads a revision's body as another client would and compares what it says, path by path and byte by byte, with
 /// what was frozen. It shares no code with the planner, so that a mistake there is found before it is published.
-/// Fails with `internal`.
+/// Fails with `internal`; where content cannot be read.
 Status check_revision_body(std::string_view body, const Expected& expected);
 
 /// Whether a record of the service is the revision of this body: the same commit on the same parents with the same

@@ -19,6 +19,9 @@ namespace {
 /// Somebody may post or set head back over and over; after so many rounds the publication rests before it goes on.
 constexpr int kRoundsAtOnce = 16;
 constexpr std::chrono::hours kPolicyHour{1};
+/// Chunks of a merge whose bodies are in memory together.
+constexpr std::size_t kSentAtOnce = 128;
+
 bool is_of_playfs(const RevisionTreePtr& revision) {
   return revision && (!revision->tree.manifest().tx.empty() || revision->tree.manifest().is_automatic);
 }
@@ -117,20 +120,23 @@ bool Convergence::may_merge_now() {
   return merges_.size() < parts_.policy.most_in_an_hour;
 }
 
-Status Convergence::upload(const std::vector<ChunkDraft>& chunks, std::vector<ChunkId>& ids,
-                           const std::function<Status()>& before_write) {
-  std::vector<publish::Upload> uploads;
-  for (const auto& chunk : chunks) {
-    PLAYFS_CHECK(before_write());
-    std::string body = wire::to_text(wire::encode_chunk_draft(chunk));
-    auto number = static_cast<std::int64_t>(uploads.size());
-    uploads.push_back({number, key_of_body(body), std::move(body), chunk.hash, chunk.content.size(), {}});
+Status Convergence::upload(const Plan& plan, std::vector<ChunkId>& ids, const std::function<Status()>& before_write) {
+  ids.resize(plan.uploads.size());
+  for (std::size_t at = 0; at < ids.size(); at += kSentAtOnce) {
+    std::vector<publish::Upload> uploads;
+    for (std::size_t i = at; i < std::min(at + kSentAtOnce, ids.size()); ++i) {
+      PLAYFS_CHECK(before_write());
+      PLAYFS_TRY(ChunkDraft chunk, draft_of(plan, plan.uploads[i]));
+      std::string body = wire::to_text(wire::encode_chunk_draft(chunk));
+      auto number = static_cast<std::int64_t>(i);
+      uploads.push_back({number, key_of_body(body), std::move(body), chunk.hash, chunk.content.size(), {}});
+    }
+    PLAYFS_CHECK(parts_.upstream.upload(uploads, [&](const std::vector<publish::Upload>& stored) {
+      for (const auto& one : stored) ids[static_cast<std::size_t>(one.number)] = one.chunk;
+      return parts_.journal.record_known(stored);
+    }));
   }
-  ids.resize(uploads.size());
-  return parts_.upstream.upload(uploads, [&](const std::vector<publish::Upload>& stored) {
-    for (const auto& one : stored) ids[static_cast<std::size_t>(one.number)] = one.chunk;
-    return parts_.journal.record_known(stored);
-  });
+  return {};
 }
 
 Result<std::optional<RevisionTreePtr>> Convergence::post_merge(const Merging::Joined& joined,
@@ -158,12 +164,13 @@ Result<std::optional<RevisionTreePtr>> Convergence::post_merge(const Merging::Jo
   Plan plan;
   std::vector<ChunkId> ids;
   do {  // a second time where a continuation names the chunks of the first
-    PLAYFS_CHECK(add_known(parts_.journal, input.stored.pieces));
+    PLAYFS_TRY(auto known, KnownFromHere::open(parts_.journal));
+    input.stored.pieces = &known;
     auto planned = make_plan(input, WireSizes());
     if (!planned && planned.error().code == ErrorCode::file_too_big) return std::optional<RevisionTreePtr>();
     if (!planned) return fail(planned.error());
     plan = *std::move(planned);
-    PLAYFS_CHECK(upload(plan.uploads, ids, before_write));
+    PLAYFS_CHECK(upload(plan, ids, before_write));
   } while (plan.uploads_to_follow > 0);
   Json body = wire::encode_revision_draft(fill(plan, ids));
   std::string text = wire::to_text(body);

@@ -16,6 +16,7 @@
 
 #include "base/clock.h"
 #include "content/event_log.h"
+#include "model/plan.h"
 #include "publish/journal.h"
 #include "publish/log_scan.h"
 #include "publish/merging.h"
@@ -86,8 +87,7 @@ class Convergence {
   /// parents.
   Result<std::optional<RevisionTreePtr>> post_merge(const Merging::Joined& joined, const RevisionId& on_heads_line,
                                                     const std::function<Status()>& before_write);
-  Status upload(const std::vector<ChunkDraft>& chunks, std::vector<ChunkId>& ids,
-                const std::function<Status()>& before_write);
+  Status upload(const Plan& plan, std::vector<ChunkId>& ids, const std::function<Status()>& before_write);
 
   Parts parts_;
   std::deque<SteadyTime> merges_;                ///< of the last hour

@@ -24,8 +24,9 @@ Result<PlannedCommit> dry_run(stage::Stage& stage, Engine& engine, Random& rando
   for (const auto& file : frozen->files) paths[file.path].size = file.size;
   for (const auto& path : frozen->deletions) paths[path].deleted = true;
   for (const auto& upload : plan->uploads) {
-    ++paths[upload.path].chunks;
-    paths[upload.path].sent += upload.content.size();
+    PlannedCommit::Path& costs = paths[plan->texts[upload.text].path];
+    ++costs.chunks;
+    costs.sent += upload.size;
   }
   for (auto& [path, costs] : paths) {
     costs.path = path;

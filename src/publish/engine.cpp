@@ -345,20 +345,13 @@ void Engine::tell_reading(std::optional<LogReading> reading) const {
   parts_.progress(progress);
 }
 
-void Engine::tell_uploading(const Publication& publication, const std::vector<Upload>& uploads,
-                            const std::vector<Upload>& stored) const {
+void Engine::tell_uploading(const Publication& publication, const UploadTotals& totals) const {
   Progress progress;
   progress.phase = Phase::uploading;
   progress.so_far = so_far(publication);
-  auto add = [&](const Upload& upload) {
-    ++progress.so_far.chunks_done;
-    progress.bytes_done += upload.text_size;
-  };
-  for (const auto& upload : uploads) {
-    progress.bytes_total += upload.text_size;
-    if (!upload.chunk.empty()) add(upload);
-  }
-  for (const auto& upload : stored) add(upload);
+  progress.so_far.chunks_done = totals.chunks_done;
+  progress.bytes_done = totals.bytes_done;
+  progress.bytes_total = totals.bytes;
   parts_.progress(progress);
 }
 

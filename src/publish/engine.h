@@ -8,6 +8,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -74,16 +75,16 @@ class Engine {
   struct Target {
     RevisionTreePtr on;  ///< the revision that it is a change of
     stage::Frozen layer;
-    std::vector<PutFile> puts;  ///< layer.files with their content
+    std::vector<PutFile> puts;  ///< layer.files with where their content is
     std::vector<RevisionId> parents;
     Json state;
     std::string conflicts;  ///< paths that did not merge with head, one a line: it will be a branch
   };
-  /// What one publication has in memory. All of it can be had again.
+  /// What one publication has in memory. All of it can be had again. It grows with the manifest, not with content.
   struct Work {
     std::string tx;
     stage::Frozen frozen;
-    std::vector<PutFile> puts;         ///< with their content
+    std::vector<PutFile> puts;         ///< with where their content is
     std::optional<RevisionId> joined;  ///< the head that `target` takes into account
     Target target;
     ChunkTexts fetched;  ///< chunks that others uploaded, compared by us
@@ -110,11 +111,13 @@ class Engine {
   [[nodiscard]] std::vector<RevisionId> parents_of(const Target& target, const RevisionId& head) const;
   Status merge_with(const RevisionTreePtr& head);
   Status find_stored_by_others();
+  [[nodiscard]] Result<bool> is_known_from_here(std::string_view text) const;
   Status find_near();
-  Result<PlanInput> plan_input(const std::string& agent, const std::string& message,
-                               const std::vector<Upload>& uploads) const;
-  Status journal_uploads(Publication& publication, const Plan& plan, std::size_t already);
-  Status send(Publication& publication, const std::vector<Upload>& uploads);
+  Result<PlanInput> plan_input(const std::string& agent, const std::string& message, const KnownPieces& known) const;
+  Status journal_uploads(Publication& publication, const Plan& plan);
+  Status send(Publication& publication);
+  Status make_body(const Publication& publication, Upload& upload);
+  Result<std::optional<ChunkText>> text_of(const ChunkId& chunk) const;
   Status journal_body(Publication& publication, const Plan& plan);
   Result<std::optional<Record>> find_posted(const Publication& publication);
   Status adopt(Publication& publication, Record record);
@@ -122,8 +125,7 @@ class Engine {
 
   void tell(const Publication& publication, Phase phase);
   void tell_reading(std::optional<LogReading> reading) const;
-  void tell_uploading(const Publication& publication, const std::vector<Upload>& uploads,
-                      const std::vector<Upload>& stored) const;
+  void tell_uploading(const Publication& publication, const UploadTotals& totals) const;
   void log_event(const char* kind, const Publication& publication, JsonObject more = {}) const;
   [[nodiscard]] Result<bool> is_pending(const Publication& publication) const;
 

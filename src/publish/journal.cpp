@@ -1,6 +1,9 @@
 #include "publish/journal.h"
 
+#include <algorithm>
 #include <charconv>
+
+#include "model/json.h"
 
 namespace playfs::publish {
 
@@ -10,6 +13,7 @@ namespace {
 constexpr const char* kBranch = "branch";
 constexpr const char* kWatermark = "watermark";
 constexpr const char* kThread = "thread";
+constexpr const char* kLongestId = "longest_id";
 constexpr const char* kScan = "scan";
 constexpr const char* kFound = "scan/found/";
 std::optional<WallTime> time_of(const std::string& text) {
@@ -79,10 +83,33 @@ Status Journal::record_uploads(Publication& publication, const std::vector<Uploa
   return {};
 }
 
+Result<std::size_t> Journal::longest_id() {
+  PLAYFS_TRY(auto text, storage_->fact(kLongestId));
+  std::size_t longest = 0;
+  std::from_chars(text.data(), text.data() + text.size(), longest);
+  return longest;
+}
+
+Status Journal::note_longest(const std::vector<Upload>& stored, JournalChange& change) {
+  PLAYFS_TRY(std::size_t before, longest_id());
+  std::size_t longest = before;
+  for (const auto& upload : stored) longest = std::max(longest, json_size_of_string(upload.chunk.text()) - 2);
+  if (longest > before) change.facts[kLongestId] = std::to_string(longest);
+  return {};
+}
+
+Status Journal::record_rekeyed(const Publication& publication, const Upload& upload) {
+  JournalChange change;
+  change.publication = &publication;
+  change.rekeyed = &upload;
+  return write("rekeyed", change);
+}
+
 Status Journal::record_acknowledged(Publication& publication, const std::vector<Upload>& uploads) {
   Publication next = publication;
   next.writes += static_cast<std::uint32_t>(uploads.size());
   JournalChange change;
+  PLAYFS_CHECK(note_longest(uploads, change));
   change.publication = &next;
   change.acknowledged = uploads;
   PLAYFS_CHECK(write("acknowledged", change));
@@ -187,6 +214,7 @@ Status Journal::record_ended(Publication& publication) {
 
 Status Journal::record_known(const std::vector<Upload>& uploads) {
   JournalChange change;
+  PLAYFS_CHECK(note_longest(uploads, change));
   change.known = uploads;
   return write("known", change);
 }

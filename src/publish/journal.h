@@ -1,9 +1,12 @@
 // What a publisher is about to do, on disk before it is done, so that a restart can finish it.
 //
 // One SQLite database (`publish.db`) with a row for each publication and one for each chunk that it uploads. Every
-// call is one transaction that is synced before it returns: what was not journalled was not sent. Bodies are kept as
-// the exact text that is sent, so that a repetition has the same bytes even if another version of this program makes
-// it; a manifest has room for some 400 chunks, which bounds a publication's bodies to a few megabytes.
+// call is one transaction that is synced before it returns: what was not journalled was not sent. A revision's body is
+// kept as the exact text that is sent. So is a chunk's, unless its text stands in a frozen file: then the row says
+// where, and has a hash of the body that was made of it (README.md, "What is journalled of a chunk").
+//
+// Nothing here grows without end, and nothing is handed out that grows with what was ever published: chunks that are
+// known are looked up one by one, uploads read in windows.
 //
 // Thread-safe.
 #pragma once
@@ -13,9 +16,9 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -23,6 +26,7 @@
 #include "base/result.h"
 #include "model/content_hash.h"
 #include "model/ids.h"
+#include "model/manifest.h"
 
 namespace playfs::publish {
 
@@ -71,14 +75,40 @@ struct KnownChunk {
   ChunkId id;
   std::uint64_t size = 0;  ///< of its text, in bytes
 };
+/// The text of a chunk that is stored, by the chunk's id.
+struct KnownText {
+  ContentHash hash;
+  std::uint64_t size = 0;
+};
+/// So many chunks are known at the most: 12 GB of text or so. The oldest go, and would be uploaded again.
+inline constexpr std::int64_t kMostKnownChunks = 1'000'000;
+/// So many names of facts: those that are forgotten (what was announced) are looked for at the service again.
+inline constexpr std::int64_t kMostFacts = 100'000;
+
+/// Where the text of a chunk stands in a file of the frozen layer, and what else its body is made of.
+struct Recipe {
+  std::string path;     ///< of the frozen file, and of the record
+  RevisionId revision;  ///< `rev` of the record
+  std::uint64_t sequence = 0;
+  ContentEncoding encoding = ContentEncoding::text;
+  std::uint64_t offset = 0;  ///< in the text
+  ContentHash body_hash;     ///< of the exact body that goes with the key
+};
 
 struct Upload {
   std::int64_t number = 0;  ///< within its publication
   std::string key;
-  std::string body;
+  std::string body;       ///< empty in the journal where there is a recipe
   ContentHash text_hash;  ///< of the chunk's text
   std::uint64_t text_size = 0;
   ChunkId chunk;  ///< empty until it was acknowledged
+  std::optional<Recipe> recipe = {};
+};
+
+/// How far the uploads of a publication are.
+struct UploadTotals {
+  std::uint32_t chunks = 0, chunks_done = 0;
+  std::uint64_t bytes = 0, bytes_done = 0;  ///< of text
 };
 
 /// One change of the journal, all or nothing.
@@ -89,6 +119,7 @@ struct JournalChange {
   std::optional<std::int64_t> drops_behind;  ///< rows of publications behind this one go
   std::vector<Upload> added;                 ///< uploads of the publication
   std::vector<Upload> acknowledged;          ///< uploads of the publication that have their chunk now
+  const Upload* rekeyed = nullptr;           ///< an upload of the publication that gets another key and body
   std::vector<Upload> known;                 ///< chunks that may be referred to
   std::map<std::string, std::string> facts;  ///< by name; empty: gone
 };
@@ -110,8 +141,11 @@ class JournalStorage {
   /// All that have not ended, oldest first, without their bodies.
   virtual Result<std::vector<Publication>> waiting() = 0;
   virtual Result<std::optional<Publication>> last() = 0;
-  virtual Result<std::vector<Upload>> uploads(const Publication& publication) = 0;
-  virtual Result<std::unordered_map<ContentHash, KnownChunk>> known_chunks() = 0;
+  virtual Result<std::vector<Upload>> unsent(const Publication& publication, std::int64_t from, std::size_t most) = 0;
+  virtual Result<UploadTotals> totals(const Publication& publication) = 0;
+  virtual Result<std::optional<KnownChunk>> known_chunk(const ContentHash& text) = 0;
+  virtual Result<std::optional<KnownText>> known_text(const ChunkId& chunk) = 0;
+  virtual Result<std::set<std::size_t>> known_sizes() = 0;
   /// Empty where there is none of that name.
   virtual Result<std::string> fact(const std::string& name) = 0;
   /// All whose names begin like this; by what comes after it.
@@ -141,11 +175,16 @@ class Journal {
   [[nodiscard]] Result<std::optional<Publication>> last() { return storage_->last(); }
 
   [[nodiscard]] Status record_frozen(Publication& publication, RevisionId base, std::uint32_t files_changed);
-  /// Adds chunks to be uploaded, and goes to `uploading`.
+  /// Adds chunks to be uploaded, and goes to `uploading`. Many are added by several calls.
   [[nodiscard]] Status record_uploads(Publication& publication, const std::vector<Upload>& uploads);
-  [[nodiscard]] Result<std::vector<Upload>> uploads(const Publication& publication) {
-    return storage_->uploads(publication);
+  /// Uploads without a chunk, from that number on.
+  [[nodiscard]] Result<std::vector<Upload>> unsent(const Publication& publication, std::int64_t from,
+                                                   std::size_t most) {
+    return storage_->unsent(publication, from, most);
   }
+  [[nodiscard]] Result<UploadTotals> totals(const Publication& publication) { return storage_->totals(publication); }
+  /// Another key and body for an upload that may have been sent under those it had.
+  [[nodiscard]] Status record_rekeyed(const Publication& publication, const Upload& upload);
   /// Their `chunk` is set: they may be referred to from now on, by any commit.
   [[nodiscard]] Status record_acknowledged(Publication& publication, const std::vector<Upload>& uploads);
   [[nodiscard]] Status record_posting(Publication& publication, std::string key, std::string body,
@@ -165,8 +204,17 @@ class Journal {
 
   /// Chunks that were uploaded for no publication.
   [[nodiscard]] Status record_known(const std::vector<Upload>& uploads);
-  /// All chunks that were ever uploaded from here, by the SHA-256 of their text.
-  [[nodiscard]] Result<std::unordered_map<ContentHash, KnownChunk>> known_chunks() { return storage_->known_chunks(); }
+  /// A chunk that was uploaded from here, by the SHA-256 of its text; of kMostKnownChunks, the latest.
+  [[nodiscard]] Result<std::optional<KnownChunk>> known_chunk(const ContentHash& text) {
+    return storage_->known_chunk(text);
+  }
+  [[nodiscard]] Result<std::optional<KnownText>> known_text(const ChunkId& chunk) {
+    return storage_->known_text(chunk);
+  }
+  /// How long their texts are, in bytes; some may be of chunks that were forgotten.
+  [[nodiscard]] Result<std::set<std::size_t>> known_sizes() { return storage_->known_sizes(); }
+  /// How long the longest id of a chunk was that was ever stored from here, in bytes of JSON; 0 where none was.
+  [[nodiscard]] Result<std::size_t> longest_id();
 
   /// The revision that the work tree was left on when it became a branch; empty where it did not.
   [[nodiscard]] Result<RevisionId> branch();
@@ -189,6 +237,8 @@ class Journal {
 
  private:
   Status write(std::string_view what, const JournalChange& change);
+  /// Adds the longest id to the change, where one of these is longer than all before.
+  Status note_longest(const std::vector<Upload>& stored, JournalChange& change);
 
   const std::unique_ptr<JournalStorage> storage_;
   const JournalProbe probe_;

@@ -10,7 +10,7 @@ namespace playfs::publish {
 
 namespace {
 
-constexpr int kVersion = 2;
+constexpr int kVersion = 3;
 
 const char* const kSchema = R"(
 CREATE TABLE IF NOT EXISTS publications(
@@ -42,10 +42,25 @@ CREATE TABLE IF NOT EXISTS uploads(
   text_hash TEXT NOT NULL,
   text_size INTEGER NOT NULL,
   chunk TEXT NOT NULL DEFAULT '',
+  -- Of a recipe, where there is one: then body is empty.
+  path TEXT NOT NULL DEFAULT '',
+  revision TEXT NOT NULL DEFAULT '',
+  sequence INTEGER NOT NULL DEFAULT 0,
+  is_base64 INTEGER NOT NULL DEFAULT 0,
+  text_offset INTEGER NOT NULL DEFAULT 0,
+  body_hash TEXT NOT NULL DEFAULT '',
   PRIMARY KEY(publication, number)
 ) WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS known_chunks(text_hash TEXT PRIMARY KEY, text_size INTEGER NOT NULL, chunk TEXT NOT NULL) WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS facts(name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
+-- Numbered as they come, so that the oldest can go.
+CREATE TABLE IF NOT EXISTS known_chunks(
+  number INTEGER PRIMARY KEY,
+  text_hash TEXT NOT NULL UNIQUE,
+  text_size INTEGER NOT NULL,
+  chunk TEXT NOT NULL
+);
+CREATE INDEX IF NOT EXISTS known_by_id ON known_chunks(chunk);
+CREATE TABLE IF NOT EXISTS known_sizes(size INTEGER PRIMARY KEY);
+CREATE TABLE IF NOT EXISTS facts(number INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, value TEXT NOT NULL);
 )";
 
 constexpr const char* kColumns =
@@ -57,6 +72,29 @@ constexpr const char* kFromVersion1 = R"(
 ALTER TABLE publications ADD COLUMN merged TEXT NOT NULL DEFAULT '';
 ALTER TABLE publications ADD COLUMN conflicts TEXT NOT NULL DEFAULT '';
 ALTER TABLE publications ADD COLUMN may_merge INTEGER NOT NULL DEFAULT 1;
+)";
+
+/// The uploads of version 2 are a form that is still written: bodies without a recipe.
+constexpr const char* kFromVersion2 = R"(
+ALTER TABLE uploads ADD COLUMN path TEXT NOT NULL DEFAULT '';
+ALTER TABLE uploads ADD COLUMN revision TEXT NOT NULL DEFAULT '';
+ALTER TABLE uploads ADD COLUMN sequence INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE uploads ADD COLUMN is_base64 INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE uploads ADD COLUMN text_offset INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE uploads ADD COLUMN body_hash TEXT NOT NULL DEFAULT '';
+ALTER TABLE known_chunks RENAME TO known_chunks_2;
+ALTER TABLE facts RENAME TO facts_2;
+)";
+/// Once the tables of today are there.
+constexpr const char* kMovedFromVersion2 = R"(
+INSERT INTO known_chunks(text_hash, text_size, chunk) SELECT text_hash, text_size, chunk FROM known_chunks_2;
+INSERT INTO known_sizes(size) SELECT DISTINCT text_size FROM known_chunks_2;
+INSERT INTO facts(name, value) SELECT name, value FROM facts_2;
+INSERT INTO facts(name, value)
+  SELECT 'longest_id', longest FROM (SELECT max(length(CAST(chunk AS BLOB))) AS longest FROM known_chunks_2)
+  WHERE longest IS NOT NULL;
+DROP TABLE known_chunks_2;
+DROP TABLE facts_2;
 )";
 
 Publication read_publication(const Statement& row) {
@@ -99,6 +137,7 @@ class JournalDatabase final : public JournalStorage {
     if (change.publication) PLAYFS_CHECK(write_row(*change.publication, change.is_new));
     std::int64_t number = change.publication ? change.publication->number : 0;
     PLAYFS_CHECK(write_uploads(number, change.added, change.acknowledged));
+    if (change.rekeyed) PLAYFS_CHECK(write_rekeyed(number, *change.rekeyed));
     PLAYFS_CHECK(write_known(change.acknowledged));
     PLAYFS_CHECK(write_known(change.known));
     for (const auto& [name, value] : change.facts) PLAYFS_CHECK(write_fact(name, value));
@@ -127,31 +166,70 @@ class JournalDatabase final : public JournalStorage {
     return find(fmt::format("WHERE step = {} ORDER BY number DESC", static_cast<int>(Step::ended)));
   }
 
-  Result<std::vector<Upload>> uploads(const Publication& publication) override {
+  Result<std::vector<Upload>> unsent(const Publication& publication, std::int64_t from, std::size_t most) override {
     MutexLock lock(mutex_);
-    PLAYFS_TRY(auto select, database_.prepare("SELECT number, key, body, text_hash, text_size, chunk FROM uploads "
-                                              "WHERE publication = ? ORDER BY number"));
-    select.bind(1, publication.number);
+    PLAYFS_TRY(auto select,
+               database_.prepare("SELECT number, key, body, text_hash, text_size, chunk, path, revision, "
+                                 "sequence, is_base64, text_offset, body_hash FROM uploads WHERE "
+                                 "publication = ? AND number >= ? AND chunk = '' ORDER BY number LIMIT ?"));
+    select.bind(1, publication.number).bind(2, from).bind(3, static_cast<std::int64_t>(most));
     std::vector<Upload> uploads;
     for (;;) {
       PLAYFS_TRY(bool found, select.step());
       if (!found) return uploads;
-      auto hash = ContentHash::parse(select.text(3));
-      if (!hash) return fail(ErrorCode::corrupt, "the journal has an upload without a hash");
-      uploads.push_back({select.integer(0), std::string(select.text(1)), std::string(select.text(2)), *hash,
-                         static_cast<std::uint64_t>(select.integer(4)), ChunkId(std::string(select.text(5)))});
+      PLAYFS_TRY(Upload upload, read_upload(select));
+      uploads.push_back(std::move(upload));
     }
   }
 
-  Result<std::unordered_map<ContentHash, KnownChunk>> known_chunks() override {
+  Result<UploadTotals> totals(const Publication& publication) override {
     MutexLock lock(mutex_);
-    PLAYFS_TRY(auto select, database_.prepare("SELECT text_hash, text_size, chunk FROM known_chunks"));
-    std::unordered_map<ContentHash, KnownChunk> known;
+    PLAYFS_TRY(auto select,
+               database_.prepare("SELECT count(*), coalesce(sum(text_size), 0), coalesce(sum(chunk <> ''), 0), "
+                                 "coalesce(sum(CASE WHEN chunk <> '' THEN text_size END), 0) FROM uploads "
+                                 "WHERE publication = ?"));
+    select.bind(1, publication.number);
+    PLAYFS_CHECK(select.step());
+    return UploadTotals{static_cast<std::uint32_t>(select.integer(0)), static_cast<std::uint32_t>(select.integer(2)),
+                        static_cast<std::uint64_t>(select.integer(1)), static_cast<std::uint64_t>(select.integer(3))};
+  }
+
+  Result<std::optional<KnownChunk>> known_chunk(const ContentHash& text) override {
+    MutexLock lock(mutex_);
+    if (!find_known_) {
+      PLAYFS_TRY(find_known_, database_.prepare("SELECT chunk, text_size FROM known_chunks WHERE text_hash = ?"));
+    }
+    find_known_->bind(1, text.hex());
+    PLAYFS_TRY(bool found, find_known_->step());
+    if (!found) return std::optional<KnownChunk>();
+    KnownChunk known{ChunkId(std::string(find_known_->text(0))), static_cast<std::uint64_t>(find_known_->integer(1))};
+    find_known_->reset();
+    return std::optional(std::move(known));
+  }
+
+  Result<std::optional<KnownText>> known_text(const ChunkId& chunk) override {
+    MutexLock lock(mutex_);
+    if (!find_text_) {
+      PLAYFS_TRY(find_text_, database_.prepare("SELECT text_hash, text_size FROM known_chunks WHERE chunk = ?"));
+    }
+    find_text_->bind(1, chunk.text());
+    PLAYFS_TRY(bool found, find_text_->step());
+    if (!found) return std::optional<KnownText>();
+    auto hash = ContentHash::parse(find_text_->text(0));
+    auto size = static_cast<std::uint64_t>(find_text_->integer(1));
+    find_text_->reset();
+    if (!hash) return std::optional<KnownText>();
+    return std::optional(KnownText{*hash, size});
+  }
+
+  Result<std::set<std::size_t>> known_sizes() override {
+    MutexLock lock(mutex_);
+    PLAYFS_TRY(auto select, database_.prepare("SELECT size FROM known_sizes"));
+    std::set<std::size_t> sizes;
     for (;;) {
       PLAYFS_TRY(bool found, select.step());
-      if (!found) return known;
-      if (auto hash = ContentHash::parse(select.text(0)))
-        known[*hash] = {ChunkId(std::string(select.text(2))), static_cast<std::uint64_t>(select.integer(1))};
+      if (!found) return sizes;
+      sizes.insert(static_cast<std::size_t>(select.integer(0)));
     }
   }
 
@@ -218,16 +296,25 @@ class JournalDatabase final : public JournalStorage {
                        const std::vector<Upload>& acknowledged) PLAYFS_REQUIRES(mutex_) {
     if (!added.empty()) {
       PLAYFS_TRY(auto insert,
-                 database_.prepare("INSERT INTO uploads(publication, number, key, body, text_hash, text_size) "
-                                   "VALUES(?, ?, ?, ?, ?, ?)"));
-      for (const auto& upload : added)
+                 database_.prepare("INSERT INTO uploads(publication, number, key, body, text_hash, text_size, path, "
+                                   "revision, sequence, is_base64, text_offset, body_hash) "
+                                   "VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"));
+      for (const auto& upload : added) {
+        const Recipe recipe = upload.recipe.value_or(Recipe());
         PLAYFS_CHECK(insert.bind(1, publication)
                          .bind(2, upload.number)
                          .bind(3, upload.key)
-                         .bind(4, upload.body)
+                         .bind(4, upload.recipe ? std::string_view() : std::string_view(upload.body))
                          .bind(5, upload.text_hash.hex())
                          .bind(6, static_cast<std::int64_t>(upload.text_size))
+                         .bind(7, recipe.path)
+                         .bind(8, recipe.revision.text())
+                         .bind(9, static_cast<std::int64_t>(recipe.sequence))
+                         .bind(10, std::int64_t{recipe.encoding == ContentEncoding::base64})
+                         .bind(11, static_cast<std::int64_t>(recipe.offset))
+                         .bind(12, upload.recipe ? recipe.body_hash.hex() : std::string())
                          .run());
+      }
     }
     if (!acknowledged.empty()) {
       PLAYFS_TRY(auto update, database_.prepare("UPDATE uploads SET chunk = ? WHERE publication = ? AND number = ?"));
@@ -237,8 +324,39 @@ class JournalDatabase final : public JournalStorage {
     return {};
   }
 
+  Status write_rekeyed(std::int64_t publication, const Upload& upload) PLAYFS_REQUIRES(mutex_) {
+    PLAYFS_TRY(auto update,
+               database_.prepare("UPDATE uploads SET key = ?, body_hash = ? WHERE publication = ? AND number = ?"));
+    return update.bind(1, upload.key)
+        .bind(2, upload.recipe ? upload.recipe->body_hash.hex() : std::string())
+        .bind(3, publication)
+        .bind(4, upload.number)
+        .run();
+  }
+
+  static Result<Upload> read_upload(const Statement& row) {
+    auto hash = ContentHash::parse(row.text(3));
+    if (!hash) return fail(ErrorCode::corrupt, "the journal has an upload without a hash");
+    Upload upload{row.integer(0),
+                  std::string(row.text(1)),
+                  std::string(row.text(2)),
+                  *hash,
+                  static_cast<std::uint64_t>(row.integer(4)),
+                  ChunkId(std::string(row.text(5)))};
+    if (auto body_hash = ContentHash::parse(row.text(11)))
+      upload.recipe = {std::string(row.text(6)),
+                       RevisionId(std::string(row.text(7))),
+                       static_cast<std::uint64_t>(row.integer(8)),
+                       row.integer(9) != 0 ? ContentEncoding::base64 : ContentEncoding::text,
+                       static_cast<std::uint64_t>(row.integer(10)),
+                       *body_hash};
+    return upload;
+  }
+
   Status write_known(const std::vector<Upload>& uploads) PLAYFS_REQUIRES(mutex_) {
     if (uploads.empty()) return {};
+    PLAYFS_TRY(auto size, database_.prepare("INSERT OR IGNORE INTO known_sizes(size) VALUES(?)"));
+    for (const auto& upload : uploads) PLAYFS_CHECK(size.bind(1, static_cast<std::int64_t>(upload.text_size)).run());
     PLAYFS_TRY(auto known,
                database_.prepare("INSERT OR REPLACE INTO known_chunks(text_hash, text_size, chunk) VALUES(?, ?, ?)"));
     for (const auto& upload : uploads)
@@ -246,7 +364,9 @@ class JournalDatabase final : public JournalStorage {
                        .bind(2, static_cast<std::int64_t>(upload.text_size))
                        .bind(3, upload.chunk.text())
                        .run());
-    return {};
+    PLAYFS_TRY(auto oldest, database_.prepare("DELETE FROM known_chunks WHERE number <= "
+                                              "(SELECT max(number) FROM known_chunks) - ?"));
+    return oldest.bind(1, kMostKnownChunks).run();
   }
 
   Status write_fact(const std::string& name, const std::string& value) PLAYFS_REQUIRES(mutex_) {
@@ -254,8 +374,13 @@ class JournalDatabase final : public JournalStorage {
       PLAYFS_TRY(auto remove, database_.prepare("DELETE FROM facts WHERE name = ?"));
       return remove.bind(1, name).run();
     }
-    PLAYFS_TRY(auto statement, database_.prepare("INSERT OR REPLACE INTO facts(name, value) VALUES(?, ?)"));
-    return statement.bind(1, name).bind(2, value).run();
+    // A name keeps its number, so that those that are set again and again make none of the others old.
+    PLAYFS_TRY(auto statement, database_.prepare("INSERT INTO facts(name, value) VALUES(?, ?) "
+                                                 "ON CONFLICT(name) DO UPDATE SET value = excluded.value"));
+    PLAYFS_CHECK(statement.bind(1, name).bind(2, value).run());
+    PLAYFS_TRY(auto oldest, database_.prepare("DELETE FROM facts WHERE name LIKE 'announced/%' AND number <= "
+                                              "(SELECT max(number) FROM facts) - ?"));
+    return oldest.bind(1, kMostFacts).run();
   }
 
   Status drop_before(std::int64_t publication) PLAYFS_REQUIRES(mutex_) {
@@ -282,6 +407,9 @@ class JournalDatabase final : public JournalStorage {
 
   Mutex mutex_;
   Database database_ PLAYFS_GUARDED_BY(mutex_);
+  // A plan asks for thousands.
+  std::optional<Statement> find_known_ PLAYFS_GUARDED_BY(mutex_);
+  std::optional<Statement> find_text_ PLAYFS_GUARDED_BY(mutex_);
 };
 
 }  // namespace
@@ -294,7 +422,10 @@ Result<std::unique_ptr<JournalStorage>> open_journal_database(const std::string&
     return fail(ErrorCode::not_supported,
                 fmt::format("{}/publish.db was written by a newer playfs (format {})", directory, version));
   PLAYFS_TRY(auto transaction, Transaction::begin(database));
-  PLAYFS_CHECK(database.execute(version == 1 ? kFromVersion1 : kSchema));
+  if (version == 1) PLAYFS_CHECK(database.execute(kFromVersion1));
+  if (version == 1 || version == 2) PLAYFS_CHECK(database.execute(kFromVersion2));
+  PLAYFS_CHECK(database.execute(kSchema));
+  if (version == 1 || version == 2) PLAYFS_CHECK(database.execute(kMovedFromVersion2));
   PLAYFS_CHECK(database.execute(fmt::format("PRAGMA user_version = {}", kVersion)));
   PLAYFS_CHECK(transaction.commit());
   return std::make_unique<JournalDatabase>(std::move(database));

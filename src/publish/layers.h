@@ -2,6 +2,7 @@
 // a Stage so that a simulator can stand in its place.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <string>
 #include <vector>
@@ -17,7 +18,9 @@ class Layers {
   [[nodiscard]] virtual std::vector<FileRef> rules_needed() const = 0;
   virtual Result<std::optional<stage::Frozen>> freeze(const std::string& tx) = 0;
   virtual Result<std::optional<stage::Frozen>> pending() const = 0;
-  virtual Result<std::string> read_frozen(const stage::FrozenFile& file) const = 0;
+  /// A part of the bytes of the pending layer's file; fewer only at the end.
+  virtual Result<std::string> read_frozen(const stage::FrozenFile& file, std::uint64_t offset,
+                                          std::size_t size) const = 0;
   /// The layer was published, and `base` holds it, perhaps merged with what others did.
   virtual Status settle(const std::string& tx, const RevisionTreePtr& base) = 0;
   virtual Status thaw(const std::string& tx) = 0;

@@ -35,7 +35,7 @@ FileEntry inline_entry(const MergedFile& file) {
 
 Snapshot snapshot_of(const RevisionTreePtr& revision) {
   if (!revision) return {};
-  return {revision, revision->tree.manifest(), revision->revision.state};
+  return {revision, revision->tree.manifest(), revision->revision.state, {}};
 }
 
 Snapshot snapshot_of(const Merge& merge, const Snapshot& ours) {
@@ -67,6 +67,7 @@ Result<Merge> Merging::merge(const Snapshot& base, const Snapshot& ours, const S
   auto read = [&](MergeSide side, const std::string& path, const FileEntry& entry) -> Result<std::string> {
     if (auto content = entry.inline_content()) return *std::move(content);
     const Snapshot& of = side == MergeSide::base ? base : side == MergeSide::ours ? ours : theirs;
+    if (auto own = of.own.find(path); own != of.own.end()) return own->second.all();
     return upstream_.content(of.near, path, entry);
   };
   return merge_({base.manifest, base.state}, {ours.manifest, ours.state}, {theirs.manifest, theirs.state}, read,

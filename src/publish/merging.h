@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "model/bytes.h"
 #include "model/lineage.h"
 #include "model/merge.h"
 #include "publish/upstream.h"
@@ -20,6 +21,8 @@ struct Snapshot {
   RevisionTreePtr near;  ///< the revision, or one of those it was merged of; nullptr for an empty version
   Manifest manifest;
   Json state;
+  /// Bytes of files that are nowhere but here: their entries have a hash and neither text nor chunks.
+  std::map<std::string, Bytes, std::less<>> own = {};
 };
 Snapshot snapshot_of(const RevisionTreePtr& revision);
 

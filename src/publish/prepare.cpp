@@ -1,6 +1,12 @@
 // From a frozen layer to the body of its revision, with all chunks that it refers to uploaded.
+//
+// Frozen bytes are read where they stand, as often as they are needed. In memory are what the manifest gets of them,
+// and a window of chunks.
 #include <algorithm>
+#include <initializer_list>
 #include <map>
+#include <memory>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -21,7 +27,45 @@ constexpr int kMostRounds = 6;
 /// The most chunks that are read to see whether they can be referred to instead of uploading content again.
 constexpr std::size_t kMostCompared = 64;
 
+/// Chunks that are journalled, or read from the journal and sent, together. At once, a record's size each.
+constexpr std::size_t kJournalledAtOnce = 256;
+constexpr std::size_t kSentAtOnce = 256;
+
 std::size_t size_in_json(const std::string& id) { return json_size_of_string(id) - 2; }
+
+/// A file of the frozen layer, which stays as it is until the publication has ended. A later process finds it by its
+/// path.
+class FrozenBytes final : public ByteSource {
+ public:
+  FrozenBytes(const Layers& layers, stage::FrozenFile file) : layers_(layers), file_(std::move(file)) {}
+  [[nodiscard]] Result<std::string> read(std::uint64_t offset, std::size_t size) const override {
+    return layers_.read_frozen(file_, offset, size);
+  }
+  [[nodiscard]] std::string lasting_name() const override { return file_.path; }
+
+ private:
+  const Layers& layers_;
+  const stage::FrozenFile file_;
+};
+
+/// Makes an entry comparable with those of other versions, for a file that none of them has published. Its hash is
+/// enough for that, unless one of the others has text and no hash.
+Status give_content(FileEntry& entry, const PutFile& put, std::initializer_list<const Manifest*> others) {
+  entry.encoding = put.encoding;
+  entry.inline_text.reset();
+  // No other entry has these; an empty list would be that of an empty file.
+  entry.chunks = {ChunkId("(staged) " + put.hash.hex())};
+  for (const Manifest* other : others) {
+    auto found = other->files.find(put.path);
+    if (found == other->files.end() || !found->second.inline_text) continue;
+    if (ContentHash::parse(found->second.hash_claim) || put.size > found->second.inline_text->size()) continue;
+    PLAYFS_TRY(std::string bytes, put.content.all());
+    entry.inline_text = encode_content(bytes, put.encoding);
+    entry.chunks.clear();
+    return {};
+  }
+  return {};
+}
 
 }  // namespace
 
@@ -38,14 +82,18 @@ Status Engine::load(const stage::Frozen& frozen) {
                                .published = file.published,
                                .content = {},
                                .size = file.size,
-                               .hash = file.hash});
+                               .hash = file.hash,
+                               .encoding = ContentEncoding::text});
   PLAYFS_CHECK(check_could_fit(sizes_only, WireSizes()));
   auto puts = std::move(sizes_only.puts);
   for (std::size_t i = 0; i < puts.size(); ++i) {
-    if (puts[i].published) continue;
-    PLAYFS_TRY(puts[i].content, parts_.layers.read_frozen(frozen.files[i]));
-    if (ContentHash::of(puts[i].content) != puts[i].hash)
-      return fail(ErrorCode::corrupt, fmt::format("{}: the staged bytes changed after they were frozen", puts[i].path));
+    PutFile& put = puts[i];
+    if (put.published) continue;
+    put.content = Bytes(std::make_shared<FrozenBytes>(parts_.layers, frozen.files[i]), put.size);
+    PLAYFS_TRY(Examined examined, examine(put.content));
+    if (examined.hash != put.hash)
+      return fail(ErrorCode::corrupt, fmt::format("{}: the staged bytes changed after they were frozen", put.path));
+    put.encoding = examined.encoding;
   }
   work_.puts = std::move(puts);
   work_.frozen = frozen;
@@ -128,9 +176,8 @@ Status Engine::merge_with(const RevisionTreePtr& head) {
     } else {
       entry.hash_claim = put.hash.hex();
       entry.size_claim = put.size;
-      entry.encoding = encoding_for(put.content);
-      entry.inline_text = encode_content(put.content, entry.encoding);
-      entry.chunks.clear();
+      PLAYFS_CHECK(give_content(entry, put, {&base.manifest, &head->tree.manifest()}));
+      ours.own.insert_or_assign(put.path, put.content);
     }
     entry.mode = put.mode;
   }
@@ -168,10 +215,11 @@ Status Engine::merge_with(const RevisionTreePtr& head) {
                 .published = {},
                 .content = *file.text,
                 .size = file.text->size(),
-                .hash = ContentHash::of(*file.text)});
+                .hash = ContentHash::of(*file.text),
+                .encoding = encoding_for(*file.text)});
     } else if (there == theirs.manifest.files.end() || !there->second.same_content_and_mode(file.entry)) {
       auto put = puts.find(path);
-      bool is_new = put != puts.end() && !put->second->published && file.entry.inline_text;
+      bool is_new = put != puts.end() && !put->second->published && file.entry.hash_claim == put->second->hash.hex();
       PutFile copy;
       if (is_new) copy = *put->second;
       copy.path = path;
@@ -191,7 +239,6 @@ Status Engine::merge_with(const RevisionTreePtr& head) {
 Status Engine::find_stored_by_others() {
   const RevisionTreePtr& base = work_.target.on;
   if (!base) return {};
-  PLAYFS_TRY(auto known, parts_.journal.known_chunks());
   std::unordered_map<ContentHash, const FileEntry*> claimed;
   for (const auto& [path, entry] : base->tree.manifest().files)
     if (auto hash = ContentHash::parse(entry.hash_claim); hash && !entry.chunks.empty()) claimed.emplace(*hash, &entry);
@@ -200,10 +247,10 @@ Status Engine::find_stored_by_others() {
     auto found = claimed.find(put.hash);
     if (put.published || found == claimed.end() || work_.stored_by_others.contents.contains(put.hash)) continue;
     const FileEntry& entry = *found->second;
-    auto ours = cut_text(encode_content(put.content, encoding_for(put.content)));
-    if (std::all_of(ours.begin(), ours.end(), [&](auto piece) { return known.contains(ContentHash::of(piece)); }))
-      continue;
-    if (compared + entry.chunks.size() > kMostCompared) continue;
+    if (compared + entry.chunks.size() > kMostCompared || put.size > kMostCompared * kMaxRecordSize) continue;
+    PLAYFS_TRY(std::string bytes, put.content.all());
+    PLAYFS_TRY(bool is_known, is_known_from_here(encode_content(bytes, put.encoding)));
+    if (is_known) continue;
     compared += entry.chunks.size();
     auto chunks = parts_.upstream.chunks(entry.chunks);
     if (!chunks) {
@@ -212,11 +259,20 @@ Status Engine::find_stored_by_others() {
     }
     std::string text;
     for (const auto& chunk : *chunks) text += chunk.content;
-    if (decode_content(text, entry.encoding) != put.content) continue;
+    if (decode_content(text, entry.encoding) != bytes) continue;
     for (const auto& chunk : *chunks) work_.fetched[chunk.id] = {ContentHash::of(chunk.content), chunk.content.size()};
     work_.stored_by_others.contents[put.hash] = {entry.encoding, entry.chunks};
   }
   return {};
+}
+
+/// Whether all chunks of the text, cut anew, were uploaded from here.
+Result<bool> Engine::is_known_from_here(std::string_view text) const {
+  for (auto piece : cut_text(text)) {
+    PLAYFS_TRY(auto known, parts_.journal.known_chunk(ContentHash::of(piece)));
+    if (!known) return false;
+  }
+  return true;
 }
 
 /// The chunks of what changed files were before, with their text.
@@ -229,8 +285,8 @@ Status Engine::find_near() {
   if (base.continuation) PLAYFS_CHECK(chunks.add(kContinuationPath, base.continuation->entry));
   for (const auto& put : work_.target.puts) {
     // What fits into one chunk costs one at the most.
-    if (put.published || put.content.size() <= kMaxInlineText) continue;
-    auto encoding = encoding_for(put.content);
+    if (put.published || put.size <= kMaxInlineText) continue;
+    auto encoding = put.encoding;
     auto was = base.files.find(put.path);
     if (was != base.files.end()) {
       if (was->second.encoding == encoding) PLAYFS_CHECK(chunks.add(put.path, was->second));
@@ -244,12 +300,12 @@ Status Engine::find_near() {
     }
   }
   for (const auto& [path, pieces] : near)
-    for (const auto& piece : pieces) work_.fetched[piece.id] = {ContentHash::of(piece.text), piece.text.size()};
+    for (const auto& piece : pieces) work_.fetched[piece.id] = {piece.hash, piece.size};
   return {};
 }
 
 Result<PlanInput> Engine::plan_input(const std::string& agent, const std::string& message,
-                                     const std::vector<Upload>& uploads) const {
+                                     const KnownPieces& known) const {
   const Target& target = work_.target;
   PlanInput input;
   input.draft.project = parts_.project;
@@ -262,10 +318,8 @@ Result<PlanInput> Engine::plan_input(const std::string& agent, const std::string
   input.puts = target.puts;
   input.deletions = target.layer.deletions;
   input.stored = work_.stored_by_others;
-  PLAYFS_CHECK(add_known(parts_.journal, input.stored.pieces));
-  std::size_t longest = 0;
-  for (const auto& [hash, chunk] : input.stored.pieces.chunks) longest = std::max(longest, size_in_json(chunk.text()));
-  for (const auto& upload : uploads) longest = std::max(longest, size_in_json(upload.chunk.text()));
+  input.stored.pieces = &known;
+  PLAYFS_TRY(std::size_t longest, parts_.journal.longest_id());
   if (longest == 0) longest = std::max(kUsualIdSize, size_in_json(parts_.project.text()));
   input.chunk_id_size = longest;
   return input;
@@ -282,16 +336,17 @@ Status Engine::prepare(Publication& publication) {
   // Chunks go first, and head is asked for once they are there: they may take hours.
   bool asks = false;
   for (int round = 0; round < kMostRounds; ++round) {
-    PLAYFS_TRY(auto uploads, parts_.journal.uploads(publication));
-    PLAYFS_CHECK(send(publication, uploads));
-    asks = asks || !uploads.empty();
+    PLAYFS_TRY(UploadTotals totals, parts_.journal.totals(publication));
+    if (totals.chunks_done < totals.chunks) PLAYFS_CHECK(send(publication));
+    asks = asks || totals.chunks > 0;
     PLAYFS_CHECK(join_head(publication.may_merge && parts_.merges_first, asks));
-    PLAYFS_TRY(auto input, plan_input(publication.agent, publication.message, uploads));
+    PLAYFS_TRY(auto known, KnownFromHere::open(parts_.journal));
+    PLAYFS_TRY(auto input, plan_input(publication.agent, publication.message, known));
     PLAYFS_TRY(auto plan, make_plan(std::move(input), WireSizes()));
     if (plan.uploads.empty() && asks) return journal_body(publication, plan);
     asks = true;
     if (plan.uploads.empty()) continue;
-    PLAYFS_CHECK(journal_uploads(publication, plan, uploads.size()));
+    PLAYFS_CHECK(journal_uploads(publication, plan));
   }
   return fail(ErrorCode::busy, "head moves faster than the plan is made");
 }
@@ -300,49 +355,99 @@ Result<Plan> Engine::plan_only(const stage::Frozen& frozen, const std::string& a
   work_ = {};
   PLAYFS_CHECK(load(frozen));
   PLAYFS_CHECK(join_head(true, true));
-  PLAYFS_TRY(auto input, plan_input(agent, message, {}));
+  PLAYFS_TRY(auto known, KnownFromHere::open(parts_.journal));
+  PLAYFS_TRY(auto input, plan_input(agent, message, known));
   auto plan = make_plan(std::move(input), WireSizes());
   work_ = {};
   return plan;
 }
 
-Status Engine::journal_uploads(Publication& publication, const Plan& plan, std::size_t already) {
+/// In several changes of the journal, so that it takes no more memory for more chunks. After a crash between them those
+/// that were written are sent, and the plan that follows has the others.
+Status Engine::journal_uploads(Publication& publication, const Plan& plan) {
+  PLAYFS_TRY(UploadTotals totals, parts_.journal.totals(publication));
+  std::int64_t number = totals.chunks;
   std::vector<Upload> uploads;
-  for (const auto& chunk : plan.uploads) {
-    Upload upload;
-    upload.number = static_cast<std::int64_t>(already + uploads.size());
+  for (const PlannedChunk& planned : plan.uploads) {
+    const PlannedText& text = plan.texts[planned.text];
+    PLAYFS_TRY(ChunkDraft chunk, draft_of(plan, planned));
+    Upload& upload = uploads.emplace_back();
+    upload.number = number++;
     upload.key = parts_.random.uuid();
     upload.body = wire::to_text(wire::encode_chunk_draft(chunk));
     upload.text_hash = chunk.hash;
-    upload.text_size = chunk.content.size();
+    upload.text_size = planned.size;
     if (upload.body.size() > kRecordRoom) return fail(ErrorCode::internal, "a chunk was planned too large");
-    uploads.push_back(std::move(upload));
+    if (std::string frozen = text.bytes.lasting_name(); !frozen.empty() && frozen == chunk.path) {
+      upload.recipe = {frozen,        chunk.revision, chunk.sequence,
+                       text.encoding, planned.offset, ContentHash::of(upload.body)};
+      upload.body = {};
+    }
+    if (uploads.size() == kJournalledAtOnce || &planned == &plan.uploads.back()) {
+      PLAYFS_CHECK(parts_.journal.record_uploads(publication, uploads));
+      uploads.clear();
+    }
   }
-  return parts_.journal.record_uploads(publication, uploads);
+  return {};
 }
 
-Status Engine::send(Publication& publication, const std::vector<Upload>& uploads) {
-  if (std::none_of(uploads.begin(), uploads.end(), [](const Upload& upload) { return upload.chunk.empty(); }))
-    return {};
-  std::vector<Upload> stored;  // since this call began
-  tell_uploading(publication, uploads, stored);
-  std::uint64_t bytes = 0;
-  for (const auto& upload : uploads) bytes += upload.text_size;
-  log_event("commit_uploading", publication, {{"chunks", std::uint64_t{uploads.size()}}, {"bytes", bytes}});
-  return parts_.upstream.upload(uploads, [&](const std::vector<Upload>& acknowledged) -> Status {
-    PLAYFS_CHECK(parts_.journal.record_acknowledged(publication, acknowledged));
-    stored.insert(stored.end(), acknowledged.begin(), acknowledged.end());
-    tell_uploading(publication, uploads, stored);
-    return {};
-  });
+/// Sends all that have no chunk yet, a window of them at a time.
+Status Engine::send(Publication& publication) {
+  PLAYFS_TRY(UploadTotals totals, parts_.journal.totals(publication));
+  tell_uploading(publication, totals);
+  log_event("commit_uploading", publication, {{"chunks", std::uint64_t{totals.chunks}}, {"bytes", totals.bytes}});
+  for (std::int64_t from = 0;;) {
+    PLAYFS_TRY(auto uploads, parts_.journal.unsent(publication, from, kSentAtOnce));
+    if (uploads.empty()) return {};
+    for (Upload& upload : uploads) PLAYFS_CHECK(make_body(publication, upload));
+    from = uploads.back().number + 1;
+    PLAYFS_CHECK(parts_.upstream.upload(uploads, [&](const std::vector<Upload>& acknowledged) -> Status {
+      PLAYFS_CHECK(parts_.journal.record_acknowledged(publication, acknowledged));
+      for (const Upload& upload : acknowledged) {
+        ++totals.chunks_done;
+        totals.bytes_done += upload.text_size;
+      }
+      tell_uploading(publication, totals);
+      return {};
+    }));
+  }
+}
+
+/// From its recipe, where it has one. The same key goes with the same bytes: where another version of this program
+/// prints another body, that gets a key of its own. What was sent under the old one may be stored then, as a chunk
+/// that nothing refers to.
+Status Engine::make_body(const Publication& publication, Upload& upload) {
+  if (!upload.recipe) return {};
+  const Recipe& recipe = *upload.recipe;
+  auto file = std::find_if(work_.frozen.files.begin(), work_.frozen.files.end(),
+                           [&](const stage::FrozenFile& each) { return each.path == recipe.path; });
+  if (file == work_.frozen.files.end() || file->published)
+    return fail(ErrorCode::corrupt, recipe.path + ": a chunk of it was journalled, and it is not staged");
+  const Bytes bytes(std::make_shared<FrozenBytes>(parts_.layers, *file), file->size);
+  if (recipe.offset + upload.text_size > text_size(bytes.size(), recipe.encoding))
+    return fail(ErrorCode::corrupt, recipe.path + ": a chunk was journalled that is not in it");
+  ChunkDraft chunk{recipe.revision, recipe.path, recipe.sequence, upload.text_hash, {}};
+  PLAYFS_TRY(chunk.content, read_text(bytes, recipe.encoding, recipe.offset, upload.text_size));
+  if (ContentHash::of(chunk.content) != upload.text_hash)
+    return fail(ErrorCode::corrupt, recipe.path + ": the staged bytes changed after they were frozen");
+  upload.body = wire::to_text(wire::encode_chunk_draft(chunk));
+  ContentHash body_hash = ContentHash::of(upload.body);
+  if (body_hash == recipe.body_hash) return {};
+  upload.recipe->body_hash = body_hash;
+  upload.key = parts_.random.uuid();
+  return parts_.journal.record_rekeyed(publication, upload);
+}
+
+Result<std::optional<ChunkText>> Engine::text_of(const ChunkId& chunk) const {
+  if (auto fetched = work_.fetched.find(chunk); fetched != work_.fetched.end()) return std::optional(fetched->second);
+  PLAYFS_TRY(auto known, parts_.journal.known_text(chunk));
+  return known ? std::optional(ChunkText{known->hash, known->size}) : std::nullopt;
 }
 
 Status Engine::journal_body(Publication& publication, const Plan& plan) {
   std::string body = wire::to_text(wire::encode_revision_draft(fill(plan, {})));
   if (body.size() > kRecordRoom) return fail(ErrorCode::internal, "the revision was planned too large");
-  ChunkTexts texts = work_.fetched;
-  PLAYFS_TRY(auto known, parts_.journal.known_chunks());
-  for (const auto& [hash, chunk] : known) texts[chunk.id] = {hash, chunk.size};
+  const FindChunkText texts = [this](const ChunkId& chunk) { return text_of(chunk); };
   const Target& target = work_.target;
   const Manifest nothing{};
   PLAYFS_CHECK(check_revision_body(body, {.base = target.on ? target.on->tree.manifest() : nothing,

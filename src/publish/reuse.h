@@ -3,7 +3,10 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
+#include <set>
 #include <string>
+#include <utility>
 
 #include "model/plan.h"
 #include "publish/journal.h"
@@ -11,8 +14,18 @@
 
 namespace playfs::publish {
 
-/// All chunks that were ever uploaded from here.
-Status add_known(Journal& journal, KnownPieces& pieces);
+/// Chunks that were uploaded from here, looked up as they are asked for. The journal must outlive it.
+class KnownFromHere final : public KnownPieces {
+ public:
+  static Result<KnownFromHere> open(Journal& journal);
+  [[nodiscard]] Result<std::optional<ChunkId>> find(const ContentHash& text) const override;
+  [[nodiscard]] const std::set<std::size_t>& sizes() const override { return sizes_; }
+
+ private:
+  KnownFromHere(Journal& journal, std::set<std::size_t> sizes) : journal_(&journal), sizes_(std::move(sizes)) {}
+  Journal* journal_;
+  std::set<std::size_t> sizes_;
+};
 
 /// Reads the chunks that files had, so that what they are now can be cut around them.
 class NearChunks {

@@ -24,7 +24,10 @@ class StageLayers final : public Layers {
   /// Fails with `busy` while something is in conflict.
   Result<std::optional<stage::Frozen>> freeze(const std::string& tx) override;
   Result<std::optional<stage::Frozen>> pending() const override { return stage_.pending(); }
-  Result<std::string> read_frozen(const stage::FrozenFile& file) const override { return stage_.read_frozen(file); }
+  Result<std::string> read_frozen(const stage::FrozenFile& file, std::uint64_t offset,
+                                  std::size_t size) const override {
+    return stage_.read_frozen(file, offset, size);
+  }
   Status settle(const std::string& tx, const RevisionTreePtr& base) override;
   Status thaw(const std::string& tx) override { return stage_.thaw(tx); }
 

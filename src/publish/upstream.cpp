@@ -128,26 +128,26 @@ Status SiteUpstream::move_head(const RevisionId& to) {
 }
 
 Status SiteUpstream::upload(const std::vector<Upload>& uploads, const Acknowledged& acknowledged) {
-  std::vector<Upload> missing;
-  std::vector<Json> bodies;
-  for (const auto& upload : uploads) {
-    if (!upload.chunk.empty()) continue;
-    PLAYFS_TRY(auto body, wire::parse_json(upload.body));
-    missing.push_back(upload);
-    bodies.push_back(std::move(body));
-  }
+  std::vector<const Upload*> missing;
+  for (const auto& upload : uploads)
+    if (upload.chunk.empty()) missing.push_back(&upload);
+  std::vector<Json> bodies(missing.size());  // of those that are under way
   auto start = [&](std::size_t index, Callback<Record> done) {
-    site_.client().create_record("file_chunks", bodies[index], missing[index].key, cancel_, std::move(done));
+    auto body = wire::parse_json(missing[index]->body);
+    if (!body) return done(fail(body.error()));
+    bodies[index] = *std::move(body);
+    site_.client().create_record("file_chunks", bodies[index], missing[index]->key, cancel_, std::move(done));
   };
   auto take = [&](std::vector<Answers<Record>::Answer> batch) -> Status {
     std::vector<Upload> stored;
     std::optional<Error> failed;
     for (auto& [index, result] : batch) {
       Status kept = result ? check_kept(*result, bodies[index]) : Status(fail(result.error()));
+      bodies[index] = Json();
       if (kept) {
         if (result->fields.find("content")) site_.learn("file_chunks", *result);
-        stored.push_back(missing[index]);
-        stored.back().chunk = ChunkId(result->id);
+        const Upload& sent = *missing[index];
+        stored.push_back({sent.number, sent.key, {}, sent.text_hash, sent.text_size, ChunkId(result->id), {}});
       } else if (!failed || may_heal(failed->code)) {
         failed = kept.error().while_doing("store a chunk");
       }

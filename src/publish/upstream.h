@@ -16,7 +16,8 @@
 
 namespace playfs::publish {
 
-/// Told of chunks that were stored, `chunk` set, as they come in. An error ends the sending.
+/// Told of chunks that were stored, `chunk` set, as they come in, perhaps without their bodies. An error ends the
+/// sending.
 using Acknowledged = std::function<Status(const std::vector<Upload>&)>;
 
 /// Where head stands and the newest revisions of all projects, asked for at the same time.

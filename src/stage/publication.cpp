@@ -145,9 +145,16 @@ Result<std::optional<Frozen>> Stage::pending() const {
 }
 
 Result<std::string> Stage::read_frozen(const FrozenFile& file) const {
+  PLAYFS_TRY(std::string data, read_frozen(file, 0, file.size));
+  if (data.size() != file.size) return fail(ErrorCode::corrupt, file.path + ": its staged bytes were cut off");
+  return data;
+}
+
+Result<std::string> Stage::read_frozen(const FrozenFile& file, std::uint64_t offset, std::size_t size) const {
   if (file.published) return fail(ErrorCode::invalid_argument, file.path + ": its bytes are in the base");
-  if (file.mode == FileMode::symlink) return file.target;
-  if (file.size == 0) return std::string();
+  if (offset >= file.size) return std::string();
+  size = static_cast<std::size_t>(std::min<std::uint64_t>(size, file.size - offset));
+  if (file.mode == FileMode::symlink) return file.target.substr(static_cast<std::size_t>(offset), size);
   SpoolFilePtr bytes;
   {
     MutexLock lock(state_->mutex);
@@ -158,9 +165,7 @@ Result<std::string> Stage::read_frozen(const FrozenFile& file) const {
   }
   PLAYFS_TRY(SharedFd fd, state_->spool->descriptor(*bytes, false));
   if (!fd) return fail(ErrorCode::corrupt, file.path + ": its staged bytes are gone");
-  PLAYFS_TRY(std::string data, read_at(fd->get(), 0, file.size));
-  if (data.size() != file.size) return fail(ErrorCode::corrupt, file.path + ": its staged bytes were cut off");
-  return data;
+  return read_at(fd->get(), offset, size);
 }
 
 void Stage::State::drop_pending() {

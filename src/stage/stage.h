@@ -232,6 +232,9 @@ class Stage {
   [[nodiscard]] std::vector<FileRef> rules_needed() const;
   /// The pending layer, if there is one: to be resumed after a restart.
   [[nodiscard]] Result<std::optional<Frozen>> pending() const;
+  /// Of the pending layer; fewer bytes only at the end.
+  [[nodiscard]] Result<std::string> read_frozen(const FrozenFile& file, std::uint64_t offset, std::size_t size) const;
+  /// All of it, for files that are known to be small.
   [[nodiscard]] Result<std::string> read_frozen(const FrozenFile& file) const;
   /// The pending layer was published: `base`, which holds it, becomes the base; what was written since stays staged.
   /// The bytes of the layer are dropped here and become lower content: REQUIRES that they can be read from `base`.

@@ -77,9 +77,19 @@ Status MemoryJournal::write(const publish::JournalChange& change) {
   for (const auto& upload : change.acknowledged) {
     for (auto& kept : state.uploads)
       if (kept.number == upload.number) kept.chunk = upload.chunk;
-    state.known[upload.text_hash] = {upload.chunk, upload.text_size};
   }
-  for (const auto& upload : change.known) state.known[upload.text_hash] = {upload.chunk, upload.text_size};
+  for (const auto* stored : {&change.acknowledged, &change.known}) {
+    for (const auto& upload : *stored) {
+      state.known[upload.text_hash] = {upload.chunk, upload.text_size};
+      state.texts[upload.chunk] = {upload.text_hash, upload.text_size};
+    }
+  }
+  if (change.rekeyed)
+    for (auto& kept : state.uploads)
+      if (kept.number == change.rekeyed->number) {
+        kept.key = change.rekeyed->key;
+        kept.recipe = change.rekeyed->recipe;
+      }
   for (const auto& [name, value] : change.facts) state.facts[name] = value;
   if (change.is_last) state.uploads.clear();
   return {};
@@ -104,9 +114,35 @@ Result<std::optional<Publication>> MemoryJournal::last() {
   return std::optional<Publication>();
 }
 
-Result<std::vector<publish::Upload>> MemoryJournal::uploads(const Publication&) { return disk_.journal.uploads; }
-Result<std::unordered_map<ContentHash, publish::KnownChunk>> MemoryJournal::known_chunks() {
-  return disk_.journal.known;
+Result<std::vector<publish::Upload>> MemoryJournal::unsent(const Publication&, std::int64_t from, std::size_t most) {
+  std::vector<publish::Upload> unsent;
+  for (const auto& upload : disk_.journal.uploads)
+    if (upload.chunk.empty() && upload.number >= from && unsent.size() < most) unsent.push_back(upload);
+  return unsent;
+}
+Result<publish::UploadTotals> MemoryJournal::totals(const Publication&) {
+  publish::UploadTotals totals;
+  for (const auto& upload : disk_.journal.uploads) {
+    ++totals.chunks;
+    totals.bytes += upload.text_size;
+    if (upload.chunk.empty()) continue;
+    ++totals.chunks_done;
+    totals.bytes_done += upload.text_size;
+  }
+  return totals;
+}
+Result<std::optional<publish::KnownChunk>> MemoryJournal::known_chunk(const ContentHash& text) {
+  auto found = disk_.journal.known.find(text);
+  return found == disk_.journal.known.end() ? std::nullopt : std::optional(found->second);
+}
+Result<std::optional<publish::KnownText>> MemoryJournal::known_text(const ChunkId& chunk) {
+  auto found = disk_.journal.texts.find(chunk);
+  return found == disk_.journal.texts.end() ? std::nullopt : std::optional(found->second);
+}
+Result<std::set<std::size_t>> MemoryJournal::known_sizes() {
+  std::set<std::size_t> sizes;
+  for (const auto& [hash, chunk] : disk_.journal.known) sizes.insert(chunk.size);
+  return sizes;
 }
 Result<std::string> MemoryJournal::fact(const std::string& name) { return disk_.journal.facts[name]; }
 
@@ -292,7 +328,10 @@ class Client::Layers final : public publish::Layers {
     return std::optional(frozen);
   }
   Result<std::optional<stage::Frozen>> pending() const override { return disk_.pending; }
-  Result<std::string> read_frozen(const stage::FrozenFile& file) const override { return disk_.frozen.at(file.path); }
+  Result<std::string> read_frozen(const stage::FrozenFile& file, std::uint64_t offset,
+                                  std::size_t size) const override {
+    return disk_.frozen.at(file.path).substr(offset, size);
+  }
   Status settle(const std::string&, const RevisionTreePtr& base) override {
     owner_.instant();
     disk_.base = base;

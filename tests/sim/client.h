@@ -40,8 +40,12 @@ class MemoryJournal final : public publish::JournalStorage {
   Result<std::optional<publish::Publication>> front() override;
   Result<std::vector<publish::Publication>> waiting() override;
   Result<std::optional<publish::Publication>> last() override;
-  Result<std::vector<publish::Upload>> uploads(const publish::Publication& publication) override;
-  Result<std::unordered_map<ContentHash, publish::KnownChunk>> known_chunks() override;
+  Result<std::vector<publish::Upload>> unsent(const publish::Publication& publication, std::int64_t from,
+                                              std::size_t most) override;
+  Result<publish::UploadTotals> totals(const publish::Publication& publication) override;
+  Result<std::optional<publish::KnownChunk>> known_chunk(const ContentHash& text) override;
+  Result<std::optional<publish::KnownText>> known_text(const ChunkId& chunk) override;
+  Result<std::set<std::size_t>> known_sizes() override;
   Result<std::string> fact(const std::string& name) override;
   Result<std::map<std::string, std::string>> facts(const std::string& prefix) override;
 
@@ -53,6 +57,7 @@ struct JournalState {
   std::vector<publish::Publication> rows;
   std::vector<publish::Upload> uploads;
   std::unordered_map<ContentHash, publish::KnownChunk> known;
+  std::unordered_map<ChunkId, publish::KnownText> texts;
   std::map<std::string, std::string> facts;
 };
 

@@ -139,10 +139,10 @@ void look_at_journal(Findings& findings, const std::string& directory) {
     PLAYFS_TRY(auto journal, publish::Journal::open(copy.directory()));
     PLAYFS_TRY(auto front, journal->front());
     if (front) {
-      PLAYFS_TRY([[maybe_unused]] auto uploads, journal->uploads(*front));
+      PLAYFS_TRY([[maybe_unused]] auto totals, journal->totals(*front));
     }
     PLAYFS_TRY([[maybe_unused]] auto last, journal->last());
-    PLAYFS_TRY([[maybe_unused]] auto chunks, journal->known_chunks());
+    PLAYFS_TRY([[maybe_unused]] auto sizes, journal->known_sizes());
     return {};
   }();
   if (read) findings.add(Finding::well, "journal", path, "can be read");

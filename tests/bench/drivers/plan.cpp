@@ -25,6 +25,7 @@
 #include "model/chunking.h"
 #include "model/plan.h"
 #include "publish/bodies.h"
+#include "support/known_pieces.h"
 #include "wire/continuation.h"
 #include "wire/json.h"
 #include "wire/records.h"
@@ -66,14 +67,14 @@ class Project {
     Plan plan;
     do {
       PlanInput again = input;
-      again.stored.pieces = known_;
+      again.stored.pieces = &known_;
       std::clock_t begin = std::clock();
       auto planned = make_plan(std::move(again), publish::WireSizes());
       cost.seconds = static_cast<double>(std::clock() - begin) / CLOCKS_PER_SEC;
       if (!planned) throw std::runtime_error(planned.error().message);
       plan = *std::move(planned);
       std::vector<ChunkId> ids;
-      for (const auto& chunk : plan.uploads) ids.push_back(store(chunk.content));
+      for (const auto& chunk : plan.uploads) ids.push_back(store(draft_of(plan, chunk).value().content));
       cost.uploads += ids.size();
       if (plan.uploads_to_follow == 0) base_ = read_back(fill(plan, ids));
     } while (plan.uploads_to_follow > 0);
@@ -92,8 +93,7 @@ class Project {
   ChunkId store(const std::string& text) {
     ChunkId id(fmt::format("{:036}", texts_.size()));
     texts_[id] = text;
-    known_.chunks.emplace(ContentHash::of(text), id);
-    known_.sizes.insert(text.size());
+    known_.add(ContentHash::of(text), text.size(), id);
     return id;
   }
   std::string read(const FileEntry& entry) const {
@@ -110,7 +110,7 @@ class Project {
   }
   std::vector<StoredPiece> pieces(const FileEntry& entry) const {
     std::vector<StoredPiece> all;
-    for (const auto& id : entry.chunks) all.push_back({id, texts_.at(id)});
+    for (const auto& id : entry.chunks) all.push_back(stored_piece(id, texts_.at(id)));
     return all;
   }
 
@@ -132,7 +132,7 @@ class Project {
       auto before = files_.find(path);
       if (before != files_.end() && before->second == content) continue;
       auto hash = ContentHash::of(content);
-      input.puts.push_back({path, FileMode::regular, {}, content, content.size(), hash});
+      input.puts.push_back({path, FileMode::regular, {}, content, content.size(), hash, encoding_for(content)});
       if (auto same = by_content.find(hash); same != by_content.end())
         input.stored.contents[hash] = {same->second->encoding, same->second->chunks};
       if (before != files_.end()) {
@@ -191,7 +191,7 @@ class Project {
   Files files_;
   std::string continuation_;
   std::map<ChunkId, std::string> texts_;
-  KnownPieces known_;
+  test::PiecesInMemory known_;
   std::set<ContentHash> seen_;
 };
 

@@ -10,6 +10,7 @@
 
 #include "base/random.h"
 #include "model/chunking.h"
+#include "support/known_pieces.h"
 #include "wire/continuation.h"
 #include "wire/json.h"
 #include "wire/records.h"
@@ -36,12 +37,14 @@ const PrintedSizes sizes;
 PutFile put(std::string path, std::string content, FileMode mode = FileMode::regular) {
   auto hash = ContentHash::of(content);
   auto size = content.size();
+  auto encoding = encoding_for(content);
   return {.path = std::move(path),
           .mode = mode,
           .published = {},
           .content = std::move(content),
           .size = size,
-          .hash = hash};
+          .hash = hash,
+          .encoding = encoding};
 }
 
 /// Words that do not repeat, so that no two pieces are equal by chance.
@@ -69,16 +72,15 @@ PlanInput commit(std::vector<PutFile> puts, Manifest base = {}) {
 struct Uploaded {
   std::map<ChunkId, std::string> texts;
   std::vector<ChunkId> ids;
-  Stored stored;
+  test::PiecesInMemory pieces;
 
   void take(const Plan& plan, std::size_t id_size = kUsualIdSize) {
     ids.clear();
     for (const auto& chunk : plan.uploads) {
       std::string id = std::to_string(texts.size());
       ids.emplace_back(std::string(id_size - id.size(), '0') + id);
-      texts[ids.back()] = chunk.content;
-      stored.pieces.chunks[chunk.hash] = ids.back();
-      stored.pieces.sizes.insert(chunk.content.size());
+      texts[ids.back()] = draft_of(plan, chunk)->content;
+      pieces.add(chunk.hash, chunk.size, ids.back());
     }
   }
   std::optional<std::string> content(const FileEntry& entry) const {
@@ -121,7 +123,7 @@ TEST(Plan, SmallestStayInlineWhenRoomEnds) {
                         sizes);
   ASSERT_TRUE(plan);
   ASSERT_EQ(plan->uploads.size(), 1u);
-  EXPECT_EQ(plan->uploads[0].path, "a");
+  EXPECT_EQ(plan->texts[plan->uploads[0].text].path, "a");
 }
 
 TEST(Plan, EqualTextIsUploadedOnce) {
@@ -140,7 +142,7 @@ TEST(Plan, AppendingToALargeFileUploadsItsEnd) {
   ASSERT_TRUE(first);
   service.take(*first);
   auto input = commit({put("log", text_of(200'000, 1) + "more")}, fill(*first, service.ids).manifest);
-  input.stored = service.stored;
+  input.stored.pieces = &service.pieces;
   auto second = make_plan(std::move(input), sizes);
   ASSERT_TRUE(second);
   EXPECT_EQ(second->uploads.size(), 1u);
@@ -158,7 +160,8 @@ TEST(Plan, RenamingUploadsNothing) {
                 .published = base.files.at("old"),
                 .content = {},
                 .size = 0,
-                .hash = {}};
+                .hash = {},
+                .encoding = ContentEncoding::text};
   auto input = commit({moved}, base);
   input.deletions = {"old"};
   auto second = make_plan(std::move(input), sizes);
@@ -197,7 +200,7 @@ TEST(Plan, MakesRoomByMovingOneInlineEntryOfTheBase) {
   auto plan = make_plan(commit({put("new", text_of(1000, 9))}, base), sizes);
   ASSERT_TRUE(plan);
   ASSERT_EQ(plan->uploads.size(), 1u);
-  EXPECT_EQ(plan->uploads[0].path, "old1");
+  EXPECT_EQ(plan->texts[plan->uploads[0].text].path, "old1");
   const auto& moved = plan->draft.manifest.files.at("old1");
   EXPECT_FALSE(moved.inline_text);
   EXPECT_EQ(moved.hash_claim, "crc:1");
@@ -289,8 +292,7 @@ std::size_t publish(Uploaded& service, const PlanInput& input, RevisionDraft& dr
   std::size_t uploads = 0;
   for (int round = 0; round < 3; ++round) {
     auto again = input;
-    for (const auto& [hash, id] : service.stored.pieces.chunks) again.stored.pieces.chunks.emplace(hash, id);
-    again.stored.pieces.sizes = service.stored.pieces.sizes;
+    again.stored.pieces = &service.pieces;
     auto plan = make_plan(again, sizes);
     EXPECT_TRUE(plan) << plan.error().message;
     std::size_t to_follow = plan->uploads_to_follow;
@@ -318,7 +320,7 @@ Manifest read_back(const Uploaded& service, const RevisionDraft& draft) {
 
 std::vector<StoredPiece> near_of(const Uploaded& service, const FileEntry& entry) {
   std::vector<StoredPiece> near;
-  for (const auto& id : entry.chunks) near.push_back({id, service.texts.at(id)});
+  for (const auto& id : entry.chunks) near.push_back(stored_piece(id, service.texts.at(id)));
   return near;
 }
 
@@ -336,7 +338,7 @@ TEST(Plan, TwoThousandFilesGoOnElsewhere) {
   EXPECT_LE(uploads, 20 * 2 + text.size() / kMaxChunkText + 1) << "small files share chunks";
   Manifest base = read_back(service, draft);
   ASSERT_EQ(base.files.size(), 2000u);
-  for (const auto& file : puts) EXPECT_EQ(service.content(base.files.at(file.path)), file.content);
+  for (const auto& file : puts) EXPECT_EQ(service.content(base.files.at(file.path)), *file.content.all());
 
   // A small change, a new file, one less, a rename: a chunk each, two at the most.
   auto change = [&](const std::function<void(PlanInput&)>& make) {
@@ -418,12 +420,12 @@ TEST(PlanProperties, ReassembledContentIsWhatWasPutAndRecordsFit) {
         } else {
           auto mode = *rc::gen::element(FileMode::regular, FileMode::executable, FileMode::symlink);
           puts.push_back(put(name, *any_content(), mode));
-          attempted[name] = puts.back().content;
+          attempted[name] = *puts.back().content.all();
         }
       }
       auto input = commit(puts, base);
       input.deletions = deletions;
-      input.stored = service.stored;
+      input.stored.pieces = &service.pieces;
       auto plan = make_plan(input, sizes);
       if (!plan) {
         RC_ASSERT(plan.error().code == ErrorCode::file_too_big);
@@ -435,7 +437,8 @@ TEST(PlanProperties, ReassembledContentIsWhatWasPutAndRecordsFit) {
       RC_ASSERT(printed(draft) == plan->revision_size);
       RC_ASSERT(plan->revision_size <= kRecordRoom);
       std::set<std::string> texts;
-      for (const auto& chunk : plan->uploads) {
+      for (const auto& planned : plan->uploads) {
+        auto chunk = *draft_of(*plan, planned);
         RC_ASSERT(sizes.chunk(chunk) <= kRecordRoom);
         RC_ASSERT(chunk.content.size() <= kMaxChunkText);
         RC_ASSERT(chunk.hash == ContentHash::of(chunk.content));
@@ -461,7 +464,7 @@ std::optional<std::size_t> fewest_uploads(const PlanInput& input) {
     auto& entry = everything_inline.manifest.files[file.path];
     entry.hash_claim = file.hash.hex();
     entry.size_claim = file.size;
-    entry.inline_text = file.content;
+    entry.inline_text = *file.content.all();
   }
   std::vector<std::string> paths;
   for (const auto& [path, entry] : everything_inline.manifest.files) paths.push_back(path);

@@ -8,6 +8,7 @@
 
 #include "base/text.h"
 #include "model/chunking.h"
+#include "support/known_pieces.h"
 
 namespace playfs {
 namespace {
@@ -26,7 +27,7 @@ std::string lines_of(std::size_t size, int seed = 0) {
 /// A file that is changed again and again, as the service has it.
 struct Stored {
   std::vector<StoredPiece> near;
-  KnownPieces known;
+  test::PiecesInMemory known;
   std::size_t ids = 0;
 
   /// How many chunks this version costs.
@@ -34,25 +35,30 @@ struct Stored {
     std::size_t uploads = 0;
     std::vector<StoredPiece> now;
     std::string joined;
-    for (const auto& piece : cut_around(text, near, known, kRoom)) {
-      joined += piece.text;
-      EXPECT_LE(piece.text.size(), kMaxChunkText);
-      EXPECT_LE(json_size_of_string(piece.text), kRoom);
-      EXPECT_TRUE(is_valid_utf8(piece.text));
+    Text windows(text);
+    auto pieces = cut_around(windows, near, &known, kRoom);
+    EXPECT_TRUE(pieces);
+    for (const auto& piece : *pieces) {
+      std::string part = text.substr(piece.offset, piece.size);
+      EXPECT_EQ(piece.offset, joined.size());
+      joined += part;
+      EXPECT_LE(part.size(), kMaxChunkText);
+      EXPECT_LE(json_size_of_string(part), kRoom);
+      EXPECT_TRUE(is_valid_utf8(part));
       if (piece.stored) {
-        EXPECT_EQ(text_of(*piece.stored), piece.text) << "a reference is to exactly this text";
-        now.push_back({*piece.stored, std::string(piece.text)});
+        EXPECT_EQ(text_of(*piece.stored), part) << "a reference is to exactly this text";
+        now.push_back(stored_piece(*piece.stored, part));
         continue;
       }
-      EXPECT_EQ(piece.hash, ContentHash::of(piece.text));
-      auto [known_id, is_new] = known.chunks.try_emplace(piece.hash, ChunkId(std::to_string(ids)));
-      if (is_new) {
-        texts[known_id->second] = piece.text;
-        known.sizes.insert(piece.text.size());
-        ++ids;
+      EXPECT_EQ(piece.hash, ContentHash::of(part));
+      auto id = *known.find(piece.hash);
+      if (!id) {
+        id = ChunkId(std::to_string(ids++));
+        texts[*id] = part;
+        known.add(piece.hash, part.size(), *id);
         ++uploads;
       }
-      now.push_back({known_id->second, std::string(piece.text)});
+      now.push_back(stored_piece(*id, part));
     }
     EXPECT_EQ(joined, text);
     near = std::move(now);
@@ -135,8 +141,10 @@ TEST(CutAround, RepetitionTakesNoTimeWithoutEnd) {
   EXPECT_LE(stored.store(text), 2u);
   // Chunks that are nearly everywhere.
   std::vector<StoredPiece> near;
-  for (int i = 0; i < 200; ++i) near.push_back({ChunkId("x"), std::string(12'000, 'a') + std::to_string(i) + "b"});
-  EXPECT_EQ(cut_around(std::string(1'000'000, 'a'), near, {}, kRoom).size(), 82u);
+  for (int i = 0; i < 200; ++i)
+    near.push_back(stored_piece(ChunkId("x"), std::string(12'000, 'a') + std::to_string(i) + "b"));
+  Text windows(std::string(1'000'000, 'a'));
+  EXPECT_EQ(cut_around(windows, near, nullptr, kRoom)->size(), 82u);
 }
 
 TEST(CutAround, WhateverIsStoredTheTextIsWhole) {

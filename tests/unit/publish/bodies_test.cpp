@@ -44,7 +44,8 @@ class BodiesTest : public testing::Test {
                      .published = {},
                      .content = content,
                      .size = content.size(),
-                     .hash = ContentHash::of(content)});
+                     .hash = ContentHash::of(content),
+                     .encoding = ContentEncoding::text});
   }
   FileEntry& entry(const std::string& path) { return manifest_.files[path]; }
   std::string body() const {
@@ -54,7 +55,13 @@ class BodiesTest : public testing::Test {
     draft.manifest = manifest_;
     return wire::to_text(wire::encode_revision_draft(draft));
   }
-  Status check() const { return check_revision_body(body(), {base_, frozen_, puts_, chunks_, {}}); }
+  Status check() const {
+    FindChunkText find = [&](const ChunkId& id) -> Result<std::optional<ChunkText>> {
+      auto found = chunks_.find(id);
+      return found == chunks_.end() ? std::nullopt : std::optional(found->second);
+    };
+    return check_revision_body(body(), {base_, frozen_, puts_, find, {}});
+  }
   void expect_refused(std::string_view word) const {
     auto status = check();
     ASSERT_FALSE(status);

@@ -1,0 +1,120 @@
+#include "model/bytes.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/text.h"
+#include "model/json.h"
+
+namespace playfs {
+
+namespace {
+
+constexpr std::size_t kWindow = 128 << 10;
+/// Base64 turns three bytes into four characters.
+constexpr std::uint64_t kBytesOfGroup = 3, kCharactersOfGroup = 4;
+
+class StringSource final : public ByteSource {
+ public:
+  explicit StringSource(std::string text) : text_(std::move(text)) {}
+  [[nodiscard]] Result<std::string> read(std::uint64_t offset, std::size_t size) const override {
+    return text_.substr(static_cast<std::size_t>(offset), size);
+  }
+
+ private:
+  const std::string text_;
+};
+
+/// How many bytes at the end of `text` begin a character that goes on behind it.
+std::size_t begun_at_end(std::string_view text) {
+  constexpr std::size_t longest = 4;
+  for (std::size_t back = 1; back <= std::min(longest - 1, text.size()); ++back) {
+    auto c = static_cast<unsigned char>(text[text.size() - back]);
+    if ((c & 0xC0) == 0x80) continue;
+    std::size_t length = c >= 0xF0 ? 4 : c >= 0xE0 ? 3 : c >= 0xC0 ? 2 : 1;
+    return length > back ? back : 0;
+  }
+  return 0;
+}
+
+}  // namespace
+
+Bytes::Bytes(std::string in_memory) : size_(in_memory.size()) {
+  if (size_ > 0) source_ = std::make_shared<StringSource>(std::move(in_memory));
+}
+
+Result<std::string> Bytes::read(std::uint64_t offset, std::size_t size) const {
+  if (size == 0) return std::string();
+  PLAYFS_TRY(std::string bytes, source_->read(offset, size));
+  if (bytes.size() != size) return fail(ErrorCode::corrupt, "content is shorter than it was");
+  return bytes;
+}
+
+Result<Examined> examine(const Bytes& bytes) {
+  ContentHasher hasher;
+  bool is_text = true;
+  std::string part;  // of a character that a piece ends in
+  for (std::uint64_t at = 0; at < bytes.size();) {
+    PLAYFS_TRY(std::string piece,
+               bytes.read(at, static_cast<std::size_t>(std::min<std::uint64_t>(kWindow, bytes.size() - at))));
+    at += piece.size();
+    hasher.update(piece);
+    if (!is_text) continue;
+    piece.insert(0, part);
+    std::size_t rest = at < bytes.size() ? begun_at_end(piece) : 0;
+    part = piece.substr(piece.size() - rest);
+    piece.resize(piece.size() - rest);
+    is_text = piece.find('\0') == std::string::npos && is_valid_utf8(piece);
+  }
+  return Examined{hasher.finish(), is_text ? ContentEncoding::text : ContentEncoding::base64};
+}
+
+std::uint64_t text_size(std::uint64_t bytes, ContentEncoding encoding) {
+  if (encoding == ContentEncoding::text) return bytes;
+  return (bytes + kBytesOfGroup - 1) / kBytesOfGroup * kCharactersOfGroup;
+}
+
+Result<std::string> read_text(const Bytes& bytes, ContentEncoding encoding, std::uint64_t offset, std::size_t size) {
+  if (encoding == ContentEncoding::text) return bytes.read(offset, size);
+  std::uint64_t first = offset / kCharactersOfGroup;
+  std::uint64_t last = (offset + size + kCharactersOfGroup - 1) / kCharactersOfGroup;
+  std::uint64_t from = first * kBytesOfGroup, to = std::min(last * kBytesOfGroup, bytes.size());
+  if (from >= to) return std::string();
+  PLAYFS_TRY(std::string part, bytes.read(from, static_cast<std::size_t>(to - from)));
+  return to_base64(part).substr(static_cast<std::size_t>(offset - first * kCharactersOfGroup), size);
+}
+
+void Text::move_to(std::size_t offset, std::size_t length) {
+  std::size_t wanted = std::min(std::max(length, kWindow), size() - offset);
+  begin_ = offset;
+  window_.clear();
+  if (status_) {
+    auto read = read_text(bytes_, encoding_, offset, wanted);
+    if (read && read->size() == wanted) window_ = *std::move(read);
+    else if (read) status_ = fail(ErrorCode::corrupt, "content is shorter than it was");
+    else status_ = fail(read.error());
+  }
+  window_.resize(wanted, ' ');
+}
+
+namespace {
+template <class Take>
+void each_part(Text& text, std::size_t begin, std::size_t end, const Take& take) {
+  constexpr std::size_t step = 16 << 10;
+  for (; begin < end; begin += std::min(step, end - begin)) take(text.view(begin, std::min(step, end - begin)));
+}
+}  // namespace
+
+ContentHash hash_of(Text& text, std::size_t begin, std::size_t end) {
+  ContentHasher hasher;
+  each_part(text, begin, end, [&](std::string_view part) { hasher.update(part); });
+  return hasher.finish();
+}
+
+std::size_t json_inside(Text& text, std::size_t begin, std::size_t end) {
+  std::size_t size = 0;
+  each_part(text, begin, end, [&](std::string_view part) { size += json_size_of_string(part) - 2; });
+  return size;
+}
+
+}  // namespace playfs

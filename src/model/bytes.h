@@ -1,0 +1,95 @@
+// A file's content that need not be in memory: bytes that are read piece by piece where they stand, and the text that
+// records hold of them.
+//
+// Content does not change while it is used; whoever reads it again may hold it to a hash. Values are cheap to copy. A
+// Text belongs to one thread; a Bytes may be read by several if its source may.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "base/result.h"
+#include "model/content_hash.h"
+#include "model/manifest.h"
+
+namespace playfs {
+
+/// Where bytes stand.
+class ByteSource {
+ public:
+  virtual ~ByteSource() = default;
+  /// Bytes [offset, offset + size), all of them. REQUIRES: they are within the source.
+  [[nodiscard]] virtual Result<std::string> read(std::uint64_t offset, std::size_t size) const = 0;
+  /// Under which a later process finds the same bytes; empty where it would not.
+  [[nodiscard]] virtual std::string lasting_name() const { return {}; }
+};
+
+class Bytes {
+ public:
+  Bytes() = default;
+  Bytes(std::string in_memory);  // NOLINT(google-explicit-constructor): a string is bytes
+  Bytes(const char* in_memory) : Bytes(std::string(in_memory)) {}  // NOLINT(google-explicit-constructor): likewise
+  Bytes(std::shared_ptr<const ByteSource> source, std::uint64_t size) : source_(std::move(source)), size_(size) {}
+
+  [[nodiscard]] std::uint64_t size() const { return size_; }
+  /// REQUIRES: offset + size <= size().
+  [[nodiscard]] Result<std::string> read(std::uint64_t offset, std::size_t size) const;
+  /// For content that is known to be small.
+  [[nodiscard]] Result<std::string> all() const { return read(0, static_cast<std::size_t>(size_)); }
+  [[nodiscard]] std::string lasting_name() const { return source_ ? source_->lasting_name() : std::string(); }
+
+ private:
+  std::shared_ptr<const ByteSource> source_;
+  std::uint64_t size_ = 0;
+};
+
+/// What reading content through tells of it.
+struct Examined {
+  ContentHash hash;
+  ContentEncoding encoding = ContentEncoding::text;  ///< in which it travels, see encoding_for
+};
+[[nodiscard]] Result<Examined> examine(const Bytes& bytes);
+
+/// How long the text of that many bytes is.
+[[nodiscard]] std::uint64_t text_size(std::uint64_t bytes, ContentEncoding encoding);
+/// A part of the text. REQUIRES: offset + size <= text_size(bytes.size(), encoding).
+[[nodiscard]] Result<std::string> read_text(const Bytes& bytes, ContentEncoding encoding, std::uint64_t offset,
+                                            std::size_t size);
+
+/// The text of content, seen through a window. After an error all that is read is spaces, and status() tells it:
+/// whoever works a text through asks once, at the end.
+class Text {
+ public:
+  Text(Bytes bytes, ContentEncoding encoding)
+      : bytes_(std::move(bytes)), encoding_(encoding), size_(text_size(bytes_.size(), encoding)) {}
+  explicit Text(std::string_view in_memory) : Text(Bytes(std::string(in_memory)), ContentEncoding::text) {}
+
+  [[nodiscard]] std::size_t size() const { return static_cast<std::size_t>(size_); }
+  /// Valid until the next call. The window grows with `length`, which should be a chunk's or so.
+  /// REQUIRES: offset + length <= size().
+  [[nodiscard]] std::string_view view(std::size_t offset, std::size_t length) {
+    if (offset < begin_ || offset + length > begin_ + window_.size()) move_to(offset, length);
+    return std::string_view(window_).substr(offset - begin_, length);
+  }
+  [[nodiscard]] const Status& status() const { return status_; }
+
+ private:
+  void move_to(std::size_t offset, std::size_t length);
+
+  Bytes bytes_;
+  ContentEncoding encoding_;
+  std::uint64_t size_;
+  std::size_t begin_ = 0;  ///< of the window, in the text
+  std::string window_;
+  Status status_;
+};
+
+/// SHA-256 of the text from `begin` to `end`.
+[[nodiscard]] ContentHash hash_of(Text& text, std::size_t begin, std::size_t end);
+/// How long that part is in a JSON string, without quotes.
+[[nodiscard]] std::size_t json_inside(Text& text, std::size_t begin, std::size_t end);
+
+}  // namespace playfs
