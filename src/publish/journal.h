@@ -152,8 +152,9 @@ class JournalStorage {
   virtual Result<std::map<std::string, std::string>> facts(const std::string& prefix) = 0;
 };
 
-/// A SQLite database in that directory; creates what is missing.
-Result<std::unique_ptr<JournalStorage>> open_journal_database(const std::string& directory);
+/// A SQLite database in that directory; creates what is missing. It knows `most_known` chunks.
+Result<std::unique_ptr<JournalStorage>> open_journal_database(const std::string& directory,
+                                                              std::int64_t most_known = kMostKnownChunks);
 
 /// Told of every change of the journal, before it and after it was synced. A simulator crashes here.
 using JournalProbe = std::function<void(std::string_view what, bool synced)>;

@@ -129,7 +129,8 @@ Result<int> schema_version(Database& database) {
 
 class JournalDatabase final : public JournalStorage {
  public:
-  explicit JournalDatabase(Database database) : database_(std::move(database)) {}
+  JournalDatabase(Database database, std::int64_t most_known)
+      : most_known_(most_known), database_(std::move(database)) {}
 
   Status write(const JournalChange& change) override {
     MutexLock lock(mutex_);
@@ -366,7 +367,7 @@ class JournalDatabase final : public JournalStorage {
                        .run());
     PLAYFS_TRY(auto oldest, database_.prepare("DELETE FROM known_chunks WHERE number <= "
                                               "(SELECT max(number) FROM known_chunks) - ?"));
-    return oldest.bind(1, kMostKnownChunks).run();
+    return oldest.bind(1, most_known_).run();
   }
 
   Status write_fact(const std::string& name, const std::string& value) PLAYFS_REQUIRES(mutex_) {
@@ -405,6 +406,7 @@ class JournalDatabase final : public JournalStorage {
     return std::optional(read_publication(select));
   }
 
+  const std::int64_t most_known_;
   Mutex mutex_;
   Database database_ PLAYFS_GUARDED_BY(mutex_);
   // A plan asks for thousands.
@@ -414,7 +416,7 @@ class JournalDatabase final : public JournalStorage {
 
 }  // namespace
 
-Result<std::unique_ptr<JournalStorage>> open_journal_database(const std::string& directory) {
+Result<std::unique_ptr<JournalStorage>> open_journal_database(const std::string& directory, std::int64_t most_known) {
   PLAYFS_CHECK(make_private_directory(directory));
   PLAYFS_TRY(auto database, Database::open(directory + "/publish.db", Database::Durability::full));
   PLAYFS_TRY(int version, schema_version(database));
@@ -428,7 +430,7 @@ Result<std::unique_ptr<JournalStorage>> open_journal_database(const std::string&
   if (version == 1 || version == 2) PLAYFS_CHECK(database.execute(kMovedFromVersion2));
   PLAYFS_CHECK(database.execute(fmt::format("PRAGMA user_version = {}", kVersion)));
   PLAYFS_CHECK(transaction.commit());
-  return std::make_unique<JournalDatabase>(std::move(database));
+  return std::make_unique<JournalDatabase>(std::move(database), most_known);
 }
 
 }  // namespace playfs::publish

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "base/sqlite.h"
 #include "support/publish_world.h"
 
 namespace playfs::publish {
@@ -99,6 +100,61 @@ TEST_F(JournalTest, AnEndedPublicationLeavesItsOutcomeAndItsChunks) {
   EXPECT_EQ((*last)->error_code, "file_too_big");
   EXPECT_EQ((*last)->error_hint, "a hint");
   EXPECT_FALSE(*journal->front());
+}
+
+TEST_F(JournalTest, KnowsOnlyTheLatestChunks) {
+  Journal journal(*open_journal_database(directory_.path(), 3));
+  auto know = [&](const std::string& text) {
+    ASSERT_TRUE(journal.record_known({{0, "", "", ContentHash::of(text), text.size(), ChunkId("id of " + text)}}));
+  };
+  auto is_known = [&](const std::string& text) { return journal.known_chunk(ContentHash::of(text))->has_value(); };
+  for (const char* text : {"a", "bb", "ccc"}) know(text);
+  EXPECT_TRUE(is_known("a"));
+  know("a");  // again: it is the latest now
+  know("dddd");
+  EXPECT_FALSE(is_known("bb"));
+  EXPECT_FALSE(journal.known_text(ChunkId("id of bb"))->has_value());
+  EXPECT_TRUE(is_known("a") && is_known("ccc") && is_known("dddd"));
+  EXPECT_EQ(*journal.longest_id(), std::string("id of dddd").size());
+}
+
+TEST_F(JournalTest, GoesOnFromVersion2) {
+  {
+    auto database = Database::open(directory_.path() + "/publish.db", Database::Durability::full);
+    ASSERT_TRUE(database);
+    ASSERT_TRUE(database->execute(R"(
+      CREATE TABLE publications(number INTEGER PRIMARY KEY AUTOINCREMENT, tx TEXT NOT NULL UNIQUE, agent TEXT NOT NULL,
+        message TEXT NOT NULL, step INTEGER NOT NULL, base TEXT NOT NULL DEFAULT '',
+        files_changed INTEGER NOT NULL DEFAULT 0, key TEXT NOT NULL DEFAULT '', body TEXT NOT NULL DEFAULT '',
+        revision TEXT NOT NULL DEFAULT '', merged TEXT NOT NULL DEFAULT '', conflicts TEXT NOT NULL DEFAULT '',
+        may_merge INTEGER NOT NULL DEFAULT 1, chunks INTEGER NOT NULL DEFAULT 0, writes INTEGER NOT NULL DEFAULT 0,
+        ending INTEGER NOT NULL DEFAULT 0, error_code TEXT NOT NULL DEFAULT '', error_message TEXT NOT NULL DEFAULT '',
+        error_hint TEXT NOT NULL DEFAULT '');
+      CREATE TABLE uploads(publication INTEGER NOT NULL REFERENCES publications(number) ON DELETE CASCADE,
+        number INTEGER NOT NULL, key TEXT NOT NULL, body TEXT NOT NULL, text_hash TEXT NOT NULL,
+        text_size INTEGER NOT NULL, chunk TEXT NOT NULL DEFAULT '', PRIMARY KEY(publication, number)) WITHOUT ROWID;
+      CREATE TABLE known_chunks(text_hash TEXT PRIMARY KEY, text_size INTEGER NOT NULL, chunk TEXT NOT NULL)
+        WITHOUT ROWID;
+      CREATE TABLE facts(name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
+      PRAGMA user_version = 2;
+      INSERT INTO publications(tx, agent, message, step, chunks) VALUES('tx', 'a', 'm', 2, 1);
+      INSERT INTO facts VALUES('branch', 'r');)"));
+    auto insert = database->prepare("INSERT INTO uploads VALUES(1, 0, 'key', 'body', ?, 4, '')");
+    ASSERT_TRUE(insert->bind(1, ContentHash::of("text").hex()).run());
+    insert = database->prepare("INSERT INTO known_chunks VALUES(?, 3, 'chunk')");
+    ASSERT_TRUE(insert->bind(1, ContentHash::of("old").hex()).run());
+  }
+  auto journal = open();
+  auto publication = front(*journal);
+  EXPECT_EQ(publication.step, Step::uploading);
+  auto unsent = journal->unsent(publication, 0, 10);
+  ASSERT_TRUE(unsent && unsent->size() == 1);
+  EXPECT_EQ(unsent->front().body, "body");
+  EXPECT_FALSE(unsent->front().recipe);
+  EXPECT_EQ(journal->known_chunk(ContentHash::of("old")).value()->id, ChunkId("chunk"));
+  EXPECT_EQ(*journal->known_sizes(), std::set<std::size_t>{3});
+  EXPECT_EQ(*journal->longest_id(), 5u);
+  EXPECT_EQ(*journal->branch(), RevisionId("r"));
 }
 
 TEST_F(JournalTest, AFailedChangeLeavesTheValueAsItWas) {

@@ -1,0 +1,148 @@
+#!/usr/bin/env python3
+"""A commit's memory does not grow with what is staged.
+
+PLAYFS_TEST_COMMIT_MB sets how much is committed to the embedded playground (48), in PLAYFS_TEST_COMMIT_FILES large files
+(12) besides small ones. PLAYFS_TEST_COMMIT_LIMIT_MB puts the mount into a memory cgroup of that size while it commits.
+"""
+import contextlib
+import json
+import os
+import pathlib
+import random
+import re
+import shutil
+import time
+
+import rig
+
+MEGABYTE = 1 << 20
+STAGED = int(os.environ.get('PLAYFS_TEST_COMMIT_MB', '48'))
+FILES = int(os.environ.get('PLAYFS_TEST_COMMIT_FILES', '12'))
+LIMIT = int(os.environ.get('PLAYFS_TEST_COMMIT_LIMIT_MB', '0'))
+# What a commit may take beside the manifest; and what each chunk may take in it, with all copies of it.
+MAY_GROW = 64 * MEGABYTE
+OF_A_CHUNK = 1500
+CHUNK = 12 * 1024
+
+
+def content(number, size):
+    """Of every kind: a manifest's cut falls into lines, characters of several bytes, base64, escapes."""
+    dice = random.Random(number)
+    if number % 4 == 0:
+        return dice.randbytes(size)
+    unit = [b'', b'line %d of some text, which goes on for a while\n', 'zeile %d: äöü — 😀\n'.encode(),
+            b'\t"quoted\\%d"\x01\x1b[1m\n'][number % 4]
+    # Blocks that do not repeat; formatting each line would take longer than the commit.
+    block = b''.join(unit % dice.getrandbits(40) for _ in range(2000))
+    parts, length = [], 0
+    while length < size:
+        parts.append(b'block %d\n' % length + block)
+        length += len(parts[-1])
+    return b''.join(parts)[:size].decode(errors='ignore').encode()
+
+
+class CommitMemory(rig.Rig):
+    def memory(self, mount, what):
+        status = pathlib.Path(f'/proc/{mount.process.pid}/status').read_text()
+        return int(re.search(rf'{what}:\s+(\d+) kB', status)[1]) * 1024
+
+    @contextlib.contextmanager
+    def limited(self, mount):
+        """In a memory cgroup of its own, where one is wanted."""
+        if not LIMIT:
+            yield
+            return
+        first = pathlib.Path('/sys/fs/cgroup/memory')
+        group = (first if first.is_dir() else first.parent) / f'playfs-test-{os.getpid()}'
+        group.mkdir()
+        knob = group / ('memory.limit_in_bytes' if first.is_dir() else 'memory.max')
+        knob.write_text(str(LIMIT * MEGABYTE))
+        (group / 'cgroup.procs').write_text(str(mount.process.pid))
+        self.addCleanup(lambda: self.eventually(lambda: not (group / 'cgroup.procs').read_text(), 'the mount ended')
+                        or group.rmdir())
+        yield
+        if first.is_dir():
+            used = int((group / 'memory.max_usage_in_bytes').read_text())
+            print(f'cgroup: at most {used // MEGABYTE} of {LIMIT} MB, page cache included')
+
+    def commit_within(self, mount, work, chunks, message):
+        """Commits, and says by how much the mount grew at the most."""
+        pathlib.Path(f'/proc/{mount.process.pid}/clear_refs').write_text('5')  # VmHWM begins anew
+        before, begin = self.memory(mount, 'VmRSS'), time.monotonic()
+        self.playfs('commit', '--no-wait', '-m', message, work, who=mount.who, check=False)
+        status = {}
+
+        def done():
+            self.assertIsNone(mount.process.poll(), 'the mount ended')
+            status.update(json.loads((work.parent / 'status.json').read_text()))
+            return not status.get('publication')
+
+        self.eventually(done, 'it is published', limit=3600 if LIMIT else rig.TEST_LIMIT)
+        grown, most = self.memory(mount, 'VmHWM') - before, MAY_GROW + chunks * OF_A_CHUNK
+        print(f'{message}: {chunks} chunks, {time.monotonic() - begin:.0f} s; resident before {before / MEGABYTE:.0f} MB, '
+              f'grown by {grown / MEGABYTE:.0f} of {most / MEGABYTE:.0f} MB')
+        self.assertTrue((work.parent / 'head').exists(), status)
+        self.assertLess(grown, most)
+
+    def fill(self, work, staged, files):
+        """Contents by path."""
+        wanted = {f'folder{number % 7}/large{number}': content(number, staged // files) for number in range(files)}
+        wanted |= {f'small/{number}': content(number, 100 + number * 7) for number in range(300)}
+        for path, data in wanted.items():
+            (work / path).parent.mkdir(exist_ok=True)
+            (work / path).write_bytes(data)
+        return wanted
+
+    def assert_has(self, tree, wanted):
+        for path, data in wanted.items():
+            self.assertEqual((tree / path).read_bytes() == data, True, path)
+
+    def test_a_large_commit_to_the_embedded_playground(self):
+        ann = self.mount(None, 'ann', options=())
+        (ann.directory / 'projects/new').write_text('{"name": "large"}')
+        work = ann.project('large') / 'work'
+        wanted = self.fill(work, STAGED * MEGABYTE, FILES)
+        with self.limited(ann):
+            self.commit_within(ann, work, STAGED * MEGABYTE * 4 // 3 // CHUNK, 'everything')
+        ann.unmount()
+        # From the service, not from what this mount kept.
+        shutil.rmtree(self.home / 'ann/cache')
+        again = self.mount(None, 'ann', options=())
+        self.assert_has(again.project('large') / 'head', wanted)
+
+    def test_a_commit_that_is_merged_with_another_head(self):
+        api = self.serve()
+        project = json.loads(self.playfs('init', 'shared', '--json', '--site', api.origin).stdout)['project']
+        project = project if isinstance(project, str) else project['id']
+        ann = self.mount(api.origin, 'ann', options=('refresh=3600',))
+        bob = self.mount(api.origin, 'bob')
+        work, theirs = (mount.directory / 'projects' / project / 'work' for mount in (ann, bob))
+        text = ''.join(f'{number}\n' for number in range(5000))
+        (work / 'both').write_text(text)
+        self.playfs('commit', '-m', 'first', work)
+        self.eventually((theirs / 'both').exists, 'bob sees it')
+        wanted = self.fill(work, STAGED * MEGABYTE // 4, 8)
+        (work / 'both').write_text(text + 'by ann\n')
+        (theirs / 'both').write_text('by bob\n' + text)
+        self.playfs('commit', '-m', 'bob was faster', theirs, who='bob')
+        self.commit_within(ann, work, STAGED * MEGABYTE // 3 // CHUNK, 'merged')
+        self.assert_has(work.parent / 'head', wanted | {'both': ('by bob\n' + text + 'by ann\n').encode()})
+
+    def test_a_file_that_could_not_be_read_again_is_refused_before_anything_is_sent(self):
+        ann = self.mount(None, 'ann', options=())
+        (ann.directory / 'projects/new').write_text('{"name": "huge"}')
+        work = ann.project('huge') / 'work'
+        with open(work / 'huge', 'wb') as file:
+            file.truncate(64 * MEGABYTE + 1)
+        refused = self.playfs('commit', '-m', 'huge', work, check=False)
+        self.assertEqual(refused.returncode, 1, refused.stdout)
+        self.assertIn('huge has 67108865 bytes, and a published file has at most 67108864', refused.stderr)
+        self.assertFalse((work.parent / 'head').exists())
+        with open(work / 'huge', 'r+b') as file:
+            file.truncate(5)
+        self.playfs('commit', '-m', 'smaller', work)
+        self.assertEqual((work.parent / 'head/huge').read_bytes(), bytes(5))
+
+
+if __name__ == '__main__':
+    rig.main()

@@ -1,0 +1,117 @@
+// Chunks between being journalled and being sent: where their text stands, in which windows, after a crash.
+#include <filesystem>
+#include <set>
+
+#include <gtest/gtest.h>
+
+#include "base/sqlite.h"
+#include "support/publish_world.h"
+
+namespace playfs::publish {
+namespace {
+
+using test::Contents;
+using test::WorkTree;
+
+class UploadsTest : public testing::Test {
+ protected:
+  UploadsTest() : project(world.create("projects", R"({"name":"p"})").id) {}
+
+  static std::string lines(std::size_t size, int seed) {
+    std::string text;
+    for (int i = 0; text.size() < size; ++i) text += std::to_string(i * 17 + seed) + (i % 7 != 0 ? "\n" : " ä\n");
+    return text;
+  }
+
+  /// What a crash leaves right after the `nth` change of the journal that adds uploads; nothing was sent.
+  std::string crashed_after_uploads(int nth) {
+    const std::string copy = directory.path() + "/copy";
+    int seen = 0;
+    auto probe = [&](std::string_view what, bool synced) {
+      if (what == "uploads" && synced && ++seen == nth) test::copy_directory(directory.path() + "/tree", copy);
+    };
+    auto refuse = [](const HttpRequest& request) {
+      return request.method == "POST" ? test::answer_with(403, R"({"code":"forbidden"})") : test::Fault();
+    };
+    WorkTree work(world, project, directory.path() + "/tree", refuse, probe);
+    for (const auto& [path, content] : expected) work.write(path, content);
+    EXPECT_FALSE(work.commit());
+    EXPECT_GE(seen, nth);
+    return copy;
+  }
+  std::unique_ptr<WorkTree> resume(const std::string& from) {
+    auto work = std::make_unique<WorkTree>(world, project, from);
+    work->wait_until_idle();
+    EXPECT_EQ(world.contents(world.head(project)), expected);
+    return work;
+  }
+  static std::set<std::string> keys_sent(const WorkTree& work) {
+    std::set<std::string> keys;
+    for (const auto& sent : work.faults.sent()) {
+      if (sent.request.method != "POST" || sent.request.target.find("file_chunks") == std::string::npos) continue;
+      for (const auto& [name, value] : sent.request.headers)
+        if (name == "Idempotency-Key") keys.insert(value);
+    }
+    return keys;
+  }
+  static std::vector<std::string> column(const std::string& tree, const std::string& sql) {
+    auto database = Database::open(tree + "/journal/publish.db", Database::Durability::normal);
+    EXPECT_TRUE(database);
+    auto select = database->prepare(sql);
+    EXPECT_TRUE(select) << select.error().message;
+    std::vector<std::string> rows;
+    while (*select->step()) rows.emplace_back(select->text(0));
+    return rows;
+  }
+
+  test::World world;
+  test::TempDirectory directory;
+  std::string project;
+  Contents expected;
+};
+
+TEST_F(UploadsTest, AreMadeOfFrozenFilesWithTheirKeysAfterACrash) {
+  expected = {{"text", lines(40'000, 1)}, {"binary", std::string(30'000, '\xff') + lines(100, 2)}};
+  std::string tree = crashed_after_uploads(1);
+  for (const auto& body : column(tree, "SELECT body FROM uploads")) EXPECT_EQ(body, "") << "no second copy on disk";
+  auto journalled = column(tree, "SELECT key FROM uploads");
+  auto work = resume(tree);
+  EXPECT_EQ(keys_sent(*work), std::set<std::string>(journalled.begin(), journalled.end()));
+}
+
+TEST_F(UploadsTest, AnotherBodyGetsAnotherKey) {
+  expected = {{"text", lines(40'000, 1)}};
+  std::string tree = crashed_after_uploads(1);
+  auto before = column(tree, "SELECT key FROM uploads ORDER BY number");
+  // As if another version of this program had made the body.
+  column(tree, "UPDATE uploads SET body_hash = replace(printf('%064d', 1), ' ', '0') WHERE number = 1");
+  auto work = resume(tree);
+  auto sent = keys_sent(*work);
+  EXPECT_EQ(sent.size(), before.size());
+  for (std::size_t i = 0; i < before.size(); ++i) EXPECT_EQ(sent.contains(before[i]), i != 1) << i;
+}
+
+TEST_F(UploadsTest, SomeOfThemJournalledAreNoneLost) {
+  expected = {{"large", lines(4'500'000, 1)}};  // more chunks than are journalled at once
+  std::string tree = crashed_after_uploads(1);
+  std::size_t journalled = column(tree, "SELECT key FROM uploads").size();
+  auto work = resume(tree);
+  std::size_t chunks = world.all("file_chunks").size();
+  EXPECT_GT(chunks, journalled);
+  EXPECT_EQ(chunks, (expected.at("large").size() + 12'287) / 12'288) << "and none is uploaded twice";
+}
+
+TEST_F(UploadsTest, AnotherTextIsNotSent) {
+  expected = {{"text", lines(40'000, 1)}};
+  std::string tree = crashed_after_uploads(1);
+  column(tree, "UPDATE uploads SET text_offset = text_offset + 1 WHERE number = 0");
+  WorkTree work(world, project, tree);
+  work.wait_until_idle();
+  EXPECT_FALSE(*work.stage->pending());
+  EXPECT_FALSE(work.stage->is_clean()) << "staged again";
+  EXPECT_NE(work.events->errors_text().find("corrupt"), std::string::npos);
+  EXPECT_TRUE(world.all("file_chunks").empty());
+}
+
+}  // namespace
+}  // namespace playfs::publish
