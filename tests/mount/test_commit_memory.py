@@ -75,7 +75,7 @@ class CommitMemory(rig.Rig):
         def done():
             self.assertIsNone(mount.process.poll(), 'the mount ended')
             status.update(json.loads((work.parent / 'status.json').read_text()))
-            return not status.get('publication')
+            return status['publication']['phase'] == 'idle' and not status['publication']['queue']
 
         self.eventually(done, 'it is published', limit=3600 if LIMIT else rig.TEST_LIMIT)
         grown, most = self.memory(mount, 'VmHWM') - before, MAY_GROW + chunks * OF_A_CHUNK
