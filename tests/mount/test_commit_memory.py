@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """A commit's memory does not grow with what is staged.
 
-PLAYFS_TEST_COMMIT_MB sets how much is committed to the embedded playground (48), in PLAYFS_TEST_COMMIT_FILES large files
-(12) besides small ones. PLAYFS_TEST_COMMIT_LIMIT_MB puts the mount into a memory cgroup of that size while it commits.
+PLAYFS_TEST_COMMIT_MB sets how much is committed to the embedded playground (24), in PLAYFS_TEST_COMMIT_FILES large files
+(12) besides small ones. PLAYFS_TEST_COMMIT_LIMIT_MB puts the mount into a memory cgroup of that size before it commits.
+A gigabyte takes minutes: set PLAYFS_TEST_LIMIT, the seconds that a test may take, too.
 """
 import contextlib
 import json
@@ -16,7 +17,7 @@ import time
 import rig
 
 MEGABYTE = 1 << 20
-STAGED = int(os.environ.get('PLAYFS_TEST_COMMIT_MB', '48'))
+STAGED = int(os.environ.get('PLAYFS_TEST_COMMIT_MB', '24'))
 FILES = int(os.environ.get('PLAYFS_TEST_COMMIT_FILES', '12'))
 LIMIT = int(os.environ.get('PLAYFS_TEST_COMMIT_LIMIT_MB', '0'))
 # What a commit may take beside the manifest; and what each chunk may take in it, with all copies of it.
@@ -69,19 +70,10 @@ class CommitMemory(rig.Rig):
         """Commits, and says by how much the mount grew at the most."""
         pathlib.Path(f'/proc/{mount.process.pid}/clear_refs').write_text('5')  # VmHWM begins anew
         before, begin = self.memory(mount, 'VmRSS'), time.monotonic()
-        self.playfs('commit', '--no-wait', '-m', message, work, who=mount.who, check=False)
-        status = {}
-
-        def done():
-            self.assertIsNone(mount.process.poll(), 'the mount ended')
-            status.update(json.loads((work.parent / 'status.json').read_text()))
-            return status['publication']['phase'] == 'idle' and not status['publication']['queue']
-
-        self.eventually(done, 'it is published', limit=3600 if LIMIT else rig.TEST_LIMIT)
+        (work.parent / 'commit').write_text(message)  # which waits for the outcome, as long as that takes
         grown, most = self.memory(mount, 'VmHWM') - before, MAY_GROW + chunks * OF_A_CHUNK
         print(f'{message}: {chunks} chunks, {time.monotonic() - begin:.0f} s; resident before {before / MEGABYTE:.0f} MB, '
               f'grown by {grown / MEGABYTE:.0f} of {most / MEGABYTE:.0f} MB')
-        self.assertTrue((work.parent / 'head').exists(), status)
         self.assertLess(grown, most)
 
     def fill(self, work, staged, files):
@@ -121,11 +113,11 @@ class CommitMemory(rig.Rig):
         (work / 'both').write_text(text)
         self.playfs('commit', '-m', 'first', work)
         self.eventually((theirs / 'both').exists, 'bob sees it')
-        wanted = self.fill(work, STAGED * MEGABYTE // 4, 8)
+        wanted = self.fill(work, STAGED * MEGABYTE // 2, 8)
         (work / 'both').write_text(text + 'by ann\n')
         (theirs / 'both').write_text('by bob\n' + text)
         self.playfs('commit', '-m', 'bob was faster', theirs, who='bob')
-        self.commit_within(ann, work, STAGED * MEGABYTE // 3 // CHUNK, 'merged')
+        self.commit_within(ann, work, STAGED * MEGABYTE * 2 // 3 // CHUNK, 'merged')
         self.assert_has(work.parent / 'head', wanted | {'both': ('by bob\n' + text + 'by ann\n').encode()})
 
     def test_a_file_that_could_not_be_read_again_is_refused_before_anything_is_sent(self):

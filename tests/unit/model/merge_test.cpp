@@ -74,6 +74,27 @@ TEST(MergeTest, TheSameLinesAreAConflictWithMarkers) {
   EXPECT_EQ(content(merge, "f"), "1\n" + kText);
 }
 
+TEST(MergeTest, WhatIsTooLargeForMemoryIsAConflict) {
+  auto text_of = [](std::size_t size) {
+    std::string text;
+    for (std::size_t i = 0; text.size() < size; ++i) text += "line " + std::to_string(i) + "\n";
+    return text;
+  };
+  const std::string large = text_of(kMaxMergedText + 1), some = text_of(kMaxMergedText - 100);
+  auto all = [&](const std::string& before, const std::string& behind) {
+    Files files = {{"large", entry(before + large + behind)}};
+    for (int i = 0; i < 5; ++i) files["some" + std::to_string(i)] = entry(before + some + behind);
+    return manifest(files);
+  };
+  auto merge = merged(all("", ""), all("ours\n", ""), all("", "theirs\n"));
+  ASSERT_EQ(merge.conflicts.size(), 2u);
+  EXPECT_EQ(merge.conflicts[0].path, "large");
+  EXPECT_EQ(merge.conflicts[0].kind, ConflictKind::content);
+  EXPECT_EQ(content(merge, "large"), "ours\n" + large);
+  EXPECT_EQ(merge.conflicts[1].path, "some4") << "four fit together";
+  EXPECT_EQ(content(merge, "some0"), "ours\n" + some + "theirs\n");
+}
+
 TEST(MergeTest, BinariesDeletionsLinksAndDirectoriesConflict) {
   auto base = manifest({{"bin", entry(std::string("\0b", 2))}, {"gone", entry("g")}, {"what", entry("w")}});
   auto ours = manifest({{"bin", entry(std::string("\0o", 2))},
