@@ -70,11 +70,13 @@ class CommitMemory(rig.Rig):
         """Commits, and says by how much the mount grew at the most."""
         pathlib.Path(f'/proc/{mount.process.pid}/clear_refs').write_text('5')  # VmHWM begins anew
         before, begin = self.memory(mount, 'VmRSS'), time.monotonic()
-        (work.parent / 'commit').write_text(message)  # which waits for the outcome, as long as that takes
+        (work.parent / 'commit').write_text(message)
+        outcome = (work.parent / 'commit').read_text()  # which waits for it, as long as that takes
         grown, most = self.memory(mount, 'VmHWM') - before, MAY_GROW + chunks * OF_A_CHUNK
         print(f'{message}: {chunks} chunks, {time.monotonic() - begin:.0f} s; resident before {before / MEGABYTE:.0f} MB, '
               f'grown by {grown / MEGABYTE:.0f} of {most / MEGABYTE:.0f} MB')
         self.assertLess(grown, most)
+        self.assertIn('published', outcome.lower())
 
     def fill(self, work, staged, files):
         """Contents by path."""
