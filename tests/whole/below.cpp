@@ -1,0 +1,149 @@
+// Planted faults below the publisher's surface. The linker leads calls of these functions from other files here; what
+// they do without a fault is what the real ones do. The names are those of meson.build: where a signature changes, both
+// have to follow, or the fault is no longer planted and `--fault all` says that nobody caught it.
+#include "model/lineage.h"
+#include "publish/announce.h"
+#include "publish/engine.h"
+#include "publish/integration.h"
+#include "publish/journal.h"
+#include "stage/stage.h"
+#include "whole/faults.h"
+
+#define PLAYFS_REAL(symbol) asm("__real_" symbol)
+#define PLAYFS_WRAP(symbol) asm("__wrap_" symbol)
+
+namespace playfs::sim {
+
+using publish::Ending;
+using publish::Journal;
+using publish::Publication;
+using publish::Upload;
+
+// merge_versions
+#define PLAYFS_SYMBOL                                                                                                \
+  "_ZN6playfs14merge_versionsERKNS_7VersionES2_S2_RKSt8functionIFN2tl8expectedINSt7__cxx1112basic_stringIcSt11char_" \
+  "traitsIcESaIcEEENS_5ErrorEEENS_9MergeSideERKSB_RKNS_9FileEntryEEERKNS_11MergeLabelsE"
+Result<Merge> real_merge(const Version&, const Version&, const Version&, const ReadEntry&, const MergeLabels&)
+    PLAYFS_REAL(PLAYFS_SYMBOL);
+Result<Merge> wrap_merge(const Version&, const Version&, const Version&, const ReadEntry&, const MergeLabels&)
+    PLAYFS_WRAP(PLAYFS_SYMBOL);
+Result<Merge> wrap_merge(const Version& base, const Version& ours, const Version& theirs, const ReadEntry& read,
+                         const MergeLabels& labels) {
+  auto merge = real_merge(base, ours, theirs, read, labels);
+  if (planted != Fault::merge_keeps_deleted || !merge) return merge;
+  for (const Manifest* side : {&ours.manifest, &theirs.manifest})
+    for (const auto& [path, entry] : side->files)
+      if (base.manifest.files.contains(path) && !merge->files.contains(path))
+        merge->files[path] = {entry, std::nullopt};
+  return merge;
+}
+#undef PLAYFS_SYMBOL
+
+// Holdings::covers
+#define PLAYFS_SYMBOL "_ZNK6playfs8Holdings6coversERKNS_2IdINS_11RevisionTagEEES5_"
+bool real_covers(const Holdings*, const RevisionId&, const RevisionId&) PLAYFS_REAL(PLAYFS_SYMBOL);
+bool wrap_covers(const Holdings*, const RevisionId&, const RevisionId&) PLAYFS_WRAP(PLAYFS_SYMBOL);
+bool wrap_covers(const Holdings* self, const RevisionId& a, const RevisionId& b) {
+  return planted == Fault::covers_everything || real_covers(self, a, b);
+}
+#undef PLAYFS_SYMBOL
+
+// Journal::record_posting
+#define PLAYFS_SYMBOL                                                                                                  \
+  "_ZN6playfs7publish7Journal14record_postingERNS0_11PublicationENSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEEE" \
+  "S9_S9_"
+Status real_posting(Journal*, Publication&, std::string, std::string, std::string) PLAYFS_REAL(PLAYFS_SYMBOL);
+Status wrap_posting(Journal*, Publication&, std::string, std::string, std::string) PLAYFS_WRAP(PLAYFS_SYMBOL);
+Status wrap_posting(Journal* self, Publication& publication, std::string key, std::string body, std::string conflicts) {
+  Status written = real_posting(self, publication, std::move(key), std::move(body), std::move(conflicts));
+  if (planted == Fault::key_not_journalled && !publication.key.empty())
+    publication.key.front() = publication.key.front() == '0' ? '1' : '0';
+  return written;
+}
+#undef PLAYFS_SYMBOL
+
+// Journal::record_acknowledged
+#define PLAYFS_SYMBOL \
+  "_ZN6playfs7publish7Journal19record_acknowledgedERNS0_11PublicationERKSt6vectorINS0_6UploadESaIS5_EE"
+Status real_acknowledged(Journal*, Publication&, const std::vector<Upload>&) PLAYFS_REAL(PLAYFS_SYMBOL);
+Status wrap_acknowledged(Journal*, Publication&, const std::vector<Upload>&) PLAYFS_WRAP(PLAYFS_SYMBOL);
+Status wrap_acknowledged(Journal* self, Publication& publication, const std::vector<Upload>& uploads) {
+  static ChunkId last;
+  if (planted != Fault::wrong_chunk) return real_acknowledged(self, publication, uploads);
+  auto shifted = uploads;
+  for (auto& upload : shifted) {
+    ChunkId mine = upload.chunk;
+    if (!last.empty()) upload.chunk = last;
+    last = mine;
+  }
+  return real_acknowledged(self, publication, shifted);
+}
+#undef PLAYFS_SYMBOL
+
+// Journal::record_settling
+#define PLAYFS_SYMBOL                                                                                                  \
+  "_ZN6playfs7publish7Journal15record_settlingERNS0_11PublicationENS0_6EndingENS_2IdINS_11RevisionTagEEENSt7__cxx1112" \
+  "basic_stringIcSt11char_traitsIcESaIcEEE"
+Status real_settling(Journal*, Publication&, Ending, RevisionId, std::string) PLAYFS_REAL(PLAYFS_SYMBOL);
+Status wrap_settling(Journal*, Publication&, Ending, RevisionId, std::string) PLAYFS_WRAP(PLAYFS_SYMBOL);
+Status wrap_settling(Journal* self, Publication& publication, Ending ending, RevisionId merged, std::string conflicts) {
+  if (planted == Fault::branch_as_published && ending == Ending::branched) ending = Ending::published;
+  return real_settling(self, publication, ending, std::move(merged), std::move(conflicts));
+}
+#undef PLAYFS_SYMBOL
+
+// announce
+#define PLAYFS_SYMBOL \
+  "_ZN6playfs7publish8announceERNS0_8UpstreamERNS0_7JournalERKNS_2IdINS_10ProjectTagEEERKNS0_12AnnouncementE"
+Status real_announce(publish::Upstream&, Journal&, const ProjectId&, const publish::Announcement&)
+    PLAYFS_REAL(PLAYFS_SYMBOL);
+Status wrap_announce(publish::Upstream&, Journal&, const ProjectId&, const publish::Announcement&)
+    PLAYFS_WRAP(PLAYFS_SYMBOL);
+Status wrap_announce(publish::Upstream& upstream, Journal& journal, const ProjectId& project,
+                     const publish::Announcement& announcement) {
+  if (planted == Fault::not_announced) return {};
+  return real_announce(upstream, journal, project, announcement);
+}
+#undef PLAYFS_SYMBOL
+
+// Engine::can_be_cancelled
+#define PLAYFS_SYMBOL "_ZN6playfs7publish6Engine16can_be_cancelledERKNS0_11PublicationE"
+bool real_can_be_cancelled(const Publication&) PLAYFS_REAL(PLAYFS_SYMBOL);
+bool wrap_can_be_cancelled(const Publication&) PLAYFS_WRAP(PLAYFS_SYMBOL);
+bool wrap_can_be_cancelled(const Publication& publication) {
+  return planted == Fault::cancel_after_post || real_can_be_cancelled(publication);
+}
+#undef PLAYFS_SYMBOL
+
+// Stage::thaw
+#define PLAYFS_SYMBOL "_ZN6playfs5stage5Stage4thawERKNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEEE"
+Status real_thaw(stage::Stage*, const std::string&) PLAYFS_REAL(PLAYFS_SYMBOL);
+Status wrap_thaw(stage::Stage*, const std::string&) PLAYFS_WRAP(PLAYFS_SYMBOL);
+Status wrap_thaw(stage::Stage* self, const std::string& tx) {
+  Status thawed = real_thaw(self, tx);
+  if (planted == Fault::thaw_drops && thawed) static_cast<void>(self->discard(""));
+  return thawed;
+}
+#undef PLAYFS_SYMBOL
+
+// Stage::record_conflicted
+#define PLAYFS_SYMBOL "_ZN6playfs5stage5Stage17record_conflictedESt6vectorINS0_10ConflictedESaIS3_EE"
+Status real_conflicted(stage::Stage*, std::vector<stage::Conflicted>) PLAYFS_REAL(PLAYFS_SYMBOL);
+Status wrap_conflicted(stage::Stage*, std::vector<stage::Conflicted>) PLAYFS_WRAP(PLAYFS_SYMBOL);
+Status wrap_conflicted(stage::Stage* self, std::vector<stage::Conflicted> conflicted) {
+  if (planted == Fault::conflict_not_noted) return {};
+  return real_conflicted(self, std::move(conflicted));
+}
+#undef PLAYFS_SYMBOL
+
+// unresolved
+#define PLAYFS_SYMBOL "_ZN6playfs7publish10unresolvedERNS_5stage5StageE"
+Result<std::vector<stage::Conflicted>> real_unresolved(stage::Stage&) PLAYFS_REAL(PLAYFS_SYMBOL);
+Result<std::vector<stage::Conflicted>> wrap_unresolved(stage::Stage&) PLAYFS_WRAP(PLAYFS_SYMBOL);
+Result<std::vector<stage::Conflicted>> wrap_unresolved(stage::Stage& stage) {
+  if (planted == Fault::conflict_not_asked) return std::vector<stage::Conflicted>();
+  return real_unresolved(stage);
+}
+#undef PLAYFS_SYMBOL
+
+}  // namespace playfs::sim

@@ -1,0 +1,259 @@
+#include "whole/client.h"
+
+#include <fcntl.h>
+#include <sys/sendfile.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <utility>
+
+#include "base/await.h"
+
+namespace playfs::sim {
+
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+/// One that is killed over and over gets nowhere, and shows nothing more.
+constexpr int kMostCrashes = 6;
+constexpr int kMostEdits = 60;  ///< of one process's user, beside those of commits
+/// Mutexes are taken far more often than requests are sent.
+constexpr double kLocksToRequests = 0.01;
+
+void copy_file(const std::string& from, const std::string& to) {
+  int in = open(from.c_str(), O_RDONLY | O_CLOEXEC);
+  int out = open(to.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+  struct stat found {};
+  if (in < 0 || out < 0 || fstat(in, &found) != 0) std::abort();
+  for (off_t at = 0; at < found.st_size;)
+    if (sendfile(out, in, &at, static_cast<std::size_t>(found.st_size - at)) <= 0) std::abort();
+  // Times of spool files are those of the user's files.
+  const timespec times[] = {found.st_atim, found.st_mtim};
+  futimens(out, times);
+  close(in);
+  close(out);
+}
+
+/// As a process leaves it that is killed now.
+void copy_tree(const std::string& from, const std::string& to) {
+  std::filesystem::create_directories(to);
+  std::filesystem::permissions(to, std::filesystem::perms::owner_all);
+  if (!std::filesystem::exists(from)) return;
+  for (const auto& entry : std::filesystem::directory_iterator(from)) {
+    std::string name = entry.path().filename().string();
+    if (entry.is_directory()) copy_tree(entry.path().string(), to + "/" + name);
+    else if (!name.ends_with("-shm") && name != "reserve") copy_file(entry.path().string(), to + "/" + name);
+  }
+}
+
+}  // namespace
+
+class Client::Life final : public Owner, public std::enable_shared_from_this<Life> {
+ public:
+  explicit Life(Client& client) : client_(client) {}
+  /// A mutex is taken.
+  void instant() override { instant(kLocksToRequests); }
+  void instant(double share) {
+    const Plan& plan = client_.plan_;
+    if (is_dead || plan.crash <= 0 || client_.is_done_ || client_.crashes >= kMostCrashes) return;
+    if (client_.world_.random.chance(plan.crash * share)) client_.kill(*this);
+  }
+  bool is_dead = false;
+  Process* process = nullptr;
+  int users = 0;
+
+ private:
+  Client& client_;
+};
+
+Client::Client(World& world, const service::Service& service, const Weather& weather, Watcher& watcher, Plan plan,
+               std::string home, std::shared_ptr<Cache> cache)
+    : world_(world),
+      service_(service),
+      weather_(weather),
+      watcher_(watcher),
+      plan_(std::move(plan)),
+      agent_("client" + std::to_string(plan_.number)),
+      home_(std::move(home)),
+      cache_(std::move(cache)) {}
+
+Client::~Client() = default;
+
+void Client::start() {
+  std::filesystem::create_directories(directory());
+  begin();
+}
+
+void Client::begin() {
+  auto life = std::make_shared<Life>(*this);
+  ++processes_;
+  world_.at(
+      nanoseconds(0), [this, life] { live(life); }, life);
+}
+
+/// Nothing of it can be heard from now on, and what is on disk is what the next one finds. That the code goes on to its
+/// end, in a directory that nobody looks at, is our affair.
+void Client::kill(Life& life) {
+  life.is_dead = true;
+  world_.say(agent_, " is killed");
+  ++crashes;
+  const std::string before = directory();
+  ++incarnation_;
+  copy_tree(before, directory());
+  process_ = nullptr;
+  if (life.process) {
+    life.process->sever();
+    // Who waits in it is told by somebody who holds none of its locks.
+    ++life.users;
+    world_.at(
+        nanoseconds(0),
+        [life = life.shared_from_this()] {
+          if (life->process) life->process->interrupt();
+          --life->users;
+        },
+        nullptr);
+  }
+  if (plan_.dies) has_died = true;
+  else
+    world_.at(
+        seconds(world_.random.below(120)), [this] { begin(); }, nullptr);
+  if (!plan_.keeps_cache) cache_ = Cache::open(home_ + "/cache" + std::to_string(incarnation_));
+}
+
+void Client::live(const std::shared_ptr<Life>& life) {
+  const std::string home = directory();
+  auto process = std::make_unique<Process>(Process::Parts{
+      .world = world_,
+      .service = service_,
+      .watcher = watcher_,
+      .weather = weather_,
+      .address = "10.0.0." + std::to_string(plan_.number + 1),
+      .directory = home,
+      .project = plan_.project,
+      .cache = cache_,
+      .agent = agent_,
+      .skew = plan_.skew,
+      .probe = [life = life.get()](std::string_view, bool) { life->instant(1); },
+      .housekeeping = {},
+  });
+  life->process = process.get();
+  while (!life->is_dead) {
+    if (process->open()) break;
+    world_.sleep(seconds(5));
+  }
+  if (!life->is_dead) {
+    process_ = process.get();
+    ++life->users;
+    if (plan_.writes_on) {
+      ++life->users;
+      world_.at(nanoseconds(0), [this, life, process = process.get()] { write(*process, life); });
+    }
+    work(*process, life);
+    --life->users;
+  }
+  while (life->users > 0) world_.sleep(milliseconds(10));
+  if (!life->is_dead) {
+    is_done_ = true;
+    while (!is_closing_) world_.sleep(seconds(30));
+    process_ = nullptr;
+  }
+  life->process = nullptr;
+  process.reset();
+  if (life->is_dead) std::filesystem::remove_all(home);
+  --processes_;
+}
+
+void Client::write(Process& process, const std::shared_ptr<Life>& life) {
+  User user(process, ledger, plan_.number, [life] { return !life->is_dead; });
+  for (int edits = 0; edits < kMostEdits && !life->is_dead && !is_closing_ && committed_ < plan_.commits; ++edits) {
+    // At work for a moment, then thinking.
+    bool thinks = world_.random.chance(plan_.is_eager ? 0.02 : 0.3);
+    world_.sleep(milliseconds(world_.random.below(thinks ? 10'000 : plan_.is_eager ? 60 : 200)));
+    if (life->is_dead) break;
+    user.edit();
+  }
+  --life->users;
+}
+
+void Client::work(Process& process, const std::shared_ptr<Life>& life) {
+  auto& random = world_.random;
+  User user(process, ledger, plan_.number, [life] { return !life->is_dead; });
+  for (int tries = 0; committed_ < plan_.commits && tries < 12 && !life->is_dead; ++tries) {
+    world_.sleep(milliseconds(random.below(4000)));
+    if (life->is_dead) return;
+    process.site().follow(plan_.project);
+    while (ledger.is_calm && !life->is_dead &&
+           !process.publisher().queue().value_or(std::vector<publish::QueuedCommit>()).empty())
+      world_.sleep(seconds(1));
+    for (auto edits = random.below(6); edits > 0 && !life->is_dead; --edits) user.edit();
+    auto what = random.below(10);
+    if (what < 4) {
+      commit(process, user, life);
+    } else if (what < 8) {
+      auto head = await<content::Head>(
+          [&](auto done) { process.site().refresh_head(plan_.project, process.stopping(), std::move(done)); });
+      if (!head || life->is_dead || head->project.latest_revision.empty()) continue;
+      auto tree = await<RevisionTreePtr>([&](auto done) {
+        process.site().revision(head->project.latest_revision, process.stopping(), std::move(done));
+      });
+      if (!tree || life->is_dead) continue;
+      world_.say(agent_, " updates to ", head->project.latest_revision.text());
+      auto updated = await<publish::Integrated>(
+          [&](auto done) { process.publisher().update(*tree, process.stopping(), std::move(done)); });
+      world_.say(agent_,
+                 " updated: ", updated ? "conflicts " + std::to_string(updated->conflicts) : updated.error().message);
+    } else if (what == 8) {
+      auto left_out = process.publisher().left_out();
+      if (left_out.empty()) continue;
+      auto tree = await<RevisionTreePtr>(
+          [&](auto done) { process.site().revision(left_out.front(), process.stopping(), std::move(done)); });
+      if (!tree || life->is_dead) continue;
+      static_cast<void>(await<publish::Integrated>(
+          [&](auto done) { process.publisher().merge(*tree, process.stopping(), std::move(done)); }));
+    } else {
+      world_.at(milliseconds(random.below(600)), [this, life] {
+        if (life->is_dead || !life->process || !process_) return;
+        ++life->users;
+        static_cast<void>(
+            await<publish::Cancelled>([&](auto done) { life->process->publisher().cancel(std::move(done)); }));
+        --life->users;
+      });
+      commit(process, user, life);
+    }
+    if (!life->is_dead && random.chance(0.5)) user.resolve();
+  }
+}
+
+void Client::commit(Process& process, User& user, const std::shared_ptr<Life>& life) {
+  auto& random = world_.random;
+  std::string name = agent_ + "-" + std::to_string(++messages_);
+  std::string content = user.bring("own/" + name);
+  if (!content.empty() && !life->is_dead) brought["own/" + name] = content;
+  std::string victim = "victim-" + std::to_string(plan_.number);
+  if (random.chance(0.5)) user.remove_for_good(victim);
+  publish::CommitRequest request{.agent = agent_, .message = "message of " + name};
+  request.resolved = random.chance(0.1);
+  if (request.resolved || ledger.has_renamed)
+    may_have_markers_ = true;  // a file that has them may be written on, and renamed
+  if (!may_have_markers_) unresolved.insert(request.message);
+  auto result = await<publish::CommitResult>(
+      [&](auto done) { process.publisher().commit(request, process.stopping(), std::move(done)); });
+  world_.say(agent_, " committed ", request.message, ": ",
+             result ? std::to_string(static_cast<int>(result->outcome)) + " " + result->revision.text()
+                    : result.error().message);
+  if (life->is_dead) return;
+  if (!result) {
+    told.push_back({request.message, std::nullopt, {}, world_.now()});
+    return;
+  }
+  if (result->outcome != publish::Outcome::pending) {
+    ++committed_;
+    told.push_back({request.message, result->outcome, result->revision, world_.now()});
+  }
+}
+
+}  // namespace playfs::sim

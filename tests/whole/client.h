@@ -1,0 +1,100 @@
+// One simulated client: a user at a work tree, a process that publishes it, and what is on disk, which outlives its
+// being killed.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "whole/faults.h"
+#include "whole/ledger.h"
+#include "whole/process.h"
+#include "whole/user.h"
+
+namespace playfs::sim {
+
+/// What a run is about for one client, beside the seed.
+struct Plan {
+  ProjectId project;
+  int number = 0;
+  int commits = 2;
+  double crash = 0;         ///< of each instant at which it makes a difference
+  bool dies = false;        ///< for good, at its first crash
+  bool keeps_cache = true;  ///< of what it read, when it is killed
+  bool writes_on = true;    ///< also while a commit or an update is under way
+  bool is_eager = false;    ///< without stopping to think
+  nanoseconds skew{};
+};
+
+/// What the user was told of a commit.
+struct Told {
+  std::string message;
+  std::optional<publish::Outcome> outcome;  ///< nullopt: it failed
+  RevisionId revision;
+  nanoseconds at{};
+};
+
+/// Where head was when it was read last, and where it was then sent.
+struct Move {
+  RevisionId from, to;
+  nanoseconds at{};
+};
+
+class Client {
+ public:
+  /// `home` is its own; what it writes there goes with it.
+  Client(World& world, const service::Service& service, const Weather& weather, Watcher& watcher, Plan plan,
+         std::string home, std::shared_ptr<Cache> cache);
+  ~Client();
+  Client(const Client&) = delete;
+  Client& operator=(const Client&) = delete;
+
+  /// Edits and commits until all is done; comes back after crashes, unless it dies.
+  void start();
+  /// No process of it is left after a while.
+  void close() { is_closing_ = true; }
+  [[nodiscard]] bool is_done() const { return is_done_ || has_died; }
+  [[nodiscard]] bool is_closed() const { return processes_ == 0; }
+  [[nodiscard]] std::string directory() const { return home_ + "/" + std::to_string(incarnation_); }
+  [[nodiscard]] const Plan& plan() const { return plan_; }
+  [[nodiscard]] const std::string& agent() const { return agent_; }
+  /// Of the process that runs, nullptr where none does.
+  [[nodiscard]] Process* process() const { return process_; }
+
+  Ledger ledger;
+  std::vector<Told> told;
+  std::set<std::string> unresolved;  ///< messages of commits in which nothing may be in conflict
+  /// Files that nobody touches after they were made: path and content.
+  std::map<std::string, std::string> brought;
+  std::set<std::string> deleted;  ///< for good
+  std::vector<Move> moves;
+  bool has_died = false;
+  int crashes = 0;
+
+ private:
+  class Life;
+  void begin();
+  void live(const std::shared_ptr<Life>& life);
+  void work(Process& process, const std::shared_ptr<Life>& life);
+  void write(Process& process, const std::shared_ptr<Life>& life);
+  void commit(Process& process, User& user, const std::shared_ptr<Life>& life);
+  void kill(Life& life);
+
+  World& world_;
+  const service::Service& service_;
+  const Weather& weather_;
+  Watcher& watcher_;
+  Plan plan_;
+  const std::string agent_, home_;
+  std::shared_ptr<Cache> cache_;
+  Process* process_ = nullptr;
+  int processes_ = 0;
+  int incarnation_ = 0;
+  int committed_ = 0, messages_ = 0;
+  bool is_done_ = false, is_closing_ = false, may_have_markers_ = false;
+};
+
+}  // namespace playfs::sim

@@ -1,0 +1,27 @@
+#include "whole/faults.h"
+
+namespace playfs::sim {
+
+Fault planted = Fault::none;
+
+const char* name_of(Fault fault) {
+  switch (fault) {
+    case Fault::none: return "none";
+    case Fault::stale_log: return "stale-log";
+    case Fault::key_after_sending: return "key-after-sending";
+    case Fault::scan_cut_short: return "scan-cut-short";
+    case Fault::merge_keeps_deleted: return "merge-keeps-deleted";
+    case Fault::covers_everything: return "covers-everything";
+    case Fault::key_not_journalled: return "key-not-journalled";
+    case Fault::wrong_chunk: return "wrong-chunk";
+    case Fault::branch_as_published: return "branch-as-published";
+    case Fault::not_announced: return "not-announced";
+    case Fault::cancel_after_post: return "cancel-after-post";
+    case Fault::thaw_drops: return "thaw-drops";
+    case Fault::conflict_not_noted: return "conflict-not-noted";
+    case Fault::conflict_not_asked: return "conflict-not-asked";
+  }
+  return "";
+}
+
+}  // namespace playfs::sim

@@ -1,0 +1,34 @@
+// Mistakes that are built in on purpose, to see them caught. Nothing of them stands in src: those of the network are
+// made by whoever watches it (simulation.cpp), those further in by functions that the linker puts in the place of the
+// real ones (`--wrap`, below.cpp and meson.build).
+#pragma once
+
+namespace playfs::sim {
+
+enum class Fault {
+  none,
+  // On the way to the service.
+  stale_log,          ///< what was read of head and the log once is believed from then on
+  key_after_sending,  ///< the key of a revision is another each time it is sent
+  scan_cut_short,     ///< the scan for siblings sees only the newest revision
+  // In the merge of versions.
+  merge_keeps_deleted,  ///< a merge forgets what one side deleted
+  covers_everything,    ///< any revision is taken to hold all that another holds
+  // In the journal and the engine.
+  key_not_journalled,   ///< the key that is journalled is not the one that is sent
+  wrong_chunk,          ///< a chunk is journalled under the id of the one before it
+  branch_as_published,  ///< a branch is reported as published
+  not_announced,        ///< a branch is not announced
+  cancel_after_post,    ///< a commit is given back although it may have been sent
+  // In the stage.
+  thaw_drops,          ///< what is given back is lost
+  conflict_not_noted,  ///< what an update left in conflict is not written down
+  conflict_not_asked,  ///< a commit does not look whether anything is in conflict
+};
+const char* name_of(Fault fault);
+inline constexpr int kFaults = 14;
+
+/// The one that is planted at present.
+extern Fault planted;
+
+}  // namespace playfs::sim

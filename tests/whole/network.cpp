@@ -1,0 +1,100 @@
+#include "whole/network.h"
+
+#include <array>
+#include <utility>
+
+namespace playfs::sim {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+struct SimulatedTransport::Exchange {
+  HttpRequest request;
+  Callback<HttpResponse> done;
+  SimulatedTransport* transport = nullptr;
+  std::uint64_t number = 0;
+  CancelToken::Registration on_cancel;
+  bool is_answered = false;
+
+  void answer(Result<HttpResponse> response) {
+    if (std::exchange(is_answered, true)) return;
+    if (transport) {
+      transport->exchanges_.erase(number);
+      if (response) transport->watcher_.receives(request, *response);
+    }
+    transport = nullptr;
+    done(std::move(response));
+    done = {};
+    on_cancel = {};
+  }
+};
+
+void SimulatedTransport::cut() {
+  is_severed_ = is_cut_ = true;
+  while (!exchanges_.empty()) {
+    auto exchange = exchanges_.begin()->second;
+    exchanges_.erase(exchanges_.begin());
+    exchange->transport = nullptr;
+    exchange->answer(fail(ErrorCode::interrupted, "the line was cut"));
+  }
+}
+
+void SimulatedTransport::send(HttpRequest request, net::Deadline, CancelToken cancel, Callback<HttpResponse> done) {
+  if (is_cut_) return done(fail(ErrorCode::interrupted, "the line was cut"));
+  auto& random = world_.random;
+  auto latency = [&] { return nanoseconds(milliseconds(1 + random.below(80))); };
+  auto exchange = std::make_shared<Exchange>();
+  exchange->request = std::move(request);
+  exchange->request.headers.set("Host", "simulated");
+  exchange->done = std::move(done);
+  exchange->transport = this;
+  exchange->number = ++last_;
+  exchanges_.emplace(exchange->number, exchange);
+  if (is_severed_) return;
+  watcher_.sends(exchange->request);
+
+  std::string key(exchange->request.headers.get("Idempotency-Key").value_or(""));
+  auto spoilt = spoilt_.find(key);
+  if (!key.empty() && spoilt != spoilt_.end() && spoilt->second.times-- > 0) {
+    HttpResponse response{spoilt->second.status, {}, R"({"error":"no","code":"no","message":"no"})"};
+    world_.at(latency(), [exchange, response] { exchange->answer(response); });
+    return;
+  }
+  bool is_refused = random.chance(weather_.refuse);
+  bool is_refused_before = is_refused && random.chance(0.5);  // else it was carried out, and the answer says 503
+  bool loses_reply = random.chance(weather_.lose_reply);
+  bool cuts = random.chance(weather_.cut_body);
+  if (!key.empty() && (loses_reply || is_refused || cuts) && random.chance(weather_.spoil)) {
+    constexpr std::array kStatuses{401, 403, 404, 409, 423, 425};
+    spoilt_[key] = {kStatuses[random.below(kStatuses.size())], 1 + static_cast<int>(random.below(3))};
+  }
+  // Some linger in the network for longer than their sender waits for them.
+  nanoseconds there = random.chance(weather_.linger) ? nanoseconds(seconds(random.below(300))) : latency();
+  auto owner = world_.owner();
+  // What is under way arrives also where its sender is no more.
+  auto arrive = [&world = world_, &service = service_, address = address_, &watcher = watcher_, exchange, is_refused,
+                 is_refused_before, loses_reply, cuts, owner](nanoseconds back) {
+    HttpResponse response;
+    if (!is_refused_before) {
+      response = service.handle(exchange->request, {address});
+      watcher.carried(exchange->request, response);
+    }
+    if (is_refused) response = {503, {}, R"({"error":"unavailable","code":"unavailable","message":"later"})"};
+    if (cuts && !response.body.empty()) response.body.resize(world.random.below(response.body.size()));
+    if (loses_reply) return;
+    world.at(
+        back, [exchange, response = std::move(response)] { exchange->answer(response); }, owner);
+  };
+  if (!random.chance(weather_.lose_request))
+    world_.at(
+        there, [arrive, back = latency()] { arrive(back); }, nullptr);
+  if (random.chance(weather_.duplicate))
+    world_.at(
+        there + nanoseconds(seconds(random.below(60))), [arrive, back = latency()] { arrive(back); }, nullptr);
+  world_.at(seconds(60), [exchange] { exchange->answer(fail(ErrorCode::timed_out, "no answer came")); });
+  exchange->on_cancel = cancel.on_cancel([weak = std::weak_ptr(exchange)] {
+    if (auto exchange = weak.lock()) exchange->answer(fail(ErrorCode::interrupted, "cancelled"));
+  });
+}
+
+}  // namespace playfs::sim

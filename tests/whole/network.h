@@ -1,0 +1,63 @@
+// The road from one process to the service: slow, and worse. For one thread.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+
+#include "net/transport.h"
+#include "service/service.h"
+#include "whole/world.h"
+
+namespace playfs::sim {
+
+/// How bad the network is. Probabilities are of one request.
+struct Weather {
+  double lose_request = 0, lose_reply = 0, duplicate = 0, linger = 0, refuse = 0, cut_body = 0;
+  /// After a reply to a POST was lost: the next attempts are answered with an error that says nothing of the first.
+  double spoil = 0;
+};
+
+/// Who looks at what goes over the road, or changes it to plant a fault.
+class Watcher {
+ public:
+  virtual ~Watcher() = default;
+  virtual void sends(HttpRequest&) {}
+  /// The service has carried it out.
+  virtual void carried(const HttpRequest&, const HttpResponse&) {}
+  /// What the sender gets to see.
+  virtual void receives(const HttpRequest&, HttpResponse&) {}
+};
+
+class SimulatedTransport final : public net::Transport {
+ public:
+  SimulatedTransport(World& world, const service::Service& service, std::string address, const Weather& weather,
+                     Watcher& watcher)
+      : world_(world), service_(service), address_(std::move(address)), weather_(weather), watcher_(watcher) {}
+  ~SimulatedTransport() override { cut(); }
+
+  void send(HttpRequest request, net::Deadline deadline, CancelToken cancel, Callback<HttpResponse> done) override;
+  [[nodiscard]] const std::string& origin() const override { return origin_; }
+  /// Nothing is sent any more. What is under way arrives all the same.
+  void sever() { is_severed_ = true; }
+  /// After that: whoever waits is answered `interrupted`.
+  void cut();
+
+ private:
+  struct Exchange;
+  World& world_;
+  const service::Service& service_;
+  const std::string address_, origin_ = "local://simulated";
+  const Weather& weather_;
+  Watcher& watcher_;
+  bool is_severed_ = false, is_cut_ = false;
+  std::uint64_t last_ = 0;
+  std::map<std::uint64_t, std::shared_ptr<Exchange>> exchanges_;
+  struct Spoilt {
+    int status = 0, times = 0;
+  };
+  std::map<std::string, Spoilt> spoilt_;  ///< by idempotency key
+};
+
+}  // namespace playfs::sim

@@ -1,0 +1,173 @@
+#include "whole/oracle.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include <fmt/format.h>
+
+#include "model/chunking.h"
+#include "whole/client.h"
+#include "wire/continuation.h"
+#include "wire/json.h"
+#include "wire/records.h"
+
+namespace playfs::sim {
+
+Log::Log(const std::vector<service::StoredRecord>& stored_revisions,
+         const std::vector<service::StoredRecord>& stored_chunks,
+         const std::vector<service::StoredRecord>& stored_messages) {
+  for (const auto& chunk : stored_chunks)
+    chunks_[chunk.id] = *wire::parse_json(chunk.fields)->object()->find("content")->string();
+  for (const auto& stored : stored_revisions) {
+    auto json = wire::parse_json(R"({"id":")" + stored.id + R"(","data":)" + stored.fields + "}");
+    auto record = wire::decode_record(*json);
+    auto revision = record ? wire::decode_revision(*record) : fail(record.error());
+    if (!revision) continue;
+    if (auto& more = revision->manifest.continuation)
+      static_cast<void>(wire::read_continuation(revision->manifest, bytes(more->entry)));
+    order.push_back(stored.id);
+    made[stored.id] = stored.created_at;
+    messages[stored.id] = revision->message;
+    revisions.emplace(stored.id, *std::move(revision));
+  }
+  for (const auto& message : stored_messages) messages_ += message.fields + "\n";
+}
+
+std::string Log::bytes(const FileEntry& entry) const {
+  std::string text = entry.inline_text.value_or("");
+  for (const auto& id : entry.chunks)
+    if (auto chunk = chunks_.find(id.text()); chunk != chunks_.end()) text += chunk->second;
+  return decode_content(text, entry.encoding).value_or("");
+}
+
+std::optional<std::string> Log::bytes(const std::string& revision, const std::string& path) const {
+  const auto& files = revisions.at(revision).manifest.files;
+  auto entry = files.find(path);
+  return entry == files.end() ? std::nullopt : std::optional(bytes(entry->second));
+}
+
+const std::set<std::string>& Log::content(const std::string& id) {
+  auto [known, is_new] = contents_.try_emplace(id);
+  if (!is_new) return known->second;
+  auto revision = revisions.find(id);
+  if (revision == revisions.end()) return known->second;
+  std::set<std::string> held;
+  const Manifest& manifest = revision->second.manifest;
+  if (!manifest.is_automatic) held.insert(manifest.tx.empty() ? id : manifest.tx);
+  for (const auto& parent : revision->second.parents) held.merge(std::set<std::string>(content(parent.text())));
+  return contents_[id] = std::move(held);
+}
+
+bool Log::covers(const std::string& a, const std::string& b) {
+  const auto &more = content(a), &less = content(b);
+  return std::includes(more.begin(), more.end(), less.begin(), less.end());
+}
+
+RevisionTreePtr Log::tree(const std::string& id) const {
+  auto found = revisions.find(id);
+  return found == revisions.end() ? nullptr : std::make_shared<RevisionTree>(found->second);
+}
+
+namespace {
+
+std::string bytes_of_file(const std::filesystem::path& path) {
+  std::ostringstream bytes;
+  bytes << std::ifstream(path, std::ios::binary).rdbuf();
+  return bytes.str();
+}
+
+void add(std::set<std::string>& all, std::string_view text) {
+  for (auto& token : tokens_in(text)) all.insert(std::move(token));
+}
+
+void read_tree(stage::Stage& stage, const stage::InodePtr& directory, const Log& log, std::set<std::string>& found) {
+  auto entries = stage.list(directory, 0, 1000);
+  if (!entries) return;
+  for (const auto& entry : *entries) {
+    if (entry.name == "." || entry.name == "..") continue;
+    auto attributes = stage.attributes(entry.inode);
+    if (!attributes) continue;
+    if (attributes->kind == stage::Kind::directory) {
+      read_tree(stage, entry.inode, log, found);
+    } else if (auto below = stage.lower_content(entry.inode)) {
+      add(found, log.bytes(*below->entry));
+    } else if (attributes->kind == stage::Kind::symlink) {
+      add(found, stage.symlink_target(entry.inode).value_or(""));
+    } else {
+      add(found, stage.read(entry.inode, 0, attributes->size).value_or(""));
+    }
+  }
+}
+
+class NoTime final : public Clock {
+ public:
+  [[nodiscard]] WallTime wall() const override { return {}; }
+  [[nodiscard]] SteadyTime steady() const override { return {}; }
+};
+
+}  // namespace
+
+void check_writes(const Client& client, Log& log, Verdict& verdict) {
+  std::set<std::string> found;
+  const std::string directory = client.directory() + "/stage";
+  NoTime clock;
+  auto base = stage::Stage::recorded_base(directory);
+  if (!base) return verdict.add(fmt::format("{}: its stage has no base: {}", client.agent(), base.error().message));
+  if (*base) {
+    stage::StageOptions options{.directory = directory};
+    options.housekeeping.own_thread = false;
+    auto stage = stage::Stage::open(std::move(options), clock, log.tree((*base)->text()));
+    if (!stage)
+      return verdict.add(fmt::format("{}: its stage does not open: {}", client.agent(), stage.error().message));
+    read_tree(**stage, (*stage)->root(), log, found);
+    if (auto pending = (*stage)->pending(); pending && *pending) {
+      for (const auto& file : (*pending)->files) {
+        if (file.published) add(found, log.bytes(*file.published));
+        else add(found, file.target.empty() ? (*stage)->read_frozen(file).value_or("") : file.target);
+      }
+    }
+  }
+  for (const char* lost : {"/lost+found", "/../lost+found"}) {
+    if (!std::filesystem::exists(directory + lost)) continue;
+    for (const auto& file : std::filesystem::recursive_directory_iterator(directory + lost))
+      if (file.is_regular_file()) add(found, bytes_of_file(file.path()));
+  }
+  std::set<std::string> published;
+  for (const auto& [id, revision] : log.revisions)
+    for (const auto& [path, entry] : revision.manifest.files) add(published, log.bytes(entry));
+  for (const auto& [token, write] : client.ledger.writes) {
+    if (write.fate != Ledger::Fate::kept) continue;
+    ++verdict.writes;
+    if (found.contains(token) || published.contains(token)) continue;
+    verdict.add(fmt::format("{} wrote {} to {} at {} s, and it is nowhere", client.agent(), token, write.path,
+                            std::chrono::duration_cast<std::chrono::milliseconds>(write.at).count() / 1000.0));
+  }
+}
+
+void check_history(const std::vector<std::unique_ptr<Client>>& clients, Log& log, Verdict& verdict) {
+  for (const auto& client : clients) {
+    for (const auto& [path, content] : client->brought) {
+      for (const auto& id : log.order) {
+        auto here = log.bytes(id, path);
+        if (here && *here != content) verdict.add(fmt::format("{} has other bytes in {}", path, id));
+        for (const auto& parent : log.revisions.at(id).parents)
+          if (!here && log.revisions.contains(parent.text()) && log.bytes(parent.text(), path))
+            verdict.add(fmt::format("{} is in {} and not in {}, which was made of it", path, parent.text(), id));
+      }
+    }
+  }
+  for (const auto& client : clients) {
+    std::string victim = fmt::format("victim-{}", client->plan().number);
+    for (const auto& id : log.order) {
+      const auto& parents = log.revisions.at(id).parents;
+      bool is_gone = std::any_of(parents.begin(), parents.end(), [&](const RevisionId& parent) {
+        return log.revisions.contains(parent.text()) && !log.bytes(parent.text(), victim);
+      });
+      if (is_gone && log.bytes(id, victim)) verdict.add(fmt::format("{} was deleted and is back in {}", victim, id));
+    }
+  }
+}
+
+}  // namespace playfs::sim

@@ -1,0 +1,59 @@
+// What is wrong with what a run left behind: worked out from the service's log, the work trees on disk, and what users
+// wrote and were told; as far as may be without the code that is tried out.
+#pragma once
+
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "model/records.h"
+#include "model/tree.h"
+#include "sim/memory_store.h"
+#include "whole/world.h"
+
+namespace playfs::sim {
+
+class Client;
+
+/// The log as the service has it: what a revision holds is worked out here without any of playfs's code for that.
+class Log {
+ public:
+  Log(const std::vector<service::StoredRecord>& revisions, const std::vector<service::StoredRecord>& chunks,
+      const std::vector<service::StoredRecord>& messages);
+
+  /// A file's bytes; nullopt where there is no such file.
+  [[nodiscard]] std::optional<std::string> bytes(const std::string& revision, const std::string& path) const;
+  [[nodiscard]] std::string bytes(const FileEntry& entry) const;
+  const std::set<std::string>& content(const std::string& id);
+  bool covers(const std::string& a, const std::string& b);
+  [[nodiscard]] bool is_announced(const std::string& id) const { return messages_.find(id) != std::string::npos; }
+  [[nodiscard]] RevisionTreePtr tree(const std::string& id) const;
+
+  std::vector<std::string> order;
+  std::map<std::string, Revision> revisions;
+  std::map<std::string, WallTime> made;
+  std::map<std::string, std::string> messages;  ///< of revisions, by id
+
+ private:
+  std::map<std::string, std::set<std::string>> contents_;
+  std::map<std::string, std::string> chunks_;  ///< texts by id
+  std::string messages_;
+};
+
+struct Verdict {
+  std::vector<std::string> wrong;  ///< empty: all promises were kept
+  std::size_t revisions = 0, merges = 0, branches = 0, crashes = 0;
+  std::size_t writes = 0;                      ///< acknowledged, and looked for afterwards
+  std::map<std::string, std::size_t> waivers;  ///< what was not held against it, by why
+  void add(std::string what) {
+    if (wrong.size() < 5) wrong.push_back(std::move(what));
+  }
+};
+
+/// Every token that a client's user was told is written and did not remove is found again.
+void check_writes(const Client& client, Log& log, Verdict& verdict);
+/// Files that nobody touches go through every merge as they are, and stay deleted where they were deleted.
+void check_history(const std::vector<std::unique_ptr<Client>>& clients, Log& log, Verdict& verdict);
+
+}  // namespace playfs::sim

@@ -1,0 +1,108 @@
+#include "whole/process.h"
+
+#include <cstdlib>
+#include <filesystem>
+#include <utility>
+
+#include "base/await.h"
+
+namespace playfs::sim {
+
+std::shared_ptr<Cache> Cache::open(const std::string& directory) {
+  std::filesystem::create_directories(directory);
+  std::filesystem::permissions(directory, std::filesystem::perms::owner_all);
+  auto cache = std::make_shared<Cache>();
+  auto objects = cache::ObjectStore::open(directory);
+  auto records = cache::RecordIndex::open(directory);
+  if (!objects || !records) std::abort();
+  cache->objects = *std::move(objects);
+  cache->records = *std::move(records);
+  return cache;
+}
+
+Process::Process(Parts parts)
+    : parts_(std::move(parts)),
+      clock_(parts_.world, parts_.skew),
+      transport_(parts_.world, parts_.service, parts_.address, parts_.weather, parts_.watcher),
+      events_(std::make_unique<content::EventLog>(clock_)),
+      executor_(std::make_unique<SimulatedExecutor>(parts_.world)),
+      client_(std::make_unique<remote::Client>(transport_, *executor_, clock_, parts_.world.random,
+                                               remote::ClientOptions())) {
+  content::SiteOptions options;
+  options.refresh = std::chrono::seconds(30);
+  options.prefetch = false;
+  site_ = std::make_unique<content::Site>(*client_, *parts_.cache->objects, *parts_.cache->records, *executor_, clock_,
+                                          *events_, options);
+}
+
+Process::~Process() {
+  is_ending_ = true;
+  interrupt();
+  while (following_ > 0) parts_.world.sleep(std::chrono::milliseconds(1));
+  publisher_.reset();
+  // What is outstanding refers to the client: it goes before what it uses.
+  site_.reset();
+  client_.reset();
+  executor_.reset();
+  stage_.reset();
+}
+
+void Process::interrupt() {
+  transport_.cut();
+  stop_.cancel();
+}
+
+Status Process::open() {
+  const std::string directory = parts_.directory + "/stage";
+  PLAYFS_TRY(auto base, stage::Stage::recorded_base(directory));
+  if (!base) {
+    PLAYFS_TRY(auto head, await<content::Head>(
+                              [&](auto done) { site_->refresh_head(parts_.project, stop_.token(), std::move(done)); }));
+    base = head.project.latest_revision;
+  }
+  RevisionTreePtr tree;
+  if (!base->empty()) {
+    PLAYFS_TRY(tree,
+               await<RevisionTreePtr>([&](auto done) { site_->revision(*base, stop_.token(), std::move(done)); }));
+  }
+  PLAYFS_TRY(stage_, stage::Stage::open({.directory = directory,
+                                         .descriptors = 16,
+                                         .housekeeping = parts_.housekeeping,
+                                         .read_lower = [this](const FileRef& file) -> std::optional<std::string> {
+                                           auto blob = site_->try_blob(file);
+                                           auto text = blob ? blob->read(0, blob->size())
+                                                            : Result<std::string>(fail(ErrorCode::offline, ""));
+                                           return text ? std::optional(*std::move(text)) : std::nullopt;
+                                         }},
+                                        clock_, tree));
+  publish::PublisherOptions options;
+  options.probe = parts_.probe;
+  options.agent = parts_.agent;
+  auto opened = publish::Publisher::open(parts_.directory + "/journal", parts_.project, *site_, *stage_, *executor_,
+                                         clock_, parts_.world.random, {}, std::move(options));
+  if (!opened) {
+    stage_.reset();
+    return fail(opened.error());
+  }
+  publisher_ = *std::move(opened);
+  site_->on_head_changed([this](const ProjectId& changed, const RevisionTreePtr& head) {
+    if (changed == parts_.project) follow_head(head);
+  });
+  site_->follow(parts_.project);
+  return {};
+}
+
+void Process::follow_head(const RevisionTreePtr& head) {
+  if (is_ending_) return;
+  ++following_;
+  publisher_->visit();
+  auto base = stage_->base();
+  if (!head || (base && head->revision.id == base->revision.id) || publisher_->branch() || !stage_->is_clean()) {
+    --following_;
+    return;
+  }
+  static_cast<void>(stage_->move_base(head));
+  --following_;
+}
+
+}  // namespace playfs::sim

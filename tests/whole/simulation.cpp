@@ -1,0 +1,452 @@
+#include "whole/simulation.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+
+#include <fmt/format.h>
+
+#include "sim/memory_store.h"
+#include "whole/client.h"
+#include "wire/json.h"
+#include "wire/records.h"
+
+namespace playfs::sim {
+
+namespace {
+
+using std::chrono::hours;
+using std::chrono::milliseconds;
+using std::chrono::minutes;
+using std::chrono::seconds;
+
+constexpr std::size_t kMostEvents = 40'000;
+/// Writes for the merges and moves of head that come after the last commit: far above what any run needs, and a bound.
+constexpr std::size_t kMostAfterwards = 60;
+/// Writes that are refused for being too many: five clients find out, a few times each.
+constexpr std::size_t kMostRefusals = 100;
+
+class Simulation {
+ public:
+  Simulation(std::uint64_t seed, std::string home, const Nature& nature)
+      : home_(std::move(home)),
+        world_(seed * 0x9e3779b97f4a7c15 + 1),
+        clock_(world_),
+        store_(clock_, world_.random),
+        nature_(nature),
+        service_(store_, accounts_, options()) {
+    world_.is_traced = nature.is_traced;
+  }
+  Simulation(const Simulation&) = delete;
+  Simulation& operator=(const Simulation&) = delete;
+
+  Verdict run() {
+    set_up();
+    auto all_done = [&] {
+      return std::all_of(clients_.begin(), clients_.end(), [](const auto& client) { return client->is_done(); });
+    };
+    if (!world_.run(all_done, kMostEvents) || !all_done()) wrong("it does not come to an end");
+    world_.say("all are done, after ", world_.events(), " events");
+    weather_ = {};
+    settle();
+    std::size_t before = writes_;
+    for (const auto& project : projects_)
+      if (verdict_.wrong.empty()) visit(project);
+    if (writes_ - before > kMostAfterwards) wrong(fmt::format("{} writes after the last commit", writes_ - before));
+    for (const auto& client : clients_) client->close();
+    auto all_closed = [&] {
+      return std::all_of(clients_.begin(), clients_.end(), [](const auto& client) { return client->is_closed(); });
+    };
+    if (!world_.run(all_closed, kMostEvents) || !all_closed()) {
+      wrong("a process does not end");
+      return std::move(verdict_);
+    }
+    check();
+    return std::move(verdict_);
+  }
+
+ private:
+  service::ServiceOptions options() {
+    service::ServiceOptions options;
+    options.site_hosts = {"simulated"};
+    if (world_.random.chance(0.1))
+      options.limits = *service::Limits::parse(R"({"revisions":12,"projects":12,"file_chunks":20,"messages":6})");
+    return options;
+  }
+
+  void set_up() {
+    auto& random = world_.random;
+    int clients = 2 + static_cast<int>(random.below(random.chance(0.2) ? 4 : 2));
+    int projects = random.chance(0.2) ? 2 : 1;
+    for (int i = 0; i < projects; ++i) begin_project(clients);
+    if (random.chance(0.1)) crowd(random.below(3));
+    if (random.chance(0.7)) {
+      double bad = random.chance(0.3) ? 0.15 : 0.04;
+      weather_ = {bad, bad, bad, bad, bad, bad / 2, nature_.spoils && random.chance(0.3) ? 0.5 : 0};
+    }
+    world_.switching = random.chance(0.2) ? 0 : random.chance(0.5) ? 0.005 : 0.04;
+    auto cache = Cache::open(home_ + "/cache");
+    bool is_eager = random.chance(0.5);
+    for (int i = 0; i < clients; ++i) {
+      Plan plan;
+      plan.project = ProjectId(projects_[static_cast<std::size_t>(i % projects)]);
+      plan.number = i;
+      plan.commits = 1 + static_cast<int>(random.below(3));
+      plan.crash = random.chance(0.5) ? 0.01 + 0.03 * static_cast<double>(random.below(3)) : 0;
+      plan.dies = plan.crash > 0 && random.chance(0.3);
+      plan.keeps_cache = random.chance(0.7);
+      plan.skew = hours(static_cast<int>(random.below(49)) - 24);
+      plan.is_eager = is_eager;
+      plan.writes_on = random.chance(0.9) && !nature_.is_calm;
+      watchers_.push_back(std::make_unique<Road>(*this, i));
+      clients_.push_back(std::make_unique<Client>(world_, service_, weather_, *watchers_.back(), plan,
+                                                  fmt::format("{}/{}", home_, i), cache));
+      clients_.back()->ledger.is_calm = nature_.is_calm;
+      world_.at(milliseconds(random.below(3000)), [client = clients_.back().get()] { client->start(); });
+    }
+    if (random.chance(0.3)) {
+      for (std::uint64_t i = 0; i <= random.below(2); ++i)
+        world_.at(milliseconds(random.below(15'000)), [this] { meddle(); });
+    }
+    // A service keeps keys for longer than anything lingers on the way to it.
+    if (random.chance(0.3)) world_.at(minutes(12), [this] { store_.forget_keys(minutes(11)); });
+    visitor_cache_ = cache;
+  }
+
+  void begin_project(int clients) {
+    std::string project = call("POST", "/projects", R"({"name":"p"})").id;
+    JsonObject files{{"shared", inline_file(first_lines())}, {"d/x", inline_file("x\n")}};
+    for (int i = 0; i < clients; ++i)
+      files.set(fmt::format("victim-{}", i), inline_file(fmt::format("to be deleted by {}\n", i)));
+    std::string tx = std::string(31, '0') + std::to_string(projects_.size());
+    auto root = call("POST", "/revisions",
+                     wire::to_text(JsonObject{{"project", project},
+                                              {"parents", Json::Array{}},
+                                              {"agent", "stranger"},
+                                              {"message", "first"},
+                                              {"manifest", JsonObject{{"files", files}, {"tx", tx}}}}));
+    projects_.push_back(project);
+    move_head_blindly(project, root.id);
+  }
+
+  /// Others publish in the same log what is of no concern here, more than a page of it.
+  void crowd(std::uint64_t times) {
+    std::string project = "1m3vrsr4032sqc03crwd";
+    for (int i = 0; i < 110; ++i) {
+      service::NewRecord record;
+      record.collection = "revisions";
+      record.contents.fields = wire::to_text(
+          JsonObject{{"project", project}, {"parents", Json::Array{}}, {"agent", "crowd"}, {"manifest", JsonObject{}}});
+      record.contents.belongs_to = project;
+      static_cast<void>(store_.insert(record));
+    }
+    if (times > 0) world_.at(seconds(world_.random.below(20)), [this, times] { crowd(times - 1); });
+  }
+
+  /// Somebody who knows nothing of all this.
+  void meddle() {
+    auto& random = world_.random;
+    const auto& all = store_.all("revisions");
+    if (all.empty()) return;
+    std::string some = all[random.below(all.size())].id;
+    auto record = call("GET", "/revisions/" + some, "");
+    std::string project = *record.fields.find("project")->string();
+    if (std::find(projects_.begin(), projects_.end(), project) == projects_.end()) return;
+    set_back_ = true;
+    if (random.chance(0.3)) return move_head_blindly(project, some);
+    JsonObject manifest = *record.fields.find("manifest")->object();
+    manifest.erase("tx");
+    manifest.erase("auto");
+    JsonObject files = *manifest.find("files")->object();
+    files.set("strange-" + std::to_string(random.below(1000)), inline_file("by a stranger\n"));
+    manifest.set("files", files);
+    auto posted = call("POST", "/revisions",
+                       wire::to_text(JsonObject{{"project", project},
+                                                {"parents", Json::Array{Json(some)}},
+                                                {"agent", "stranger"},
+                                                {"message", "blind"},
+                                                {"manifest", manifest}}));
+    move_head_blindly(project, posted.id);
+  }
+
+  static Json inline_file(const std::string& content) {
+    return JsonObject{{"h", ContentHash::of(content).hex()}, {"s", std::uint64_t{content.size()}}, {"inline", content}};
+  }
+
+  HttpRequest request(const std::string& method, const std::string& path, const std::string& body) {
+    HttpRequest request{method, "/.site/data" + path, {}, body};
+    request.headers.add("Host", "simulated");
+    request.headers.add("Origin", "local://simulated");
+    if (!body.empty()) request.headers.add("Content-Type", "application/json");
+    return request;
+  }
+  Record call(const std::string& method, const std::string& path, const std::string& body) {
+    auto response = service_.handle(request(method, path, body), {"10.9.9.9"});
+    auto json = wire::parse_json(response.body);
+    auto record = json ? wire::decode_record(*json) : Result<Record>(fail(json.error()));
+    if (!record) wrong("a stranger was answered: " + response.body);
+    return record ? *record : Record{};
+  }
+  void move_head_blindly(const std::string& project, const std::string& to) {
+    call("PATCH", "/projects/" + project, wire::to_text(JsonObject{{"latest_revision", to}}));
+  }
+
+  /// What goes over the network between one client and the service.
+  class Road final : public Watcher {
+   public:
+    Road(Simulation& owner, int client) : owner_(owner), client_(client) {}
+    void sends(HttpRequest& request) override {
+      auto key = request.headers.get("Idempotency-Key");
+      if (request.method == "PATCH" && request.target.find("/projects/") != std::string::npos) {
+        auto body = wire::parse_json(request.body);
+        if (auto* to = body && body->object() ? body->object()->find("latest_revision") : nullptr)
+          moves.push_back({head_, RevisionId(*to->string()), owner_.world_.now()});
+      }
+      if (!key) return;
+      if (planted == Fault::key_after_sending && request.target.ends_with("/revisions"))
+        request.headers.set("Idempotency-Key", owner_.world_.random.uuid());
+      auto [known, is_new] = owner_.bodies_.try_emplace(std::string(*key), request.body);
+      if (!is_new && known->second != request.body) owner_.wrong("a key went with two bodies");
+    }
+    void carried(const HttpRequest& request, const HttpResponse& response) override {
+      if (response.status == 200 && request.target.ends_with("/file_chunks")) {
+        auto record = wire::decode_record(*wire::parse_json(response.body));
+        owner_.uploaded_[{client_, wire::to_text(*record->fields.find("content"))}].emplace(
+            *request.headers.get("Idempotency-Key"));
+      }
+      if (request.method != "GET")
+        owner_.world_.say("client", client_, " ", request.method, " ", request.target, " -> ", response.status, " ",
+                          response.body.substr(0, 100));
+      if (response.status == 200 && request.method != "GET") ++owner_.writes_;
+      owner_.refusals_ += response.status == 429;
+    }
+    void receives(const HttpRequest& request, HttpResponse& response) override {
+      if (planted != Fault::none) spoil(request, response);
+      if (request.method != "GET" || response.status != 200 || request.target.find("/projects/") == std::string::npos)
+        return;
+      auto json = wire::parse_json(response.body);
+      auto record = json ? wire::decode_record(*json) : Result<Record>(fail(json.error()));
+      auto project = record ? wire::decode_project(*record) : Result<Project>(fail(record.error()));
+      if (project) head_ = project->latest_revision;
+    }
+    std::vector<Move> moves;
+
+   private:
+    void spoil(const HttpRequest& request, HttpResponse& response) {
+      bool is_head = request.target.find("/projects/") != std::string::npos;
+      bool is_log = request.target.find("/revisions?") != std::string::npos;
+      if (request.method != "GET" || response.status != 200) return;
+      if (planted == Fault::stale_log && (is_head || is_log)) {
+        auto [known, is_new] = seen_.try_emplace(request.target, response);
+        if (!is_new) response = known->second;
+      }
+      if (planted == Fault::scan_cut_short && is_log) {
+        auto json = wire::parse_json(response.body);
+        if (!json || !json->object()) return;
+        JsonObject object = *json->object();
+        auto* records = object.find("records") ? object.find("records")->array() : nullptr;
+        if (!records) return;
+        Json::Array first(records->begin(), records->begin() + std::min<std::ptrdiff_t>(1, std::ssize(*records)));
+        object.set("records", std::move(first));
+        object.erase("nextCursor");
+        object.erase("next_cursor");
+        response.body = wire::to_text(object);
+      }
+    }
+
+    std::map<std::string, HttpResponse> seen_;
+    Simulation& owner_;
+    const int client_;
+    RevisionId head_;
+  };
+
+  /// Whatever was begun comes to its end once nothing is in its way any more.
+  void settle() {
+    const nanoseconds limit = world_.now() + hours(3);
+    auto busy = [&]() -> Client* {
+      for (const auto& client : clients_) {
+        if (!client->process()) continue;
+        auto queue = client->process()->publisher().queue();
+        if (!queue || !queue->empty()) return client.get();
+      }
+      return nullptr;
+    };
+    if (!world_.run([&] { return !busy() || world_.now() > limit; }, kMostEvents)) wrong("it does not come to rest");
+    if (Client* client = busy()) {
+      auto progress = client->process()->publisher().progress();
+      wrong(fmt::format("{} publishes for ever: {}", client->agent(),
+                        progress.last_error ? progress.last_error->message : "no error"));
+    }
+  }
+
+  /// Somebody who takes part once all others are done, and looks until nothing moves any more.
+  void visit(const std::string& project) {
+    bool is_done = false;
+    Process::Parts parts{.world = world_,
+                         .service = service_,
+                         .watcher = visitor_road_,
+                         .weather = weather_,
+                         .address = "10.0.0.100",
+                         .directory = home_ + "/visitor-" + project,
+                         .project = ProjectId(project),
+                         .cache = visitor_cache_,
+                         .agent = "visitor",
+                         .skew = {},
+                         .probe = {},
+                         .housekeeping = {}};
+    std::filesystem::create_directories(parts.directory);
+    world_.at(nanoseconds(0), [&] {
+      Process process(parts);
+      if (Status opened = process.open(); !opened) {
+        wrong("the visitor cannot look: " + opened.error().message);
+      } else {
+        std::string head;
+        for (int i = 0; i < 40 && final_heads_[project].empty(); ++i) {
+          process.publisher().visit();
+          world_.sleep(minutes(20));
+          auto now = call("GET", "/projects/" + project, "");
+          std::string latest = wire::decode_project(now)->latest_revision.text();
+          if (latest == head) final_heads_[project] = head;
+          head = latest;
+        }
+      }
+      is_done = true;
+    });
+    if (!world_.run([&] { return is_done; }, kMostEvents) || !is_done) wrong("the visitor does not come to an end");
+  }
+
+  void check() {
+    Log log(store_.all("revisions"), store_.all("file_chunks"), store_.all("messages"));
+    for (const auto& [id, revision] : log.revisions) verdict_.merges += revision.manifest.is_automatic;
+    verdict_.revisions = log.revisions.size();
+    for (const auto& project : projects_)
+      if (final_heads_[project].empty()) return wrong("head does not settle");
+
+    // 1. Nothing that was published is lost.
+    std::map<std::string, std::vector<std::string>> of_tx, of_message;
+    for (const auto& id : log.order) {
+      const Manifest& manifest = log.revisions.at(id).manifest;
+      if (manifest.tx.empty()) continue;
+      const std::string& head = final_heads_[log.revisions.at(id).project.text()];
+      of_tx[manifest.tx].push_back(id);
+      if (log.messages[id].starts_with("message of ")) of_message[log.messages[id]].push_back(id);
+      if (log.covers(head, id)) continue;
+      ++verdict_.branches;
+      // Announced itself, or with a later one that holds it.
+      bool is_said = std::any_of(log.order.begin(), log.order.end(), [&](const std::string& other) {
+        return log.is_announced(other) && log.covers(other, id);
+      });
+      if (!is_said) wrong(fmt::format("revision {} is neither in head nor announced", id));
+    }
+    // 2. Nothing doubles.
+    for (const auto& [tx, ids] : of_tx)
+      if (ids.size() > 1) wrong(fmt::format("commit {} became {} revisions: {}", tx, ids.size(), fmt::join(ids, ", ")));
+    for (const auto& [message, ids] : of_message)
+      if (ids.size() > 1) wrong(fmt::format("{} became {} revisions: {}", message, ids.size(), fmt::join(ids, ", ")));
+    // Twice under one key is a service that forgot the key.
+    for (const auto& [text, keys] : uploaded_)
+      if (keys.size() > 1 && !has_given_back(text.first)) wrong("a client stored a chunk twice");
+      else if (keys.size() > 1) ++verdict_.waivers["a chunk of a commit that was given back is sent by the next"];
+    // 3. Nothing reverts silently.
+    for (const auto& watcher : watchers_)
+      for (const auto& move : watcher->moves)
+        if (!move.from.empty() && !log.covers(move.to.text(), move.from.text()))
+          wrong(fmt::format("head was moved from {} to {}, which does not hold it", move.from.text(), move.to.text()));
+    // 4. Quotas are the service's to keep; clients rest when they are told to, rather than try on.
+    if (refusals_ > kMostRefusals) wrong(fmt::format("{} writes were sent past the limits", refusals_));
+    // 5. What was told holds.
+    for (const auto& client : clients_) {
+      verdict_.crashes += static_cast<std::size_t>(client->crashes);
+      for (const auto& told : client->told) check_told(log, told, of_message);
+      for (const auto& message : client->unresolved) check_markers(log, message, of_message);
+    }
+    // 6. What was written is there.
+    check_history(clients_, log, verdict_);
+    for (const auto& client : clients_) check_writes(*client, log, verdict_);
+  }
+
+  void check_told(Log& log, const Told& told, const std::map<std::string, std::vector<std::string>>& of_message) {
+    auto posted = of_message.find(told.message);
+    bool is_there = posted != of_message.end();
+    if (!told.outcome || *told.outcome == publish::Outcome::cancelled || *told.outcome == publish::Outcome::nothing) {
+      if (is_there) wrong(told.message + ": it was said not to be published, and is in the log");
+      return;
+    }
+    if (!is_there) return wrong(told.message + ": it was reported and is not in the log");
+    bool is_success = *told.outcome == publish::Outcome::published || *told.outcome == publish::Outcome::merged;
+    const std::string& id = posted->second.front();
+    if (!is_success || log.covers(final_heads_[log.revisions.at(id).project.text()], id)) return;
+    if (set_back_) ++verdict_.waivers["a stranger moved head"];
+    else if (was_overtaken(log, posted->second.front(), told.at)) ++verdict_.waivers["it was overtaken by a PATCH"];
+    else wrong(told.message + ": it was reported as a success and is not in head");
+  }
+
+  /// What was left in conflict is published only where the user says that it is right.
+  void check_markers(const Log& log, const std::string& message,
+                     const std::map<std::string, std::vector<std::string>>& of_message) {
+    auto posted = of_message.find(message);
+    if (posted == of_message.end()) return;
+    const Revision& revision = log.revisions.at(posted->second.front());
+    for (const auto& [path, entry] : revision.manifest.files) {
+      auto marked = [&, path = path](const std::string& id) {
+        auto bytes = log.revisions.contains(id) ? log.bytes(id, path) : std::nullopt;
+        return bytes && bytes->find("<<<<<<< ") != std::string::npos;
+      };
+      bool is_old = std::any_of(revision.parents.begin(), revision.parents.end(),
+                                [&](const RevisionId& parent) { return marked(parent.text()); });
+      if (marked(posted->second.front()) && !is_old) wrong(fmt::format("{}: {} has conflict markers", message, path));
+    }
+  }
+
+  [[nodiscard]] bool has_given_back(int number) const {
+    const auto& told = clients_[static_cast<std::size_t>(number)]->told;
+    return std::any_of(told.begin(), told.end(),
+                       [](const Told& each) { return !each.outcome || each.outcome == publish::Outcome::cancelled; });
+  }
+
+  /// Whether a PATCH was under way when a success was reported, to a revision without it. Nothing can call that back;
+  /// where the two do not merge, the other stands from then on and this one is announced, which is checked as for all.
+  bool was_overtaken(Log& log, const std::string& revision, nanoseconds told_at) {
+    return std::any_of(watchers_.begin(), watchers_.end(), [&](const auto& watcher) {
+      return std::any_of(watcher->moves.begin(), watcher->moves.end(), [&](const Move& move) {
+        return move.at <= told_at && told_at - move.at < minutes(7) && !log.covers(move.to.text(), revision);
+      });
+    });
+  }
+
+  void wrong(std::string what) { verdict_.add(std::move(what)); }
+
+  const std::string home_;
+  World world_;
+  SimulatedClock clock_;
+  MemoryStore store_;
+  NoAccounts accounts_;
+  const Nature nature_;
+  service::Service service_;
+  Weather weather_;
+  std::vector<std::unique_ptr<Road>> watchers_;
+  Road visitor_road_{*this, 99};
+  std::shared_ptr<Cache> visitor_cache_;
+  std::vector<std::unique_ptr<Client>> clients_;
+  std::vector<std::string> projects_;
+  std::map<std::string, std::string> final_heads_;  ///< by project
+  bool set_back_ = false;                           ///< a stranger moved head
+  std::size_t writes_ = 0, refusals_ = 0;
+  std::map<std::string, std::string> bodies_;
+  std::map<std::pair<int, std::string>, std::set<std::string>> uploaded_;  ///< chunks: keys by client and text
+  Verdict verdict_;
+};
+
+}  // namespace
+
+Verdict simulate(std::uint64_t seed, const std::string& home, const Nature& nature) {
+  planted = nature.fault;
+  Verdict verdict = Simulation(seed, home, nature).run();
+  for (const auto& entry : std::filesystem::directory_iterator(home)) std::filesystem::remove_all(entry.path());
+  return verdict;
+}
+
+}  // namespace playfs::sim

@@ -1,0 +1,25 @@
+// One simulated run, chosen by a seed, and what is wrong with what it left behind.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "whole/faults.h"
+#include "whole/oracle.h"
+
+namespace playfs::sim {
+
+struct Nature {
+  Fault fault = Fault::none;
+  bool is_traced = false;
+  /// Users wait while a commit or an update of theirs is under way, and no file becomes a directory.
+  bool is_calm = false;
+  bool spoils = false;  ///< an unknown outcome may be followed by an answer that says nothing of it
+};
+
+/// Two to five clients, strangers who move head blindly, a bad network, crashes, a service that limits writes and
+/// forgets keys; users who write on meanwhile; then a visitor. What must hold is checked from the log that the service
+/// has, from the work trees on disk, and from what users wrote and were told. `home`: an empty directory.
+Verdict simulate(std::uint64_t seed, const std::string& home, const Nature& nature = {});
+
+}  // namespace playfs::sim
