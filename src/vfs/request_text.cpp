@@ -48,7 +48,7 @@ bool may_become_utf8(std::string_view text) {
     const auto lead = static_cast<unsigned char>(text[text.size() - cut]);
     if ((lead & 0xC0) == 0x80) continue;
     const std::size_t length = lead >= 0xF0 ? 4 : lead >= 0xE0 ? 3 : 2;
-    return lead >= 0xC0 && cut < length && is_valid_utf8(text.substr(0, text.size() - cut));
+    return lead >= 0xC2 && lead <= 0xF4 && cut < length && is_valid_utf8(text.substr(0, text.size() - cut));
   }
   return false;
 }
