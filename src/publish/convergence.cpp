@@ -8,6 +8,7 @@
 #include "base/text.h"
 #include "model/plan.h"
 #include "publish/bodies.h"
+#include "publish/lost_base.h"
 #include "publish/rest.h"
 #include "publish/reuse.h"
 #include "wire/json.h"
@@ -18,6 +19,8 @@ namespace {
 
 /// Somebody may post or set head back over and over; after so many rounds the publication rests before it goes on.
 constexpr int kRoundsAtOnce = 16;
+/// Plans of one merge: one more for its continuation, and for each time that chunks are found to be gone.
+constexpr int kMostPlans = 5;
 constexpr std::chrono::hours kPolicyHour{1};
 /// Chunks of a merge whose bodies are in memory together.
 constexpr std::size_t kSentAtOnce = 128;
@@ -92,11 +95,18 @@ Result<Convergence::Log> Convergence::read_log(const RevisionTreePtr& ours, cons
     PLAYFS_CHECK(add(revision, log));
   }
   std::erase_if(known_, [&](const auto& item) { return !log.revisions.contains(item.first); });
-  PLAYFS_CHECK(add(ours, log));
+  // What is in no list may be gone, whatever is remembered of it here: nothing is built on that, and head least of all.
+  if (ours && !log.revisions.contains(ours->revision.id)) {
+    PLAYFS_TRY(log.ours_is_gone, is_gone(parts_.upstream, ours->revision.id));
+  }
+  if (!log.ours_is_gone) PLAYFS_CHECK(add(ours, log));
   const RevisionId& head = log.project.latest_revision;
   if (!head.empty() && !log.revisions.contains(head)) {
-    PLAYFS_TRY(auto revision, read(head));
-    PLAYFS_CHECK(add(revision, log));
+    PLAYFS_TRY(bool is_head_gone, is_gone(parts_.upstream, head));
+    if (!is_head_gone) {
+      PLAYFS_TRY(auto revision, read(head));
+      PLAYFS_CHECK(add(revision, log));
+    }
   }
   return log;
 }
@@ -132,11 +142,30 @@ Status Convergence::upload(const Plan& plan, std::vector<ChunkId>& ids, const st
       uploads.push_back({number, key_of_body(body), std::move(body), chunk.hash, chunk.content.size(), {}});
     }
     PLAYFS_CHECK(parts_.upstream.upload(uploads, [&](const std::vector<publish::Upload>& stored) {
-      for (const auto& one : stored) ids[static_cast<std::size_t>(one.number)] = one.chunk;
+      for (const auto& one : stored) {
+        ids[static_cast<std::size_t>(one.number)] = one.chunk;
+        parts_.stored.saw(one.chunk);
+      }
       return parts_.journal.record_known(stored);
     }));
   }
   return {};
+}
+
+Result<bool> Convergence::has_all_chunks(const Plan& plan, const std::vector<ChunkId>& ids,
+                                         const Merging::Joined& joined) {
+  PLAYFS_TRY(Manifest manifest, with_continuation(fill(plan, ids).manifest, plan.continuation));
+  ChunkIds needed = chunks_of(manifest);
+  for (const auto& id : joined.revisions) {
+    PLAYFS_TRY(auto revision, parts_.upstream.revision(id));
+    for (const auto& chunk : chunks_of(revision->tree.manifest())) needed.erase(chunk);
+  }
+  PLAYFS_TRY(auto gone, parts_.stored.find_missing(needed));
+  if (gone.empty()) return true;
+  std::vector<LostChunk> lost;
+  for (const auto& chunk : gone) lost.push_back({chunk, {}});
+  PLAYFS_CHECK(parts_.journal.record_lost_chunks(nullptr, lost));
+  return false;
 }
 
 Result<std::optional<RevisionTreePtr>> Convergence::post_merge(const Merging::Joined& joined,
@@ -163,7 +192,9 @@ Result<std::optional<RevisionTreePtr>> Convergence::post_merge(const Merging::Jo
   PLAYFS_CHECK(find_near(parts_.upstream, joined, input.stored));
   Plan plan;
   std::vector<ChunkId> ids;
-  do {  // a second time where a continuation names the chunks of the first
+  bool is_whole = false;
+  for (int times = 0; !is_whole; ++times) {  // a second time where a continuation names the chunks of the first
+    if (times == kMostPlans) return fail(ErrorCode::busy, "the service loses chunks faster than they are uploaded");
     PLAYFS_TRY(auto known, KnownFromHere::open(parts_.journal));
     input.stored.pieces = &known;
     auto planned = make_plan(input, WireSizes());
@@ -171,7 +202,9 @@ Result<std::optional<RevisionTreePtr>> Convergence::post_merge(const Merging::Jo
     if (!planned) return fail(planned.error());
     plan = *std::move(planned);
     PLAYFS_CHECK(upload(plan, ids, before_write));
-  } while (plan.uploads_to_follow > 0);
+    if (plan.uploads_to_follow > 0) continue;
+    PLAYFS_TRY(is_whole, has_all_chunks(plan, ids, joined));
+  }
   Json body = wire::encode_revision_draft(fill(plan, ids));
   std::string text = wire::to_text(body);
   if (text.size() > kMaxRecordSize) return std::optional<RevisionTreePtr>();
@@ -206,6 +239,12 @@ Result<Standing> Convergence::run(const RevisionTreePtr& ours, bool may_join, co
   };
   for (int round = 0; round < kRoundsAtOnce; ++round) {
     PLAYFS_TRY(Log log, read_log(ours, since));
+    standing.ours_is_gone = log.ours_is_gone;
+    if (log.ours_is_gone) return standing;
+    if (posted && !log.revisions.contains(posted->revision.id)) {
+      PLAYFS_TRY(bool gone, is_gone(parts_.upstream, posted->revision.id));
+      if (gone) posted = nullptr;
+    }
     if (posted) PLAYFS_CHECK(add(posted, log));
     if (log.revisions.empty()) return standing;  // nothing was ever published
     std::vector<Link> links;

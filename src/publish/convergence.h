@@ -20,6 +20,7 @@
 #include "publish/journal.h"
 #include "publish/log_scan.h"
 #include "publish/merging.h"
+#include "publish/stored_chunks.h"
 #include "publish/upstream.h"
 
 namespace playfs::publish {
@@ -45,7 +46,8 @@ struct LeftOut {
 struct Standing {
   RevisionId head;  ///< verified; also the only tip but for those left out
   bool head_is_automatic = false;
-  bool holds_ours = false;  ///< head holds the revision that was asked about
+  bool holds_ours = false;    ///< head holds the revision that was asked about
+  bool ours_is_gone = false;  ///< the service has it no more: it went back to an older state. Nothing else is set then
   std::vector<LeftOut> left_out;
   std::uint32_t writes = 0;  ///< merges and their chunks, and PATCHes
   bool given_up = false;     ///< head was set back by others time and again, and was left there
@@ -61,6 +63,7 @@ class Convergence {
     LogScan& scan;
     content::EventLog& events;
     const Clock& clock;
+    StoredChunks& stored;
     MergePolicy policy;
   };
   explicit Convergence(Parts parts) : parts_(std::move(parts)) {}
@@ -76,6 +79,7 @@ class Convergence {
   struct Log {
     Project project;
     std::map<RevisionId, RevisionTreePtr> revisions;  ///< of the project, from the watermark on, with head and ours
+    bool ours_is_gone = false;
   };
   Result<Log> read_log(const RevisionTreePtr& ours, const RevisionTreePtr& since);
   /// nullptr where nobody can read it, so that nothing of it could be merged.
@@ -87,6 +91,8 @@ class Convergence {
   /// parents.
   Result<std::optional<RevisionTreePtr>> post_merge(const Merging::Joined& joined, const RevisionId& on_heads_line,
                                                     const std::function<Status()>& before_write);
+  /// False: some chunks that it refers to are gone, and are forgotten for the next plan.
+  Result<bool> has_all_chunks(const Plan& plan, const std::vector<ChunkId>& ids, const Merging::Joined& joined);
   Status upload(const Plan& plan, std::vector<ChunkId>& ids, const std::function<Status()>& before_write);
 
   Parts parts_;

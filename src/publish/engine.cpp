@@ -68,6 +68,7 @@ Engine::Engine(Parts parts)
              .events = parts_.events,
              .progress = [this](std::optional<LogReading> reading) { tell_reading(reading); }},
             parts_.limits),
+      stored_(parts_.upstream, parts_.clock),
       convergence_({.project = parts_.project,
                     .upstream = parts_.upstream,
                     .merging = merging_,
@@ -75,6 +76,7 @@ Engine::Engine(Parts parts)
                     .scan = scan_,
                     .events = parts_.events,
                     .clock = parts_.clock,
+                    .stored = stored_,
                     .policy = parts_.policy}) {}
 
 Status Engine::recover() {
@@ -96,12 +98,16 @@ Status Engine::run(Publication& publication, const CancelToken& cancel) {
   if (work_.tx != publication.tx) {
     work_ = {};
     work_.tx = publication.tx;
+    stored_.forget_all();
   }
   while (publication.step != Step::ended) {
     if (parts_.cancel.cancelled() || cancel.cancelled())
       return fail(ErrorCode::interrupted, "the publication was interrupted");
     Status done = step(publication);
     if (done) continue;
+    // What comes after an error may be another state of the service.
+    stored_.forget_all();
+    if (work_.joined != work_.frozen.base) work_.joined.reset();
     // From `posting` on the revision may exist. Only post() knows when it does not, and gives the layer back itself.
     if (may_heal(done.error().code) || publication.step >= Step::posting) return done;
     PLAYFS_CHECK(parts_.journal.record_thawing(publication, done.error()));
@@ -151,6 +157,8 @@ Status Engine::post(Publication& publication) {
     // It may have been stored although the reply was lost, and the service may have forgotten the key since.
     PLAYFS_TRY(auto found, find_posted(publication));
     if (found) return adopt(publication, *std::move(found));
+    PLAYFS_TRY(bool can_be_posted, can_stand(publication));
+    if (!can_be_posted) return plan_again(publication);
   }
   PLAYFS_TRY(auto body, wire::parse_json(publication.body));
   auto posted = parts_.upstream.create("revisions", body, publication.key);
@@ -230,7 +238,9 @@ Status Engine::bring_ours(const Publication& publication) {
 
 Status Engine::converge(Publication& publication) {
   tell(publication, Phase::verifying);
-  PLAYFS_CHECK(bring_ours(publication));
+  Status here = bring_ours(publication);
+  if (!here && here.error().code == ErrorCode::not_found) return plan_again(publication);
+  PLAYFS_CHECK(here);
   RevisionTreePtr since = parts_.layers.base();
   auto before_write = [&] { return parts_.journal.record_patching(publication); };
   auto standing = convergence_.run(work_.ours, publication.may_merge, since, before_write);
@@ -246,6 +256,7 @@ Status Engine::converge(Publication& publication) {
     log_event("commit_branched", publication, {{"reason", standing.error().message}});
     return parts_.journal.record_settling(publication, Ending::branched, {}, publication.conflicts);
   }
+  if (standing->ours_is_gone) return plan_again(publication);
   if (standing->holds_ours) {
     bool is_merged = standing->head != publication.revision && standing->head_is_automatic;
     PLAYFS_CHECK(
@@ -305,7 +316,9 @@ Status Engine::settle(Publication& publication) {
   tell(publication, Phase::verifying);
   PLAYFS_TRY(bool pending, is_pending(publication));
   if (pending) {
-    PLAYFS_CHECK(bring_ours(publication));
+    Status here = bring_ours(publication);
+    if (!here && here.error().code == ErrorCode::not_found) return plan_again(publication);
+    PLAYFS_CHECK(here);
     PLAYFS_CHECK(parts_.layers.settle(publication.tx, work_.ours));
   }
   return parts_.journal.record_ended(publication);

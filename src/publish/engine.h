@@ -21,8 +21,10 @@
 #include "publish/journal.h"
 #include "publish/layers.h"
 #include "publish/log_scan.h"
+#include "publish/lost_base.h"
 #include "publish/merging.h"
 #include "publish/outcome.h"
+#include "publish/stored_chunks.h"
 #include "publish/upstream.h"
 
 namespace playfs::publish {
@@ -48,7 +50,7 @@ class Engine {
     /// such a request is given back only when that time has passed and the log does not have it.
     std::chrono::nanoseconds late_arrival = std::chrono::minutes(2);
     LogScan::Limits limits = {};  ///< of reading the log
-    bool merges_first = true;  ///< see PublisherOptions
+    bool merges_first = true;     ///< see PublisherOptions
   };
   explicit Engine(Parts parts);
 
@@ -87,7 +89,9 @@ class Engine {
     std::vector<PutFile> puts;         ///< with where their content is
     std::optional<RevisionId> joined;  ///< the head that `target` takes into account
     Target target;
-    ChunkTexts fetched;  ///< chunks that others uploaded, compared by us
+    bool trusts_head = true;    ///< where head is the base, the service has it; false once it lost a revision
+    bool base_is_lost = false;  ///< the service went back to a state without it; as found for `joined`
+    ChunkTexts fetched;         ///< chunks that others uploaded, compared by us
     Stored stored_by_others;
     bool is_first_post = false;  ///< the body was journalled by this very run, so it was never sent
     /// When the body may have been sent last with nobody knowing what became of it.
@@ -109,7 +113,21 @@ class Engine {
   /// Without `asks` head is taken to be where the layer was made.
   Status join_head(bool may_merge, bool asks);
   [[nodiscard]] std::vector<RevisionId> parents_of(const Target& target, const RevisionId& head) const;
-  Status merge_with(const RevisionTreePtr& head);
+  /// `common`: what the layer's base and `head` have in common.
+  Status merge_with(Snapshot common, const RevisionTreePtr& head);
+  /// Of a base that neither is head nor is held by it.
+  Result<BaseFate> fate_of_base(const Project& project, const RevisionTreePtr& head);
+  /// Head may name a revision that is gone: where it belongs then.
+  Result<RevisionId> head_that_exists(const RevisionId& head);
+  /// Of a layer whose base is gone, made a change of what is left of the line.
+  Status join_survivor(const RevisionTreePtr& survivor, const RevisionTreePtr& head);
+  /// False: some chunks are gone. They are forgotten then, so that the next plan uploads their text again.
+  Result<bool> has_all_chunks(const Publication& publication, const Plan& plan);
+  Status bring_back(const Manifest& manifest, const ChunkIds& gone);
+  /// Whether the service has what the body to be posted refers to.
+  Result<bool> can_stand(const Publication& publication);
+  /// The revision is gone, or would refer to what is gone: it is planned once more, and fails in the end.
+  Status plan_again(Publication& publication);
   Status find_stored_by_others();
   [[nodiscard]] Result<bool> is_known_from_here(std::string_view text) const;
   Status find_near();
@@ -132,6 +150,7 @@ class Engine {
   Parts parts_;
   Merging& merging_;
   LogScan scan_;
+  StoredChunks stored_;
   Convergence convergence_;
   Work work_;
   Progress told_;  ///< of the publication's steps; idle where none is under way

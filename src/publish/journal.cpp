@@ -14,6 +14,8 @@ constexpr const char* kBranch = "branch";
 constexpr const char* kWatermark = "watermark";
 constexpr const char* kThread = "thread";
 constexpr const char* kLongestId = "longest_id";
+constexpr const char* kLostBase = "lost_base";          // its id, a newline, the survivor's
+constexpr const char* kPlannedAgain = "planned_again";  // how often, a blank, the publication's tx
 constexpr const char* kScan = "scan";
 constexpr const char* kFound = "scan/found/";
 std::optional<WallTime> time_of(const std::string& text) {
@@ -163,6 +165,7 @@ Status Journal::record_settling(Publication& publication, Ending ending, Revisio
   change.publication = &next;
   // With the outcome, so that whoever sees the stage on its new base also sees that it stands on a branch.
   change.facts[kBranch] = ending == Ending::branched ? next.revision.text() : "";
+  change.facts[kLostBase] = "";  // what it held is published again
   PLAYFS_CHECK(write("settling", change));
   publication = std::move(next);
   return {};
@@ -217,6 +220,54 @@ Status Journal::record_known(const std::vector<Upload>& uploads) {
   PLAYFS_CHECK(note_longest(uploads, change));
   change.known = uploads;
   return write("known", change);
+}
+
+Status Journal::record_lost_chunks(const Publication* publication, const std::vector<LostChunk>& lost) {
+  JournalChange change;
+  change.publication = publication;
+  change.lost = lost;
+  return write("lost chunks", change);
+}
+
+Status Journal::record_planning_again(Publication& publication) {
+  PLAYFS_TRY(int times, times_planned_again(publication));
+  Publication next = publication;
+  next.step = Step::uploading;
+  next.revision = {};
+  JournalChange change;
+  change.publication = &next;
+  change.facts[kPlannedAgain] = std::to_string(times + 1) + " " + next.tx;
+  PLAYFS_CHECK(write("planning again", change));
+  publication = std::move(next);
+  return {};
+}
+
+Result<int> Journal::times_planned_again(const Publication& publication) {
+  PLAYFS_TRY(std::string text, storage_->fact(kPlannedAgain));
+  int times = 0;
+  if (text.ends_with(" " + publication.tx)) std::from_chars(text.data(), text.data() + text.size(), times);
+  return times;
+}
+
+Status Journal::record_lost_base(const LostBase& lost, WallTime verified) {
+  JournalChange change;
+  change.facts[kLostBase] = lost.revision.text() + "\n" + lost.survivor.text();
+  change.facts[kWatermark] = std::to_string(verified.nanoseconds);
+  change.facts[kThread] = "";
+  return write("lost base", change);
+}
+
+Result<std::optional<LostBase>> Journal::lost_base() {
+  PLAYFS_TRY(std::string text, storage_->fact(kLostBase));
+  auto end = text.find('\n');
+  if (end == std::string::npos) return std::optional<LostBase>();
+  return std::optional(LostBase{RevisionId(text.substr(0, end)), RevisionId(text.substr(end + 1))});
+}
+
+Status Journal::record_no_lost_base() {
+  JournalChange change;
+  change.facts[kLostBase] = "";
+  return write("no lost base", change);
 }
 
 Result<RevisionId> Journal::branch() {

@@ -111,6 +111,19 @@ struct UploadTotals {
   std::uint64_t bytes = 0, bytes_done = 0;  ///< of text
 };
 
+/// A revision that the work tree stood on and that the service has no more, since it went back to an older state.
+struct LostBase {
+  RevisionId revision;
+  RevisionId survivor;  ///< the newest one of its line that is still there; empty: none
+  bool operator==(const LostBase&) const = default;
+};
+
+/// A chunk that was stored once, and that the service has no more.
+struct LostChunk {
+  ChunkId chunk;
+  std::string fresh_key;  ///< for sending it again: the old one may still be answered with the chunk that is gone
+};
+
 /// One change of the journal, all or nothing.
 struct JournalChange {
   const Publication* publication = nullptr;  ///< its row as it becomes; nullptr: no row changes
@@ -121,6 +134,7 @@ struct JournalChange {
   std::vector<Upload> acknowledged;          ///< uploads of the publication that have their chunk now
   const Upload* rekeyed = nullptr;           ///< an upload of the publication that gets another key and body
   std::vector<Upload> known;                 ///< chunks that may be referred to
+  std::vector<LostChunk> lost;               ///< chunks that are gone: uploads that have one are without it again
   std::map<std::string, std::string> facts;  ///< by name; empty: gone
 };
 
@@ -205,6 +219,22 @@ class Journal {
 
   /// Chunks that were uploaded for no publication.
   [[nodiscard]] Status record_known(const std::vector<Upload>& uploads);
+  /// Chunks turned out to be gone: nothing refers to them any more, and those that the publication had uploaded (if
+  /// it is about one) are to be uploaded again.
+  [[nodiscard]] Status record_lost_chunks(const Publication* publication, const std::vector<LostChunk>& lost);
+  /// The revision is not there, or must not be sent as it is: back to where it is planned. Its key and body are kept,
+  /// so that the same body is posted under the same key.
+  [[nodiscard]] Status record_planning_again(Publication& publication);
+  /// How often that was for this publication.
+  [[nodiscard]] Result<int> times_planned_again(const Publication& publication);
+
+  /// The service went back. Forgets up to where the log was verified and which thread is the project's: both may be
+  /// gone. `verified`: when the survivor was made.
+  [[nodiscard]] Status record_lost_base(const LostBase& lost, WallTime verified);
+  /// Until the next commit, or until what was lost is given up.
+  [[nodiscard]] Result<std::optional<LostBase>> lost_base();
+  [[nodiscard]] Status record_no_lost_base();
+
   /// A chunk that was uploaded from here, by the SHA-256 of its text; of kMostKnownChunks, the latest.
   [[nodiscard]] Result<std::optional<KnownChunk>> known_chunk(const ContentHash& text) {
     return storage_->known_chunk(text);

@@ -141,6 +141,7 @@ class JournalDatabase final : public JournalStorage {
     if (change.rekeyed) PLAYFS_CHECK(write_rekeyed(number, *change.rekeyed));
     PLAYFS_CHECK(write_known(change.acknowledged));
     PLAYFS_CHECK(write_known(change.known));
+    PLAYFS_CHECK(forget_chunks(number, change.lost));
     for (const auto& [name, value] : change.facts) PLAYFS_CHECK(write_fact(name, value));
     if (change.is_last) PLAYFS_CHECK(drop_before(number));
     if (change.drops_behind) PLAYFS_CHECK(drop_behind(*change.drops_behind));
@@ -368,6 +369,19 @@ class JournalDatabase final : public JournalStorage {
     PLAYFS_TRY(auto oldest, database_.prepare("DELETE FROM known_chunks WHERE number <= "
                                               "(SELECT max(number) FROM known_chunks) - ?"));
     return oldest.bind(1, most_known_).run();
+  }
+
+  /// They are referred to no more, and sent again where this publication had uploaded them.
+  Status forget_chunks(std::int64_t publication, const std::vector<LostChunk>& lost) PLAYFS_REQUIRES(mutex_) {
+    if (lost.empty()) return {};
+    PLAYFS_TRY(auto known, database_.prepare("DELETE FROM known_chunks WHERE chunk = ?"));
+    PLAYFS_TRY(auto uploads,
+               database_.prepare("UPDATE uploads SET chunk = '', key = ? WHERE publication = ? AND chunk = ?"));
+    for (const auto& [chunk, fresh_key] : lost) {
+      PLAYFS_CHECK(known.bind(1, chunk.text()).run());
+      PLAYFS_CHECK(uploads.bind(1, fresh_key).bind(2, publication).bind(3, chunk.text()).run());
+    }
+    return {};
   }
 
   Status write_fact(const std::string& name, const std::string& value) PLAYFS_REQUIRES(mutex_) {

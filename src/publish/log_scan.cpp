@@ -156,6 +156,8 @@ Status LogScan::catch_up(std::optional<WallTime> from, const std::function<Resul
 
 Result<bool> LogScan::finish(std::optional<wire::RecordPage> page) {
   Pass& pass = *state_->pass;
+  const bool is_whole = page.has_value();  // and not one that goes on where it stopped
+  seen_.clear();
   cursors_.clear();
   last_id_.clear();
   idle_pages_ = 0;
@@ -186,6 +188,10 @@ Result<bool> LogScan::finish(std::optional<wire::RecordPage> page) {
     }
     page = *std::move(next);
   }
+  // Everything was read down to where nothing need be known. Where there was a newest record before, it is not there any
+  // more: the service went back to an older state, and what this pass did not come across is gone with it.
+  if (is_whole && pass.met_at == 0)
+    std::erase_if(found_, [&](const auto& item) { return !seen_.contains(item.first); });
   was_short_ = pass.pages == 1 || pass.met_at == 1;
   if (!pass.top.id.empty()) state_->read = pass.top;
   state_->pass.reset();
@@ -225,6 +231,7 @@ bool LogScan::take_in(const wire::RecordPage& page) {
     }
     const Json* project = record.fields.find("project");
     if (!project || !project->string() || *project->string() != parts_.project.text()) continue;
+    seen_.insert(RevisionId(record.id));
     if (found_.try_emplace(RevisionId(record.id), time.value_or(WallTime())).second)
       parts_.upstream.learn("revisions", record);
   }

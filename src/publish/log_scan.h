@@ -107,6 +107,7 @@ class LogScan {
   std::map<RevisionId, WallTime> found_;
   std::set<RevisionId> saved_;     ///< those of `found_` that are journalled, and some that are to be forgotten
   std::set<std::string> cursors_;  ///< of this pass
+  std::set<RevisionId> seen_;      ///< of the project, in this pass
   std::string last_id_;            ///< of the page before
   int idle_pages_ = 0;
   int unsaved_pages_ = 0;

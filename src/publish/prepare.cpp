@@ -104,11 +104,15 @@ Status Engine::load(const stage::Frozen& frozen) {
 /// head and made on it.
 Status Engine::join_head(bool may_merge, bool asks) {
   RevisionId head = work_.frozen.base;
+  Project project;
   if (asks) {
-    PLAYFS_TRY(Project project, parts_.upstream.project());
+    PLAYFS_TRY(project, parts_.upstream.project());
     head = project.latest_revision;
   }
   if (work_.joined == head) return {};
+  if (!head.empty() && (head != work_.frozen.base || !work_.trusts_head)) {
+    PLAYFS_TRY(head, head_that_exists(head));
+  }
   work_.joined.reset();  // what an error leaves below is no target, of no head
   Target& target = work_.target;
   target = {};
@@ -121,21 +125,29 @@ Status Engine::join_head(bool may_merge, bool asks) {
     target.state = target.on->revision.state;
   }
   const RevisionId& base = work_.frozen.base;
-  bool has_moved_on = false;
-  if (may_merge && !head.empty() && head != base && parts_.policy.whose != MergePolicy::Whose::none) {
-    auto there = parts_.upstream.revision(head);
-    if (!there && may_heal(there.error().code)) return fail(there.error());
-    if (there && !base.empty()) {
-      PLAYFS_TRY(auto holdings, Holdings::compare({head, base}, merging_.links()));
-      // Where head has fallen back, or stands elsewhere, this is for the log to decide once the revision is in it.
-      has_moved_on = holdings.covers(head, base) && !holdings.covers(base, head);
-    } else {
-      has_moved_on = there.has_value();
-    }
-    if (has_moved_on) {
-      PLAYFS_CHECK(merge_with(*there));
-    }
+  may_merge = may_merge && parts_.policy.whose != MergePolicy::Whose::none;
+  RevisionTreePtr there;
+  if (!head.empty() && head != base) {
+    auto read = parts_.upstream.revision(head);
+    if (!read && may_heal(read.error().code)) return fail(read.error());
+    if (read) there = *std::move(read);
   }
+  bool has_moved_on = base.empty() && there;
+  bool holds_base = base.empty() || (head == base && work_.trusts_head);
+  if (there && !holds_base) {
+    PLAYFS_TRY(auto holdings, Holdings::compare({head, base}, merging_.links()));
+    holds_base = holdings.covers(head, base);
+    // Where head has fallen back, or stands elsewhere, this is for the log to decide once the revision is in it.
+    has_moved_on = holds_base && !holdings.covers(base, head);
+  }
+  target.parents = work_.frozen.merge_parents;
+  BaseFate fate;
+  if (!holds_base) {
+    PLAYFS_TRY(fate, fate_of_base(project, there));
+  }
+  work_.base_is_lost = fate.is_lost;
+  if (fate.is_lost) PLAYFS_CHECK(join_survivor(fate.survivor, may_merge ? there : fate.survivor));
+  else if (has_moved_on && may_merge) PLAYFS_CHECK(merge_with(snapshot_of(target.on), there));
   target.parents = parents_of(target, head);
   PLAYFS_CHECK(find_stored_by_others());
   PLAYFS_CHECK(find_near());
@@ -147,7 +159,7 @@ Status Engine::join_head(bool may_merge, bool asks) {
 /// from head leads through what was head: that is the base, or what it was merged with, unless head itself was taken
 /// in.
 std::vector<RevisionId> Engine::parents_of(const Target& target, const RevisionId& head) const {
-  std::vector<RevisionId> parents = work_.frozen.merge_parents;
+  std::vector<RevisionId> parents = target.parents;
   if (target.on) parents.insert(parents.begin(), target.on->revision.id);
   auto first = std::find(parents.begin(), parents.end(), head);
   if (first != parents.end()) std::rotate(parents.begin(), first, first + 1);
@@ -155,16 +167,16 @@ std::vector<RevisionId> Engine::parents_of(const Target& target, const RevisionI
 }
 
 /// Where that leaves conflicts the target stays as it was, but says so.
-Status Engine::merge_with(const RevisionTreePtr& head) {
+Status Engine::merge_with(Snapshot base, const RevisionTreePtr& head) {
   Target& target = work_.target;
-  Snapshot base = snapshot_of(target.on);
-  Snapshot ours = base;
-  if (target.on && !work_.frozen.merge_parents.empty()) {
+  Snapshot ours = snapshot_of(target.on);
+  if (target.on && head && !work_.frozen.merge_parents.empty()) {
     // The layer is itself a merge, and head may hold the other side too: both are what the two have in common then.
     std::vector<RevisionId> lines = work_.frozen.merge_parents;
     lines.push_back(target.on->revision.id);
     PLAYFS_TRY(base, merging_.base_of(lines, head->revision.id));
   }
+  Snapshot theirs = snapshot_of(head);
   ours.state = target.state;
   for (const auto& path : work_.frozen.deletions) ours.manifest.files.erase(path);
   std::map<std::string_view, const PutFile*> puts;
@@ -176,12 +188,11 @@ Status Engine::merge_with(const RevisionTreePtr& head) {
     } else {
       entry.hash_claim = put.hash.hex();
       entry.size_claim = put.size;
-      PLAYFS_CHECK(give_content(entry, put, {&base.manifest, &head->tree.manifest()}));
+      PLAYFS_CHECK(give_content(entry, put, {&base.manifest, &theirs.manifest}));
       ours.own.insert_or_assign(put.path, put.content);
     }
     entry.mode = put.mode;
   }
-  Snapshot theirs = snapshot_of(head);
   auto merge = merging_.merge(base, ours, theirs);
   if (!merge && may_heal(merge.error().code)) return fail(merge.error());
   if (!merge || !merge->conflicts.empty()) {
@@ -195,7 +206,8 @@ Status Engine::merge_with(const RevisionTreePtr& head) {
   merged.on = head;
   merged.state = merge->state;
   merged.layer.tx = work_.frozen.tx;
-  merged.layer.base = head->revision.id;
+  merged.layer.base = head ? head->revision.id : RevisionId();
+  merged.parents = target.parents;
   merged.layer.state = work_.frozen.state;
   auto put_file = [&](PutFile put) {
     merged.layer.files.push_back({.path = put.path,
@@ -343,7 +355,11 @@ Status Engine::prepare(Publication& publication) {
     PLAYFS_TRY(auto known, KnownFromHere::open(parts_.journal));
     PLAYFS_TRY(auto input, plan_input(publication.agent, publication.message, known));
     PLAYFS_TRY(auto plan, make_plan(std::move(input), WireSizes()));
-    if (plan.uploads.empty() && asks) return journal_body(publication, plan);
+    if (plan.uploads.empty() && asks) {
+      PLAYFS_TRY(bool all_there, has_all_chunks(publication, plan));
+      if (all_there) return journal_body(publication, plan);
+      continue;
+    }
     asks = true;
     if (plan.uploads.empty()) continue;
     PLAYFS_CHECK(journal_uploads(publication, plan));
@@ -404,6 +420,7 @@ Status Engine::send(Publication& publication) {
     PLAYFS_CHECK(parts_.upstream.upload(uploads, [&](const std::vector<Upload>& acknowledged) -> Status {
       PLAYFS_CHECK(parts_.journal.record_acknowledged(publication, acknowledged));
       for (const Upload& upload : acknowledged) {
+        stored_.saw(upload.chunk);
         ++totals.chunks_done;
         totals.bytes_done += upload.text_size;
       }
@@ -455,8 +472,13 @@ Status Engine::journal_body(Publication& publication, const Plan& plan) {
                                           .puts = target.puts,
                                           .chunks = texts,
                                           .continuation = plan.continuation}));
-  PLAYFS_CHECK(parts_.journal.record_posting(publication, parts_.random.uuid(), std::move(body), target.conflicts));
-  work_.is_first_post = true;
+  // What is planned again comes to the same where only the revision was lost; a service that has it after all answers
+  // the same key with it. The second time that did not help.
+  PLAYFS_TRY(int times, parts_.journal.times_planned_again(publication));
+  bool is_repeated = body == publication.body && times < 2;
+  std::string key = is_repeated ? publication.key : parts_.random.uuid();
+  PLAYFS_CHECK(parts_.journal.record_posting(publication, std::move(key), std::move(body), target.conflicts));
+  work_.is_first_post = !is_repeated;
   return {};
 }
 

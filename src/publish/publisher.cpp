@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "publish/lost_base.h"
 #include "publish/publisher_state.h"
 
 namespace playfs::publish {
@@ -144,6 +145,38 @@ void Publisher::merge(RevisionTreePtr revision, CancelToken cancel, Callback<Int
   state_->add_job<Integrated>(
       std::move(cancel), std::move(done),
       [state = state_.get(), revision = std::move(revision)] { return state->integration->merge(revision); });
+}
+
+void Publisher::keep_lost_base(RevisionTreePtr head, CancelToken cancel, Callback<bool> done) {
+  state_->add_job<bool>(std::move(cancel), std::move(done),
+                        [state = state_.get(), head = std::move(head)] { return state->keep_lost_base(head); });
+}
+
+Result<bool> Publisher::State::keep_lost_base(const RevisionTreePtr& head) {
+  RevisionTreePtr base = stage.base();
+  if (!base) return false;
+  // A commit that is under way finds out by itself, and stands on what it publishes then.
+  PLAYFS_TRY(auto pending, stage.pending());
+  if (pending) return fail(ErrorCode::busy, "a publication is under way", "wait for it to end: playfs status");
+  auto known = site.try_head(project);
+  const BaseParts parts{project, *upstream, *merging, *journal, site.events()};
+  PLAYFS_TRY(auto fate, find_fate(parts, base, head, known ? known->project.created_at : base->revision.created_at));
+  if (!fate.is_lost) return false;
+  PLAYFS_TRY(auto changed, keep_what_was_lost(*upstream, stage, fate.survivor));
+  if (settled) settled(changed);
+  return true;
+}
+
+std::optional<LostBase> Publisher::lost_base() const {
+  auto lost = state_->journal->lost_base();
+  return lost ? *lost : std::nullopt;
+}
+
+void Publisher::forget_lost_base() {
+  // What cannot be written down is forgotten at the next commit.
+  if (auto lost = state_->journal->lost_base(); lost && *lost)
+    if (Status forgotten = state_->journal->record_no_lost_base(); !forgotten)
+      state_->site.events().error("projects/" + state_->project.text(), forgotten.error());
 }
 
 void Publisher::plan(CancelToken cancel, Callback<PlannedCommit> done) {

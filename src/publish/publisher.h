@@ -74,6 +74,10 @@ class Publisher {
   /// publication that is under way; fails with `busy` where that has to rest.
   void update(RevisionTreePtr head, CancelToken cancel, Callback<Integrated> done);
   void merge(RevisionTreePtr revision, CancelToken cancel, Callback<Integrated> done);
+  /// To be called when head may not hold the base any more: where the service went back to an older state and has lost
+  /// the base, what is left of its line becomes the base, and what the tree had stays, staged. Answers whether it was
+  /// so.
+  void keep_lost_base(RevisionTreePtr head, CancelToken cancel, Callback<bool> done);
   /// Likewise: what commit() would send now.
   void plan(CancelToken cancel, Callback<PlannedCommit> done);
 
@@ -94,6 +98,10 @@ class Publisher {
   [[nodiscard]] std::optional<Result<CommitResult>> last() const;
   /// Siblings that were not merged into head when it was looked after last.
   [[nodiscard]] std::vector<RevisionId> left_out() const;
+  /// The base that was lost, until what it held is published again or given up.
+  [[nodiscard]] std::optional<LostBase> lost_base() const;
+  /// To be called when what is staged was dropped.
+  void forget_lost_base();
   /// The branch that the work tree stands on: its base was published here, and head, as far as is known here, is
   /// neither that revision nor made on it. A work tree that stands on a branch must not follow head by itself.
   [[nodiscard]] std::optional<RevisionId> branch() const;

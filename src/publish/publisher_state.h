@@ -74,6 +74,7 @@ struct Publisher::State : std::enable_shared_from_this<Publisher::State> {
   bool answer_cancelling();
   Result<Cancelled> give_back();
   void run_jobs();
+  Result<bool> keep_lost_base(const RevisionTreePtr& head);
   void refuse_jobs(const Error& why);
   template <class T, class Work>
   void add_job(CancelToken cancel, Callback<T> done, Work work);

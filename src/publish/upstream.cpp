@@ -73,6 +73,17 @@ Status check_kept(const Record& record, const Json& sent) {
 
 }  // namespace
 
+Result<std::vector<ChunkId>> Upstream::missing_chunks(const std::vector<ChunkId>& ids) {
+  std::vector<ChunkId> missing;
+  for (const auto& id : ids) {
+    auto record = get("file_chunks", id.text());
+    if (record) continue;
+    if (record.error().code != ErrorCode::not_found) return fail(record.error());
+    missing.push_back(id);
+  }
+  return missing;
+}
+
 Result<Project> SiteUpstream::project() {
   PLAYFS_TRY(auto head,
              await<content::Head>([&](auto done) { site_.refresh_head(project_, cancel_, std::move(done)); }));
@@ -175,6 +186,23 @@ Result<std::vector<FileChunk>> SiteUpstream::chunks(const std::vector<ChunkId>& 
   };
   PLAYFS_CHECK(run_parallel<Record>(ids.size(), parallel_, start, take));
   return chunks;
+}
+
+Result<std::vector<ChunkId>> SiteUpstream::missing_chunks(const std::vector<ChunkId>& ids) {
+  std::vector<ChunkId> missing;
+  auto start = [&](std::size_t index, Callback<Record> done) {
+    site_.client().get_record("file_chunks", ids[index].text(), cancel_, std::move(done));
+  };
+  auto take = [&](std::vector<Answers<Record>::Answer> batch) -> Status {
+    for (auto& [index, result] : batch) {
+      if (result) continue;
+      if (result.error().code != ErrorCode::not_found) return fail(result.error());
+      missing.push_back(ids[index]);
+    }
+    return {};
+  };
+  PLAYFS_CHECK(run_parallel<Record>(ids.size(), parallel_, start, take));
+  return missing;
 }
 
 }  // namespace playfs::publish

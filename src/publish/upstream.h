@@ -41,6 +41,8 @@ class Upstream {
   /// The bytes of an entry, checked. `near`: a revision that has it, or one of the same project.
   virtual Result<std::string> content(const RevisionTreePtr& near, const std::string& path, const FileEntry& entry) = 0;
   virtual Result<std::vector<FileChunk>> chunks(const std::vector<ChunkId>& ids) = 0;
+  /// Those that the service does not have, each asked for whatever is in the cache.
+  virtual Result<std::vector<ChunkId>> missing_chunks(const std::vector<ChunkId>& ids);
 
   /// Sent again with the same key and the same bytes until it is answered, or fails.
   virtual Result<Record> create(const std::string& collection, const Json& body, const std::string& key) = 0;
@@ -71,6 +73,7 @@ class SiteUpstream final : public Upstream {
   Result<RevisionTreePtr> revision(const RevisionId& id) override;
   Result<std::string> content(const RevisionTreePtr& near, const std::string& path, const FileEntry& entry) override;
   Result<std::vector<FileChunk>> chunks(const std::vector<ChunkId>& ids) override;
+  Result<std::vector<ChunkId>> missing_chunks(const std::vector<ChunkId>& ids) override;
   Result<Record> create(const std::string& collection, const Json& body, const std::string& key) override;
   Status upload(const std::vector<Upload>& uploads, const Acknowledged& acknowledged) override;
   Status move_head(const RevisionId& to) override;

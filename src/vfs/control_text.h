@@ -43,7 +43,8 @@ struct ProjectStatus {
   std::string name;
   RevisionId base;  ///< of the work tree; empty: none
   RevisionId head;
-  bool branch = false;  ///< the work tree sits on a branch that its own commit made
+  std::optional<RevisionId> lost;  ///< a base that the service lost when it went back; what it held is staged
+  bool branch = false;             ///< the work tree sits on a branch that its own commit made
   std::vector<stage::Change> changes;
   std::vector<std::string> unpublished;
   std::vector<RefusedEntry> refused;  ///< of the base

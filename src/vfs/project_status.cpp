@@ -107,6 +107,11 @@ std::string place_text(const ProjectStatus& status) {
     if (!is_publishing(status)) text += " (\"playfs update\" brings it in)";
     text += "\n";
   }
+  if (status.lost)
+    text +=
+        "The service went back to an older state: revision " + escape_for_terminal(status.lost->text()) +
+        ", on which this work tree stood, is gone there.\n  What it held is kept here and staged: \"playfs commit\" "
+        "publishes it again, \"playfs discard\" gives it up\n";
   if (status.latest) text += "  " + headline(*status.latest) + "\n";
   for (const auto& revision : status.merging)
     text += "Merging " + escape_for_terminal(revision.text()) + ", which the next commit joins\n";
@@ -170,6 +175,7 @@ Json status_json(const ProjectStatus& status) {
                     {"base", status.base.text()},
                     {"head", status.head.text()},
                     {"latest", status.latest ? revision_json(*status.latest) : Json()},
+                    {"lost", status.lost ? Json(status.lost->text()) : Json()},
                     {"branch", status.branch},
                     {"staged", std::move(staged)},
                     {"state_staged", status.state_staged},

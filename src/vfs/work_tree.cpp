@@ -217,6 +217,7 @@ Attempt<std::uint32_t> WorkTree::discard(const OperationPtr& op, const std::stri
   if (dry_run) return static_cast<std::uint32_t>(before);
   PLAYFS_ATTEMPT(std::size_t after, staged_below(*stage_, path));
   tell_kernel(changed);
+  if (publish::Publisher* publishing = publisher(); publishing && stage_->is_clean()) publishing->forget_lost_base();
   follow_head();
   op->set_outcome(static_cast<std::uint32_t>(before - std::min(before, after)));
   return missing(until_kernel_knows(mount_, op, "told"));
@@ -242,6 +243,13 @@ Attempt<UpdateResult> WorkTree::update(const OperationPtr& op) {
   {
     // Where the tree is being moved at this moment, by news of the same head, the kernel is to know it when we answer.
     MutexLock moving(moving_);
+  }
+  if (RevisionTreePtr base = stage_->base(); base && base->revision.id != latest && !op->noted("base")) {
+    RevisionTreePtr tree;
+    if (!latest.empty()) {
+      PLAYFS_ATTEMPT(tree, revision_here(mount_, latest));
+    }
+    if (!is_known_to_hold(tree, base)) return missing(keep_lost_base(op, tree));
   }
   if (!latest.empty() && latest != base_id()) {
     PLAYFS_ATTEMPT(RevisionTreePtr tree, revision_here(mount_, latest));
@@ -337,6 +345,8 @@ Status WorkTree::describe(ProjectStatus& status) {
     PLAYFS_TRY(status.queue, publishing->queue());
     status.left_out = publishing->left_out();
     status.last = publishing->last();
+    if (auto lost = publishing->lost_base(); lost && (!stage_->is_clean() || status.base == lost->revision))
+      status.lost = lost->revision;
   }
   return {};
 }
@@ -381,6 +391,12 @@ Result<std::string> WorkTree::staged_word(const std::string& path) {
 void WorkTree::head_changed(const RevisionTreePtr& head) {
   // Whoever takes part looks after what others left behind.
   if (publish::Publisher* publishing = publisher()) publishing->visit();
+  RevisionTreePtr base = stage_->base();
+  if (head && (!base || head->revision.id == base->revision.id || is_known_to_hold(head, base))) return follow(head);
+  if (base) look_for_base(head);
+}
+
+void WorkTree::follow(const RevisionTreePtr& head) {
   if (!head || head->revision.id == base_id() || is_on_branch() || !stage_->is_clean()) return;
   auto moved = move_base(head);
   // Something was staged in this instant: base stays, which is right.

@@ -79,6 +79,17 @@ class WorkTree : public std::enable_shared_from_this<WorkTree> {
   /// Then it stays there until an update, whatever happens to head.
   [[nodiscard]] bool is_on_branch() const;
   void follow_head();
+  /// Under a clean tree that stands on no branch.
+  void follow(const RevisionTreePtr& head);
+  /// Whether head is made on the base, as far as the records that are here tell.
+  [[nodiscard]] bool is_known_to_hold(const RevisionTreePtr& head, const RevisionTreePtr& base) const;
+  /// Asks the service for the base, which head does not seem to hold: it may have gone back to an older state. Then
+  /// what the tree has is kept as staged; otherwise head is followed.
+  void look_for_base(const RevisionTreePtr& head);
+  void base_was_asked_for(const RevisionId& base, const RevisionTreePtr& head, const Status& there);
+  /// After a wait: unless the tree or head stands elsewhere by now.
+  void follow_still(const RevisionId& base, const RevisionTreePtr& head);
+  [[nodiscard]] Fetch keep_lost_base(const OperationPtr& op, const RevisionTreePtr& head);
   /// Without its base nothing that is staged can be shown: its record is not for the cache to drop.
   void keep_base() PLAYFS_EXCLUDES(mutex_);
   /// Hands what takes a while to the publisher's thread; its outcome becomes the operation's.

@@ -90,6 +90,11 @@ Status MemoryJournal::write(const publish::JournalChange& change) {
         kept.key = change.rekeyed->key;
         kept.recipe = change.rekeyed->recipe;
       }
+  for (const auto& lost : change.lost) {
+    std::erase_if(state.known, [&](const auto& item) { return item.second.id == lost.chunk; });
+    for (auto& kept : state.uploads)
+      if (kept.chunk == lost.chunk) kept.chunk = {}, kept.key = lost.fresh_key;
+  }
   for (const auto& [name, value] : change.facts) state.facts[name] = value;
   if (change.is_last) state.uploads.clear();
   return {};

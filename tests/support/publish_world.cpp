@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "base/await.h"
+#include "base/sqlite.h"
 #include "model/chunking.h"
 #include "wire/continuation.h"
 #include "wire/json.h"
@@ -104,6 +105,20 @@ Contents World::contents(const std::string& revision) {
     show_continuation(manifest);
   for (const auto& [path, entry] : manifest.files) contents[path] = content_of(entry);
   return contents;
+}
+
+void World::back_up() {
+  auto store = take(Database::open(directory_.path() + "/playground/playground.db", Database::Durability::full));
+  std::filesystem::remove(directory_.path() + "/backup.db");
+  take(store.backup_to(directory_.path() + "/backup.db"));
+}
+
+void World::restore() {
+  auto store = take(Database::open(directory_.path() + "/playground/playground.db", Database::Durability::full));
+  take(store.execute("ATTACH '" + directory_.path() + "/backup.db' AS backup"));
+  auto transaction = take(Transaction::begin(store));
+  take(store.execute("DELETE FROM main.records; INSERT INTO main.records SELECT * FROM backup.records"));
+  take(transaction.commit());
 }
 
 WorkTree::WorkTree(World& world, std::string project, std::string directory, FaultyTransport::Plan plan,

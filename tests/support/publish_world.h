@@ -54,6 +54,11 @@ class World {
   std::vector<Record> all(const std::string& collection);
   Contents contents(const std::string& revision);
 
+  /// The store as it is now, to be put back later: what was written in between is gone then, keys included, as after
+  /// an operator restored the service from a backup.
+  void back_up();
+  void restore();
+
   [[nodiscard]] net::Transport& transport() { return *transport_; }
   [[nodiscard]] Executor& executor() { return executor_; }
   SystemClock clock;

@@ -171,13 +171,13 @@ TEST_F(FaultsTest, HeadMovedBeforeThePost) {
 TEST_F(FaultsTest, HeadMovesAndCannotBeReadAndMovesBack) {
   // The layer was being merged with that head when the network went. What is left of it must not be published.
   auto theirs = somebody_publishes(base);
-  bool is_read = false;
+  bool is_read = false, is_back = false;
   work->faults.set_plan([&](const HttpRequest& request) {
     bool is_uploaded = world.all("file_chunks").size() == 6;
+    is_back = is_back || (is_read && is_head_read(request));
     if (is_head_read(request) && is_uploaded && !is_read) world.set_head(project, theirs);
-    if (request.method != "GET" || !request.target.ends_with("/revisions/" + theirs) || is_read) return Fault();
-    is_read = true;
-    world.set_head(project, base);
+    if (request.method != "GET" || !request.target.ends_with("/revisions/" + theirs) || is_back) return Fault();
+    if (!std::exchange(is_read, true)) world.set_head(project, base);
     return test::lose_request();
   });
   auto result = work->commit();

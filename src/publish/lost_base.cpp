@@ -1,0 +1,143 @@
+#include "publish/lost_base.h"
+
+#include <set>
+#include <string>
+#include <utility>
+
+#include "base/fd.h"
+#include "publish/rest.h"
+#include "wire/json.h"
+
+namespace playfs::publish {
+
+namespace {
+
+/// How far head's line is followed where parents do not tell.
+constexpr int kMostFollowed = 1000;
+
+const Manifest& manifest_of(const RevisionTreePtr& revision) {
+  static const Manifest nothing;
+  return revision ? revision->tree.manifest() : nothing;
+}
+
+/// Paths that are not the same in both.
+std::set<std::string> differing(const Manifest& a, const Manifest& b) {
+  std::set<std::string> paths;
+  for (auto [one, other] : {std::pair(&a, &b), std::pair(&b, &a)}) {
+    for (const auto& [path, entry] : one->files) {
+      auto there = other->files.find(path);
+      if (there == other->files.end() || !there->second.same_content_and_mode(entry)) paths.insert(path);
+    }
+  }
+  return paths;
+}
+
+/// The deepest thing that stands at the path or above it.
+struct Place {
+  stage::InodePtr inode;
+  bool is_whole = false;  ///< it is at the path itself
+};
+Place find(stage::Stage& stage, std::string_view path) {
+  Place place{stage.root(), false};
+  for (;;) {
+    auto slash = path.find('/');
+    auto next = stage.lookup(place.inode, path.substr(0, slash));
+    if (!next) return place;
+    place.inode = *next;
+    if (slash == std::string_view::npos) return {*next, true};
+    path.remove_prefix(slash + 1);
+  }
+}
+
+/// Gives it a row of its own, so that it does not follow the base.
+Status hold(stage::Stage& stage, const stage::InodePtr& inode) {
+  PLAYFS_TRY(auto attributes, stage.attributes(inode));
+  stage::AttributeChange same;
+  same.mtime = attributes.mtime;
+  PLAYFS_TRY([[maybe_unused]] auto held, stage.set_attributes(inode, same));
+  return {};
+}
+
+/// What cannot be had stays a reference to what was published: a commit says which paths those are.
+Status bring_up(Upstream& upstream, stage::Stage& stage, const stage::InodePtr& inode) {
+  auto lower = stage.lower_content(inode);
+  if (!lower) return {};
+  auto content = upstream.content(lower->revision, lower->path, *lower->entry);
+  if (!content && may_heal(content.error().code)) return fail(content.error());
+  if (content)
+    PLAYFS_CHECK(stage.copy_up(inode, *lower, content->size(), [&](int fd) { return write_all_at(fd, *content, 0); }));
+  return hold(stage, inode);
+}
+
+}  // namespace
+
+Result<bool> is_gone(Upstream& upstream, const RevisionId& revision) {
+  auto there = upstream.get("revisions", revision.text());
+  if (there) return false;
+  if (there.error().code == ErrorCode::not_found) return true;
+  if (may_heal(there.error().code)) return fail(there.error().while_doing("look for revision " + revision.text()));
+  return false;  // it is refused to us, which is not the same as gone
+}
+
+Result<RevisionTreePtr> find_survivor(Upstream& upstream, Merging& merging, const RevisionTreePtr& lost,
+                                      const RevisionTreePtr& head) {
+  if (!head) return RevisionTreePtr();
+  bool is_cut = false;
+  const FindLink links = [&](const RevisionId& id) -> Result<std::optional<Link>> {
+    PLAYFS_TRY(auto link, merging.links()(id));
+    is_cut = is_cut || !link;
+    return link;
+  };
+  PLAYFS_TRY(auto bases, find_merge_bases(lost->revision.id, head->revision.id, links));
+  for (const auto& base : bases) {
+    PLAYFS_TRY(bool gone, is_gone(upstream, base));
+    if (!gone) return upstream.revision(base);
+  }
+  RevisionTreePtr at = is_cut ? head : nullptr;  // otherwise the two have nothing in common
+  for (int followed = 0; at && followed < kMostFollowed; ++followed) {
+    if (at->revision.created_at < lost->revision.created_at) return at;
+    if (at->revision.parents.empty()) break;
+    auto parent = upstream.revision(at->revision.parents.front());
+    if (!parent && may_heal(parent.error().code)) return fail(parent.error());
+    at = parent ? *parent : nullptr;
+  }
+  return RevisionTreePtr();
+}
+
+Result<BaseFate> find_fate(const BaseParts& parts, const RevisionTreePtr& base, const RevisionTreePtr& head,
+                           WallTime begun) {
+  PLAYFS_TRY(bool gone, is_gone(parts.upstream, base->revision.id));
+  if (gone && head) {
+    PLAYFS_TRY(auto holdings, Holdings::compare({head->revision.id, base->revision.id}, parts.merging.links()));
+    gone = !holdings.covers(head->revision.id, base->revision.id);
+  }
+  if (!gone) return BaseFate();
+  PLAYFS_TRY(auto survivor, find_survivor(parts.upstream, parts.merging, base, head));
+  const LostBase lost{base->revision.id, survivor ? survivor->revision.id : RevisionId()};
+  PLAYFS_TRY(auto before, parts.journal.lost_base());
+  if (before != lost) {
+    PLAYFS_CHECK(parts.journal.record_lost_base(lost, survivor ? survivor->revision.created_at : begun));
+    parts.events.event(
+        "service_went_back",
+        {{"project", parts.project.text()}, {"lost", lost.revision.text()}, {"survivor", lost.survivor.text()}});
+  }
+  return BaseFate{true, std::move(survivor)};
+}
+
+Result<std::vector<stage::Invalidation>> keep_what_was_lost(Upstream& upstream, stage::Stage& stage,
+                                                            const RevisionTreePtr& survivor) {
+  RevisionTreePtr lost = stage.base();
+  std::set<std::string> kept = differing(manifest_of(lost), manifest_of(survivor));
+  for (const auto& path : kept) {
+    Place place = find(stage, path);
+    PLAYFS_CHECK(place.is_whole ? bring_up(upstream, stage, place.inode) : hold(stage, place.inode));
+  }
+  const Json none;
+  const Json& before = lost ? lost->revision.state : none;
+  if (before != (survivor ? survivor->revision.state : none) && !stage.staged_state())
+    PLAYFS_CHECK(stage.stage_state(wire::to_text(before.is_null() ? Json(JsonObject()) : before)));
+  kept.insert(stage::kStatePath);
+  return stage.integrate(survivor, kept, {});
+}
+
+}  // namespace playfs::publish

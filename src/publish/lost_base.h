@@ -1,0 +1,47 @@
+// A base that the service no longer has, because it went back to an older state: seeing it, finding what is left of
+// the line that it stood on, and keeping what it held.
+//
+// Only an answer of 404 counts as gone, and only where head does not hold the revision: a revision may be hidden while
+// the log that is built on it goes on, and a network that fails says nothing. For one thread; waits.
+#pragma once
+
+#include "content/event_log.h"
+#include "publish/journal.h"
+#include "publish/merging.h"
+#include "publish/upstream.h"
+#include "stage/stage.h"
+
+namespace playfs::publish {
+
+/// By a request of its own, whatever is in the cache.
+Result<bool> is_gone(Upstream& upstream, const RevisionId& revision);
+
+/// The newest revision that `lost` was made on and that `head` still holds; nullptr where the service has nothing of
+/// that line. Where the revisions in between are gone, so that parents do not tell, it is the newest one on head's line
+/// that is older than `lost`: head never loses anything while it moves forward, so `lost` held that one.
+Result<RevisionTreePtr> find_survivor(Upstream& upstream, Merging& merging, const RevisionTreePtr& lost,
+                                      const RevisionTreePtr& head);
+
+struct BaseParts {
+  const ProjectId& project;
+  Upstream& upstream;
+  Merging& merging;
+  Journal& journal;
+  content::EventLog& events;
+};
+/// What became of a base.
+struct BaseFate {
+  bool is_lost = false;
+  RevisionTreePtr survivor;  ///< as find_survivor()
+};
+/// Asks, and where the base is lost writes that down and says so, once. `begun`: when the project was made.
+Result<BaseFate> find_fate(const BaseParts& parts, const RevisionTreePtr& base, const RevisionTreePtr& head,
+                           WallTime begun);
+
+/// Puts `survivor` below the work tree in place of its lost base. The tree stays as it is, so what the base held and
+/// `survivor` does not is staged; as far as it can be had, its bytes are here then, and in no cache. Fails with `busy`
+/// while a publication is under way. Repeating it after a crash comes to the same.
+Result<std::vector<stage::Invalidation>> keep_what_was_lost(Upstream& upstream, stage::Stage& stage,
+                                                            const RevisionTreePtr& survivor);
+
+}  // namespace playfs::publish

@@ -1,0 +1,202 @@
+// A publication against a service that went back to an older state: what is gone there is published again from what is
+// here, and nothing counts as published that refers to what is gone.
+#include <algorithm>
+#include <iterator>
+
+#include "base/text.h"
+#include "model/chunking.h"
+#include "publish/engine.h"
+#include "publish/lost_base.h"
+#include "publish/rest.h"
+#include "wire/continuation.h"
+#include "wire/json.h"
+#include "wire/records.h"
+
+namespace playfs::publish {
+
+namespace {
+
+/// A service that loses what was published so many times in a row does so again.
+constexpr int kMostTimes = 3;
+constexpr std::size_t kPathsNamed = 5;
+
+bool names_one_of(const FileEntry& entry, const ChunkIds& gone) {
+  return std::any_of(entry.chunks.begin(), entry.chunks.end(), [&](const ChunkId& id) { return gone.contains(id); });
+}
+
+/// A revision of the one file: what reads a file's content wants to know where it stands.
+RevisionTreePtr alone(const ProjectId& project, const std::string& tx, const std::string& path,
+                      const FileEntry& entry) {
+  Revision revision;
+  revision.project = project;
+  revision.manifest.tx = tx;
+  revision.manifest.files.emplace(path, entry);
+  return std::make_shared<const RevisionTree>(std::move(revision));
+}
+
+Error content_is_lost(const std::vector<std::string>& paths) {
+  std::string named;
+  for (std::size_t i = 0; i < std::min(paths.size(), kPathsNamed); ++i)
+    named += (i == 0 ? "" : ", ") + escape_for_terminal(paths[i]);
+  if (paths.size() > kPathsNamed) named += " and " + std::to_string(paths.size() - kPathsNamed) + " more";
+  return {ErrorCode::corrupt,
+          named + ": the service went back to an older state and has lost this content, and it is not here either",
+          "put it back from elsewhere, or delete it, then commit again",
+          {},
+          0,
+          {}};
+}
+
+}  // namespace
+
+Result<RevisionId> Engine::head_that_exists(const RevisionId& head) {
+  PLAYFS_TRY(bool gone, is_gone(parts_.upstream, head));
+  if (!gone) return head;
+  // It was moved there, and the service went back: the log says where it belongs.
+  PLAYFS_TRY(Standing standing, convergence_.run(nullptr, true, nullptr, [] { return Status(); }));
+  return standing.head;
+}
+
+Result<BaseFate> Engine::fate_of_base(const Project& project, const RevisionTreePtr& head) {
+  const BaseParts parts{parts_.project, parts_.upstream, merging_, parts_.journal, parts_.events};
+  PLAYFS_TRY(BaseFate fate, find_fate(parts, parts_.layers.base(), head, project.created_at));
+  if (fate.is_lost) stored_.forget_all();
+  return fate;
+}
+
+Status Engine::join_survivor(const RevisionTreePtr& survivor, const RevisionTreePtr& head) {
+  Target& target = work_.target;
+  const RevisionTreePtr base = target.on;
+  std::vector<RevisionId> parents;
+  for (const auto& parent : target.parents) {
+    PLAYFS_TRY(bool gone, is_gone(parts_.upstream, parent));
+    if (!gone) parents.push_back(parent);
+  }
+  target.parents = std::move(parents);
+  PLAYFS_CHECK(merge_with(snapshot_of(survivor), head));
+  if (target.on != base || head == survivor) return {};
+  // It clashes with what others have published since, and becomes a branch of what is left of its own line.
+  std::string conflicts = std::move(target.conflicts);
+  PLAYFS_CHECK(merge_with(snapshot_of(survivor), survivor));
+  target.conflicts = std::move(conflicts);
+  return {};
+}
+
+Result<bool> Engine::has_all_chunks(const Publication& publication, const Plan& plan) {
+  PLAYFS_TRY(Manifest manifest, with_continuation(plan.draft.manifest, plan.continuation));
+  ChunkIds needed = chunks_of(manifest);
+  // Head was read a moment ago, and a service that has a revision has what is older.
+  for (const RevisionTreePtr& there : {work_.base_is_lost ? nullptr : parts_.layers.base(), work_.target.on})
+    if (there)
+      for (const auto& chunk : chunks_of(there->tree.manifest())) needed.erase(chunk);
+  PLAYFS_TRY(auto gone, stored_.find_missing(needed));
+  if (gone.empty()) return true;
+
+  std::vector<LostChunk> lost;
+  for (const auto& chunk : gone) lost.push_back({chunk, parts_.random.uuid()});
+  PLAYFS_CHECK(bring_back(manifest, gone));
+  PLAYFS_CHECK(parts_.journal.record_lost_chunks(&publication, lost));
+  std::erase_if(work_.fetched, [&](const auto& item) { return gone.contains(item.first); });
+  auto is_gone = [&](const ChunkId& id) { return gone.contains(id); };
+  std::erase_if(work_.stored_by_others.contents, [&](const auto& item) {
+    return std::any_of(item.second.chunks.begin(), item.second.chunks.end(), is_gone);
+  });
+  for (auto& [path, pieces] : work_.stored_by_others.near)
+    std::erase_if(pieces, [&](const StoredPiece& piece) { return gone.contains(piece.id); });
+  log_event("service_lost_chunks", publication, {{"chunks", std::uint64_t{gone.size()}}});
+  return false;
+}
+
+/// Files that were only carried over, and whose chunks are gone, are published with their content.
+Status Engine::bring_back(const Manifest& manifest, const ChunkIds& gone) {
+  Target& target = work_.target;
+  RevisionTreePtr base = parts_.layers.base();
+  const std::string tx = base ? base->tree.manifest().tx : "";
+  std::vector<std::string> lost;
+  for (const auto& [path, entry] : manifest.files) {
+    if (!names_one_of(entry, gone)) continue;
+    auto put = std::find_if(target.puts.begin(), target.puts.end(),
+                            [&path = path](const PutFile& one) { return one.path == path; });
+    if (put != target.puts.end() && !put->published) continue;  // it is planned anew
+    RevisionTreePtr near = alone(parts_.project, tx, path, entry);
+    auto content = parts_.upstream.content(near, path, *near->tree.file_at(path));
+    if (!content && may_heal(content.error().code)) return fail(content.error());
+    if (!content) {
+      lost.push_back(path);
+      continue;
+    }
+    PutFile whole{.path = path,
+                  .mode = entry.mode,
+                  .published = {},
+                  .content = *content,
+                  .size = content->size(),
+                  .hash = ContentHash::of(*content),
+                  .encoding = encoding_for(*content)};
+    stage::FrozenFile file{.path = path,
+                           .mode = whole.mode,
+                           .hash = whole.hash,
+                           .size = whole.size,
+                           .published = {},
+                           .spool = 0,
+                           .target = {}};
+    // Both lists go in step.
+    auto at = target.layer.files.begin() + std::distance(target.puts.begin(), put);
+    if (put == target.puts.end()) {
+      target.puts.push_back(std::move(whole));
+      target.layer.files.push_back(std::move(file));
+    } else {
+      *put = std::move(whole);
+      *at = std::move(file);
+    }
+  }
+  if (!lost.empty()) return fail(content_is_lost(lost));
+  return {};
+}
+
+Result<bool> Engine::can_stand(const Publication& publication) {
+  PLAYFS_TRY(auto body, wire::parse_json(publication.body));
+  if (!body.object()) return fail(ErrorCode::corrupt, "the journal has a revision's body that is no object");
+  PLAYFS_TRY(auto revision,
+             wire::decode_revision(
+                 Record{.id = "body", .created_at = {}, .updated_at = {}, .status = {}, .fields = *body.object()}));
+  ChunkIds needed = chunks_of(revision.manifest);
+  if (revision.manifest.continuation) {
+    const FileEntry& entry = revision.manifest.continuation->entry;
+    auto near = alone(parts_.project, revision.manifest.tx, kContinuationPath, entry);
+    auto text = parts_.upstream.content(near, kContinuationPath, *near->tree.file_at(kContinuationPath));
+    if (!text && may_heal(text.error().code)) return fail(text.error());
+    if (!text) return false;
+    if (wire::read_continuation(revision.manifest, *text)) needed.merge(chunks_of(revision.manifest));
+  }
+  for (const auto& parent : revision.parents) {
+    PLAYFS_TRY(bool gone, is_gone(parts_.upstream, parent));
+    if (gone) return false;
+    auto there = parts_.upstream.revision(parent);
+    if (!there && may_heal(there.error().code)) return fail(there.error());
+    if (!there) continue;
+    for (const auto& chunk : chunks_of((*there)->tree.manifest())) needed.erase(chunk);
+  }
+  PLAYFS_TRY(auto gone, stored_.find_missing(needed));
+  return gone.empty();
+}
+
+Status Engine::plan_again(Publication& publication) {
+  stored_.forget_all();
+  work_.joined.reset();
+  work_.ours = nullptr;
+  work_.trusts_head = false;
+  log_event("service_lost_revision", publication);
+  PLAYFS_TRY(int times, parts_.journal.times_planned_again(publication));
+  if (times < kMostTimes) return parts_.journal.record_planning_again(publication);
+  return parts_.journal.record_thawing(publication,
+                                       {ErrorCode::protocol,
+                                        "the service lost what was published " + std::to_string(times + 1) +
+                                            " times: it goes back to an older "
+                                            "state time and again",
+                                        "commit again once it does not",
+                                        {},
+                                        0,
+                                        {}});
+}
+
+}  // namespace playfs::publish

@@ -1,0 +1,99 @@
+// A work tree whose service goes back to an older state: restored from a backup, say. What was published is gone there;
+// here it stays where it is, as staged changes, and nothing vanishes from the tree.
+#include <chrono>
+#include <deque>
+#include <set>
+
+#include "vfs/fetches.h"
+#include "vfs/work_tree.h"
+
+namespace playfs::vfs {
+
+namespace {
+/// How many records are looked at to see that head only moved forward, which is what it nearly always did.
+constexpr std::size_t kMostLooked = 64;
+}  // namespace
+
+bool WorkTree::is_known_to_hold(const RevisionTreePtr& head, const RevisionTreePtr& base) const {
+  std::deque<RevisionTreePtr> left;
+  if (head) left.push_back(head);
+  std::set<RevisionId> looked;
+  while (!left.empty() && looked.size() < kMostLooked) {
+    RevisionTreePtr at = std::move(left.front());
+    left.pop_front();
+    if (at->revision.id == base->revision.id) return true;
+    for (const RevisionId& parent : at->revision.parents) {
+      if (parent == base->revision.id) return true;
+      if (!looked.insert(parent).second) continue;
+      if (auto tree = mount_.site().try_revision(parent)) left.push_back(std::move(tree));
+    }
+  }
+  return false;
+}
+
+void WorkTree::look_for_base(const RevisionTreePtr& head) {
+  const RevisionId base = base_id();
+  // Past the cache, which has it in any case.
+  mount_.site().client().get_record(
+      "revisions", base.text(), mount_.gate()->closing(),
+      [weak = weak_from_this(), gate = mount_.gate(), base, head](const Result<Record>& record) {
+        auto ticket = gate->enter();
+        auto self = weak.lock();
+        if (!ticket || !self) return;
+        Status there = record ? Status() : Status(fail(record.error()));
+        self->mount_.soon([weak, base, head, there] {
+          if (auto tree = weak.lock()) tree->base_was_asked_for(base, head, there);
+        });
+      });
+}
+
+void WorkTree::follow_still(const RevisionId& base, const RevisionTreePtr& head) {
+  auto known = mount_.site().try_head(project_);
+  if (head && known && known->project.latest_revision == head->revision.id && base_id() == base) follow(head);
+}
+
+void WorkTree::base_was_asked_for(const RevisionId& base, const RevisionTreePtr& head, const Status& there) {
+  if (there) return follow_still(base, head);  // head was set back, which is repaired by whoever takes part
+  if (there.error().code == ErrorCode::not_found) {
+    if (Status opened = open_publisher(); !opened)
+      return mount_.site().events().error("projects/" + project_.text() + "/work", opened.error());
+    auto asked = [weak = weak_from_this(), gate = mount_.gate(), base, head](const Result<bool>& lost) {
+      auto ticket = gate->enter();
+      auto self = weak.lock();
+      if (!ticket || !self) return;
+      if (lost && !*lost)
+        self->mount_.soon([weak, base, head] {
+          if (auto tree = weak.lock()) tree->follow_still(base, head);
+        });
+      // A publication that is under way finds out by itself.
+      if (!lost && lost.error().code != ErrorCode::busy && lost.error().code != ErrorCode::interrupted)
+        self->mount_.site().events().error("projects/" + self->project_.text() + "/work",
+                                           lost.error().while_doing("keep what the service has lost"));
+    };
+    return publisher()->keep_lost_base(head, mount_.gate()->closing(), std::move(asked));
+  }
+  // Nothing is known: neither is head followed, which may take files away, nor is anything said to be lost.
+  mount_.later(
+      std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::duration<double>(mount_.refresh_seconds())),
+      [weak = weak_from_this()] {
+        auto tree = weak.lock();
+        auto known = tree ? tree->mount_.site().try_head(tree->project_) : std::nullopt;
+        if (!known) return;
+        if (known->project.latest_revision.empty()) tree->head_changed(nullptr);
+        else tree->follow_head();
+      });
+}
+
+Fetch WorkTree::keep_lost_base(const OperationPtr& op, const RevisionTreePtr& head) {
+  auto self = shared_from_this();
+  if (!publisher()) return on_executor(mount_, [self] { return self->open_publisher(); });
+  return [self, op, head](CancelToken cancel, Callback<void> done) {
+    self->publisher()->keep_lost_base(head, std::move(cancel), [op, done = std::move(done)](Result<bool> lost) mutable {
+      if (!lost) return done(fail(std::move(lost).error()));
+      op->note("base");
+      done({});
+    });
+  };
+}
+
+}  // namespace playfs::vfs

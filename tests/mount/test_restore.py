@@ -1,0 +1,210 @@
+#!/usr/bin/env python3
+"""A service that goes back to an older state: what it lost is kept here, said, and published again."""
+import contextlib
+import json
+import os
+import subprocess
+import urllib.error
+
+import rig
+
+
+def big(word):
+    return ''.join(f'{word} {number}\n' for number in range(3000))
+
+
+@rig.needs_fuse
+class Restore(rig.Rig):
+    def setUp(self):
+        super().setUp()
+        self.api = rig.Api(f'http://127.0.0.1:{rig.free_port()}')
+        self.store, self.backup = self.home / 'store', self.home / 'backup.db'
+        self.server = None
+        self.addCleanup(self.stop)
+        self.start()
+        self.project = self.api.create('projects', name='p')['id']
+
+    def start(self):
+        self.server = subprocess.Popen(
+            [self.playfs_path, 'serve', '--listen', self.api.origin.removeprefix('http://'), '--store', str(self.store),
+             '--limits', 'off'], env=self.environment('server'), stdin=subprocess.DEVNULL)
+
+        def answers():
+            self.assertIsNone(self.server.poll())
+            with contextlib.suppress(urllib.error.URLError, ConnectionError):
+                return self.api.request('GET', '/projects')[0] == 200
+
+        self.eventually(answers, 'the service answers')
+
+    def stop(self):
+        if self.server:
+            self.server.terminate()
+            self.server.wait(rig.COMMAND_LIMIT)
+        self.server = None
+
+    def back_up(self):
+        self.playfs('serve', 'backup', self.backup, '--store', self.store, who='server')
+
+    def restore(self):
+        self.stop()
+        for path in self.store.glob('playground.db*'):
+            path.unlink()
+        self.backup.rename(self.store / 'playground.db')
+        self.start()
+
+    def work(self, mount):
+        return mount.directory / 'projects' / self.project / 'work'
+
+    def status(self, mount):
+        return json.loads((self.work(mount).parent / 'status.json').read_text())
+
+    def events(self, mount, kind):
+        lines = (mount.directory / '.playfs/events').read_text().splitlines()
+        return [event for event in map(json.loads, lines) if event['kind'] == kind]
+
+    def head(self):
+        return self.api.get('projects', self.project).get('latest_revision')
+
+    def publish(self, mount, message):
+        return json.loads(self.playfs('commit', '-m', message, '--json', self.work(mount), who=mount.who).stdout)
+
+    def two_revisions(self, mount):
+        """One that is in the backup, and one that is not. The tree after each."""
+        work = self.work(mount)
+        (work / 'same').write_text(big('same'))
+        (work / 'changed').write_text('1\n')
+        (work / 'deleted').write_text('1\n')
+        (work / 'dir').mkdir()
+        (work / 'dir/deep').write_text('1\n')
+        self.publish(mount, 'one')
+        before = self.describe(work)
+        self.back_up()
+        (work / 'new').mkdir()
+        (work / 'new/big').write_text(big('new'))
+        (work / 'changed').write_text(big('changed'))
+        (work / 'deleted').unlink()
+        (work / 'dir/deep').rename(work / 'dir/moved')
+        os.symlink('new/big', work / 'link')
+        (work / 'run').write_text('#!/bin/sh\n')
+        (work / 'run').chmod(0o755)
+        self.publish(mount, 'two')
+        return before, self.describe(work)
+
+    def assert_lost_and_kept(self, mount, lost, after):
+        self.eventually(lambda: self.status(mount)['lost'] == lost, 'status says what was lost')
+        self.eventually(lambda: self.status(mount)['base'] == self.head(), 'the tree stands on what is left')
+        self.assertEqual(self.describe(self.work(mount)), after, 'nothing has vanished')
+        text = self.playfs('status', self.work(mount), who=mount.who).stdout
+        self.assertIn(f'The service went back to an older state: revision {lost}', text)
+        self.assertIn('added     new/big', text)
+        self.assertIn('deleted   deleted', text)
+        self.assertNotIn('same', text)
+        self.assertEqual([event['lost'] for event in self.events(mount, 'service_went_back')], [lost])
+
+    def assert_published_whole(self, mount, after):
+        """Somebody who has nothing in a cache reads all of it."""
+        self.assertIsNone(self.status(mount)['lost'])
+        self.assertEqual(self.status(mount)['staged'], [])
+        other = self.mount(self.api.origin, f'reader{len(self.mounts)}')
+        self.assertEqual(self.describe(self.work(other)), after)
+        revision = self.api.get('revisions', self.head())
+        for entry in revision['manifest']['files'].values():
+            for chunk in entry.get('c', []):
+                self.api.get('file_chunks', chunk)
+        for parent in revision['parents']:
+            self.api.get('revisions', parent)
+
+    def test_a_clean_tree_keeps_what_was_lost_and_publishes_it_again(self):
+        ann = self.mount(self.api.origin)
+        _, after = self.two_revisions(ann)
+        lost = self.head()
+        self.restore()
+        self.assert_lost_and_kept(ann, lost, after)
+        self.assertEqual(self.publish(ann, 'again')['outcome'], 'published')
+        self.assertEqual(self.describe(self.work(ann)), after)
+        self.assert_published_whole(ann, after)
+
+    def test_what_was_lost_can_be_given_up(self):
+        ann = self.mount(self.api.origin)
+        before, after = self.two_revisions(ann)
+        lost = self.head()
+        self.restore()
+        self.assert_lost_and_kept(ann, lost, after)
+        self.playfs('discard', self.work(ann))
+        self.eventually(lambda: self.describe(self.work(ann)) == before, 'the tree is what the service has')
+        (self.work(ann) / 'another').write_text('1\n')
+        self.assertIsNone(self.status(ann)['lost'])
+
+    def test_restored_while_nothing_was_mounted_and_killed_in_between(self):
+        ann = self.mount(self.api.origin)
+        _, after = self.two_revisions(ann)
+        lost = self.head()
+        ann.unmount()
+        self.restore()
+        ann = self.mount(self.api.origin, at=ann.directory)
+        self.assert_lost_and_kept(ann, lost, after)
+        ann.kill()
+        ann = self.mount(self.api.origin, at=ann.directory)
+        self.assertEqual(self.describe(self.work(ann)), after)
+        self.assertEqual(self.status(ann)['lost'], lost)
+        self.publish(ann, 'again')
+        self.assert_published_whole(ann, after)
+
+    def test_the_next_commit_does_not_wait_for_the_news(self):
+        ann = self.mount(self.api.origin, options=('refresh=600',))
+        self.two_revisions(ann)
+        self.restore()
+        (self.work(ann) / 'more').write_text('1\n')
+        after = self.describe(self.work(ann))
+        self.assertEqual(self.publish(ann, 'again')['outcome'], 'published')
+        self.assertEqual(self.describe(self.work(ann)), after)
+        self.assert_published_whole(ann, after)
+
+    def test_what_was_staged_stays_with_it(self):
+        ann = self.mount(self.api.origin)
+        self.two_revisions(ann)
+        lost = self.head()
+        (self.work(ann) / 'staged').write_text('1\n')
+        (self.work(ann) / 'new/big').unlink()
+        (self.work(ann) / 'new/big').write_text('2\n')
+        after = self.describe(self.work(ann))
+        self.restore()
+        self.assert_lost_and_kept(ann, lost, after)
+        self.publish(ann, 'again')
+        self.assert_published_whole(ann, after)
+
+    def test_an_update_takes_nothing_away(self):
+        ann = self.mount(self.api.origin, options=('refresh=600',))
+        _, after = self.two_revisions(ann)
+        lost = self.head()
+        self.restore()
+        self.playfs('update', self.work(ann))
+        self.assert_lost_and_kept(ann, lost, after)
+
+    def test_a_project_that_is_empty_again(self):
+        self.back_up()
+        ann = self.mount(self.api.origin)
+        (self.work(ann) / 'file').write_text(big('file'))
+        self.publish(ann, 'one')
+        lost, after = self.head(), self.describe(self.work(ann))
+        self.restore()
+        self.eventually(lambda: self.status(ann)['lost'] == lost and self.status(ann)['base'] == '', 'status says so')
+        self.assertEqual(self.describe(self.work(ann)), after)
+        self.publish(ann, 'again')
+        self.assert_published_whole(ann, after)
+
+    def test_a_head_that_was_set_back_is_no_loss(self):
+        ann = self.mount(self.api.origin)
+        self.two_revisions(ann)
+        newest = self.head()
+        older = self.api.get('revisions', newest)['parents'][0]
+        self.api.call('PATCH', f'/projects/{self.project}', {'latest_revision': older})
+        self.eventually(lambda: self.head() == newest, 'head is brought forward')
+        self.eventually(lambda: self.status(ann)['base'] == newest, 'the tree is there too')
+        self.assertIsNone(self.status(ann)['lost'])
+        self.assertEqual(self.status(ann)['staged'], [])
+        self.assertEqual(self.events(ann, 'service_went_back'), [])
+
+
+if __name__ == '__main__':
+    rig.main()

@@ -1,0 +1,286 @@
+// A service that goes back to an older state: what is gone is noticed, and published again from what is here.
+#include <algorithm>
+#include <atomic>
+#include <filesystem>
+#include <thread>
+#include <utility>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "support/publish_world.h"
+#include "wire/json.h"
+#include "wire/records.h"
+
+namespace playfs::publish {
+namespace {
+
+using test::Contents;
+using test::Fault;
+using test::WorkTree;
+
+bool is_post_of(const HttpRequest& request, std::string_view collection) {
+  return request.method == "POST" && request.target.ends_with(collection);
+}
+bool is_list_of_revisions(const HttpRequest& request) {
+  return request.method == "GET" && request.target.find("/revisions?") != std::string::npos;
+}
+
+class WentBackTest : public testing::Test {
+ protected:
+  WentBackTest() : project(world.create("projects", R"({"name":"p"})").id) {
+    work = std::make_unique<WorkTree>(world, project, directory.path() + "/tree");
+    publish({{"old", text(20'000, 1)}, {"small", "1"}});
+  }
+
+  static std::string text(std::size_t size, int seed) {
+    std::string text;
+    for (int i = 0; text.size() < size; ++i) text += std::to_string(i * 31 + seed) + "\n";
+    return text;
+  }
+  /// Writes what is given, and what it is together with what was there has to be what a commit publishes.
+  void write(const Contents& contents) {
+    for (const auto& [path, content] : contents) {
+      work->write(path, content);
+      expected[path] = content;
+    }
+  }
+  void publish(const Contents& contents) {
+    write(contents);
+    auto result = work->commit();
+    ASSERT_TRUE(result) << result.error().message;
+    ASSERT_EQ(result->outcome, Outcome::published);
+  }
+  /// The whole of the promise: read back by somebody who asks for every record.
+  void expect_published(const Result<CommitResult>& result) {
+    ASSERT_TRUE(result) << result.error().message;
+    EXPECT_EQ(result->outcome, Outcome::published);
+    EXPECT_EQ(world.head(project), result->revision.text());
+    EXPECT_EQ(world.contents(result->revision.text()), expected);
+    auto revision = wire::decode_revision(world.get("revisions", result->revision.text()));
+    for (const auto& parent : revision->parents) EXPECT_EQ(world.get("revisions", parent.text()).id, parent.text());
+    EXPECT_TRUE(work->stage->is_clean());
+    EXPECT_EQ(work->stage->base()->revision.id, result->revision);
+  }
+  bool said(const std::string& kind) const { return work->events->events_text().find(kind) != std::string::npos; }
+  std::size_t sent(const std::string& method, const std::string& part) const {
+    auto sent = work->faults.sent();
+    return static_cast<std::size_t>(std::count_if(sent.begin(), sent.end(), [&](const test::Sent& one) {
+      return one.request.method == method && one.request.target.find(part) != std::string::npos;
+    }));
+  }
+
+  test::World world;
+  test::TempDirectory directory;
+  std::string project;
+  std::unique_ptr<WorkTree> work;
+  Contents expected;
+};
+
+TEST_F(WentBackTest, WhatTheBaseHeldIsPublishedAgain) {
+  world.back_up();
+  publish({{"big", text(30'000, 2)}, {"small", "2"}});
+  publish({{"more", text(15'000, 3)}});
+  world.restore();
+  write({{"new", "3"}});
+  expect_published(work->commit());
+  EXPECT_TRUE(said("service_went_back"));
+}
+
+TEST_F(WentBackTest, AProjectThatIsEmptyAgainGetsItsFilesBack) {
+  auto fresh = world.create("projects", R"({"name":"q"})").id;
+  world.back_up();
+  project = fresh;
+  expected.clear();
+  work = std::make_unique<WorkTree>(world, project, directory.path() + "/fresh");
+  publish({{"big", text(30'000, 2)}});
+  publish({{"small", "2"}});
+  world.restore();
+  write({{"new", "3"}});
+  expect_published(work->commit());
+}
+
+TEST_F(WentBackTest, WhatOthersPublishedSinceIsMerged) {
+  world.back_up();
+  publish({{"big", text(30'000, 2)}});
+  world.restore();
+  WorkTree other(world, project, directory.path() + "/other");
+  other.write("theirs", "t");
+  auto theirs = other.commit();
+  ASSERT_TRUE(theirs);
+  expected["theirs"] = "t";
+  write({{"new", "3"}});
+  expect_published(work->commit());
+}
+
+TEST_F(WentBackTest, WhatClashesWithWhatOthersPublishedSinceIsABranch) {
+  world.back_up();
+  publish({{"small", "mine"}, {"big", text(30'000, 2)}});
+  world.restore();
+  WorkTree other(world, project, directory.path() + "/other");
+  other.write("small", "theirs");
+  auto theirs = other.commit();
+  ASSERT_TRUE(theirs);
+  write({{"new", "3"}});
+  auto result = work->commit();
+  ASSERT_TRUE(result) << result.error().message;
+  EXPECT_EQ(result->outcome, Outcome::branched);
+  EXPECT_THAT(result->conflicts, testing::ElementsAre("small"));
+  EXPECT_EQ(world.head(project), theirs->revision.text());
+  EXPECT_EQ(world.contents(result->revision.text()), expected);
+}
+
+TEST_F(WentBackTest, ChunksOfACancelledCommitAreNotTakenForGranted) {
+  world.back_up();
+  write({{"big", text(30'000, 2)}});
+  work->faults.set_plan([](const HttpRequest& request) {
+    return is_post_of(request, "/revisions") ? test::answer_with(413, R"({"code":"record_too_large"})") : Fault();
+  });
+  ASSERT_FALSE(work->commit());
+  work->faults.set_plan({});
+  world.restore();
+  expect_published(work->commit());
+  EXPECT_TRUE(said("service_lost_chunks"));
+}
+
+TEST_F(WentBackTest, GoingBackToAnEarlierVersionCostsReadsAndNoUploads) {
+  auto big = text(30'000, 2);
+  publish({{"big", big}});
+  publish({{"big", "short"}});
+  auto uploads = sent("POST", "file_chunks");
+  publish({{"big", big}});
+  EXPECT_EQ(sent("POST", "file_chunks"), uploads);
+  EXPECT_EQ(sent("GET", "file_chunks/"), 3u) << "they may be gone";
+  EXPECT_EQ(world.contents(world.head(project)), expected);
+}
+
+TEST_F(WentBackTest, BetweenThePostAndThePatch) {
+  write({{"big", text(30'000, 2)}});
+  world.back_up();
+  bool posted = false, restored = false;
+  work->faults.set_plan([&](const HttpRequest& request) {
+    if (is_list_of_revisions(request) && posted && !std::exchange(restored, true)) world.restore();
+    posted = posted || is_post_of(request, "/revisions");
+    return Fault();
+  });
+  expect_published(work->commit());
+  EXPECT_TRUE(said("service_lost_revision"));
+  EXPECT_EQ(world.all("revisions").size(), 2u);
+}
+
+TEST_F(WentBackTest, RightBeforeThePatch) {
+  write({{"big", text(30'000, 2)}});
+  world.back_up();
+  bool restored = false;
+  work->faults.set_plan([&](const HttpRequest& request) {
+    if (request.method == "PATCH" && !std::exchange(restored, true)) world.restore();
+    return Fault();
+  });
+  expect_published(work->commit());
+}
+
+TEST_F(WentBackTest, WhileThePostIsRepeated) {
+  world.back_up();
+  publish({{"base", text(20'000, 3)}});
+  write({{"big", text(30'000, 2)}});
+  bool restored = false;
+  work->faults.set_plan([&](const HttpRequest& request) {
+    if (!is_post_of(request, "/revisions") || std::exchange(restored, true)) return Fault();
+    world.restore();
+    return test::lose_request();
+  });
+  expect_published(work->commit());
+}
+
+TEST_F(WentBackTest, WhileChunksAreUploaded) {
+  write({{"big", text(60'000, 2)}});
+  world.back_up();
+  int uploads = 0;
+  work->faults.set_plan([&](const HttpRequest& request) {
+    if (!is_post_of(request, "/file_chunks") || ++uploads != 4) return Fault();
+    world.restore();
+    return test::answer_with(503, "being restored");
+  });
+  expect_published(work->commit());
+}
+
+TEST_F(WentBackTest, AStepAfterAnotherAndAKill) {
+  // The process is killed once its revision was posted; when it is back, the service has gone back, and its cache is
+  // empty.
+  write({{"big", text(30'000, 2)}});
+  world.back_up();
+  std::atomic<bool> is_killed = false;
+  work->faults.set_plan([&](const HttpRequest& request) {
+    if (request.method == "PATCH") {
+      work->kill();
+      is_killed = true;
+    }
+    return Fault();
+  });
+  work->publisher->commit({.agent = "tester", .message = "m", .wait = false, .allow_merge = true}, {}, [](auto) {});
+  while (!is_killed) std::this_thread::yield();
+  std::filesystem::copy(directory.path() + "/tree", directory.path() + "/killed",
+                        std::filesystem::copy_options::recursive);
+  work.reset();
+  world.restore();
+  work = std::make_unique<WorkTree>(world, project, directory.path() + "/killed");
+  work->wait_until_idle();
+  auto last = work->publisher->last();
+  ASSERT_TRUE(last);
+  expect_published(*last);
+}
+
+TEST_F(WentBackTest, ContentThatIsNowhereIsNamedAndNothingIsSent) {
+  world.back_up();
+  publish({{"big", text(30'000, 2)}});
+  // A tree that has only the manifest.
+  WorkTree other(world, project, directory.path() + "/other");
+  other.write("new", "3");
+  world.restore();
+  auto revisions = world.all("revisions").size();
+  auto result = other.commit();
+  ASSERT_FALSE(result);
+  EXPECT_NE(result.error().message.find("big"), std::string::npos) << result.error().message;
+  EXPECT_EQ(world.all("revisions").size(), revisions);
+  EXPECT_EQ(other.read("new"), "3");
+  other.remove("big");
+  result = other.commit();
+  ASSERT_TRUE(result) << result.error().message;
+  EXPECT_EQ(world.contents(result->revision.text()).count("big"), 0u);
+  EXPECT_EQ(world.contents(result->revision.text()).at("new"), "3");
+}
+
+TEST_F(WentBackTest, AServiceThatLosesItEachTimeIsNotAskedForEver) {
+  write({{"big", text(30'000, 2)}});
+  world.back_up();
+  bool posted = false;
+  work->faults.set_plan([&](const HttpRequest& request) {
+    if (is_list_of_revisions(request) && std::exchange(posted, false)) world.restore();
+    posted = posted || is_post_of(request, "/revisions");
+    return Fault();
+  });
+  auto result = work->commit();
+  ASSERT_FALSE(result);
+  EXPECT_NE(result.error().message.find("time and again"), std::string::npos) << result.error().message;
+  EXPECT_FALSE(*work->stage->pending());
+  EXPECT_EQ(work->read("big"), text(30'000, 2));
+  work->faults.set_plan({});
+  expect_published(work->commit());
+}
+
+TEST_F(WentBackTest, ARevisionThatIsHiddenIsNotGone) {
+  auto before = world.head(project);
+  publish({{"big", text(30'000, 2)}});
+  auto hidden = world.head(project);
+  work->faults.set_plan([&](const HttpRequest& request) {
+    bool is_it = request.method == "GET" && request.target.ends_with("/revisions/" + hidden);
+    return is_it ? test::answer_with(403, R"({"code":"forbidden"})") : Fault();
+  });
+  world.set_head(project, before);
+  write({{"new", "3"}});
+  expect_published(work->commit());
+  EXPECT_FALSE(said("service_went_back"));
+}
+
+}  // namespace
+}  // namespace playfs::publish
