@@ -56,6 +56,22 @@ install_packages() {
   rm -f "$log"
 }
 
+# use_clang: what is configured from here on is compiled with clang, through ccache where the developer has it.
+use_clang() {
+  local launcher=
+  command -v ccache >/dev/null && launcher='ccache '
+  export CC="${launcher}clang-14" CXX="${launcher}clang++-14"
+}
+
+# set_up_sanitizers: a report ends the program that it is about, and is printed with the names of functions.
+set_up_sanitizers() {
+  local symbolizer
+  symbolizer=$(command -v llvm-symbolizer-14) && export ASAN_SYMBOLIZER_PATH=$symbolizer
+  export ASAN_OPTIONS=detect_stack_use_after_return=1:strict_string_checks=1:check_initialization_order=1
+  export UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1
+  export TSAN_OPTIONS=halt_on_error=1:second_deadlock_stack=1${symbolizer:+:external_symbolizer_path=$symbolizer}
+}
+
 # configure DIR OPTION…: sets up a build directory, or changes the options of the one that is there.
 configure() {
   local dir=$1
