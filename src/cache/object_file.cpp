@@ -76,7 +76,8 @@ std::optional<Trailer> parse_trailer(std::string_view bytes, std::uint64_t file_
   Trailer trailer;
   trailer.size = size;
   trailer.checksums.resize(blocks_of(size));
-  std::memcpy(trailer.checksums.data(), bytes.data(), trailer.checksums.size() * kChecksumSize);
+  for (std::size_t i = 0; i < trailer.checksums.size(); ++i)
+    std::memcpy(trailer.checksums[i].data(), bytes.data() + i * kChecksumSize, kChecksumSize);
   return trailer;
 }
 
