@@ -184,16 +184,22 @@ class Merger {
       if (below != merge_.files.end() && below->first.starts_with(path + '/')) in_the_way.push_back(path);
     }
     for (const auto& path : in_the_way) {
-      bool is_conflict = std::any_of(merge_.conflicts.begin(), merge_.conflicts.end(),
-                                     [&](const Conflict& each) { return each.path == path; });
-      if (!is_conflict) conflict(path, ConflictKind::kind, "a file on one side and a directory on the other");
+      std::erase_if(merge_.conflicts, [&](const Conflict& each) { return each.path == path; });
+      conflict(path, ConflictKind::kind, "a file on one side and a directory on the other");
+      auto displace = [&](auto file) {
+        // Whatever else was in conflict there is in this one.
+        std::erase_if(merge_.conflicts,
+                      [&](const Conflict& each) { return each.path != path && each.path == file->first; });
+        merge_.conflicts.back().displaced.emplace(file->first, file->second);
+        return merge_.files.erase(file);
+      };
       // What ours has stays.
       if (entry_at(ours_.manifest, path)) {
         for (auto below = merge_.files.lower_bound(path + '/');
              below != merge_.files.end() && below->first.starts_with(path + '/');)
-          below = merge_.files.erase(below);
+          below = displace(below);
       } else {
-        merge_.files.erase(path);
+        displace(merge_.files.find(path));
       }
     }
   }

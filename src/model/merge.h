@@ -37,17 +37,19 @@ enum class ConflictKind {
   published,  ///< something of the manifest that is no file: an entry that is not shown, a field, a key of `state`
 };
 
+/// What stands at a path after a merge.
+struct MergedFile {
+  FileEntry entry;                  ///< as one side has it; where `text` is engaged, its mode and unknown fields
+  std::optional<std::string> text;  ///< made of both sides: the new content, which nobody has published
+};
+
 struct Conflict {
   std::string path;
   ConflictKind kind = ConflictKind::content;
   std::string reason;  ///< in words for a person
   std::string marked;  ///< of `text`: the file with conflict markers
-};
-
-/// What stands at a path after a merge.
-struct MergedFile {
-  FileEntry entry;                  ///< as one side has it; where `text` is engaged, its mode and unknown fields
-  std::optional<std::string> text;  ///< made of both sides: the new content, which nobody has published
+  /// Of a file against a directory: what theirs has at or below the path, which has no place in Merge::files.
+  std::map<std::string, MergedFile> displaced = {};
 };
 
 struct Merge {

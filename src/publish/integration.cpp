@@ -1,8 +1,7 @@
 #include "publish/integration.h"
 
 #include <algorithm>
-#include <map>
-#include <optional>
+#include <set>
 #include <utility>
 
 #include "model/chunking.h"
@@ -14,11 +13,10 @@ namespace playfs::publish {
 
 namespace {
 
-/// Somebody is writing in the tree all the time: then the caller tries again later.
-constexpr int kMostRounds = 8;
-/// The name under which a merged file is written before it takes its place. Never published: a dot and an ending of
-/// editors' temporaries.
-constexpr const char* kTemporaryName = ".playfs-merge.tmp~";
+/// Somebody is writing in the tree all the time: from some attempt on writers are held while it is merged, and in the
+/// end the caller tries again later.
+constexpr int kPatientRounds = 4;
+constexpr int kMostRounds = 12;
 
 stage::InodePtr find(stage::Stage& stage, const std::string& path) {
   stage::InodePtr at = stage.root();
@@ -56,18 +54,52 @@ FileEntry entry_of_bytes(std::string bytes, FileMode mode) {
   return entry;
 }
 
+/// Of own bytes that the merge does not have to read: equal to nothing but itself.
+FileEntry unread_entry(const std::string& path, FileMode mode) {
+  FileEntry entry;
+  entry.mode = mode;
+  entry.chunks = {ChunkId("(staged) " + path)};
+  return entry;
+}
+
+/// The hash of a published file as far as it is known without its bytes.
+std::optional<ContentHash> known_hash(const FileEntry& entry) {
+  if (auto content = entry.inline_content()) return ContentHash::of(*content);
+  return ContentHash::parse(entry.hash_claim);
+}
+
+bool is_busy(const Error& error) { return error.code == ErrorCode::busy; }
+
+Error still_in_conflict(const stage::Conflicted& conflicted) {
+  return Error{ErrorCode::busy,
+               conflicted.path + " is still in conflict: " + conflicted.reason,
+               "resolve it and commit, or discard it",
+               std::nullopt,
+               0,
+               {}};
+}
+
 }  // namespace
 
 Result<std::vector<stage::Conflicted>> unresolved(stage::Stage& stage) {
   std::vector<stage::Conflicted> left;
   for (const auto& each : stage.conflicted()) {
+    if (!each.beside.empty()) {
+      if (find(stage, each.beside)) left.push_back(each);
+      continue;
+    }
     std::optional<std::string> now;
     if (each.path.starts_with(stage::kStatePath)) {
       now = stage.staged_state().value_or("");
     } else if (auto inode = find(stage, each.path)) {
       PLAYFS_TRY(auto attributes, stage.attributes(inode));
-      bool is_file = attributes.kind == stage::Kind::file || attributes.kind == stage::Kind::symlink;
-      if (!is_file || stage.lower_content(inode)) continue;  // what others published is there, whole
+      if (attributes.kind != stage::Kind::file && attributes.kind != stage::Kind::symlink) continue;
+      if (auto lower = stage.lower_content(inode)) {
+        // Moved here, or with nothing but its mode changed. Where it cannot be told what it is, nobody has edited it.
+        auto hash = known_hash(*lower->entry);
+        if (each.left && (!hash || hash == each.left)) left.push_back(each);
+        continue;
+      }
       PLAYFS_TRY(now, bytes_of(stage, inode));
     }
     bool is_as_left = now ? each.left == ContentHash::of(*now) : !each.left;
@@ -78,136 +110,88 @@ Result<std::vector<stage::Conflicted>> unresolved(stage::Stage& stage) {
 
 // The versions.
 
-Result<Snapshot> Integration::local() const {
-  Snapshot version = snapshot_of(stage_.base());
+Status Integration::add_local(Step& step) const {
+  Snapshot& version = step.ours;
+  version = snapshot_of(stage_.base());
+  step.seen_state = stage_.staged_state();
   PLAYFS_TRY(auto changes, stage_.changes());
   for (const auto& change : changes) {
     version.manifest.files.erase(change.path);
-    auto inode = find(stage_, change.path);
-    if (!inode) continue;
-    PLAYFS_TRY(auto attributes, stage_.attributes(inode));
-    FileMode mode = attributes.kind == stage::Kind::symlink ? FileMode::symlink
-                    : (attributes.permissions & 0100) != 0  ? FileMode::executable
-                                                            : FileMode::regular;
+    // First what it is, then its bytes: if it changes in between, what was seen does not hold any more.
+    const stage::Seen& seen = step.seen[change.path] = stage_.seen_at(change.path);
+    if (!seen.inode) continue;
+    PLAYFS_TRY(auto attributes, stage_.attributes(seen.inode));
     if (attributes.kind != stage::Kind::file && attributes.kind != stage::Kind::symlink) continue;
-    if (auto lower = stage_.lower_content(inode)) {
-      version.manifest.files[change.path] = *lower->entry;
-      version.manifest.files[change.path].mode = mode;
-      continue;
+    FileEntry& entry = version.manifest.files[change.path];
+    const FileEntry* base = entry_at(step.base.manifest, change.path);
+    if (change.pending && base) {
+      entry = *base;
+    } else if (auto lower = stage_.lower_content(seen.inode)) {
+      entry = *lower->entry;
+    } else if (same(base, entry_at(step.theirs.manifest, change.path))) {
+      entry = unread_entry(change.path, seen.mode);
+    } else {
+      PLAYFS_TRY(std::string bytes, bytes_of(stage_, seen.inode));
+      entry = entry_of_bytes(std::move(bytes), seen.mode);
     }
-    PLAYFS_TRY(std::string bytes, bytes_of(stage_, inode));
-    version.manifest.files[change.path] = entry_of_bytes(std::move(bytes), mode);
+    entry.mode = seen.mode;
   }
-  if (auto state = stage_.staged_state()) {
-    PLAYFS_TRY(version.state, wire::parse_json(*state));
+  if (step.seen_state) {
+    PLAYFS_TRY(version.state, wire::parse_json(*step.seen_state));
   }
-  return version;
+  return {};
 }
 
-Result<Snapshot> Integration::frozen() const {
-  Snapshot version = snapshot_of(stage_.base());
+Status Integration::add_frozen(Step& step) const {
+  Snapshot& version = step.base;
+  version = snapshot_of(stage_.base());
   PLAYFS_TRY(auto layer, stage_.pending());
-  if (!layer) return version;
+  if (!layer) return {};
   for (const auto& path : layer->deletions) version.manifest.files.erase(path);
   for (const auto& file : layer->files) {
+    FileEntry& entry = version.manifest.files[file.path];
     if (file.published) {
-      version.manifest.files[file.path] = *file.published;
-      version.manifest.files[file.path].mode = file.mode;
-      continue;
+      entry = *file.published;
+    } else {
+      entry = unread_entry(file.path, file.mode);
+      entry.hash_claim = file.hash.hex();
+      entry.size_claim = file.size;
+      step.frozen.emplace(file.path, file);
     }
-    PLAYFS_TRY(std::string bytes, stage_.read_frozen(file));
-    version.manifest.files[file.path] = entry_of_bytes(std::move(bytes), file.mode);
+    entry.mode = file.mode;
   }
   if (layer->state) {
     PLAYFS_TRY(version.state, wire::parse_json(*layer->state));
   }
-  return version;
-}
-
-// Writing into the tree.
-
-Status Integration::put(const std::string& path, const std::string& content, FileMode mode) {
-  PLAYFS_TRY(auto owner, stage_.attributes(stage_.root()));
-  stage::Creation creation{.permissions = 0755, .uid = owner.uid, .gid = owner.gid};
-  stage::InodePtr directory = stage_.root();
-  std::string_view name = path;
-  for (auto slash = name.find('/'); slash != std::string_view::npos; slash = name.find('/')) {
-    auto found = stage_.lookup(directory, name.substr(0, slash));
-    if (!found) {
-      stage::InodePtr parent = directory;
-      PLAYFS_TRY(directory, stage_.make_directory(parent, name.substr(0, slash), creation));
-      tell({{parent, std::string(name.substr(0, slash)), nullptr}});
-    } else {
-      directory = *found;
-    }
-    name.remove_prefix(slash + 1);
-  }
-  auto before = stage_.lookup(directory, name);
-  creation.permissions = mode == FileMode::executable ? 0755 : 0644;
-  if (before && mode != FileMode::symlink) {
-    PLAYFS_TRY(auto attributes, stage_.attributes(*before));
-    if (attributes.kind == stage::Kind::file) {
-      unsigned runs = mode == FileMode::executable ? 0111 & (attributes.permissions | attributes.permissions >> 2) : 0;
-      creation = {(attributes.permissions & ~0111U) | runs | (mode == FileMode::executable ? 0100U : 0U),
-                  attributes.uid, attributes.gid};
-    }
-  }
-  if (auto stale = stage_.lookup(directory, kTemporaryName)) PLAYFS_CHECK(stage_.unlink(directory, kTemporaryName));
-  if (mode == FileMode::symlink) {
-    PLAYFS_TRY([[maybe_unused]] auto link, stage_.make_symlink(directory, kTemporaryName, content, creation));
-  } else {
-    PLAYFS_TRY(auto file, stage_.make_file(directory, kTemporaryName, creation));
-    if (!content.empty()) {
-      PLAYFS_TRY(std::size_t written, stage_.write(file, 0, content));
-      if (written != content.size()) return fail(ErrorCode::io, "a merged file could not be written whole");
-    }
-  }
-  PLAYFS_CHECK(stage_.rename(directory, kTemporaryName, directory, name, stage::RenameMode::replace));
-  tell({{directory, std::string(name), before ? *before : nullptr}});
   return {};
 }
 
-Status Integration::remove(const std::string& path) {
-  std::string directory_path = path.find('/') == std::string::npos ? "" : path.substr(0, path.rfind('/'));
-  std::string name = path.substr(directory_path.empty() ? 0 : directory_path.size() + 1);
-  auto directory = find(stage_, directory_path);
-  auto inode = directory ? stage_.lookup(directory, name) : fail(ErrorCode::not_found, path);
-  if (!inode) return {};
-  PLAYFS_CHECK(stage_.unlink(directory, name));
-  tell({{directory, name, *inode}});
-  // Directories that were there for this file alone go with it, as git does it.
-  while (!directory_path.empty()) {
-    auto slash = directory_path.rfind('/');
-    std::string above = slash == std::string::npos ? "" : directory_path.substr(0, slash);
-    std::string last = slash == std::string::npos ? directory_path : directory_path.substr(slash + 1);
-    auto parent = find(stage_, above);
-    auto child = find(stage_, directory_path);
-    if (!parent || !child || !stage_.remove_directory(parent, last)) break;
-    tell({{parent, last, child}});
-    directory_path = above;
-  }
-  return {};
-}
-
-Status Integration::write(const std::string& path, const Snapshot& near, const MergedFile& file) {
-  if (file.text) return put(path, *file.text, file.entry.mode);
-  if (auto content = file.entry.inline_content()) return put(path, *content, file.entry.mode);
-  PLAYFS_TRY(std::string content, upstream_.content(near.near, path, file.entry));
-  return put(path, content, file.entry.mode);
+Result<std::string> Integration::read(Step& step, MergeSide side, const std::string& path, const FileEntry& entry) {
+  if (auto content = entry.inline_content()) return *std::move(content);
+  if (auto file = step.frozen.find(path); side == MergeSide::base && file != step.frozen.end())
+    return stage_.read_frozen(file->second);
+  std::string key = entry.hash_claim;
+  for (const auto& chunk : entry.chunks) key += '\n' + chunk.text();
+  if (auto known = fetched_.find(key); known != fetched_.end()) return known->second;
+  step.hold.reset();  // nobody waits for the service with us
+  const Snapshot& of = side == MergeSide::base ? step.base : side == MergeSide::ours ? step.ours : step.theirs;
+  PLAYFS_TRY(std::string content, upstream_.content(of.near, path, entry));
+  return fetched_[key] = std::move(content);
 }
 
 /// Of what stands at a path in conflict that gets no markers; nullopt for nothing.
-Result<std::optional<ContentHash>> Integration::hash_of_left(const Step& step, const Merge& merge,
-                                                             const std::string& path) {
+Result<std::optional<ContentHash>> Integration::hash_of_left(Step& step, const Merge& merge, const std::string& path) {
   if (path.starts_with(stage::kStatePath)) return std::optional(ContentHash::of(wire::to_text(merge.state)));
   auto file = merge.files.find(path);
   if (file == merge.files.end()) return std::optional<ContentHash>();
-  if (auto content = file->second.entry.inline_content()) return std::optional(ContentHash::of(*content));
-  PLAYFS_TRY(std::string content, upstream_.content(step.theirs.near, path, file->second.entry));
+  const FileEntry& entry = file->second.entry;
+  if (auto known = known_hash(entry)) return known;
+  MergeSide side = entry_at(step.ours.manifest, path) ? MergeSide::ours : MergeSide::theirs;
+  PLAYFS_TRY(std::string content, read(step, side, path, entry));
   return std::optional(ContentHash::of(content));
 }
 
-// The whole.
+// What becomes of them.
 
 /// The revisions that the tree stands on: its base, and what was taken in beside it.
 std::vector<RevisionId> Integration::lines(const RevisionTreePtr& base) const {
@@ -216,61 +200,136 @@ std::vector<RevisionId> Integration::lines(const RevisionTreePtr& base) const {
   return lines;
 }
 
-Result<std::set<std::string>> Integration::bring_in(const Step& step) {
-  PLAYFS_TRY(Merge merge, merging_.merge(step.base, step.ours, step.theirs, step.labels));
-  std::map<std::string, stage::Conflicted> conflicted;
-  PLAYFS_TRY(auto open, unresolved(stage_));
-  for (auto& each : open) conflicted[each.path] = std::move(each);
-  std::set<std::string> handled = {stage::kStatePath};
-  const Manifest nothing;
-  const Manifest& next = step.next ? step.next->tree.manifest() : nothing;
-  for (const auto& conflict : merge.conflicts) {
-    auto known = conflicted.find(conflict.path);
-    // Merged before, by a run that did not come to its end: both sides are in it.
-    bool is_marked = known != conflicted.end() && known->second.has_markers;
-    if (conflict.kind == ConflictKind::text && !is_marked) {
-      merge.files[conflict.path].text = conflict.marked;
-      conflicted[conflict.path] = {conflict.path, conflict.reason, true, ContentHash::of(conflict.marked)};
-    } else if (conflict.kind != ConflictKind::text) {
-      PLAYFS_TRY(auto left, hash_of_left(step, merge, conflict.path));
-      conflicted.try_emplace(conflict.path, stage::Conflicted{conflict.path, conflict.reason, false, left});
-    }
-  }
-  std::vector<stage::Conflicted> list;
-  for (auto& [path, each] : conflicted) list.push_back(std::move(each));
-  PLAYFS_CHECK(stage_.record_conflicted(std::move(list)));
-
-  std::set<std::string> paths;
-  for (const Manifest* manifest : {&step.base.manifest, &step.ours.manifest, &step.theirs.manifest, &next})
-    for (const auto& [path, entry] : manifest->files) paths.insert(path);
-  std::vector<std::string> to_write;
-  for (const auto& path : paths) {
-    const FileEntry* ours = entry_at(step.ours.manifest, path);
-    bool is_staged = !same(ours, entry_at(step.below.manifest, path));
-    const FileEntry* there = is_staged ? ours : entry_at(next, path);
-    auto merged = merge.files.find(path);
-    const FileEntry* wanted = merged == merge.files.end() ? nullptr : &merged->second.entry;
-    if (is_staged) handled.insert(path);
-    bool is_right = wanted ? !merged->second.text && same(wanted, there) : !there;
-    if (is_right) continue;
-    handled.insert(path);
-    to_write.push_back(path);
-  }
-  // What goes makes room for what comes.
-  for (const auto& path : to_write)
-    if (!merge.files.contains(path)) PLAYFS_CHECK(remove(path));
-  for (const auto& path : to_write) {
-    auto merged = merge.files.find(path);
-    if (merged != merge.files.end())
-      PLAYFS_CHECK(write(path, step.theirs.near ? step.theirs : step.ours, merged->second));
-  }
-  const Json none;
-  if (merge.state != (step.next ? step.next->revision.state : none) || stage_.staged_state())
-    PLAYFS_CHECK(stage_.stage_state(wire::to_text(merge.state)));
-  return handled;
+void Integration::set_beside(const Step& step, const std::string& top, std::string reason,
+                             const std::map<std::string, MergedFile>& displaced, Merge& merge,
+                             std::vector<stage::Conflicted>& list) {
+  auto is_taken = [&](const std::string& name) {
+    auto below = merge.files.lower_bound(name + '/');
+    return merge.files.contains(name) || find(stage_, name) ||
+           (below != merge.files.end() && below->first.starts_with(name + '/')) ||
+           (step.next && (step.next->tree.file_at(name) || step.next->tree.directory_at(name)));
+  };
+  std::string name = top + step.ending;
+  for (int number = 2; is_taken(name); ++number) name = top + step.ending + '-' + std::to_string(number);
+  for (const auto& [path, file] : displaced) merge.files.insert_or_assign(name + path.substr(top.size()), file);
+  std::erase_if(list, [&](const stage::Conflicted& each) { return each.path == top; });
+  list.push_back({top, std::move(reason) + "; what they have is in " + name, false, std::nullopt, name});
 }
 
+/// What is kept here only (ignored, a fifo) stays where it is, and what was published under its name comes beside it.
+Status Integration::clear_the_way(const Step& step, Merge& merge, std::vector<stage::Conflicted>& list) {
+  PLAYFS_TRY(auto kept, stage_.unpublished());
+  for (std::string name : kept) {
+    bool is_directory = name.ends_with('/');
+    if (is_directory) name.pop_back();
+    if (auto inode = find(stage_, name); is_directory && inode) {
+      PLAYFS_TRY(auto entries, stage_.list(inode, 0, 1));
+      if (entries.empty()) continue;  // it yields
+    }
+    std::map<std::string, MergedFile> displaced;
+    std::string top;
+    for (const auto& [path, file] : merge.files) {
+      if (entry_at(step.ours.manifest, path)) continue;
+      bool is_same = path == name, is_above = name.starts_with(path + '/');
+      bool is_below = !is_directory && path.starts_with(name + '/');
+      if (!is_same && !is_above && !is_below) continue;
+      top = is_above ? path : name;
+      displaced.emplace(path, file);
+    }
+    if (displaced.empty()) continue;
+    for (const auto& [path, file] : displaced) merge.files.erase(path);
+    set_beside(step, top, "something is kept here only where they have a file", displaced, merge, list);
+  }
+  return {};
+}
+
+Result<stage::Merged> Integration::bring_in(Step& step) {
+  auto reader = [&](MergeSide side, const std::string& path, const FileEntry& entry) {
+    return read(step, side, path, entry);
+  };
+  PLAYFS_TRY(Merge merge, merging_.merge(step.base, step.ours, step.theirs, step.labels, reader));
+  PLAYFS_TRY(auto list, unresolved(stage_));
+  std::vector<Conflict> conflicts = std::move(merge.conflicts);
+  for (auto& conflict : conflicts) {
+    std::erase_if(list, [&](const stage::Conflicted& each) { return each.path == conflict.path; });
+    if (conflict.kind == ConflictKind::text) {
+      merge.files[conflict.path].text = conflict.marked;
+      list.push_back({conflict.path, conflict.reason, true, ContentHash::of(conflict.marked)});
+    } else if (!conflict.displaced.empty()) {
+      set_beside(step, conflict.path, std::move(conflict.reason), conflict.displaced, merge, list);
+    } else {
+      PLAYFS_TRY(auto left, hash_of_left(step, merge, conflict.path));
+      list.push_back({conflict.path, conflict.reason, false, left});
+    }
+  }
+  if (step.clears_the_way) PLAYFS_CHECK(clear_the_way(step, merge, list));
+  std::sort(list.begin(), list.end(), [](const auto& a, const auto& b) { return a.path < b.path; });
+
+  stage::Merged merged;
+  merged.has_state = true;
+  merged.seen_state = step.seen_state;
+  const Json none;
+  if (merge.state != (step.next ? step.next->revision.state : none)) merged.state = wire::to_text(merge.state);
+  PLAYFS_CHECK(decide(step, merge, list, merged));
+  merged.conflicted = std::move(list);
+  return merged;
+}
+
+Status Integration::decide(Step& step, const Merge& merge, const std::vector<stage::Conflicted>& list,
+                           stage::Merged& merged) {
+  std::set<std::string> paths, in_conflict, unstaged;
+  const Manifest nothing;
+  const Manifest& next = step.next ? step.next->tree.manifest() : nothing;
+  for (const Manifest* manifest :
+       std::initializer_list<const Manifest*>{&step.base.manifest, &step.ours.manifest, &step.theirs.manifest, &next})
+    for (const auto& [path, entry] : manifest->files) paths.insert(path);
+  for (const auto& [path, file] : merge.files) paths.insert(path);
+  for (const auto& each : list) in_conflict.insert(each.path);
+  for (const auto& path : paths) {
+    const FileEntry* ours = entry_at(step.ours.manifest, path);
+    const FileEntry* theirs = entry_at(step.theirs.manifest, path);
+    bool is_staged = !same(ours, entry_at(step.below.manifest, path));
+    const FileEntry* there = is_staged ? ours : entry_at(next, path);
+    auto found = merge.files.find(path);
+    const MergedFile* wanted = found == merge.files.end() ? nullptr : &found->second;
+    bool is_right = wanted ? !wanted->text && same(&wanted->entry, there) : !there;
+    if (is_right && !is_staged) continue;
+    stage::MergedPath decided;
+    decided.path = path;
+    // Where they brought nothing, and nothing is to be rewritten, whatever is written here meanwhile is as good.
+    bool is_at_stake = !is_right || in_conflict.contains(path) || !same(entry_at(step.base.manifest, path), theirs);
+    if (auto seen = step.seen.find(path); is_at_stake && seen != step.seen.end()) decided.seen = seen->second;
+    if (is_at_stake && !decided.seen) {
+      decided.seen = stage_.seen_at(path);
+      unstaged.insert(path);
+    }
+    if (!is_right) decided.action = wanted ? stage::MergedPath::Action::put : stage::MergedPath::Action::remove;
+    if (!is_right && wanted) {
+      std::optional<std::string> content = wanted->text;
+      if (!content) {
+        bool is_ours = ours && same(ours, &wanted->entry);
+        PLAYFS_TRY(content,
+                   read(step, is_ours || !step.theirs.near ? MergeSide::ours : MergeSide::theirs, path, wanted->entry));
+      }
+      PLAYFS_TRY(decided.content, stage_.prepare(*content, wanted->entry.mode));
+    }
+    merged.paths.push_back(std::move(decided));
+  }
+  if (unstaged.empty()) return {};
+  // What was not staged then is not staged now, and from here on it is known what was seen.
+  PLAYFS_TRY(auto changes, stage_.changes());
+  for (const auto& change : changes)
+    if (unstaged.contains(change.path))
+      return fail(ErrorCode::busy, change.path + " was changed while it was merged", "try again");
+  return {};
+}
+
+// The whole.
+
 Result<Integrated> Integration::update(const RevisionTreePtr& head) {
+  fetched_.clear();
+  PLAYFS_TRY(auto open, unresolved(stage_));
+  if (!open.empty()) return fail(still_in_conflict(open.front()));
   for (int round = 0;; ++round) {
     RevisionTreePtr base = stage_.base();
     Step step;
@@ -278,16 +337,19 @@ Result<Integrated> Integration::update(const RevisionTreePtr& head) {
     step.below = snapshot_of(base);
     step.next = head;
     step.labels = {"work tree", "head " + head->revision.id.text()};
+    step.ending = ".head";
     std::vector<RevisionId> parents;
     if (base) {
       PLAYFS_TRY(step.base, merging_.base_of(lines(base), head->revision.id));
       PLAYFS_TRY(auto holdings, Holdings::compare({base->revision.id, head->revision.id}, merging_.links()));
       if (!holdings.covers(head->revision.id, base->revision.id)) parents.push_back(base->revision.id);
     }
-    PLAYFS_TRY(step.ours, local());
-    PLAYFS_TRY(auto handled, bring_in(step));
-    auto moved = stage_.integrate(head, handled, parents);
-    if (!moved && moved.error().code == ErrorCode::busy && round + 1 < kMostRounds) continue;
+    if (round >= kPatientRounds) step.hold = stage_.hold_writers();
+    PLAYFS_CHECK(add_local(step));
+    auto merged = bring_in(step);
+    auto moved = merged ? stage_.integrate(head, *merged, parents) : fail(merged.error());
+    step.hold.reset();
+    if (!moved && is_busy(moved.error()) && round + 1 < kMostRounds) continue;
     if (!moved) return fail(moved.error());
     tell(*moved);
     PLAYFS_TRY(auto left, unresolved(stage_));
@@ -296,46 +358,58 @@ Result<Integrated> Integration::update(const RevisionTreePtr& head) {
 }
 
 Result<Integrated> Integration::merge(const RevisionTreePtr& revision) {
+  fetched_.clear();
   RevisionTreePtr base = stage_.base();
+  PLAYFS_TRY(auto open, unresolved(stage_));
+  if (!open.empty()) return fail(still_in_conflict(open.front()));
   PLAYFS_TRY(auto changes, stage_.changes());
-  if (!changes.empty() || stage_.staged_state() || !stage_.conflicted().empty())
+  if (!changes.empty() || stage_.staged_state())
     return fail(ErrorCode::busy, "changes are staged", "playfs commit -m MESSAGE, or playfs discard");
   if (!base) return fail(ErrorCode::invalid_argument, "nothing was published yet that it could be merged with");
   PLAYFS_TRY(auto holdings, Holdings::compare({base->revision.id, revision->revision.id}, merging_.links()));
   if (holdings.covers(base->revision.id, revision->revision.id)) return Integrated{base->revision.id, 0};
-  Step step;
-  PLAYFS_TRY(step.base, merging_.base_of(lines(base), revision->revision.id));
-  PLAYFS_TRY(step.ours, local());
-  step.theirs = snapshot_of(revision);
-  step.below = step.ours;
-  step.next = base;
-  step.labels = {"work tree", "revision " + revision->revision.id.text()};
-  PLAYFS_TRY(auto handled, bring_in(step));
-  PLAYFS_TRY(auto moved, stage_.integrate(base, handled, {revision->revision.id}));
-  tell(moved);
-  PLAYFS_TRY(auto left, unresolved(stage_));
-  return Integrated{base->revision.id, left.size()};
+  for (int round = 0;; ++round) {
+    Step step;
+    PLAYFS_TRY(step.base, merging_.base_of(lines(base), revision->revision.id));
+    step.theirs = snapshot_of(revision);
+    step.next = base;
+    step.labels = {"work tree", "revision " + revision->revision.id.text()};
+    step.ending = ".branch";
+    if (round >= kPatientRounds) step.hold = stage_.hold_writers();
+    PLAYFS_CHECK(add_local(step));
+    step.below = snapshot_of(base);
+    auto merged = bring_in(step);
+    auto moved = merged ? stage_.integrate(base, *merged, {revision->revision.id}) : fail(merged.error());
+    step.hold.reset();
+    if (!moved && is_busy(moved.error()) && round + 1 < kMostRounds) continue;
+    if (!moved) return fail(moved.error());
+    tell(*moved);
+    PLAYFS_TRY(auto left, unresolved(stage_));
+    return Integrated{base->revision.id, left.size()};
+  }
 }
 
 Status Integration::settle(const std::string& tx, const RevisionTreePtr& base) {
-  std::set<std::string> handled;
-  for (int round = 0;; ++round) {
-    auto settled = stage_.settle(tx, base, handled);
-    if (settled) {
-      if (settled_) settled_(*settled);  // also where nothing looks different: the base has moved
-      return {};
-    }
-    if (settled.error().code != ErrorCode::busy || round + 1 == kMostRounds) return fail(settled.error());
+  fetched_.clear();
+  auto settled = stage_.settle(tx, base);
+  for (int round = 0; !settled; ++round) {
+    if (!is_busy(settled.error()) || round == kMostRounds) return fail(settled.error());
     // Files were written since they were frozen, and the published revision has more in them than was frozen.
     Step step;
-    PLAYFS_TRY(step.base, frozen());
-    PLAYFS_TRY(step.ours, local());
     step.theirs = snapshot_of(base);
-    step.below = step.base;
     step.next = base;
     step.labels = {"work tree", "revision " + base->revision.id.text()};
-    PLAYFS_TRY(handled, bring_in(step));
+    step.ending = ".head";
+    step.clears_the_way = true;
+    PLAYFS_CHECK(add_frozen(step));
+    step.below = step.base;
+    if (round >= kPatientRounds) step.hold = stage_.hold_writers();
+    PLAYFS_CHECK(add_local(step));
+    auto merged = bring_in(step);
+    settled = merged ? stage_.settle(tx, base, *merged) : fail(merged.error());
   }
+  if (settled_) settled_(*settled);  // also where nothing looks different: the base has moved
+  return {};
 }
 
 }  // namespace playfs::publish

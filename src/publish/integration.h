@@ -1,12 +1,13 @@
 // Bringing what others published into a work tree with changes of its own: an update to head, or taking in a branch.
 //
-// The three-way merge is worked out first; then what is in conflict is recorded, the merged files are written as an
-// editor would replace them, and the base is moved last. A crash in between leaves the old base under files that hold
-// more than they did, and doing it again comes to the same. For one thread; waits.
+// The three-way merge is worked out without any lock, from files of which it is remembered what they were; then the
+// stage carries it out in one step, with the list of conflicts and the base, if they are so still. Where somebody was
+// faster it is merged again. A crash leaves the old state or the new one. For one thread; waits.
 #pragma once
 
+#include <map>
+#include <memory>
 #include <optional>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -21,7 +22,8 @@ struct Integrated {
   std::size_t conflicts = 0;  ///< paths that were left in conflict
 };
 
-/// What was left in conflict and is not resolved yet: its file still has markers, or is still as it was left.
+/// What was left in conflict and is not resolved yet: its file still has markers, or is still as it was left, or what
+/// theirs has still stands beside it.
 Result<std::vector<stage::Conflicted>> unresolved(stage::Stage& stage);
 /// Fails with `busy`, and says where, while something is.
 Status check_resolved(stage::Stage& stage);
@@ -32,6 +34,7 @@ class Integration {
       : upstream_(upstream), merging_(merging), stage_(stage), settled_(settled) {}
 
   /// `head` becomes the base; where it does not hold the old one, that becomes a further parent of the next commit.
+  /// Fails with `busy` where something is still in conflict.
   Result<Integrated> update(const RevisionTreePtr& head);
   /// What `revision` has comes into the tree, and it becomes a further parent of the next commit. Fails with `busy`
   /// where something is staged.
@@ -40,21 +43,33 @@ class Integration {
   Status settle(const std::string& tx, const RevisionTreePtr& base);
 
  private:
+  /// One attempt.
   struct Step {
     Snapshot base, ours, theirs;
     Snapshot below;        ///< what is as it is there follows `next` by itself
     RevisionTreePtr next;  ///< what the tree stands on afterwards
     MergeLabels labels;
+    std::string ending;                               ///< of names for what theirs has beside ours
+    bool clears_the_way = false;                      ///< also for what is kept here only
+    std::map<std::string, stage::FrozenFile> frozen;  ///< of `base`: what is read from the stage
+    std::map<std::string, stage::Seen> seen;          ///< of every staged path
+    std::optional<std::string> seen_state;
+    std::unique_ptr<stage::Stage::Hold> hold;
   };
-  /// Merges and writes what the tree would not have on `step.next`; returns the paths that hold both sides then.
-  Result<std::set<std::string>> bring_in(const Step& step);
-  Result<std::optional<ContentHash>> hash_of_left(const Step& step, const Merge& merge, const std::string& path);
+  /// What the tree is to be on `step.next`.
+  Result<stage::Merged> bring_in(Step& step);
+  /// `displaced` gets a name beside `top`, and the conflict says so.
+  void set_beside(const Step& step, const std::string& top, std::string reason,
+                  const std::map<std::string, MergedFile>& displaced, Merge& merge,
+                  std::vector<stage::Conflicted>& list);
+  Status clear_the_way(const Step& step, Merge& merge, std::vector<stage::Conflicted>& list);
+  Status decide(Step& step, const Merge& merge, const std::vector<stage::Conflicted>& list, stage::Merged& merged);
+  Result<std::string> read(Step& step, MergeSide side, const std::string& path, const FileEntry& entry);
+  Result<std::optional<ContentHash>> hash_of_left(Step& step, const Merge& merge, const std::string& path);
   [[nodiscard]] std::vector<RevisionId> lines(const RevisionTreePtr& base) const;
-  Result<Snapshot> local() const;
-  Result<Snapshot> frozen() const;
-  Status write(const std::string& path, const Snapshot& near, const MergedFile& file);
-  Status put(const std::string& path, const std::string& content, FileMode mode);
-  Status remove(const std::string& path);
+  /// The tree now; of files that theirs did not change against the base not even the bytes are read.
+  Status add_local(Step& step) const;
+  Status add_frozen(Step& step) const;
   void tell(const std::vector<stage::Invalidation>& changed) const {
     if (settled_ && !changed.empty()) settled_(changed);
   }
@@ -63,6 +78,8 @@ class Integration {
   Merging& merging_;
   stage::Stage& stage_;
   const Settled& settled_;
+  /// Content that was fetched for the integration under way, so that a further attempt waits for nothing.
+  std::map<std::string, std::string> fetched_;
 };
 
 }  // namespace playfs::publish

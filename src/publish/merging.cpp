@@ -70,6 +70,11 @@ Result<Merge> Merging::merge(const Snapshot& base, const Snapshot& ours, const S
     if (auto own = of.own.find(path); own != of.own.end()) return own->second.all();
     return upstream_.content(of.near, path, entry);
   };
+  return merge(base, ours, theirs, labels, read);
+}
+
+Result<Merge> Merging::merge(const Snapshot& base, const Snapshot& ours, const Snapshot& theirs,
+                             const MergeLabels& labels, const ReadEntry& read) {
   return merge_({base.manifest, base.state}, {ours.manifest, ours.state}, {theirs.manifest, theirs.state}, read,
                 labels);
 }

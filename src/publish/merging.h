@@ -44,6 +44,9 @@ class Merging {
 
   Result<Merge> merge(const Snapshot& base, const Snapshot& ours, const Snapshot& theirs,
                       const MergeLabels& labels = {});
+  /// The same with another reader.
+  Result<Merge> merge(const Snapshot& base, const Snapshot& ours, const Snapshot& theirs, const MergeLabels& labels,
+                      const ReadEntry& read);
   /// What a revision and a merge of some revisions have in common: the best common ancestor, or where lines were merged
   /// crosswise the merge of several, as git's "recursive" does it; an empty version where nothing is common.
   Result<Snapshot> base_of(const std::vector<RevisionId>& merged, const RevisionId& other);

@@ -83,7 +83,9 @@ Attributes Stage::State::attributes(const Inode& inode) const {
   if (inode.is_directory()) {
     shown.links = is_removed(inode) ? 0 : 2 + inode.directory->subdirectories;
     shown.size = 4096;
-  } else if (!inode.is_below()) {
+  } else if (inode.is_below()) {
+    shown.is_below = true;
+  } else {
     shown.size = inode.kind == Kind::symlink ? inode.target.size() : inode.size;
     shown.blocks = inode.blocks;
   }

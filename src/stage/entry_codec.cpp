@@ -169,7 +169,7 @@ std::string encode_conflicted(const std::vector<Conflicted>& list) {
   std::string text;
   for (const auto& each : list)
     text += to_base64(each.path) + ' ' + to_base64(each.reason) + (each.has_markers ? " m " : " - ") +
-            (each.left ? each.left->hex() : "-") + '\n';
+            (each.left ? each.left->hex() : "-") + (each.beside.empty() ? "" : ' ' + to_base64(each.beside)) + '\n';
   return text;
 }
 
@@ -183,11 +183,13 @@ std::optional<std::vector<Conflicted>> decode_conflicted(std::string_view text) 
   };
   while (!text.empty()) {
     auto path = from_base64(take(' ')), reason = from_base64(take(' '));
-    std::string_view markers = take(' '), left = take('\n');
-    if (!path || !reason) return std::nullopt;
+    std::string_view markers = take(' '), line = take('\n');
+    std::string_view left = line.substr(0, line.find(' '));
+    auto beside = from_base64(line.substr(std::min(left.size() + 1, line.size())));
+    if (!path || !reason || !beside) return std::nullopt;
     auto hash = ContentHash::parse(left);
     if (!hash && left != "-") return std::nullopt;
-    list.push_back({*std::move(path), *std::move(reason), markers == "m", hash});
+    list.push_back({*std::move(path), *std::move(reason), markers == "m", hash, *std::move(beside)});
   }
   return list;
 }

@@ -102,6 +102,32 @@ Result<InodePtr> Stage::make_special(const InodePtr& directory, std::string_view
   return make_in(*state_, directory, name, kind, creation, {}, device);
 }
 
+Result<InodePtr> Stage::prepare(std::string_view content, FileMode mode) {
+  State& state = *state_;
+  InodePtr inode;
+  {
+    MutexLock lock(state.mutex);
+    Batch batch = state.rows->begin();
+    std::uint64_t ino = state.take_ino(batch);
+    PLAYFS_CHECK(batch.commit());
+    inode = std::make_shared<Inode>(ino, mode == FileMode::symlink ? Kind::symlink : Kind::file);
+    WallTime now = state.clock.wall();
+    const Metadata& owner = state.root->metadata;
+    unsigned permissions = mode == FileMode::regular ? 0666 : 0777;
+    if (mode != FileMode::symlink) permissions &= ~state.options.umask;
+    inode->metadata = {permissions, owner.uid, owner.gid, now, now, now};
+    if (mode == FileMode::symlink) inode->target = content;
+    else inode->spool = state.new_spool_file(false);
+    if (inode->spool) inode->spool->is_partial = !content.empty();
+  }
+  // Nobody else knows it: no lock is needed, and no gate to be waited at.
+  if (!inode->spool || content.empty()) return inode;
+  PLAYFS_TRY(SharedFd fd, state.spool->descriptor(*inode->spool, true));
+  PLAYFS_CHECK(write_all_at(fd->get(), content, 0));
+  PLAYFS_CHECK(state.spool->complete(*inode->spool));
+  return inode;
+}
+
 Status Stage::link(const InodePtr& inode, const InodePtr& directory, std::string_view name) {
   return state_->with_room(false, [&]() PLAYFS_NO_ANALYSIS { return state_->link(inode, directory, name); });
 }

@@ -41,6 +41,7 @@ Result<std::optional<Frozen>> Stage::State::freeze(const std::string& tx) {
     if (pending && pending->tx == tx) return std::optional(pending_layer());
     if (pending || freezing) return fail(ErrorCode::busy, "another publication has begun");
     freezing = true;
+    while (gate_closed) moved_on.wait(mutex);
     // One moment for all files: whoever is writing ends, whoever wants to begin waits.
     gate_closed = true;
     while (writers > 0) moved_on.wait(mutex);
@@ -275,7 +276,7 @@ Status Stage::record_conflicted(std::vector<Conflicted> conflicted) {
   return state.rows->sync();
 }
 
-Result<std::vector<Invalidation>> Stage::integrate(RevisionTreePtr base, const std::set<std::string>& handled,
+Result<std::vector<Invalidation>> Stage::integrate(RevisionTreePtr base, const Merged& merged,
                                                    const std::vector<RevisionId>& parents) {
   State& state = *state_;
   PLAYFS_CHECK(state.settle_replacements());
@@ -286,29 +287,19 @@ Result<std::vector<Invalidation>> Stage::integrate(RevisionTreePtr base, const s
     MutexLock lock(state.mutex);
     if (state.pending || state.freezing)
       return fail(ErrorCode::busy, "a publication is under way", "wait for it to end");
-    if (auto paths = state.contested(base, handled); !paths.empty()) return fail(is_contested(paths));
     std::vector<RevisionId> all = state.merge_parents;
     for (const auto& parent : parents)
       if (std::find(all.begin(), all.end(), parent) == all.end()) all.push_back(parent);
-    Batch batch = state.rows->begin();
-    Rebase rebase(state, batch, std::move(base), [&](const std::string& path, const Inode* file) PLAYFS_NO_ANALYSIS {
-      return !handled.contains(path) && state.is_as_frozen(path, file);
-    });
-    PLAYFS_CHECK(rebase.run());
-    std::erase_if(rebase.obstructed, [&](const std::string& path) { return handled.contains(path); });
-    if (!rebase.obstructed.empty()) return fail(in_the_way(rebase.obstructed));
-    state.put_merge_parents(all);
-    PLAYFS_CHECK(batch.commit());
-    state.merge_parents = std::move(all);
-    state.changed();
-    invalidations = std::move(rebase.invalidations);
+    PLAYFS_TRY(invalidations, state.stand_on(std::move(base), merged, [&](Batch& batch) PLAYFS_NO_ANALYSIS {
+      state.put_merge_parents(all);
+      batch.after_commit([&]() PLAYFS_NO_ANALYSIS { state.merge_parents = all; });
+    }));
   }
   PLAYFS_CHECK(state.rows->sync());
   return invalidations;
 }
 
-Result<std::vector<Invalidation>> Stage::settle(const std::string& tx, RevisionTreePtr base,
-                                                const std::set<std::string>& handled) {
+Result<std::vector<Invalidation>> Stage::settle(const std::string& tx, RevisionTreePtr base, const Merged& merged) {
   State& state = *state_;
   PLAYFS_CHECK(state.settle_replacements());
   // What was rewritten with equal bytes is known to be equal afterwards.
@@ -320,24 +311,109 @@ Result<std::vector<Invalidation>> Stage::settle(const std::string& tx, RevisionT
       return invalidations;  // done before, when the caller did not live to write that down
     if (!state.pending || state.pending->tx != tx)
       return fail(ErrorCode::not_found, "there is no pending publication " + tx);
-    if (auto paths = state.contested(base, handled); !paths.empty()) return fail(is_contested(paths));
-    Batch batch = state.rows->begin();
-    Rebase rebase(state, batch, std::move(base), [&](const std::string& path, const Inode* file) PLAYFS_NO_ANALYSIS {
-      return !handled.contains(path) && state.is_as_frozen(path, file);
-    });
-    PLAYFS_CHECK(rebase.run());
-    state.drop_pending();
-    bool state_was_published = state.staged_state == state.pending->state;
-    if (state_was_published) state.rows->drop_value("state");
-    state.put_merge_parents({});
-    PLAYFS_CHECK(batch.commit());
-    if (state_was_published) state.staged_state.reset();
-    state.merge_parents.clear();
-    state.forget_pending();
-    invalidations = std::move(rebase.invalidations);
+    PLAYFS_TRY(invalidations, state.stand_on(std::move(base), merged, [&](Batch& batch) PLAYFS_NO_ANALYSIS {
+      state.drop_pending();
+      bool state_was_published = state.staged_state == state.pending->state && !merged.has_state;
+      if (state_was_published) state.rows->drop_value("state");
+      state.put_merge_parents({});
+      batch.after_commit([&state, state_was_published]() PLAYFS_NO_ANALYSIS {
+        if (state_was_published) state.staged_state.reset();
+        state.merge_parents.clear();
+        state.forget_pending();
+      });
+    }));
   }
   PLAYFS_CHECK(state.rows->sync());
   return invalidations;
+}
+
+/// What a merge decided is looked at and carried out without anybody in between: a change that came after the merge has
+/// read the path is never overwritten.
+Result<std::vector<Invalidation>> Stage::State::stand_on(RevisionTreePtr next, const Merged& merged,
+                                                         const std::function<void(Batch&)>& also) {
+  std::set<std::string> handled;
+  Rebase::Decisions decisions;
+  std::vector<std::string> overtaken;
+  for (const auto& each : merged.paths) {
+    handled.insert(each.path);
+    if (each.action != MergedPath::Action::keep) decisions.emplace(each.path, &each);
+    if (each.seen && !is_as_seen(each)) overtaken.push_back(each.path);
+  }
+  if (merged.has_state) handled.insert(kStatePath);
+  if (merged.has_state && merged.seen_state != staged_state) overtaken.emplace_back(kStatePath);
+  if (!overtaken.empty()) return fail(is_contested(overtaken));
+  if (auto paths = contested(next, handled); !paths.empty()) return fail(is_contested(paths));
+  Batch batch = rows->begin();
+  Rebase rebase(
+      *this, batch, std::move(next),
+      [&](const std::string& path, const Inode* file)
+          PLAYFS_NO_ANALYSIS { return !handled.contains(path) && is_as_frozen(path, file); },
+      std::move(decisions));
+  PLAYFS_CHECK(rebase.run());
+  if (!rebase.obstructed.empty()) {
+    // What is staged was weighed above. What is kept here only is known to no merge.
+    std::set<std::string, std::less<>> kept_here;
+    for (const auto& name : survey().unpublished) kept_here.insert(name.substr(0, name.find_last_not_of('/') + 1));
+    std::erase_if(rebase.obstructed, [&](const std::string& path) {
+      return !rebase.misplaced.contains(path) && (handled.contains(path) || !has_at_or_below(kept_here, path));
+    });
+  }
+  if (!rebase.obstructed.empty()) return fail(in_the_way(rebase.obstructed));
+  if (merged.conflicted) put_conflicted(*merged.conflicted);
+  if (merged.state) rows->put_value("state", *merged.state);
+  else if (merged.has_state) rows->drop_value("state");
+  batch.after_commit([&]() PLAYFS_NO_ANALYSIS {
+    if (merged.conflicted) conflicted = *merged.conflicted;
+    if (merged.has_state) staged_state = merged.state;
+    changed();
+  });
+  also(batch);
+  PLAYFS_CHECK(batch.commit());
+  return std::move(rebase.invalidations);
+}
+
+namespace {
+/// What a merge can be given of an inode: nothing of a directory, which is what is in it.
+bool is_mergeable(const InodePtr& inode) { return inode && !inode->is_directory(); }
+}  // namespace
+
+Seen Stage::State::seen_at(std::string_view path) {
+  InodePtr at = root;
+  while (at && !path.empty()) {
+    auto slash = path.find('/');
+    at = at->is_directory() ? find(*at, path.substr(0, slash)) : nullptr;
+    path.remove_prefix(slash == std::string_view::npos ? path.size() : slash + 1);
+  }
+  if (!is_mergeable(at)) return {};
+  return {at, at->generation, published_mode(*at)};
+}
+
+bool Stage::State::is_as_seen(const MergedPath& decided) {
+  Seen now = seen_at(decided.path);
+  const Seen& seen = *decided.seen;
+  // Whoever was writing when it was seen has ended since, and that is another generation, or is still writing.
+  return now.inode == seen.inode &&
+         (!now.inode || (now.generation == seen.generation && now.mode == seen.mode && now.inode->writers == 0));
+}
+
+Seen Stage::seen_at(std::string_view path) {
+  MutexLock lock(state_->mutex);
+  return state_->seen_at(path);
+}
+
+std::unique_ptr<Stage::Hold> Stage::hold_writers() {
+  State& state = *state_;
+  MutexLock lock(state.mutex);
+  while (state.gate_closed) state.moved_on.wait(state.mutex);
+  state.gate_closed = true;
+  while (state.writers > 0) state.moved_on.wait(state.mutex);
+  return std::make_unique<Hold>(state);
+}
+
+Stage::Hold::~Hold() {
+  MutexLock lock(state_.mutex);
+  state_.gate_closed = false;
+  state_.moved_on.notify_all();
 }
 
 Status Stage::thaw(const std::string& tx) {

@@ -107,10 +107,12 @@ Result<Rebase::Visited> Rebase::visit(const InodePtr& directory, const std::stri
     metadata.atime = metadata.mtime = metadata.ctime = time_of(path);
   });
   // Where nobody looked yet nothing has to be told or moved.
-  if (!directory->has_row && !in.loaded) return Visited{after != nullptr, after == nullptr};
+  if (!directory->has_row && !in.loaded && !is_below(first_below(path), path))
+    return Visited{after != nullptr, after == nullptr};
 
   state_.load_names(*directory);
-  std::set<std::string, std::less<>> names = in.whiteouts;
+  std::set<std::string, std::less<>> names = decided_names(path);
+  names.insert(in.whiteouts.begin(), in.whiteouts.end());
   for (const auto& [name, child] : in.children) names.insert(name);
   if (after) {
     for (const auto& [name, child] : after->children) names.insert(name);
@@ -122,7 +124,12 @@ Result<Rebase::Visited> Rebase::visit(const InodePtr& directory, const std::stri
     InodePtr child = found == in.children.end() ? nullptr : found->second.inode;
     std::string below = join_path(path, name);
     bool is_there = false;
-    if (!child) {
+    bool is_directory = child && child->is_directory();
+    if (has_put_below(below) && !is_directory) {
+      PLAYFS_TRY(is_there, visit_to_be_directory(directory, name, below, child, after));
+    } else if (auto decided = decisions_.find(below); decided != decisions_.end()) {
+      PLAYFS_TRY(is_there, visit_decided(directory, name, below, child, before, after, *decided->second));
+    } else if (!child) {
       is_there = visit_nothing(directory, name, below, after);
     } else if (child->is_directory()) {
       PLAYFS_TRY(is_there, visit_directory(directory, name, below, child, before, after, yields));
@@ -185,6 +192,119 @@ Result<bool> Rebase::visit_file(const InodePtr& parent, const std::string& name,
   return true;
 }
 
+Result<bool> Rebase::visit_decided(const InodePtr& parent, const std::string& name, const std::string& path,
+                                   const InodePtr& child, const LowerDirectory* before, const LowerDirectory* after,
+                                   const MergedPath& decided) {
+  const Tree::Child* becomes = child_of(after, name);
+  bool is_put = decided.action == MergedPath::Action::put;
+  bool is_directory = child && child->is_directory();
+  if (is_directory) {
+    PLAYFS_TRY(bool stays, visit_directory(parent, name, path, child, before, after, is_put));
+    if (!is_put) return stays;
+    if (stays) {
+      obstructed.push_back(path);
+      misplaced.insert(path);
+      return true;
+    }
+  }
+  if (!is_put) {
+    if (becomes) {
+      state_.touch(batch_, *parent, now_);
+      if (!parent->directory->whiteouts.contains(name)) hide(parent, name);
+    }
+    if (child) lose_name(child);
+    if (child && !becomes && parent->has_row) state_.rows->drop_entry(parent->ino, name);
+    if (child) {
+      batch_.after_commit([this, parent, name]() PLAYFS_NO_ANALYSIS { state_.detach(*parent, name); });
+      invalidations.push_back({parent, name, child});
+    }
+    return false;
+  }
+  state_.touch(batch_, *parent, now_);
+  InodePtr replaced = is_directory ? nullptr : child;
+  if (replaced) lose_name(replaced);
+  put_row(decided, replaced);
+  state_.rows->put_entry(parent->ino, name, decided.content->ino);
+  batch_.after_commit([this, parent, name, replaced, fresh = decided.content]() PLAYFS_NO_ANALYSIS {
+    std::uint64_t place = replaced ? parent->directory->children.find(name)->second.cookie : 0;
+    if (replaced) state_.detach(*parent, name);
+    state_.attach(*parent, name, fresh);
+    if (replaced) state_.keep_place(*parent, name, place);
+  });
+  invalidations.push_back({parent, name, child});
+  return true;
+}
+
+Result<bool> Rebase::visit_to_be_directory(const InodePtr& parent, const std::string& name, const std::string& path,
+                                           const InodePtr& child, const LowerDirectory* after) {
+  const Tree::Child* becomes = child_of(after, name);
+  if (child) {
+    PLAYFS_CHECK(state_.measure(*child));
+    bool goes = decisions_.contains(path) || (!as_file(becomes) && follows_(path, child.get()));
+    if (!goes) {
+      obstructed.push_back(path);
+      misplaced.insert(path);
+      return true;
+    }
+    lose_name(child);
+    batch_.after_commit([this, parent, name]() PLAYFS_NO_ANALYSIS { state_.detach(*parent, name); });
+  }
+  state_.touch(batch_, *parent, now_);
+  InodePtr made = make_partial(*parent, name, path, becomes);
+  batch_.after_commit([this, parent, name, made]() PLAYFS_NO_ANALYSIS { state_.attach(*parent, name, made); });
+  invalidations.push_back({parent, name, child});
+  return true;
+}
+
+Rebase::Decisions::const_iterator Rebase::first_below(const std::string& path) const {
+  return path.empty() ? decisions_.begin() : decisions_.lower_bound(path + '/');
+}
+
+bool Rebase::is_below(Decisions::const_iterator at, const std::string& path) const {
+  return at != decisions_.end() && (path.empty() || at->first.starts_with(path + '/'));
+}
+
+bool Rebase::has_put_below(const std::string& path) const {
+  for (auto at = first_below(path); is_below(at, path); ++at) {
+    if (at->second->action == MergedPath::Action::put) return true;
+  }
+  return false;
+}
+
+std::set<std::string, std::less<>> Rebase::decided_names(const std::string& path) const {
+  std::set<std::string, std::less<>> names;
+  for (auto at = first_below(path); is_below(at, path); ++at) {
+    std::string_view below = std::string_view(at->first).substr(path.empty() ? 0 : path.size() + 1);
+    names.emplace(below.substr(0, below.find('/')));
+  }
+  return names;
+}
+
+void Rebase::put_row(const MergedPath& decided, const InodePtr& replaced) {
+  // Another inode takes the name, as if an editor had renamed a new file over it. Changing the bytes of the old one
+  // would keep descriptors going, but the kernel has worked out where an O_APPEND write goes before it asks us, and
+  // whoever writes at an offset means the bytes that were there: both would write into the middle of what others did.
+  // So those who have the old one open read on, and are refused when they write (see supersede).
+  const InodePtr& fresh = decided.content;
+  if (replaced && replaced->kind == Kind::file && fresh->kind == Kind::file) {
+    bool runs = published_mode(*fresh) == FileMode::executable;
+    unsigned permissions = replaced->metadata.permissions;
+    if (runs != (published_mode(*replaced) == FileMode::executable)) {
+      permissions &= ~0111U;
+      if (runs) permissions |= (permissions & 0444U) >> 2 | 0100U;
+    }
+    fresh->metadata.permissions = permissions;
+    fresh->metadata.uid = replaced->metadata.uid;
+    fresh->metadata.gid = replaced->metadata.gid;
+  }
+  if (fresh->spool) state_.name_spool_file(batch_, *fresh->spool);
+  state_.rows->put_inode(state_.row_of(*fresh));
+  batch_.after_commit([fresh] {
+    fresh->has_row = true;
+    if (fresh->spool) fresh->spool->keep = true;
+  });
+}
+
 bool Rebase::visit_nothing(const InodePtr& parent, const std::string& name, const std::string& path,
                            const LowerDirectory* after) {
   const Tree::Child* becomes = child_of(after, name);
@@ -203,7 +323,7 @@ bool Rebase::visit_nothing(const InodePtr& parent, const std::string& name, cons
     appear(parent, name, path, *becomes);
     return true;
   }
-  InodePtr partial = make_partial(*parent, name, path, *becomes);
+  InodePtr partial = make_partial(*parent, name, path, becomes);
   batch_.after_commit([this, parent, name, partial]() PLAYFS_NO_ANALYSIS { state_.attach(*parent, name, partial); });
   invalidations.push_back({parent, name, nullptr});
   return true;
@@ -311,24 +431,39 @@ Rebase::Share Rebase::share_that_follows(const std::string& path, const Tree::Ch
 }
 
 InodePtr Rebase::make_partial(Inode& parent, const std::string& name, const std::string& path,
-                              const Tree::Child& child) {
+                              const Tree::Child* lower) {
   std::uint64_t ino = state_.take_ino(batch_);
-  InodePtr partial = state_.make_lower(path, child, next_, ino);
-  WallTime time = time_of(path);
+  static const Tree::Child nothing = std::make_unique<Tree::Directory>();
+  InodePtr partial = state_.make_lower(path, as_directory(lower) ? *lower : nothing, next_, ino);
+  const LowerDirectory* shown = as_directory(lower);
+  partial->directory->lower = shown;
+  WallTime time = shown ? time_of(path) : now_;
   partial->metadata.atime = partial->metadata.mtime = partial->metadata.ctime = time;
   partial->has_row = true;
   state_.rows->put_inode(state_.row_of(*partial));
   state_.rows->put_entry(parent.ino, name, ino);
-  for (const auto& [below_name, below] : as_directory(&child)->children) {
+  std::set<std::string, std::less<>> names = decided_names(path);
+  if (shown) {
+    for (const auto& [below_name, below] : shown->children) names.insert(below_name);
+  }
+  auto attach = [&](const std::string& below_name, const InodePtr& inner) {
+    batch_.after_commit([this, partial, below_name, inner]()
+                            PLAYFS_NO_ANALYSIS { state_.attach(*partial, below_name, inner); });
+  };
+  for (const auto& below_name : names) {
+    const Tree::Child* below = child_of(shown, below_name);
     std::string below_path = join_path(path, below_name);
-    Share share = share_that_follows(below_path, below);
-    if (share == Share::none) {
+    auto decided = decisions_.find(below_path);
+    Share share = below ? share_that_follows(below_path, *below) : Share::none;
+    if (has_put_below(below_path) || (below && share == Share::some)) {
+      attach(below_name, make_partial(*partial, below_name, below_path, below));
+    } else if (decided != decisions_.end() && decided->second->action == MergedPath::Action::put) {
+      put_row(*decided->second, nullptr);
+      state_.rows->put_entry(ino, below_name, decided->second->content->ino);
+      attach(below_name, decided->second->content);
+    } else if (below && share == Share::none) {
       state_.rows->put_entry(ino, below_name, 0);
       partial->directory->whiteouts.insert(below_name);
-    } else if (share == Share::some) {
-      InodePtr inner = make_partial(*partial, below_name, below_path, below);
-      batch_.after_commit([this, partial, name = below_name, inner]()
-                              PLAYFS_NO_ANALYSIS { state_.attach(*partial, name, inner); });
     }
   }
   return partial;

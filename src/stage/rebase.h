@@ -5,6 +5,8 @@
 // what is staged is again the difference between the tree and its base. A discard is the same with N = the old base
 // and "L = F" said of whatever is to be dropped.
 //
+// What a merge decided about a path stands above all of that: there the tree becomes what was decided, whatever N is.
+//
 // All decisions are taken and all rows written first; memory changes when the batch is committed.
 #pragma once
 
@@ -17,8 +19,15 @@ class Rebase {
   /// Whether the path follows the new base; `file` is what the tree has there, nullptr for nothing.
   using Follows = std::function<bool(const std::string& path, const Inode* file)>;
 
-  Rebase(Stage::State& state, Batch& batch, RevisionTreePtr next, Follows follows)
-      : state_(state), batch_(batch), next_(std::move(next)), follows_(std::move(follows)) {}
+  /// Paths that are to be put or removed; such a path does not follow.
+  using Decisions = std::map<std::string, const MergedPath*, std::less<>>;
+
+  Rebase(Stage::State& state, Batch& batch, RevisionTreePtr next, Follows follows, Decisions decisions = {})
+      : state_(state),
+        batch_(batch),
+        next_(std::move(next)),
+        follows_(std::move(follows)),
+        decisions_(std::move(decisions)) {}
 
   /// REQUIRES: the stage's mutex, which the analysis does not know under this object's name. The object must live
   /// until the batch is committed.
@@ -27,6 +36,8 @@ class Rebase {
   std::vector<Invalidation> invalidations;
   /// Paths where the new base brings something that could not be put there: a local file is in the way.
   std::vector<std::string> obstructed;
+  /// Those of them that are at or above a path that was to be put.
+  std::set<std::string> misplaced;
 
  private:
   using LowerDirectory = Tree::Directory;
@@ -50,6 +61,22 @@ class Rebase {
   [[nodiscard]] Result<bool> visit_file(const InodePtr& parent, const std::string& name, const std::string& path,
                                         const InodePtr& child, const LowerDirectory* before,
                                         const LowerDirectory* after) PLAYFS_REQUIRES(state_.mutex);
+  /// A path that was decided about.
+  [[nodiscard]] Result<bool> visit_decided(const InodePtr& parent, const std::string& name, const std::string& path,
+                                           const InodePtr& child, const LowerDirectory* before,
+                                           const LowerDirectory* after, const MergedPath& decided)
+      PLAYFS_REQUIRES(state_.mutex);
+  /// A path that has to be a directory, since something is to be put below it, and is none yet.
+  [[nodiscard]] Result<bool> visit_to_be_directory(const InodePtr& parent, const std::string& name,
+                                                   const std::string& path, const InodePtr& child,
+                                                   const LowerDirectory* after) PLAYFS_REQUIRES(state_.mutex);
+  /// The first decision at or after the first path below a directory; nothing of another directory.
+  [[nodiscard]] Decisions::const_iterator first_below(const std::string& path) const;
+  [[nodiscard]] bool is_below(Decisions::const_iterator at, const std::string& path) const;
+  [[nodiscard]] bool has_put_below(const std::string& path) const;
+  [[nodiscard]] std::set<std::string, std::less<>> decided_names(const std::string& path) const;
+  /// The row of what is put, with the owner and permissions of what it replaces; its name is for the caller.
+  void put_row(const MergedPath& decided, const InodePtr& replaced) PLAYFS_REQUIRES(state_.mutex);
   [[nodiscard]] bool visit_nothing(const InodePtr& parent, const std::string& name, const std::string& path,
                                    const LowerDirectory* after) PLAYFS_REQUIRES(state_.mutex);
 
@@ -63,9 +90,9 @@ class Rebase {
       PLAYFS_REQUIRES(state_.mutex);
   void hide(const InodePtr& parent, const std::string& name) PLAYFS_REQUIRES(state_.mutex);
   [[nodiscard]] Share share_that_follows(const std::string& path, const Tree::Child& child) const;
-  /// A directory of which only a part appears.
+  /// A directory of which only a part appears, or in which something is put; `lower` may be nullptr.
   [[nodiscard]] InodePtr make_partial(Inode& parent, const std::string& name, const std::string& path,
-                                      const Tree::Child& child) PLAYFS_REQUIRES(state_.mutex);
+                                      const Tree::Child* lower) PLAYFS_REQUIRES(state_.mutex);
   /// The bytes are those of `entry` at `path` in the new base.
   void anchor(const InodePtr& file, const std::string& path, const FileEntry& entry) PLAYFS_REQUIRES(state_.mutex);
   /// The bytes stay what they are, wherever the new base has them, if it does.
@@ -80,6 +107,7 @@ class Rebase {
   Batch& batch_;
   RevisionTreePtr next_;
   Follows follows_;
+  const Decisions decisions_;
   WallTime now_, brought_;  ///< brought_: the time of what the new base brings
   std::map<std::string, WallTime, std::less<>> times_;
   WallTime default_time_;

@@ -47,7 +47,8 @@ struct Attributes {
   uid_t uid = 0;
   gid_t gid = 0;
   std::uint32_t links = 1;
-  std::uint64_t size = 0;    ///< bytes; 0 while lower_content() is engaged: the content room knows
+  std::uint64_t size = 0;    ///< bytes; 0 while `is_below`: the content room knows
+  bool is_below = false;     ///< the bytes are those of lower_content() at this moment
   std::uint64_t blocks = 0;  ///< of 512 bytes
   dev_t device = 0;          ///< of a device node
   WallTime atime, mtime, ctime;
@@ -114,7 +115,40 @@ struct Conflicted {
   std::string reason;               ///< in words for a person
   bool has_markers = false;         ///< the file was left with conflict markers
   std::optional<ContentHash> left;  ///< of the bytes that were left there; nullopt: there was no file
+  /// A file on one side and a directory on the other: where theirs stands. Resolved once nothing is there any more.
+  std::string beside = {};
   bool operator==(const Conflicted&) const = default;
+};
+
+/// What was found at a path. Nobody has changed it since as long as the path gives the same again.
+struct Seen {
+  InodePtr inode;                ///< nullptr: nothing, or a directory
+  std::uint64_t generation = 0;  ///< of its bytes
+  FileMode mode = FileMode::regular;
+};
+
+/// What a merge decided about one path.
+struct MergedPath {
+  enum class Action {
+    keep,    ///< what is here stays, and holds what the new base brings
+    remove,  ///< no file
+    put,     ///< `content`
+  };
+  std::string path;
+  Action action = Action::keep;
+  /// What the merge was given of the path: the decision holds for nothing else. nullopt: whatever is there now.
+  std::optional<Seen> seen;
+  InodePtr content;  ///< of Stage::prepare()
+};
+
+/// A merge of what is staged with what a new base brings, to be carried out together with the change of base.
+struct Merged {
+  /// All staged paths at which the new base brings something, and all that are to be rewritten.
+  std::vector<MergedPath> paths;
+  std::optional<std::vector<Conflicted>> conflicted;  ///< the list from now on
+  bool has_state = false;                             ///< the project's state was merged too, and
+  std::optional<std::string> state;                   ///< this is staged from now on (nullopt: nothing)
+  std::optional<std::string> seen_state;              ///< staged_state() as the merge was given it
 };
 
 /// A name below `directory` whose meaning changed without the kernel's doing: after a change of base or a discard.
@@ -239,16 +273,26 @@ class Stage {
   /// The pending layer was published: `base`, which holds it, becomes the base; what was written since stays staged.
   /// The bytes of the layer are dropped here and become lower content: REQUIRES that they can be read from `base`.
   /// Repeating it after it succeeded does nothing. `base` may be more than the layer, which was merged with what others
-  /// did: `handled` as for integrate().
+  /// did: `merged` as for integrate().
   [[nodiscard]] Result<std::vector<Invalidation>> settle(const std::string& tx, RevisionTreePtr base,
-                                                         const std::set<std::string>& handled = {});
+                                                         const Merged& merged = {});
   /// The pending layer will not be published: it is simply staged again.
   [[nodiscard]] Status thaw(const std::string& tx);
-  /// Another base under staged changes: what is staged stays as it is, and `parents` are added to merge_parents().
-  /// `handled` are the paths that hold already what the new base brings there, so that publishing them undoes nothing:
-  /// they stay as they are. Fails with `busy` where another path is staged that would, or something is pending.
-  [[nodiscard]] Result<std::vector<Invalidation>> integrate(RevisionTreePtr base, const std::set<std::string>& handled,
+  /// Another base under staged changes: `merged` is carried out, what else is staged stays as it is, and `parents` are
+  /// added to merge_parents(). All of it at one moment and as one record, or nothing: after a crash either all is as it
+  /// was or all is done. Fails with `busy` where a path is not as the merge has seen it, where another path is staged
+  /// that the new base changes too (publishing it would undo that), or something is pending: merge again.
+  [[nodiscard]] Result<std::vector<Invalidation>> integrate(RevisionTreePtr base, const Merged& merged,
                                                             const std::vector<RevisionId>& parents);
+  /// What is at a path at this moment. Whoever reads the bytes afterwards has them as they are there, or `seen` does
+  /// not hold any more.
+  [[nodiscard]] Seen seen_at(std::string_view path);
+  /// A file or link with these bytes, synced, to be put by a Merged. It has no name and goes with its last InodePtr.
+  [[nodiscard]] Result<InodePtr> prepare(std::string_view content, FileMode mode);
+  /// While this lives nobody changes the bytes of any file; who wants to, waits. For the last step of a merge that was
+  /// overtaken again and again: to be held for local work only.
+  class Hold;
+  [[nodiscard]] std::unique_ptr<Hold> hold_writers();
   /// Another base under a clean work tree. Fails with `busy` where something is staged.
   [[nodiscard]] Result<std::vector<Invalidation>> move_base(RevisionTreePtr base);
 
@@ -257,6 +301,17 @@ class Stage {
  private:
   explicit Stage(std::unique_ptr<State> state);
   std::unique_ptr<State> state_;
+};
+
+class Stage::Hold {
+ public:
+  explicit Hold(State& state) : state_(state) {}
+  ~Hold();
+  Hold(const Hold&) = delete;
+  Hold& operator=(const Hold&) = delete;
+
+ private:
+  State& state_;
 };
 
 }  // namespace playfs::stage

@@ -253,6 +253,12 @@ struct Stage::State {
       PLAYFS_REQUIRES(mutex);
   /// Whether what was frozen at the path, or what the base has there, is what `next` has.
   [[nodiscard]] bool brings_nothing(const std::string& path, const RevisionTreePtr& next) const PLAYFS_REQUIRES(mutex);
+  /// Carries a merge out together with the change of base; `also` adds to the batch.
+  [[nodiscard]] Result<std::vector<Invalidation>> stand_on(RevisionTreePtr next, const Merged& merged,
+                                                           const std::function<void(Batch&)>& also)
+      PLAYFS_REQUIRES(mutex);
+  [[nodiscard]] Seen seen_at(std::string_view path) PLAYFS_REQUIRES(mutex);
+  [[nodiscard]] bool is_as_seen(const MergedPath& decided) PLAYFS_REQUIRES(mutex);
   void put_merge_parents(const std::vector<RevisionId>& parents) PLAYFS_REQUIRES(mutex);
   void put_conflicted(const std::vector<Conflicted>& list) PLAYFS_REQUIRES(mutex);
 

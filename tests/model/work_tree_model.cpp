@@ -530,7 +530,7 @@ std::optional<ErrorCode> apply(test::Workbench& bench, const Model& before, cons
         if (changes)
           for (const auto& change : *changes)
             if (!change.pending) handled.insert(change.path);
-        return code(stage.settle("tx", test::revision_of(after.base_id(), after.base()), handled));
+        return code(stage.settle("tx", test::revision_of(after.base_id(), after.base()), test::handled(handled)));
       }
     }
     case Kind::thaw: return code(stage.thaw("tx"));

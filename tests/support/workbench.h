@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -48,6 +49,13 @@ inline RevisionTreePtr revision_of(const std::string& id, const Texts& files,
   revision.manifest.tx = "00000000000000000000000000000001";
   for (const auto& [path, text] : files) revision.manifest.files.emplace(path, entry_of(text));
   return std::make_shared<RevisionTree>(std::move(revision));
+}
+
+/// A merge that left these paths as they are.
+inline stage::Merged handled(const std::set<std::string>& paths) {
+  stage::Merged merged;
+  for (const auto& path : paths) merged.paths.push_back({path, stage::MergedPath::Action::keep, {}, {}});
+  return merged;
 }
 
 inline std::string text_of(const FileRef& file) { return file.entry->inline_content().value_or("<not inline>"); }

@@ -305,7 +305,7 @@ TEST_F(PublicationTest, BytesThatNoBaseHasAnyMoreAreRescued) {
   auto undoing = bench.stage->settle(layer.tx, revision_of("r2", merged));
   ASSERT_FALSE(undoing);
   EXPECT_EQ(undoing.error().code, ErrorCode::busy);
-  ASSERT_TRUE(bench.stage->settle(layer.tx, revision_of("r2", merged), {"a"}));
+  ASSERT_TRUE(bench.stage->settle(layer.tx, revision_of("r2", merged), test::handled({"a"})));
   for (int round = 0; round < 3; ++round) {
     EXPECT_EQ(bench.read("elsewhere"), "one");
     EXPECT_EQ(bench.changes(), (Names{"D a", "A elsewhere"}));

@@ -1,0 +1,135 @@
+#!/usr/bin/env python3
+"""Writing goes on while commits settle and updates merge: no line that was acknowledged is lost."""
+import errno
+import json
+import os
+import threading
+
+import rig
+
+FILLER = ''.join(f'line {number}\n' for number in range(20))
+ROUNDS = int(os.environ.get('PLAYFS_TEST_ROUNDS', '6'))
+
+
+class Writer(threading.Thread):
+    """Appends numbered lines, each synced, until it is told to stop. A line counts once fsync has returned."""
+
+    def __init__(self, path, name, keeps_open):
+        super().__init__()
+        self.path, self.name, self.keeps_open = path, name, keeps_open
+        self.acknowledged, self.replaced, self.error = [], 0, None
+        self.stopping = threading.Event()
+
+    def run(self):
+        try:
+            self.write_all()
+        except Exception as error:  # pylint: disable=broad-except
+            self.error = error
+
+    def write_all(self):
+        number, descriptor = 0, None
+        while not self.stopping.is_set():
+            line = f'{self.name} {number}\n'
+            if descriptor is None:
+                descriptor = os.open(self.path, os.O_WRONLY | os.O_APPEND)
+            try:
+                os.write(descriptor, line.encode())
+                os.fsync(descriptor)
+                self.acknowledged.append(line)
+                number += 1
+            except OSError as error:
+                # What was open is no longer what the path names: the line was refused, and goes where it belongs.
+                if error.errno != errno.ESTALE:
+                    raise
+                self.replaced += 1
+                os.close(descriptor)
+                descriptor = None
+            if descriptor is not None and not self.keeps_open:
+                os.close(descriptor)
+                descriptor = None
+        if descriptor is not None:
+            os.close(descriptor)
+
+
+class UpdateWhileWriting(rig.Rig):
+    def setUp(self):
+        super().setUp()
+        self.api = self.serve()
+        project = json.loads(self.playfs('init', 'shared', '--json', '--site', self.api.origin).stdout)
+        self.project = project['project'] if isinstance(project['project'], str) else project['project']['id']
+
+    def work(self, mount):
+        return mount.directory / 'projects' / self.project / 'work'
+
+    def commit(self, mount, message, check=True):
+        return self.playfs('commit', '-m', message, '--json', self.work(mount), who=mount.who, check=check)
+
+    def begin(self, mount):
+        path = self.work(mount) / 'log'
+        path.write_text(f'top\n{FILLER}')
+        self.commit(mount, 'first')
+        writers = [Writer(path, 'open', True), Writer(path, 'again', False)]
+        for each in writers:
+            self.addCleanup(each.stopping.set)
+            each.start()
+        return path, writers
+
+    def end(self, writers):
+        for each in writers:
+            each.stopping.set()
+            each.join(rig.COMMAND_LIMIT)
+            self.assertFalse(each.is_alive())
+            self.assertIsNone(each.error)
+            self.assertGreater(len(each.acknowledged), ROUNDS)
+
+    def expect_each_line_once(self, path, writers, top):
+        lines = path.read_bytes().decode().splitlines(keepends=True)
+        for each in writers:
+            # In the order in which it was written, too.
+            self.assertEqual([line for line in lines if line.startswith(f'{each.name} ')], each.acknowledged)
+        self.assertEqual(lines[0], top)
+        self.assertEqual(len(lines), 21 + sum(len(each.acknowledged) for each in writers))
+
+    def grown(self, writers, before=None):
+        counts = [len(each.acknowledged) for each in writers]
+        if before is None:
+            return counts
+        self.eventually(lambda: all(now > then for now, then in zip(self.grown(writers), before)),
+                        'both go on writing')
+        return counts
+
+    def test_commits(self):
+        bob = self.mount(self.api.origin, 'bob')
+        path, writers = self.begin(bob)
+        for number in range(ROUNDS):
+            before = self.grown(writers)
+            self.assertEqual(json.loads(self.commit(bob, f'commit {number}').stdout)['outcome'], 'published')
+            self.grown(writers, before)
+        self.end(writers)
+        self.assertEqual([each.replaced for each in writers], [0, 0], 'a commit alone replaces nothing')
+        self.expect_each_line_once(path, writers, 'top\n')
+
+    def test_updates_and_commits_that_find_head_moved(self):
+        ann, bob = self.mount(self.api.origin, 'ann'), self.mount(self.api.origin, 'bob')
+        path, writers = self.begin(bob)
+        self.eventually(lambda: (self.work(ann) / 'log').exists(), "ann's tree follows head")
+        for number in range(ROUNDS):
+            before = self.grown(writers)
+            # What ann changes is far from where bob's lines come.
+            text = (self.work(ann) / 'log').read_text()
+            (self.work(ann) / 'log').write_text(f'top {number}\n' + text.split('\n', 1)[1])
+            self.commit(ann, f'top {number}')
+            self.playfs('update', self.work(ann), who='ann')
+            if number % 2:
+                outcome = json.loads(self.commit(bob, f'commit {number}').stdout)['outcome']
+                self.assertIn(outcome, ('published', 'merged'))
+            else:
+                self.playfs('update', self.work(bob), who='bob')
+            self.grown(writers, before)
+        self.playfs('update', self.work(bob), who='bob')
+        self.end(writers)
+        self.expect_each_line_once(path, writers, f'top {ROUNDS - 1}\n')
+
+
+if __name__ == '__main__':
+    rig.main()
