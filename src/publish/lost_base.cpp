@@ -136,8 +136,11 @@ Result<std::vector<stage::Invalidation>> keep_what_was_lost(Upstream& upstream, 
   const Json& before = lost ? lost->revision.state : none;
   if (before != (survivor ? survivor->revision.state : none) && !stage.staged_state())
     PLAYFS_CHECK(stage.stage_state(wire::to_text(before.is_null() ? Json(JsonObject()) : before)));
-  kept.insert(stage::kStatePath);
-  return stage.integrate(survivor, kept, {});
+  stage::Merged merged;
+  for (const auto& path : kept) merged.paths.push_back({.path = path, .seen = {}, .content = {}});
+  merged.has_state = true;
+  merged.state = merged.seen_state = stage.staged_state();
+  return stage.integrate(survivor, merged, {});
 }
 
 }  // namespace playfs::publish
