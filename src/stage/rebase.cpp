@@ -176,7 +176,11 @@ Result<bool> Rebase::visit_file(const InodePtr& parent, const std::string& name,
   PLAYFS_CHECK(state_.measure(*child));
   if (!follows_(path, child.get())) {
     const FileEntry* was = as_file(child_of(before, name));
-    if (becomes && !(was && file && was->same_content_and_mode(*file))) obstructed.push_back(path);
+    // Of a directory only what is to appear needs the place.
+    bool wants_place = file      ? !(was && was->same_content_and_mode(*file))
+                       : becomes ? share_that_follows(path, *becomes) != Share::none
+                                 : false;
+    if (wants_place) obstructed.push_back(path);
     keep_bytes(child, path);
     return true;
   }
