@@ -277,7 +277,11 @@ void User::write_line(const std::string& path) {
     if (!text) return;
     std::size_t at = some_line() * (kWidth + 1);
     if (at + kWidth + 1 > text->size()) return;
-    auto lost = tokens_in(std::string_view(*text).substr(at, kWidth + 1));
+    // Also those that are cut, where conflict markers have moved the lines.
+    std::string after = *text;
+    after.replace(at, kWidth + 1, line_of(token) + "\n");
+    auto lost = tokens_in(*text);
+    std::erase_if(lost, [&](const auto& each) { return after.find(each) != std::string::npos; });
     ledger_.give_up(lost);
     auto written = stage_.write(*file, at, line_of(token) + "\n");
     if (written) break;

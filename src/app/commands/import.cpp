@@ -275,7 +275,7 @@ Result<ExitCode> import(Context& context, const ImportArguments& arguments) {
     context.out.note("skipped " + safe(entry.path) + ": " + safe(entry.reason));
     skipped.push_back(JsonObject{{"path", entry.path}, {"reason", entry.reason}});
   }
-  for (const std::string& path : import.ignored) ignored.push_back(path);
+  for (const std::string& path : import.ignored) ignored.emplace_back(path);
   context.out.line(target.id.text() + " " + commit.revision.text());
   tell(context, *world, arguments, target, commit);
   JsonObject document{{"site", world->source().text}, {"project", target.id.text()}, {"name", target.name}};
