@@ -136,18 +136,20 @@ Fiber* World::idle_fiber() {
     idle_.pop_back();
     return fiber;
   }
-  auto made = std::make_unique<Fiber>();
-  Fiber* fiber = made.get();
-  fibers_.push_back(std::move(made));
-  fiber->world = this;
-  fiber->stack = take_stack();
-  getcontext(&fiber->context);
-  fiber->context.uc_stack.ss_sp = fiber->stack;
-  fiber->context.uc_stack.ss_size = kStackSize;
-  auto address = reinterpret_cast<std::uintptr_t>(fiber);
-  makecontext(&fiber->context, reinterpret_cast<void (*)()>(&World::enter), 2, static_cast<unsigned>(address >> 32),
+  fibers_.push_back(std::make_unique<Fiber>());
+  fibers_.back()->world = this;
+  give_context(*fibers_.back());
+  return fibers_.back().get();
+}
+
+void World::give_context(Fiber& fiber) {
+  fiber.stack = take_stack();
+  getcontext(&fiber.context);
+  fiber.context.uc_stack.ss_sp = fiber.stack;
+  fiber.context.uc_stack.ss_size = kStackSize;
+  auto address = reinterpret_cast<std::uintptr_t>(&fiber);
+  makecontext(&fiber.context, reinterpret_cast<void (*)()>(&World::enter), 2, static_cast<unsigned>(address >> 32),
               static_cast<unsigned>(address));
-  return fiber;
 }
 
 void World::resume(Fiber* fiber) {

@@ -117,6 +117,7 @@ class World {
   void block();
   void resume_at(nanoseconds delay, Fiber* fiber);
   Fiber* idle_fiber();
+  static void give_context(Fiber& fiber);
   static void enter(unsigned high, unsigned low);
 
   struct Event {

@@ -50,7 +50,9 @@ std::vector<Change> changes_of_a_file(const std::string& path, const std::string
       {"chmod", [=](Files& files) { files[path].mode = FileMode::executable; },
        [=](WorkTree& work) {
          auto file = work.stage->lookup(work.stage->root(), path);
-         ASSERT_TRUE(work.stage->set_attributes(*file, {.permissions = 0755}));
+         stage::AttributeChange change;
+         change.permissions = 0755;
+         ASSERT_TRUE(work.stage->set_attributes(*file, change));
        }},
       {"delete", [=](Files& files) { files.erase(path); }, [=](WorkTree& work) { work.remove(path); }},
       {"rename away",
