@@ -33,7 +33,7 @@ extern "C" {
 #define PLAYFS_AGENT_MAX 128    /* bytes of an agent's handle with its NUL */
 #define PLAYFS_MESSAGE_MAX 4096 /* bytes of a message with its NUL */
 
-#define PLAYFS_PATH_MAX 4096    /* bytes of a path with its NUL */
+#define PLAYFS_PATH_MAX 4096 /* bytes of a path with its NUL */
 
 /* Why a call failed. Text is UTF-8, and cut where it is longer. */
 struct playfs_error {

@@ -188,8 +188,8 @@ Result<bool> LogScan::finish(std::optional<wire::RecordPage> page) {
     }
     page = *std::move(next);
   }
-  // Everything was read down to where nothing need be known. Where there was a newest record before, it is not there any
-  // more: the service went back to an older state, and what this pass did not come across is gone with it.
+  // Everything was read down to where nothing need be known. Where there was a newest record before, it is not there
+  // any more: the service went back to an older state, and what this pass did not come across is gone with it.
   if (is_whole && pass.met_at == 0)
     std::erase_if(found_, [&](const auto& item) { return !seen_.contains(item.first); });
   was_short_ = pass.pages == 1 || pass.met_at == 1;

@@ -25,8 +25,8 @@ class ForgetfulDisk {
   /// How many changes and syncs were made.
   [[nodiscard]] std::size_t events() const;
   void stop();
-  /// From `first` on, how many events there were before each sync, and at the end. A power loss at any other moment leaves
-  /// what one of these may leave. REQUIRES: stop() was called.
+  /// From `first` on, how many events there were before each sync, and at the end. A power loss at any other moment
+  /// leaves what one of these may leave. REQUIRES: stop() was called.
   [[nodiscard]] std::vector<std::size_t> cuts(std::size_t first) const;
   /// The directory in `target`, as after a power loss behind the first `count` events. REQUIRES: stop() was called.
   void lay_out(std::size_t count, std::mt19937_64& random, const std::string& target) const;

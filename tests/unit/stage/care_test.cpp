@@ -92,7 +92,8 @@ TEST_F(CareTest, ASoundStageIsSoundAndLookingChangesNothing) {
 
 TEST_F(CareTest, AStageOfAnOlderFormatIsSoundAndStaysOfThatFormat) {
   execute(
-      "ALTER TABLE inode DROP COLUMN device; DROP TABLE operations_log; DROP TABLE given_up; DROP TABLE replacement; PRAGMA user_version = 1");
+      "ALTER TABLE inode DROP COLUMN device; DROP TABLE operations_log; DROP TABLE given_up; DROP TABLE replacement; "
+      "PRAGMA user_version = 1");
   auto before = everything();
   EXPECT_TRUE(examine(directory()).value().is_sound());
   EXPECT_EQ(everything(), before);
