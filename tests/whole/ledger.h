@@ -5,6 +5,7 @@
 #include <map>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "whole/world.h"
@@ -28,10 +29,13 @@ struct Ledger {
   };
 
   std::string next(int client) { return "tk-" + std::to_string(client) + "." + std::to_string(++count) + ";"; }
-  /// What the user is about to remove or to write over.
-  void give_up(const std::vector<std::string>& tokens) {
-    for (const auto& token : tokens)
-      if (auto found = writes.find(token); found != writes.end()) found->second.fate = Fate::given_up;
+  /// What the user is about to remove or to write over. Leaves in `tokens` what was not given up before, say as a
+  /// leftover of an earlier save still holds it: that alone may be taken back.
+  void give_up(std::vector<std::string>& tokens) {
+    std::erase_if(tokens, [&](const auto& token) {
+      auto found = writes.find(token);
+      return found == writes.end() || std::exchange(found->second.fate, Fate::given_up) != Fate::kept;
+    });
   }
   void take_back(const std::vector<std::string>& tokens) {
     for (const auto& token : tokens)
