@@ -38,16 +38,7 @@ class Killer:
         return self.struck
 
 
-class Publish(rig.Rig):
-    def setUp(self):
-        super().setUp()
-        self.api = self.serve()
-        project = json.loads(self.playfs('init', 'shared', '--json', '--site', self.api.origin).stdout)
-        self.project = project['project'] if isinstance(project['project'], str) else project['project']['id']
-
-    def work(self, mount):
-        return mount.directory / 'projects' / self.project / 'work'
-
+class Publish(rig.SharedProject):
     def head(self):
         return self.api.get('projects', self.project).get('latest_revision')
 

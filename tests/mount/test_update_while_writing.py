@@ -51,16 +51,7 @@ class Writer(threading.Thread):
             os.close(descriptor)
 
 
-class UpdateWhileWriting(rig.Rig):
-    def setUp(self):
-        super().setUp()
-        self.api = self.serve()
-        project = json.loads(self.playfs('init', 'shared', '--json', '--site', self.api.origin).stdout)
-        self.project = project['project'] if isinstance(project['project'], str) else project['project']['id']
-
-    def work(self, mount):
-        return mount.directory / 'projects' / self.project / 'work'
-
+class UpdateWhileWriting(rig.SharedProject):
     def commit(self, mount, message, check=True):
         return self.playfs('commit', '-m', message, '--json', self.work(mount), who=mount.who, check=check)
 

@@ -304,6 +304,19 @@ class Rig(unittest.TestCase):
                 self.assertLessEqual(size, RECORD_LIMIT, f'{collection}/{record["id"]}')
 
 
+class SharedProject(Rig):
+    """A served playground with one project, which several mounts work on."""
+
+    def setUp(self):
+        super().setUp()
+        self.api = self.serve()
+        project = json.loads(self.playfs('init', 'shared', '--json', '--site', self.api.origin).stdout)
+        self.project = project['project'] if isinstance(project['project'], str) else project['project']['id']
+
+    def work(self, mount):
+        return mount.directory / 'projects' / self.project / 'work'
+
+
 def needs_fuse(test):
     return unittest.skipUnless(os.path.exists('/dev/fuse'), '/dev/fuse is missing')(test)
 
