@@ -3,8 +3,12 @@
 
 PLAYFS_KILL_ROUNDS=200 kills so often instead of a few times.
 """
+import contextlib
+import errno
+import json
 import os
 import random
+import subprocess
 import threading
 import time
 
@@ -123,6 +127,113 @@ class Kill(rig.Rig):
             for worker in workers:
                 worker.check(mount.project('p') / 'work')
         self.assertGreater(min(worker.answered for worker in workers), ROUNDS)
+
+
+class Appender:
+    """Appends numbered lines to one file, from round to round; a line counts once write(2) has answered."""
+
+    def __init__(self, name):
+        self.name, self.number, self.answered, self.doubtful, self.error = name, 0, [], set(), None
+
+    def run(self, path, mount):
+        descriptor = None
+        try:
+            while True:
+                line = f'{self.name} {self.number}'
+                self.number += 1
+                self.doubtful.add(line)
+                while True:
+                    try:
+                        if descriptor is None:
+                            descriptor = os.open(path, os.O_WRONLY | os.O_APPEND)
+                        os.write(descriptor, f'{line}\n'.encode())
+                        break
+                    except OSError as error:
+                        # Replaced by a merge: it is refused, and goes where the name leads now.
+                        if descriptor is None or error.errno != errno.ESTALE:
+                            raise
+                        os.close(descriptor)
+                        descriptor = None
+                self.doubtful.discard(line)
+                self.answered.append(line)
+                time.sleep(0.004)  # a text that is merged has a largest size
+        except OSError as error:
+            if mount.process.poll() is None and error.errno not in (errno.ENOTCONN, errno.ECONNABORTED):
+                self.error = error  # while the mount lived
+        finally:
+            if descriptor is not None:
+                with contextlib.suppress(OSError):
+                    os.close(descriptor)
+
+    def check(self, case, lines):
+        """Each line that was answered is there once, in order; of those without an answer any may be."""
+        case.assertIsNone(self.error)
+        found = [line for line in lines if line.startswith(f'{self.name} ')]
+        case.assertEqual([line for line in found if line not in self.doubtful], self.answered)
+        case.assertEqual(len(set(found)), len(found))
+
+
+@rig.needs_fuse
+class KillWithinIntegration(rig.SharedProject):
+    FILLER = [f'filler {number}' for number in range(20)]
+
+    def test_nothing_answered_is_lost_while_others_work_comes_in(self):
+        seed = random.randrange(1 << 32)
+        print(f'seed {seed}', flush=True)
+        chance = random.Random(seed)
+        ann, bob = self.mount(self.api.origin, 'ann'), self.mount(self.api.origin, 'bob')
+        (self.work(bob) / 'log').write_text('\n'.join(['top', *self.FILLER, '']))
+        self.playfs('commit', '-m', 'first', self.work(bob), who='bob')
+        self.eventually(lambda: (self.work(ann) / 'log').exists(), "ann's tree follows head")
+        appenders = [Appender(name) for name in ('one', 'two')]
+        within = {'update': 0, 'commit': 0}
+        for number in range(ROUNDS):
+            self.out_of_time.cancel()
+            path = self.work(bob) / 'log'
+            threads = [threading.Thread(target=each.run, args=(path, bob)) for each in appenders]
+            for thread in threads:
+                thread.start()
+            self.publish_top(ann, number)
+            words = ['update'] if number % 2 else ['commit', '-m', f'bob {number}']
+            command = subprocess.Popen([self.playfs_path, *words, str(self.work(bob))], env=self.environment('bob'),
+                                       stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            self.addCleanup(command.kill)
+            time.sleep(chance.uniform(0, 0.6))
+            within[words[0]] += command.poll() is None
+            bob.kill()
+            for thread in threads:
+                thread.join(rig.COMMAND_LIMIT)
+                self.assertFalse(thread.is_alive())
+            command.wait(rig.COMMAND_LIMIT)
+            bob = self.mount(self.api.origin, 'bob', at=bob.directory)
+            lines = path.read_text().splitlines()
+            for each in appenders:
+                each.check(self, lines)
+            # ann may have been merged or not; there is one top, and nothing of a conflict.
+            self.assertEqual(lines[1:21], self.FILLER)
+            self.assertRegex(lines[0], r'^top')
+            self.assertFalse([line for line in lines if line.startswith(('<<<', '===', '>>>'))])
+        print(f'{ROUNDS} rounds, killed within {within["update"]} updates and {within["commit"]} commits, '
+              f'{sum(len(each.answered) for each in appenders)} lines', flush=True)
+        self.eventually(lambda: self.published(bob), "bob's last commit")
+        self.playfs('update', self.work(bob), who='bob')
+        self.playfs('commit', '-m', 'last', self.work(bob), who='bob')
+        lines = (bob.project('shared') / 'head/log').read_text().splitlines()
+        for each in appenders:
+            each.check(self, lines)
+        self.assertEqual(lines[0], f'top {ROUNDS - 1}')
+        self.assertEqual(lines[1:21], self.FILLER)
+        self.assertTrue(any(within.values()))
+
+    def published(self, mount):
+        done = self.playfs('commit', '-m', 'what is left', '--json', self.work(mount), who=mount.who, check=False)
+        return done.returncode == 0 and json.loads(done.stdout)['outcome'] in ('published', 'merged', 'nothing')
+
+    def publish_top(self, mount, number):
+        path = self.work(mount) / 'log'
+        path.write_text('\n'.join([f'top {number}', *path.read_text().split('\n')[1:]]))
+        outcome = json.loads(self.playfs('commit', '-m', f'top {number}', '--json', self.work(mount), who=mount.who).stdout)
+        self.assertIn(outcome['outcome'], ('published', 'merged'))
 
 
 if __name__ == '__main__':
