@@ -77,6 +77,11 @@ WallTime now() {
 }
 
 void initialise(void*, fuse_conn_info* connection) {
+  // Reads into the page cache count as "background": past the most of these, 12 by default, the kernel lets every other
+  // read of the mount wait, also of what is here. A few readers of a hanging server would use them up. Past the
+  // threshold it reads less ahead, which would make the others slow instead. The most that there can be: who waits for
+  // a server is for us to limit, and an unprivileged mount for the kernel.
+  connection->max_background = connection->congestion_threshold = std::numeric_limits<std::uint16_t>::max();
   auto want = [&](unsigned capability, bool wanted) {
     if (wanted && (connection->capable & capability)) connection->want |= capability;
     else connection->want &= ~capability;
@@ -191,22 +196,30 @@ void move(fuse_req_t req, fuse_ino_t parent, const char* name, fuse_ino_t new_pa
 }
 
 void read(fuse_req_t req, fuse_ino_t node, size_t size, off_t offset, fuse_file_info*) {
+  Context& context = context_of(req);
   serve("read", req, [&](auto& fs, auto& caller, Request request) {
+    const std::uint64_t id = request.id();
     fs.read(caller, node, static_cast<std::uint64_t>(offset), size,
             [request = std::move(request)](Result<std::string> result) mutable {
               // An answer that the kernel no longer wants needs nothing taken back.
               if (result) static_cast<void>(request.data(*result));
               else request.error(result.error());
             });
+    context.interrupt_without(caller.pid, id);
   });
 }
 
-void write(fuse_req_t req, fuse_ino_t node, const char* bytes, size_t size, off_t offset, fuse_file_info*) {
+void write(fuse_req_t req, fuse_ino_t node, const char* bytes, size_t size, off_t offset, fuse_file_info* how) {
   serve("write", req, [&](auto& fs, auto& caller, Request request) {
-    fs.write(caller, node, static_cast<std::uint64_t>(offset), std::string(bytes, size),
-             [request = std::move(request)](Result<std::size_t> result) mutable {
-               if (result) request.written(*result);
-               else request.error(result.error());
+    // What write(2) is refused the kernel takes back by itself. What was stored through a mapping it keeps as if
+    // written.
+    const bool from_mapping = how->writepage != 0;
+    const auto at = static_cast<std::uint64_t>(offset);
+    fs.write(caller, node, at, std::string(bytes, size),
+             [request = std::move(request), &fs, node, at, from_mapping](Result<std::size_t> result) mutable {
+               if (result) return request.written(*result);
+               request.error(result.error());
+               if (from_mapping) fs.drop_pages(node, at);
              });
   });
 }

@@ -27,7 +27,7 @@ std::uint64_t InFlight::add(CancelSource source) {
   {
     MutexLock lock(mutex_);
     id = next_id_++;
-    sources_.emplace(id, source);
+    known_.try_emplace(id, Known{source, {}});
     cancel_at_once = cancelled_;
   }
   if (cancel_at_once) source.cancel();
@@ -36,18 +36,28 @@ std::uint64_t InFlight::add(CancelSource source) {
 
 void InFlight::remove(std::uint64_t id) {
   MutexLock lock(mutex_);
-  sources_.erase(id);
+  known_.erase(id);
   // Under the lock: whoever waits may destroy this object as soon as it has it.
-  if (sources_.empty()) changed_.notify_all();
+  if (known_.empty()) changed_.notify_all();
 }
 
 void InFlight::interrupt(std::uint64_t id) {
   std::optional<CancelSource> source;
   {
     MutexLock lock(mutex_);
-    if (auto found = sources_.find(id); found != sources_.end()) source = found->second;
+    if (auto found = known_.find(id); found != known_.end()) source = found->second.source;
   }
   if (source) source->cancel();
+}
+
+void InFlight::interrupt_without(pid_t caller, std::uint64_t id) {
+  {
+    MutexLock lock(mutex_);
+    if (!known_.contains(id)) return;
+  }
+  UniqueFd watched = callers_.watch(id, caller);
+  MutexLock lock(mutex_);
+  if (auto found = known_.find(id); found != known_.end()) found->second.caller = std::move(watched);
 }
 
 void InFlight::cancel_all() {
@@ -55,7 +65,7 @@ void InFlight::cancel_all() {
   {
     MutexLock lock(mutex_);
     cancelled_ = true;
-    for (auto& [id, source] : sources_) sources.push_back(source);
+    for (auto& [id, known] : known_) sources.push_back(known.source);
   }
   for (auto& source : sources) source.cancel();
 }
@@ -63,7 +73,7 @@ void InFlight::cancel_all() {
 bool InFlight::wait_until_empty(std::chrono::milliseconds limit) {
   auto end = std::chrono::steady_clock::now() + limit;
   MutexLock lock(mutex_);
-  while (!sources_.empty()) {
+  while (!known_.empty()) {
     auto left = end - std::chrono::steady_clock::now();
     if (left <= left.zero()) return false;
     changed_.wait_for(mutex_, left);

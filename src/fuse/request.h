@@ -13,6 +13,7 @@
 #include "base/cancel.h"
 #include "base/mutex.h"
 #include "base/result.h"
+#include "fuse/caller_watch.h"
 #include "fuse/libfuse.h"
 #include "vfs/file_system.h"
 
@@ -24,6 +25,8 @@ class InFlight {
   void cancel_all();
   /// Waits until every request is answered; false where that took longer than `limit`.
   bool wait_until_empty(std::chrono::milliseconds limit);
+  /// Of a request that is not answered yet, of which the kernel sends no INTERRUPT: interrupts it when `caller` dies.
+  void interrupt_without(pid_t caller, std::uint64_t id) PLAYFS_EXCLUDES(mutex_);
 
  private:
   friend class Request;
@@ -35,7 +38,12 @@ class InFlight {
   Condition changed_;
   bool cancelled_ PLAYFS_GUARDED_BY(mutex_) = false;
   std::uint64_t next_id_ PLAYFS_GUARDED_BY(mutex_) = 1;
-  std::unordered_map<std::uint64_t, CancelSource> sources_ PLAYFS_GUARDED_BY(mutex_);
+  struct Known {
+    CancelSource source;
+    UniqueFd caller;  ///< open while its caller is watched
+  };
+  std::unordered_map<std::uint64_t, Known> known_ PLAYFS_GUARDED_BY(mutex_);
+  CallerWatch callers_{[this](std::uint64_t id) { interrupt(id); }};  ///< the first to end
 };
 
 class Request {
@@ -48,6 +56,8 @@ class Request {
 
   /// The process behind the request, and the token that its Ctrl-C cancels.
   [[nodiscard]] const vfs::Caller& caller() const { return caller_; }
+  /// Its number among those in flight.
+  [[nodiscard]] std::uint64_t id() const { return id_; }
 
   void error(const Error& error) { error_number(number_of(error)); }
   void error_number(int errnum);

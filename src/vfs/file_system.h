@@ -155,6 +155,9 @@ class FileSystem {
                       unsigned flags, Reply<void>) = 0;
   virtual void read(const Caller&, NodeId, std::uint64_t offset, std::size_t size, Reply<std::string>) = 0;
   virtual void write(const Caller&, NodeId, std::uint64_t offset, std::string data, Reply<std::size_t>) = 0;
+  /// A write that came out of the kernel's pages was refused: they hold from `offset` on what this file does not, for
+  /// everybody to read. The kernel will be told to drop them.
+  virtual void drop_pages(NodeId, std::uint64_t offset) = 0;
   virtual void sync(const Caller&, NodeId, Reply<void>) = 0;
   virtual void allocate(const Caller&, NodeId, int mode, std::uint64_t offset, std::uint64_t length, Reply<void>) = 0;
   virtual void seek(const Caller&, NodeId, std::uint64_t offset, int whence, Reply<std::uint64_t>) = 0;

@@ -232,6 +232,10 @@ void Playground::write(const Caller& caller, NodeId id, std::uint64_t offset, st
   run<std::size_t>(*mount_, Counted::write, caller, id, std::move(attempt), std::move(reply));
 }
 
+void Playground::drop_pages(NodeId id, std::uint64_t offset) {
+  mount_->notifications().node_changed(id, static_cast<std::int64_t>(offset));
+}
+
 void Playground::sync(const Caller& caller, NodeId id, Reply<void> reply) {
   auto attempt = [mount = mount_.get(), id](const OperationPtr& op) -> Attempt<void> {
     PLAYFS_ATTEMPT(NodePtr node, target_of(*mount, op, id));

@@ -63,6 +63,7 @@ class Playground final : public FileSystem {
               unsigned flags, Reply<void>) override;
   void read(const Caller&, NodeId, std::uint64_t offset, std::size_t size, Reply<std::string>) override;
   void write(const Caller&, NodeId, std::uint64_t offset, std::string data, Reply<std::size_t>) override;
+  void drop_pages(NodeId, std::uint64_t offset) override;
   void sync(const Caller&, NodeId, Reply<void>) override;
   void allocate(const Caller&, NodeId, int mode, std::uint64_t offset, std::uint64_t length, Reply<void>) override;
   void seek(const Caller&, NodeId, std::uint64_t offset, int whence, Reply<std::uint64_t>) override;

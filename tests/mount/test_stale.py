@@ -75,11 +75,22 @@ class Stale(rig.Rig):
             self.assertEqual(mapped[:6], b'mapped')
             (self.theirs / 'mapped').write_text('new\n')
             self.publish_and_follow('Second')
+            before = mapped[:]
             mapped[:4] = b'lost'
             self.refused(mapped.flush, errno.ESTALE, errno.EIO)
+            self.eventually(lambda: mapped[:] == before, 'the old bytes are whole for who has them open')
             self.refused(lambda: os.pwrite(file.fileno(), b'lost', 0))
         self.eventually(lambda: (self.mine / 'mapped').read_text() == 'new\n', 'ann sees the new file')
         self.assertEqual(self.staged(), [])
+
+    def test_a_store_into_what_is_published_is_seen_by_nobody(self):
+        published = self.mine.parent / 'head/mapped'
+        before = published.read_bytes()
+        with open(published, 'r+b') as file, mmap.mmap(file.fileno(), 0) as mapped:
+            mapped[:5] = mapped[-5:] = b'alien'
+            self.refused(mapped.flush, errno.EROFS, errno.EIO)
+            self.eventually(lambda: mapped[:] == before, 'whoever has it open reads what was there')
+        self.assertEqual(published.read_bytes(), before)
 
     def test_what_a_discard_took_away_takes_no_change(self):
         (self.mine / 'file').write_text('mine\n')

@@ -1,0 +1,84 @@
+#include "fuse/caller_watch.h"
+
+#include <fcntl.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <charconv>
+#include <string>
+#include <string_view>
+
+namespace playfs::fuse {
+
+namespace {
+
+constexpr std::uint64_t kStop = ~std::uint64_t{0};
+
+/// Of a thread that need not be its process's first. Kernels before 6.9 know processes only.
+UniqueFd open_thread(pid_t thread) {
+  constexpr unsigned kThread = O_EXCL;  // PIDFD_THREAD, which older headers do not have
+  UniqueFd fd(static_cast<int>(syscall(SYS_pidfd_open, thread, kThread)));
+  if (fd || errno != EINVAL) return fd;
+  fd = UniqueFd(static_cast<int>(syscall(SYS_pidfd_open, thread, 0)));
+  if (fd || errno != EINVAL) return fd;
+  auto status = read_file("/proc/" + std::to_string(thread) + "/status", 4096);
+  constexpr std::string_view kField = "\nTgid:\t";
+  const std::size_t at = status ? status->find(kField) : std::string::npos;
+  if (at == std::string::npos) return {};
+  pid_t process = 0;
+  std::from_chars(status->data() + at + kField.size(), status->data() + status->size(), process);
+  return UniqueFd(static_cast<int>(syscall(SYS_pidfd_open, process, 0)));
+}
+
+}  // namespace
+
+CallerWatch::~CallerWatch() {
+  if (!thread_.joinable()) return;
+  const std::uint64_t one = 1;
+  // Fails only where it was told 2^64 times already.
+  [[maybe_unused]] ssize_t written = write(stop_.get(), &one, sizeof one);
+  thread_.join();
+}
+
+bool CallerWatch::begin() {
+  if (thread_.joinable()) return true;
+  watched_ = UniqueFd(epoll_create1(EPOLL_CLOEXEC));
+  stop_ = UniqueFd(eventfd(0, EFD_CLOEXEC));
+  epoll_event event{};
+  event.events = EPOLLIN;
+  event.data.u64 = kStop;
+  if (!watched_ || !stop_ || epoll_ctl(watched_.get(), EPOLL_CTL_ADD, stop_.get(), &event) != 0) return false;
+  thread_ = std::thread([this] { run(); });
+  return true;
+}
+
+UniqueFd CallerWatch::watch(std::uint64_t number, pid_t thread) {
+  // 0: of a pid namespace that is hidden from us, or the kernel's own.
+  if (thread <= 0) return {};
+  UniqueFd fd = open_thread(thread);
+  if (!fd && errno == ESRCH) gone_(number);
+  if (!fd) return {};
+  MutexLock lock(mutex_);
+  if (!begin()) return {};
+  epoll_event event{};
+  event.events = EPOLLIN | EPOLLONESHOT;
+  event.data.u64 = number;
+  if (epoll_ctl(watched_.get(), EPOLL_CTL_ADD, fd.get(), &event) != 0) return {};
+  return fd;
+}
+
+void CallerWatch::run() {
+  for (;;) {
+    epoll_event event{};
+    const int count = epoll_wait(watched_.get(), &event, 1, -1);
+    if (count < 0 && errno != EINTR) return;
+    if (count <= 0) continue;
+    if (event.data.u64 == kStop) return;
+    gone_(event.data.u64);
+  }
+}
+
+}  // namespace playfs::fuse
