@@ -94,7 +94,10 @@ class FewFiles final : public FileSystem {
       return reply(fail(Error{ErrorCode::busy, words, "wait", std::chrono::seconds(7), 0, {}}));
     }
     if (request.path == "elsewhere") return reply(fail(ErrorCode::not_supported, "not here"));
-    discarded = request;
+    {
+      MutexLock lock(mutex_);
+      discarded_ = request;
+    }
     reply(7u);
   }
   void cancel(const Caller&, NodeId, Reply<Cancelled> reply) override { reply(Cancelled{3, true}); }
@@ -127,7 +130,11 @@ class FewFiles final : public FileSystem {
   void remove_xattr(const Caller&, NodeId, std::string_view, Reply<void> reply) override { reply(none()); }
 
   std::atomic<int> lookups = 0, reads = 0, listings = 0, cancelled = 0, xattrs = 0;
-  DiscardRequest discarded;  ///< the last one, answered before it is looked at
+  /// The last one.
+  DiscardRequest discarded() {
+    MutexLock lock(mutex_);
+    return discarded_;
+  }
 
  private:
   template <class T>
@@ -154,6 +161,7 @@ class FewFiles final : public FileSystem {
   const std::map<std::string, NodeId> names_ = {{"plain", kPlain}, {"slow", kSlow}, {"forgotten", kForgotten}};
   Mutex mutex_;
   std::string content_ PLAYFS_GUARDED_BY(mutex_) = "hello";
+  DiscardRequest discarded_ PLAYFS_GUARDED_BY(mutex_);
   std::vector<CancelToken::Registration> waiting_ PLAYFS_GUARDED_BY(mutex_);
 };
 
@@ -279,7 +287,7 @@ TEST_F(SessionTest, IoctlsCarryTheirStructsBothWays) {
   discard.version = PLAYFS_IOCTL_VERSION;
   ASSERT_EQ(ioctl(fd.get(), PLAYFS_IOC_DISCARD, &discard), 0);
   EXPECT_EQ(discard.discarded, 7u);
-  EXPECT_FALSE(files_.discarded.path);
+  EXPECT_FALSE(files_.discarded().path);
 }
 
 TEST_F(SessionTest, AnIoctlThatFailsBringsItsReasonBack) {
@@ -313,10 +321,10 @@ TEST_F(SessionTest, AnIoctlThatFailsBringsItsReasonBack) {
   EXPECT_EQ(attempt("a", 0x80).first, EINVAL);
   EXPECT_EQ(attempt(std::string(300, 'x').c_str()).first, EINVAL);
   EXPECT_EQ(attempt("a b/ü\n", PLAYFS_DISCARD_DRY_RUN).first, 0);
-  EXPECT_EQ(files_.discarded.path, "a b/ü\n");
-  EXPECT_TRUE(files_.discarded.dry_run);
+  EXPECT_EQ(files_.discarded().path, "a b/ü\n");
+  EXPECT_TRUE(files_.discarded().dry_run);
   EXPECT_EQ(attempt(".").first, 0);
-  EXPECT_EQ(files_.discarded.path, "");
+  EXPECT_EQ(files_.discarded().path, "");
   EXPECT_EQ(attempt("").second.error.code[0], '\0');
 }
 

@@ -2,9 +2,12 @@
 #include <algorithm>
 #include <atomic>
 #include <filesystem>
+#include <functional>
 #include <future>
 #include <memory>
+#include <mutex>
 #include <thread>
+#include <utility>
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -70,18 +73,32 @@ class LongLogTest : public testing::Test {
   void begin() {
     work = std::make_unique<WorkTree>(world, project, directory.path() + "/tree",
                                       [this](const HttpRequest& request) { return fate(request); });
+    publisher = work->publisher.get();
   }
+  void end() {
+    publisher = nullptr;
+    work.reset();
+  }
+  void at(int list, std::function<Fault()> fate) {
+    std::lock_guard lock(mutex);
+    stop_at = list;
+    at_list = std::move(fate);
+  }
+  /// Asked on the publisher's threads.
   Fault fate(const HttpRequest& request) {
     if (request.method == "POST" && request.target.ends_with("/revisions") && loses_reply.exchange(false))
       return test::lose_reply();
     if (request.method != "GET" || request.target.find("/revisions?") == std::string::npos) return {};
     ++lists;
-    auto reading = work ? work->publisher->progress().reading : std::nullopt;
+    auto* opened = publisher.load();
+    auto reading = opened ? opened->progress().reading : std::nullopt;
     if (reading) most_told = std::max<std::uint64_t>(most_told, reading->records);
-    if (at_list && lists == stop_at) {
-      stop_at = 0;
-      return at_list();
+    std::function<Fault()> here;
+    {
+      std::lock_guard lock(mutex);
+      if (lists == stop_at) here = std::exchange(at_list, nullptr);
     }
+    if (here) return here();
     return {Fault::Kind::answer, log->answer(request.target)};
   }
   void begin_commit() {
@@ -95,15 +112,17 @@ class LongLogTest : public testing::Test {
   std::unique_ptr<LongLog> log;
   std::unique_ptr<WorkTree> work;
   std::atomic<bool> loses_reply = false;
-  std::atomic<int> lists = 0, stop_at = 0;
+  std::atomic<Publisher*> publisher = nullptr;  ///< once it is open
+  std::atomic<int> lists = 0;
   std::atomic<std::uint64_t> most_told = 0;
+  std::mutex mutex;
+  int stop_at = 0;
   std::function<Fault()> at_list;
 };
 
 TEST_F(LongLogTest, ItIsPublishedAndEachRecordReadOnce) {
   loses_reply = true;  // so that it is searched for, too
-  stop_at = 60;
-  at_list = [] { return test::lose_request(); };
+  at(60, [] { return test::lose_request(); });
   work->write("file", "1");
   auto result = work->commit();
   ASSERT_TRUE(result) << result.error().message;
@@ -119,29 +138,26 @@ TEST_F(LongLogTest, ItIsPublishedAndEachRecordReadOnce) {
 
 TEST_F(LongLogTest, ItCanBeInterruptedAndGoesOnAfterARestart) {
   std::promise<void> reached;
-  stop_at = 100;
-  at_list = [&] {
+  at(100, [&] {
     reached.set_value();
     return test::hang();
-  };
+  });
   work->write("file", "1");
   begin_commit();
   reached.get_future().wait();
   // Whoever asks to cancel is answered, although a request hangs: it was sent, and goes on.
   std::promise<Result<Cancelled>> answer;
-  stop_at = 150;
   std::promise<void> again;
-  at_list = [&] {
+  at(150, [&] {
     again.set_value();
     return test::hang();
-  };
+  });
   work->publisher->cancel([&](Result<Cancelled> cancelled) { answer.set_value(std::move(cancelled)); });
   auto cancelled = answer.get_future().get();
   ASSERT_TRUE(cancelled) << cancelled.error().message;
   EXPECT_TRUE(cancelled->too_late);
   again.get_future().wait();
-  at_list = {};
-  work.reset();
+  end();
   begin();
   work->wait_until_idle();
   ASSERT_TRUE(work->publisher->last());
@@ -152,7 +168,7 @@ TEST_F(LongLogTest, ItCanBeInterruptedAndGoesOnAfterARestart) {
 }
 
 TEST_F(LongLogTest, AVisitReadsItOnceToo) {
-  work.reset();
+  end();
   work = std::make_unique<WorkTree>(
       world, project, directory.path() + "/tree", [this](const HttpRequest& request) { return fate(request); },
       JournalProbe(), true);
