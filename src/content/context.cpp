@@ -5,6 +5,14 @@
 
 namespace playfs::content {
 
+void Context::saw(const Error* error) {
+  outage.saw(error);
+  const bool said_something =
+      !error || !(error->code == ErrorCode::unreachable || error->code == ErrorCode::timed_out ||
+                  error->code == ErrorCode::offline || error->code == ErrorCode::interrupted);
+  if (said_something) patience.answered();
+}
+
 std::optional<Record> Context::read(const cache::StoredRecord& stored, const std::string& id) {
   auto json = wire::parse_json(stored.text);
   if (!json) return std::nullopt;

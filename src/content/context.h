@@ -15,6 +15,7 @@
 #include "content/event_log.h"
 #include "content/gate.h"
 #include "content/outage.h"
+#include "content/patience.h"
 #include "content/types.h"
 #include "remote/client.h"
 
@@ -30,6 +31,7 @@ struct Context {
   const SiteOptions options;
   const std::string site;
   OutageWatch outage;
+  Patience patience{clock};
   const std::shared_ptr<Gate> gate = std::make_shared<Gate>();
   CancelSource stop{};  ///< ends the requests under way when the Site goes
 
@@ -41,12 +43,15 @@ struct Context {
     return Gate::guard(gate, std::move(f));
   }
 
-  /// A callback for the client: tells the outage watch, then runs `f` on the executor. The client's own threads carry
-  /// everybody's answers and must not wait for a disk.
+  /// After each request: how it ended; nullptr for an answer.
+  void saw(const Error* error);
+
+  /// A callback for the client: tells who watches the service, then runs `f` on the executor. The client's own threads
+  /// carry everybody's answers and must not wait for a disk.
   template <class T, class F>
   Callback<T> answered(F f) {
     return guarded([this, f = std::move(f)](Result<T> result) mutable {
-      outage.saw(result ? nullptr : &result.error());
+      saw(result ? nullptr : &result.error());
       executor.post(guarded([f = std::move(f), result = std::move(result)]() mutable { f(std::move(result)); }));
     });
   }

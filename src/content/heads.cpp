@@ -10,7 +10,18 @@ namespace playfs::content {
 
 namespace {
 constexpr const char* kCollection = "projects";
+
+std::string question_of(const ProjectId& id) { return std::string(kCollection) + "/" + id.text(); }
+
+Error not_its_own(const RevisionId& revision) {
+  return {ErrorCode::refused_input,
+          "revision " + escape_for_terminal(revision.text()) + " is another project's",
+          "the last one of its own is shown, until latest_revision names one again",
+          {},
+          0,
+          {}};
 }
+}  // namespace
 
 Heads::ProjectPtr& Heads::state_of(const ProjectId& id) {
   if (auto* found = projects_.find(id)) return *found;
@@ -35,12 +46,16 @@ void Heads::load(const ProjectId& id) {
   if (!record) return;
   auto project = wire::decode_project(std::move(*record));
   if (!project) return;
+  const RevisionId& latest = project->latest_revision;
+  auto tree = latest.empty() ? nullptr : revisions_.known(latest);
   MutexLock lock(mutex_);
   auto& state = *state_of(id);
   if (state.head) return;
   // As old as to be asked for again at once; what this process shows of it counts as known to its listeners.
-  state.announced = project->latest_revision;
-  state.head = Head{std::move(*project), context_.clock.steady() - context_.options.refresh};
+  state.announced = latest;
+  Head head{std::move(*project), context_.clock.steady() - context_.options.refresh, std::nullopt, nullptr};
+  if (state.announced->empty() || (tree && tree->revision.project == id)) head.shown = *state.announced;
+  state.head = std::move(head);
   state.text = std::move(stored->text);
   state.etag = std::move(stored->etag);
 }
@@ -81,9 +96,14 @@ void Heads::ask(const ProjectId& id, Callback<Head> answered) {
   using Answer = Result<remote::Fetched<playfs::Project>>;
   context_.client.get_project(id, std::move(etag), context_.stop.token(),
                               context_.answered<remote::Fetched<playfs::Project>>(
-                                  [this, request, answered = std::move(answered)](Answer answer) mutable {
-                                    answered(arrived(request, std::move(answer)));
-                                    announce(request.id);
+                                  [this, request, question = context_.patience.ask(question_of(id)),
+                                   answered = std::move(answered)](Answer answer) mutable {
+                                    const bool is_answer = answer.has_value();
+                                    auto head = arrived(request, std::move(answer));
+                                    question.reset();
+                                    // First, so that whoever publishes finds shown what he was told is published.
+                                    if (is_answer) follow_up(request.id);
+                                    answered(std::move(head));
                                   }));
 }
 
@@ -113,9 +133,13 @@ Result<Head> Heads::apply(const Request& request, Result<remote::Fetched<playfs:
     if (newest) state.head->fetched_at = std::max(state.head->fetched_at, request.asked_at);
     return *state.head;
   }
-  Head head{std::move(*answer->value), request.asked_at};
+  Head head{std::move(*answer->value), request.asked_at, std::nullopt, nullptr};
+  const RevisionId& latest = head.project.latest_revision;
+  if (state.head) head.shown = state.head->shown;
+  else if (latest.empty()) head.shown = latest;
+  if (state.head && state.head->project.latest_revision == latest) head.refused = state.head->refused;
   if (!newest) return head;
-  if (!state.announced) state.announced = head.project.latest_revision;
+  if (!state.announced) state.announced = latest;
   if (text != state.text || answer->etag != state.etag)
     to_store = cache::StoredRecord{text, answer->etag, context_.clock.wall()};
   state.applied = request.ticket;
@@ -125,67 +149,122 @@ Result<Head> Heads::apply(const Request& request, Result<remote::Fetched<playfs:
   return head;
 }
 
-void Heads::announce(const ProjectId& id) {
-  RevisionId revision;
+void Heads::follow_up(const ProjectId& id) {
+  bool is_new = false;
   {
     MutexLock lock(mutex_);
     auto& state = *state_of(id);
     if (!state.head) return;
-    revision = state.head->project.latest_revision;
-    if (state.announced == revision || state.announcing == revision) return;
-    if (state.failed == revision && state.failed_for_good) return;
-    state.announcing = revision;
+    // While nobody has looked at it nothing is fetched that nobody asked for.
+    is_new = !state.is_settled() && (state.head->shown || state.announced != state.head->project.latest_revision);
   }
-  if (revision.empty()) return announced(id, revision, RevisionTreePtr());
-  revisions_.get(revision, {}, context_.guarded([this, id, revision](Result<RevisionTreePtr> tree) {
-    announced(id, revision, tree);
-  }));
+  auto tell = context_.guarded([this, id](const Result<Head>&) {
+    std::vector<std::shared_ptr<const Seen>> listeners;
+    {
+      MutexLock lock(mutex_);
+      listeners = seen_;
+    }
+    for (const auto& listener : listeners) (*listener)(id);
+  });
+  if (is_new) settle(id, {}, std::move(tell));
+  else tell(fail(ErrorCode::internal, ""));
 }
 
-void Heads::announced(const ProjectId& id, const RevisionId& revision, const Result<RevisionTreePtr>& tree) {
-  bool first_failure = false;
-  RevisionId previous;
+void Heads::show(const ProjectId& id, const CancelToken& cancel, Callback<Head> done) {
+  get(id, cancel, [this, id, cancel, done = std::move(done)](Result<Head> head) mutable {
+    if (head) settle(id, cancel, std::move(done));
+    else done(std::move(head));
+  });
+}
+
+void Heads::settle(const ProjectId& id, const CancelToken& cancel, Callback<Head> done) {
+  if (settling_.join(id, cancel, std::move(done))) look_at_latest(id);
+}
+
+void Heads::look_at_latest(const ProjectId& id) {
+  std::optional<Head> head;
+  bool is_settled = false;
   {
     MutexLock lock(mutex_);
     auto& state = *state_of(id);
-    state.announcing.reset();
-    if (tree) {
-      previous = state.announced.value_or(RevisionId());
-      state.announced = revision;
-    } else if (!is_away(tree.error()) && tree.error().code != ErrorCode::interrupted) {
-      first_failure = state.failed != revision;
-      state.failed = revision;
-      // A replica may be behind with a record, but a record does not change.
-      state.failed_for_good = tree.error().code != ErrorCode::not_found;
-    }
+    head = state.head;
+    is_settled = head && state.is_settled();
   }
-  if (tree) {
-    JsonObject moved{{"project", id.text()}, {"revision", revision.text()}, {"previous", previous.text()}};
-    if (*tree) {
-      moved.append("agent", (*tree)->revision.agent);
-      moved.append("message", (*tree)->revision.message);
-    }
-    context_.events.event("head_moved", std::move(moved));
-    tell(id, *tree);
-    // It may have moved on while this one was fetched.
-    announce(id);
-  } else if (first_failure) {
-    context_.events.error("projects/" + id.text(), tree.error().while_doing("its latest revision"));
-  }
+  if (!head) return settling_.land(id, fail(ErrorCode::not_found, "the project is gone"));
+  if (is_settled && !head->shown) return settling_.land(id, fail(*head->refused));
+  if (is_settled) return settling_.land(id, std::move(*head));
+  const RevisionId latest = head->project.latest_revision;
+  if (latest.empty()) return latest_came(id, latest, RevisionTreePtr());
+  auto question = context_.patience.ask(question_of(id));
+  revisions_.get(latest, {}, context_.guarded([this, id, latest, question](Result<RevisionTreePtr> tree) mutable {
+    question.reset();
+    latest_came(id, latest, std::move(tree));
+  }));
 }
 
-void Heads::tell(const ProjectId& id, const RevisionTreePtr& tree) {
+void Heads::latest_came(const ProjectId& id, const RevisionId& revision, Result<RevisionTreePtr> tree) {
+  if (tree && *tree && (*tree)->revision.project != id) tree = fail(not_its_own(revision));
+  bool is_news = false;
+  bool first_failure = false;
+  RevisionId previous;
+  std::optional<Head> head;
+  {
+    MutexLock lock(mutex_);
+    auto& state = *state_of(id);
+    if (tree) {
+      previous = state.announced.value_or(RevisionId());
+      is_news = std::exchange(state.announced, revision) != revision;
+      if (state.head) state.head->shown = revision;
+    } else if (!is_away(tree.error()) && tree.error().code != ErrorCode::interrupted) {
+      first_failure = std::exchange(state.failed, revision) != revision;
+      // A replica may be behind with a record, but a record does not change.
+      if (tree.error().code != ErrorCode::not_found && state.head && state.head->project.latest_revision == revision)
+        state.head->refused = std::make_shared<const Error>(tree.error());
+    }
+    head = state.head;
+  }
+  if (first_failure) context_.events.error("projects/" + id.text(), tree.error().while_doing("its latest revision"));
+  if (is_news) took_over(id, previous, *tree);
+  // It may have moved on while this one was fetched.
+  if (head && head->project.latest_revision != revision) return look_at_latest(id);
+  if (head && head->shown) return settling_.land(id, std::move(*head));
+  settling_.land(id, tree ? Result<Head>(fail(ErrorCode::not_found, "the project is gone"))
+                          : Result<Head>(fail(std::move(tree).error())));
+}
+
+void Heads::took_over(const ProjectId& id, const RevisionId& previous, const RevisionTreePtr& tree) {
+  JsonObject moved{
+      {"project", id.text()}, {"revision", tree ? tree->revision.id.text() : ""}, {"previous", previous.text()}};
+  if (tree) {
+    moved.append("agent", tree->revision.agent);
+    moved.append("message", tree->revision.message);
+  }
+  context_.events.event("head_moved", std::move(moved));
   std::vector<std::shared_ptr<const Changed>> listeners;
   {
     MutexLock lock(mutex_);
-    listeners = listeners_;
+    listeners = changed_;
   }
   for (const auto& listener : listeners) (*listener)(id, tree);
 }
 
 void Heads::on_changed(Changed changed) {
   MutexLock lock(mutex_);
-  listeners_.push_back(std::make_shared<const Changed>(std::move(changed)));
+  changed_.push_back(std::make_shared<const Changed>(std::move(changed)));
+}
+
+void Heads::on_seen(Seen seen) {
+  MutexLock lock(mutex_);
+  seen_.push_back(std::make_shared<const Seen>(std::move(seen)));
+}
+
+bool Heads::is_current(const ProjectId& id) {
+  MutexLock lock(mutex_);
+  auto* found = projects_.find(id);
+  if (!found || !(*found)->head) return false;
+  const Project& state = **found;
+  if (state.head->shown && !state.is_settled()) return false;
+  return is_fresh(*state.head) || (state.polled && state.head->fetched_at >= state.polled_since);
 }
 
 void Heads::follow(const ProjectId& id) {
@@ -195,6 +274,7 @@ void Heads::follow(const ProjectId& id) {
     auto& state = *state_of(id);
     state.touched = context_.clock.steady();
     if (std::exchange(state.polled, true)) return;
+    state.polled_since = state.touched;
     if (state.head) delay = state.head->fetched_at + context_.options.refresh - state.touched;
   }
   poll_after(id, delay);
@@ -220,6 +300,9 @@ void Heads::poll(const ProjectId& id) {
     // Somebody else may have asked in the meantime.
     if (state.head) rest = state.head->fetched_at + context_.options.refresh - now;
   }
+  // While the service does not answer, one question is enough for all who are followed.
+  if (rest <= std::chrono::nanoseconds(0) && !context_.patience.left_for(question_of(id)))
+    rest = context_.options.refresh;
   if (rest > std::chrono::nanoseconds(0)) return poll_after(id, rest);
   // The next one is counted from the answer, so that a slow service is not asked by many at once.
   get(id, {}, context_.guarded([this, id](const Result<Head>&) { poll_after(id, context_.options.refresh); }));

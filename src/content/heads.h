@@ -1,5 +1,6 @@
 // Projects' records as last seen: fresh for a while, asked for again conditionally, followed while in use, kept on
-// disk so that a mount without the service knows where it was. Thread-safe.
+// disk so that a mount without the service knows where it was. Also which revision each project shows: here alone is
+// decided whether its latest one may be. Thread-safe.
 #pragma once
 
 #include <atomic>
@@ -19,6 +20,7 @@ namespace playfs::content {
 class Heads {
  public:
   using Changed = std::function<void(const ProjectId&, const RevisionTreePtr&)>;
+  using Seen = std::function<void(const ProjectId&)>;
 
   Heads(Context& context, Revisions& revisions) : context_(context), revisions_(revisions) {}
 
@@ -29,11 +31,18 @@ class Heads {
   void get(const ProjectId& id, const CancelToken& cancel, Callback<Head> done);
   /// Sends a request of its own: the answer is no older than this call.
   void refresh(const ProjectId& id, const CancelToken& cancel, Callback<Head> done);
+  /// As get(), and what it shows is what it says: its latest revision is here, or it is refused and another one is
+  /// shown. Fails where nothing is.
+  void show(const ProjectId& id, const CancelToken& cancel, Callback<Head> done);
+  /// Whether what is known needs no question: it is fresh, or followed and so as new as that keeps it.
+  [[nodiscard]] bool is_current(const ProjectId& id);
   void follow(const ProjectId& id);
   void on_changed(Changed changed);
+  void on_seen(Seen seen);
   void close() {
     flights_.close();
     refreshes_.close();
+    settling_.close();
   }
 
  private:
@@ -49,11 +58,13 @@ class Heads {
     std::uint64_t applied = 0;  ///< ticket of the newest request whose answer `head` is; older answers come too late
     /// The latest revision that listeners know of, or that was there from the beginning.
     std::optional<RevisionId> announced;
-    std::optional<RevisionId> announcing;  ///< being fetched for that
-    std::optional<RevisionId> failed;      ///< could not be fetched, for a reason that was told
-    bool failed_for_good = false;
+    std::optional<RevisionId> failed;  ///< could not be fetched, for a reason that was told
     SteadyTime touched;
+    SteadyTime polled_since;
     bool polled = false;
+
+    /// Whether there is nothing to find out about the latest revision. REQUIRES: head
+    [[nodiscard]] bool is_settled() const { return head->refused || head->shown == head->project.latest_revision; }
   };
   using ProjectPtr = std::shared_ptr<Project>;
 
@@ -63,9 +74,12 @@ class Heads {
   Result<Head> arrived(const Request& request, Result<remote::Fetched<playfs::Project>> answer);
   Result<Head> apply(const Request& request, Result<remote::Fetched<playfs::Project>> answer,
                      std::optional<cache::StoredRecord>& to_store);
-  void announce(const ProjectId& id);
-  void announced(const ProjectId& id, const RevisionId& revision, const Result<RevisionTreePtr>& tree);
-  void tell(const ProjectId& id, const RevisionTreePtr& tree);
+  /// After an answer: brings up what listeners show.
+  void follow_up(const ProjectId& id);
+  void settle(const ProjectId& id, const CancelToken& cancel, Callback<Head> done);
+  void look_at_latest(const ProjectId& id);
+  void latest_came(const ProjectId& id, const RevisionId& revision, Result<RevisionTreePtr> tree);
+  void took_over(const ProjectId& id, const RevisionId& previous, const RevisionTreePtr& tree);
   void poll(const ProjectId& id);
   void poll_after(const ProjectId& id, std::chrono::nanoseconds delay);
 
@@ -79,7 +93,9 @@ class Heads {
   Mutex mutex_;
   cache::Lru<ProjectId, ProjectPtr> projects_ PLAYFS_GUARDED_BY(mutex_){kKept};
   std::uint64_t last_ticket_ PLAYFS_GUARDED_BY(mutex_) = 0;
-  std::vector<std::shared_ptr<const Changed>> listeners_ PLAYFS_GUARDED_BY(mutex_);
+  SingleFlight<ProjectId, Head> settling_;
+  std::vector<std::shared_ptr<const Changed>> changed_ PLAYFS_GUARDED_BY(mutex_);
+  std::vector<std::shared_ptr<const Seen>> seen_ PLAYFS_GUARDED_BY(mutex_);
 };
 
 }  // namespace playfs::content

@@ -63,6 +63,16 @@ void Site::on_head_changed(std::function<void(const ProjectId&, const RevisionTr
   parts_->heads.on_changed(std::move(changed));
 }
 
+void Site::on_head_seen(std::function<void(const ProjectId&)> seen) { parts_->heads.on_seen(std::move(seen)); }
+
+void Site::shown_head(const ProjectId& id, CancelToken cancel, Callback<Head> done) {
+  parts_->heads.show(id, cancel, std::move(done));
+}
+
+bool Site::is_current(const ProjectId& id) { return parts_->heads.is_current(id); }
+
+Patience& Site::patience() { return parts_->context.patience; }
+
 std::optional<Blob> Site::try_blob(const FileRef& file) { return parts_->blobs.known(file); }
 
 void Site::blob(const FileRef& file, CancelToken cancel, Callback<Blob> done) {

@@ -24,6 +24,7 @@
 #include "cache/record_index.h"
 #include "content/blob.h"
 #include "content/event_log.h"
+#include "content/patience.h"
 #include "content/types.h"
 #include "model/tree.h"
 #include "remote/client.h"
@@ -54,6 +55,15 @@ class Site {
   /// to an earlier process), after that revision has been fetched; with nullptr where the project has none any more.
   void follow(const ProjectId& id);
   void on_head_changed(std::function<void(const ProjectId&, const RevisionTreePtr&)> changed);
+  /// `seen` runs whenever the service has said where a project's head is, moved or not, once what that shows is here:
+  /// for whoever shows something, to compare.
+  void on_head_seen(std::function<void(const ProjectId&)> seen);
+  /// As head(), and `shown` is up to date with it. Fails where the project shows nothing.
+  void shown_head(const ProjectId& id, CancelToken cancel, Callback<Head> done);
+  /// Whether a head that is known needs no question: it is fresh, or it is being followed.
+  [[nodiscard]] bool is_current(const ProjectId& id);
+  /// For how long to wait for news of what is known.
+  [[nodiscard]] Patience& patience();
 
   // Contents. What does not match its claims fails with `corrupt`, what is too large with `refused_input`; the reason
   // goes to the event log once, and the same answer is given for `refresh` before the service is asked again.

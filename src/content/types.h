@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "base/clock.h"
@@ -17,6 +18,10 @@ namespace playfs::content {
 struct Head {
   Project project;
   SteadyTime fetched_at;  ///< when the service was asked for it; long ago for one from an earlier process
+  /// What the project shows: the newest of its latest revisions that has been here, and is its own. Empty: it shows
+  /// that nothing is published; nullopt: nothing has been here yet.
+  std::optional<RevisionId> shown;
+  std::shared_ptr<const Error> refused;  ///< why the latest revision will never be shown; nullptr: no reason is known
 };
 
 /// A record of a list without its body. `name` is an agent's handle, else the record's name, else its title;

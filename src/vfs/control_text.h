@@ -41,8 +41,10 @@ std::string commit_document(const CommitResult& result);
 struct ProjectStatus {
   ProjectId project;
   std::string name;
-  RevisionId base;  ///< of the work tree; empty: none
-  RevisionId head;
+  RevisionId base;                               ///< of the work tree; empty: none
+  RevisionId head;                               ///< as it is shown
+  std::optional<Error> head_refused;             ///< why that is not the project's latest revision
+  std::optional<std::chrono::seconds> head_age;  ///< where the service has not said for too long where head is
   std::optional<RevisionId> lost;  ///< a base that the service lost when it went back; what it held is staged
   bool branch = false;             ///< the work tree sits on a branch that its own commit made
   std::vector<stage::Change> changes;

@@ -73,6 +73,35 @@ Attempt<content::Head> head_here(Mount& mount, const ProjectId& id) {
   });
 }
 
+namespace {
+std::string asked_fact(const ProjectId& id) { return "asked/" + id.text(); }
+}  // namespace
+
+bool asked_for_head(const OperationPtr& op, const ProjectId& id) { return op->noted(asked_fact(id)); }
+
+Attempt<content::Head> head_for_use(Mount& mount, const OperationPtr& op, const ProjectId& id) {
+  PLAYFS_ATTEMPT(content::Head head, head_here(mount, id));
+  if (mount.site().is_current(id) || asked_for_head(op, id)) return head;
+  const std::string what = "projects/" + id.text();
+  const auto patience = mount.site().patience().left_for(what);
+  if (!patience) return head;
+  return missing(
+      fetch_news(mount, op, what, *patience, asked_fact(id), [&mount, id](CancelToken cancel, Callback<void> done) {
+        mount.site().shown_head(id, std::move(cancel), only_status<content::Head>(std::move(done)));
+      }));
+}
+
+Attempt<RevisionTreePtr> shown_here(Mount& mount, const OperationPtr& op, const ProjectId& id) {
+  PLAYFS_ATTEMPT(content::Head head, head_for_use(mount, op, id));
+  if (!head.shown) {
+    return missing([&mount, id](CancelToken cancel, Callback<void> done) {
+      mount.site().shown_head(id, std::move(cancel), only_status<content::Head>(std::move(done)));
+    });
+  }
+  if (head.shown->empty()) return RevisionTreePtr();
+  return revision_here(mount, *head.shown);
+}
+
 Attempt<Record> record_here(Mount& mount, const OperationPtr& op, const std::string& collection,
                             const std::string& id) {
   const std::string name = collection + "/" + id;
@@ -136,19 +165,24 @@ Fetch fetch_revisions(Mount& mount, const OperationPtr& op, std::vector<Revision
   };
 }
 
-Fetch fetch_head_patiently(Mount& mount, const OperationPtr& op, const ProjectId& id,
-                           std::chrono::milliseconds patience, std::string fact) {
-  return [&mount, op, id, patience, fact = std::move(fact)](CancelToken cancel, Callback<void> done) {
+Fetch fetch_news(Mount& mount, const OperationPtr& op, std::string what, std::chrono::milliseconds patience,
+                 std::string fact, Ask ask) {
+  return [&mount, op, what = std::move(what), patience, fact = std::move(fact), ask = std::move(ask)](
+             CancelToken cancel, Callback<void> done) mutable {
     Once<void> first(std::move(done));
-    mount.site().head(id, cancel, [op, fact, first](Result<content::Head> head) {
-      if (!head && head.error().code == ErrorCode::interrupted) return first(fail(std::move(head).error()));
+    ask(std::move(cancel), [op, fact, first](Status asked) {
+      if (!asked && asked.error().code == ErrorCode::interrupted) return first(std::move(asked));
       op->note(fact);
       first({});
     });
-    mount.executor().post_after(patience, [op, fact, first] {
+    auto ran_out = [&mount, gate = mount.gate(), op, what, fact, first] {
+      if (op->noted(fact)) return;
       op->note(fact);
+      if (auto ticket = gate->enter()) mount.site().patience().ran_out(what);
       first({});
-    });
+    };
+    if (patience > patience.zero()) mount.executor().post_after(patience, ran_out);
+    else ran_out();
   };
 }
 

@@ -30,6 +30,12 @@ Attempt<std::uint64_t> size_here(Mount& mount, const FileRef& file);
 Attempt<std::string> read_here(Mount& mount, const FileRef& file, std::uint64_t offset, std::size_t size);
 /// As last seen, however long ago.
 Attempt<content::Head> head_here(Mount& mount, const ProjectId& id);
+/// The same, but what is followed by nobody is asked for first, for as long as the service is worth waiting for.
+Attempt<content::Head> head_for_use(Mount& mount, const OperationPtr& op, const ProjectId& id);
+/// Whether head_for_use() asked for the head in this operation.
+bool asked_for_head(const OperationPtr& op, const ProjectId& id);
+/// The revision that the project shows, by its head for use; nullptr: nothing is published.
+Attempt<RevisionTreePtr> shown_here(Mount& mount, const OperationPtr& op, const ProjectId& id);
 /// As the service has it now, fetched once an operation.
 Attempt<Record> record_here(Mount& mount, const OperationPtr& op, const std::string& collection, const std::string& id);
 /// Several at once, in the order of `ids`; those that the service does not have are left out.
@@ -43,10 +49,11 @@ Attempt<ListPtr> known_list(Mount& mount, const OperationPtr& op, const std::str
 
 /// Brings what of these revisions is not here, all at once. Those that cannot be had are noted as "gone/ID".
 Fetch fetch_revisions(Mount& mount, const OperationPtr& op, std::vector<RevisionId> ids);
-/// Asks for a head, and gives up waiting (not asking) after `patience`, or when it fails: for a project whose old
-/// head is good enough. Notes `fact` either way.
-Fetch fetch_head_patiently(Mount& mount, const OperationPtr& op, const ProjectId& id,
-                           std::chrono::milliseconds patience, std::string fact);
+/// Asks by `ask` for news of `what`, which is known already, and gives up waiting (not asking) after `patience`, or
+/// when that fails. Notes `fact` either way.
+using Ask = UniqueFunction<void(CancelToken, Callback<void>)>;
+Fetch fetch_news(Mount& mount, const OperationPtr& op, std::string what, std::chrono::milliseconds patience,
+                 std::string fact, Ask ask);
 /// Local work that takes too long for the thread that asks.
 Fetch on_executor(Mount& mount, UniqueFunction<Status()> work);
 /// Waits until the kernel has been told of all that changed so far; not for ever, since the kernel may be busy.

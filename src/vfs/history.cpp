@@ -66,15 +66,6 @@ bool take_step(const OperationPtr& op) {
 
 }  // namespace
 
-Attempt<std::optional<std::vector<RevisionTreePtr>>> short_line_of(Mount& mount, const OperationPtr& op,
-                                                                   const RevisionId& head) {
-  Walk walk = walk_from(mount, op, head);
-  if (walk.line.size() == kMostHistory) return std::nullopt;
-  if (walk.wanted.empty()) return std::move(walk.line);
-  if (!take_step(op)) return std::nullopt;
-  return missing(fetch_revisions(mount, op, std::move(walk.wanted)));
-}
-
 Attempt<std::vector<RevisionTreePtr>> line_of(Mount& mount, const OperationPtr& op, const ProjectId& project,
                                               const RevisionId& head) {
   Walk walk = walk_from(mount, op, head);

@@ -22,11 +22,6 @@ std::vector<const content::Listed*> revisions_of(const std::vector<content::List
 Attempt<std::vector<RevisionTreePtr>> line_of(Mount& mount, const OperationPtr& op, const ProjectId& project,
                                               const RevisionId& head);
 
-/// The same where that takes few questions, and nothing where it does not: then the list of revisions is the shorter
-/// way.
-Attempt<std::optional<std::vector<RevisionTreePtr>>> short_line_of(Mount& mount, const OperationPtr& op,
-                                                                   const RevisionId& head);
-
 /// The revisions of the project, newest first, that are not on head's line.
 Attempt<std::vector<std::string>> branches_of(Mount& mount, const OperationPtr& op, const ProjectId& project,
                                               const RevisionId& head);

@@ -20,9 +20,6 @@ namespace {
 /// For ever the same node; but that it is asked for now and then tells us that the project is being used.
 constexpr double kWorkEntrySeconds = 60;
 
-/// How long the first look into a known project waits for news of it.
-constexpr std::chrono::milliseconds kPatience{1000};
-
 /// `work` first: in a mount of one work tree it is a link to the root.
 constexpr std::pair<const char*, mode_t> kNames[] = {
     {"work", S_IFDIR},   {"head", S_IFLNK},         {"revisions", S_IFDIR},     {"branches", S_IFDIR},
@@ -30,17 +27,6 @@ constexpr std::pair<const char*, mode_t> kNames[] = {
     {"status", S_IFREG}, {"status.json", S_IFREG},  {"log", S_IFREG},           {"log.ndjson", S_IFREG},
     {"commit", S_IFREG},
 };
-
-}  // namespace
-
-Attempt<content::Head> head_for_use(Mount& mount, const OperationPtr& op, const ProjectId& project, bool first_use) {
-  PLAYFS_ATTEMPT(content::Head head, head_here(mount, project));
-  const std::string asked = "asked/" + project.text();
-  if (!first_use || mount.site().is_fresh(head) || op->noted(asked)) return head;
-  return missing(fetch_head_patiently(mount, op, project, kPatience, asked));
-}
-
-namespace {
 
 void add_revisions(Mount& mount, const OperationPtr& op, ProjectStatus& status) {
   if (auto latest = mount.site().try_revision(status.head)) status.latest = latest->revision;
@@ -58,7 +44,10 @@ Attempt<ProjectStatus> status_here(Mount& mount, const OperationPtr& op, const P
   ProjectStatus status;
   status.project = project;
   status.name = head.project.name;
-  status.head = head.project.latest_revision;
+  status.head = head.shown.value_or(head.project.latest_revision);
+  if (head.refused) status.head_refused = *head.refused;
+  if (!mount.site().is_current(project))
+    status.head_age = std::chrono::duration_cast<std::chrono::seconds>(mount.clock().steady() - head.fetched_at);
   status.base = status.head;
   status.health = mount.site().client().health();
   if (mount.works().exist(project)) {
@@ -99,39 +88,48 @@ Attempt<Found> ProjectDirectory::child(const OperationPtr& op, const std::string
   if (name == "at") return directory<AtDirectory>(op, name, project_);
   // Where the work tree is the whole mount, that is the root's business.
   const bool is_mount = mount().options().project.has_value();
-  if (!is_mount) mount().in_use().touch(project_, shared_from_this());
-  PLAYFS_ATTEMPT(content::Head head, head_for_use(mount(), op, project_, !used_));
-  used_ = true;
-  if (name == "work") {
-    if (is_mount) return symlink(op, name, "../..", head.project.created_at, kEndless);
-    return work(op, head);
+  if (!is_mount) mount().in_use().touch(project_, std::static_pointer_cast<ProjectDirectory>(shared_from_this()));
+  if (name == "work" && is_mount) {
+    PLAYFS_ATTEMPT(content::Head head, head_here(mount(), project_));
+    return symlink(op, name, "../..", head.project.created_at, kEndless);
   }
-  if (name == "head") {
-    if (head.project.latest_revision.empty() || why_not_a_component(head.project.latest_revision.text()))
-      return nothing();
-    begin_fetching(mount(), head.project.latest_revision);
-    // Told when it moves (ProjectsInUse); asked again all the same, since only projects in use are followed.
-    return symlink(op, name, "revisions/" + head.project.latest_revision.text(), head.project.created_at,
-                   mount().refresh_seconds());
-  }
-  return control_file(op, name, head);
+  if (name == "work") return work(op);
+  if (name == "head") return head(op);
+  return control_file(op, name);
 }
 
-Attempt<Found> ProjectDirectory::work(const OperationPtr& op, const content::Head& head) {
-  const RevisionId& latest = head.project.latest_revision;
-  begin_fetching(mount(), latest);
+void ProjectDirectory::head_moved() {
+  mount().notifications().entry_changed(id(), "head");
+  if (!mount().works().find(project_)) mount().notifications().entry_changed(id(), "work");
+}
+
+Attempt<Found> ProjectDirectory::head(const OperationPtr& op) {
+  PLAYFS_ATTEMPT(RevisionTreePtr revision, shown_here(mount(), op, project_));
+  if (!revision || why_not_a_component(revision->revision.id.text())) return nothing();
+  mount().site().prefetch(revision);
+  PLAYFS_ATTEMPT(content::Head known, head_here(mount(), project_));
+  // Told when it moves (ProjectsInUse); asked again all the same, since only projects in use are followed.
+  return symlink(op, "head", "revisions/" + revision->revision.id.text(), known.project.created_at,
+                 mount().refresh_seconds());
+}
+
+Attempt<Found> ProjectDirectory::work(const OperationPtr& op) {
+  PLAYFS_ATTEMPT(content::Head head, head_for_use(mount(), op, project_));
+  begin_fetching(mount(), head.shown.value_or(head.project.latest_revision));
   auto tree = mount().works().here(op, project_);
-  if (tree) return found(op, (*tree)->root(shared_from_this(), "work"), kWorkEntrySeconds);
+  if (tree) {
+    // Who waited for news finds it below here, not what the kernel kept from before.
+    if (asked_for_head(op, project_) && !op->noted("told")) return missing(until_kernel_knows(mount(), op, "told"));
+    return found(op, (*tree)->root(shared_from_this(), "work"), kWorkEntrySeconds);
+  }
   if (tree.error().fetch) return tl::unexpected<Stop>(std::move(tree).error());
   Error refusal = std::move(tree).error().error;
   if (refusal.code != ErrorCode::busy && refusal.code != ErrorCode::read_only) return fail(std::move(refusal));
   // Nobody can write here: head itself is shown, and is asked for again, since it may move or become writable.
-  RevisionTreePtr revision;
-  if (!latest.empty()) {
-    PLAYFS_ATTEMPT(revision, revision_here(mount(), latest));
-  }
+  PLAYFS_ATTEMPT(RevisionTreePtr revision, shown_here(mount(), op, project_));
+  const RevisionId id = revision ? revision->revision.id : RevisionId();
   auto root = children().get<RevisionDirectory>(
-      "work", [&](const RevisionDirectory& shown) { return shown.revision() == latest; },
+      "work", [&](const RevisionDirectory& shown) { return shown.revision() == id; },
       [&] {
         return std::make_shared<RevisionDirectory>(mount(), shared_from_this(), "work",
                                                    view_with_refusal(revision, project_, std::move(refusal)));
@@ -139,28 +137,29 @@ Attempt<Found> ProjectDirectory::work(const OperationPtr& op, const content::Hea
   return found(op, root, mount().refresh_seconds());
 }
 
-Attempt<Found> ProjectDirectory::control_file(const OperationPtr& op, const std::string& name,
-                                              const content::Head& head) {
+Attempt<Found> ProjectDirectory::control_file(const OperationPtr& op, const std::string& name) {
+  PLAYFS_ATTEMPT(content::Head head, head_for_use(mount(), op, project_));
   const WallTime now = mount().clock().wall();
-  const RevisionId& latest = head.project.latest_revision;
   if (name == "project.json") return snapshot(op, name, wire::encode_record(head.project.raw), head.project.created_at);
-  if (name == "revision.json") {
-    if (latest.empty()) return nothing();
-    PLAYFS_ATTEMPT(Record record, record_here(mount(), op, "revisions", latest.text()));
-    return snapshot(op, name, wire::encode_record(record), now);
-  }
-  if (name == "state.json") return state_file(op, head);
+  if (name == "state.json") return state_file(op);
   if (name == "commit") return commit_file(op);
   if (name == "status" || name == "status.json") {
     PLAYFS_ATTEMPT(ProjectStatus status, status_here(mount(), op, project_));
     if (name == "status") return snapshot(op, name, status_text(status), now);
     return snapshot(op, name, status_json(status), now);
   }
-  PLAYFS_ATTEMPT(std::vector<RevisionTreePtr> line, line_of(mount(), op, project_, latest));
+  PLAYFS_ATTEMPT(RevisionTreePtr latest, shown_here(mount(), op, project_));
+  if (name == "revision.json") {
+    if (!latest) return nothing();
+    PLAYFS_ATTEMPT(Record record, record_here(mount(), op, "revisions", latest->revision.id.text()));
+    return snapshot(op, name, wire::encode_record(record), now);
+  }
+  PLAYFS_ATTEMPT(std::vector<RevisionTreePtr> line,
+                 line_of(mount(), op, project_, latest ? latest->revision.id : RevisionId()));
   return snapshot(op, name, name == "log" ? log_text(line) : log_ndjson(line), now);
 }
 
-Attempt<Found> ProjectDirectory::state_file(const OperationPtr& op, const content::Head& head) {
+Attempt<Found> ProjectDirectory::state_file(const OperationPtr& op) {
   RevisionTreePtr base;
   std::optional<std::string> staged;
   bool described = false;
@@ -174,8 +173,8 @@ Attempt<Found> ProjectDirectory::state_file(const OperationPtr& op, const conten
       return tl::unexpected<Stop>(std::move(tree).error());
     }
   }
-  if (!described && !head.project.latest_revision.empty()) {
-    PLAYFS_ATTEMPT(base, revision_here(mount(), head.project.latest_revision));
+  if (!described) {
+    PLAYFS_ATTEMPT(base, shown_here(mount(), op, project_));
   }
   // A project without a state has the empty one.
   Json published = base && !base->revision.state.is_null() ? base->revision.state : Json(JsonObject());

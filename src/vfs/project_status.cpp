@@ -174,6 +174,8 @@ Json status_json(const ProjectStatus& status) {
                     {"name", status.name},
                     {"base", status.base.text()},
                     {"head", status.head.text()},
+                    {"head_refused", status.head_refused ? Json(status.head_refused->message) : Json()},
+                    {"head_age_s", status.head_age ? Json(std::int64_t{status.head_age->count()}) : Json()},
                     {"latest", status.latest ? revision_json(*status.latest) : Json()},
                     {"lost", status.lost ? Json(status.lost->text()) : Json()},
                     {"branch", status.branch},
@@ -195,6 +197,11 @@ std::string status_text(const ProjectStatus& status) {
   std::string text = "Project " + escape_for_terminal(status.name.empty() ? status.project.text() : status.name);
   if (!status.name.empty()) text += " (" + escape_for_terminal(status.project.text()) + ")";
   text += "\n" + place_text(status);
+  if (status.head_age)
+    text += "The service has not answered for news of it; head is as of " +
+            duration_words(static_cast<std::uint64_t>(status.head_age->count())) + " ago\n";
+  if (status.head_refused)
+    text += "Its latest revision is not shown: " + escape_for_terminal(status.head_refused->message) + "\n";
   std::vector<std::string> staged, pending, unpublished, refused, conflicts, branches;
   for (const stage::Change& change : status.changes) {
     (change.pending ? pending : staged).push_back(padded(name_of(change.kind), 10) + escape_for_terminal(change.path));

@@ -13,19 +13,22 @@ constexpr std::chrono::seconds kKeepInterval{30};
 
 }  // namespace
 
-void ProjectsInUse::touch(const ProjectId& project, const NodePtr& directory) {
+void ProjectsInUse::touch(const ProjectId& project, const std::shared_ptr<HeadView>& view) {
   bool first = false;
   {
     MutexLock lock(mutex_);
     recent_.remove(project);
     recent_.push_front(project);
     if (recent_.size() > kKept) recent_.pop_back();
-    directories_.insert_or_assign(project, directory);
+    views_.insert_or_assign(project, view);
     first = !std::exchange(begun_, true);
   }
   if (first) {
     mount_.site().on_head_changed([this, gate = mount_.gate()](const ProjectId& changed, const RevisionTreePtr& head) {
       if (auto ticket = gate->enter()) head_changed(changed, head);
+    });
+    mount_.site().on_head_seen([this, gate = mount_.gate()](const ProjectId& seen) {
+      if (auto ticket = gate->enter()) head_seen(seen);
     });
     mount_.later(kKeepInterval, [this] { keep(); });
   }
@@ -39,16 +42,16 @@ std::vector<ProjectId> ProjectsInUse::list() const {
 
 void ProjectsInUse::keep() {
   std::vector<ProjectId> in_use;
-  std::vector<NodePtr> alive;  // let go of outside of the lock
+  std::vector<std::shared_ptr<HeadView>> alive;  // let go of outside of the lock
   {
     MutexLock lock(mutex_);
-    for (auto entry = directories_.begin(); entry != directories_.end();) {
-      NodePtr directory = entry->second.lock();
-      if (!directory) {
+    for (auto entry = views_.begin(); entry != views_.end();) {
+      auto view = entry->second.lock();
+      if (!view) {
         recent_.remove(entry->first);
-        entry = directories_.erase(entry);
+        entry = views_.erase(entry);
       } else {
-        alive.push_back(std::move(directory));
+        alive.push_back(std::move(view));
         ++entry;
       }
     }
@@ -58,21 +61,24 @@ void ProjectsInUse::keep() {
   mount_.later(kKeepInterval, [this] { keep(); });
 }
 
+std::shared_ptr<HeadView> ProjectsInUse::view_of(const ProjectId& project) {
+  MutexLock lock(mutex_);
+  auto found = views_.find(project);
+  return found == views_.end() ? nullptr : found->second.lock();
+}
+
 void ProjectsInUse::head_moved(const ProjectId& project) {
-  NodePtr directory;
-  {
-    MutexLock lock(mutex_);
-    auto found = directories_.find(project);
-    if (found != directories_.end()) directory = found->second.lock();
-  }
-  if (!directory || directory->id() == kRootNode) return;
-  mount_.notifications().entry_changed(directory->id(), "head");
-  if (!mount_.works().find(project)) mount_.notifications().entry_changed(directory->id(), "work");
+  if (auto view = view_of(project)) view->head_moved();
 }
 
 void ProjectsInUse::head_changed(const ProjectId& project, const RevisionTreePtr& head) {
-  head_moved(project);
   mount_.works().head_changed(project, head);
+  head_moved(project);
+}
+
+void ProjectsInUse::head_seen(const ProjectId& project) {
+  mount_.works().head_seen(project);
+  if (auto view = view_of(project)) view->head_seen();
 }
 
 }  // namespace playfs::vfs

@@ -15,6 +15,16 @@
 
 namespace playfs::vfs {
 
+/// Something by which the kernel sees a project's head. Outlives its node's table entry only while it is being told.
+class HeadView {
+ public:
+  virtual ~HeadView() = default;
+  /// Shows another revision from now on: the kernel is to be told.
+  virtual void head_moved() = 0;
+  /// The service has said where head is, moved or not: what is shown is brought up where it differs.
+  virtual void head_seen() {}
+};
+
 class ProjectsInUse {
  public:
   /// How many projects are kept in use without being touched: each costs a request every `refresh`.
@@ -22,21 +32,23 @@ class ProjectsInUse {
 
   explicit ProjectsInUse(Mount& mount) : mount_(mount) {}
 
-  /// Something in the project was looked up; `directory` holds its `head`, or is the mount's root.
-  void touch(const ProjectId& project, const NodePtr& directory) PLAYFS_EXCLUDES(mutex_);
-  /// The kernel's `head` of the project is out of date.
+  /// Something in the project was looked up, below `view`.
+  void touch(const ProjectId& project, const std::shared_ptr<HeadView>& view) PLAYFS_EXCLUDES(mutex_);
+  /// What the kernel knows of the project's head is out of date.
   void head_moved(const ProjectId& project) PLAYFS_EXCLUDES(mutex_);
   [[nodiscard]] std::vector<ProjectId> list() const PLAYFS_EXCLUDES(mutex_);
 
  private:
   void head_changed(const ProjectId& project, const RevisionTreePtr& head) PLAYFS_EXCLUDES(mutex_);
+  void head_seen(const ProjectId& project) PLAYFS_EXCLUDES(mutex_);
+  [[nodiscard]] std::shared_ptr<HeadView> view_of(const ProjectId& project) PLAYFS_EXCLUDES(mutex_);
   void keep() PLAYFS_EXCLUDES(mutex_);
 
   Mount& mount_;
   mutable Mutex mutex_;
   bool begun_ PLAYFS_GUARDED_BY(mutex_) = false;
   std::list<ProjectId> recent_ PLAYFS_GUARDED_BY(mutex_);  ///< most recently used first
-  std::map<ProjectId, std::weak_ptr<Node>> directories_ PLAYFS_GUARDED_BY(mutex_);
+  std::map<ProjectId, std::weak_ptr<HeadView>> views_ PLAYFS_GUARDED_BY(mutex_);
 };
 
 }  // namespace playfs::vfs

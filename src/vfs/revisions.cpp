@@ -12,16 +12,6 @@ namespace {
 
 constexpr std::uint64_t kFirstPosition = 3;
 
-/// Oldest first, as in the list.
-ListedNames names_of(const std::vector<RevisionTreePtr>& line) {
-  std::vector<ListedName> names;
-  for (auto tree = line.rbegin(); tree != line.rend(); ++tree) {
-    const std::string& id = (*tree)->revision.id.text();
-    if (!why_not_a_component(id)) names.push_back({id, S_IFDIR, kFirstPosition + names.size()});
-  }
-  return std::make_shared<const std::vector<ListedName>>(std::move(names));
-}
-
 }  // namespace
 
 void begin_fetching(Mount& mount, const RevisionId& id) {
@@ -50,13 +40,6 @@ Attempt<Found> RevisionsDirectory::child(const OperationPtr& op, const std::stri
 }
 
 Attempt<ListedNames> RevisionsDirectory::names(const OperationPtr& op) {
-  // What was shown by its line stays so: a listing that has begun goes on in the order it began with.
-  if (by_line_ || !mount().site().try_list("revisions")) {
-    PLAYFS_ATTEMPT(content::Head head, head_for_use(mount(), op, project_, !op->noted(kGoesOn)));
-    PLAYFS_ATTEMPT(auto line, short_line_of(mount(), op, head.project.latest_revision));
-    by_line_ = line.has_value();
-    if (line) return names_of(*line);
-  }
   PLAYFS_ATTEMPT(ListPtr list, list_here(mount(), op, "revisions"));
   return derived_.of(list, [this](const std::vector<content::Listed>& revisions) {
     std::vector<ListedName> names;
@@ -73,8 +56,8 @@ BranchesDirectory::BranchesDirectory(Mount& mount, NodePtr parent, std::string n
     : VirtualDirectory(mount, std::move(parent), std::move(name)), project_(std::move(project)) {}
 
 Attempt<std::vector<std::string>> BranchesDirectory::branches(const OperationPtr& op) {
-  PLAYFS_ATTEMPT(content::Head head, head_here(mount(), project_));
-  return branches_of(mount(), op, project_, head.project.latest_revision);
+  PLAYFS_ATTEMPT(RevisionTreePtr head, shown_here(mount(), op, project_));
+  return branches_of(mount(), op, project_, head ? head->revision.id : RevisionId());
 }
 
 Attempt<Found> BranchesDirectory::child(const OperationPtr& op, const std::string& name) {
@@ -102,11 +85,14 @@ Attempt<ListedNames> AtDirectory::names(const OperationPtr&) { return fixed_name
 Attempt<Found> AtDirectory::child(const OperationPtr& op, const std::string& name) {
   auto time = parse_iso8601(name, true);
   if (!time) return nothing(kEndless);
-  PLAYFS_ATTEMPT(content::Head head, head_here(mount(), project_));
-  PLAYFS_ATTEMPT(RevisionAt at, revision_at(mount(), op, project_, head.project.latest_revision, *time));
+  PLAYFS_ATTEMPT(content::Head known, head_here(mount(), project_));
+  RevisionAt at;
+  if (known.shown) {
+    PLAYFS_ATTEMPT(at, revision_at(mount(), op, project_, *known.shown, *time));
+  }
   if (!at.settled) {  // head may have moved on since it was seen
-    PLAYFS_ATTEMPT(head, head_for_use(mount(), op, project_, true));
-    PLAYFS_ATTEMPT(at, revision_at(mount(), op, project_, head.project.latest_revision, *time));
+    PLAYFS_ATTEMPT(RevisionTreePtr head, shown_here(mount(), op, project_));
+    PLAYFS_ATTEMPT(at, revision_at(mount(), op, project_, head ? head->revision.id : RevisionId(), *time));
   }
   // Also a settled answer changes where somebody sets head to another line.
   const double timeout = mount().refresh_seconds();

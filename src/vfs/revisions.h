@@ -1,7 +1,6 @@
 // `revisions/`, `branches/` and `at/` of one project.
 #pragma once
 
-#include <atomic>
 #include <string>
 
 #include "model/ids.h"
@@ -29,7 +28,6 @@ class RevisionsDirectory final : public VirtualDirectory {
  private:
   const ProjectId project_;
   DerivedNames derived_;
-  std::atomic<bool> by_line_ = false;  ///< shows head's line, which was shorter to read than the list
 };
 
 class BranchesDirectory final : public VirtualDirectory {

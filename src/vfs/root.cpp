@@ -2,6 +2,9 @@
 
 #include <sys/stat.h>
 
+#include <set>
+
+#include "vfs/fetches.h"
 #include "vfs/own_files.h"
 #include "vfs/project.h"
 #include "vfs/projects.h"
@@ -51,31 +54,99 @@ Attempt<Found> RootDirectory::child(const OperationPtr& op, const std::string& n
 Attempt<NodePtr> TreeRoot::target(const OperationPtr& op) {
   const PlaygroundOptions& options = mount().options();
   const ProjectId& project = *options.project;
-  auto shown = [this](const RevisionTreePtr& revision, const TreeViewPtr& view) -> NodePtr {
-    mount().site().prefetch(revision);
-    const RevisionId& id = view->revision->revision.id;
-    // No parent: it takes the root's own number.
-    return children_.get<RevisionDirectory>(
-        "", [&](const RevisionDirectory& root) { return root.revision() == id; },
-        [&] { return std::make_shared<RevisionDirectory>(mount(), nullptr, std::string(), view); });
-  };
+  NodePtr now = shown();
   if (options.revision) {
+    if (now) return now;
     PLAYFS_ATTEMPT(RevisionTreePtr revision, revision_of_project(mount(), *options.revision, project));
-    return shown(revision, read_only_view(revision, project));
+    return begin(made(revision, read_only_view(revision, project)->refusal), std::nullopt);
   }
-  mount().in_use().touch(project, shared_from_this());
-  PLAYFS_ATTEMPT(content::Head head, head_for_use(mount(), op, project, !used_));
-  used_ = true;
+  mount().in_use().touch(project, std::static_pointer_cast<TreeRoot>(shared_from_this()));
+  if (now) return now;
+  PLAYFS_ATTEMPT_CHECK(head_for_use(mount(), op, project));
   auto tree = mount().works().here(op, project);
-  if (tree) return NodePtr((*tree)->root(nullptr, std::string()));
+  if (tree) return begin((*tree)->root(nullptr, std::string()), std::nullopt);
   if (tree.error().fetch) return tl::unexpected<Stop>(std::move(tree).error());
-  Error refusal = std::move(tree).error().error;
-  if (refusal.code != ErrorCode::busy && refusal.code != ErrorCode::read_only) return fail(std::move(refusal));
-  RevisionTreePtr revision;
-  if (!head.project.latest_revision.empty()) {
-    PLAYFS_ATTEMPT(revision, revision_here(mount(), head.project.latest_revision));
+  const Error refusal = std::move(tree).error().error;
+  if (refusal.code != ErrorCode::busy && refusal.code != ErrorCode::read_only) return fail(refusal);
+  PLAYFS_ATTEMPT(RevisionTreePtr revision, shown_here(mount(), op, project));
+  return begin(made(revision, refusal), refusal);
+}
+
+NodePtr TreeRoot::shown() const {
+  MutexLock lock(mutex_);
+  return shown_;
+}
+
+NodePtr TreeRoot::made(const RevisionTreePtr& revision, const Error& refusal) {
+  if (revision) mount().site().prefetch(revision);
+  // No parent: it takes the root's own number.
+  return std::make_shared<RevisionDirectory>(mount(), nullptr, std::string(),
+                                             view_with_refusal(revision, *mount().options().project, refusal));
+}
+
+NodePtr TreeRoot::begin(const NodePtr& tree, const std::optional<Error>& refusal) {
+  {
+    MutexLock lock(mutex_);
+    if (shown_) return shown_;
+    shown_ = tree;
+    refusal_ = refusal;
   }
-  return shown(revision, view_with_refusal(revision, project, std::move(refusal)));
+  if (refusal && refusal->code == ErrorCode::busy) try_later();
+  return tree;
+}
+
+void TreeRoot::try_later() {
+  mount().later(mount().options().refresh, [this, weak = weak_from_this()] {
+    auto self = weak.lock();
+    if (!self) return;
+    mount().works().try_open(*mount().options().project, [this, self, gate = mount().gate()](const Status& opened) {
+      auto ticket = gate->enter();
+      if (!ticket) return;
+      if (opened) bring_up();
+      else try_later();
+    });
+  });
+}
+
+void TreeRoot::bring_up() {
+  const ProjectId& project = *mount().options().project;
+  MutexLock moving(moving_);
+  std::optional<Error> refusal;
+  NodePtr before;
+  {
+    MutexLock lock(mutex_);
+    refusal = refusal_;
+    before = shown_;
+  }
+  if (!before || !refusal) return;
+  if (auto tree = mount().works().find(project)) return replace(tree->root(nullptr, std::string()));
+  auto head = mount().site().try_head(project);
+  auto now = std::dynamic_pointer_cast<RevisionDirectory>(before);
+  if (!head || !head->shown || now->revision() == *head->shown) return;
+  RevisionTreePtr revision = head->shown->empty() ? nullptr : mount().site().try_revision(*head->shown);
+  if (revision || head->shown->empty()) replace(made(revision, *refusal));
+}
+
+void TreeRoot::replace(const NodePtr& tree) {
+  NodePtr before;
+  {
+    MutexLock lock(mutex_);
+    before = std::exchange(shown_, tree);
+    if (!std::dynamic_pointer_cast<RevisionDirectory>(tree)) refusal_.reset();
+  }
+  // Names of both: what goes, what comes, and what the kernel knows not to be there.
+  std::set<std::string> names;
+  auto internal = std::make_shared<Operation>(Caller());
+  for (const NodePtr& each : {before, tree}) {
+    auto listed = each->list(internal, 0, false, [&](DirectoryItem& item, const NodePtr&) {
+      names.insert(item.name);
+      return true;
+    });
+    // Neither kind of tree needs anything that is not here.
+    if (!listed) mount().site().events().error(path(), listed.error().error);
+  }
+  for (const std::string& name : names) mount().notifications().entry_changed(id(), name);
+  mount().notifications().node_changed(id(), 0);
 }
 
 Attempt<std::shared_ptr<WorkTree>> TreeRoot::work_tree(const OperationPtr& op) {

@@ -38,6 +38,8 @@ bool is_there(stage::Stage& stage, std::string_view path) {
   return at != nullptr;
 }
 
+Error mount_ending() { return {ErrorCode::interrupted, "the mount is ending", {}, {}, 0, {}}; }
+
 /// Rules longer than any that a person writes are none.
 constexpr std::size_t kLongestRules = 1 << 20;
 
@@ -231,15 +233,17 @@ Attempt<UpdateResult> WorkTree::update(const OperationPtr& op) {
   }
   if (!op->noted("head")) {
     return missing([this, op](CancelToken cancel, Callback<void> done) {
-      mount_.site().refresh_head(project_, std::move(cancel),
-                                 [op, done = std::move(done)](Result<content::Head> head) mutable {
-                                   op->note("head");
-                                   done(head ? Status() : Status(fail(std::move(head).error())));
-                                 });
+      auto show = [this, gate = mount_.gate(), op, cancel, done = std::move(done)](Result<content::Head> head) mutable {
+        op->note("head");
+        auto ticket = gate->enter();
+        if (!head || !ticket) return done(fail(head ? mount_ending() : std::move(head).error()));
+        mount_.site().shown_head(project_, std::move(cancel), only_status<content::Head>(std::move(done)));
+      };
+      mount_.site().refresh_head(project_, cancel, std::move(show));
     });
   }
   PLAYFS_ATTEMPT(content::Head head, head_here(mount_, project_));
-  const RevisionId& latest = head.project.latest_revision;
+  const RevisionId latest = head.shown.value_or(RevisionId());
   {
     // Where the tree is being moved at this moment, by news of the same head, the kernel is to know it when we answer.
     MutexLock moving(moving_);
@@ -305,7 +309,8 @@ Attempt<WorkStatus> WorkTree::work_status(const OperationPtr& op) {
   WorkStatus status;
   status.project = project_.text();
   status.base = base_id().text();
-  if (auto head = mount_.site().try_head(project_)) status.head = head->project.latest_revision.text();
+  if (auto head = mount_.site().try_head(project_))
+    status.head = head->shown.value_or(head->project.latest_revision).text();
   PLAYFS_ATTEMPT(auto changes, stage_->changes());
   for (const stage::Change& change : changes) ++(change.pending ? status.pending : status.staged);
   PLAYFS_ATTEMPT(auto conflicts, publish::unresolved(*stage_));
@@ -412,12 +417,22 @@ Status WorkTree::move_base(const RevisionTreePtr& base) {
   return {};
 }
 
+void WorkTree::head_seen() {
+  if (stage_->is_clean() && !is_on_branch()) follow_head();
+}
+
+void WorkTree::opened_under(const RevisionTreePtr& head, bool is_current) {
+  RevisionTreePtr base = stage_->base();
+  if (is_current) head_changed(head);
+  else if (!base || is_known_to_hold(head, base)) follow(head);
+}
+
 void WorkTree::follow_head() {
   auto head = mount_.site().try_head(project_);
-  if (!head || head->project.latest_revision.empty() || head->project.latest_revision == base_id()) return;
+  if (!head || !head->shown || head->shown->empty() || *head->shown == base_id()) return;
   auto self = weak_from_this().lock();
   if (!self) return;  // the publisher ends with the tree
-  mount_.site().revision(head->project.latest_revision, mount_.gate()->closing(),
+  mount_.site().revision(*head->shown, mount_.gate()->closing(),
                          [self, gate = mount_.gate()](Result<RevisionTreePtr> tree) {
                            auto ticket = gate->enter();
                            if (ticket && tree) self->head_changed(*tree);

@@ -67,6 +67,12 @@ class WorkTree : public std::enable_shared_from_this<WorkTree> {
 
   /// `head` is the project's latest revision: follows it where nothing is staged.
   void head_changed(const RevisionTreePtr& head);
+  /// Looks whether the tree stands where head is known to be, and brings it there: news may have come while it was not
+  /// open, or when it could not be followed.
+  void head_seen();
+  /// `head` is what was known of it when the tree was opened; `is_current`: known to be so now. An old one is followed
+  /// only where it goes on from the base, as it may be older than that.
+  void opened_under(const RevisionTreePtr& head, bool is_current);
 
  private:
   friend class WorkNode;

@@ -49,7 +49,7 @@ void WorkTree::look_for_base(const RevisionTreePtr& head) {
 
 void WorkTree::follow_still(const RevisionId& base, const RevisionTreePtr& head) {
   auto known = mount_.site().try_head(project_);
-  if (head && known && known->project.latest_revision == head->revision.id && base_id() == base) follow(head);
+  if (head && known && known->shown == head->revision.id && base_id() == base) follow(head);
 }
 
 void WorkTree::base_was_asked_for(const RevisionId& base, const RevisionTreePtr& head, const Status& there) {
@@ -72,14 +72,16 @@ void WorkTree::base_was_asked_for(const RevisionId& base, const RevisionTreePtr&
     };
     return publisher()->keep_lost_base(head, mount_.gate()->closing(), std::move(asked));
   }
-  // Nothing is known: neither is head followed, which may take files away, nor is anything said to be lost.
+  // Nothing is known: neither is head followed, which may take files away, nor is anything said to be lost. Where there
+  // is a head, the next answer that names it asks again (head_seen).
+  if (head) return;
   mount_.later(
       std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::duration<double>(mount_.refresh_seconds())),
       [weak = weak_from_this()] {
         auto tree = weak.lock();
         auto known = tree ? tree->mount_.site().try_head(tree->project_) : std::nullopt;
         if (!known) return;
-        if (known->project.latest_revision.empty()) tree->head_changed(nullptr);
+        if (known->shown == RevisionId()) tree->head_changed(nullptr);
         else tree->follow_head();
       });
 }

@@ -37,11 +37,11 @@ class WorkTrees::Opening : public std::enable_shared_from_this<WorkTrees::Openin
 
  private:
   void ask_head() {
-    if (auto head = owner_.mount_.site().try_head(project_)) return fetch_base(head->project.latest_revision);
-    owner_.mount_.site().head(project_, closing(), [self = shared_from_this()](Result<content::Head> head) {
+    if (auto head = owner_.mount_.site().try_head(project_); head && head->shown) return fetch_base(*head->shown);
+    owner_.mount_.site().shown_head(project_, closing(), [self = shared_from_this()](Result<content::Head> head) {
       self->on_executor([head = std::move(head)](Opening& opening) mutable {
         if (!head) return opening.end(fail(std::move(head).error()));
-        opening.fetch_base(head->project.latest_revision);
+        opening.fetch_base(*head->shown);
       });
     });
   }
@@ -63,16 +63,12 @@ class WorkTrees::Opening : public std::enable_shared_from_this<WorkTrees::Openin
     auto tree = WorkTree::open(owner_.mount_, project_, directory_, std::move(base));
     if (!tree) return end(fail(std::move(tree).error()));
     tree_ = std::move(*tree);
-    // What was published since it was last open is shown from the beginning, where that is known for sure.
+    // What was published since it was last open is shown from the beginning, as far as that is here.
     auto head = owner_.mount_.site().try_head(project_);
-    if (!head || !owner_.mount_.site().is_fresh(*head) || head->project.latest_revision.empty()) return end(tree_);
-    owner_.mount_.site().revision(head->project.latest_revision, closing(),
-                                  [self = shared_from_this()](Result<RevisionTreePtr> latest) {
-                                    self->on_executor([latest = std::move(latest)](Opening& opening) {
-                                      if (latest) opening.tree_->head_changed(*latest);
-                                      opening.end(opening.tree_);
-                                    });
-                                  });
+    auto shown =
+        head && head->shown && !head->shown->empty() ? owner_.mount_.site().try_revision(*head->shown) : nullptr;
+    if (shown) tree_->opened_under(shown, owner_.mount_.site().is_current(project_));
+    end(tree_);
   }
 
   void end(Result<std::shared_ptr<WorkTree>> result) { owner_.opened(project_, std::move(result)); }
@@ -129,6 +125,14 @@ Attempt<std::shared_ptr<WorkTree>> WorkTrees::here(const OperationPtr& op, const
       done(std::move(status));
     });
   });
+}
+
+void WorkTrees::try_open(const ProjectId& project, Callback<void> done) {
+  open(project, mount_.gate()->closing(), std::move(done));
+}
+
+void WorkTrees::head_seen(const ProjectId& project) {
+  if (auto tree = find(project)) tree->head_seen();
 }
 
 void WorkTrees::head_changed(const ProjectId& project, const RevisionTreePtr& head) {

@@ -27,7 +27,11 @@ class WorkTrees {
   /// Opens where needed, fetching the base first. Fails with `read_only` in a read-only mount, and with `busy` where
   /// another process has it open; which of the two is an answer of the attempt, never of a fetch.
   [[nodiscard]] Attempt<std::shared_ptr<WorkTree>> here(const OperationPtr& op, const ProjectId& project);
+  /// Tries to open a tree that is not, though nobody looks at it.
+  void try_open(const ProjectId& project, Callback<void> done);
   void head_changed(const ProjectId& project, const RevisionTreePtr& head);
+  /// The service has said where head is, moved or not.
+  void head_seen(const ProjectId& project);
   /// Opens those whose publication an earlier mount left behind, soon, so that it goes on though nobody looks at them.
   /// Reads one small database for each project that was ever published from here. One whose base is neither here nor to
   /// be had goes on when somebody looks at it.

@@ -1,0 +1,43 @@
+#include "content/patience.h"
+
+#include <utility>
+
+namespace playfs::content {
+
+Patience::Question Patience::ask(std::string what) {
+  {
+    MutexLock lock(state_->mutex);
+    auto& asked = state_->asked[what];
+    if (asked.questions++ == 0) asked.since = state_->clock.steady();
+  }
+  return {nullptr, [state = state_, what = std::move(what)](const void*) {
+            MutexLock lock(state->mutex);
+            auto found = state->asked.find(what);
+            if (--found->second.questions == 0) state->asked.erase(found);
+          }};
+}
+
+std::optional<std::chrono::milliseconds> Patience::left_for(const std::string& what) const {
+  MutexLock lock(state_->mutex);
+  if (state_->silent) {
+    if (!state_->asked.empty()) return std::nullopt;
+    return std::chrono::milliseconds(0);
+  }
+  auto found = state_->asked.find(what);
+  if (found == state_->asked.end()) return kLongest;
+  const auto waited = std::chrono::ceil<std::chrono::milliseconds>(state_->clock.steady() - found->second.since);
+  if (waited >= kLongest) return std::nullopt;
+  return kLongest - waited;
+}
+
+void Patience::ran_out(const std::string& what) {
+  MutexLock lock(state_->mutex);
+  if (state_->asked.contains(what)) state_->silent = true;
+}
+
+void Patience::answered() {
+  MutexLock lock(state_->mutex);
+  state_->silent = false;
+}
+
+}  // namespace playfs::content

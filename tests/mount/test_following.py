@@ -1,0 +1,186 @@
+#!/usr/bin/env python3
+"""What a mount shows of a project is what is known of it: after a move, a remount, another process, a stray pointer."""
+import errno
+import json
+import os
+import pathlib
+import subprocess
+
+import proxy
+import rig
+from projects import publish
+
+OLD = {'a': 'old a\n', 'd/b': 'old b\n', 'gone': 'old\n'}
+NEW = {'a': 'new a\n', 'd/b': 'new b\n', 'come': 'new\n'}
+
+
+def tree(place):
+    """Every file below it, by path."""
+    found = {}
+    for folder, _, names in os.walk(place):
+        for name in names:
+            path = pathlib.Path(folder, name)
+            found[str(path.relative_to(place))] = path.read_text()
+    return found
+
+
+class Following(rig.Rig):
+    def setUp(self):
+        super().setUp()
+        self.api = self.serve()
+        self.port = int(self.api.origin.rsplit(':', 1)[1])
+
+    def head(self, project):
+        return self.api.get('projects', project)['latest_revision']
+
+    def move_head(self, project, contents):
+        publish(self.api, 'moved', contents, project, [self.head(project)])
+
+    def project_mount(self, project, who='ann', options=()):
+        """A mount of one project's tree, which has no projects/ to be recognised by."""
+        directory = self.home / f'{who}-alone'
+        directory.mkdir()
+        command = [self.playfs_path, 'mount', '-f', self.api.origin, str(directory),
+                   '-o', ','.join((f'project={project}', 'refresh=1', *options))]
+        process = subprocess.Popen(command, env=self.environment(who), stdin=subprocess.DEVNULL)
+        self.addCleanup(process.wait, rig.COMMAND_LIMIT)
+        self.addCleanup(process.terminate)
+        self.eventually(lambda: str(directory) in rig.mounted_directories(), 'the project is mounted')
+        return directory
+
+
+@rig.needs_fuse
+class OneProject(Following):
+    def read_all(self, top):
+        """Makes the kernel keep all that it may keep, of names that are not there too."""
+        shown = tree(top)
+        for name in (*OLD, *NEW):
+            (top / name).exists()
+        return shown
+
+    def test_a_read_only_mount_follows_head_as_a_whole(self):
+        project = publish(self.api, 'p', OLD)
+        top = self.project_mount(project, options=('ro',))
+        self.assertEqual(self.read_all(top), OLD)
+        self.move_head(project, NEW)
+        self.eventually(lambda: 'come' in os.listdir(top), 'the new tree is listed')
+        self.assertEqual(self.read_all(top), NEW)
+        self.assertEqual(os.getxattr(top, 'user.playfs.revision').decode(), self.head(project))
+
+    def test_so_does_one_whose_work_tree_another_process_has_open(self):
+        project = publish(self.api, 'p', OLD)
+        other = self.mount(self.api.origin)
+        (other.directory / 'projects' / project / 'work/a').write_text('staged\n')
+        top = self.project_mount(project)
+        self.assertEqual(self.read_all(top), OLD)
+        self.move_head(project, NEW)
+        self.eventually(lambda: 'come' in os.listdir(top), 'the new tree is listed')
+        self.assertEqual(self.read_all(top), NEW)
+        with self.assertRaises(OSError) as refused:
+            (top / 'd/b').write_text('mine\n')
+        self.assertEqual(refused.exception.errno, errno.EBUSY)
+
+        other.unmount()
+        self.eventually(lambda: (top / 'a').read_text() == 'staged\n', 'the work tree is shown once it is free')
+        self.assertEqual(self.read_all(top), {**OLD, 'a': 'staged\n'}, 'all of it')
+        (top / 'd/b').write_text('mine\n')
+        self.assertEqual(self.read_all(top), {**OLD, 'a': 'staged\n', 'd/b': 'mine\n'})
+
+
+@rig.needs_fuse
+class Remounted(Following):
+    """Head moved while nobody had the project mounted."""
+
+    def places(self, mount, project):
+        return [mount.directory / 'projects' / project / place / 'a' for place in ('head', 'work')]
+
+    def read_once(self, project, site):
+        mount = self.mount(site)
+        self.assertEqual([place.read_text() for place in self.places(mount, project)], ['old a\n'] * 2)
+        mount.unmount()
+
+    def test_by_a_round_trip_that_is_longer_than_refresh(self):
+        project = publish(self.api, 'p', OLD)
+        slow = proxy.SlowProxy(self.port)
+        self.addCleanup(slow.close)
+        self.read_once(project, slow.url)
+        self.move_head(project, NEW)
+        slow.delay = 1.5
+        head, work = self.places(self.mount(slow.url), project)
+        self.eventually(lambda: head.read_text() == 'new a\n', 'head/ is the new one')
+        self.eventually(lambda: work.read_text() == 'new a\n', 'and so is work/')
+
+    def test_offline(self):
+        project = publish(self.api, 'p', OLD)
+        self.read_once(project, self.api.origin)
+        self.move_head(project, NEW)
+        # Somebody who writes nothing brings the news, and the work tree is opened without the service.
+        mount = self.mount(self.api.origin, options=('refresh=1', 'ro'))
+        self.eventually(lambda: self.places(mount, project)[0].read_text() == 'new a\n', 'the news is here')
+        mount.unmount()
+        mount = self.mount(self.api.origin, options=('refresh=1', 'offline'))
+        self.assertEqual([place.read_text() for place in self.places(mount, project)], ['new a\n'] * 2)
+
+
+@rig.needs_fuse
+class Pointers(Following):
+    def test_a_latest_revision_of_another_project_is_shown_nowhere(self):
+        project, other = publish(self.api, 'p', OLD), publish(self.api, 'q', {'a': 'foreign\n'})
+        mine, foreign = self.head(project), self.head(other)
+        ann = self.mount(self.api.origin)
+        top = ann.directory / 'projects' / project
+        self.assertEqual([tree(top / 'work'), tree(top / 'head/')], [OLD, OLD])
+        self.api.call('PATCH', f'/projects/{project}', {'latest_revision': foreign})
+
+        def status():
+            return json.loads((top / 'status.json').read_text())
+
+        self.eventually(lambda: status()['head_refused'] is not None, 'ann has seen it')
+        self.assertIn(foreign, status()['head_refused'])
+        self.assertEqual(status()['head'], mine)
+        self.assertEqual([tree(top / 'work'), tree(top / 'head/')], [OLD, OLD], 'the last of its own')
+        self.assertIn(foreign, (ann.directory / '.playfs/errors.ndjson').read_text())
+        # Who never saw another one sees an error with a reason, and nothing foreign.
+        fresh = self.mount(self.api.origin, 'bob').directory
+        alone = self.project_mount(project, 'eve', options=('ro',))
+        for place in (fresh / 'projects' / project / 'work', fresh / 'projects' / project / 'head/', alone):
+            with self.assertRaises(OSError) as refused:
+                os.listdir(place)
+            self.assertEqual(refused.exception.errno, errno.EIO, place)
+        self.assertIn(foreign, (fresh / '.playfs/errors.ndjson').read_text())
+
+        self.api.call('PATCH', f'/projects/{project}', {'latest_revision': mine})
+        self.eventually(lambda: status()['head_refused'] is None, 'it is set back')
+        self.move_head(project, NEW)
+        self.eventually(lambda: tree(top / 'work') == NEW, 'and goes on')
+        self.assertEqual(tree(top / 'head/'), NEW)
+        self.eventually(lambda: tree(fresh / 'projects' / project / 'work') == NEW, 'for others too')
+
+    def test_revisions_lists_all_of_them_whatever_was_read_before(self):
+        project = self.api.create('projects', name='p')['id']
+        made = []
+
+        def revision(*parents):
+            made.append(self.api.create('revisions', project=project, parents=list(parents), agent='x', message='m',
+                                        manifest={'files': {}}, state={})['id'])
+            return made[-1]
+
+        line = [revision()]
+        for _ in range(4):
+            line.append(revision(line[-1]))
+        branches = [revision(line[n]) for n in range(3)]
+        self.api.call('PATCH', f'/projects/{project}', {'latest_revision': line[-1]})
+        for before in ([], ['log'], ['branches'], ['log', 'branches', 'status']):
+            with self.subTest(before):
+                mount = self.mount(self.api.origin, f'user{len(self.mounts)}')
+                top = mount.directory / 'projects' / project
+                for name in before:
+                    if name == 'branches':
+                        self.assertEqual(set(os.listdir(top / name)), set(branches))
+                    else:
+                        (top / name).read_text()
+                self.assertEqual(set(os.listdir(top / 'revisions')), set(made))
+
+
+if __name__ == '__main__':
+    rig.main()
