@@ -9,6 +9,8 @@ import pprint
 
 import model_run
 import rig
+from model_invent import invent
+from trial import Trial
 
 SEEDS = [int(os.environ['PLAYFS_MODEL_SEED'])] if 'PLAYFS_MODEL_SEED' in os.environ else [1, 2, 3]
 LENGTH = int(os.environ.get('PLAYFS_MODEL_LENGTH', 200))
@@ -19,7 +21,8 @@ SHORTENING = 120  # seconds
 class Model(rig.Rig):
     def setUp(self):
         super().setUp()
-        self.trial = model_run.Trial(self, self.serve())
+        api = self.serve()
+        self.trial = Trial(lambda number: model_run.Run(self, api, f'run{number}'), lambda run, chance: invent(run.model, chance))
 
     def replay(self, *steps):
         difference = self.trial.replay(steps)

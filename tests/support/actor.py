@@ -8,6 +8,7 @@ import errno
 import fcntl
 import os
 import pickle
+import select
 import signal
 import socket
 import stat
@@ -189,8 +190,7 @@ class Actor:
             finally:
                 os._exit(1)
         there.close()
-        self.stream = here.makefile('rwb')
-        here.close()
+        self.socket, self.stream = here, here.makefile('rwb')
 
     @staticmethod
     def _serve(end):
@@ -209,10 +209,29 @@ class Actor:
 
     def __call__(self, name, *words):
         """What the call returned (None for most), or the name of its errno."""
+        self.begin(name, *words)
+        return self.answer()
+
+    # The same where the call may take long: one at a time.
+
+    def begin(self, name, *words):
         pickle.dump((name, words), self.stream)
         self.stream.flush()
+
+    def has_answered(self, seconds):
+        """Waits so long for it."""
+        return bool(select.select([self.socket], [], [], max(0, seconds))[0])
+
+    def answer(self):
         return pickle.load(self.stream)
 
+    def kill(self):
+        os.kill(self.pid, signal.SIGKILL)
+
     def end(self):
-        self.stream.close()
+        try:
+            self.stream.close()
+        except BrokenPipeError:
+            pass  # what it was asked last it does not hear any more
+        self.socket.close()
         os.waitpid(self.pid, 0)

@@ -1,22 +1,18 @@
 """Steps that a model and a mount take together.
 
-A step is a tuple that can be written down: a system call by one of three processes, what somebody else publishes, a
-commit, a discard, a remount, a crash, a look at everything. Any list of steps makes sense, so that one that shows a fault
-can be made shorter.
+A step (trial.py) is a system call by one of three processes, what somebody else publishes, a commit, a discard, a
+remount, a crash, a look at everything.
 """
 import fcntl
 import hashlib
 import os
-import random
 import struct
-import time
 
 import actor
 import model_check
 import model_follow
 import projects
 from model import Model, bytes_of
-from model_invent import invent
 
 MODES = {'file': {}, 'program': {'m': '100755'}, 'link': {'m': '120000'}}
 COMMIT, DISCARD, UPDATE = (0x70, 6288), (0x72, 5688), (0x73, 1800)  # the ioctls of <playfs/ioctl.h>, and their sizes
@@ -153,53 +149,5 @@ class Run:
         return True
 
     def entry(self, path, word, data):
-        digest, text = hashlib.sha256(data).hexdigest(), data.decode()
-        chunks = [self.api.create('file_chunks', rev='', path=path, seq=number, hash=digest, content=text[begin:begin +
-                                                                                                           projects.CHUNK])
-                  for number, begin in enumerate(range(0, len(text), projects.CHUNK))]
-        return {'h': digest, 's': len(data), 'c': [each['id'] for each in chunks], **MODES[word]}
-
-
-class Trial:
-    """Runs lists of steps, each in a project of its own, and makes one that fails shorter."""
-
-    def __init__(self, rig, api):
-        self.rig, self.api, self.runs = rig, api, 0
-
-    def attempt(self, next_step):
-        """Takes the steps that `next_step` gives for a model, until None. What was taken, and the difference found."""
-        self.runs += 1
-        run, taken = Run(self.rig, self.api, f'run{self.runs}'), []
-        try:
-            while step := next_step(run.model):
-                taken.append(step)
-                run.take(step)
-            return taken, None
-        except (AssertionError, OSError) as difference:
-            return taken, difference
-        finally:
-            run.end()
-
-    def replay(self, steps):
-        """A list of steps, with a look at everything at its end; the difference found."""
-        left = iter((*steps, ('check',)))
-        return self.attempt(lambda _: next(left, None))[1]
-
-    def invent(self, seed, length):
-        """Random steps; what was taken, and the difference found."""
-        chance = random.Random(seed)
-        left = iter(range(length))
-        return self.attempt(lambda model: next((invent(model, chance) for _ in left), None))
-
-    def shorten(self, steps, difference, seconds):
-        """Fewer steps that still show a difference, as few as are found in that time; and the one that they show."""
-        end, piece = time.monotonic() + seconds, max(1, len(steps) // 2)
-        while piece:
-            begin = len(steps) - piece
-            while begin >= 0 and time.monotonic() < end:
-                fewer = steps[:begin] + steps[begin + piece:]
-                if fewer and (found := self.replay(fewer)):
-                    steps, difference = fewer, found
-                begin -= piece
-            piece = piece // 2 if time.monotonic() < end else 0
-        return steps, difference
+        digest = hashlib.sha256(data).hexdigest()
+        return {'h': digest, 's': len(data), 'c': projects.store(self.api, path, data.decode(), digest), **MODES[word]}

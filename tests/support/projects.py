@@ -4,6 +4,12 @@ import hashlib
 CHUNK = 12_000  # bytes, within what a record may have
 
 
+def store(api, path, text, digest, size=CHUNK):
+    """The ids of the chunks that hold a text."""
+    return [api.create('file_chunks', rev='', path=path, seq=seq, hash=digest, content=text[begin:begin + size])['id']
+            for seq, begin in enumerate(range(0, len(text), size))]
+
+
 def publish(api, name, contents, project=None, parents=()):
     """A revision of a project, a new one unless it is named, of `contents` (path: ASCII text); up to CHUNK bytes a chunk.
     The project's id."""
@@ -11,10 +17,7 @@ def publish(api, name, contents, project=None, parents=()):
     manifest = {}
     for path, content in contents.items():
         digest = hashlib.sha256(content.encode()).hexdigest()
-        chunks = [api.create('file_chunks', rev='', path=path, seq=seq, hash=digest,
-                             content=content[seq * CHUNK:(seq + 1) * CHUNK])['id']
-                  for seq in range(-(-len(content) // CHUNK))]
-        manifest[path] = {'h': digest, 's': len(content), 'c': chunks}
+        manifest[path] = {'h': digest, 's': len(content), 'c': store(api, path, content, digest)}
     revision = api.create('revisions', project=project, parents=list(parents), agent='x', message=name,
                           manifest={'tx': '0' * 32, 'files': manifest}, state={})['id']
     api.call('PATCH', f'/projects/{project}', {'latest_revision': revision})

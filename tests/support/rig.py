@@ -102,7 +102,7 @@ class Mount:
             os.statvfs(self.directory)  # of a dead mount in this place the kernel may still know all else
         except OSError:
             return False
-        return os.path.ismount(self.directory) and (self.directory / 'projects').is_dir()
+        return os.path.ismount(self.directory) and (self.directory / '.playfs').is_dir()
 
     def project(self, name):
         return (self.directory / 'projects/by-name' / name).resolve()

@@ -1,0 +1,116 @@
+"""What the service holds, kept by the foreign client that changes it: trees by revision, and what was head from when to when.
+
+Every time is of the monotonic clock. A change happens somewhere between the moment before its request and the one after
+its answer, so a head counts from the first of them on, and its predecessor until the second.
+"""
+import hashlib
+import itertools
+import math
+import time
+
+import projects
+import rig
+from model_follow import merged
+
+MODES = {'file': {}, 'program': {'m': '100755'}, 'link': {'m': '120000'}}
+INLINE = 1000  # bytes, as far as these manifests have room
+CHUNK = 4000   # characters
+
+
+class Head:
+    def __init__(self, revision, begin, alien=False):
+        self.revision, self.begin, self.end, self.alien = revision, begin, math.inf, alien
+
+
+class Project:
+    def __init__(self, record, begin):
+        self.id, self.begin = record, begin
+        self.trees = {}      # revision id: {path: (word, bytes)}
+        self.manifests = {}  # revision id: as it was sent
+        self.heads = [Head(None, begin)]
+
+    @property
+    def head(self):
+        return self.heads[-1]
+
+    @property
+    def own_head(self):
+        """The last head that was a revision of this project."""
+        return next((each.revision for each in reversed(self.heads) if not each.alien), None)
+
+    def files(self, revision):
+        return self.trees[revision] if revision else {}
+
+    def shown_between(self, begin, end):
+        """What was head at some moment of that time. A head that is no revision of this project shows nothing: what was
+        there before it stays."""
+        first = next(n for n, each in enumerate(self.heads) if each.end >= begin)
+        heads = [each for each in self.heads[first:] if each.begin <= end]
+        if heads[0].alien:
+            heads.insert(0, next(each for each in reversed(self.heads[:first]) if not each.alien))
+        return [each.revision for each in heads if not each.alien], any(each.alien for each in heads)
+
+
+class World:
+    def __init__(self, api):
+        self.api, self.projects = api, []
+        self.owners = {}  # the id of a record: that of its project
+        self.transactions = itertools.count(1)
+
+    def create(self, name):
+        begin = time.monotonic()
+        record = self.api.create('projects', name=name)['id']
+        self.take_in(record, begin)
+
+    def take_in(self, record, begin):
+        self.projects.append(Project(record, begin))
+        self.owners[record] = record
+
+    def rename(self, project, name):
+        self.api.call('PATCH', f'/projects/{project.id}', {'name': name})
+
+    def publish(self, project, changes, ways):
+        """A revision of the project's last own head with changes, as model_follow has them, described in one of the ways
+        in which other clients do."""
+        before = project.own_head
+        old = project.manifests[before]['files'] if before else {}
+        files = merged(project.files(before), changes)
+        for path, word, _, seed in changes:
+            if path in files and files[path][0] == word != 'link' and seed % 2:  # text of which a character is not a byte
+                files[path] = word, files[path][1].replace(b'a', 'ä€'.encode())
+        entries = {path: old[path] if before and project.files(before).get(path) == meaning else
+                   self.entry(project, path, *meaning, ways) for path, meaning in files.items()}
+        manifest = {'files': entries}
+        if ways['tx'] == 'carried' and before and 'tx' in project.manifests[before]:
+            manifest['tx'] = project.manifests[before]['tx']
+        elif ways['tx'] == 'own':
+            manifest['tx'] = hashlib.md5(f'{project.id} {next(self.transactions)}'.encode()).hexdigest()
+        revision = self.api.create('revisions', project=project.id, parents=[before] if before else [], agent='x',
+                                   message='of others', state={}, manifest=manifest)['id']
+        self.owners[revision] = project.id
+        project.trees[revision], project.manifests[revision] = files, manifest
+        self.move(project, revision)
+
+    def entry(self, project, path, word, data, ways):
+        text, digest = data.decode(), hashlib.sha256(data).hexdigest()
+        # A hash of another kind: so short that others claim the same one for other bytes.
+        claim = digest if ways['hash'] == 'sha256' else f'crc:{int(digest[:1], 16)}'
+        entry = {'h': claim, 's': len(text) if ways['size'] == 'characters' else len(data), **MODES[word]}
+        if len(data) <= INLINE and ways['place'] == 'inline':
+            return {**entry, 'inline': text}
+        chunks = projects.store(self.api, path, text, claim, CHUNK)
+        self.owners.update(dict.fromkeys(chunks, project.id))
+        return {**entry, 'c': chunks}
+
+    def move(self, project, revision, alien=False):
+        """Sets head, to whatever it may be."""
+        begin = time.monotonic()
+        self.api.call('PATCH', f'/projects/{project.id}', {'latest_revision': revision})
+        project.head.end = time.monotonic()
+        project.heads.append(Head(revision, begin, alien))
+
+    def lists(self):
+        """The ids of all projects, and what each name leads to: the oldest of those that have it."""
+        records = [rig.fields(each) for each in self.api.all('projects')]
+        return {each['id'] for each in records}, {each['name']: '../' + each['id'] for each in records if each.get('name')}
+
