@@ -51,9 +51,15 @@ class Importer {
     DIR* stream = fdopendir(dup(directory));
     if (stream == nullptr) return fail(error_from_errno(errno, "read the directory " + path));
     std::vector<std::string> names;
-    while (const dirent* entry = readdir(stream))
+    errno = 0;
+    while (const dirent* entry = readdir(stream)) {
       if (std::string_view name = entry->d_name; name != "." && name != "..") names.emplace_back(name);
+      errno = 0;
+    }
+    const int error = errno;
     closedir(stream);
+    // What was not listed would be taken for deleted.
+    if (error != 0) return fail(error_from_errno(error, "read the directory " + path));
     std::sort(names.begin(), names.end());
     return names;
   }

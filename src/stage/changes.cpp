@@ -178,17 +178,21 @@ class Surveyor {
     for (const char* name : {".playfsignore", ".gitignore"}) {
       InodePtr file = state_.find(*frame.directory, name);
       if (!file || file->kind != Kind::file) continue;
-      if (auto text = text_of(*file)) frame.rules->push_back(IgnoreRules::parse(*text));
+      auto text = text_of(*file);
+      if (!text) survey_.unread_rules = text.error().while_doing("the ignore rules in " + join_path(frame.path, name));
+      else if (*text) frame.rules->push_back(IgnoreRules::parse(**text));
     }
     return *frame.rules;
   }
 
-  std::optional<std::string> text_of(const Inode& file) PLAYFS_REQUIRES(state_.mutex) {
+  /// Nothing where it lies below and is not at hand.
+  Result<std::optional<std::string>> text_of(const Inode& file) PLAYFS_REQUIRES(state_.mutex) {
     if (!file.is_below()) {
-      auto fd = state_.spool->descriptor(*file.spool, false);
-      if (!fd || !*fd) return std::nullopt;
-      auto text = read_at((*fd)->get(), 0, kMaxRules);
-      return text ? std::optional(std::move(*text)) : std::nullopt;
+      PLAYFS_TRY(SharedFd fd, state_.spool->descriptor(*file.spool, false));
+      if (!fd) return std::optional(std::string());
+      PLAYFS_TRY(std::string text, read_at(fd->get(), 0, kMaxRules + 1));
+      if (text.size() > kMaxRules) return fail(ErrorCode::invalid_argument, "longer than 1 MiB", "shorten the file");
+      return std::optional(std::move(text));
     }
     if (auto text = file.lower.entry->inline_content()) return text;
     if (state_.options.read_lower) {

@@ -1,11 +1,14 @@
 // Opening a stage: the lock, the database and the spool of one directory become a tree in memory.
 #include <fcntl.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include <xxhash.h>
 
 #include <cerrno>
 #include <charconv>
+#include <cstdio>
+#include <filesystem>
 #include <unordered_set>
 
 #include "base/log.h"
@@ -30,6 +33,16 @@ std::optional<Number> parse_number(std::string_view text) {
   return number;
 }
 
+Error in_use(const std::string& directory, const std::string& holder) {
+  return Error{ErrorCode::busy,
+               "the work tree's staged changes in " + directory + " are in use" +
+                   (holder.empty() ? "" : " by process " + holder),
+               "unmount it there first, or give this mount a state directory of its own",
+               std::nullopt,
+               0,
+               {}};
+}
+
 /// Held as long as the descriptor is open; the kernel gives it back when the process ends, however it ends.
 Result<UniqueFd> take_lock(const std::string& directory) {
   std::string path = directory + "/lock";
@@ -37,12 +50,13 @@ Result<UniqueFd> take_lock(const std::string& directory) {
   if (!fd) return fail(error_from_errno(errno, "open " + path));
   if (flock(fd.get(), LOCK_EX | LOCK_NB) != 0) {
     if (errno != EWOULDBLOCK) return fail(error_from_errno(errno, "lock " + path));
-    auto holder = read_at(fd.get(), 0, 20).value_or("");
-    return fail(ErrorCode::busy,
-                "the work tree's staged changes in " + directory + " are in use" +
-                    (holder.empty() ? "" : " by process " + holder),
-                "unmount it there first, or give this mount a state directory of its own");
+    return fail(in_use(directory, read_at(fd.get(), 0, 20).value_or("")));
   }
+  // Whoever removes a stage holds its lock: this may be the lock of one that is gone by now.
+  struct stat held {
+  }, named{};
+  if (fstat(fd.get(), &held) != 0 || stat(path.c_str(), &named) != 0 || held.st_ino != named.st_ino)
+    return fail(in_use(directory, ""));
   if (ftruncate(fd.get(), 0) == 0) static_cast<void>(write_all_at(fd.get(), std::to_string(getpid()), 0));
   return fd;
 }
@@ -87,6 +101,19 @@ Result<std::unique_ptr<Stage>> Stage::open(StageOptions options, const Clock& cl
     static_cast<void>(state->has_reserve());
   }
   return std::unique_ptr<Stage>(new Stage(std::move(state)));
+}
+
+Status Stage::remove(std::unique_ptr<Stage> stage) {
+  const std::string directory = stage->state_->options.directory, gone = directory + ".gone";
+  UniqueFd lock = std::move(stage->state_->lock);  // until nothing is left that another process could open
+  stage.reset();
+  std::error_code error;
+  std::filesystem::remove_all(gone, error);  // what a crash left
+  if (std::rename(directory.c_str(), gone.c_str()) != 0)
+    return fail(error_from_errno(errno, "remove the staged changes in " + directory));
+  std::filesystem::remove_all(gone, error);
+  if (error) return fail(error_from_errno(error.value(), "remove " + gone));
+  return {};
 }
 
 Result<std::optional<RevisionId>> Stage::recorded_base(const std::string& directory) {
@@ -155,6 +182,12 @@ Status Stage::State::load_spool() {
   for (std::uint64_t number : present) {
     takes(number);
     if (!wanted.contains(number) && !given_up.contains(number)) lost.push_back(number);
+  }
+  const std::unordered_set<std::uint64_t> there(present.begin(), present.end());
+  for (const auto& [ino, inode] : by_ino) {
+    // Most likely empty: a file is made with its first byte. What is frozen or replaced had some.
+    if (inode->spool && !there.contains(inode->spool->number()) && !frozen.contains(inode->spool->number()))
+      inode->spool->is_made = false;
   }
   spool->remove(removed);
   // Also those that have a row again: they are given up anew when they lose it.

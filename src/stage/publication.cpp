@@ -83,6 +83,7 @@ Stage::State::Candidate Stage::State::candidate_of(Inode& inode) {
 
 Result<std::optional<Frozen>> Stage::State::freeze_candidates(Frozen layer, const Survey& found,
                                                               std::map<std::string, Candidate>& candidates) {
+  if (found.unread_rules) return fail(*found.unread_rules);  // what should stay here could be published
   if (!found.missing_rules.empty())
     return fail(ErrorCode::offline, "the ignore rules in " + found.missing_rules.front().path + " are not here yet");
   std::vector<SpoolFilePtr> files;

@@ -129,8 +129,12 @@ Result<SharedFd> Spool::descriptor(SpoolFile& file, bool create) {
   std::string name = file.name();
   int flags = O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NOATIME;
   UniqueFd fd;
-  if (file.is_made) fd = UniqueFd(openat(directory_.get(), name.c_str(), flags));
-  if (!fd && create && (!file.is_made || errno == ENOENT)) {
+  if (file.is_made) {
+    fd = UniqueFd(openat(directory_.get(), name.c_str(), flags));
+    // Not an empty file: its bytes were there, and would be published as none.
+    if (!fd && errno == ENOENT)
+      return fail(ErrorCode::corrupt, "the staged bytes in spool/" + name + " are gone", "playfs doctor");
+  } else {
     // Not O_EXCL: another thread may be writing the file's first bytes as well.
     fd = UniqueFd(openat(directory_.get(), name.c_str(), flags | O_CREAT, 0600));
     int error = errno;
@@ -139,7 +143,6 @@ Result<SharedFd> Spool::descriptor(SpoolFile& file, bool create) {
     if (fd) file.is_made = true;
     errno = error;
   }
-  if (!fd && errno == ENOENT && !create) return SharedFd();
   if (!fd) return fail(error_from_errno(errno, "open spool/" + name));
   auto shared = std::make_shared<const UniqueFd>(std::move(fd));
   MutexLock lock(mutex_);

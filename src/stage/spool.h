@@ -40,7 +40,8 @@ class SpoolFile {
 
   /// Whether the file outlives this object: something on disk refers to it.
   std::atomic<bool> keep;
-  /// Whether it was made on disk, as far as is known: which spares asking the disk for a file that is not there.
+  /// Whether it was made on disk: an empty file is not, until its first byte. Of a file of an earlier run, whether it
+  /// was there when the stage was opened.
   std::atomic<bool> is_made = true;
   /// How often its bytes were changed; who changes them counts when it has done so.
   std::atomic<std::uint64_t> changes = 0;
@@ -94,7 +95,8 @@ class Spool {
   /// Bytes that are free on its disk; 0 where that cannot be told.
   [[nodiscard]] std::uint64_t free_room() const noexcept;
 
-  /// Open for reading and writing; nullptr where the file does not exist and `create` does not ask for it.
+  /// Open for reading and writing; nullptr where the file was never made and `create` does not ask for it. `corrupt`
+  /// where it was made and is gone.
   [[nodiscard]] Result<SharedFd> descriptor(SpoolFile& file, bool create);
   /// The first `size` bytes of `from` in a new file `to`: shared with it where the disk can, holes kept.
   [[nodiscard]] Status clone(SpoolFile& from, SpoolFile& to, std::uint64_t size);

@@ -187,6 +187,9 @@ class Stage {
   /// which. A new stage stands on `head` (nullptr: a project without a revision). Fails with `busy` where another
   /// process has the stage open.
   static Result<std::unique_ptr<Stage>> open(StageOptions options, const Clock& clock, RevisionTreePtr base);
+  /// Ends `stage` and removes its directory with all that is staged; another process may begin a new one there.
+  /// REQUIRES: nobody else uses it.
+  static Status remove(std::unique_ptr<Stage> stage);
   /// The base that is recorded in a stage directory, before it is opened; nullopt: there is no stage yet.
   static Result<std::optional<RevisionId>> recorded_base(const std::string& directory);
   ~Stage();

@@ -41,6 +41,7 @@ struct Survey {
   std::vector<Difference> differences;
   std::vector<std::string> unpublished;  ///< directories with a slash at the end
   std::vector<FileRef> missing_rules;    ///< rule files below whose bytes are not at hand
+  std::optional<Error> unread_rules;     ///< why a rule file could not be read: what it ignores is not known
 };
 
 struct FileDigest {

@@ -138,6 +138,32 @@ class WithoutMount(rig.Rig):
         self.assertEqual(api.get('projects', project)['latest_revision'], json.loads(
             self.playfs('ls', 'garden', '--json', *site).stdout)['revision'])
 
+    def test_what_could_not_be_listed_is_not_deleted(self):
+        """A directory whose listing fails half way, and one where nothing is mounted at the moment."""
+        for i in range(6):
+            (self.plain / f'f{i}').write_text(f'{i}\n')
+        self.playfs('import', self.plain)
+        before = self.playfs('ls', '-R', 'garden').stdout
+        shim = self.home / 'failing_readdir.so'
+        self.command('cc', '-shared', '-fPIC', '-o', str(shim), str(pathlib.Path(__file__).with_name('failing_readdir.c')))
+        os.environ.update(LD_PRELOAD=str(shim), FAILING_DIRECTORY=str(self.plain))
+        self.addCleanup(os.environ.pop, 'FAILING_DIRECTORY')
+        try:
+            done = self.playfs('import', self.plain, '--project', 'garden', check=False)
+        finally:
+            del os.environ['LD_PRELOAD']
+        self.assertNotEqual(done.returncode, 0)
+        self.assertIn('read the directory', done.stderr)
+        self.assertEqual(self.playfs('ls', '-R', 'garden').stdout, before)
+
+        moved = self.plain.rename(self.home / 'elsewhere')
+        self.plain.mkdir()
+        done = self.playfs('import', self.plain, '--project', 'garden', check=False)
+        self.assertEqual(done.returncode, USAGE)
+        self.assertIn('is it mounted?', done.stderr)
+        self.assertEqual(self.playfs('ls', '-R', 'garden').stdout, before)
+        self.assertTrue((moved / 'f5').exists())
+
     def test_two_imports_leave_the_second_out_of_the_first(self):
         self.playfs('import', self.plain)
         first = self.json('ls', 'garden')['revision']

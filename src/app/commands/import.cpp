@@ -19,6 +19,7 @@
 #include "app/shell.h"
 #include "base/await.h"
 #include "base/fd.h"
+#include "base/log.h"
 #include "publish/publisher.h"
 
 namespace playfs::app {
@@ -75,6 +76,7 @@ class Import {
       PLAYFS_TRY([[maybe_unused]] auto changed, stage_->integrate(stage_->base(), {}, {base_.beside}));
     }
     auto earlier = finish_earlier();
+    PLAYFS_CHECK(check_it_is_there(directory));
     PLAYFS_TRY(skipped, make_stage_look_like(*stage_, directory));
     // The ignore rules that stay as they were published decide too, so they have to be here.
     for (const FileRef& rules : stage_->rules_needed()) PLAYFS_CHECK(blob_of(world_, rules));
@@ -93,9 +95,7 @@ class Import {
   /// Nothing of it is needed any more.
   void forget() {
     publisher_.reset();
-    stage_.reset();
-    std::error_code left;
-    std::filesystem::remove_all(stage_directory_, left);
+    if (auto removed = stage::Stage::remove(std::move(stage_)); !removed) log_warning(removed.error().message);
   }
 
   std::vector<Skipped> skipped;
@@ -181,6 +181,16 @@ class Import {
     auto last = publisher_->last();
     if (!last || !*last) return std::nullopt;
     return **last;
+  }
+
+  /// A directory where something is usually mounted is empty when it is not: that deletes nothing.
+  Status check_it_is_there(const std::string& directory) {
+    auto tree = stage_->base();
+    std::error_code error;
+    if (!tree || tree->tree.manifest().files.empty() || !std::filesystem::is_empty(directory, error) || error)
+      return {};
+    return fail(ErrorCode::invalid_argument, directory + " is empty, and importing it would delete every file",
+                "is it mounted? To delete them all, mount the project, remove them in its work tree and commit");
   }
 
   Status check_nothing_is_undone(const std::string& directory) {

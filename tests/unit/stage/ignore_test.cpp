@@ -209,5 +209,25 @@ TEST_F(IgnoredFilesTest, RulesThatAreNotAtHandStopAFreeze) {
   EXPECT_EQ((*stage)->freeze("tx").value(), std::nullopt);
 }
 
+TEST_F(IgnoredFilesTest, RulesThatCannotBeReadStopAFreeze) {
+  bench.open(nullptr);
+  ASSERT_TRUE(bench.put("secret.key", "text"));
+  ASSERT_TRUE(bench.put(".gitignore", std::string(1 << 20, '#') + "\n*.key\n"));
+  auto frozen = bench.stage->freeze("tx");
+  ASSERT_FALSE(frozen) << "rules that were cut off let secret.key through";
+  EXPECT_NE(frozen.error().message.find(".gitignore"), std::string::npos) << frozen.error().message;
+
+  ASSERT_TRUE(bench.put(".gitignore", "*.key\n"));
+  bench.reopen();
+  for (const auto& file : std::filesystem::directory_iterator(bench.spool())) {
+    std::string text = read_file(file.path(), 1 << 20).value();
+    if (text == "*.key\n") std::filesystem::remove(file.path());
+  }
+  frozen = bench.stage->freeze("tx");
+  ASSERT_FALSE(frozen) << "rules that are gone let secret.key through";
+  EXPECT_EQ(frozen.error().code, ErrorCode::corrupt);
+  EXPECT_EQ(bench.stage->pending().value(), std::nullopt);
+}
+
 }  // namespace
 }  // namespace playfs::stage

@@ -2,7 +2,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <fstream>
+#include <thread>
 
 #include "base/sqlite.h"
 #include "support/workbench.h"
@@ -27,6 +29,41 @@ class OpenTest : public testing::Test {
   RevisionTreePtr base = revision_of("r1", {{"a", "one"}});
   test::Workbench bench;
 };
+
+TEST_F(OpenTest, BytesThatAreGoneAreNoEmptyFile) {
+  bench.open(base);
+  ASSERT_TRUE(bench.put("b", "two"));
+  ASSERT_TRUE(bench.put("empty", ""));
+  bench.reopen();
+  auto empty = bench.read("empty");
+  ASSERT_TRUE(empty);
+  EXPECT_EQ(*empty, "");
+  for (const auto& file : std::filesystem::directory_iterator(bench.spool())) std::filesystem::remove(file.path());
+  EXPECT_EQ(bench.read("b").error().code, ErrorCode::corrupt);
+  EXPECT_FALSE(bench.stage->freeze("tx")) << "published as an empty file";
+}
+
+TEST_F(OpenTest, WhoeverRemovesAStageHoldsItToTheEnd) {
+  const std::string directory = bench.options().directory;
+  bench.open(base);
+  ASSERT_TRUE(bench.put("b", "two"));
+  std::atomic<bool> removed = false;
+  std::thread other([&] {
+    // Until it opens a new one there, which nothing of the removal reaches.
+    for (int tries = 0; !removed || tries < 2; tries += removed ? 1 : 0) {
+      auto begun = Stage::recorded_base(directory);
+      if (begun) EXPECT_EQ(*begun, std::nullopt) << "a stage that is half removed was opened";
+      else EXPECT_EQ(begun.error().code, ErrorCode::busy) << begun.error().message;
+    }
+  });
+  auto gone = Stage::remove(std::move(bench.stage));
+  removed = true;
+  other.join();
+  EXPECT_TRUE(gone);
+  EXPECT_FALSE(std::filesystem::exists(directory));
+  bench.open(base);
+  EXPECT_EQ(bench.files(), (Texts{{"a", "one"}}));
+}
 
 TEST_F(OpenTest, TheBaseIsOnRecordBeforeItIsOpened) {
   EXPECT_EQ(Stage::recorded_base(bench.options().directory).value(), std::nullopt);
