@@ -1,15 +1,9 @@
 #include "whole/client.h"
 
-#include <fcntl.h>
-#include <sys/sendfile.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
-#include <cstdlib>
-#include <filesystem>
 #include <utility>
 
 #include "base/await.h"
+#include "whole/disk.h"
 
 namespace playfs::sim {
 
@@ -18,37 +12,8 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-/// One that is killed over and over gets nowhere, and shows nothing more.
-constexpr int kMostCrashes = 6;
-constexpr int kMostEdits = 60;  ///< of one process's user, beside those of commits
 /// Mutexes are taken far more often than requests are sent.
 constexpr double kLocksToRequests = 0.01;
-
-void copy_file(const std::string& from, const std::string& to) {
-  int in = open(from.c_str(), O_RDONLY | O_CLOEXEC);
-  int out = open(to.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-  struct stat found {};
-  if (in < 0 || out < 0 || fstat(in, &found) != 0) std::abort();
-  for (off_t at = 0; at < found.st_size;)
-    if (sendfile(out, in, &at, static_cast<std::size_t>(found.st_size - at)) <= 0) std::abort();
-  // Times of spool files are those of the user's files.
-  const timespec times[] = {found.st_atim, found.st_mtim};
-  futimens(out, times);
-  close(in);
-  close(out);
-}
-
-/// As a process leaves it that is killed now.
-void copy_tree(const std::string& from, const std::string& to) {
-  std::filesystem::create_directories(to);
-  std::filesystem::permissions(to, std::filesystem::perms::owner_all);
-  if (!std::filesystem::exists(from)) return;
-  for (const auto& entry : std::filesystem::directory_iterator(from)) {
-    std::string name = entry.path().filename().string();
-    if (entry.is_directory()) copy_tree(entry.path().string(), to + "/" + name);
-    else if (!name.ends_with("-shm") && name != "reserve") copy_file(entry.path().string(), to + "/" + name);
-  }
-}
 
 }  // namespace
 
@@ -59,7 +24,7 @@ class Client::Life final : public Owner, public std::enable_shared_from_this<Lif
   void instant() override { instant(kLocksToRequests); }
   void instant(double share) {
     const Plan& plan = client_.plan_;
-    if (is_dead || plan.crash <= 0 || client_.is_done_ || client_.crashes >= kMostCrashes) return;
+    if (is_dead || plan.crash <= 0 || client_.is_done_ || client_.crashes >= plan.crashes) return;
     if (client_.world_.random.chance(plan.crash * share)) client_.kill(*this);
   }
   bool is_dead = false;
@@ -84,7 +49,7 @@ Client::Client(World& world, const service::Service& service, const Weather& wea
 Client::~Client() = default;
 
 void Client::start() {
-  std::filesystem::create_directories(directory());
+  make_home(directory());
   begin();
 }
 
@@ -103,7 +68,7 @@ void Client::kill(Life& life) {
   ++crashes;
   const std::string before = directory();
   ++incarnation_;
-  copy_tree(before, directory());
+  Disks::all().copy(before, directory());
   process_ = nullptr;
   if (life.process) {
     life.process->sever();
@@ -163,13 +128,13 @@ void Client::live(const std::shared_ptr<Life>& life) {
   }
   life->process = nullptr;
   process.reset();
-  if (life->is_dead) std::filesystem::remove_all(home);
+  if (life->is_dead) Disks::all().remove(home);
   --processes_;
 }
 
 void Client::write(Process& process, const std::shared_ptr<Life>& life) {
   User user(process, ledger, plan_.number, [life] { return !life->is_dead; });
-  for (int edits = 0; edits < kMostEdits && !life->is_dead && !is_closing_ && committed_ < plan_.commits; ++edits) {
+  for (int edits = 0; edits < plan_.edits && !life->is_dead && !is_closing_ && committed_ < plan_.commits; ++edits) {
     // At work for a moment, then thinking.
     bool thinks = world_.random.chance(plan_.is_eager ? 0.02 : 0.3);
     world_.sleep(milliseconds(world_.random.below(thinks ? 10'000 : plan_.is_eager ? 60 : 200)));
@@ -189,7 +154,7 @@ void Client::work(Process& process, const std::shared_ptr<Life>& life) {
     while (ledger.is_calm && !life->is_dead &&
            !process.publisher().queue().value_or(std::vector<publish::QueuedCommit>()).empty())
       world_.sleep(seconds(1));
-    for (auto edits = random.below(6); edits > 0 && !life->is_dead; --edits) user.edit();
+    for (auto edits = random.below(static_cast<std::uint64_t>(plan_.edits_before) + 1); edits > 0 && !life->is_dead; --edits) user.edit();
     auto what = random.below(10);
     if (what < 4) {
       commit(process, user, life);
@@ -236,6 +201,7 @@ void Client::commit(Process& process, User& user, const std::shared_ptr<Life>& l
   std::string victim = "victim-" + std::to_string(plan_.number);
   if (random.chance(0.5)) user.remove_for_good(victim);
   publish::CommitRequest request{.agent = agent_, .message = "message of " + name};
+  begun.push_back(request.message);
   request.resolved = random.chance(0.1);
   if (request.resolved || ledger.has_renamed)
     may_have_markers_ = true;  // a file that has them may be written on, and renamed

@@ -21,6 +21,9 @@ struct Plan {
   ProjectId project;
   int number = 0;
   int commits = 2;
+  int crashes = 6;  ///< at most: one that is killed over and over gets nowhere, and shows nothing more
+  int edits = 60;   ///< of one process's user, beside those that come before a commit
+  int edits_before = 5;
   double crash = 0;         ///< of each instant at which it makes a difference
   bool dies = false;        ///< for good, at its first crash
   bool keeps_cache = true;  ///< of what it read, when it is killed
@@ -37,9 +40,10 @@ struct Told {
   nanoseconds at{};
 };
 
-/// Where head was when it was read last, and where it was then sent.
+/// Where head was seen since the log was looked at, and where it was then sent.
 struct Move {
-  RevisionId from, to;
+  std::set<std::string> seen;
+  RevisionId to;
   nanoseconds at{};
 };
 
@@ -66,11 +70,11 @@ class Client {
 
   Ledger ledger;
   std::vector<Told> told;
+  std::vector<std::string> begun;     ///< messages of all commits
   std::set<std::string> unresolved;  ///< messages of commits in which nothing may be in conflict
   /// Files that nobody touches after they were made: path and content.
   std::map<std::string, std::string> brought;
   std::set<std::string> deleted;  ///< for good
-  std::vector<Move> moves;
   bool has_died = false;
   int crashes = 0;
 

@@ -24,8 +24,8 @@ class Watcher {
  public:
   virtual ~Watcher() = default;
   virtual void sends(HttpRequest&) {}
-  /// The service has carried it out.
-  virtual void carried(const HttpRequest&, const HttpResponse&) {}
+  /// The service has carried it out. Headers that are set here arrive with the answer.
+  virtual void carried(const HttpRequest&, HttpResponse&) {}
   /// What the sender gets to see.
   virtual void receives(const HttpRequest&, HttpResponse&) {}
 };

@@ -1,14 +1,13 @@
 #include "whole/oracle.h"
 
 #include <algorithm>
-#include <filesystem>
-#include <fstream>
 #include <sstream>
 
 #include <fmt/format.h>
 
 #include "model/chunking.h"
 #include "whole/client.h"
+#include "whole/disk.h"
 #include "wire/continuation.h"
 #include "wire/json.h"
 #include "wire/records.h"
@@ -72,12 +71,6 @@ RevisionTreePtr Log::tree(const std::string& id) const {
 
 namespace {
 
-std::string bytes_of_file(const std::filesystem::path& path) {
-  std::ostringstream bytes;
-  bytes << std::ifstream(path, std::ios::binary).rdbuf();
-  return bytes.str();
-}
-
 void add(std::set<std::string>& all, std::string_view text) {
   for (auto& token : tokens_in(text)) all.insert(std::move(token));
 }
@@ -129,11 +122,8 @@ void check_writes(const Client& client, Log& log, Verdict& verdict) {
       }
     }
   }
-  for (const char* lost : {"/lost+found", "/../lost+found"}) {
-    if (!std::filesystem::exists(directory + lost)) continue;
-    for (const auto& file : std::filesystem::recursive_directory_iterator(directory + lost))
-      if (file.is_regular_file()) add(found, bytes_of_file(file.path()));
-  }
+  for (const std::string& lost : {directory + "/lost+found", client.directory() + "/lost+found"})
+    for (const auto& content : Disks::all().contents_below(lost)) add(found, content);
   std::set<std::string> published;
   for (const auto& [id, revision] : log.revisions)
     for (const auto& [path, entry] : revision.manifest.files) add(published, log.bytes(entry));

@@ -1,16 +1,43 @@
 #include "whole/process.h"
 
 #include <cstdlib>
-#include <filesystem>
 #include <utility>
 
 #include "base/await.h"
+#include "cache/record_database.h"
+#include "publish/journal.h"
+#include "stage/tables.h"
+#include "whole/disk.h"
 
 namespace playfs::sim {
 
+namespace {
+
+struct EmptyDatabases {
+  EmptyDatabases() {
+    const std::string home = std::string(Disks::kRoot) + "/empty";
+    home_of_process = Disks::all().make_directory(home + "/home");
+    Disks::all().make_directory(home + "/home/stage");
+    Disks::all().make_directory(home + "/home/journal");
+    cache = Disks::all().make_directory(home + "/cache");
+    if (!stage::Tables::open(home + "/home/stage/stage.db", true) ||
+        !publish::open_journal_database(home + "/home/journal") ||
+        !cache::RecordDatabase::open(home + "/cache/records.db"))
+      std::abort();
+    Disks::all().remove(home);
+  }
+  DiskFilePtr home_of_process, cache;
+};
+
+const EmptyDatabases& empty_databases() {
+  static const EmptyDatabases databases;
+  return databases;
+}
+
+}  // namespace
+
 std::shared_ptr<Cache> Cache::open(const std::string& directory) {
-  std::filesystem::create_directories(directory);
-  std::filesystem::permissions(directory, std::filesystem::perms::owner_all);
+  Disks::all().copy(empty_databases().cache, directory, false);
   auto cache = std::make_shared<Cache>();
   auto objects = cache::ObjectStore::open(directory);
   auto records = cache::RecordIndex::open(directory);
@@ -18,6 +45,10 @@ std::shared_ptr<Cache> Cache::open(const std::string& directory) {
   cache->objects = *std::move(objects);
   cache->records = *std::move(records);
   return cache;
+}
+
+void make_home(const std::string& directory, bool forgets) {
+  Disks::all().copy(empty_databases().home_of_process, directory, forgets);
 }
 
 Process::Process(Parts parts)

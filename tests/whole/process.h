@@ -22,6 +22,10 @@ struct Cache {
   std::unique_ptr<cache::RecordIndex> records;
 };
 
+/// An empty directory for a process, with databases in which nothing stands: making them anew each time would be most of
+/// what a run costs. First called outside of fibers.
+void make_home(const std::string& directory, bool forgets = false);
+
 class Process {
  public:
   struct Parts {

@@ -19,7 +19,7 @@ struct Nature {
 
 /// Two to five clients, strangers who move head blindly, a bad network, crashes, a service that limits writes and
 /// forgets keys; users who write on meanwhile; then a visitor. What must hold is checked from the log that the service
-/// has, from the work trees on disk, and from what users wrote and were told. `home`: an empty directory.
-Verdict simulate(std::uint64_t seed, const std::string& home, const Nature& nature = {});
+/// has, from the work trees on disk, and from what users wrote and were told.
+Verdict simulate(std::uint64_t seed, const Nature& nature = {});
 
 }  // namespace playfs::sim

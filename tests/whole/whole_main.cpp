@@ -7,7 +7,6 @@
 #include <cstdint>
 #include <cstdlib>
 #include <ctime>
-#include <filesystem>
 #include <iostream>
 #include <map>
 #include <optional>
@@ -15,7 +14,6 @@
 #include <vector>
 
 #include <git2.h>
-#include <stdlib.h>
 
 #include "base/log.h"
 #include "whole/simulation.h"
@@ -74,32 +72,10 @@ struct Count {
   std::map<std::string, std::size_t> waivers;
 };
 
-/// A directory in memory, for work trees; gone with this object.
-class Home {
- public:
-  Home() {
-    std::string where =
-        std::filesystem::exists("/dev/shm") ? "/dev/shm" : std::filesystem::temp_directory_path().string();
-    path_ = where + "/playfs-sim-XXXXXX";
-    if (!mkdtemp(path_.data())) std::abort();
-  }
-  ~Home() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path_, ignored);
-  }
-  Home(const Home&) = delete;
-  Home& operator=(const Home&) = delete;
-  [[nodiscard]] const std::string& path() const { return path_; }
-
- private:
-  std::string path_;
-};
-
 Count run(std::uint64_t first, std::uint64_t schedules, const playfs::sim::Nature& nature, std::uint64_t most_wrong) {
   Count count;
-  Home home;
   for (std::uint64_t seed = first; seed < first + schedules; ++seed) {
-    auto verdict = playfs::sim::simulate(seed, home.path(), nature);
+    auto verdict = playfs::sim::simulate(seed, nature);
     ++count.runs;
     count.revisions += verdict.revisions;
     count.merges += verdict.merges;

@@ -214,12 +214,15 @@ void World::sleep(nanoseconds time) {
   block();
 }
 
+void World::moment() {
+  if (alone_ > 0 || !running_fiber->owner) return;
+  Alone alone(*this);
+  running_fiber->owner->instant();
+}
+
 void World::instant() {
   if (alone_ > 0) return;
-  if (running_fiber->owner) {
-    Alone alone(*this);
-    running_fiber->owner->instant();
-  }
+  moment();
   if (switching > 0 && random.chance(switching))
     sleep(random.chance(0.5) ? nanoseconds(0)
                              : nanoseconds(milliseconds(random.below(random.chance(0.1) ? 5000 : 100))));

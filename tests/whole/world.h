@@ -75,6 +75,9 @@ class World {
   void sleep(nanoseconds time);
   /// The code that runs comes to a place where others may come in.
   void instant();
+  /// A file is about to change: its process may be killed here, but nobody comes in, since SQLite may be at work, with
+  /// locks that take all fibers for one thread.
+  void moment();
   /// Nobody else comes in while one of these lives, except where the code has to wait.
   class Alone {
    public:
