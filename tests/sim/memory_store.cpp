@@ -102,4 +102,11 @@ void MemoryStore::forget_keys(std::chrono::nanoseconds older) {
                 [&](const auto& request) { return now.nanoseconds - request.second.at.nanoseconds > older.count(); });
 }
 
+void MemoryStore::go_back_to(Backup backup) {
+  records_ = std::move(backup.records);
+  wholes_ = std::move(backup.wholes);
+  places_ = std::move(backup.places);
+  requests_.clear();
+}
+
 }  // namespace playfs::sim

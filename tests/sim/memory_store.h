@@ -38,6 +38,14 @@ class MemoryStore final : public service::Store {
   }
   /// Forgets which request made what, for requests older than this.
   void forget_keys(std::chrono::nanoseconds older);
+  /// All that is stored now. To go back to it later is to forget what came since, and all keys.
+  struct Backup {
+    std::map<std::string, std::vector<service::StoredRecord>, std::less<>> records;
+    std::map<std::string, std::vector<std::string>, std::less<>> wholes;
+    std::map<std::pair<std::string, std::string>, std::size_t, std::less<>> places;
+  };
+  [[nodiscard]] Backup backup() const { return {records_, wholes_, places_}; }
+  void go_back_to(Backup backup);
 
  private:
   WallTime next_time();

@@ -49,7 +49,7 @@ Client::Client(World& world, const service::Service& service, const Weather& wea
 Client::~Client() = default;
 
 void Client::start() {
-  make_home(directory());
+  make_home(directory(), plan_.forgets);
   begin();
 }
 
@@ -68,7 +68,15 @@ void Client::kill(Life& life) {
   ++crashes;
   const std::string before = directory();
   ++incarnation_;
-  Disks::all().copy(before, directory());
+  if (plan_.forgets && world_.random.chance(0.5)) {
+    world_.say(agent_, " has no power");
+    ++power_cuts;
+    Disks::all().copy_after_power_cut(before, directory(), world_.random);
+    std::erase_if(brought, [&](const auto& file) { return !ledger.is_safe(tokens_in(file.second)); });
+    ledger.lose_power();
+  } else {
+    Disks::all().copy(before, directory());
+  }
   process_ = nullptr;
   if (life.process) {
     life.process->sever();
@@ -102,12 +110,15 @@ void Client::live(const std::shared_ptr<Life>& life) {
       .cache = cache_,
       .agent = agent_,
       .skew = plan_.skew,
+      .boot = static_cast<std::uint64_t>(power_cuts),
       .probe = [life = life.get()](std::string_view, bool) { life->instant(1); },
       .housekeeping = {},
   });
   life->process = process.get();
   while (!life->is_dead) {
-    if (process->open()) break;
+    Status opened = process->open();
+    if (opened) break;
+    world_.say(agent_, " cannot open: ", opened.error().message);
     world_.sleep(seconds(5));
   }
   if (!life->is_dead) {
@@ -151,10 +162,9 @@ void Client::work(Process& process, const std::shared_ptr<Life>& life) {
     world_.sleep(milliseconds(random.below(4000)));
     if (life->is_dead) return;
     process.site().follow(plan_.project);
-    while (ledger.is_calm && !life->is_dead &&
-           !process.publisher().queue().value_or(std::vector<publish::QueuedCommit>()).empty())
-      world_.sleep(seconds(1));
-    for (auto edits = random.below(static_cast<std::uint64_t>(plan_.edits_before) + 1); edits > 0 && !life->is_dead; --edits) user.edit();
+    for (auto edits = random.below(static_cast<std::uint64_t>(plan_.edits_before) + 1); edits > 0 && !life->is_dead;
+         --edits)
+      user.edit();
     auto what = random.below(10);
     if (what < 4) {
       commit(process, user, life);
@@ -167,8 +177,7 @@ void Client::work(Process& process, const std::shared_ptr<Life>& life) {
       });
       if (!tree || life->is_dead) continue;
       world_.say(agent_, " updates to ", head->project.latest_revision.text());
-      auto updated = await<publish::Integrated>(
-          [&](auto done) { process.publisher().update(*tree, process.stopping(), std::move(done)); });
+      auto updated = process.update(*tree);
       world_.say(agent_,
                  " updated: ", updated ? "conflicts " + std::to_string(updated->conflicts) : updated.error().message);
     } else if (what == 8) {

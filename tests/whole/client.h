@@ -29,6 +29,7 @@ struct Plan {
   bool keeps_cache = true;  ///< of what it read, when it is killed
   bool writes_on = true;    ///< also while a commit or an update is under way
   bool is_eager = false;    ///< without stopping to think
+  bool forgets = false;     ///< its power may be cut, and its disk forgets what was not synced
   nanoseconds skew{};
 };
 
@@ -70,13 +71,13 @@ class Client {
 
   Ledger ledger;
   std::vector<Told> told;
-  std::vector<std::string> begun;     ///< messages of all commits
+  std::vector<std::string> begun;    ///< messages of all commits
   std::set<std::string> unresolved;  ///< messages of commits in which nothing may be in conflict
   /// Files that nobody touches after they were made: path and content.
   std::map<std::string, std::string> brought;
   std::set<std::string> deleted;  ///< for good
   bool has_died = false;
-  int crashes = 0;
+  int crashes = 0, power_cuts = 0;
 
  private:
   class Life;

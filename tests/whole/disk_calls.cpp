@@ -15,6 +15,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdarg>
+#include <cstdlib>
 #include <cstring>
 #include <set>
 #include <string>
@@ -245,7 +246,11 @@ DIR* list_here(int fd) {
 
 }  // namespace
 
-#define REAL(name, ...) (*[] { static auto* f = real<__VA_ARGS__>(name); return f; }())
+#define REAL(name, ...)                       \
+  (*[] {                                      \
+    static auto* f = real<__VA_ARGS__>(name); \
+    return f;                                 \
+  }())
 
 extern "C" {
 
@@ -266,6 +271,16 @@ int openat(int directory, const char* path, int flags, ...) {
   if (concerns_us(directory, path)) return open_here(directory, path, flags, mode);
   return static_cast<int>(syscall(SYS_openat, directory, path, flags, mode));
 }
+
+int mkostemp(char* path, int flags) {
+  char* name = path + std::strlen(path) - 6;
+  do {
+    for (int i = 0; i < 6; ++i) name[i] = static_cast<char>('a' + rand() % 26);
+    int fd = open(path, O_RDWR | O_CREAT | O_EXCL | flags, 0600);
+    if (fd >= 0 || errno != EEXIST) return fd;
+  } while (true);
+}
+int mkstemp(char* path) { return mkostemp(path, 0); }
 
 int close(int fd) {
   if (!is_ours(fd)) return static_cast<int>(syscall(SYS_close, fd));
@@ -520,6 +535,8 @@ int munmap(void* at, size_t size) noexcept {
 #define BY_BOTH_NAMES(name) asm(".globl " #name "64\n.set " #name "64, " #name)
 BY_BOTH_NAMES(open);
 BY_BOTH_NAMES(openat);
+BY_BOTH_NAMES(mkostemp);
+BY_BOTH_NAMES(mkstemp);
 BY_BOTH_NAMES(pread);
 BY_BOTH_NAMES(pwrite);
 BY_BOTH_NAMES(lseek);

@@ -2,6 +2,7 @@
 // client's processes, as the user's memory does.
 #pragma once
 
+#include <algorithm>
 #include <map>
 #include <set>
 #include <string>
@@ -16,18 +17,13 @@ namespace playfs::sim {
 std::vector<std::string> tokens_in(std::string_view text);
 
 struct Ledger {
-  enum class Fate { kept, given_up, lost_power };
+  enum class Fate { kept, given_up, lost_power };  ///< the last: nothing was promised, and the power went
   struct Write {
     std::string path;
     nanoseconds at{};
     Fate fate = Fate::kept;
     bool is_safe = false;  ///< synced since
   };
-  struct Dropped {
-    std::string token;
-    nanoseconds at{};
-  };
-
   std::string next(int client) { return "tk-" + std::to_string(client) + "." + std::to_string(++count) + ";"; }
   /// What the user is about to remove or to write over. Leaves in `tokens` what was not given up before, say as a
   /// leftover of an earlier save still holds it: that alone may be taken back.
@@ -42,10 +38,25 @@ struct Ledger {
       if (auto found = writes.find(token); found != writes.end()) found->second.fate = Fate::kept;
   }
 
+  /// They stand in a file that was synced.
+  void synced(const std::vector<std::string>& tokens) {
+    for (const auto& token : tokens)
+      if (auto found = writes.find(token); found != writes.end()) found->second.is_safe = true;
+  }
+  [[nodiscard]] bool is_safe(const std::vector<std::string>& tokens) const {
+    return std::all_of(tokens.begin(), tokens.end(), [&](const auto& token) {
+      auto found = writes.find(token);
+      return found != writes.end() && found->second.is_safe;
+    });
+  }
+  void lose_power() {
+    for (auto& [token, write] : writes)
+      if (write.fate == Fate::kept && !write.is_safe) write.fate = Fate::lost_power;
+  }
+
   std::map<std::string, Write> writes;  ///< by token
-  std::vector<Dropped> discarded;       ///< that nobody had published then
   int count = 0;
-  bool is_calm = false;  ///< no file becomes a directory
+  std::set<std::string> in_tree;  ///< tokens that stood in the work tree when the service went back
   bool has_renamed = false;
   bool is_busy = false;  ///< the user does one thing at a time
 };

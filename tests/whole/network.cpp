@@ -55,7 +55,8 @@ void SimulatedTransport::send(HttpRequest request, net::Deadline, CancelToken ca
 
   std::string key(exchange->request.headers.get("Idempotency-Key").value_or(""));
   auto spoilt = spoilt_.find(key);
-  if (!key.empty() && spoilt != spoilt_.end() && spoilt->second.times-- > 0) {
+  if (weather_.spoil > 0 && spoilt != spoilt_.end() && spoilt->second.times-- > 0) {
+    world_.say(address_, " is answered ", spoilt->second.status, ": ", exchange->request.target);
     HttpResponse response{spoilt->second.status, {}, R"({"error":"no","code":"no","message":"no"})"};
     world_.at(latency(), [exchange, response] { exchange->answer(response); });
     return;
@@ -68,8 +69,11 @@ void SimulatedTransport::send(HttpRequest request, net::Deadline, CancelToken ca
     constexpr std::array kStatuses{401, 403, 404, 409, 423, 425};
     spoilt_[key] = {kStatuses[random.below(kStatuses.size())], 1 + static_cast<int>(random.below(3))};
   }
-  // Some linger in the network for longer than their sender waits for them.
-  nanoseconds there = random.chance(weather_.linger) ? nanoseconds(seconds(random.below(300))) : latency();
+  // Some linger in the network for longer than their sender waits for them; but no longer than a publisher takes into
+  // account (Engine::Parts::late_arrival) where it may have to say that a request was not carried out.
+  const bool may_be_refused = weather_.spoil > 0;
+  nanoseconds there =
+      random.chance(weather_.linger) ? nanoseconds(seconds(random.below(may_be_refused ? 60 : 300))) : latency();
   auto owner = world_.owner();
   // What is under way arrives also where its sender is no more.
   auto arrive = [&world = world_, &service = service_, address = address_, &watcher = watcher_, exchange, is_refused,
@@ -90,7 +94,8 @@ void SimulatedTransport::send(HttpRequest request, net::Deadline, CancelToken ca
         there, [arrive, back = latency()] { arrive(back); }, nullptr);
   if (random.chance(weather_.duplicate))
     world_.at(
-        there + nanoseconds(seconds(random.below(60))), [arrive, back = latency()] { arrive(back); }, nullptr);
+        there + nanoseconds(seconds(random.below(may_be_refused ? 50 : 60))),
+        [arrive, back = latency()] { arrive(back); }, nullptr);
   world_.at(seconds(60), [exchange] { exchange->answer(fail(ErrorCode::timed_out, "no answer came")); });
   exchange->on_cancel = cancel.on_cancel([weak = std::weak_ptr(exchange)] {
     if (auto exchange = weak.lock()) exchange->answer(fail(ErrorCode::interrupted, "cancelled"));

@@ -27,7 +27,6 @@ Log::Log(const std::vector<service::StoredRecord>& stored_revisions,
     if (auto& more = revision->manifest.continuation)
       static_cast<void>(wire::read_continuation(revision->manifest, bytes(more->entry)));
     order.push_back(stored.id);
-    made[stored.id] = stored.created_at;
     messages[stored.id] = revision->message;
     revisions.emplace(stored.id, *std::move(revision));
   }
@@ -102,6 +101,12 @@ class NoTime final : public Clock {
 
 }  // namespace
 
+std::set<std::string> tokens_in_tree(stage::Stage& stage, const Log& log) {
+  std::set<std::string> found;
+  read_tree(stage, stage.root(), log, found);
+  return found;
+}
+
 void check_writes(const Client& client, Log& log, Verdict& verdict) {
   std::set<std::string> found;
   const std::string directory = client.directory() + "/stage";
@@ -111,6 +116,7 @@ void check_writes(const Client& client, Log& log, Verdict& verdict) {
   if (*base) {
     stage::StageOptions options{.directory = directory};
     options.housekeeping.own_thread = false;
+    options.boot = static_cast<std::uint64_t>(client.power_cuts);
     auto stage = stage::Stage::open(std::move(options), clock, log.tree((*base)->text()));
     if (!stage)
       return verdict.add(fmt::format("{}: its stage does not open: {}", client.agent(), stage.error().message));
@@ -124,13 +130,18 @@ void check_writes(const Client& client, Log& log, Verdict& verdict) {
   }
   for (const std::string& lost : {directory + "/lost+found", client.directory() + "/lost+found"})
     for (const auto& content : Disks::all().contents_below(lost)) add(found, content);
-  std::set<std::string> published;
+  std::set<std::string> published, lost;
   for (const auto& [id, revision] : log.revisions)
-    for (const auto& [path, entry] : revision.manifest.files) add(published, log.bytes(entry));
+    for (const auto& [path, entry] : revision.manifest.files)
+      add(log.lost.contains(id) ? lost : published, log.bytes(entry));
   for (const auto& [token, write] : client.ledger.writes) {
     if (write.fate != Ledger::Fate::kept) continue;
     ++verdict.writes;
     if (found.contains(token) || published.contains(token)) continue;
+    if (lost.contains(token) && !client.ledger.in_tree.contains(token)) {
+      ++verdict.waivers["the service lost it, and it stood in no work tree any more"];
+      continue;
+    }
     verdict.add(fmt::format("{} wrote {} to {} at {} s, and it is nowhere", client.agent(), token, write.path,
                             std::chrono::duration_cast<std::chrono::milliseconds>(write.at).count() / 1000.0));
   }

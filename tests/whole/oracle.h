@@ -10,6 +10,7 @@
 #include "model/records.h"
 #include "model/tree.h"
 #include "sim/memory_store.h"
+#include "stage/stage.h"
 #include "whole/world.h"
 
 namespace playfs::sim {
@@ -32,7 +33,7 @@ class Log {
 
   std::vector<std::string> order;
   std::map<std::string, Revision> revisions;
-  std::map<std::string, WallTime> made;
+  std::set<std::string> lost;                   ///< revisions that the service has no more, since it went back
   std::map<std::string, std::string> messages;  ///< of revisions, by id
 
  private:
@@ -43,7 +44,7 @@ class Log {
 
 struct Verdict {
   std::vector<std::string> wrong;  ///< empty: all promises were kept
-  std::size_t revisions = 0, merges = 0, branches = 0, crashes = 0;
+  std::size_t revisions = 0, merges = 0, branches = 0, crashes = 0, power_cuts = 0;
   std::size_t writes = 0;                      ///< acknowledged, and looked for afterwards
   std::map<std::string, std::size_t> waivers;  ///< what was not held against it, by why
   void add(std::string what) {
@@ -51,6 +52,8 @@ struct Verdict {
   }
 };
 
+/// Tokens in a work tree as it is.
+std::set<std::string> tokens_in_tree(stage::Stage& stage, const Log& log);
 /// Every token that a client's user was told is written and did not remove is found again.
 void check_writes(const Client& client, Log& log, Verdict& verdict);
 /// Files that nobody touches go through every merge as they are, and stay deleted where they were deleted.

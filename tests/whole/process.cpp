@@ -1,6 +1,7 @@
 #include "whole/process.h"
 
 #include <cstdlib>
+#include <set>
 #include <utility>
 
 #include "base/await.h"
@@ -99,6 +100,7 @@ Status Process::open() {
   PLAYFS_TRY(stage_, stage::Stage::open({.directory = directory,
                                          .descriptors = 16,
                                          .housekeeping = parts_.housekeeping,
+                                         .boot = parts_.boot,
                                          .read_lower = [this](const FileRef& file) -> std::optional<std::string> {
                                            auto blob = site_->try_blob(file);
                                            auto text = blob ? blob->read(0, blob->size())
@@ -123,17 +125,48 @@ Status Process::open() {
   return {};
 }
 
+bool Process::is_known_to_hold(const RevisionTreePtr& head, const RevisionTreePtr& base) const {
+  std::vector<RevisionTreePtr> left{head};
+  std::set<RevisionId> looked;
+  for (std::size_t i = 0; i < left.size(); ++i) {
+    if (left[i]->revision.id == base->revision.id) return true;
+    for (const RevisionId& parent : left[i]->revision.parents) {
+      if (parent == base->revision.id) return true;
+      if (!looked.insert(parent).second) continue;
+      if (auto tree = site_->try_revision(parent)) left.push_back(std::move(tree));
+    }
+  }
+  return false;
+}
+
 void Process::follow_head(const RevisionTreePtr& head) {
   if (is_ending_) return;
   ++following_;
-  publisher_->visit();
-  auto base = stage_->base();
-  if (!head || (base && head->revision.id == base->revision.id) || publisher_->branch() || !stage_->is_clean()) {
-    --following_;
-    return;
-  }
-  static_cast<void>(stage_->move_base(head));
+  auto follow = [&] {
+    publisher_->visit();
+    auto base = stage_->base();
+    if (!head || (base && head->revision.id == base->revision.id)) return;
+    if (base && !is_known_to_hold(head, base)) {
+      auto there = await<Record>([&](auto done) {
+        client_->get_record("revisions", base->revision.id.text(), stop_.token(), std::move(done));
+      });
+      if (!there && there.error().code != ErrorCode::not_found) return;
+      if (!there) {
+        auto lost = await<bool>([&](auto done) { publisher_->keep_lost_base(head, stop_.token(), std::move(done)); });
+        if (!lost || *lost) return;
+      }
+      if (stage_->base() != base) return;
+    }
+    if (!publisher_->branch() && stage_->is_clean()) static_cast<void>(stage_->move_base(head));
+  };
+  follow();
   --following_;
+}
+
+Result<publish::Integrated> Process::update(const RevisionTreePtr& head) {
+  if (auto base = stage_->base(); base && base->revision.id != head->revision.id && !is_known_to_hold(head, base))
+    PLAYFS_CHECK(await<bool>([&](auto done) { publisher_->keep_lost_base(head, stop_.token(), std::move(done)); }));
+  return await<publish::Integrated>([&](auto done) { publisher_->update(head, stop_.token(), std::move(done)); });
 }
 
 }  // namespace playfs::sim

@@ -22,8 +22,8 @@ struct Cache {
   std::unique_ptr<cache::RecordIndex> records;
 };
 
-/// An empty directory for a process, with databases in which nothing stands: making them anew each time would be most of
-/// what a run costs. First called outside of fibers.
+/// An empty directory for a process, with databases in which nothing stands: making them anew each time would be most
+/// of what a run costs. First called outside of fibers.
 void make_home(const std::string& directory, bool forgets = false);
 
 class Process {
@@ -39,6 +39,7 @@ class Process {
     std::shared_ptr<Cache> cache;
     std::string agent;
     nanoseconds skew{};
+    std::uint64_t boot = 0;  ///< of its machine
     publish::JournalProbe probe;
     stage::Housekeeping housekeeping;
   };
@@ -62,10 +63,14 @@ class Process {
   [[nodiscard]] World& world() { return parts_.world; }
   content::EventLog& events() { return *events_; }
 
-  /// As a mount does it: a clean tree follows head, unless it stands on a branch.
+  // As a mount does it (vfs/work_tree.cpp).
+  /// A clean tree follows head, unless it stands on a branch.
   void follow_head(const RevisionTreePtr& head);
+  Result<publish::Integrated> update(const RevisionTreePtr& head);
 
  private:
+  [[nodiscard]] bool is_known_to_hold(const RevisionTreePtr& head, const RevisionTreePtr& base) const;
+
   const Parts parts_;
   SimulatedClock clock_;
   CancelSource stop_;

@@ -119,8 +119,9 @@ class Simulation {
     if (scope.is_crowded) crowd(random.below(3));
     if (random.chance(0.7)) {
       double bad = random.chance(0.3) ? 0.15 : 0.04;
-      weather_ = {bad, bad, bad, bad, bad, bad / 2, nature_.spoils && random.chance(0.3) ? 0.5 : 0};
+      weather_ = {bad, bad, bad, bad, bad, bad / 2, random.chance(0.3) ? 0.5 : 0};
     }
+    goes_back_ = random.chance(0.1);
     world_.switching = random.chance(0.2) ? 0 : random.chance(0.5) ? 0.005 : 0.04;
     auto cache = Cache::open(home_ + "/cache");
     bool is_eager = random.chance(0.5);
@@ -134,15 +135,21 @@ class Simulation {
       plan.edits_before = scope.edits_before;
       plan.crash = random.chance(0.5) ? 0.01 + 0.03 * static_cast<double>(random.below(3)) : 0;
       plan.dies = plan.crash > 0 && random.chance(0.3);
-      plan.keeps_cache = random.chance(0.7);
+      plan.forgets = plan.crash > 0 && random.chance(0.4);
+      plan.keeps_cache = random.chance(0.7) || goes_back_;  // a mount pins the record of its base
       plan.skew = hours(static_cast<int>(random.below(49)) - 24);
       plan.is_eager = is_eager;
-      plan.writes_on = random.chance(0.9) && !nature_.is_calm;
+      plan.writes_on = random.chance(0.9);
       watchers_.push_back(std::make_unique<Road>(*this, i));
       clients_.push_back(std::make_unique<Client>(world_, service_, weather_, *watchers_.back(), plan,
                                                   fmt::format("{}/{}", home_, i), cache));
-      clients_.back()->ledger.is_calm = nature_.is_calm;
       world_.at(milliseconds(random.below(3000)), [client = clients_.back().get()] { client->start(); });
+    }
+    if (goes_back_) {
+      auto from = milliseconds(random.below(15'000)), to = from + milliseconds(random.below(20'000));
+      world_.at(from, [this, wait = to - from] {
+        world_.at(wait, [this, backup = store_.backup()]() mutable { go_back(std::move(backup)); });
+      });
     }
     for (int i = 0; i < scope.helpers; ++i)
       world_.at(milliseconds(random.below(i == 0 ? 5000 : 15'000)), [this] { help(); });
@@ -386,6 +393,7 @@ class Simulation {
                          .cache = visitor_cache_,
                          .agent = "visitor",
                          .skew = {},
+                         .boot = 0,
                          .probe = {},
                          .housekeeping = {}};
     bool is_done = false;
@@ -418,8 +426,37 @@ class Simulation {
     if (!world_.run([&] { return is_done; }, kMostEvents) || !is_done) wrong("the visitor does not come to an end");
   }
 
+  /// Also what it has lost.
+  Log log_of_all() {
+    auto all = [this](const std::string& collection) {
+      auto records = lost_[collection];
+      const auto& there = store_.all(collection);
+      records.insert(records.end(), there.begin(), there.end());
+      return records;
+    };
+    Log log(all("revisions"), all("file_chunks"), all("messages"));
+    for (const auto& record : lost_["revisions"]) log.lost.insert(record.id);
+    return log;
+  }
+
+  /// The service is restored from a backup. What stands in a work tree then has to be kept.
+  void go_back(MemoryStore::Backup backup) {
+    const Log log = log_of_all();
+    for (const auto& client : clients_)
+      if (Process* process = client->process()) client->ledger.in_tree = tokens_in_tree(process->stage(), log);
+    for (const auto& [collection, records] : store_.backup().records) {
+      const auto& kept = backup.records[collection];
+      for (const auto& record : records) {
+        auto is_it = [&](const auto& each) { return each.id == record.id; };
+        if (std::none_of(kept.begin(), kept.end(), is_it)) lost_[collection].push_back(record);
+      }
+    }
+    world_.say("the service goes back: ", lost_["revisions"].size(), " revisions are lost");
+    store_.go_back_to(std::move(backup));
+  }
+
   void check() {
-    Log log(store_.all("revisions"), store_.all("file_chunks"), store_.all("messages"));
+    Log log = log_of_all();
     for (const auto& [id, revision] : log.revisions) verdict_.merges += revision.manifest.is_automatic;
     verdict_.revisions = log.revisions.size();
     for (const auto& project : projects_)
@@ -428,6 +465,7 @@ class Simulation {
     // 1. Nothing that was published is lost.
     std::map<std::string, std::vector<std::string>> of_tx, of_message;
     for (const auto& id : log.order) {
+      if (log.lost.contains(id)) continue;
       const Manifest& manifest = log.revisions.at(id).manifest;
       if (manifest.tx.empty()) continue;
       const std::string& head = final_heads_[log.revisions.at(id).project.text()];
@@ -442,21 +480,29 @@ class Simulation {
       if (!is_said) wrong(fmt::format("revision {} is neither in head nor announced", id));
     }
     // 2. Nothing doubles.
+    auto is_doubled = [&](const std::vector<std::string>& ids) {
+      if (ids.size() > 1 && goes_back_) ++verdict_.waivers["a late request met a service that had forgotten its key"];
+      return ids.size() > 1 && !goes_back_;
+    };
     for (const auto& [tx, ids] : of_tx)
-      if (ids.size() > 1) wrong(fmt::format("commit {} became {} revisions: {}", tx, ids.size(), fmt::join(ids, ", ")));
+      if (is_doubled(ids))
+        wrong(fmt::format("commit {} became {} revisions: {}", tx, ids.size(), fmt::join(ids, ", ")));
     for (const auto& [message, ids] : of_message)
-      if (ids.size() > 1) wrong(fmt::format("{} became {} revisions: {}", message, ids.size(), fmt::join(ids, ", ")));
+      if (is_doubled(ids)) wrong(fmt::format("{} became {} revisions: {}", message, ids.size(), fmt::join(ids, ", ")));
     // Twice under one key is a service that forgot the key; a commit that was given back may have sent it before.
     for (const auto& [text, keys] : uploaded_) {
       const auto& begun = clients_[static_cast<std::size_t>(text.first)]->begun;
       auto is_missing = [&](const std::string& message) { return !of_message.contains(message); };
-      if (keys.size() > 1 + static_cast<std::size_t>(std::count_if(begun.begin(), begun.end(), is_missing)))
+      if (!goes_back_ &&
+          keys.size() > 1 + static_cast<std::size_t>(std::count_if(begun.begin(), begun.end(), is_missing)))
         wrong("a client stored a chunk twice");
     }
     // 3. Nothing reverts silently.
     for (const auto& watcher : watchers_) {
       for (const auto& move : watcher->moves) {
-        auto is_held = [&](const std::string& head) { return log.covers(move.to.text(), head); };
+        auto is_held = [&](const std::string& head) {
+          return log.lost.contains(head) || log.covers(move.to.text(), head);
+        };
         if (std::none_of(move.seen.begin(), move.seen.end(), is_held))
           wrong(fmt::format("head was moved to {}, which does not hold where it was seen: {}", move.to.text(),
                             fmt::join(move.seen, ", ")));
@@ -467,6 +513,7 @@ class Simulation {
     // 5. What was told holds.
     for (const auto& client : clients_) {
       verdict_.crashes += static_cast<std::size_t>(client->crashes);
+      verdict_.power_cuts += static_cast<std::size_t>(client->power_cuts);
       for (const auto& told : client->told) check_told(log, told, of_message);
       for (const auto& message : client->unresolved) check_markers(log, message, of_message);
     }
@@ -480,6 +527,10 @@ class Simulation {
     bool is_there = posted != of_message.end();
     if (!told.outcome || *told.outcome == publish::Outcome::cancelled || *told.outcome == publish::Outcome::nothing) {
       if (is_there) wrong(told.message + ": it was said not to be published, and is in the log");
+      return;
+    }
+    if (!is_there && log.lost.contains(told.revision.text())) {
+      ++verdict_.waivers["the service went back to before it"];
       return;
     }
     if (!is_there) return wrong(told.message + ": it was reported and is not in the log");
@@ -500,7 +551,10 @@ class Simulation {
     for (const auto& [path, entry] : revision.manifest.files) {
       auto marked = [&, path = path](const std::string& id) {
         auto bytes = log.revisions.contains(id) ? log.bytes(id, path) : std::nullopt;
-        return bytes && bytes->find("<<<<<<< ") != std::string::npos;
+        // All three of a set: what the user wrote on one of them is no longer one.
+        auto at = bytes ? bytes->find("<<<<<<< ") : std::string::npos;
+        if (at != std::string::npos) at = bytes->find("\n=======\n", at);
+        return at != std::string::npos && bytes->find("\n>>>>>>> ", at) != std::string::npos;
       };
       bool is_old = std::any_of(revision.parents.begin(), revision.parents.end(),
                                 [&](const RevisionId& parent) { return marked(parent.text()); });
@@ -536,7 +590,9 @@ class Simulation {
   std::vector<std::string> projects_;
   std::map<std::string, std::string> final_heads_;  ///< by project
   Scope scope_;
-  bool set_back_ = false;                           ///< a stranger moved head
+  bool set_back_ = false;                                           ///< a stranger moved head
+  bool goes_back_ = false;                                          ///< the service does, to an older state
+  std::map<std::string, std::vector<service::StoredRecord>> lost_;  ///< by collection
   std::size_t writes_ = 0, refusals_ = 0;
   std::map<std::string, std::string> bodies_;
   std::map<std::pair<int, std::string>, std::set<std::string>> uploaded_;  ///< chunks: keys by client and text

@@ -12,9 +12,6 @@ namespace playfs::sim {
 struct Nature {
   Fault fault = Fault::none;
   bool is_traced = false;
-  /// Users wait while a commit or an update of theirs is under way, and no file becomes a directory.
-  bool is_calm = false;
-  bool spoils = false;  ///< an unknown outcome may be followed by an answer that says nothing of it
 };
 
 /// Two to five clients, strangers who move head blindly, a bad network, crashes, a service that limits writes and

@@ -109,9 +109,8 @@ PLAYFS_SQLITE(int, sqlite3_bind_null, sqlite3_stmt* statement, int index) {
 PLAYFS_SQLITE(int, sqlite3_bind_text64, sqlite3_stmt* statement, int index, const char* text, sqlite3_uint64 size,
               void (*release)(void*), unsigned char encoding) {
   int result = prepare(*kept(statement));
-  return result == SQLITE_OK
-             ? __real_sqlite3_bind_text64(kept(statement)->real, index, text, size, release, encoding)
-             : result;
+  return result == SQLITE_OK ? __real_sqlite3_bind_text64(kept(statement)->real, index, text, size, release, encoding)
+                             : result;
 }
 PLAYFS_SQLITE(int, sqlite3_bind_blob64, sqlite3_stmt* statement, int index, const void* bytes, sqlite3_uint64 size,
               void (*release)(void*)) {

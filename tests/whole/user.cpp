@@ -146,7 +146,10 @@ void User::acknowledge(const std::string& token, const std::string& path) {
 }
 
 Status User::sync(const stage::InodePtr& inode) {
+  // What is written while it syncs may be on disk or not.
+  auto there = tokens_in(read(inode).value_or(""));
   PLAYFS_CHECK(stage_.sync(inode));
+  if (is_alive_()) ledger_.synced(there);
   return {};
 }
 
@@ -158,7 +161,8 @@ void User::replace(const std::string& path, const std::string& content, const st
   if (stage_.lookup(place->directory, aside) && !stage_.unlink(place->directory, aside)) return;
   auto file = stage_.make_file(place->directory, aside, kFile);
   if (!file || !stage_.write(*file, 0, content)) return;
-  if (world_.random.chance(0.3) && !sync(*file)) return;
+  bool is_synced = world_.random.chance(0.3);
+  if (is_synced && !stage_.sync(*file)) return;
   // What it writes over has gone with that, except for what it took along.
   auto old = stage_.lookup(place->directory, place->name);
   auto lost = old ? tokens_in(read(*old).value_or("")) : std::vector<std::string>();
@@ -167,6 +171,7 @@ void User::replace(const std::string& path, const std::string& content, const st
   auto renamed = stage_.rename(place->directory, aside, place->directory, place->name, stage::RenameMode::replace);
   if (!renamed && is_alive_()) return ledger_.take_back(lost);
   acknowledge(token, path);
+  if (is_synced && world_.random.chance(0.5)) static_cast<void>(sync(*file));
 }
 
 // The edits.
@@ -174,7 +179,6 @@ void User::replace(const std::string& path, const std::string& content, const st
 std::string User::some_path() {
   static const std::array<std::string, 5> kPaths{"notes", "d/x", "d/y", "d", "lists/shared"};
   auto which = world_.random.below(kPaths.size() + 2);
-  if (ledger_.is_calm && which == 3) which = 0;
   return which < kPaths.size() ? kPaths[which] : "mine-" + std::to_string(client_);
 }
 
@@ -202,7 +206,7 @@ void User::edit_at(const std::string& path) {
     case 1: return rename(path, some_path());
     case 2: return change_mode(path);
     case 3: return make_link(path);
-    case 4: return ledger_.is_calm ? append(path) : turn(path);
+    case 4: return turn(path);
     case 5: return discard(world_.random.chance(0.2) ? std::string() : path);
     case 6:
     case 7:
@@ -220,6 +224,7 @@ std::string User::bring(const std::string& path) {
   auto file = stage_.make_file(place->directory, place->name, kFile);
   if (!file || !stage_.write(*file, 0, content)) return {};
   acknowledge(token, path);
+  if (world_.random.chance(0.3)) static_cast<void>(sync(*file));
   return content;
 }
 

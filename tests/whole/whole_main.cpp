@@ -23,7 +23,7 @@ namespace {
 using playfs::sim::Fault;
 
 constexpr const char* kUsage =
-    "usage: whole-schedules [--first SEED] [--schedules N] [--stop-at N] [--fault NAME|all] [--calm] [--spoils] "
+    "usage: whole-schedules [--first SEED] [--schedules N] [--stop-at N] [--fault NAME|all] "
     "[--trace]\n";
 
 struct Arguments {
@@ -45,8 +45,6 @@ std::vector<Fault> faults_named(const std::string& name) {
 std::optional<Arguments> parse(std::vector<std::string> words) {
   Arguments arguments;
   arguments.nature.is_traced = std::erase(words, "--trace") != 0;
-  arguments.nature.is_calm = std::erase(words, "--calm") != 0;
-  arguments.nature.spoils = std::erase(words, "--spoils") != 0;
   for (std::size_t i = 0; i < words.size(); i += 2) {
     if (i + 1 == words.size()) return std::nullopt;
     const std::string& value = words[i + 1];
@@ -68,7 +66,7 @@ std::optional<Arguments> parse(std::vector<std::string> words) {
 
 struct Count {
   std::uint64_t wrong = 0, first_wrong = 0, runs = 0, waived = 0;
-  std::size_t revisions = 0, merges = 0, branches = 0, crashes = 0, writes = 0;
+  std::size_t revisions = 0, merges = 0, branches = 0, crashes = 0, power_cuts = 0, writes = 0;
   std::map<std::string, std::size_t> waivers;
 };
 
@@ -81,8 +79,9 @@ Count run(std::uint64_t first, std::uint64_t schedules, const playfs::sim::Natur
     count.merges += verdict.merges;
     count.branches += verdict.branches;
     count.crashes += verdict.crashes;
+    count.power_cuts += verdict.power_cuts;
     count.writes += verdict.writes;
-    count.waived += !verdict.waivers.empty();
+    count.waived += !verdict.waivers.empty() && verdict.wrong.empty();
     for (const auto& [why, times] : verdict.waivers) count.waivers[why] += times;
     if (verdict.wrong.empty()) continue;
     if (count.wrong++ == 0) count.first_wrong = seed;
@@ -114,10 +113,11 @@ int main(int argc, char** argv) {
     std::uint64_t most_wrong = planted == Fault::none ? arguments->stop_at : 1;
     Count count = run(arguments->first, arguments->schedules, arguments->nature, most_wrong);
     double seconds = static_cast<double>(std::clock()) / CLOCKS_PER_SEC;
-    std::cout << playfs::sim::name_of(planted) << ": " << count.runs << " schedules, " << count.wrong << " wrong; "
-              << count.revisions << " revisions, " << count.merges << " merges, " << count.branches << " branches, "
-              << count.crashes << " crashes, " << count.writes << " writes found again; " << count.runs - count.waived
-              << " schedules without a waiver; " << seconds << " s of CPU so far, "
+    std::cout << playfs::sim::name_of(planted) << ": " << count.runs << " schedules, " << count.wrong << " wrong, "
+              << count.runs - count.wrong - count.waived << " passed, " << count.waived
+              << " neither, for something was waived; " << count.revisions << " revisions, " << count.merges
+              << " merges, " << count.branches << " branches, " << count.crashes << " crashes, " << count.power_cuts
+              << " of them power cuts, " << count.writes << " writes found again; " << seconds << " s of CPU so far, "
               << static_cast<double>(count.runs) / seconds << " a second\n";
     for (const auto& [why, times] : count.waivers) std::cout << "  waived " << times << " times: " << why << "\n";
     std::cout << std::flush;
