@@ -119,7 +119,13 @@ Status Process::open() {
   }
   publisher_ = *std::move(opened);
   site_->on_head_changed([this](const ProjectId& changed, const RevisionTreePtr& head) {
-    if (changed == parts_.project) follow_head(head);
+    if (changed != parts_.project || is_ending_) return;
+    // It may ask the service, which must not be waited for here.
+    ++following_;
+    executor_->post([this, head] {
+      follow_head(head);
+      --following_;
+    });
   });
   site_->follow(parts_.project);
   return {};
@@ -141,26 +147,20 @@ bool Process::is_known_to_hold(const RevisionTreePtr& head, const RevisionTreePt
 
 void Process::follow_head(const RevisionTreePtr& head) {
   if (is_ending_) return;
-  ++following_;
-  auto follow = [&] {
-    publisher_->visit();
-    auto base = stage_->base();
-    if (!head || (base && head->revision.id == base->revision.id)) return;
-    if (base && !is_known_to_hold(head, base)) {
-      auto there = await<Record>([&](auto done) {
-        client_->get_record("revisions", base->revision.id.text(), stop_.token(), std::move(done));
-      });
-      if (!there && there.error().code != ErrorCode::not_found) return;
-      if (!there) {
-        auto lost = await<bool>([&](auto done) { publisher_->keep_lost_base(head, stop_.token(), std::move(done)); });
-        if (!lost || *lost) return;
-      }
-      if (stage_->base() != base) return;
+  publisher_->visit();
+  auto base = stage_->base();
+  if (!head || (base && head->revision.id == base->revision.id)) return;
+  if (base && !is_known_to_hold(head, base)) {
+    auto there = await<Record>(
+        [&](auto done) { client_->get_record("revisions", base->revision.id.text(), stop_.token(), std::move(done)); });
+    if (!there && there.error().code != ErrorCode::not_found) return;
+    if (!there) {
+      auto lost = await<bool>([&](auto done) { publisher_->keep_lost_base(head, stop_.token(), std::move(done)); });
+      if (!lost || *lost) return;
     }
-    if (!publisher_->branch() && stage_->is_clean()) static_cast<void>(stage_->move_base(head));
-  };
-  follow();
-  --following_;
+    if (stage_->base() != base) return;
+  }
+  if (!publisher_->branch() && stage_->is_clean()) static_cast<void>(stage_->move_base(head));
 }
 
 Result<publish::Integrated> Process::update(const RevisionTreePtr& head) {
