@@ -1,5 +1,6 @@
 #include "fuse/session.h"
 
+#include <linux/fuse.h>
 #include <pthread.h>
 #include <signal.h>
 #include <spawn.h>
@@ -98,6 +99,11 @@ struct Session::State final : vfs::KernelNotifier {
   // The kernel does not know every node that is told of: ENOENT is no error here.
   void entry_changed(vfs::NodeId parent, const std::string& name) override {
     fuse_lowlevel_notify_inval_entry(session, parent, name.c_str(), name.size());
+  }
+  bool all_names_changed() override {
+    constexpr std::int32_t kIncEpoch = 8;  // FUSE_NOTIFY_INC_EPOCH of Linux 6.16, which older headers do not have
+    const fuse_out_header message{sizeof message, kIncEpoch, 0};
+    return write(fuse_session_fd(session), &message, sizeof message) == sizeof message || errno != EINVAL;
   }
   void node_changed(vfs::NodeId node, std::int64_t offset) override {
     fuse_lowlevel_notify_inval_inode(session, node, offset, 0);

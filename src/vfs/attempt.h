@@ -13,6 +13,7 @@
 #include <set>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "base/mutex.h"
 #include "base/result.h"
@@ -41,15 +42,25 @@ inline tl::unexpected<Stop> missing(Fetch fetch) { return tl::unexpected<Stop>(S
 /// The fact that an operation goes on with a listing: it shows what is known, of whatever age.
 inline constexpr const char* kGoesOn = "goes on";
 
+/// What the kernel keeps locked until an operation is answered: the names in these nodes, or pages of them, or both.
+struct Locked {
+  std::vector<NodeId> nodes;
+  bool names = false, pages = false;
+};
+
 /// One operation of the kernel's, for as long as it is tried. Thread-safe: an answer that lost a race against a timer
 /// may still write to it.
 class Operation {
  public:
-  explicit Operation(Caller from) : caller(std::move(from)) {}
+  explicit Operation(Caller from, Locked kept_locked = {}, bool may_yield = false)
+      : caller(std::move(from)), locked(std::move(kept_locked)), yields(may_yield) {}
   Operation(const Operation&) = delete;
   Operation& operator=(const Operation&) = delete;
 
   const Caller caller;
+  const Locked locked;
+  /// Where it is answered `stale` the kernel asks again, and nobody hears of it.
+  const bool yields;
 
   /// Facts that a fetch leaves for the next try ("the list was read", "the request was sent").
   void note(std::string fact) PLAYFS_EXCLUDES(mutex_) {

@@ -21,10 +21,12 @@ bool is_worth_recording(ErrorCode code);
 /// The fact that the error an operation ends with was written down already, by the one that it waited for.
 inline constexpr const char* kRecorded = "recorded";
 
-/// Ties an operation that waits to its caller's cancellation and the mount's end.
+/// Ties an operation that waits to its caller's cancellation and the mount's end, and tells what the kernel holds for
+/// it.
 class Waiting {
  public:
-  Waiting(Gate::Ticket ticket, const Gate& gate, const CancelToken& caller) : ticket_(std::move(ticket)) {
+  Waiting(Gate::Ticket ticket, Notifications::Hold hold, const Gate& gate, const CancelToken& caller)
+      : ticket_(std::move(ticket)), hold_(std::move(hold)) {
     registrations_.push_back(caller.on_cancel([source = source_]() mutable { source.cancel(); }));
     registrations_.push_back(gate.closing().on_cancel([source = source_]() mutable { source.cancel(); }));
   }
@@ -32,6 +34,7 @@ class Waiting {
 
  private:
   Gate::Ticket ticket_;
+  Notifications::Hold hold_;
   CancelSource source_;
   std::vector<CancelToken::Registration> registrations_;
 };
@@ -68,9 +71,12 @@ void drive(Mount& mount, Counted counted, OperationPtr op, F attempt, S subject,
   }
   auto ticket = mount.gate()->enter();
   if (!ticket) return reply(fail(ErrorCode::interrupted, "the mount is ending"));
+  const bool may_yield = round == 0 && op->yields;
+  auto hold = mount.notifications().hold(op->locked, may_yield ? std::optional(op->caller.pid) : std::nullopt);
+  if (!hold) return reply(fail(ErrorCode::stale, "the directory is changing: look again"));
   if (round == 0) mount.metrics().count_waited(counted);
 
-  auto waiting = std::make_unique<Waiting>(std::move(*ticket), *mount.gate(), op->caller.cancel);
+  auto waiting = std::make_unique<Waiting>(std::move(*ticket), std::move(*hold), *mount.gate(), op->caller.cancel);
   CancelToken cancel = waiting->token();
   // Each answer goes through the executor: the thread that brings it belongs to someone else and must neither run an
   // attempt nor be the last to let go of a node.

@@ -7,8 +7,6 @@
 namespace playfs::vfs {
 namespace {
 
-constexpr std::chrono::seconds kKernelPatience{1};
-
 /// What belongs to a published file and is not to be had makes the file unreadable; it does not make it absent.
 Error as_unreadable(Error error, const std::string& path) {
   if (error.code == ErrorCode::not_found) error.code = ErrorCode::corrupt;
@@ -196,16 +194,39 @@ Fetch on_executor(Mount& mount, UniqueFunction<Status()> work) {
   };
 }
 
-Fetch until_kernel_knows(Mount& mount, const OperationPtr& op, std::string fact) {
-  return [&mount, op, fact = std::move(fact)](const CancelToken&, Callback<void> done) {
+namespace {
+
+/// `ask` is given the task that is to run when the kernel knows.
+template <class Ask>
+Fetch until_told(Mount& mount, const OperationPtr& op, std::string fact, std::chrono::milliseconds patience, Ask ask) {
+  return [&mount, op, fact = std::move(fact), patience, ask](const CancelToken& cancel, Callback<void> done) {
     Once<void> first(std::move(done));
-    auto go_on = [op, fact, first] {
+    auto give_up = [op, fact, first] {
+      op->note(kUntold);
       op->note(fact);
       first({});
     };
-    mount.notifications().then(go_on);
-    mount.executor().post_after(kKernelPatience, go_on);
+    auto ending = std::make_shared<CancelToken::Registration>(cancel.on_cancel(give_up));
+    ask([op, fact, first, ending] {
+      op->note(fact);
+      first({});
+    });
+    mount.executor().post_after(patience, give_up);
   };
+}
+
+}  // namespace
+
+Fetch until_kernel_knows(Mount& mount, const OperationPtr& op, const ProjectId& project, std::string fact,
+                         std::chrono::milliseconds patience) {
+  return until_told(mount, op, std::move(fact), patience, [&mount, whose = project.text()](Task task) {
+    mount.notifications().when_told(whose, std::move(task));
+  });
+}
+
+Fetch until_kernel_knows(Mount& mount, const OperationPtr& op, NodeId node, std::string fact) {
+  return until_told(mount, op, std::move(fact), kKernelPatience,
+                    [&mount, node](Task task) { mount.notifications().then(node, std::move(task)); });
 }
 
 }  // namespace playfs::vfs

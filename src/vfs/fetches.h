@@ -56,7 +56,15 @@ Fetch fetch_news(Mount& mount, const OperationPtr& op, std::string what, std::ch
                  std::string fact, Ask ask);
 /// Local work that takes too long for the thread that asks.
 Fetch on_executor(Mount& mount, UniqueFunction<Status()> work);
-/// Waits until the kernel has been told of all that changed so far; not for ever, since the kernel may be busy.
-Fetch until_kernel_knows(Mount& mount, const OperationPtr& op, std::string fact);
+/// Telling the kernel of thousands of names on a busy machine takes less; what it has to wait for takes as long as it
+/// takes.
+inline constexpr std::chrono::seconds kKernelPatience{10};
+/// Notes `fact` when the kernel has been told of all that changed so far in the project. Where that takes too long it
+/// notes kUntold as well: the kernel is busy, and shows names as they were.
+Fetch until_kernel_knows(Mount& mount, const OperationPtr& op, const ProjectId& project, std::string fact,
+                         std::chrono::milliseconds patience = kKernelPatience);
+inline constexpr const char* kUntold = "untold";
+/// The same of one node.
+Fetch until_kernel_knows(Mount& mount, const OperationPtr& op, NodeId node, std::string fact);
 
 }  // namespace playfs::vfs

@@ -44,7 +44,7 @@ bool GrowingFile::follow(const std::string& latest) {
   }
   mount().notifications().node_changed(id(), static_cast<std::int64_t>(before / kPage * kPage));
   std::weak_ptr<Node> weak = weak_from_this();
-  mount().notifications().then([this, weak, after] {
+  mount().notifications().then(id(), [this, weak, after] {
     if (auto self = weak.lock()) shown_size_ = std::max<std::uint64_t>(shown_size_, after);
   });
   return true;

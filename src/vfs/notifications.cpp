@@ -1,8 +1,29 @@
 #include "vfs/notifications.h"
 
+#include <utility>
+
 namespace playfs::vfs {
 
-Notifications::Notifications() : thread_([this] { run(); }) {}
+namespace {
+/// One that the kernel makes wait after all holds up one of these.
+constexpr unsigned kThreads = 4;
+/// After ESTALE the kernel looks again at once.
+constexpr std::chrono::seconds kComesBack{1};
+}  // namespace
+
+struct Notifications::Told {
+  Told() = default;
+  Told(const Told&) = delete;
+  Told& operator=(const Told&) = delete;
+  ~Told() {
+    for (Task& task : tasks) task();
+  }
+  std::vector<Task> tasks;
+};
+
+Notifications::Notifications() {
+  for (unsigned i = 0; i < kThreads; ++i) threads_.emplace_back([this] { run(); });
+}
 
 Notifications::~Notifications() {
   {
@@ -10,55 +31,176 @@ Notifications::~Notifications() {
     ending_ = true;
     changed_.notify_all();
   }
-  thread_.join();
+  for (auto& thread : threads_) thread.join();
 }
 
 void Notifications::set_receiver(KernelNotifier* receiver) {
   MutexLock lock(mutex_);
   receiver_ = receiver;
-  while (delivering_) changed_.wait(mutex_);
+  if (!receiver) {
+    for (auto& [node, lane] : lanes_) make_ready(node, lane);  // nobody is left to wait
+  }
+  while (telling_ > 0) changed_.wait(mutex_);
 }
 
-void Notifications::entry_changed(NodeId parent, std::string name) {
-  push([parent, name = std::move(name)](KernelNotifier* receiver) {
-    if (receiver) receiver->entry_changed(parent, name);
-  });
+void Notifications::entry_changed(NodeId parent, std::string name, const std::string& whose) {
+  push(parent, {Kind::entry, std::move(name), 0, {}, nullptr}, whose);
 }
 
-void Notifications::node_changed(NodeId node, std::int64_t offset) {
-  push([node, offset](KernelNotifier* receiver) {
-    if (receiver) receiver->node_changed(node, offset);
-  });
+void Notifications::node_changed(NodeId node, std::int64_t offset, const std::string& whose) {
+  push(node, {offset < 0 ? Kind::attributes : Kind::pages, {}, offset, {}, nullptr}, whose);
 }
 
-void Notifications::then(Task task) {
-  push([task = std::move(task)](KernelNotifier*) mutable { task(); });
-}
+void Notifications::then(NodeId node, Task task) { push(node, {Kind::task, {}, 0, std::move(task), nullptr}, {}); }
 
-void Notifications::push(Item item) {
+void Notifications::when_told(const std::string& whose, Task task) {
+  auto now = std::make_shared<Told>();  // outside of the lock: the last to let go runs the tasks
+  std::shared_ptr<Told> told;
   MutexLock lock(mutex_);
-  if (ending_) return;
-  queue_.push_back(std::move(item));
+  if (auto found = told_.find(whose); found != told_.end()) told = found->second.lock();
+  (told ? told : now)->tasks.push_back(std::move(task));
+}
+
+void Notifications::push(NodeId node, Item item, const std::string& whose) {
+  Item dropped;
+  MutexLock lock(mutex_);
+  if (ending_) {
+    dropped = std::move(item);
+    return;
+  }
+  if (!whose.empty()) {
+    auto& known = told_[whose];
+    item.told = known.lock();
+    if (!item.told) known = item.told = std::make_shared<Told>();
+  }
+  Lane& lane = lanes_[node];
+  lane.items.push_back(std::move(item));
+  make_ready(node, lane);
+}
+
+void Notifications::make_ready(NodeId node, Lane& lane) {
+  if (lane.is_ready || lane.is_telling || lane.items.empty()) return;
+  lane.is_ready = true;
+  ready_.push_back(node);
+  changed_.notify_all();
+}
+
+bool Notifications::would_block(NodeId node, const Lane& lane, Kind kind) const {
+  if (!receiver_) return false;
+  if (kind == Kind::pages) return lane.pages_held > 0;
+  if (kind != Kind::entry) return false;
+  auto first = yielded_.lower_bound({node, 0});
+  return lane.names_held > 0 || (first != yielded_.end() && first->first.first == node);
+}
+
+void Notifications::drop_if_idle(NodeId node) {
+  auto found = lanes_.find(node);
+  if (found == lanes_.end()) return;
+  const Lane& lane = found->second;
+  if (lane.items.empty() && !lane.is_telling && lane.names_held == 0 && lane.pages_held == 0) lanes_.erase(found);
+}
+
+void Notifications::forget_yielded() {
+  const auto now = Clock::now();
+  for (auto each = yielded_.begin(); each != yielded_.end();) {
+    if (each->second + kComesBack > now) {
+      ++each;
+      continue;
+    }
+    const NodeId node = each->first.first;
+    each = yielded_.erase(each);
+    if (auto lane = lanes_.find(node); lane != lanes_.end()) make_ready(node, lane->second);
+  }
+}
+
+std::optional<Notifications::Job> Notifications::next() {
+  MutexLock lock(mutex_);
+  for (;;) {
+    if (ending_) return std::nullopt;
+    if (!yielded_.empty()) forget_yielded();
+    if (ready_.empty()) {
+      if (yielded_.empty()) changed_.wait(mutex_);
+      else changed_.wait_for(mutex_, kComesBack);
+      continue;
+    }
+    const NodeId node = ready_.front();
+    ready_.pop_front();
+    Lane& lane = lanes_[node];
+    lane.is_ready = false;
+    Job job{node, {}, false, receiver_};
+    const Kind kind = lane.items.front().kind;
+    const bool would_wait = would_block(node, lane, kind);
+    job.by_all_names = would_wait && kind == Kind::entry && knows_all_names_;
+    if (would_wait && !job.by_all_names) continue;  // whoever lets go of the node makes it ready again
+    lane.takes_names = kind == Kind::entry && receiver_ && !job.by_all_names;
+    job.item = std::move(lane.items.front());
+    lane.items.pop_front();
+    lane.is_telling = true;
+    ++telling_;
+    return job;
+  }
+}
+
+bool Notifications::deliver(Job& job) {
+  if (job.item.kind == Kind::task) {
+    job.item.task();
+  } else if (job.receiver) {
+    if (job.by_all_names) return job.receiver->all_names_changed();
+    if (job.item.kind == Kind::entry) job.receiver->entry_changed(job.node, job.item.name);
+    else job.receiver->node_changed(job.node, job.item.offset);
+  }
+  return true;
+}
+
+void Notifications::end(Job job, bool delivered) {
+  MutexLock lock(mutex_);
+  Lane& lane = lanes_[job.node];
+  lane.is_telling = lane.takes_names = false;
+  if (!delivered) {
+    knows_all_names_ = false;
+    lane.items.push_front(std::move(job.item));
+  }
+  make_ready(job.node, lane);
+  drop_if_idle(job.node);
+  --telling_;
   changed_.notify_all();
 }
 
 void Notifications::run() {
-  while (true) {
-    Item item;
-    KernelNotifier* receiver = nullptr;
-    {
-      MutexLock lock(mutex_);
-      while (queue_.empty() && !ending_) changed_.wait(mutex_);
-      if (ending_) return;
-      item = std::move(queue_.front());
-      queue_.pop_front();
-      receiver = receiver_;
-      delivering_ = true;
-    }
-    item(receiver);
-    MutexLock lock(mutex_);
-    delivering_ = false;
-    changed_.notify_all();
+  while (auto job = next()) {
+    const bool delivered = deliver(*job);
+    Job done = std::move(*job);
+    std::shared_ptr<Told> told = done.item.told;  // outlives the lock
+    end(std::move(done), delivered);
+  }
+}
+
+std::optional<Notifications::Hold> Notifications::hold(const Locked& what, std::optional<pid_t> yields) {
+  MutexLock lock(mutex_);
+  for (NodeId node : what.nodes) {
+    if (!yields || yielded_.contains({node, *yields})) continue;
+    auto lane = lanes_.find(node);
+    if (lane == lanes_.end() || !lane->second.takes_names) continue;
+    yielded_[{node, *yields}] = Clock::now();
+    return std::nullopt;
+  }
+  for (NodeId node : what.nodes) {
+    Lane& lane = lanes_[node];
+    if (what.names) ++lane.names_held;
+    if (what.pages) ++lane.pages_held;
+    if (yields) yielded_.erase({node, *yields});
+  }
+  return Hold(*this, what);
+}
+
+void Notifications::release(const Locked& what) {
+  MutexLock lock(mutex_);
+  for (NodeId node : what.nodes) {
+    Lane& lane = lanes_[node];
+    if (what.names) --lane.names_held;
+    if (what.pages) --lane.pages_held;
+    make_ready(node, lane);
+    drop_if_idle(node);
   }
 }
 

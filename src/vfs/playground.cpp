@@ -38,6 +38,44 @@ Entry entry_of(Mount& mount, const Found& found) {
   return entry;
 }
 
+/// What the kernel keeps locked while it waits for an answer about the nodes.
+Locked locked_for(Counted operation, std::vector<NodeId> nodes) {
+  switch (operation) {
+    case Counted::forget:
+    case Counted::get_attributes:
+    case Counted::read_link:
+    case Counted::seek:
+    case Counted::status:
+    case Counted::get_xattr:
+    case Counted::commit:
+    case Counted::work_status:
+    case Counted::discard:
+    case Counted::update:
+    case Counted::cancel: return {};
+    case Counted::read:
+    case Counted::write:
+    case Counted::allocate: return {std::move(nodes), false, true};
+    case Counted::set_attributes:
+    case Counted::sync: return {std::move(nodes), true, true};
+    case Counted::lookup:
+    case Counted::make_node:
+    case Counted::make_directory:
+    case Counted::make_symlink:
+    case Counted::link:
+    case Counted::unlink:
+    case Counted::remove_directory:
+    case Counted::rename:
+    case Counted::list:
+    case Counted::set_xattr:
+    case Counted::remove_xattr: return {std::move(nodes), true, false};
+  }
+  return {};
+}
+
+OperationPtr operation(Counted counted, const Caller& caller, std::vector<NodeId> nodes) {
+  return std::make_shared<Operation>(caller, locked_for(counted, std::move(nodes)), counted == Counted::lookup);
+}
+
 template <class T, class F>
 void run(Mount& mount, Counted counted, const Caller& caller, NodeId node, F attempt, Reply<T> reply) {
   mount.metrics().count(counted);
@@ -45,20 +83,22 @@ void run(Mount& mount, Counted counted, const Caller& caller, NodeId node, F att
     NodePtr found = mount.nodes().find(node);
     return found ? found->path() : std::string();
   };
-  drive<T>(mount, counted, std::make_shared<Operation>(caller), std::move(attempt), std::move(subject),
+  drive<T>(mount, counted, operation(counted, caller, {node}), std::move(attempt), std::move(subject),
            std::move(reply));
 }
 
-/// The same where the error is about a name in the node.
+/// The same where the error is about a name in the node. `second`: another directory that takes part.
 template <class T, class F>
 void run_below(Mount& mount, Counted counted, const Caller& caller, NodeId node, const std::string& name, F attempt,
-               Reply<T> reply) {
+               Reply<T> reply, std::optional<NodeId> second = std::nullopt) {
   mount.metrics().count(counted);
   auto subject = [&mount, node, name] {
     NodePtr found = mount.nodes().find(node);
     return found ? found->path_below(name) : name;
   };
-  drive<T>(mount, counted, std::make_shared<Operation>(caller), std::move(attempt), std::move(subject),
+  std::vector<NodeId> nodes = {node};
+  if (second && *second != node) nodes.push_back(*second);
+  drive<T>(mount, counted, operation(counted, caller, std::move(nodes)), std::move(attempt), std::move(subject),
            std::move(reply));
 }
 
@@ -206,7 +246,8 @@ void Playground::rename(const Caller& caller, NodeId parent, std::string_view na
     PLAYFS_ATTEMPT(NodePtr directory, target_of(*mount, op, new_parent));
     return node->rename(op, from, directory, to, flags);
   };
-  run_below<void>(*mount_, Counted::rename, caller, parent, std::string(name), std::move(attempt), std::move(reply));
+  run_below<void>(*mount_, Counted::rename, caller, parent, std::string(name), std::move(attempt), std::move(reply),
+                  new_parent);
 }
 
 void Playground::read(const Caller& caller, NodeId id, std::uint64_t offset, std::size_t size,

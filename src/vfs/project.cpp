@@ -99,8 +99,8 @@ Attempt<Found> ProjectDirectory::child(const OperationPtr& op, const std::string
 }
 
 void ProjectDirectory::head_moved() {
-  mount().notifications().entry_changed(id(), "head");
-  if (!mount().works().find(project_)) mount().notifications().entry_changed(id(), "work");
+  mount().notifications().entry_changed(id(), "head", project_.text());
+  if (!mount().works().find(project_)) mount().notifications().entry_changed(id(), "work", project_.text());
 }
 
 Attempt<Found> ProjectDirectory::head(const OperationPtr& op) {
@@ -119,7 +119,9 @@ Attempt<Found> ProjectDirectory::work(const OperationPtr& op) {
   auto tree = mount().works().here(op, project_);
   if (tree) {
     // Who waited for news finds it below here, not what the kernel kept from before.
-    if (asked_for_head(op, project_) && !op->noted("told")) return missing(until_kernel_knows(mount(), op, "told"));
+    // Not for long: this lookup itself may be what the kernel waits for.
+    if (asked_for_head(op, project_) && !op->noted("told"))
+      return missing(until_kernel_knows(mount(), op, project_, "told", std::chrono::seconds(1)));
     return found(op, (*tree)->root(shared_from_this(), "work"), kWorkEntrySeconds);
   }
   if (tree.error().fetch) return tl::unexpected<Stop>(std::move(tree).error());

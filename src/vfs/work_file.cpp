@@ -181,7 +181,7 @@ Attempt<void> WorkNode::strip_set_id(const OperationPtr& op) {
   if (!loses_some) return {};
   // The answer to a write brings no attributes, and the kernel takes it that the mode is what it was.
   mount().notifications().node_changed(id(), -1);
-  return missing(until_kernel_knows(mount(), op, "mode told"));
+  return missing(until_kernel_knows(mount(), op, id(), "mode told"));
 }
 
 Attempt<std::size_t> WorkNode::write(const OperationPtr& op, std::uint64_t offset, const std::string& data) {

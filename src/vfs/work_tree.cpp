@@ -135,6 +135,15 @@ Status WorkTree::check_may_write(const Caller& caller) const {
   return fail(ErrorCode::permission_denied, "no permission to write in the work tree");
 }
 
+Status WorkTree::check_told(const OperationPtr& op, const std::string& what) {
+  if (!op->noted(kUntold)) return {};
+  return fail(ErrorCode::timed_out,
+              what +
+                  ", but names in the tree may still show what was there before: the kernel waits for something that "
+                  "waits for the service",
+              "look again when that has ended");
+}
+
 Status WorkTree::open_publisher() {
   MutexLock opening(opening_);
   if (publisher()) return {};
@@ -169,8 +178,11 @@ Attempt<CommitResult> WorkTree::commit(const OperationPtr& op, const CommitReque
   if (auto result = op->outcome<CommitResult>()) {
     if (!op->noted("told")) {
       mount_.in_use().head_moved(project_);
-      return missing(until_kernel_knows(mount_, op, "told"));
+      return missing(until_kernel_knows(mount_, op, project_, "told"));
     }
+    // It is published, whatever is shown here.
+    if (auto told = check_told(op, "a commit has ended"); !told)
+      mount_.site().events().error(document_path(), told.error());
     return std::move(*result);
   }
   // What is ignored is decided when the change is frozen, by rule files that may not be here yet.
@@ -208,7 +220,8 @@ Status WorkTree::check_may_commit(const Caller& caller) {
 Attempt<std::uint32_t> WorkTree::discard(const OperationPtr& op, const std::string& path, bool dry_run) {
   PLAYFS_ATTEMPT_CHECK(check_may_write(op->caller));
   if (auto count = op->outcome<std::uint32_t>()) {
-    if (!op->noted("told")) return missing(until_kernel_knows(mount_, op, "told"));
+    if (!op->noted("told")) return missing(until_kernel_knows(mount_, op, project_, "told"));
+    PLAYFS_ATTEMPT_CHECK(check_told(op, "what was staged is discarded"));
     return *count;
   }
   PLAYFS_ATTEMPT(std::size_t before, staged_below(*stage_, path));
@@ -222,13 +235,14 @@ Attempt<std::uint32_t> WorkTree::discard(const OperationPtr& op, const std::stri
   if (publish::Publisher* publishing = publisher(); publishing && stage_->is_clean()) publishing->forget_lost_base();
   follow_head();
   op->set_outcome(static_cast<std::uint32_t>(before - std::min(before, after)));
-  return missing(until_kernel_knows(mount_, op, "told"));
+  return missing(until_kernel_knows(mount_, op, project_, "told"));
 }
 
 Attempt<UpdateResult> WorkTree::update(const OperationPtr& op) {
   PLAYFS_ATTEMPT_CHECK(check_may_write(op->caller));
   if (auto result = op->outcome<UpdateResult>()) {
-    if (!op->noted("told")) return missing(until_kernel_knows(mount_, op, "told"));
+    if (!op->noted("told")) return missing(until_kernel_knows(mount_, op, project_, "told"));
+    PLAYFS_ATTEMPT_CHECK(check_told(op, "the work tree stands on " + result->base));
     return std::move(*result);
   }
   if (!op->noted("head")) {
@@ -262,13 +276,14 @@ Attempt<UpdateResult> WorkTree::update(const OperationPtr& op) {
   }
   PLAYFS_ATTEMPT(auto conflicts, publish::unresolved(*stage_));
   op->set_outcome(UpdateResult{base_id().text(), static_cast<std::uint32_t>(conflicts.size())});
-  return missing(until_kernel_knows(mount_, op, "told"));
+  return missing(until_kernel_knows(mount_, op, project_, "told"));
 }
 
 Attempt<UpdateResult> WorkTree::merge(const OperationPtr& op, const RevisionId& revision) {
   PLAYFS_ATTEMPT_CHECK(check_may_write(op->caller));
   if (auto result = op->outcome<UpdateResult>()) {
-    if (!op->noted("told")) return missing(until_kernel_knows(mount_, op, "told"));
+    if (!op->noted("told")) return missing(until_kernel_knows(mount_, op, project_, "told"));
+    PLAYFS_ATTEMPT_CHECK(check_told(op, "the work tree stands on " + result->base));
     return std::move(*result);
   }
   PLAYFS_ATTEMPT(RevisionTreePtr tree, revision_of_project(mount_, revision, project_));
@@ -457,13 +472,13 @@ void WorkTree::tell_kernel(const std::vector<stage::Invalidation>& changed) {
   };
   for (const stage::Invalidation& one : changed) {
     // A file with a name less has another link count, whoever knows it: by another name, or as one that is open.
-    if (auto before = known(one.before)) mount_.notifications().node_changed(*before, -1);
+    if (auto before = known(one.before)) mount_.notifications().node_changed(*before, -1, project_.text());
     auto directory = known(one.directory);
     if (!directory) continue;
-    mount_.notifications().entry_changed(*directory, one.name);
+    mount_.notifications().entry_changed(*directory, one.name, project_.text());
     directories.insert(*directory);
   }
-  for (NodeId directory : directories) mount_.notifications().node_changed(directory, 0);
+  for (NodeId directory : directories) mount_.notifications().node_changed(directory, 0, project_.text());
 }
 
 }  // namespace playfs::vfs

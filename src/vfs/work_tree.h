@@ -80,6 +80,8 @@ class WorkTree : public std::enable_shared_from_this<WorkTree> {
 
   /// By the bits of the root's mode, as the kernel would judge a write there.
   [[nodiscard]] Status check_may_write(const Caller& caller) const;
+  /// Fails where the kernel does not know yet of what the operation did.
+  [[nodiscard]] static Status check_told(const OperationPtr& op, const std::string& what);
   [[nodiscard]] Status open_publisher() PLAYFS_EXCLUDES(mutex_, opening_);
   [[nodiscard]] publish::Publisher* publisher() const PLAYFS_EXCLUDES(mutex_);
   /// Then it stays there until an update, whatever happens to head.
