@@ -5,6 +5,7 @@
 #include "app/local_transport.h"
 #include "app/playground.h"
 #include "base/fd.h"
+#include "base/log.h"
 #include "net/curl_transport.h"
 
 namespace playfs::app {
@@ -61,16 +62,19 @@ Result<std::unique_ptr<World>> World::open(const Source& source, const Settings&
   parts->client = std::make_unique<remote::Client>(*parts->transport, parts->pool, clock, random, std::move(client));
   parts->state = places.site_state(parts->client->site());
 
-  PLAYFS_CHECK(make_private_directory(places.cache));
+  // The cache is a convenience: where it cannot be used, all goes on without it, and status says so.
+  if (auto made = make_private_directory(places.cache); !made) log_warning("cache: " + made.error().message);
   const CacheLimits limits = cache_limits(settings, source.text);
   cache::ObjectStoreOptions objects;
   objects.budget = limits.objects;
   objects.executor = &parts->pool;
+  objects.needs_directory = false;
   objects.written_before = random.next() % (limits.objects / cache::kShareBetweenTrims + 1);
   PLAYFS_TRY(parts->objects, cache::ObjectStore::open(places.cache_objects(), objects));
   cache::RecordIndexOptions records;
   records.budget = limits.records;
   records.executor = &parts->pool;
+  records.needs_directory = false;
   records.written_before = random.next() % (limits.records / cache::kShareBetweenTrims + 1);
   PLAYFS_TRY(parts->records, cache::RecordIndex::open(places.cache, records));
   parts->events = std::make_unique<content::EventLog>(clock);

@@ -134,6 +134,11 @@ Result<Database> Database::open(const std::string& path, Durability durability) 
                                SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE, nullptr);
   Database database(handle);
   if (result != SQLITE_OK) return fail(sqlite_error(handle, result, "open " + path));
+  if (durability == Durability::none) {
+    auto plain = database.execute("PRAGMA mmap_size=0; PRAGMA journal_mode=TRUNCATE; PRAGMA synchronous=OFF");
+    if (!plain) return fail(plain.error().while_doing(path));
+    return database;
+  }
   sqlite3_busy_timeout(handle, static_cast<int>(kBusyLimit.count()));
   // Changing to WAL needs the file for itself for an instant, and the busy timeout does not cover that: of two who
   // begin at once one is refused, lest they wait for each other. A database that is in WAL mode answers without a lock.

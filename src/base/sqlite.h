@@ -63,9 +63,12 @@ class Database {
   enum class Durability {
     full,    ///< every commit is synced before it returns
     normal,  ///< the last commits before a power loss may be lost, but never torn
+    none,    ///< a power loss may leave a damaged database: for what can be had again
   };
 
-  /// Opens or creates `path` (0600) in WAL mode with foreign keys on and a busy timeout of 10 s.
+  /// Opens or creates `path` (0600) in WAL mode with foreign keys on and a busy timeout of 10 s. With Durability::none
+  /// in rollback mode, where no file is mapped into memory (one that somebody cuts off would end the process), and
+  /// without waiting: a database that is locked answers `busy`.
   static Result<Database> open(const std::string& path, Durability durability);
 
   Database(Database&& other) noexcept;

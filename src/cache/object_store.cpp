@@ -31,6 +31,8 @@ constexpr time_t kAbandonedAfter = 24 * 3600;
 /// Room on the disk that is left to others, to staged changes above all: a sixty-fourth of it, but no more than this.
 constexpr std::uint64_t kMostLeftFree = 64 << 20;
 constexpr std::uint64_t kShareLeftFree = 64;
+/// A directory that cannot be used is tried again so much later.
+constexpr std::chrono::seconds kPreparedAgainAfter{5};
 /// Where making room on a full disk brought nothing: somebody else fills it.
 constexpr std::chrono::seconds kFutileFor{30};
 
@@ -99,11 +101,13 @@ struct ObjectStore::State {
 
   const std::string directory;
   const std::shared_ptr<RoomKeeper> room;      ///< knows nothing of this state: its passes may outlive it
-  std::atomic<bool> full = false;              ///< the last write failed, and that was told
+  std::atomic<bool> usable = false;            ///< the directory is there, and ours
   std::atomic<std::int64_t> futile_until = 0;  ///< nanoseconds of the steady clock
   Mutex mutex;
   Lru<ContentHash, ObjectPtr> open_objects PLAYFS_GUARDED_BY(mutex);
   Lru<ContentHash, ObjectPtr> memory_objects PLAYFS_GUARDED_BY(mutex);
+  std::optional<Error> trouble PLAYFS_GUARDED_BY(mutex);  ///< of the last write; was told
+  std::chrono::steady_clock::time_point prepared_at PLAYFS_GUARDED_BY(mutex);
 
   std::string folder_of(const ContentHash& hash) const { return directory + "/" + hash.hex().substr(0, 2); }
   std::string path_of(const ContentHash& hash) const { return folder_of(hash) + "/" + hash.hex().substr(2); }
@@ -129,13 +133,48 @@ struct ObjectStore::State {
     closed = open_objects.take_all();
   }
 
+  /// Makes the directory where it is missing, and sees to it that it is ours alone.
+  Status prepare() {
+    {
+      MutexLock lock(mutex);
+      prepared_at = std::chrono::steady_clock::now();
+    }
+    PLAYFS_CHECK(make_private_directory(directory));
+    struct stat attributes {};
+    if (stat(directory.c_str(), &attributes) != 0) return fail(error_from_errno(errno, "stat " + directory));
+    // It may have been made by hand, with a wider umask. On a read-only file system what is there can be read.
+    if ((attributes.st_mode & 0777) != 0700 && chmod(directory.c_str(), 0700) != 0)
+      return fail(error_from_errno(errno, "chmod " + directory));
+    usable = true;
+    return {};
+  }
+
+  /// As long as the directory cannot be used it is looked at now and then.
+  Status be_prepared() {
+    if (usable) return {};
+    {
+      MutexLock lock(mutex);
+      if (trouble && std::chrono::steady_clock::now() - prepared_at < kPreparedAgainAfter) return fail(*trouble);
+    }
+    return prepare();
+  }
+
   /// On a full disk older objects make room.
   Status write(const ContentHash& hash, std::string_view bytes) {
-    Status done = write_once(hash, bytes);
+    Status done = be_prepared();
+    if (done) done = write_once(hash, bytes);
     if (!done && done.error().code == ErrorCode::no_space && make_room(bytes.size())) done = write_once(hash, bytes);
     if (done) room->wrote(file_size_of(bytes.size()));
-    if (!full.exchange(!done) && !done) log_warning("new content is kept in memory alone: " + done.error().message);
+    note(done);
     return done;
+  }
+
+  /// A full disk fails each write in the same way: that is said once.
+  void note(const Status& written) {
+    MutexLock lock(mutex);
+    if (!written && !trouble) log_warning("new content is kept in memory alone: " + written.error().message);
+    if (written) trouble.reset();
+    else trouble = written.error();
   }
 
   /// Gives back to a full disk twice what is needed. False where that is not to be had from us.
@@ -283,10 +322,11 @@ ObjectStore::~ObjectStore() { state_->room->finish(); }
 
 Result<std::unique_ptr<ObjectStore>> ObjectStore::open(const std::string& directory, ObjectStoreOptions options) {
   auto state = std::make_shared<State>(directory, options);
-  PLAYFS_CHECK(make_private_directory(directory));
-  // It may have been made by hand, with a wider umask.
-  if (chmod(directory.c_str(), 0700) != 0) return fail(error_from_errno(errno, "chmod " + directory));
-  sweep_abandoned(state->scratch());
+  if (Status prepared = state->prepare(); !prepared) {
+    if (options.needs_directory) return fail(prepared.error());
+    state->note(prepared);
+  }
+  if (state->usable) sweep_abandoned(state->scratch());
   return std::unique_ptr<ObjectStore>(new ObjectStore(std::move(state)));
 }
 
@@ -326,9 +366,15 @@ Result<ObjectPtr> ObjectStore::State::open_object(const std::shared_ptr<State>& 
 
 Result<ObjectPtr> ObjectStore::find(const ContentHash& hash) {
   if (ObjectPtr object = state_->remembered(hash)) return object;
+  if (!state_->usable) return ObjectPtr();
   PLAYFS_TRY(ObjectPtr object, State::open_object(state_, hash, true));
   if (object) state_->remember(object);
   return object;
+}
+
+std::optional<Error> ObjectStore::trouble() const {
+  MutexLock lock(state_->mutex);
+  return state_->trouble;
 }
 
 Result<bool> ObjectStore::verify(const ContentHash& hash) {

@@ -11,6 +11,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -48,6 +49,7 @@ struct ObjectStoreOptions {
   std::uint64_t budget = UINT64_MAX;  ///< bytes on disk, kept to within a sixteenth for each process that writes
   Executor* executor = nullptr;       ///< where room is made; nullptr: in put(). Outlives the store
   std::uint64_t written_before = 0;   ///< bytes that count as written since room was made last, see README.md
+  bool needs_directory = true;        ///< false: where there is none to work in, open() goes on in memory alone
 };
 
 class ObjectStore {
@@ -62,6 +64,8 @@ class ObjectStore {
   /// nullptr where there is no such object, or a damaged one, which is set aside. Errors: the disk does not let us
   /// look (io, permission_denied).
   [[nodiscard]] Result<ObjectPtr> find(const ContentHash& hash);
+  /// Why new content is kept in memory alone, while that lasts: nothing is lost by it but time.
+  [[nodiscard]] std::optional<Error> trouble() const;
   /// Reads all of it. False where it was damaged, and is set aside now. Does not count as a use.
   [[nodiscard]] Result<bool> verify(const ContentHash& hash);
 

@@ -1,7 +1,8 @@
 // Records on their way to the database: known at once, written together.
 //
 // A project that is read for the first time brings hundreds of records in a moment; a transaction for each would hold
-// up whoever waits for the content. What a killed process had not written yet is fetched again. Thread-safe.
+// up whoever waits for the content. What a killed process had not written yet is fetched again. Where nothing can be
+// written, what was put last stays in memory and can still be found. Thread-safe.
 #pragma once
 
 #include <cstddef>
@@ -32,14 +33,16 @@ class PendingRecords {
   void put(RecordKey key, std::optional<Record> record, std::size_t size) PLAYFS_EXCLUDES(mutex_) {
     auto shared = std::make_shared<const std::optional<Record>>(std::move(record));
     MutexLock lock(mutex_);
-    records_.insert_or_assign(std::move(key), std::move(shared));
+    auto& entry = records_[std::move(key)];
     bytes_ += size;
+    bytes_ -= entry.size;
+    entry = {std::move(shared), size};
   }
   /// nullptr: nothing is pending for the key.
   [[nodiscard]] RecordPtr find(const RecordKey& key) const PLAYFS_EXCLUDES(mutex_) {
     MutexLock lock(mutex_);
     auto found = records_.find(key);
-    return found == records_.end() ? nullptr : found->second;
+    return found == records_.end() ? nullptr : found->second.record;
   }
   [[nodiscard]] std::size_t bytes() const PLAYFS_EXCLUDES(mutex_) {
     MutexLock lock(mutex_);
@@ -47,7 +50,8 @@ class PendingRecords {
   }
 
   /// Calls `write` with all that is pending until nothing is. One thread at a time: another that comes meanwhile leaves
-  /// its records to this one. What is being written can still be found.
+  /// its records to this one. What is being written can still be found; so can what `write` says false of, until there
+  /// is more of it than kMostUnwritten.
   template <class Write>
   void write_all(Write write) PLAYFS_EXCLUDES(mutex_) {
     for (bool first = true;; first = false) {
@@ -57,19 +61,34 @@ class PendingRecords {
         if (first && writing_) return;
         writing_ = !records_.empty();
         if (!writing_) return;
-        batch.assign(records_.begin(), records_.end());
-        bytes_ = 0;
+        for (const auto& [key, entry] : records_) batch.emplace_back(key, entry.record);
       }
-      write(batch);
+      const bool written = write(batch);
       MutexLock lock(mutex_);
-      for (const auto& [key, record] : batch)
-        if (auto found = records_.find(key); found != records_.end() && found->second == record) records_.erase(found);
+      const bool stays = !written && bytes_ <= kMostUnwritten && records_.size() <= kMostUnwrittenRecords;
+      if (stays) {
+        writing_ = false;
+        return;
+      }
+      for (const auto& [key, record] : batch) {
+        auto found = records_.find(key);
+        if (found == records_.end() || found->second.record != record) continue;
+        bytes_ -= found->second.size;
+        records_.erase(found);
+      }
     }
   }
 
  private:
+  static constexpr std::size_t kMostUnwritten = 16 << 20;
+  static constexpr std::size_t kMostUnwrittenRecords = 65'536;
+  struct Entry {
+    RecordPtr record;
+    std::size_t size = 0;
+  };
+
   mutable Mutex mutex_;
-  std::map<RecordKey, RecordPtr> records_ PLAYFS_GUARDED_BY(mutex_);
+  std::map<RecordKey, Entry> records_ PLAYFS_GUARDED_BY(mutex_);
   std::size_t bytes_ PLAYFS_GUARDED_BY(mutex_) = 0;
   bool writing_ PLAYFS_GUARDED_BY(mutex_) = false;
 };

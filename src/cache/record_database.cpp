@@ -2,6 +2,9 @@
 
 #include <unistd.h>
 
+#include <algorithm>
+#include <thread>
+
 #include "base/fd.h"
 #include "base/log.h"
 
@@ -9,8 +12,12 @@ namespace playfs::cache {
 
 namespace {
 
-constexpr std::int64_t kSchemaVersion = 2;
+constexpr std::int64_t kSchemaVersion = 3;
 constexpr const char* kName = "/records.db";
+/// Between two looks whether it is still locked: its lock is held for a transaction, a few milliseconds.
+constexpr std::chrono::milliseconds kFirstWait{1}, kLongestWait{20};
+/// A database that cannot be opened is not tried for each record.
+constexpr std::chrono::seconds kOpenedAgainAfter{1};
 
 constexpr const char* kSchema = R"sql(
 CREATE TABLE records (
@@ -32,6 +39,12 @@ CREATE TABLE pins (
 CREATE INDEX pins_by_record ON pins (site, collection, id);
 )sql";
 
+/// Since version 3: how many records make a list whole. Without a row here it is not, or nobody knows.
+constexpr const char* kWholeLists = R"sql(
+CREATE TABLE whole_lists (
+  site TEXT NOT NULL, collection TEXT NOT NULL, records INTEGER NOT NULL, PRIMARY KEY (site, collection)) WITHOUT ROWID;
+)sql";
+
 Result<std::int64_t> number_of(Database& database, const char* pragma) {
   PLAYFS_TRY(Statement query, database.prepare(pragma));
   PLAYFS_TRY(const bool row, query.step());
@@ -44,8 +57,10 @@ Status create_schema(Database& database) {
   PLAYFS_TRY(Transaction transaction, Transaction::begin(database));
   PLAYFS_TRY(const std::int64_t version, schema_version(database));
   if (version == kSchemaVersion) return {};  // another process was faster
-  if (version != 0) return fail(ErrorCode::not_supported, "its schema has version " + std::to_string(version));
-  PLAYFS_CHECK(database.execute(kSchema));
+  if (version != 0 && version != 2)
+    return fail(ErrorCode::not_supported, "its schema has version " + std::to_string(version));
+  if (version == 0) PLAYFS_CHECK(database.execute(kSchema));
+  PLAYFS_CHECK(database.execute(kWholeLists));
   PLAYFS_CHECK(database.execute("PRAGMA user_version = " + std::to_string(kSchemaVersion)));
   return transaction.commit();
 }
@@ -53,10 +68,10 @@ Status create_schema(Database& database) {
 }  // namespace
 
 Result<RecordDatabase> RecordDatabase::open(const std::string& path) {
-  PLAYFS_TRY(Database database, Database::open(path, Database::Durability::normal));
+  PLAYFS_TRY(Database database, Database::open(path, Database::Durability::none));
   PLAYFS_TRY(const std::int64_t version, schema_version(database));
   if (version != kSchemaVersion) PLAYFS_CHECK(create_schema(database));
-  RecordDatabase opened{std::move(database), {}, {}, {}, {}, {}, {}, {}, {}, {}, {}};
+  RecordDatabase opened{std::move(database), {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}};
   PLAYFS_CHECK(opened.prepare_all());
   return opened;
 }
@@ -86,48 +101,88 @@ Status RecordDatabase::prepare_all() {
       {&select_list,
        "SELECT id, created_at, name, project, checksum FROM listed WHERE site = ? AND collection = ? ORDER BY position "
        "DESC"},
+      {&select_listed, "SELECT count(*) FROM listed WHERE site = ? AND collection = ? AND id = ?"},
       {&top_of_list, "SELECT coalesce(max(position), 0) FROM listed WHERE site = ? AND collection = ?"},
       {&insert_listed,
        "INSERT INTO listed (site, collection, position, id, created_at, name, project, checksum) "
        "VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (site, collection, id) DO UPDATE SET "
        "created_at = excluded.created_at, name = excluded.name, project = excluded.project, checksum = "
        "excluded.checksum"},
-      {&clear_list, "DELETE FROM listed WHERE site = ? AND collection = ?"}};
+      {&clear_list, "DELETE FROM listed WHERE site = ? AND collection = ?"},
+      {&select_whole,
+       "SELECT records, (SELECT count(*) FROM listed WHERE listed.site = whole_lists.site AND listed.collection = "
+       "whole_lists.collection) FROM whole_lists WHERE site = ? AND collection = ?"},
+      {&upsert_whole,
+       "INSERT OR REPLACE INTO whole_lists (site, collection, records) "
+       "VALUES (?1, ?2, (SELECT count(*) FROM listed WHERE site = ?1 AND collection = ?2))"},
+      {&clear_whole, "DELETE FROM whole_lists WHERE site = ? AND collection = ?"}};
   for (const auto& [statement, sql] : statements) {
     PLAYFS_TRY(*statement, database.prepare(sql));
   }
   return {};
 }
 
-RecordChannel::RecordChannel(std::string directory) : directory_(std::move(directory)), path_(directory_ + kName) {}
+RecordChannel::RecordChannel(std::string directory, std::chrono::milliseconds patience)
+    : directory_(std::move(directory)), path_(directory_ + kName), patience_(patience) {}
 
-void RecordChannel::attempt(const std::function<Status(RecordDatabase&)>& work) {
-  MutexLock lock(mutex_);
-  if (!connection_ || is_gone()) open_database();
-  if (!connection_) return;
-  Status done = work(*connection_);
-  if (done) return told_.clear();
-  warn(done.error());
-  if (done.error().code != ErrorCode::corrupt) return;
-  connection_.reset();
-  remove_record_database(directory_);
+bool RecordChannel::attempt(const std::function<Status(RecordDatabase&)>& work) {
+  using SteadyClock = std::chrono::steady_clock;
+  const auto end = SteadyClock::now() + patience_;
+  for (auto wait = kFirstWait;; wait = std::min(2 * wait, kLongestWait)) {
+    const Status done = try_once(work);
+    if (done) {
+      is_locked_ = false;
+      MutexLock lock(telling_);
+      trouble_.reset();
+      return true;
+    }
+    const bool busy = done.error().code == ErrorCode::busy;
+    if (!busy || is_locked_ || SteadyClock::now() + wait > end) {
+      if (busy) is_locked_ = true;
+      note(done.error());
+      return false;
+    }
+    std::this_thread::sleep_for(wait);
+  }
 }
 
-void RecordChannel::open_database() {
+Status RecordChannel::try_once(const std::function<Status(RecordDatabase&)>& work) {
+  MutexLock lock(mutex_);
+  if (!connection_ || is_gone()) PLAYFS_CHECK(open_database());
+  Status done = work(*connection_);
+  if (done) return {};
+  const ErrorCode code = done.error().code;
+  const bool keeps = code == ErrorCode::busy || code == ErrorCode::no_space || code == ErrorCode::read_only;
+  // A file that was cut off under an open connection looks like one without tables.
+  if (!keeps) connection_.reset();
+  if (code == ErrorCode::corrupt) remove_record_database(directory_);
+  return done;
+}
+
+Status RecordChannel::open_database() {
   connection_.reset();
+  if (unopened_ && std::chrono::steady_clock::now() < not_before_) return fail(*unopened_);
+  Status failed;
   for (int attempt = 0; attempt < 2; ++attempt) {
-    if (auto made = make_private_directory(directory_); !made) return warn(made.error());
+    failed = make_private_directory(directory_);
+    if (!failed) break;
     auto fresh = RecordDatabase::open(path_);
     if (fresh) {
+      unopened_.reset();
       connection_.emplace(std::move(*fresh));
       if (stat(path_.c_str(), &opened_) != 0) opened_ = {};
-      return;
+      return {};
     }
-    warn(fresh.error());
+    failed = fail(fresh.error());
     // Busy or out of room says nothing against the file; anything else is answered by beginning anew.
-    if (fresh.error().code == ErrorCode::busy || fresh.error().code == ErrorCode::no_space) return;
+    const ErrorCode code = fresh.error().code;
+    if (code == ErrorCode::busy) return failed;
+    if (code == ErrorCode::no_space || code == ErrorCode::read_only) break;
     remove_record_database(directory_);
   }
+  unopened_ = failed.error();
+  not_before_ = std::chrono::steady_clock::now() + kOpenedAgainAfter;
+  return failed;
 }
 
 bool RecordChannel::is_gone() const {
@@ -136,14 +191,21 @@ bool RecordChannel::is_gone() const {
 }
 
 /// A full disk fails each call in the same way: that is said once.
-void RecordChannel::warn(const Error& error) {
-  if (told_ != error.message) log_warning("record index: " + error.message);
-  told_ = error.message;
+void RecordChannel::note(const Error& error) {
+  MutexLock lock(telling_);
+  const bool told = trouble_ && trouble_->message == error.message;
+  trouble_ = error;
+  if (!told) log_warning("record index: " + error.message);
+}
+
+std::optional<Error> RecordChannel::trouble() const {
+  MutexLock lock(telling_);
+  return trouble_;
 }
 
 void remove_record_database(const std::string& directory) {
-  // The log first: a new database must never meet an old one's log.
-  for (const char* suffix : {"-wal", "-shm", ""}) unlink((directory + kName + suffix).c_str());
+  // The logs first: a new database must never meet an old one's log.
+  for (const char* suffix : {"-journal", "-wal", "-shm", ""}) unlink((directory + kName + suffix).c_str());
 }
 
 }  // namespace playfs::cache

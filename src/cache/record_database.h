@@ -4,6 +4,8 @@
 
 #include <sys/stat.h>
 
+#include <atomic>
+#include <chrono>
 #include <functional>
 #include <optional>
 #include <string>
@@ -18,7 +20,8 @@ struct RecordDatabase {
   Database database;
   Statement select_record, upsert_record, delete_record, touch_record;
   Statement select_content, upsert_content;
-  Statement select_list, top_of_list, insert_listed, clear_list;
+  Statement select_list, select_listed, top_of_list, insert_listed, clear_list;
+  Statement select_whole, upsert_whole, clear_whole;
 
   static Result<RecordDatabase> open(const std::string& path);
   /// Bytes of the pages that are in use.
@@ -31,21 +34,33 @@ struct RecordDatabase {
 /// A connection that is opened when it is needed, and anew where the database is damaged or was deleted. Thread-safe.
 class RecordChannel {
  public:
-  explicit RecordChannel(std::string directory);
+  /// How long another process may have the database locked before this goes on without it. Once that was too long it is
+  /// only tried, and not waited for, until it can be had again.
+  RecordChannel(std::string directory, std::chrono::milliseconds patience);
 
-  /// Runs `work` on the connection, if one can be had. Not done is not done: the reason goes to the log.
-  void attempt(const std::function<Status(RecordDatabase&)>& work) PLAYFS_EXCLUDES(mutex_);
+  /// Runs `work` on the connection, if one can be had, perhaps several times. False where it was not done: then there
+  /// is trouble().
+  bool attempt(const std::function<Status(RecordDatabase&)>& work) PLAYFS_EXCLUDES(mutex_);
+
+  /// Why the last attempt failed; nothing where it did not.
+  [[nodiscard]] std::optional<Error> trouble() const PLAYFS_EXCLUDES(telling_);
 
  private:
-  void open_database() PLAYFS_REQUIRES(mutex_);
+  Status try_once(const std::function<Status(RecordDatabase&)>& work) PLAYFS_EXCLUDES(mutex_);
+  Status open_database() PLAYFS_REQUIRES(mutex_);
   bool is_gone() const PLAYFS_REQUIRES(mutex_);
-  void warn(const Error& error) PLAYFS_REQUIRES(mutex_);
+  void note(const Error& error) PLAYFS_EXCLUDES(telling_);
 
   const std::string directory_;
   const std::string path_;
+  const std::chrono::milliseconds patience_;
+  std::atomic<bool> is_locked_ = false;  ///< for longer than one waits
+  mutable Mutex telling_;                ///< never with the other one, which is held while there is work
+  std::optional<Error> trouble_ PLAYFS_GUARDED_BY(telling_);
   Mutex mutex_;
   std::optional<RecordDatabase> connection_ PLAYFS_GUARDED_BY(mutex_);
-  std::string told_ PLAYFS_GUARDED_BY(mutex_);  ///< the last failure, until something succeeds
+  std::optional<Error> unopened_ PLAYFS_GUARDED_BY(mutex_);                     ///< why it could not be opened
+  std::chrono::steady_clock::time_point not_before_ PLAYFS_GUARDED_BY(mutex_);  ///< that is tried again
   struct stat opened_ PLAYFS_GUARDED_BY(mutex_) = {};
 };
 

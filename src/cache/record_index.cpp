@@ -1,5 +1,6 @@
 #include "cache/record_index.h"
 
+#include <algorithm>
 #include <atomic>
 
 #include "base/fd.h"
@@ -19,8 +20,14 @@ namespace {
 constexpr std::size_t kMostTouched = 64;
 /// Bytes of records that wait to be written before whoever brings the next one writes them himself.
 constexpr std::size_t kMostPending = 4 << 20;
-/// Rows that are removed in one transaction: others wait for it.
+/// What could not be written is tried again so much later.
+constexpr std::chrono::seconds kWrittenAgainAfter{1};
+/// Rows that are removed, or records of a list that are added, in one transaction: others wait for it.
 constexpr std::size_t kRemovedAtOnce = 256;
+constexpr std::size_t kListedAtOnce = 2'000;
+/// How long one waits while another process has the database: for a lookup, which may be on the kernel's thread and can
+/// ask the service instead, and for a store.
+constexpr std::chrono::milliseconds kReadPatience{100}, kWritePatience{2'000};
 
 std::int64_t record_checksum(const std::string& site, const std::string& collection, const std::string& id,
                              std::string_view text, std::string_view etag, std::int64_t fetched_at) {
@@ -34,14 +41,13 @@ std::int64_t listed_checksum(const std::string& site, const std::string& collect
 
 }  // namespace
 
-/// Two connections: in WAL mode readers never wait for a writer, so a lookup must not stand behind a store that
-/// waits for another process.
+/// Two connections: a lookup must not stand behind a store that waits for another process, or works out what to remove.
 struct RecordIndex::State {
   State(const std::string& directory, const RecordIndexOptions& options)
       : budget(options.budget),
         clock(options.clock ? *options.clock : system_clock),
-        reading(directory),
-        writing(directory),
+        reading(directory, kReadPatience),
+        writing(directory, kWritePatience),
         executor(options.executor),
         // Its executor is stopped before this state goes.
         room(RoomKeeper::make(options.budget / kShareBetweenTrims, options.written_before, options.executor,
@@ -53,6 +59,25 @@ struct RecordIndex::State {
   }
 
   using Key = RecordKey;
+  using Work = std::function<Status(RecordDatabase&)>;
+
+  /// The two connections exclude each other, like those of two processes, by locks of the file that one has to ask for
+  /// again and again; here they take turns.
+  bool read(const Work& work) {
+    return reading.attempt([&](RecordDatabase& on) {
+      MutexLock lock(turn);
+      return work(on);
+    });
+  }
+  bool write(const Work& work) {
+    return writing.attempt([&](RecordDatabase& on) { return transact(on, work); });
+  }
+  Status transact(RecordDatabase& on, const Work& work) {
+    MutexLock lock(turn);
+    PLAYFS_TRY(Transaction transaction, Transaction::begin(on.database));
+    PLAYFS_CHECK(work(on));
+    return transaction.commit();
+  }
 
   const std::uint64_t budget;
   const SystemClock system_clock;
@@ -61,8 +86,10 @@ struct RecordIndex::State {
   RecordChannel writing;
   Executor* const executor;
   PendingRecords<StoredRecord> pending;
-  std::atomic<bool> write_due = false;  ///< a task that writes what is pending has been posted
+  std::atomic<bool> write_due = false;   ///< a task that writes what is pending has been posted
+  std::atomic<bool> unwritable = false;  ///< the last write of what is pending failed
   const std::shared_ptr<RoomKeeper> room;
+  Mutex turn;  ///< after a channel's
   Mutex mutex;
   std::vector<Key> touched PLAYFS_GUARDED_BY(mutex);  ///< read, and not marked as used for a while
 
@@ -78,6 +105,7 @@ struct RecordIndex::State {
   void write_soon(const std::shared_ptr<State>& self);
   void write_records();
   void write_touches();
+  Status remove_rows(RecordDatabase& on, std::span<const std::int64_t> rows);
   Status trim();
 };
 
@@ -85,7 +113,7 @@ RecordIndex::RecordIndex(std::shared_ptr<State> state) : state_(std::move(state)
 RecordIndex::~RecordIndex() = default;
 
 Result<std::unique_ptr<RecordIndex>> RecordIndex::open(const std::string& directory, RecordIndexOptions options) {
-  PLAYFS_CHECK(make_private_directory(directory));
+  if (auto made = make_private_directory(directory); !made && options.needs_directory) return fail(made.error());
   return std::unique_ptr<RecordIndex>(new RecordIndex(std::make_shared<State>(directory, options)));
 }
 
@@ -95,7 +123,7 @@ std::optional<StoredRecord> RecordIndex::record(const std::string& site, const s
   std::optional<StoredRecord> found;
   bool damaged = false;
   std::int64_t used_at = 0;
-  state_->reading.attempt([&](RecordDatabase& on) -> Status {
+  state_->read([&](RecordDatabase& on) -> Status {
     Statement& select = on.select_record;
     PLAYFS_TRY(const bool row, select.bind(1, site).bind(2, collection).bind(3, id).step());
     if (!row) return {};
@@ -125,9 +153,10 @@ void RecordIndex::forget_record(const std::string& site, const std::string& coll
 }
 
 void RecordIndex::State::write_soon(const std::shared_ptr<State>& self) {
-  if (!executor || pending.bytes() > kMostPending) return write_records();
+  if (!executor || (!unwritable && pending.bytes() > kMostPending)) return write_records();
   if (write_due.exchange(true)) return;
-  executor->post([self] { self->write_records(); });
+  if (unwritable) executor->post_after(kWrittenAgainAfter, [self] { self->write_records(); });
+  else executor->post([self] { self->write_records(); });
 }
 
 void RecordIndex::State::write_records() {
@@ -136,8 +165,7 @@ void RecordIndex::State::write_records() {
     std::uint64_t bytes = 0;  // counted when they are in the database, where room is made
     for (const auto& [key, record] : batch)
       if (*record) bytes += (*record)->text.size();
-    writing.attempt([&](RecordDatabase& on) -> Status {
-      PLAYFS_TRY(Transaction transaction, Transaction::begin(on.database));
+    const bool written = write([&](RecordDatabase& on) -> Status {
       for (const auto& [key, record] : batch) {
         if (!*record) {
           PLAYFS_CHECK(on.delete_record.bind(1, key.site).bind(2, key.collection).bind(3, key.id).run());
@@ -153,9 +181,11 @@ void RecordIndex::State::write_records() {
             .bind(9, static_cast<std::int64_t>(stored.text.size()));
         PLAYFS_CHECK(upsert.run());
       }
-      return transaction.commit();
+      return {};
     });
-    room->wrote(bytes);
+    unwritable = !written;
+    if (written) room->wrote(bytes);
+    return written;
   });
 }
 
@@ -167,11 +197,10 @@ void RecordIndex::State::write_touches() {
   }
   if (keys.empty()) return;
   const std::int64_t now = clock.wall().nanoseconds;
-  writing.attempt([&](RecordDatabase& on) -> Status {
-    PLAYFS_TRY(Transaction transaction, Transaction::begin(on.database));
+  write([&](RecordDatabase& on) -> Status {
     for (const Key& key : keys)
       PLAYFS_CHECK(on.touch_record.bind(1, now).bind(2, key.site).bind(3, key.collection).bind(4, key.id).run());
-    return transaction.commit();
+    return {};
   });
 }
 
@@ -194,19 +223,20 @@ Result<std::vector<std::int64_t>> oldest_rows(Database& database, std::uint64_t 
   return rows;
 }
 
-Status remove_rows(Database& database, std::span<const std::int64_t> rows) {
-  PLAYFS_TRY(Statement remove, database.prepare("DELETE FROM records WHERE rowid = ?"));
+}  // namespace
+
+Status RecordIndex::State::remove_rows(RecordDatabase& on, std::span<const std::int64_t> rows) {
+  PLAYFS_TRY(Statement remove, on.database.prepare("DELETE FROM records WHERE rowid = ?"));
   while (!rows.empty()) {
     const auto some = rows.first(std::min(kRemovedAtOnce, rows.size()));
     rows = rows.subspan(some.size());
-    PLAYFS_TRY(Transaction transaction, Transaction::begin(database));
-    for (const std::int64_t row : some) PLAYFS_CHECK(remove.bind(1, row).run());
-    PLAYFS_CHECK(transaction.commit());
+    PLAYFS_CHECK(transact(on, [&](RecordDatabase&) -> Status {
+      for (const std::int64_t row : some) PLAYFS_CHECK(remove.bind(1, row).run());
+      return {};
+    }));
   }
   return {};
 }
-
-}  // namespace
 
 Status RecordIndex::State::trim() {
   write_touches();
@@ -217,10 +247,13 @@ Status RecordIndex::State::trim() {
       // A little more than has to be, or it would have to be done again at once.
       const std::uint64_t excess = used - budget + budget / kShareBetweenTrims;
       PLAYFS_TRY(const auto rows, oldest_rows(on.database, excess));
-      PLAYFS_CHECK(remove_rows(on.database, rows));
+      PLAYFS_CHECK(remove_rows(on, rows));
       PLAYFS_TRY(const std::uint64_t left, on.used_bytes());
       // What is left are lists and names of contents, each of which can be asked for again.
-      if (left > budget) PLAYFS_CHECK(on.database.execute("DELETE FROM contents; DELETE FROM listed"));
+      if (left > budget)
+        PLAYFS_CHECK(transact(on, [](RecordDatabase& all) {
+          return all.database.execute("DELETE FROM contents; DELETE FROM listed; DELETE FROM whole_lists");
+        }));
     }
     trimmed = {};
     return {};
@@ -230,7 +263,7 @@ Status RecordIndex::State::trim() {
 
 void RecordIndex::pin(const std::string& owner, const std::string& site, const std::string& collection,
                       const std::string& id) {
-  state_->writing.attempt([&](RecordDatabase& on) -> Status {
+  state_->write([&](RecordDatabase& on) -> Status {
     PLAYFS_TRY(Statement insert,
                on.database.prepare("INSERT OR REPLACE INTO pins (owner, site, collection, id) VALUES (?, ?, ?, ?)"));
     return insert.bind(1, owner).bind(2, site).bind(3, collection).bind(4, id).run();
@@ -240,7 +273,8 @@ void RecordIndex::pin(const std::string& owner, const std::string& site, const s
 RecordsUsage RecordIndex::usage() {
   state_->write_records();
   RecordsUsage usage;
-  state_->reading.attempt([&](RecordDatabase& on) -> Status {
+  state_->read([&](RecordDatabase& on) -> Status {
+    usage = {};
     PLAYFS_TRY(usage.bytes, on.used_bytes());
     PLAYFS_TRY(Statement count,
                on.database.prepare("SELECT site, collection, count(*) FROM records GROUP BY site, collection"));
@@ -258,7 +292,9 @@ RecordsVerified RecordIndex::verify() {
   state_->write_records();
   RecordsVerified verified;
   std::vector<State::Key> damaged;
-  state_->reading.attempt([&](RecordDatabase& on) -> Status {
+  state_->read([&](RecordDatabase& on) -> Status {
+    verified = {};
+    damaged.clear();
     PLAYFS_CHECK(on.database.check_integrity());
     PLAYFS_TRY(Statement all,
                on.database.prepare("SELECT site, collection, id, text, etag, fetched_at, checksum FROM records"));
@@ -282,7 +318,7 @@ void RecordIndex::clear(const std::string& directory) { remove_record_database(d
 
 std::optional<ContentHash> RecordIndex::content_of(const std::string& site, const std::string& key) {
   std::optional<ContentHash> found;
-  state_->reading.attempt([&](RecordDatabase& on) -> Status {
+  state_->read([&](RecordDatabase& on) -> Status {
     Statement& select = on.select_content;
     PLAYFS_TRY(const bool row, select.bind(1, site).bind(2, key).step());
     if (!row) return {};
@@ -295,35 +331,35 @@ std::optional<ContentHash> RecordIndex::content_of(const std::string& site, cons
 
 void RecordIndex::store_content_of(const std::string& site, const std::string& key, const ContentHash& hash) {
   const std::string hex = hash.hex();
-  state_->writing.attempt([&](RecordDatabase& on) {
+  state_->write([&](RecordDatabase& on) {
     return on.upsert_content.bind(1, site).bind(2, key).bind(3, hex).bind(4, checksum_of_row({site, key, hex})).run();
   });
 }
 
-std::vector<ListedRecord> RecordIndex::list(const std::string& site, const std::string& collection) {
-  std::vector<ListedRecord> records;
-  bool complete = false, damaged = false;
-  state_->reading.attempt([&](RecordDatabase& on) -> Status {
-    Statement& select = on.select_list;
-    select.bind(1, site).bind(2, collection);
-    for (;;) {
-      PLAYFS_TRY(const bool row, select.step());
-      if (!row) break;
-      ListedRecord record{std::string(select.text(0)), WallTime{select.integer(1)}, std::string(select.text(2)),
-                          std::string(select.text(3))};
-      damaged = damaged || select.integer(4) != listed_checksum(site, collection, record);
-      records.push_back(std::move(record));
-    }
-    complete = true;
-    return {};
-  });
-  // A list with a hole would never be completed, since its newest records are known.
-  if (damaged) replace_list(site, collection, {});
-  if (damaged || !complete) records.clear();
-  return records;
+namespace {
+
+/// Whether the list has as many records as made it whole.
+Result<bool> is_whole(RecordDatabase& on, const std::string& site, const std::string& collection) {
+  Statement& select = on.select_whole;
+  PLAYFS_TRY(const bool row, select.bind(1, site).bind(2, collection).step());
+  const bool whole = row && select.integer(0) == select.integer(1);
+  select.reset();
+  return whole;
 }
 
-namespace {
+Result<bool> is_listed(RecordDatabase& on, const std::string& site, const std::string& collection,
+                       const std::string& id) {
+  Statement& select = on.select_listed;
+  PLAYFS_TRY(const bool row, select.bind(1, site).bind(2, collection).bind(3, id).step());
+  const bool listed = row && select.integer(0) > 0;
+  select.reset();
+  return listed;
+}
+
+Status mark_whole(RecordDatabase& on, const std::string& site, const std::string& collection) {
+  return on.upsert_whole.bind(1, site).bind(2, collection).run();
+}
+
 Status add_on_top(RecordDatabase& on, const std::string& site, const std::string& collection,
                   std::span<const ListedRecord> newer) {
   PLAYFS_TRY(const bool row, on.top_of_list.bind(1, site).bind(2, collection).step());
@@ -343,25 +379,65 @@ Status add_on_top(RecordDatabase& on, const std::string& site, const std::string
   }
   return {};
 }
+
 }  // namespace
 
-void RecordIndex::extend_list(const std::string& site, const std::string& collection,
-                              std::span<const ListedRecord> newer) {
-  state_->writing.attempt([&](RecordDatabase& on) -> Status {
-    PLAYFS_TRY(Transaction transaction, Transaction::begin(on.database));
-    PLAYFS_CHECK(add_on_top(on, site, collection, newer));
-    return transaction.commit();
+std::vector<ListedRecord> RecordIndex::list(const std::string& site, const std::string& collection) {
+  std::vector<ListedRecord> records;
+  bool damaged = false;
+  const bool read = state_->read([&](RecordDatabase& on) -> Status {
+    records.clear();
+    damaged = false;
+    PLAYFS_TRY(const bool whole, is_whole(on, site, collection));
+    if (!whole) return {};
+    Statement& select = on.select_list;
+    select.bind(1, site).bind(2, collection);
+    for (;;) {
+      PLAYFS_TRY(const bool row, select.step());
+      if (!row) return {};
+      ListedRecord record{std::string(select.text(0)), WallTime{select.integer(1)}, std::string(select.text(2)),
+                          std::string(select.text(3))};
+      damaged = damaged || select.integer(4) != listed_checksum(site, collection, record);
+      records.push_back(std::move(record));
+    }
   });
+  // A list with a hole would never be completed, since its newest records are known.
+  if (damaged) replace_list(site, collection, {});
+  if (damaged || !read) records.clear();
+  return records;
+}
+
+bool RecordIndex::extend_list(const std::string& site, const std::string& collection, const std::string& after,
+                              std::span<const ListedRecord> newer) {
+  bool extended = false;
+  const bool done = state_->write([&](RecordDatabase& on) -> Status {
+    PLAYFS_TRY(const bool whole, is_whole(on, site, collection));
+    PLAYFS_TRY(extended, is_listed(on, site, collection, after));
+    extended = extended && whole;
+    if (!extended) return {};
+    PLAYFS_CHECK(add_on_top(on, site, collection, newer));
+    return mark_whole(on, site, collection);
+  });
+  return done && extended;
 }
 
 void RecordIndex::replace_list(const std::string& site, const std::string& collection,
                                std::span<const ListedRecord> records) {
-  state_->writing.attempt([&](RecordDatabase& on) -> Status {
-    PLAYFS_TRY(Transaction transaction, Transaction::begin(on.database));
-    PLAYFS_CHECK(on.clear_list.bind(1, site).bind(2, collection).run());
-    PLAYFS_CHECK(add_on_top(on, site, collection, records));
-    return transaction.commit();
+  bool goes_on = state_->write([&](RecordDatabase& on) -> Status {
+    PLAYFS_CHECK(on.clear_whole.bind(1, site).bind(2, collection).run());
+    return on.clear_list.bind(1, site).bind(2, collection).run();
   });
+  while (goes_on && !records.empty()) {
+    const auto oldest = records.last(std::min(kListedAtOnce, records.size()));
+    records = records.first(records.size() - oldest.size());
+    goes_on = state_->write([&](RecordDatabase& on) { return add_on_top(on, site, collection, oldest); });
+  }
+  if (goes_on) state_->write([&](RecordDatabase& on) { return mark_whole(on, site, collection); });
+}
+
+std::optional<Error> RecordIndex::trouble() const {
+  auto trouble = state_->reading.trouble();
+  return trouble ? trouble : state_->writing.trouble();
 }
 
 }  // namespace playfs::cache

@@ -44,6 +44,7 @@ struct RecordIndexOptions {
   /// Where records are written down, some at a time; nullptr: each in its store_record(). Is stopped before the index
   /// goes.
   Executor* executor = nullptr;
+  bool needs_directory = true;  ///< false: where there is none to work in, open() goes on in memory, with trouble()
 };
 
 struct RecordsUsage {
@@ -83,13 +84,18 @@ class RecordIndex {
   [[nodiscard]] std::optional<ContentHash> content_of(const std::string& site, const std::string& key);
   void store_content_of(const std::string& site, const std::string& key, const ContentHash& hash);
 
-  /// A collection's list as far as it was read, newest first.
+  /// A collection's list, newest first, as it was when it was stored last; empty where it is not here as a whole.
   [[nodiscard]] std::vector<ListedRecord> list(const std::string& site, const std::string& collection);
-  /// Adds what is newer than all that is stored, newest first. A record that is there already gets its new name.
-  void extend_list(const std::string& site, const std::string& collection, std::span<const ListedRecord> newer);
+  /// Adds what is newer than `after`, newest first. A record that is there already gets its new name. False where no
+  /// whole list with `after` is stored (it was cleared, or never written), so that adding would leave a hole: replace
+  /// it.
+  [[nodiscard]] bool extend_list(const std::string& site, const std::string& collection, const std::string& after,
+                                 std::span<const ListedRecord> newer);
   /// Forgets the list and stores this one instead.
   void replace_list(const std::string& site, const std::string& collection, std::span<const ListedRecord> records);
 
+  /// Why the last lookup or store was not done, while that lasts: nothing is lost by it but time.
+  [[nodiscard]] std::optional<Error> trouble() const;
   [[nodiscard]] RecordsUsage usage();
   /// Reads everything.
   [[nodiscard]] RecordsVerified verify();

@@ -24,7 +24,9 @@ std::string text_of(const Record& record, std::string_view name) {
 }
 
 Listed listed(const std::string& collection, const Record& record) {
-  Listed item{record.id, parse_iso8601(record.created_at).value_or(WallTime{}), {},
+  Listed item{record.id,
+              parse_iso8601(record.created_at).value_or(WallTime{}),
+              {},
               text_of(record, collection == "messages" ? "thread" : "project")};
   if (collection == "agents") item.name = text_of(record, "handle");
   if (item.name.empty()) item.name = text_of(record, "name");
@@ -130,12 +132,11 @@ void Lists::finish(const ReadingPtr& reading) {
     if (!replaced) list.insert(list.end(), reading->known->begin(), reading->known->end());
     for (const Listed& item : reading->renamed) list[reading->fresh.size() + reading->anchors.at(item.id)] = item;
     result = std::make_shared<const std::vector<Listed>>(std::move(list));
-    if (replaced) {
-      context_.records.replace_list(context_.site, reading->collection, reading->fresh);
-    } else {
-      reading->fresh.insert(reading->fresh.end(), reading->renamed.begin(), reading->renamed.end());
-      context_.records.extend_list(context_.site, reading->collection, reading->fresh);
-    }
+    reading->fresh.insert(reading->fresh.end(), reading->renamed.begin(), reading->renamed.end());
+    // What is stored may have been cleared since it was read here, or have gone to make room.
+    const bool extended = !replaced && context_.records.extend_list(context_.site, reading->collection,
+                                                                    reading->known->front().id, reading->fresh);
+    if (!extended) context_.records.replace_list(context_.site, reading->collection, *result);
   }
   {
     MutexLock lock(mutex_);

@@ -99,6 +99,11 @@ void Site::keep(const std::string& owner, const RevisionId& id) {
   parts_->context.records.pin(owner, parts_->context.site, "revisions", id.text());
 }
 
+std::optional<Error> Site::cache_trouble() const {
+  auto trouble = parts_->context.objects.trouble();
+  return trouble ? trouble : parts_->context.records.trouble();
+}
+
 remote::Client& Site::client() { return parts_->context.client; }
 
 EventLog& Site::events() { return parts_->context.events; }

@@ -69,8 +69,10 @@ class Site {
   // goes to the event log once, and the same answer is given for `refresh` before the service is asked again.
   [[nodiscard]] std::optional<Blob> try_blob(const FileRef& file);
   void blob(const FileRef& file, CancelToken cancel, Callback<Blob> done);
-  /// The size that stat may show without fetching: of content that is here, or claimed by a manifest of a playfs
-  /// client (which counts bytes). nullopt: only the content tells; ask for the blob first.
+  /// The size that stat may show without fetching: of content that is here, or claimed by a manifest that seems to be a
+  /// playfs client's (which counts bytes) and was not found to be wrong. nullopt: only the content tells; ask for the
+  /// blob first. Whoever has shown a size compares it with the blob's before giving out bytes by it: readers stop where
+  /// they were told that the file ends.
   [[nodiscard]] std::optional<std::uint64_t> size_of(const FileRef& file);
   /// Starts fetching all contents of a revision that are not here, behind whatever is asked for directly.
   void prefetch(const RevisionTreePtr& revision);
@@ -91,6 +93,9 @@ class Site {
   /// `owner` before: the base of a work tree, without which nothing that is staged on it can be shown. An empty id is
   /// none.
   void keep(const std::string& owner, const RevisionId& id);
+
+  /// What is wrong with the cache on disk, while that lasts: everything goes on without it, and is fetched more often.
+  [[nodiscard]] std::optional<Error> cache_trouble() const;
 
   [[nodiscard]] remote::Client& client();
   [[nodiscard]] EventLog& events();

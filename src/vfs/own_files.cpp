@@ -84,6 +84,7 @@ Json OwnDirectory::status_json() const {
   Json::Array in_use;
   for (const ProjectId& project : mount().in_use().list()) in_use.emplace_back(project.text());
   const PlaygroundOptions& options = mount().options();
+  const auto trouble = mount().site().cache_trouble();
   return JsonObject{{"schema_version", kSchemaVersion},
                     {"mount_source", options.mount_source},
                     {"site", mount().site().client().site()},
@@ -95,6 +96,7 @@ Json OwnDirectory::status_json() const {
                     {"revision", options.revision ? Json(options.revision->text()) : Json()},
                     {"started", format_iso8601(mount().started())},
                     {"projects_in_use", std::move(in_use)},
+                    {"cache_trouble", trouble ? Json(trouble->message) : Json()},
                     {"health", health_json(mount().site().client().health())}};
 }
 

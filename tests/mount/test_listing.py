@@ -60,6 +60,23 @@ class Listing(rig.Rig):
     def list(self, mount, place):
         return set(os.listdir(mount.directory / place))
 
+    def test_a_list_that_lost_its_beginning_is_read_again(self):
+        """What is stored may be cleared, or make room for something else, while a process knows all of it."""
+        ids = set(self.create_many('projects', [{'name': f'project {n}'} for n in range(151)]))
+        fixed = {'new', 'by-name'}
+        for options in (('refresh=1',), ('refresh=1', 'cache_size=60000')):
+            mount = self.mount(self.counter.url, options=options)
+            self.assertEqual(self.list(mount, 'projects') - fixed, ids)
+            self.playfs('cache', 'clear')
+            ids.add(self.api.create('projects', name='one more')['id'])
+            self.eventually(lambda: self.list(mount, 'projects') - fixed == ids, 'the new one is listed')
+            mount.unmount()
+            for _ in range(2):
+                mount = self.mount(self.counter.url, options=options)
+                self.assertEqual(len(self.list(mount, 'projects') - fixed), len(ids))
+                self.assertEqual(self.list(mount, 'projects') - fixed, ids)
+                mount.unmount()
+
     def test_projects(self):
         ids = set(self.create_many('projects', [{'name': f'project {n}'} for n in range(SCALE)]))
         self.out_of_time.cancel()

@@ -1,6 +1,7 @@
 // playfs doctor: whether what playfs keeps on this machine is sound, and mending it. Needs no service.
 #include <fmt/format.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -15,6 +16,7 @@
 #include "base/clock.h"
 #include "base/sqlite.h"
 #include "base/sqlite_copy.h"
+#include "cache/record_index.h"
 #include "publish/journal.h"
 #include "stage/care.h"
 
@@ -116,13 +118,27 @@ bool look_at_mode(Findings& findings, std::string_view check, const std::string&
   return true;
 }
 
+/// Not by asking the mounts, since any of them may hang.
+void look_at_cache(Findings& findings, const std::string& directory) {
+  const std::string meanwhile = "mounts go on without it, and fetch more: ";
+  struct statvfs disk {};
+  if (statvfs(directory.c_str(), &disk) == 0 && (disk.f_flag & ST_RDONLY) != 0)
+    return findings.add(Finding::wrong, "cache", directory, meanwhile + "its file system is read-only");
+  if (access((directory + "/records.db").c_str(), F_OK) == 0) {
+    auto index = cache::RecordIndex::open(directory);
+    if (index) static_cast<void>((*index)->record("", "", ""));
+    if (auto trouble = index ? (*index)->trouble() : std::optional(index.error()))
+      return findings.add(Finding::wrong, "cache", directory, meanwhile + trouble->message);
+  }
+  findings.add(Finding::well, "cache", directory, "its contents were not read", "playfs cache verify");
+}
+
 void look_at_places(Findings& findings, const Places& places, bool repair) {
   look_at_mode(findings, "place", places.config, 022, repair);
   look_at_mode(findings, "credentials", credentials_path(places), 077, repair);
   look_at_mode(findings, "place", places.data, 077, repair);
   look_at_mode(findings, "place", places.state, 077, repair);
-  if (look_at_mode(findings, "place", places.cache, 022, repair))
-    findings.add(Finding::well, "cache", places.cache, "its contents were not read", "playfs cache verify");
+  if (look_at_mode(findings, "place", places.cache, 022, repair)) look_at_cache(findings, places.cache);
 }
 
 /// In a copy: opening a journal brings it up to date.

@@ -271,7 +271,7 @@ TEST_F(RecordCare, UsageAndVerify) {
   EXPECT_EQ(usage.records[0].records, 5U);
   EXPECT_GT(usage.bytes, 60'000U);
   {
-    auto opened = Database::open(directory_.path() + "/records.db", Database::Durability::normal);
+    auto opened = Database::open(directory_.path() + "/records.db", Database::Durability::none);
     ASSERT_TRUE(opened->execute("UPDATE records SET text = 'other' WHERE id = '3'"));
   }
   const RecordsVerified verified = index->verify();

@@ -247,6 +247,11 @@ TEST_F(ObjectStoreTest, ObjectsInMemoryAreBounded) {
   store_ = nullptr;
   auto blocked = ObjectStore::open(path_);
   EXPECT_FALSE(blocked);
+  auto without = ObjectStore::open(path_, {.needs_directory = false});
+  ASSERT_TRUE(without);
+  EXPECT_EQ((*without)->put("bytes").value()->read(0, 5).value(), "bytes");
+  EXPECT_TRUE((*without)->find(ContentHash::of("bytes")).value_or(nullptr));
+  EXPECT_TRUE((*without)->trouble());
   fs::remove(path_);
   store_ = fresh_store({.open_files = 4, .memory = 1000});
   fs::remove_all(path_);

@@ -39,7 +39,7 @@ class RecordIndexTest : public testing::Test {
   std::string database() { return directory_.path() + "/records.db"; }
   /// Changes rows behind the index's back, as a disk would.
   void tamper(const std::string& sql) {
-    auto opened = Database::open(database(), Database::Durability::normal);
+    auto opened = Database::open(database(), Database::Durability::none);
     ASSERT_TRUE(opened);
     ASSERT_TRUE(opened->execute(sql));
     ASSERT_GT(opened->rows_changed(), 0);
@@ -111,7 +111,7 @@ TEST_F(RecordIndexTest, AnotherSchemaVersionIsMadeAnew) {
   store("a", "text");
   index_ = nullptr;
   {
-    auto opened = Database::open(database(), Database::Durability::normal);
+    auto opened = Database::open(database(), Database::Durability::none);
     ASSERT_TRUE(opened && opened->execute("PRAGMA user_version = 99; DROP TABLE records"));
   }
   index_ = fresh();
@@ -161,8 +161,13 @@ TEST_F(RecordIndexTest, WithoutADirectoryNothingIsKnownAndNothingFails) {
   fs::remove_all(directory_.path());
   std::ofstream(directory_.path()) << "in the way";
   store("a", "text");
-  EXPECT_EQ(text_of("a"), "absent");
+  EXPECT_EQ(text_of("b"), "absent");
   EXPECT_FALSE(RecordIndex::open(directory_.path()));
+  auto without = RecordIndex::open(directory_.path(), {.needs_directory = false});
+  ASSERT_TRUE(without);
+  (*without)->store_record(kSite, "revisions", "a", {"text", "", {}});
+  EXPECT_EQ((*without)->record(kSite, "revisions", "a")->text, "text") << "in memory";
+  EXPECT_TRUE((*without)->trouble());
 }
 
 TEST_F(RecordIndexTest, TwoProcessesShareIt) {
@@ -190,7 +195,7 @@ TEST_F(RecordIndexTest, ListsGrowOnTop) {
   const std::vector<ListedRecord> first{listed("b", 2), listed("a", 1)};
   index_->replace_list(kSite, "projects", first);
   const std::vector<ListedRecord> newer{listed("d", 4), listed("c", 3)};
-  index_->extend_list(kSite, "projects", newer);
+  EXPECT_TRUE(index_->extend_list(kSite, "projects", "b", newer));
   index_ = fresh();
   EXPECT_THAT(index_->list(kSite, "projects"),
               ElementsAre(listed("d", 4), listed("c", 3), listed("b", 2), listed("a", 1)));
@@ -199,9 +204,9 @@ TEST_F(RecordIndexTest, ListsGrowOnTop) {
 
 TEST_F(RecordIndexTest, WhatIsListedAlreadyKeepsItsPlaceAndGetsItsNewName) {
   const std::vector<ListedRecord> first{listed("b", 2), listed("a", 1, "old")};
-  index_->extend_list(kSite, "projects", first);
+  index_->replace_list(kSite, "projects", first);
   const std::vector<ListedRecord> again{listed("c", 3), listed("a", 1, "new")};
-  index_->extend_list(kSite, "projects", again);
+  EXPECT_TRUE(index_->extend_list(kSite, "projects", "b", again));
   EXPECT_THAT(index_->list(kSite, "projects"), ElementsAre(listed("c", 3), listed("b", 2), listed("a", 1, "new")));
 }
 
@@ -210,8 +215,86 @@ TEST_F(RecordIndexTest, ADamagedListIsForgottenWhole) {
   index_->replace_list(kSite, "projects", first);
   tamper("UPDATE listed SET name = 'wrong' WHERE id = 'a'");
   EXPECT_THAT(index_->list(kSite, "projects"), IsEmpty());
-  index_->extend_list(kSite, "projects", first);
+  index_->replace_list(kSite, "projects", first);
   EXPECT_THAT(index_->list(kSite, "projects"), ElementsAre(listed("b", 2), listed("a", 1)));
+}
+
+TEST_F(RecordIndexTest, NothingIsAddedToAListThatIsNotThereAsAWhole) {
+  const std::vector<ListedRecord> first{listed("b", 2), listed("a", 1)}, newer{listed("c", 3)};
+  EXPECT_FALSE(index_->extend_list(kSite, "projects", "b", newer)) << "never stored";
+  index_->replace_list(kSite, "projects", first);
+  RecordIndex::clear(directory_.path());
+  EXPECT_FALSE(index_->extend_list(kSite, "projects", "b", newer)) << "cleared";
+  EXPECT_THAT(index_->list(kSite, "projects"), IsEmpty());
+
+  index_->replace_list(kSite, "projects", first);
+  EXPECT_FALSE(index_->extend_list(kSite, "projects", "elsewhere", newer)) << "what is between is not known";
+  EXPECT_THAT(index_->list(kSite, "projects"), ElementsAre(listed("b", 2), listed("a", 1)));
+
+  // As a process of an earlier version leaves it, or a disk.
+  tamper("DELETE FROM listed WHERE id = 'a'");
+  EXPECT_THAT(index_->list(kSite, "projects"), IsEmpty());
+  EXPECT_FALSE(index_->extend_list(kSite, "projects", "b", newer));
+  EXPECT_THAT(index_->list(kSite, "projects"), IsEmpty());
+}
+
+TEST_F(RecordIndexTest, ALongListIsWholeOnlyOnceAllOfItIsStored) {
+  std::vector<ListedRecord> list;
+  for (int i = 5'000; i > 0; --i) list.push_back(listed("id" + std::to_string(i), i));
+  index_->replace_list(kSite, "projects", list);
+  EXPECT_EQ(index_->list(kSite, "projects"), list);
+  tamper("DELETE FROM whole_lists");  // as if the process had died before its end
+  EXPECT_THAT(index_->list(kSite, "projects"), IsEmpty());
+}
+
+TEST_F(RecordIndexTest, FilesThatAreCutOffUnderItAreMadeAnew) {
+  store("a", "text");
+  EXPECT_FALSE(fs::exists(database() + "-shm")) << "what is mapped into memory ends the process when it is cut off";
+  fs::resize_file(database(), 0);
+  EXPECT_EQ(text_of("a"), "absent");
+  store("a", "again");
+  EXPECT_EQ(text_of("a"), "again");
+  EXPECT_EQ(text_of("a"), "again");
+  EXPECT_FALSE(index_->trouble());
+  index_ = fresh();
+  EXPECT_EQ(text_of("a"), "again");
+}
+
+TEST_F(RecordIndexTest, WhatAnotherProcessHasForItselfIsDoneWithout) {
+  store("a", "text");
+  auto other = Database::open(database(), Database::Durability::none);
+  ASSERT_TRUE(other);
+  ASSERT_TRUE(other->execute("BEGIN EXCLUSIVE"));
+  EXPECT_EQ(text_of("a"), "absent");
+  ASSERT_TRUE(index_->trouble());
+  EXPECT_EQ(index_->trouble()->code, ErrorCode::busy);
+  store("b", "kept in memory");
+  EXPECT_EQ(text_of("b"), "kept in memory");
+  EXPECT_FALSE(index_->content_of(kSite, "key"));
+  const auto begun = std::chrono::steady_clock::now();
+  for (int i = 0; i < 100; ++i) EXPECT_EQ(text_of("a"), "absent");
+  EXPECT_LT(std::chrono::steady_clock::now() - begun, std::chrono::seconds(5)) << "nobody waits for each of them";
+
+  ASSERT_TRUE(other->execute("COMMIT"));
+  EXPECT_EQ(text_of("a"), "text");
+  store("c", "text");
+  EXPECT_FALSE(index_->trouble());
+  index_ = fresh();
+  EXPECT_EQ(text_of("b"), "kept in memory") << "written down later";
+}
+
+TEST_F(RecordIndexTest, WhatAnEarlierVersionKeptStaysButForItsLists) {
+  store("a", "text");
+  index_->replace_list(kSite, "projects", std::vector{listed("b", 2)});
+  index_ = nullptr;
+  {
+    auto opened = Database::open(database(), Database::Durability::normal);
+    ASSERT_TRUE(opened->execute("DROP TABLE whole_lists; PRAGMA user_version = 2"));
+  }
+  index_ = fresh();
+  EXPECT_EQ(text_of("a"), "text");
+  EXPECT_THAT(index_->list(kSite, "projects"), IsEmpty());
+  EXPECT_FALSE(fs::exists(database() + "-shm"));
 }
 
 class LateWriting : public testing::Test {
