@@ -4,6 +4,11 @@
 
 namespace playfs::publish {
 
+namespace {
+/// A service that asks for a day may mean it, or not: that is looked at sooner.
+constexpr std::chrono::seconds kLongestObeyed = std::chrono::minutes(15);
+}  // namespace
+
 bool may_heal(ErrorCode code) {
   switch (code) {
     case ErrorCode::rate_limited:
@@ -26,7 +31,7 @@ std::chrono::milliseconds rest_after(const Error& error, int streak, std::chrono
   auto rest = first;
   for (int i = 1; i < streak && rest < longest; ++i) rest *= 2;
   rest = std::min(rest, longest);
-  if (error.retry_after) rest = std::max(rest, std::chrono::milliseconds(*error.retry_after));
+  if (error.retry_after) rest = std::max(rest, std::chrono::milliseconds(std::min(*error.retry_after, kLongestObeyed)));
   return rest;
 }
 

@@ -12,7 +12,8 @@ namespace playfs::publish {
 /// that makes no sense belongs to the first kind, since it leaves open whether the request was carried out.
 bool may_heal(ErrorCode code);
 
-/// The rest after the `streak`-th error in a row, from 1; never shorter than the service asked for.
+/// The rest after the `streak`-th error in a row, from 1; not shorter than the service asked for, where that is at most
+/// a quarter of an hour.
 std::chrono::milliseconds rest_after(const Error& error, int streak, std::chrono::milliseconds first,
                                      std::chrono::milliseconds longest);
 

@@ -203,6 +203,8 @@ void Client::raw(HttpRequest request, CancelToken cancel, Callback<HttpResponse>
        std::move(done));
 }
 
+void Client::ask_now() { engine_->ask_now(); }
+
 Health Client::health() const { return engine_->health(); }
 
 std::map<std::string, ObservedLimit> Client::limits() const { return engine_->limits(); }

@@ -86,6 +86,10 @@ class Client {
   /// this client would have are added where they are missing. Answers rate_limited at once during a pause.
   void raw(HttpRequest request, CancelToken cancel, Callback<HttpResponse> done);
 
+  /// Somebody asks for something by name, and does not want to hear of what the service said a while ago: during a
+  /// pause, the next call of each kind is sent all the same, and ends the pause where it is answered.
+  void ask_now();
+
   [[nodiscard]] Health health() const;
   /// By kind of request: "" for reads, otherwise the writes of a collection.
   [[nodiscard]] std::map<std::string, ObservedLimit> limits() const;

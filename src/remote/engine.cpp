@@ -135,7 +135,7 @@ void Engine::attempt(const CallPtr& call) {
   {
     MutexLock lock(mutex_);
     auto paused = pauses_.find(call->lane);
-    if (paused != pauses_.end()) pause = paused->second - clock_.steady();
+    if (paused != pauses_.end()) pause = paused->second.left(clock_.steady());
     if (pause <= nanoseconds(0)) ++health_.requests;
   }
   if (pause > nanoseconds(0)) {
@@ -225,10 +225,16 @@ void Engine::note(const Call& call, const Result<HttpResponse>& result, const st
     health_.last_success = clock_.wall();
   }
   if (error && error->code == ErrorCode::rate_limited) {
-    auto until = clock_.steady() + nanoseconds(error->retry_after.value_or(kPauseUnasked));
-    auto& pause = pauses_[call.lane];
-    pause = std::max(pause, until);
+    pauses_[call.lane].asked(call.sent_at, clock_.steady(), error->retry_after.value_or(kPauseUnasked));
+  } else if (auto pause = pauses_.find(call.lane);
+             !away && pause != pauses_.end() && pause->second.ends(call.sent_at)) {
+    pauses_.erase(pause);
   }
+}
+
+void Engine::ask_now() {
+  MutexLock lock(mutex_);
+  for (auto& [lane, pause] : pauses_) pause.probe_now(clock_.steady());
 }
 
 std::map<std::string, ObservedLimit> Engine::limits() const {
@@ -240,9 +246,9 @@ Health Engine::health() const {
   MutexLock lock(mutex_);
   Health health = health_;
   auto now = clock_.steady();
-  for (const auto& [lane, until] : pauses_) {
-    if (until <= now) continue;
-    WallTime wall{clock_.wall().nanoseconds + nanoseconds(until - now).count()};
+  for (const auto& [lane, pause] : pauses_) {
+    if (pause.until() <= now) continue;
+    WallTime wall{clock_.wall().nanoseconds + nanoseconds(pause.until() - now).count()};
     health.paused_until = std::max(health.paused_until.value_or(wall), wall);
   }
   return health;

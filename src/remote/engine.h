@@ -10,6 +10,7 @@
 
 #include "base/mutex.h"
 #include "remote/client.h"
+#include "remote/pause.h"
 
 namespace playfs::remote {
 
@@ -55,6 +56,8 @@ class Engine : public std::enable_shared_from_this<Engine> {
   void reject(const CallPtr& call, Error error);
   /// After this neither transport nor executor, clock or random is used any more.
   void close();
+  /// Lets the next call of each paused lane through.
+  void ask_now();
   [[nodiscard]] Health health() const;
   [[nodiscard]] std::map<std::string, ObservedLimit> limits() const;
   [[nodiscard]] std::size_t width() const { return transport_.width(); }
@@ -106,7 +109,7 @@ class Engine : public std::enable_shared_from_this<Engine> {
   Breaker breaker_ PLAYFS_GUARDED_BY(mutex_);
   Health health_ PLAYFS_GUARDED_BY(mutex_);
   ObservedLimits limits_ PLAYFS_GUARDED_BY(mutex_);
-  std::map<std::string, SteadyTime> pauses_ PLAYFS_GUARDED_BY(mutex_);  // by lane: until when
+  std::map<std::string, Pause> pauses_ PLAYFS_GUARDED_BY(mutex_);  // by lane
 };
 
 }  // namespace playfs::remote

@@ -57,6 +57,7 @@ Attempt<Record> create_record(Mount& mount, const OperationPtr& op, const std::s
                               const JsonObject& body) {
   if (auto record = op->outcome<Record>()) return std::move(*record);
   return missing([&mount, op, collection, body](CancelToken cancel, Callback<void> done) {
+    mount.site().client().ask_now();
     mount.site().client().create_record(collection, body, mount.random().uuid(), std::move(cancel),
                                         [op, done = std::move(done)](Result<Record> record) mutable {
                                           if (!record) return done(fail(std::move(record).error()));

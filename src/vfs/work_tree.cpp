@@ -201,6 +201,7 @@ Attempt<CommitResult> WorkTree::commit(const OperationPtr& op, const CommitReque
     });
   }
   return missing([self, op, complete = std::move(complete)](CancelToken cancel, Callback<void> done) {
+    self->mount_.site().client().ask_now();
     self->publisher()->commit(complete, std::move(cancel),
                               [op, done = std::move(done)](Result<CommitResult> result) mutable {
                                 if (!result) return done(fail(std::move(result).error()));
@@ -247,6 +248,7 @@ Attempt<UpdateResult> WorkTree::update(const OperationPtr& op) {
   }
   if (!op->noted("head")) {
     return missing([this, op](CancelToken cancel, Callback<void> done) {
+      mount_.site().client().ask_now();
       auto show = [this, gate = mount_.gate(), op, cancel, done = std::move(done)](Result<content::Head> head) mutable {
         op->note("head");
         auto ticket = gate->enter();
@@ -299,6 +301,7 @@ Attempt<UpdateResult> WorkTree::integrate(const OperationPtr& op, const Revision
       op->set_outcome(UpdateResult{result->base.text(), static_cast<std::uint32_t>(result->conflicts)});
       done({});
     };
+    self->mount_.site().client().ask_now();
     if (is_head) self->publisher()->update(revision, std::move(cancel), std::move(ended));
     else self->publisher()->merge(revision, std::move(cancel), std::move(ended));
   });

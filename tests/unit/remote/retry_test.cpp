@@ -117,24 +117,42 @@ TEST_F(ClientTest, APauseHoldsForAllOfItsKind) {
   EXPECT_TRUE(first.ok() && second.ok() && third.ok());
 }
 
-TEST_F(ClientTest, LongPausesAreReportedAndStillObeyed) {
+TEST_F(ClientTest, LongPausesAreReportedAndObeyedButForALookNowAndThen) {
   auto first = get();
-  transport.answer(0, 429, "", {{"Retry-After", "3600"}});
+  transport.answer(0, 429, "", {{"Retry-After", "86400"}});
   ASSERT_TRUE(first.is(ErrorCode::rate_limited));
-  EXPECT_EQ(first.error().retry_after, 3600s);
-  clock.advance(1000s);
+  EXPECT_EQ(first.error().retry_after, 86400s);
+  clock.advance(30s);
   auto second = get();
   executor.run_due();
   ASSERT_TRUE(second.is(ErrorCode::rate_limited));
-  EXPECT_EQ(second.error().retry_after, 2600s);
+  EXPECT_EQ(second.error().retry_after, 30s) << "when it is looked at";
   Answer<HttpResponse> raw;
   client().raw({"GET", "/agents", {}, ""}, {}, raw.callback());
   executor.run_due();
   EXPECT_TRUE(raw.is(ErrorCode::rate_limited));
   EXPECT_EQ(transport.count(), 1u);
-  clock.advance(2601s);
-  auto third = get();
-  EXPECT_EQ(transport.count(), 2u);
+
+  clock.advance(31s);
+  auto looks = get(), waits = get();
+  executor.run_due();
+  ASSERT_EQ(transport.count(), 2u) << "one call looks";
+  EXPECT_TRUE(waits.is(ErrorCode::rate_limited));
+  transport.answer(1, 429, "", {{"Retry-After", "86000"}});
+  EXPECT_TRUE(looks.is(ErrorCode::rate_limited));
+  auto after = get();
+  executor.run_due();
+  EXPECT_TRUE(after.is(ErrorCode::rate_limited));
+  ASSERT_EQ(transport.count(), 2u);
+  EXPECT_TRUE(client().health().paused_until);
+
+  client().ask_now();
+  auto by_name = get();
+  ASSERT_EQ(transport.count(), 3u) << "who asks by name is heard at once";
+  transport.answer(2, 404, "");
+  EXPECT_FALSE(client().health().paused_until) << "and what is answered otherwise ends the pause";
+  auto last = get();
+  EXPECT_EQ(transport.count(), 4u);
 }
 
 TEST_F(ClientTest, RetryAfterMayBeADate) {

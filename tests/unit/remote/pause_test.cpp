@@ -1,0 +1,64 @@
+// Pauses that a service asks for: when to look again.
+#include "remote/pause.h"
+
+#include <gtest/gtest.h>
+
+namespace playfs::remote {
+namespace {
+
+using namespace std::chrono_literals;
+
+const SteadyTime kBegin{std::chrono::hours(1)};
+
+TEST(PauseTest, AShortOneIsSatOut) {
+  Pause pause;
+  pause.asked(kBegin, kBegin, 10s);
+  EXPECT_EQ(pause.left(kBegin), 10s);
+  EXPECT_EQ(pause.left(kBegin + 4s), 6s);
+  EXPECT_EQ(pause.left(kBegin + 10s), 0s);
+}
+
+TEST(PauseTest, ALongOneIsLookedAtNowAndThen) {
+  Pause pause;
+  pause.asked(kBegin, kBegin, 24h);
+  EXPECT_EQ(pause.left(kBegin), 60s);
+  SteadyTime now = kBegin;
+  int looked = 0;
+  for (; now < kBegin + 24h; now += 1s) {
+    if (pause.left(now) > 0s) continue;
+    ++looked;
+    pause.asked(now, now, kBegin + 24h - now);  // the answer: it still holds
+  }
+  EXPECT_GT(looked, 24 * 3);
+  EXPECT_LT(looked, 24 * 6);
+  EXPECT_EQ(pause.left(now), 0s);
+}
+
+TEST(PauseTest, OneCallLooksAndTheOthersWait) {
+  Pause pause;
+  pause.asked(kBegin, kBegin, 24h);
+  EXPECT_EQ(pause.left(kBegin + 60s), 0s);
+  EXPECT_GT(pause.left(kBegin + 60s), 0s);
+}
+
+TEST(PauseTest, WhoAsksByNameIsLetThrough) {
+  Pause pause;
+  pause.asked(kBegin, kBegin, 24h);
+  pause.probe_now(kBegin + 1s);
+  EXPECT_EQ(pause.left(kBegin + 1s), 0s);
+  EXPECT_GT(pause.left(kBegin + 1s), 0s);
+}
+
+TEST(PauseTest, WhatWasSentSinceHasTheLastWord) {
+  Pause pause;
+  pause.asked(kBegin, kBegin + 1s, 24h);
+  EXPECT_FALSE(pause.ends(kBegin)) << "sent before the pause was asked for";
+  EXPECT_TRUE(pause.ends(kBegin + 2s));
+  pause.asked(kBegin, kBegin + 2s, 5s);
+  EXPECT_GT(pause.until(), kBegin + 23h);
+  pause.asked(kBegin + 3s, kBegin + 4s, 5s);
+  EXPECT_EQ(pause.until(), kBegin + 9s);
+}
+
+}  // namespace
+}  // namespace playfs::remote
