@@ -23,6 +23,7 @@ class Blobs {
   [[nodiscard]] std::optional<Blob> known(const FileRef& file);
   /// REQUIRES for `ahead`: called on the executor.
   void get(const FileRef& file, Urgency urgency, const CancelToken& cancel, Callback<Blob> done);
+  /// See Site::size_of.
   [[nodiscard]] std::optional<std::uint64_t> size_of(const FileRef& file);
   void close() { flights_.close(); }
 
@@ -31,6 +32,8 @@ class Blobs {
   using AssemblyPtr = std::shared_ptr<Assembly>;
 
   [[nodiscard]] std::optional<Blob> stored(const FileRef& file);
+  /// The content of that origin, where it was put together once: what its own hash and size do not name.
+  [[nodiscard]] std::optional<ContentHash> content_of(const std::string& key);
   void start(const AssemblyPtr& assembly);
   void chunk_arrived(const AssemblyPtr& assembly, const ChunkId& id, Result<ChunkPtr> chunk);
   Result<Blob> finish(Assembly& assembly);
@@ -44,6 +47,7 @@ class Blobs {
     SteadyTime at;
   };
   static constexpr std::size_t kKeptRefusals = 256;
+  static constexpr std::size_t kKeptOrigins = 4096;
 
   Context& context_;
   Chunks& chunks_;
@@ -51,6 +55,9 @@ class Blobs {
   Mutex mutex_;
   std::unordered_map<std::string, AssemblyPtr> assemblies_ PLAYFS_GUARDED_BY(mutex_);
   cache::Lru<std::string, Refusal> refusals_ PLAYFS_GUARDED_BY(mutex_){kKeptRefusals};
+  /// What the index of records holds of them too, where that can be written: without one or the other, content that is
+  /// found by its origin alone would be fetched for each read, and never be found.
+  cache::Lru<std::string, ContentHash> origins_ PLAYFS_GUARDED_BY(mutex_){kKeptOrigins};
 };
 
 }  // namespace playfs::content

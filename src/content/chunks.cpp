@@ -16,7 +16,8 @@ ChunkPtr Chunks::known(const ChunkId& id) const {
   return chunk ? std::make_shared<const FileChunk>(std::move(*chunk)) : nullptr;
 }
 
-void Chunks::get(const ChunkId& id, Urgency urgency, const CancelToken& cancel, Callback<ChunkPtr> done) {
+void Chunks::get(const ChunkId& id, const ProjectId& project, Urgency urgency, const CancelToken& cancel,
+                 Callback<ChunkPtr> done) {
   if (!flights_.join(id, cancel, std::move(done))) {
     if (urgency == Urgency::demand) hurry({&id, 1});
     return;
@@ -24,59 +25,76 @@ void Chunks::get(const ChunkId& id, Urgency urgency, const CancelToken& cancel, 
   if (auto chunk = known(id)) return flights_.land(id, chunk);
   {
     MutexLock lock(mutex_);
-    queued_.insert(id);
-    (urgency == Urgency::demand ? demanded_ : ahead_).push_back(id);
+    queued_.insert_or_assign(id, project);
+    Account& account = accounts_[project];
+    (urgency == Urgency::demand ? account.demanded : account.ahead).push_back(id);
   }
   send_next();
 }
 
 void Chunks::hurry(std::span<const ChunkId> ids) {
-  MutexLock lock(mutex_);
-  for (const auto& id : ids)
-    if (queued_.contains(id)) demanded_.push_back(id);
+  {
+    MutexLock lock(mutex_);
+    for (const auto& id : ids)
+      if (auto queued = queued_.find(id); queued != queued_.end()) accounts_[queued->second].demanded.push_back(id);
+  }
+  send_next();
 }
 
 void Chunks::forget(std::span<const ChunkId> ids) {
   for (const auto& id : ids) context_.records.forget_record(context_.site, kCollection, id.text());
 }
 
-std::optional<ChunkId> Chunks::take_next() {
-  const std::size_t most = context_.parallel_chunks();
+std::optional<Chunks::Request> Chunks::take_next() {
+  const std::size_t width = context_.parallel_chunks();
   MutexLock lock(mutex_);
-  // A few places are kept for those who wait.
-  const std::size_t most_ahead = most - most / 8;
-  for (auto [queue, limit] : {std::pair(&demanded_, most), std::pair(&ahead_, most_ahead)}) {
-    while (!queue->empty() && under_way_ < limit) {
-      ChunkId id = std::move(queue->front());
-      queue->pop_front();
-      if (queued_.erase(id) == 0) continue;
-      ++under_way_;
-      return id;
+  for (const Urgency urgency : {Urgency::demand, Urgency::ahead}) {
+    auto next = accounts_.upper_bound(last_);
+    for (std::size_t left = accounts_.size(); left > 0; --left) {
+      if (next == accounts_.end()) next = accounts_.begin();
+      auto& [project, account] = *next++;
+      std::size_t most = share_of(width, account.under_way, under_way_);
+      if (urgency == Urgency::ahead) most -= most / 8;  // a few places are kept for those who wait
+      auto& queue = urgency == Urgency::demand ? account.demanded : account.ahead;
+      while (!queue.empty() && account.under_way < most) {
+        ChunkId id = std::move(queue.front());
+        queue.pop_front();
+        if (queued_.erase(id) == 0) continue;
+        ++account.under_way;
+        ++under_way_;
+        last_ = project;
+        return Request{std::move(id), project};
+      }
     }
   }
   return std::nullopt;
 }
 
 void Chunks::send_next() {
-  while (auto id = take_next()) {
-    if (flights_.abandon(*id)) {
-      MutexLock lock(mutex_);
-      --under_way_;
+  while (auto request = take_next()) {
+    if (flights_.abandon(request->id)) {
+      ended(*request);
       continue;
     }
-    context_.client.get_record(
-        kCollection, id->text(), context_.stop.token(),
-        context_.answered<Record>([this, id = *id](Result<Record> answer) { arrived(id, std::move(answer)); }));
+    context_.client.get_record(kCollection, request->id.text(), context_.stop.token(),
+                               context_.answered<Record>([this, request = *request](Result<Record> answer) {
+                                 arrived(request, std::move(answer));
+                               }));
   }
 }
 
-void Chunks::arrived(const ChunkId& id, Result<Record> answer) {
-  {
-    MutexLock lock(mutex_);
-    --under_way_;
-  }
+void Chunks::ended(const Request& request) {
+  MutexLock lock(mutex_);
+  --under_way_;
+  auto found = accounts_.find(request.project);
+  Account& account = found->second;
+  if (--account.under_way == 0 && account.demanded.empty() && account.ahead.empty()) accounts_.erase(found);
+}
+
+void Chunks::arrived(const Request& request, Result<Record> answer) {
+  ended(request);
   send_next();
-  flights_.land(id, decode(id, std::move(answer)));
+  flights_.land(request.id, decode(request.id, std::move(answer)));
 }
 
 Result<ChunkPtr> Chunks::decode(const ChunkId& id, Result<Record> answer) {

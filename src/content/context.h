@@ -21,6 +21,13 @@
 
 namespace playfs::content {
 
+/// How much one of several that share something may have, where `all` of them have so much already and it has `own`:
+/// half of what the others leave of twice the `width`, and always something. Alone it may have the whole width.
+inline std::size_t share_of(std::size_t width, std::size_t own, std::size_t all) {
+  const std::size_t others = std::min(all - own, 2 * width);
+  return std::max<std::size_t>((2 * width - others) / 2, 1);
+}
+
 struct Context {
   remote::Client& client;
   cache::ObjectStore& objects;

@@ -23,41 +23,67 @@ void Prefetch::enqueue(const RevisionTreePtr& revision) {
   std::size_t chunks = 0;
   std::uint64_t bytes = 0;
   MutexLock lock(mutex_);
+  Account& account = accounts_[revision->revision.project];
   for (const auto& [path, entry] : revision->tree.manifest().files) {
     if (entry.chunks.empty()) continue;
     chunks += entry.chunks.size();
     // A claim of less than its chunks may hold would be a way around the ceiling.
     bytes += std::max<std::uint64_t>(entry.size_claim.value_or(0), entry.chunks.size() * kMaxChunkText);
     if (chunks > context_.options.prefetch_chunks || bytes > context_.options.prefetch_bytes) break;
-    waiting_.push_back({revision, path, &entry});
+    account.waiting.push_back({revision, path, &entry});
+    ++waiting_;
   }
-  // Who walks through many projects has long left the first ones.
-  while (waiting_.size() > kMostWaiting) waiting_.pop_front();
+  while (waiting_ > kMostWaiting) forget_oldest();
+  if (account.waiting.empty() && account.begun == 0) accounts_.erase(revision->revision.project);
+}
+
+/// Of the project that has the most: who walks through many has long left its first files.
+void Prefetch::forget_oldest() {
+  auto longest = std::max_element(accounts_.begin(), accounts_.end(), [](const auto& a, const auto& b) {
+    return a.second.waiting.size() < b.second.waiting.size();
+  });
+  longest->second.waiting.pop_front();
+  --waiting_;
 }
 
 std::optional<FileRef> Prefetch::take_next() {
-  const std::size_t parallel = context_.parallel_chunks();
+  const std::size_t most = 2 * context_.parallel_chunks();
   MutexLock lock(mutex_);
-  if (waiting_.empty() || begun_ >= 2 * parallel) return std::nullopt;
-  FileRef file = std::move(waiting_.front());
-  waiting_.pop_front();
-  begun_ += file.entry->chunks.size();
-  return file;
+  auto next = accounts_.upper_bound(last_);
+  for (std::size_t left = accounts_.size(); left > 0; --left) {
+    if (next == accounts_.end()) next = accounts_.begin();
+    auto& [project, account] = *next++;
+    if (account.waiting.empty() || account.begun >= share_of(most, account.begun, begun_)) continue;
+    FileRef file = std::move(account.waiting.front());
+    account.waiting.pop_front();
+    --waiting_;
+    account.begun += file.entry->chunks.size();
+    begun_ += file.entry->chunks.size();
+    last_ = project;
+    return file;
+  }
+  return std::nullopt;
 }
 
 void Prefetch::go_on() {
   while (auto file = take_next()) {
     const std::size_t chunks = file->entry->chunks.size();
     // Errors are told where they arise; what is missing is fetched again when somebody reads it.
-    blobs_.get(*file, Urgency::ahead, {}, context_.guarded([this, chunks](const Result<Blob>&) { landed(chunks); }));
+    blobs_.get(*file, Urgency::ahead, {},
+               context_.guarded([this, project = file->revision->revision.project, chunks](const Result<Blob>&) {
+                 landed(project, chunks);
+               }));
   }
 }
 
-void Prefetch::landed(std::size_t chunks) {
+void Prefetch::landed(const ProjectId& project, std::size_t chunks) {
   {
     MutexLock lock(mutex_);
     begun_ -= chunks;
-    if (waiting_.empty()) return;
+    auto found = accounts_.find(project);
+    found->second.begun -= chunks;
+    if (found->second.begun == 0 && found->second.waiting.empty()) accounts_.erase(found);
+    if (waiting_ == 0) return;
   }
   // Posted, not called: content that is here already answers within go_on.
   context_.executor.post(context_.guarded([this] { go_on(); }));

@@ -1,7 +1,9 @@
-// Fetching the contents of a whole revision ahead of its readers, within bounds. Thread-safe.
+// Fetching the contents of a whole revision ahead of its readers, within bounds, each project in its turn: one whose
+// contents do not come holds up no other. Thread-safe.
 #pragma once
 
 #include <deque>
+#include <map>
 
 #include "cache/lru.h"
 #include "content/blobs.h"
@@ -20,7 +22,8 @@ class Prefetch {
   void enqueue(const RevisionTreePtr& revision);
   void go_on();
   std::optional<FileRef> take_next();
-  void landed(std::size_t chunks);
+  void landed(const ProjectId& project, std::size_t chunks);
+  void forget_oldest() PLAYFS_REQUIRES(mutex_);
 
   static constexpr std::size_t kRemembered = 256;
   static constexpr std::size_t kMostWaiting = 16'384;  ///< files
@@ -29,9 +32,15 @@ class Prefetch {
   Blobs& blobs_;
   Mutex mutex_;
   cache::Lru<RevisionId, bool> asked_for_ PLAYFS_GUARDED_BY(mutex_){kRemembered};
-  std::deque<FileRef> waiting_ PLAYFS_GUARDED_BY(mutex_);
-  /// Chunks of files that have begun. Bounded, since a file's chunks are in memory until its last one is here.
-  std::size_t begun_ PLAYFS_GUARDED_BY(mutex_) = 0;
+  struct Account {
+    std::deque<FileRef> waiting;
+    /// Chunks of files that have begun. Bounded, since a file's chunks are in memory until its last one is here.
+    std::size_t begun = 0;
+  };
+  std::map<ProjectId, Account> accounts_ PLAYFS_GUARDED_BY(mutex_);
+  ProjectId last_ PLAYFS_GUARDED_BY(mutex_);           ///< whose turn it was
+  std::size_t waiting_ PLAYFS_GUARDED_BY(mutex_) = 0;  ///< files of all
+  std::size_t begun_ PLAYFS_GUARDED_BY(mutex_) = 0;    ///< chunks of all
 };
 
 }  // namespace playfs::content

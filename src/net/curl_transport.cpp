@@ -23,7 +23,7 @@ namespace {
 constexpr long kMaxStreams = 512;
 /// Connections to a site that speaks HTTP/2. More would each cost their own handshakes and slow start, where waiting
 /// for a free stream costs one round trip.
-constexpr long kMultiplexedConnections = 4;
+constexpr long kMultiplexedConnections = 8;
 constexpr int kPollMilliseconds = 60'000;  // timers and wake-ups of libcurl's own end a poll sooner
 
 struct MultiCleanup {
@@ -92,7 +92,7 @@ class CurlTransport::Loop {
     curl_multi_setopt(multi_.get(), CURLMOPT_PIPELINING, static_cast<long>(CURLPIPE_MULTIPLEX));
     curl_multi_setopt(multi_.get(), CURLMOPT_MAX_CONCURRENT_STREAMS, kMaxStreams);
     curl_multi_setopt(multi_.get(), CURLMOPT_MAX_TOTAL_CONNECTIONS, options_.max_connections);
-    curl_multi_setopt(multi_.get(), CURLMOPT_MAXCONNECTS, options_.max_connections);
+    curl_multi_setopt(multi_.get(), CURLMOPT_MAXCONNECTS, options_.width);
     thread_ = std::thread([this] { run(); });
   }
 
@@ -113,9 +113,7 @@ class CurlTransport::Loop {
       transfer->done(fail(ErrorCode::interrupted, "the connection to the site is being closed"));
   }
 
-  std::size_t width() const {
-    return static_cast<std::size_t>(is_multiplexed_.load() ? kMaxStreams : options_.max_connections);
-  }
+  std::size_t width() const { return static_cast<std::size_t>(is_multiplexed_.load() ? kMaxStreams : options_.width); }
 
  private:
   using TransferPtr = std::unique_ptr<CurlTransfer>;

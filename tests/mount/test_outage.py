@@ -69,6 +69,35 @@ class Outage(rig.Rig):
         self.assertEqual([reader.wait(rig.COMMAND_LIMIT) for reader in readers], [-signal.SIGINT] * READERS)
         self.storm(near)
 
+    def test_readers_of_a_hanging_project_leave_room_for_others(self):
+        """All that is asked of one project hangs, chunk by chunk, over HTTP/1.1; what others ask for is answered."""
+        hung = 60
+        slow = publish(self.api, 'slow', {f'slow{n}.txt': f'{n:05}\n' * 2_200 for n in range(hung)})  # two chunks each
+        manifest = self.api.get('revisions', self.api.get('projects', slow)['latest_revision'])['manifest']
+        chunks = {chunk for file in manifest['files'].values() for chunk in file['c']}
+        for options in (('refresh=600', 'noprefetch'), ('refresh=600',)):
+            mount = self.mount(self.proxy.url, who=f'reader{len(options)}', options=options)
+            projects = mount.directory / 'projects'
+            self.proxy.set_hanging(lambda path: path.rsplit('/', 1)[-1] in chunks)
+            self.assertEqual(len(os.listdir(projects / slow / 'head')), hung)
+            readers = [subprocess.Popen(['cat', str(projects / slow / 'head' / f'slow{n}.txt')], stdin=subprocess.DEVNULL,
+                                        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) for n in range(hung)]
+            for reader in readers:
+                self.addCleanup(reader.wait)
+                self.addCleanup(reader.kill)
+            self.eventually(lambda: self.proxy.hung() >= 50, 'they wait for the service')
+            waiting = self.proxy.hung()
+            began = time.monotonic()
+            done = self.command('grep', '-r', 'content', f'{projects / self.near}/head/')
+            self.assertEqual(len(done.stdout.splitlines()), 40)
+            self.assertEqual(len(os.listdir(projects / self.far / 'head')), READERS)
+            print(f'{options}: 40 files of another project in {time.monotonic() - began:.1f} s', flush=True)
+            # None of them had to end first: the requests that hang are those that hung before.
+            self.assertGreaterEqual(self.proxy.hung(), waiting)
+            self.assertEqual([reader.poll() for reader in readers], [None] * hung)
+            self.proxy.set_hanging(None)
+            self.assertEqual([reader.wait(rig.COMMAND_LIMIT) for reader in readers], [0] * hung)
+
     def test_a_mount_that_waits_can_be_unmounted(self):
         mount = self.mount(self.proxy.url, options=('refresh=600', 'noprefetch'))
         far = mount.directory / 'projects' / self.far / 'head'

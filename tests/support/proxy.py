@@ -72,7 +72,8 @@ class CountingProxy:
     together. What a client asks in one round it asked without waiting for an answer: the number of rounds is that of
     sequential round trips, whatever the machine is busy with.
 
-    Requests whose path contains `hanging` are never answered, until it is None again; while `away` is set,
+    Requests whose path contains `hanging`, or of which it is true where it is a function, are never answered, until it is
+    None again; while `away` is set,
     connections are closed without an answer.
 
     `fate` is asked of each request ("METHOD /path") what becomes of it: None passes it on, 'lose reply' passes it on and
@@ -145,9 +146,12 @@ class CountingProxy:
     def _wait_while_hanging(self, path):
         with self._change:
             self._hung += 1
-            while not self._over and self.hanging and self.hanging in path:
+            while not self._over and self._hangs(path):
                 self._change.wait()
             self._hung -= 1
+
+    def _hangs(self, path):
+        return self.hanging and (self.hanging(path) if callable(self.hanging) else self.hanging in path)
 
     def _answered(self, entry, status, size):
         with self._change:

@@ -220,6 +220,61 @@ TEST_F(BlobsTest, SizesOfPlayfsClientsAreBelievedUnseen) {
   EXPECT_FALSE(site_->size_of(file("foreign", "f")));
 }
 
+TEST_F(BlobsTest, ASizeThatWasFoundToBeWrongIsNotBelievedAgain) {
+  const std::string text = "größe\n";
+  JsonObject counted = chunked(text, sha256(text), {"c"});
+  counted.set("s", 6);
+  put_file(std::move(counted), {{"tx", "0123456789abcdef0123456789abcdef"}});
+  EXPECT_EQ(site_->size_of(file("r", "f")), 6U) << "nothing is known yet";
+  ASSERT_EQ(content(file("r", "f")), text);
+  EXPECT_EQ(site_->size_of(file("r", "f")), text.size());
+  restart();
+  EXPECT_EQ(site_->size_of(file("r", "f")), text.size()) << "nor by the next process";
+}
+
+TEST_F(BlobsTest, ContentThatOnlyItsOriginNamesIsFoundWithoutAnIndex) {
+  put_file(chunked("text", "opaque", {"c"}));
+  auto f = file("r", "f");
+  std::filesystem::remove(directory_ + "/records.db");
+  std::filesystem::create_directories(directory_ + "/records.db/in the way");
+  ASSERT_EQ(content(f), "text");
+  EXPECT_TRUE(site_->try_blob(f));
+  EXPECT_EQ(content(f), "text");
+  EXPECT_EQ(service_.requests("file_chunks/"), 1);
+}
+
+TEST_F(BlobsTest, AProjectThatHangsLeavesRoomForOthers) {
+  constexpr int kFiles = 100;
+  std::vector<RevisionTreePtr> trees;
+  for (const std::string name : {"a", "b", "c", "d", "e", "f", "g", "h"}) {
+    JsonObject files;
+    for (int i = 0; i < kFiles; ++i) {
+      const std::string id = name + std::to_string(i);
+      files.append(id, chunked("content of " + id, "opaque", {id}));
+    }
+    put_revision(name, std::move(files), {}, "project of " + name);
+    trees.push_back(revision(name));
+  }
+  service_.hold();
+  std::ptrdiff_t hanging = 0;
+  for (const auto& tree : trees) {
+    site_->prefetch(tree);
+    for (const auto& [path, entry] : tree->tree.manifest().files)
+      site_->blob({tree, path, &entry}, {}, Answer<Blob>().callback());
+    run();
+    const auto sent = service_.requests("file_chunks/");
+    EXPECT_GT(sent, hanging) << tree->revision.id.text() << " finds room";
+    if (hanging == 0) {
+      EXPECT_EQ(sent, 64) << "alone it has all of it";
+    }
+    hanging = sent;
+  }
+  EXPECT_LE(hanging, 2 * 64 + 8);
+  service_.release();
+  run();
+  EXPECT_EQ(service_.requests("file_chunks/"), 8 * kFiles) << "and all come in the end";
+}
+
 TEST_F(BlobsTest, FilesPastTheCeilingAreRefusedByWhatArrives) {
   restart({.file_ceiling = 100});
   put_revision("r", {{"big", chunked(std::string(101, 'x'), "opaque", {"c1", "c2", "c3"})},
