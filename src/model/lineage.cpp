@@ -98,9 +98,74 @@ class Walk {
 
 }  // namespace
 
+namespace {
+
+/// Text that two values share only where they are the same.
+class Fingerprint {
+ public:
+  void add(std::string_view text) {
+    text_ += std::to_string(text.size()) + ':';
+    text_ += text;
+  }
+  void add_json(const Json& value) {
+    if (auto* text = value.string()) return add('s', *text);
+    if (auto* number = value.number()) return add('n', number->text);
+    if (auto truth = value.boolean()) return add('b', *truth ? "1" : "0");
+    if (auto* values = value.array()) {
+      add('a', std::to_string(values->size()));
+      for (const Json& each : *values) add_json(each);
+    } else if (auto* object = value.object()) {
+      add('o', std::to_string(object->size()));
+      for (const auto& [name, each] : *object) {
+        add(name);
+        add_json(each);
+      }
+    } else {
+      add('0', "");
+    }
+  }
+  /// The content by its hash where that has the form of one; it may stand inline in one record and in chunks in another.
+  void add_entry(const FileEntry& entry) {
+    add(std::to_string(static_cast<int>(entry.mode)));
+    if (auto hash = ContentHash::parse(entry.hash_claim)) return add('h', hash->hex());
+    add('?', entry.hash_claim);
+    add(entry.inline_text.value_or(""));
+    for (const ChunkId& chunk : entry.chunks) add('c', chunk.text());
+  }
+  [[nodiscard]] std::string hex() const { return ContentHash::of(text_).hex(); }
+
+ private:
+  void add(char kind, std::string_view text) {
+    text_ += kind;
+    add(text);
+  }
+  std::string text_;
+};
+
+/// The name of what the commit `tx` brought. A client that does not know `tx` carries it along when it edits a manifest,
+/// or brings an old one back, so it means something only together with what stands beside it and below.
+std::string piece_of(const Revision& revision, const Manifest& manifest) {
+  Fingerprint all;
+  for (const RevisionId& parent : revision.parents) all.add(parent.text());
+  all.add_json(revision.state);
+  for (const auto& [path, entry] : manifest.files) {
+    all.add(path);
+    all.add_entry(entry);
+  }
+  for (const RefusedEntry& refused : manifest.refused) {
+    all.add(refused.path);
+    all.add_json(refused.entry);
+  }
+  if (manifest.continuation && !manifest.continuation->is_read) all.add_entry(manifest.continuation->entry);
+  return manifest.tx + ' ' + all.hex();
+}
+
+}  // namespace
+
 Link link_of(const Revision& revision, const Manifest& manifest) {
   Link link{revision.id, revision.created_at, revision.parents, {}};
-  if (!manifest.is_automatic) link.content = manifest.tx.empty() ? revision.id.text() : manifest.tx;
+  const bool is_merge = manifest.is_automatic && revision.parents.size() > 1;
+  if (!is_merge) link.content = manifest.tx.empty() ? revision.id.text() : piece_of(revision, manifest);
   return link;
 }
 

@@ -1,8 +1,9 @@
 // Which revisions of a project hold what, judged from their parents alone: content sets, tips, merge bases. Pure but
 // for the function that finds a revision.
 //
-// Every revision has one piece of content of its own, named by its `tx` (a foreign one's by its id); an automatic merge
-// has none. What a revision holds is its own and all of its ancestors'. A revision is *covered* by another that holds
+// Every revision has one piece of content of its own, named by its `tx` with what it holds (a foreign one's by its id):
+// two revisions have the same piece where one commit was posted twice, and not where a client that does not know `tx`
+// carried it along. An automatic merge has none; one that has not two parents is none, whatever it says. What a revision holds is its own and all of its ancestors'. A revision is *covered* by another that holds
 // strictly more, or the same and is older. The uncovered ones are the *tips*. Merges of the same tips hold the same, so
 // clients that merge at the same time cannot keep on merging each other's merges.
 #pragma once

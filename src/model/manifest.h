@@ -67,8 +67,8 @@ struct Manifest {
   std::map<std::string, FileEntry, std::less<>> files;  ///< by path; every key is a valid TreePath
   std::vector<RefusedEntry> refused;
   JsonObject extra;  ///< fields beside `files`, carried forward
-  /// `manifest.tx`: the 128-bit id (hex) of the commit that a playfs client published as this revision; empty for
-  /// other clients' revisions. Sizes in a manifest that has one are bytes.
+  /// `manifest.tx`: the 128-bit id (hex) of the commit that a playfs client published as this revision; mostly empty
+  /// for other clients', but they may carry ours along. Sizes beside one are bytes, unless such a client wrote them.
   std::string tx;
   /// `manifest.auto`: a merge that a client made by itself. It has no content of its own, and no `tx`.
   bool is_automatic = false;

@@ -137,7 +137,8 @@ class Surveyor {
     auto expected = expected_hash(tracked);
     if (!expected) return true;
     if (auto known = known_hash(inode)) return known != expected;
-    // Sizes in the manifests of playfs clients are bytes.
+    // Sizes in the manifests of playfs clients are bytes. Where somebody else has edited one, this may take the same
+    // content for a change, which is committed then with its true size; it never takes a change for none.
     if (!state_.base->tree.manifest().tx.empty() && tracked.size_claim && state_.measure(inode) &&
         inode.size != *tracked.size_claim)
       return true;

@@ -51,17 +51,47 @@ Attempt<content::Blob> blob_here(Mount& mount, const FileRef& file) {
   return missing(fetch_blob(mount, file));
 }
 
-Attempt<std::uint64_t> size_here(Mount& mount, const FileRef& file) {
-  if (auto size = mount.site().size_of(file)) return *size;
-  PLAYFS_ATTEMPT(content::Blob blob, blob_here(mount, file));
-  return blob.size();
-}
+namespace {
 
-Attempt<std::string> read_here(Mount& mount, const FileRef& file, std::uint64_t offset, std::size_t size) {
-  PLAYFS_ATTEMPT(content::Blob blob, blob_here(mount, file));
+Attempt<std::string> read_of(Mount& mount, const content::Blob& blob, const FileRef& file, std::uint64_t offset,
+                             std::size_t size) {
   auto bytes = blob.read(offset, size);
   if (!bytes && bytes.error().code == ErrorCode::corrupt) return missing(fetch_blob(mount, file));
   return bytes;
+}
+
+}  // namespace
+
+Attempt<std::string> read_here(Mount& mount, const FileRef& file, std::uint64_t offset, std::size_t size) {
+  PLAYFS_ATTEMPT(content::Blob blob, blob_here(mount, file));
+  return read_of(mount, blob, file, offset, size);
+}
+
+Attempt<std::uint64_t> ToldSize::tell(Mount& mount, const FileRef& file) {
+  auto known = mount.site().size_of(file);
+  if (!known) {
+    PLAYFS_ATTEMPT(content::Blob blob, blob_here(mount, file));
+    known = blob.size();
+  }
+  told_ = *known;
+  return *known;
+}
+
+Attempt<content::Blob> ToldSize::blob(const Node& node, Mount& mount, const FileRef& file) {
+  PLAYFS_ATTEMPT(content::Blob blob, blob_here(mount, file));
+  const std::uint64_t told = told_;
+  if (told == kNothing || told == blob.size()) return blob;
+  mount.notifications().node_changed(node.id(), -1);
+  return fail(ErrorCode::stale,
+              "its manifest says that it has " + std::to_string(told) + " bytes, and it has " +
+                  std::to_string(blob.size()),
+              "open it again: its size is known now");
+}
+
+Attempt<std::string> ToldSize::read(const Node& node, Mount& mount, const FileRef& file, std::uint64_t offset,
+                                    std::size_t size) {
+  PLAYFS_ATTEMPT(content::Blob content, blob(node, mount, file));
+  return read_of(mount, content, file, offset, size);
 }
 
 Attempt<content::Head> head_here(Mount& mount, const ProjectId& id) {

@@ -3,6 +3,7 @@
 // The `mount` outlives every fetch: whoever starts one holds a ticket of its gate until the fetch has answered.
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <string>
 #include <vector>
@@ -10,6 +11,7 @@
 #include "content/site.h"
 #include "vfs/attempt.h"
 #include "vfs/mount.h"
+#include "vfs/node.h"
 
 namespace playfs::vfs {
 
@@ -24,10 +26,26 @@ Callback<T> only_status(Callback<void> done) {
 // Attempts at what the site may have here.
 Attempt<RevisionTreePtr> revision_here(Mount& mount, const RevisionId& id);
 Attempt<content::Blob> blob_here(Mount& mount, const FileRef& file);
-/// True size in bytes.
-Attempt<std::uint64_t> size_here(Mount& mount, const FileRef& file);
 /// The bytes; one that the disk damaged is fetched again.
 Attempt<std::string> read_here(Mount& mount, const FileRef& file, std::uint64_t offset, std::size_t size);
+
+/// The size of a published file as the kernel was told it last: part of the file's node. It may be a claim, which only
+/// the content proves, and readers stop where they were told that the file ends. So content is given out, or changed,
+/// only where it is as long as that; otherwise the answer is `stale` with the reason, and the kernel asks for the size
+/// anew, which is known by then.
+class ToldSize {
+ public:
+  Attempt<std::uint64_t> tell(Mount& mount, const FileRef& file);
+  /// The kernel goes by another size from now on: of bytes that are no longer the published ones.
+  void forget() { told_ = kNothing; }
+  Attempt<content::Blob> blob(const Node& node, Mount& mount, const FileRef& file);
+  Attempt<std::string> read(const Node& node, Mount& mount, const FileRef& file, std::uint64_t offset,
+                            std::size_t size);
+
+ private:
+  static constexpr std::uint64_t kNothing = UINT64_MAX;
+  std::atomic<std::uint64_t> told_ = kNothing;
+};
 /// As last seen, however long ago.
 Attempt<content::Head> head_here(Mount& mount, const ProjectId& id);
 /// The same, but what is followed by nobody is asked for first, for as long as the service is worth waiting for.

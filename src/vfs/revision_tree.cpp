@@ -183,7 +183,7 @@ RevisionFile::RevisionFile(Mount& mount, NodePtr parent, std::string name, TreeV
       entry_(entry) {}
 
 Attempt<AttributesReply> RevisionFile::attributes(const OperationPtr&) {
-  PLAYFS_ATTEMPT(std::uint64_t size, size_here(mount(), file()));
+  PLAYFS_ATTEMPT(std::uint64_t size, size_.tell(mount(), file()));
   return AttributesReply{mount().attributes(ino(), mode_of(entry_), size, view_->revision->revision.created_at),
                          kEndless};
 }
@@ -196,7 +196,7 @@ Attempt<std::string> RevisionFile::read_link(const OperationPtr&) {
 }
 
 Attempt<std::string> RevisionFile::read(const OperationPtr&, std::uint64_t offset, std::size_t size) {
-  return read_here(mount(), file(), offset, size);
+  return size_.read(*this, mount(), file(), offset, size);
 }
 
 Attempt<std::optional<std::string>> RevisionFile::xattr(const OperationPtr&, const std::string& name) {

@@ -10,6 +10,7 @@
 
 #include "model/tree.h"
 #include "vfs/children.h"
+#include "vfs/fetches.h"
 #include "vfs/node.h"
 
 namespace playfs::vfs {
@@ -82,6 +83,7 @@ class RevisionFile final : public Node {
   const TreeViewPtr view_;
   const std::string path_in_tree_;
   const FileEntry& entry_;
+  ToldSize size_;
 };
 
 }  // namespace playfs::vfs

@@ -99,7 +99,7 @@ Attempt<AttributesReply> WorkNode::attributes(const OperationPtr&) {
     if (from.is_below) {
       auto lower = stage().lower_content(inode_);
       if (!lower) continue;  // its bytes came up in between
-      PLAYFS_ATTEMPT(attributes.size, size_here(mount(), *lower));
+      PLAYFS_ATTEMPT(attributes.size, size_.tell(mount(), *lower));
       attributes.blocks = (attributes.size + 511) / 512;
     }
     return AttributesReply{attributes, kEndless};
@@ -131,6 +131,7 @@ Attempt<AttributesReply> WorkNode::set_attributes(const OperationPtr& op, const 
   }
   may_be_set_id_ = true;
   PLAYFS_ATTEMPT(stage::Attributes after, or_again(stage().set_attributes(inode_, wanted)));
+  if (!after.is_below) size_.forget();
   // With the size that the answer itself knows: a commit that settles, or a copy that comes up, may be between any two
   // questions. A size of 0 by mistake would make the kernel write the next O_APPEND over the beginning.
   if (after.is_below) return attributes(op);
@@ -147,14 +148,17 @@ Attempt<std::string> WorkNode::read_link(const OperationPtr&) {
 }
 
 Attempt<std::string> WorkNode::read(const OperationPtr&, std::uint64_t offset, std::size_t size) {
-  if (auto lower = stage().lower_content(inode_)) return read_here(mount(), *lower, offset, size);
+  if (auto lower = stage().lower_content(inode_)) return size_.read(*this, mount(), *lower, offset, size);
   return or_again(stage().read(inode_, offset, size));
 }
 
 Attempt<void> WorkNode::bring_up() {
   auto lower = stage().lower_content(inode_);
-  if (!lower) return {};
-  PLAYFS_ATTEMPT(content::Blob blob, blob_here(mount(), *lower));
+  if (!lower) {
+    size_.forget();
+    return {};
+  }
+  PLAYFS_ATTEMPT(content::Blob blob, size_.blob(*this, mount(), *lower));
   auto copy = [tree = tree_, inode = inode_, from = *lower, blob]() -> Status {
     Status status = tree->stage().copy_up(inode, from, blob.size(), [&blob](int fd) { return blob.copy_to(fd); });
     // The disk damaged the copy that is here. It is set aside now, so the next try fetches it again.
@@ -163,8 +167,7 @@ Attempt<void> WorkNode::bring_up() {
   };
   if (blob.size() > kCopyAtOnce) return missing(on_executor(mount(), copy));
   PLAYFS_ATTEMPT_CHECK(copy());
-  if (stage().lower_content(inode_)) return bring_up();
-  return {};
+  return bring_up();
 }
 
 Attempt<void> WorkNode::strip_set_id(const OperationPtr& op) {

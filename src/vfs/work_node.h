@@ -11,6 +11,7 @@
 #include <string>
 
 #include "stage/stage.h"
+#include "vfs/fetches.h"
 #include "vfs/node.h"
 #include "vfs/work_tree.h"
 
@@ -71,6 +72,7 @@ class WorkNode final : public Node {
   const std::shared_ptr<WorkTree> tree_;
   const stage::InodePtr inode_;
   std::atomic<bool> may_be_set_id_ = true;
+  ToldSize size_;  ///< while the bytes are the published ones
 };
 
 }  // namespace playfs::vfs

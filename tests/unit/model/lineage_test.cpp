@@ -131,5 +131,57 @@ TEST_F(LineageTest, CyclesAndMissingParentsDoNoHarm) {
   EXPECT_EQ(tips(), Ids{"c"});
 }
 
+// What a revision's own piece of content is.
+
+Revision made(const std::string& id, const std::vector<std::string>& parents) {
+  Revision revision;
+  revision.id = RevisionId(id);
+  for (const auto& parent : parents) revision.parents.emplace_back(parent);
+  return revision;
+}
+
+Manifest holding(const std::string& text, const std::string& tx = "tx") {
+  Manifest manifest;
+  manifest.tx = tx;
+  manifest.files["a"].inline_text = text;
+  return manifest;
+}
+
+TEST(LinkTest, OneCommitPostedTwiceIsOnePiece) {
+  const Link once = link_of(made("1", {"p"}), holding("a"));
+  EXPECT_EQ(once.content, link_of(made("2", {"p"}), holding("a")).content);
+  EXPECT_NE(once.content, link_of(made("2", {"p"}), holding("a", "other")).content);
+}
+
+TEST(LinkTest, ACommitsNameThatWasCarriedAlongNamesNothing) {
+  const std::string ours = link_of(made("1", {"p"}), holding("a")).content;
+  EXPECT_NE(ours, link_of(made("2", {"p"}), holding("edited")).content);
+  EXPECT_NE(ours, link_of(made("2", {"1"}), holding("a")).content) << "brought back";
+  Revision other_state = made("2", {"p"});
+  other_state.state = JsonObject{{"season", "spring"}};
+  EXPECT_NE(ours, link_of(other_state, holding("a")).content);
+  Manifest executable = holding("a");
+  executable.files["a"].mode = FileMode::executable;
+  EXPECT_NE(ours, link_of(made("2", {"p"}), executable).content);
+  Manifest refused = holding("a");
+  refused.refused.push_back({"../b", "leads out", "x"});
+  EXPECT_NE(ours, link_of(made("2", {"p"}), refused).content);
+}
+
+TEST(LinkTest, WhereTheTextStandsMakesNoDifference) {
+  Manifest inlined = holding("a"), chunked = holding("a");
+  inlined.files["a"].hash_claim = chunked.files["a"].hash_claim = ContentHash::of("a").hex();
+  chunked.files["a"].inline_text.reset();
+  chunked.files["a"].chunks = {ChunkId("c")};
+  EXPECT_EQ(link_of(made("1", {"p"}), inlined).content, link_of(made("2", {"p"}), chunked).content);
+}
+
+TEST(LinkTest, OnlyAMergeMayHaveNothingOfItsOwn) {
+  Manifest automatic = holding("a", "");
+  automatic.is_automatic = true;
+  EXPECT_EQ(link_of(made("m", {"a", "b"}), automatic).content, "");
+  EXPECT_EQ(link_of(made("m", {"a"}), automatic).content, "m");
+}
+
 }  // namespace
 }  // namespace playfs
