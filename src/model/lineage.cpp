@@ -19,13 +19,15 @@ bool is_older(const Link& a, const Link& b) { return is_newer(b, a); }
 
 bool all(const Marks& marks) { return std::find(marks.begin(), marks.end(), false) == marks.end(); }
 
-/// Walks from some revisions towards their ancestors, newest first, and marks each with those it is reached from.
+/// Walks from some revisions towards their ancestors, newest first, and marks each with those it is reached from. What
+/// is visited has all of its marks in the end, whatever the times say, except where the walk `is_cut`.
 class Walk {
  public:
   struct Visited {
     Link link;
     Marks from;
-    bool stale = false;  ///< an ancestor of one that all reach
+    bool stale = false;   ///< an ancestor of one that all reach
+    bool is_gap = false;  ///< nobody can tell what lies below it, or it was not looked at
   };
 
   /// Without `stale` a walk ends where only revisions are left that all reach; with it, where only ancestors of such
@@ -38,7 +40,13 @@ class Walk {
       from[i] = true;
       PLAYFS_CHECK(reach(starts[i], from, false));
     }
-    while (!queue_.empty() && open_ > 0 && visited.size() < kMostLinks) {
+    std::size_t until_look = 0, patience = 1;
+    while (!queue_.empty()) {
+      if (open_ == 0 && until_look-- == 0) {
+        if (is_settled()) return {};
+        until_look = patience *= 2;  // looking takes as long as all that was walked so far
+      }
+      if (visited.size() >= kMostLinks) return cut();
       RevisionId id = queue_.top().second;
       queue_.pop();
       Visited& here = visited.find(id)->second;
@@ -53,22 +61,53 @@ class Walk {
   }
 
   std::unordered_map<RevisionId, Visited> visited;
+  bool is_cut = false;
 
  private:
   [[nodiscard]] bool is_closed(const Visited& revision) const {
     return marks_stale_ ? revision.stale : all(revision.from);
   }
 
+  /// Whether all that is queued, none of it open, would mark nothing new but what was never visited: who is seen to be
+  /// a descendant of all of it is an ancestor of none of it. Times would not tell, since a child may be dated before
+  /// its parent.
+  [[nodiscard]] bool is_settled() const {
+    std::unordered_map<RevisionId, std::vector<const Visited*>> children;
+    std::size_t open = 0;
+    for (const auto& [id, revision] : visited) {
+      for (const auto& parent : revision.link.parents) children[parent].push_back(&revision);
+      if (!is_closed(revision)) ++open;
+    }
+    return std::all_of(queued_.begin(), queued_.end(), [&](const RevisionId& from) {
+      std::unordered_set<const Visited*> above;
+      std::size_t open_above = 0;
+      for (std::vector<RevisionId> next = {from}; !next.empty();) {
+        auto found = children.find(next.back());
+        next.pop_back();
+        if (found == children.end()) continue;
+        for (const Visited* child : found->second) {
+          if (!above.insert(child).second) continue;
+          if (!is_closed(*child)) ++open_above;
+          next.push_back(child->link.id);
+        }
+      }
+      return open_above == open;
+    });
+  }
+
+  Status cut() {
+    is_cut = true;
+    for (const auto& id : queued_) visited.find(id)->second.is_gap = true;
+    return {};
+  }
+
   Status reach(const RevisionId& id, const Marks& from, bool stale) {
     auto found = visited.find(id);
     if (found == visited.end()) {
-      if (missing_.contains(id)) return {};
       PLAYFS_TRY(auto link, find_(id));
-      if (!link) {
-        missing_.insert(id);
-        return {};
-      }
-      found = visited.emplace(id, Visited{*std::move(link), Marks(from.size()), false}).first;
+      const bool is_gap = !link;
+      if (is_gap) link = Link{id, {}, {}, {}};
+      found = visited.emplace(id, Visited{*std::move(link), Marks(from.size()), false, is_gap}).first;
     }
     Visited& there = found->second;
     bool was_closed = is_closed(there);
@@ -92,13 +131,9 @@ class Walk {
   const FindLink& find_;
   const bool marks_stale_;
   std::priority_queue<std::pair<WallTime, RevisionId>> queue_;
-  std::unordered_set<RevisionId> queued_, missing_;
+  std::unordered_set<RevisionId> queued_;
   std::size_t open_ = 0;  ///< queued ones that are not closed
 };
-
-}  // namespace
-
-namespace {
 
 /// Text that two values share only where they are the same.
 class Fingerprint {
@@ -108,13 +143,13 @@ class Fingerprint {
     text_ += text;
   }
   void add_json(const Json& value) {
-    if (auto* text = value.string()) return add('s', *text);
-    if (auto* number = value.number()) return add('n', number->text);
+    if (const auto* text = value.string()) return add('s', *text);
+    if (const auto* number = value.number()) return add('n', number->text);
     if (auto truth = value.boolean()) return add('b', *truth ? "1" : "0");
-    if (auto* values = value.array()) {
+    if (const auto* values = value.array()) {
       add('a', std::to_string(values->size()));
       for (const Json& each : *values) add_json(each);
-    } else if (auto* object = value.object()) {
+    } else if (const auto* object = value.object()) {
       add('o', std::to_string(object->size()));
       for (const auto& [name, each] : *object) {
         add(name);
@@ -124,7 +159,8 @@ class Fingerprint {
       add('0', "");
     }
   }
-  /// The content by its hash where that has the form of one; it may stand inline in one record and in chunks in another.
+  /// The content by its hash where that has the form of one: it may stand inline in one record and in chunks in
+  /// another.
   void add_entry(const FileEntry& entry) {
     add(std::to_string(static_cast<int>(entry.mode)));
     if (auto hash = ContentHash::parse(entry.hash_claim)) return add('h', hash->hex());
@@ -142,8 +178,7 @@ class Fingerprint {
   std::string text_;
 };
 
-/// The name of what the commit `tx` brought. A client that does not know `tx` carries it along when it edits a manifest,
-/// or brings an old one back, so it means something only together with what stands beside it and below.
+/// The name of what the commit brought: its `tx` with all that stands beside it.
 std::string piece_of(const Revision& revision, const Manifest& manifest) {
   Fingerprint all;
   for (const RevisionId& parent : revision.parents) all.add(parent.text());
@@ -160,38 +195,61 @@ std::string piece_of(const Revision& revision, const Manifest& manifest) {
   return manifest.tx + ' ' + all.hex();
 }
 
+/// See MergeBases::began_apart. A `tx` that another revision has as well was copied, by a client that names no parents
+/// and may have deleted something.
+bool begin_on_nothing(const std::unordered_map<RevisionId, Walk::Visited>& visited) {
+  std::unordered_map<std::string, std::set<std::string>> contents;  // by tx
+  for (const auto& [id, revision] : visited) contents[revision.link.tx].insert(revision.link.content);
+  return std::all_of(visited.begin(), visited.end(), [&](const auto& item) {
+    const Link& link = item.second.link;
+    return !link.parents.empty() || (!link.tx.empty() && contents[link.tx].size() == 1);
+  });
+}
+
 }  // namespace
 
 Link link_of(const Revision& revision, const Manifest& manifest) {
-  Link link{revision.id, revision.created_at, revision.parents, {}};
-  const bool is_merge = manifest.is_automatic && revision.parents.size() > 1;
-  if (!is_merge) link.content = manifest.tx.empty() ? revision.id.text() : piece_of(revision, manifest);
+  Link link{revision.id, revision.created_at, revision.parents, revision.id.text(), manifest.tx};
+  if (!manifest.tx.empty()) link.content = piece_of(revision, manifest);
+  link.is_merge = manifest.is_automatic && revision.parents.size() > 1;
   return link;
 }
 
 Link link_of(const RevisionTree& tree) { return link_of(tree.revision, tree.tree.manifest()); }
 
-Result<Holdings> Holdings::compare(const std::vector<RevisionId>& of, const FindLink& find) {
+Result<Holdings> Holdings::compare(const std::vector<RevisionId>& of, const Links& links) {
   Holdings holdings;
   holdings.of_ = of;
-  Walk walk(find, false);
+  Walk walk(links.find, false);
   PLAYFS_CHECK(walk.run(of));
   std::map<std::string, Piece> pieces;
+  std::vector<std::pair<Link, Piece>> claimed;
   for (const auto& [id, visited] : walk.visited) {
-    if (visited.link.content.empty()) continue;
-    auto [piece, is_new] = pieces.try_emplace(visited.link.content,
-                                              Piece{visited.link.content, visited.link.created_at, id, visited.from});
+    const Link& link = visited.link;
+    if (visited.is_gap) {
+      // Whatever lies there. No revision's own piece has such a name.
+      std::string beyond = '\0' + id.text();
+      pieces.insert_or_assign(beyond, Piece{beyond, link.created_at, id, visited.from});
+    }
+    Piece own{link.content, link.created_at, id, visited.from};
+    if (link.content.empty() || all(own.held)) continue;
+    if (link.is_merge) {
+      claimed.emplace_back(link, std::move(own));
+      continue;
+    }
+    auto [piece, is_new] = pieces.try_emplace(link.content, own);
     if (is_new) continue;
     Piece& known = piece->second;
-    if (std::tie(visited.link.created_at, id) < std::tie(known.created_at, known.id)) {
-      known.created_at = visited.link.created_at;
+    if (std::tie(own.created_at, id) < std::tie(known.created_at, known.id)) {
+      known.created_at = own.created_at;
       known.id = id;
     }
     for (std::size_t i = 0; i < of.size(); ++i)
-      if (visited.from[i]) known.held[i] = true;
+      if (own.held[i]) known.held[i] = true;
   }
   for (auto& [content, piece] : pieces)
     if (!all(piece.held)) holdings.pieces_.push_back(std::move(piece));
+  PLAYFS_CHECK(holdings.add_claimed(std::move(claimed), links));
   std::sort(holdings.pieces_.begin(), holdings.pieces_.end(),
             [](const Piece& a, const Piece& b) { return std::tie(a.created_at, a.id) < std::tie(b.created_at, b.id); });
   for (const auto& id : of) {
@@ -201,15 +259,32 @@ Result<Holdings> Holdings::compare(const std::vector<RevisionId>& of, const Find
   return holdings;
 }
 
+/// What says that it is an automatic merge and is not has a piece of its own. Confirming that means merging, so it is
+/// done only where it decides whether one of the compared covers another.
+Status Holdings::add_claimed(std::vector<std::pair<Link, Piece>> claimed, const Links& links) {
+  std::sort(claimed.begin(), claimed.end(), [](const auto& a, const auto& b) { return is_newer(a.first, b.first); });
+  for (auto& [link, piece] : claimed) {
+    bool decides = false;
+    for (std::size_t one = 0; one < of_.size() && !decides; ++one)
+      for (std::size_t other = 0; other < of_.size() && !decides; ++other)
+        decides = !piece.held[one] && piece.held[other] && covers(one, other);
+    if (!decides) continue;
+    PLAYFS_TRY(bool is_merge, links.confirm(link));
+    if (!is_merge) pieces_.push_back(std::move(piece));
+  }
+  return {};
+}
+
 std::size_t Holdings::number(const RevisionId& id) const {
   return static_cast<std::size_t>(std::find(of_.begin(), of_.end(), id) - of_.begin());
 }
 
-bool Holdings::covers(const RevisionId& a, const RevisionId& b) const {
-  std::size_t one = number(a), other = number(b);
+bool Holdings::covers(std::size_t one, std::size_t other) const {
   return std::all_of(pieces_.begin(), pieces_.end(),
                      [&](const Piece& piece) { return piece.held[one] || !piece.held[other]; });
 }
+
+bool Holdings::covers(const RevisionId& a, const RevisionId& b) const { return covers(number(a), number(b)); }
 
 bool Holdings::holds(const RevisionId& a, const std::string& content) const {
   std::size_t one = number(a);
@@ -224,23 +299,22 @@ bool Holdings::comes_before(const RevisionId& a, const RevisionId& b) const {
   return std::tie(times_[one], of_[one]) < std::tie(times_[other], of_[other]);
 }
 
-Result<std::vector<RevisionId>> find_tips(const std::vector<Link>& revisions, const FindLink& find) {
-  // An ancestor is covered by what it is an ancestor of, except where that adds nothing: an automatic merge of one
-  // line.
+Result<std::vector<RevisionId>> find_tips(const std::vector<Link>& revisions, const Links& links) {
+  // An ancestor is covered by what it is an ancestor of, except where that may add nothing: by an automatic merge.
   std::unordered_set<RevisionId> inner;
   for (const auto& revision : revisions)
-    if (!revision.content.empty()) inner.insert(revision.parents.begin(), revision.parents.end());
+    if (!revision.is_merge) inner.insert(revision.parents.begin(), revision.parents.end());
   std::vector<RevisionId> candidates;
   for (const auto& revision : revisions)
     if (!inner.contains(revision.id)) candidates.push_back(revision.id);
-  PLAYFS_TRY(Holdings holdings, Holdings::compare(candidates, find));
-  std::map<RevisionId, const Link*> links;
-  for (const auto& revision : revisions) links[revision.id] = &revision;
+  PLAYFS_TRY(Holdings holdings, Holdings::compare(candidates, links));
+  std::map<RevisionId, const Link*> by_id;
+  for (const auto& revision : revisions) by_id[revision.id] = &revision;
   std::vector<RevisionId> tips;
   for (const auto& id : candidates) {
     bool is_covered = std::any_of(candidates.begin(), candidates.end(), [&](const RevisionId& other) {
       if (other == id || !holdings.covers(other, id)) return false;
-      return !holdings.covers(id, other) || is_older(*links[other], *links[id]);
+      return !holdings.covers(id, other) || is_older(*by_id[other], *by_id[id]);
     });
     if (!is_covered) tips.push_back(id);
   }
@@ -249,17 +323,22 @@ Result<std::vector<RevisionId>> find_tips(const std::vector<Link>& revisions, co
   return tips;
 }
 
-Result<std::vector<RevisionId>> find_merge_bases(const RevisionId& a, const RevisionId& b, const FindLink& find) {
-  if (a == b) return std::vector<RevisionId>{a};
+Result<MergeBases> find_merge_bases(const RevisionId& a, const RevisionId& b, const FindLink& find) {
+  if (a == b) return MergeBases{{a}};
   Walk walk(find, true);
   PLAYFS_CHECK(walk.run({a, b}));
-  std::vector<Link> bases;
-  for (const auto& [id, visited] : walk.visited)
-    if (all(visited.from) && !visited.stale) bases.push_back(visited.link);
-  std::sort(bases.begin(), bases.end(), is_newer);
-  std::vector<RevisionId> ids;
-  for (const auto& base : bases) ids.push_back(base.id);
-  return ids;
+  MergeBases bases;
+  bases.is_whole = !walk.is_cut;
+  std::vector<Link> common;
+  for (const auto& [id, visited] : walk.visited) {
+    if (visited.stale) continue;
+    if (all(visited.from)) common.push_back(visited.link);
+    else if (visited.is_gap) bases.is_whole = false;
+  }
+  bases.began_apart = bases.is_whole && common.empty() && begin_on_nothing(walk.visited);
+  std::sort(common.begin(), common.end(), is_newer);
+  for (const auto& base : common) bases.ids.push_back(base.id);
+  return bases;
 }
 
 }  // namespace playfs

@@ -1,16 +1,20 @@
-// Which revisions of a project hold what, judged from their parents alone: content sets, tips, merge bases. Pure but
-// for the function that finds a revision.
+// Which revisions of a project hold what, judged from their parents: content sets, tips, merge bases. Pure but for the
+// functions that find a revision and look into one.
 //
-// Every revision has one piece of content of its own, named by its `tx` with what it holds (a foreign one's by its id):
-// two revisions have the same piece where one commit was posted twice, and not where a client that does not know `tx`
-// carried it along. An automatic merge has none; one that has not two parents is none, whatever it says. What a revision holds is its own and all of its ancestors'. A revision is *covered* by another that holds
-// strictly more, or the same and is older. The uncovered ones are the *tips*. Merges of the same tips hold the same, so
-// clients that merge at the same time cannot keep on merging each other's merges.
+// Every revision has one piece of content of its own, named by its id, or by its `tx` together with what it holds: one
+// commit that was posted twice is one piece, and what a client posts that carried a `tx` along is another. An automatic
+// merge has none, once it is seen to be one. What a revision holds is its own and all of its ancestors'. A revision is
+// *covered* by another that holds strictly more, or the same and is older. The uncovered ones are the *tips*. Merges of
+// the same tips hold the same, so clients that merge at the same time cannot keep on merging each other's merges.
+//
+// Times say in which order ancestors are looked at, and nothing else: clocks are set, and histories come from anyone.
+// Where a line cannot be read to its end, what lies beyond is not guessed at: nobody is said to hold it.
 #pragma once
 
 #include <functional>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/clock.h"
@@ -24,26 +28,34 @@ struct Link {
   RevisionId id;
   WallTime created_at;
   std::vector<RevisionId> parents;
-  std::string content;  ///< its own piece; empty for an automatic merge
+  std::string content;    ///< its own piece
+  std::string tx = {};    ///< as the manifest has it; anyone may have copied it there
+  bool is_merge = false;  ///< says of itself that it is an automatic merge
   bool operator==(const Link&) const = default;
 };
 Link link_of(const Revision& revision, const Manifest& manifest);
 Link link_of(const RevisionTree& tree);
 
-/// nullopt: the service has no such revision.
+/// nullopt: nobody can tell what its parents are.
 using FindLink = std::function<Result<std::optional<Link>>(const RevisionId&)>;
+/// Whether a revision that says so is the merge of its parents, and nothing besides. Asked only where it matters.
+using ConfirmMerge = std::function<Result<bool>(const Link&)>;
 
-/// The most revisions that a question looks at: histories come from strangers and may be of any form. What lies
-/// further back counts as common to all.
-inline constexpr std::size_t kMostLinks = 4096;
+struct Links {
+  FindLink find;
+  ConfirmMerge confirm;
+};
+
+/// The most revisions that a question looks at: histories come from strangers and may be of any form.
+inline constexpr std::size_t kMostLinks = 16'384;
 
 /// What some revisions hold beyond what all of them have in common.
 class Holdings {
  public:
-  /// Walks from `of` to where only common ancestors are left. Fails only where `find` does.
-  static Result<Holdings> compare(const std::vector<RevisionId>& of, const FindLink& find);
+  /// Walks from `of` to where only common ancestors are left. Fails only where one of `links` does.
+  static Result<Holdings> compare(const std::vector<RevisionId>& of, const Links& links);
 
-  /// Whether `a` holds all that `b` holds. REQUIRES, here and below: both were compared.
+  /// Whether `a` is seen to hold all that `b` holds. REQUIRES, here and below: both were compared.
   [[nodiscard]] bool covers(const RevisionId& a, const RevisionId& b) const;
   [[nodiscard]] bool equal(const RevisionId& a, const RevisionId& b) const { return covers(a, b) && covers(b, a); }
   /// Whether that piece of content is seen to be held by `a`, among what is not common to all.
@@ -60,6 +72,8 @@ class Holdings {
     std::vector<bool> held;
   };
   [[nodiscard]] std::size_t number(const RevisionId& id) const;
+  [[nodiscard]] bool covers(std::size_t one, std::size_t other) const;
+  Status add_claimed(std::vector<std::pair<Link, Piece>> claimed, const Links& links);
 
   std::vector<RevisionId> of_;
   std::vector<WallTime> times_;
@@ -67,11 +81,21 @@ class Holdings {
 };
 
 /// The uncovered ones of `revisions`, in the order of Holdings::comes_before. Revisions that are ancestors of others
-/// among them need not be left out before. Fails only where `find` does.
-Result<std::vector<RevisionId>> find_tips(const std::vector<Link>& revisions, const FindLink& find);
+/// among them need not be left out before. Fails only where one of `links` does.
+Result<std::vector<RevisionId>> find_tips(const std::vector<Link>& revisions, const Links& links);
 
-/// The best common ancestors of two revisions, newest first: none of them is an ancestor of another. More than one
-/// where lines were merged crosswise; empty where nothing is common. Fails only where `find` does.
-Result<std::vector<RevisionId>> find_merge_bases(const RevisionId& a, const RevisionId& b, const FindLink& find);
+struct MergeBases {
+  /// The best common ancestors, newest first: none of them is an ancestor of another. More than one where lines were
+  /// merged crosswise.
+  std::vector<RevisionId> ids;
+  /// Nothing was left unread above them. Otherwise there may be better ones, and nothing may be merged by these: what
+  /// was deleted above them would look as if it had been added.
+  bool is_whole = true;
+  /// Nothing is common, and every line begins with a commit that names what it is made on: it was made on nothing, so
+  /// what it lacks was never deleted by it.
+  bool began_apart = false;
+};
+/// Of two revisions. Fails only where `find` does.
+Result<MergeBases> find_merge_bases(const RevisionId& a, const RevisionId& b, const FindLink& find);
 
 }  // namespace playfs

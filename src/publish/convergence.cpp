@@ -73,7 +73,6 @@ Status find_near(Upstream& upstream, const Merging::Joined& joined, Stored& stor
 
 Status Convergence::add(const RevisionTreePtr& revision, Log& log) {
   if (!revision || revision->revision.project != parts_.project) return {};
-  parts_.merging.learn(link_of(*revision));
   log.revisions.insert_or_assign(revision->revision.id, revision);
   return {};
 }
@@ -82,7 +81,9 @@ Result<RevisionTreePtr> Convergence::read(const RevisionId& id) {
   if (auto known = at(known_, id)) return known;
   auto revision = parts_.upstream.revision(id);
   if (!revision && may_heal(revision.error().code)) return fail(revision.error());
-  return revision ? known_[id] = *std::move(revision) : nullptr;
+  if (!revision) return nullptr;
+  parts_.merging.learn(link_of(**revision));
+  return known_[id] = *std::move(revision);
 }
 
 Result<Convergence::Log> Convergence::read_log(const RevisionTreePtr& ours, const RevisionTreePtr& since) {
@@ -100,28 +101,37 @@ Result<Convergence::Log> Convergence::read_log(const RevisionTreePtr& ours, cons
     PLAYFS_TRY(log.ours_is_gone, is_gone(parts_.upstream, ours->revision.id));
   }
   if (!log.ours_is_gone) PLAYFS_CHECK(add(ours, log));
-  const RevisionId& head = log.project.latest_revision;
-  if (!head.empty() && !log.revisions.contains(head)) {
-    PLAYFS_TRY(bool is_head_gone, is_gone(parts_.upstream, head));
-    if (!is_head_gone) {
-      PLAYFS_TRY(auto revision, read(head));
-      PLAYFS_CHECK(add(revision, log));
-    }
-  }
+  PLAYFS_CHECK(add_head(log));
   return log;
+}
+
+Status Convergence::add_head(Log& log) {
+  const RevisionId& head = log.project.latest_revision;
+  if (head.empty() || log.revisions.contains(head)) return {};
+  PLAYFS_TRY(bool is_head_gone, is_gone(parts_.upstream, head));
+  PLAYFS_TRY(auto revision, read(head));
+  if (revision && !is_head_gone) return add(revision, log);
+  // What was here once and is gone was lost by the service, and what it held is known. Anything else may be hidden from
+  // us, or not have come to where we ask.
+  if (revision) return {};
+  PLAYFS_TRY(auto link, parts_.merging.links().find(head));
+  log.unread_head = link.value_or(Link{head, {}, {}, head.text()});
+  return {};
 }
 
 // Merging.
 
-bool Convergence::may_merge(const RevisionTreePtr& revision) const {
+Result<bool> Convergence::may_merge(const RevisionTreePtr& revision) const {
   switch (parts_.policy.whose) {
     case MergePolicy::Whose::all: return true;
     case MergePolicy::Whose::none: return false;
     case MergePolicy::Whose::listed: break;
   }
   const auto& agents = parts_.policy.agents;
-  return revision->tree.manifest().is_automatic ||
-         std::find(agents.begin(), agents.end(), revision->revision.agent) != agents.end();
+  if (std::find(agents.begin(), agents.end(), revision->revision.agent) != agents.end()) return true;
+  Link link = link_of(*revision);
+  if (!link.is_merge) return false;
+  return parts_.merging.links().confirm(link);
 }
 
 bool Convergence::may_merge_now() {
@@ -246,31 +256,41 @@ Result<Standing> Convergence::run(const RevisionTreePtr& ours, bool may_join, co
       if (gone) posted = nullptr;
     }
     if (posted) PLAYFS_CHECK(add(posted, log));
-    if (log.revisions.empty()) return standing;  // nothing was ever published
+    if (log.revisions.empty() && !log.unread_head) return standing;  // nothing was ever published
     std::vector<Link> links;
-    for (const auto& [id, revision] : log.revisions) links.push_back(link_of(*revision));
+    for (const auto& [id, revision] : log.revisions) {
+      PLAYFS_TRY(auto link, parts_.merging.links().find(id));
+      if (link) links.push_back(*std::move(link));
+    }
+    if (log.unread_head) links.push_back(*log.unread_head);
     PLAYFS_TRY(auto tips, find_tips(links, parts_.merging.links()));
 
-    // First the one that holds all of head: head never loses anything by our doing.
+    // First the one that holds all of head: head never loses anything by our doing. Where none is seen to, head stays.
     const RevisionId& head = log.project.latest_revision;
     std::vector<RevisionId> compared = tips;
-    bool head_is_known = log.revisions.contains(head);
+    bool head_is_known = log.revisions.contains(head) || log.unread_head;
     for (const RevisionId& id : {head_is_known ? head : RevisionId(), ours ? ours->revision.id : RevisionId()})
       if (!id.empty() && std::find(compared.begin(), compared.end(), id) == compared.end()) compared.push_back(id);
     PLAYFS_TRY(Holdings holdings, Holdings::compare(compared, parts_.merging.links()));
     if (head_is_known) {
       auto above = std::find_if(tips.begin(), tips.end(), [&](const auto& tip) { return holdings.covers(tip, head); });
-      if (above != tips.end()) std::rotate(tips.begin(), above, above + 1);
+      if (above == tips.end()) above = tips.insert(above, head);
+      std::rotate(tips.begin(), above, above + 1);
     }
 
-    auto joinable = [&](const RevisionId& id) {
-      return ours && id == ours->revision.id ? may_join : may_merge(log.revisions[id]);
+    auto is_joinable = [&](const RevisionId& id) -> Result<bool> {
+      if (!log.revisions.contains(id)) return false;  // nobody here can read it
+      if (ours && id == ours->revision.id) return may_join;
+      return may_merge(log.revisions[id]);
     };
     std::vector<RevisionId> to_join = {tips.front()};
     std::map<RevisionId, std::vector<Conflict>> left_out;
+    PLAYFS_TRY(const bool is_first_joinable, is_joinable(tips.front()));
     for (std::size_t i = 1; i < tips.size(); ++i) {
-      bool joins =
-          to_join.size() < parts_.policy.most_at_once && may_merge_now() && joinable(tips[i]) && joinable(tips.front());
+      bool joins = is_first_joinable && to_join.size() < parts_.policy.most_at_once && may_merge_now();
+      if (joins) {
+        PLAYFS_TRY(joins, is_joinable(tips[i]));
+      }
       if (joins) to_join.push_back(tips[i]);
       else left_out[tips[i]] = {};
     }
@@ -303,26 +323,27 @@ Result<Standing> Convergence::run(const RevisionTreePtr& ours, bool may_join, co
 
     const RevisionId& tip = tips.front();
     standing.head = tip;
-    standing.head_is_automatic = log.revisions[tip]->tree.manifest().is_automatic;
+    const RevisionTreePtr at_tip = at(log.revisions, tip);
+    standing.head_is_automatic = at_tip && at_tip->tree.manifest().is_automatic;
     standing.holds_ours = ours && holdings.covers(tip, ours->revision.id);
     standing.left_out.clear();
     for (auto& [id, conflicts] : left_out) {
       const RevisionTreePtr& revision = log.revisions[id];
-      bool holds_ours = std::any_of(log.revisions.begin(), log.revisions.end(), [&, &id = id](const auto& item) {
-        std::string content = link_of(*item.second).content;
-        return is_of_playfs(item.second) && holdings.holds(id, content) && !holdings.holds(tip, content);
+      bool holds_ours = std::any_of(links.begin(), links.end(), [&, &id = id](const Link& link) {
+        return is_of_playfs(at(log.revisions, link.id)) && holdings.holds(id, link.content) &&
+               !holdings.holds(tip, link.content);
       });
       standing.left_out.push_back({id, revision->revision.agent, holds_ours, std::move(conflicts)});
     }
     if (head == tip) {
-      PLAYFS_CHECK(parts_.scan.verified(log.revisions[tip]->revision.created_at));
+      if (at_tip) PLAYFS_CHECK(parts_.scan.verified(at_tip->revision.created_at));
       return standing;
     }
     if (moves_[head] > repairs_allowed(at(log.revisions, head))) {
       standing.given_up = true;
       standing.head = head;
       standing.holds_ours = ours && head_is_known && holdings.covers(head, ours->revision.id);
-      standing.left_out.push_back({tip, log.revisions[tip]->revision.agent, true, {}});
+      standing.left_out.push_back({tip, at_tip->revision.agent, true, {}});
       return standing;
     }
     if (!standing.left_out.empty()) {

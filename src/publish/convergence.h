@@ -1,8 +1,8 @@
 // Bringing head to where all that was published is: the log is read, siblings are merged, head is moved and read back,
 // until nothing is left to do. Harmless to repeat, by any number of clients at any time.
 //
-// The log is the truth: `latest_revision` is only ever moved to a revision that holds all that the one it stands on
-// holds. What cannot be merged, or must not be by policy, is left out and named. For one thread; waits.
+// The log is the truth: `latest_revision` is only ever moved to a revision that is seen to hold all that the one it
+// stands on holds. What cannot be merged, or must not be by policy, is left out and named. For one thread; waits.
 #pragma once
 
 #include <chrono>
@@ -79,13 +79,15 @@ class Convergence {
   struct Log {
     Project project;
     std::map<RevisionId, RevisionTreePtr> revisions;  ///< of the project, from the watermark on, with head and ours
+    std::optional<Link> unread_head;  ///< head where nobody here can read its files: it may hold anything
     bool ours_is_gone = false;
   };
   Result<Log> read_log(const RevisionTreePtr& ours, const RevisionTreePtr& since);
   /// nullptr where nobody can read it, so that nothing of it could be merged.
   Result<RevisionTreePtr> read(const RevisionId& id);
   Status add(const RevisionTreePtr& revision, Log& log);
-  [[nodiscard]] bool may_merge(const RevisionTreePtr& revision) const;
+  Status add_head(Log& log);
+  Result<bool> may_merge(const RevisionTreePtr& revision) const;
   [[nodiscard]] bool may_merge_now();
   /// One more merge, posted, or nullopt where it does not fit into a record. `on_heads_line` is named first among its
   /// parents.

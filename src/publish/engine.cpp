@@ -264,9 +264,10 @@ Status Engine::converge(Publication& publication) {
     log_event("commit_published", publication, {{"head", standing->head.text()}});
     return {};
   }
-  std::string conflicts = publication.conflicts;
+  std::string conflicts = publication.conflicts, reason = "conflict";
   for (const auto& left_out : standing->left_out) {
     if (left_out.revision != publication.revision || !conflicts.empty()) continue;
+    if (!left_out.conflicts.empty()) reason = left_out.conflicts.front().reason;
     for (const auto& conflict : left_out.conflicts) conflicts += (conflicts.empty() ? "" : "\n") + conflict.path;
   }
   PLAYFS_CHECK(say({.revision = publication.revision,
@@ -276,7 +277,7 @@ Status Engine::converge(Publication& publication) {
                     .conflicts = lines_of(conflicts)}));
   PLAYFS_CHECK(parts_.journal.record_settling(publication, Ending::branched, {}, conflicts));
   log_event("commit_branched", publication,
-            {{"head", standing->head.text()}, {"base", publication.base.text()}, {"reason", "conflict"}});
+            {{"head", standing->head.text()}, {"base", publication.base.text()}, {"reason", reason}});
   return {};
 }
 

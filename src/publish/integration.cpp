@@ -79,6 +79,24 @@ Error still_in_conflict(const stage::Conflicted& conflicted) {
                {}};
 }
 
+Error cannot_be_brought_in(const std::string& unknown, const RevisionId& head) {
+  return Error{ErrorCode::refused_input,
+               "head cannot be merged into the work tree: " + unknown,
+               "playfs commit makes a branch of what is staged; playfs merge " + head.text() +
+                   " then brings head in, and every file that one side alone has is left for you to decide",
+               std::nullopt,
+               0,
+               {}};
+}
+
+Conflict of_one_side(const std::string& path, bool is_ours, const std::string& unknown) {
+  return {path,
+          ConflictKind::deleted,
+          std::string(is_ours ? "it is here alone" : "they alone have it") +
+              ", and whether the other side deleted it is not known: " + unknown,
+          {}};
+}
+
 }  // namespace
 
 Result<std::vector<stage::Conflicted>> unresolved(stage::Stage& stage) {
@@ -250,6 +268,12 @@ Result<stage::Merged> Integration::bring_in(Step& step) {
   PLAYFS_TRY(Merge merge, merging_.merge(step.base, step.ours, step.theirs, step.labels, reader));
   PLAYFS_TRY(auto list, unresolved(stage_));
   std::vector<Conflict> conflicts = std::move(merge.conflicts);
+  if (!step.unknown.empty()) {
+    for (const auto& [path, file] : merge.files) {
+      bool is_ours = entry_at(step.ours.manifest, path), is_theirs = entry_at(step.theirs.manifest, path);
+      if (is_ours != is_theirs) conflicts.push_back(of_one_side(path, is_ours, step.unknown));
+    }
+  }
   for (auto& conflict : conflicts) {
     std::erase_if(list, [&](const stage::Conflicted& each) { return each.path == conflict.path; });
     if (conflict.kind == ConflictKind::text) {
@@ -340,7 +364,9 @@ Result<Integrated> Integration::update(const RevisionTreePtr& head) {
     step.ending = ".head";
     std::vector<RevisionId> parents;
     if (base) {
-      PLAYFS_TRY(step.base, merging_.base_of(lines(base), head->revision.id));
+      PLAYFS_TRY(CommonBase common, merging_.base_of(lines(base), head->revision.id));
+      if (!common.unknown.empty()) return fail(cannot_be_brought_in(common.unknown, head->revision.id));
+      step.base = std::move(common.snapshot);
       PLAYFS_TRY(auto holdings, Holdings::compare({base->revision.id, head->revision.id}, merging_.links()));
       if (!holdings.covers(head->revision.id, base->revision.id)) parents.push_back(base->revision.id);
     }
@@ -370,7 +396,9 @@ Result<Integrated> Integration::merge(const RevisionTreePtr& revision) {
   if (holdings.covers(base->revision.id, revision->revision.id)) return Integrated{base->revision.id, 0};
   for (int round = 0;; ++round) {
     Step step;
-    PLAYFS_TRY(step.base, merging_.base_of(lines(base), revision->revision.id));
+    PLAYFS_TRY(CommonBase common, merging_.base_of(lines(base), revision->revision.id));
+    step.base = std::move(common.snapshot);
+    step.unknown = std::move(common.unknown);
     step.theirs = snapshot_of(revision);
     step.next = base;
     step.labels = {"work tree", "revision " + revision->revision.id.text()};

@@ -34,10 +34,12 @@ class Integration {
       : upstream_(upstream), merging_(merging), stage_(stage), settled_(settled) {}
 
   /// `head` becomes the base; where it does not hold the old one, that becomes a further parent of the next commit.
-  /// Fails with `busy` where something is still in conflict.
+  /// Fails with `busy` where something is still in conflict, with `refused_input` where it cannot be told what the two
+  /// have in common.
   Result<Integrated> update(const RevisionTreePtr& head);
-  /// What `revision` has comes into the tree, and it becomes a further parent of the next commit. Fails with `busy`
-  /// where something is staged.
+  /// What `revision` has comes into the tree, and it becomes a further parent of the next commit. Where it cannot be
+  /// told what the two have in common, every path that one side alone has is left in conflict. Fails with `busy` where
+  /// something is staged.
   Result<Integrated> merge(const RevisionTreePtr& revision);
   /// Stage::settle, with what was written since the layer was frozen merged where the new base brings something too.
   Status settle(const std::string& tx, const RevisionTreePtr& base);
@@ -46,6 +48,7 @@ class Integration {
   /// One attempt.
   struct Step {
     Snapshot base, ours, theirs;
+    std::string unknown;   ///< why it cannot be told what `base` is
     Snapshot below;        ///< what is as it is there follows `next` by itself
     RevisionTreePtr next;  ///< what the tree stands on afterwards
     MergeLabels labels;

@@ -84,12 +84,12 @@ Result<RevisionTreePtr> find_survivor(Upstream& upstream, Merging& merging, cons
   if (!head) return RevisionTreePtr();
   bool is_cut = false;
   const FindLink links = [&](const RevisionId& id) -> Result<std::optional<Link>> {
-    PLAYFS_TRY(auto link, merging.links()(id));
+    PLAYFS_TRY(auto link, merging.links().find(id));
     is_cut = is_cut || !link;
     return link;
   };
   PLAYFS_TRY(auto bases, find_merge_bases(lost->revision.id, head->revision.id, links));
-  for (const auto& base : bases) {
+  for (const auto& base : bases.ids) {
     PLAYFS_TRY(bool gone, is_gone(upstream, base));
     if (!gone) return upstream.revision(base);
   }

@@ -6,14 +6,15 @@
 
 #include "model/chunking.h"
 #include "publish/rest.h"
+#include "wire/ancestry.h"
 
 namespace playfs::publish {
 
 namespace {
 
-/// Criss-cross merges of criss-cross merges: beyond, one of several bases has to do.
-constexpr int kDeepest = 3;
-constexpr std::size_t kMostBases = 4;
+/// Criss-cross merges of criss-cross merges, and how many of them make one base. Beyond, it is not known.
+constexpr int kDeepest = 24;
+constexpr int kMostMerges = 128;
 
 /// Not a revision's: what the merge of several would have as id.
 const RevisionId& virtual_id() {
@@ -29,6 +30,33 @@ FileEntry inline_entry(const MergedFile& file) {
   entry.size_claim = file.text->size();
   entry.inline_text = *file.text;
   return entry;
+}
+
+CommonBase unknown_base(std::string why) { return {{}, std::move(why)}; }
+
+bool same(const FileEntry& a, const FileEntry& b) {
+  if (a.same_content_and_mode(b)) return true;
+  auto hash = [](const FileEntry& entry) {
+    auto content = entry.inline_content();
+    return content ? ContentHash::of(*content) : ContentHash::parse(entry.hash_claim);
+  };
+  auto one = hash(a);
+  return a.mode == b.mode && one && one == hash(b);
+}
+
+bool same(const Snapshot& a, const Snapshot& b) {
+  auto is_nothing = [](const Json& state) { return state.is_null() || (state.object() && state.object()->empty()); };
+  auto fields = [](const Snapshot& snapshot) {
+    JsonObject extra = snapshot.manifest.extra;
+    extra.erase("auto");
+    return extra;
+  };
+  const Manifest &one = a.manifest, &other = b.manifest;
+  return std::equal(one.files.begin(), one.files.end(), other.files.begin(), other.files.end(),
+                    [](const auto& x, const auto& y) { return x.first == y.first && same(x.second, y.second); }) &&
+         std::equal(one.refused.begin(), one.refused.end(), other.refused.begin(), other.refused.end(),
+                    [](const auto& x, const auto& y) { return x.path == y.path && x.entry == y.entry; }) &&
+         (a.state == b.state || (is_nothing(a.state) && is_nothing(b.state))) && Json(fields(a)) == Json(fields(b));
 }
 
 }  // namespace
@@ -50,16 +78,45 @@ Snapshot snapshot_of(const Merge& merge, const Snapshot& ours) {
 }
 
 Result<std::optional<Link>> Merging::find_link(const RevisionId& id) {
-  if (auto known = links_.find(id); known != links_.end()) return std::optional(known->second);
+  if (auto known = known_.find(id); known != known_.end()) return std::optional(known->second);
   auto revision = upstream_.revision(id);
-  if (!revision) {
-    // What nobody can read has nothing that could be lost.
+  Link link;
+  if (revision) {
+    link = link_of(**revision);
+  } else {
     if (may_heal(revision.error().code)) return fail(revision.error());
-    return std::optional<Link>();
+    if (revision.error().code == ErrorCode::not_found) return std::optional<Link>();
+    // Its files are in a form that cannot be read here. What it was made on can.
+    auto record = upstream_.get("revisions", id.text());
+    if (!record && may_heal(record.error().code)) return fail(record.error());
+    if (!record) return std::optional<Link>();
+    link = link_of(wire::decode_revision_but_files(*std::move(record)), Manifest());
   }
-  Link link = link_of(**revision);
-  links_.emplace(id, link);
+  known_.emplace(id, link);
   return std::optional(std::move(link));
+}
+
+Result<bool> Merging::confirm_merge(const Link& link) {
+  if (auto known = confirmed_.find(link.id); known != confirmed_.end()) return known->second;
+  auto revision = upstream_.revision(link.id);
+  if (!revision && may_heal(revision.error().code)) return fail(revision.error());
+  std::vector<std::pair<WallTime, RevisionId>> parents;
+  for (const auto& id : link.parents) {
+    PLAYFS_TRY(auto parent, find_link(id));
+    if (parent) parents.emplace_back(parent->created_at, id);
+  }
+  // As whoever made it did.
+  std::sort(parents.begin(), parents.end());
+  std::vector<RevisionId> in_order;
+  for (const auto& [time, id] : parents) in_order.push_back(id);
+  bool is_merge = revision && in_order.size() == link.parents.size();
+  if (is_merge) {
+    std::map<RevisionId, std::vector<Conflict>> conflicted;
+    auto joined = join(in_order, conflicted);
+    if (!joined && may_heal(joined.error().code)) return fail(joined.error());
+    is_merge = joined && conflicted.empty() && same(joined->snapshot, snapshot_of(*revision));
+  }
+  return confirmed_[link.id] = is_merge;
 }
 
 Result<Merge> Merging::merge(const Snapshot& base, const Snapshot& ours, const Snapshot& theirs,
@@ -79,40 +136,49 @@ Result<Merge> Merging::merge(const Snapshot& base, const Snapshot& ours, const S
                 labels);
 }
 
-Result<std::vector<RevisionId>> Merging::bases_of(const std::vector<RevisionId>& merged, const RevisionId& other) {
-  if (merged.size() == 1) return find_merge_bases(merged.front(), other, find_);
+Result<MergeBases> Merging::bases_of(const std::vector<RevisionId>& merged, const RevisionId& other) {
+  if (merged.size() == 1) return find_merge_bases(merged.front(), other, links_.find);
   // As if they had been merged already, just now.
   const Link together{virtual_id(), WallTime{std::numeric_limits<std::int64_t>::max()}, merged, {}};
   FindLink with_it = [&](const RevisionId& id) -> Result<std::optional<Link>> {
     if (id == together.id) return std::optional(together);
-    return find_(id);
+    return find_link(id);
   };
   return find_merge_bases(together.id, other, with_it);
 }
 
-Result<Snapshot> Merging::base_of(const std::vector<RevisionId>& merged, const RevisionId& other) {
+Result<CommonBase> Merging::base_of(const std::vector<RevisionId>& merged, const RevisionId& other) {
   PLAYFS_TRY(auto bases, bases_of(merged, other));
-  return virtual_base(std::move(bases), 0);
+  int merges = kMostMerges;
+  return virtual_base(bases, 0, merges);
 }
 
-Result<Snapshot> Merging::virtual_base(std::vector<RevisionId> bases, int depth) {
-  if (bases.empty()) return Snapshot();
-  std::reverse(bases.begin(), bases.end());  // the oldest first
-  PLAYFS_TRY(auto first, upstream_.revision(bases.front()));
-  Snapshot snapshot = snapshot_of(first);
-  std::vector<RevisionId> merged = {bases.front()};
-  for (std::size_t i = 1; i < std::min(bases.size(), kMostBases) && depth < kDeepest; ++i) {
-    PLAYFS_TRY(auto below, bases_of(merged, bases[i]));
-    PLAYFS_TRY(Snapshot base, virtual_base(std::move(below), depth + 1));
-    PLAYFS_TRY(auto other, upstream_.revision(bases[i]));
-    PLAYFS_TRY(Merge merge, this->merge(base, snapshot, snapshot_of(other), {"one", "other"}));
-    // A base with markers in it is equal to neither side where they were in conflict, which is as it should be.
-    for (const auto& conflict : merge.conflicts)
-      if (conflict.kind == ConflictKind::text) merge.files[conflict.path].text = conflict.marked;
-    snapshot = snapshot_of(merge, snapshot);
-    merged.push_back(bases[i]);
+Result<CommonBase> Merging::virtual_base(const MergeBases& bases, int depth, int& merges) {
+  if (!bases.is_whole) return unknown_base("what they were made on cannot be read as far back as they go apart");
+  if (bases.ids.empty() && bases.began_apart) return CommonBase();
+  if (bases.ids.empty()) return unknown_base("they have no revision in common, so nobody can tell what was deleted");
+  CommonBase base;
+  std::vector<RevisionId> merged;
+  for (auto id = bases.ids.rbegin(); id != bases.ids.rend(); ++id) {  // the oldest first
+    auto revision = upstream_.revision(*id);
+    if (!revision && may_heal(revision.error().code)) return fail(revision.error());
+    if (!revision) return unknown_base("revision " + id->text() + ", which both are made on, cannot be read");
+    if (merged.empty()) {
+      base.snapshot = snapshot_of(*revision);
+    } else {
+      if (depth == kDeepest || --merges < 0) return unknown_base("their lines were merged crosswise too many times");
+      PLAYFS_TRY(auto bases_below, bases_of(merged, *id));
+      PLAYFS_TRY(CommonBase below, virtual_base(bases_below, depth + 1, merges));
+      if (!below.unknown.empty()) return below;
+      PLAYFS_TRY(Merge merge, this->merge(below.snapshot, base.snapshot, snapshot_of(*revision), {"one", "other"}));
+      // A base with markers in it is equal to neither side where they were in conflict, which is as it should be.
+      for (const auto& conflict : merge.conflicts)
+        if (conflict.kind == ConflictKind::text) merge.files[conflict.path].text = conflict.marked;
+      base.snapshot = snapshot_of(merge, base.snapshot);
+    }
+    merged.push_back(*id);
   }
-  return snapshot;
+  return base;
 }
 
 Result<Merging::Joined> Merging::join(const std::vector<RevisionId>& revisions,
@@ -120,9 +186,13 @@ Result<Merging::Joined> Merging::join(const std::vector<RevisionId>& revisions,
   PLAYFS_TRY(auto first, upstream_.revision(revisions.front()));
   Joined joined{snapshot_of(first), {revisions.front()}};
   for (std::size_t i = 1; i < revisions.size(); ++i) {
-    PLAYFS_TRY(Snapshot base, base_of(joined.revisions, revisions[i]));
+    PLAYFS_TRY(CommonBase base, base_of(joined.revisions, revisions[i]));
+    if (!base.unknown.empty()) {
+      conflicted[revisions[i]] = {{"", ConflictKind::content, base.unknown, {}}};
+      continue;
+    }
     PLAYFS_TRY(auto other, upstream_.revision(revisions[i]));
-    auto merge = this->merge(base, joined.snapshot, snapshot_of(other));
+    auto merge = this->merge(base.snapshot, joined.snapshot, snapshot_of(other));
     if (!merge && may_heal(merge.error().code)) return fail(merge.error());
     if (!merge) {  // content that cannot be read cannot be merged
       conflicted[revisions[i]] = {{"", ConflictKind::content, merge.error().message, {}}};

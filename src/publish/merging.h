@@ -33,14 +33,22 @@ Snapshot snapshot_of(const Merge& merge, const Snapshot& ours);
 using MergeVersions = std::function<Result<Merge>(const Version& base, const Version& ours, const Version& theirs,
                                                   const ReadEntry& read, const MergeLabels& labels)>;
 
+/// What two sides have in common.
+struct CommonBase {
+  Snapshot snapshot;
+  /// Why it cannot be told. Then nothing is merged unasked: a file that only one side has was added there or deleted
+  /// here, and nobody knows which.
+  std::string unknown = {};
+};
+
 class Merging {
  public:
   explicit Merging(Upstream& upstream, MergeVersions merge = merge_versions)
       : upstream_(upstream), merge_(std::move(merge)) {}
 
   /// What is known of revisions without asking for them again, from a listing.
-  void learn(const Link& link) { links_.insert_or_assign(link.id, link); }
-  [[nodiscard]] const FindLink& links() const { return find_; }
+  void learn(const Link& link) { known_.insert_or_assign(link.id, link); }
+  [[nodiscard]] const Links& links() const { return links_; }
 
   Result<Merge> merge(const Snapshot& base, const Snapshot& ours, const Snapshot& theirs,
                       const MergeLabels& labels = {});
@@ -48,8 +56,8 @@ class Merging {
   Result<Merge> merge(const Snapshot& base, const Snapshot& ours, const Snapshot& theirs, const MergeLabels& labels,
                       const ReadEntry& read);
   /// What a revision and a merge of some revisions have in common: the best common ancestor, or where lines were merged
-  /// crosswise the merge of several, as git's "recursive" does it; an empty version where nothing is common.
-  Result<Snapshot> base_of(const std::vector<RevisionId>& merged, const RevisionId& other);
+  /// crosswise the merge of several, as git's "recursive" does it; an empty version where both began on nothing.
+  Result<CommonBase> base_of(const std::vector<RevisionId>& merged, const RevisionId& other);
 
   /// All of them merged, one after the other. `conflicted` gets those that are left out because they do not merge
   /// cleanly with those before; the first is always in.
@@ -61,14 +69,17 @@ class Merging {
                       std::map<RevisionId, std::vector<Conflict>>& conflicted);
 
  private:
-  Result<Snapshot> virtual_base(std::vector<RevisionId> bases, int depth);
-  Result<std::vector<RevisionId>> bases_of(const std::vector<RevisionId>& merged, const RevisionId& other);
+  Result<CommonBase> virtual_base(const MergeBases& bases, int depth, int& merges);
+  Result<MergeBases> bases_of(const std::vector<RevisionId>& merged, const RevisionId& other);
+  Result<std::optional<Link>> find_link(const RevisionId& id);
+  Result<bool> confirm_merge(const Link& link);
 
   Upstream& upstream_;
   const MergeVersions merge_;
-  std::map<RevisionId, Link> links_;
-  const FindLink find_ = [this](const RevisionId& id) { return find_link(id); };
-  Result<std::optional<Link>> find_link(const RevisionId& id);
+  std::map<RevisionId, Link> known_;
+  std::map<RevisionId, bool> confirmed_;
+  const Links links_ = {[this](const RevisionId& id) { return find_link(id); },
+                        [this](const Link& link) { return confirm_merge(link); }};
 };
 
 }  // namespace playfs::publish

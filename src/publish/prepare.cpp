@@ -134,11 +134,12 @@ Status Engine::join_head(bool may_merge, bool asks) {
   }
   bool has_moved_on = base.empty() && there;
   bool holds_base = base.empty() || (head == base && work_.trusts_head);
-  if (there && !holds_base) {
+  if (!head.empty() && head != base && !holds_base) {
     PLAYFS_TRY(auto holdings, Holdings::compare({head, base}, merging_.links()));
     holds_base = holdings.covers(head, base);
-    // Where head has fallen back, or stands elsewhere, this is for the log to decide once the revision is in it.
-    has_moved_on = holds_base && !holdings.covers(base, head);
+    // Where head has fallen back, stands elsewhere, or cannot be read, this is for the log to decide once the revision
+    // is in it.
+    has_moved_on = there && holds_base && !holdings.covers(base, head);
   }
   target.parents = work_.frozen.merge_parents;
   BaseFate fate;
@@ -166,7 +167,8 @@ std::vector<RevisionId> Engine::parents_of(const Target& target, const RevisionI
   return parents;
 }
 
-/// Where that leaves conflicts the target stays as it was, but says so.
+/// Where that leaves conflicts the target stays as it was, but says so. Where it cannot be told what is in common it
+/// stays, and the log decides.
 Status Engine::merge_with(Snapshot base, const RevisionTreePtr& head) {
   Target& target = work_.target;
   Snapshot ours = snapshot_of(target.on);
@@ -174,7 +176,9 @@ Status Engine::merge_with(Snapshot base, const RevisionTreePtr& head) {
     // The layer is itself a merge, and head may hold the other side too: both are what the two have in common then.
     std::vector<RevisionId> lines = work_.frozen.merge_parents;
     lines.push_back(target.on->revision.id);
-    PLAYFS_TRY(base, merging_.base_of(lines, head->revision.id));
+    PLAYFS_TRY(CommonBase common, merging_.base_of(lines, head->revision.id));
+    if (!common.unknown.empty()) return {};
+    base = std::move(common.snapshot);
   }
   Snapshot theirs = snapshot_of(head);
   ours.state = target.state;

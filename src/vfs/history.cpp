@@ -120,8 +120,9 @@ std::vector<Revision> known_branches(Mount& mount, const OperationPtr& op, const
   std::sort(beside.begin(), beside.end(), [](const auto& a, const auto& b) { return Newer()(b, a); });
   std::vector<Revision> branches;
   for (const RevisionTreePtr& tree : beside) {
-    // An automatic merge that came second holds nothing that head does not.
-    if (!behind.contains(tree->revision.id) && !link_of(*tree).content.empty()) branches.push_back(tree->revision);
+    // An automatic merge that came second holds nothing that head does not, unless a publisher saw it otherwise.
+    bool adds_nothing = link_of(*tree).is_merge && std::find(seen.begin(), seen.end(), tree->revision.id) == seen.end();
+    if (!behind.contains(tree->revision.id) && !adds_nothing) branches.push_back(tree->revision);
   }
   return branches;
 }

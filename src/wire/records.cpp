@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "wire/ancestry.h"
 #include "wire/ids.h"
 
 namespace playfs::wire {
@@ -141,13 +142,8 @@ Result<Project> decode_project(Record record) {
   return project;
 }
 
-Result<Revision> decode_revision(Record record) {
-  const Json* manifest = record.fields.find("manifest");
-  if (!manifest) return fail(ErrorCode::refused_input, fmt::format("revision {} has no manifest", record.id));
+Revision decode_revision_but_files(Record record) {
   Revision revision;
-  auto decoded = decode_manifest(*manifest);
-  if (!decoded) return fail(decoded.error().while_doing(fmt::format("revision {}", record.id)));
-  revision.manifest = *std::move(decoded);
   revision.id = RevisionId(record.id);
   revision.project = ProjectId(id_of(record.fields, "project"));
   revision.agent = text_of(record.fields, "agent");
@@ -161,6 +157,16 @@ Result<Revision> decode_revision(Record record) {
   constexpr std::array<std::string_view, 6> modelled = {"project", "parents", "agent", "message", "manifest", "state"};
   for (const auto& [name, value] : record.fields)
     if (std::find(modelled.begin(), modelled.end(), name) == modelled.end()) revision.extra.append(name, value);
+  return revision;
+}
+
+Result<Revision> decode_revision(Record record) {
+  const Json* manifest = record.fields.find("manifest");
+  if (!manifest) return fail(ErrorCode::refused_input, fmt::format("revision {} has no manifest", record.id));
+  auto decoded = decode_manifest(*manifest);
+  if (!decoded) return fail(decoded.error().while_doing(fmt::format("revision {}", record.id)));
+  Revision revision = decode_revision_but_files(std::move(record));
+  revision.manifest = *std::move(decoded);
   return revision;
 }
 

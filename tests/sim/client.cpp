@@ -520,10 +520,11 @@ void Client::after_commit(Process& process, const publish::CommitResult& result)
   Files merged = files_of(*head);
   bool holds = holdings->covers((*head)->revision.id, disk_.base->revision.id);
   auto base = process.merging.base_of({(*head)->revision.id}, disk_.base->revision.id);
-  if (!base) return;
+  if (!base || !base->unknown.empty()) return;
+  const Manifest& common = base->snapshot.manifest;
   for (const auto& [path, content] : disk_.files)
-    if (!merged.contains(path) && !base->manifest.files.contains(path)) merged[path] = content;
-  for (const auto& [path, entry] : base->manifest.files)
+    if (!merged.contains(path) && !common.files.contains(path)) merged[path] = content;
+  for (const auto& [path, entry] : common.files)
     if (!disk_.files.contains(path)) merged.erase(path);
   if (!holds) disk_.merge_parents = {disk_.base->revision.id};
   disk_.files = std::move(merged);

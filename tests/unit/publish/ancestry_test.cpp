@@ -1,0 +1,216 @@
+// Merging is only done where it can be told what both sides were made on, and head is only moved to what is seen to
+// hold all of it: histories that cannot be read, that others cut short, and fields of ours that others carried along.
+#include <gtest/gtest.h>
+
+#include "base/await.h"
+#include "support/publish_world.h"
+#include "wire/json.h"
+#include "wire/records.h"
+
+namespace playfs::publish {
+namespace {
+
+using test::Contents;
+using test::WorkTree;
+
+class AncestryTest : public testing::Test {
+ protected:
+  AncestryTest() : project(world.create("projects", R"({"name":"p"})").id) {
+    root = publish({}, files_of({{"keep", "k"}, {"victim", "v"}}));
+    world.set_head(project, root);
+  }
+
+  static JsonObject files_of(const Contents& contents) {
+    JsonObject files;
+    for (const auto& [path, content] : contents) files.set(path, JsonObject{{"inline", content}});
+    return JsonObject{{"files", std::move(files)}};
+  }
+  std::string publish(const std::vector<std::string>& parents, Json manifest) {
+    Json::Array ids;
+    for (const auto& parent : parents) ids.emplace_back(parent);
+    return world
+        .create("revisions", wire::to_text(JsonObject{
+                                 {"project", project}, {"parents", std::move(ids)}, {"manifest", std::move(manifest)}}))
+        .id;
+  }
+  std::string publish_files(const std::vector<std::string>& parents, const Contents& contents) {
+    return publish(parents, files_of(contents));
+  }
+  /// As a client does that knows nothing of what else stands in it.
+  std::string publish_edited(const std::vector<std::string>& parents, const std::string& of, const std::string& path,
+                             const std::string& content) {
+    JsonObject manifest = *world.get("revisions", of).fields.find("manifest")->object();
+    JsonObject files = *manifest.find("files")->object();
+    files.set(path, JsonObject{{"inline", content}});
+    manifest.set("files", std::move(files));
+    return publish(parents, std::move(manifest));
+  }
+  /// A work tree on head as it is now.
+  void open() { work = std::make_unique<WorkTree>(world, project, directory.path() + "/tree"); }
+  RevisionTreePtr revision(const std::string& id) {
+    auto tree = await<RevisionTreePtr>([&](auto done) { work->site->revision(RevisionId(id), {}, std::move(done)); });
+    EXPECT_TRUE(tree);
+    return *tree;
+  }
+  Result<Integrated> update(const std::string& to) {
+    return await<Integrated>([&](auto done) { work->publisher->update(revision(to), CancelToken(), std::move(done)); });
+  }
+  Result<Integrated> merge(const std::string& with) {
+    return await<Integrated>(
+        [&](auto done) { work->publisher->merge(revision(with), CancelToken(), std::move(done)); });
+  }
+  void expect_branched(const std::string& head) {
+    auto result = work->commit();
+    ASSERT_TRUE(result) << result.error().message;
+    EXPECT_EQ(result->outcome, Outcome::branched);
+    EXPECT_EQ(world.head(project), head);
+  }
+  void expect_head(const Contents& contents) {
+    auto result = work->commit();
+    ASSERT_TRUE(result) << result.error().message;
+    EXPECT_NE(result->outcome, Outcome::branched);
+    EXPECT_EQ(world.contents(world.head(project)), contents);
+  }
+
+  test::World world;
+  test::TempDirectory directory;
+  std::string project, root;
+  std::unique_ptr<WorkTree> work;
+};
+
+TEST_F(AncestryTest, ARevisionWhoseFilesCannotBeReadStillHasParents) {
+  open();
+  work->write("mine", "m");
+  std::string middle = publish({root}, "no manifest at all");
+  world.set_head(project, publish_files({middle}, {{"keep", "k"}, {"theirs", "t"}}));
+  expect_head({{"keep", "k"}, {"theirs", "t"}, {"mine", "m"}});
+}
+
+class UnknownBaseTest : public AncestryTest {
+ protected:
+  UnknownBaseTest() {
+    open();
+    work->write("mine", "m");
+    theirs = publish_files({}, {{"keep", "k"}, {"theirs", "t"}});
+    world.set_head(project, theirs);
+  }
+  std::string theirs;
+};
+
+TEST_F(UnknownBaseTest, ACommitBecomesABranch) { expect_branched(theirs); }
+
+TEST_F(UnknownBaseTest, AnUpdateIsRefusedAndSaysHowToGoOn) {
+  auto updated = update(theirs);
+  ASSERT_FALSE(updated);
+  EXPECT_EQ(updated.error().code, ErrorCode::refused_input);
+  EXPECT_NE(updated.error().message.find("no revision in common"), std::string::npos) << updated.error().message;
+  EXPECT_NE(updated.error().hint.find("playfs merge " + theirs), std::string::npos) << updated.error().hint;
+  EXPECT_EQ(work->stage->base()->revision.id, RevisionId(root));
+  EXPECT_TRUE(work->stage->conflicted().empty());
+
+  // As it says.
+  expect_branched(theirs);
+  auto merged = merge(theirs);
+  ASSERT_TRUE(merged) << merged.error().message;
+  EXPECT_EQ(merged->conflicts, 3u) << "mine, theirs, victim: what one side alone has";
+  EXPECT_FALSE(work->commit()) << "before it is decided";
+  work->remove("victim");
+  ASSERT_TRUE(work->stage->record_conflicted({}));
+  expect_head({{"keep", "k"}, {"theirs", "t"}, {"mine", "m"}});
+}
+
+TEST_F(AncestryTest, LinesThatWereMergedCrosswiseOfManyAreMergedByAllOfThem) {
+  Contents all = {{"base", "0"}};
+  root = publish_files({}, all);
+  std::vector<std::string> tips;
+  for (int i = 1; i <= 8; ++i) tips.push_back(publish_files({root}, {{"base", "0"}, {"f" + std::to_string(i), "f"}}));
+  for (int i = 1; i <= 8; ++i) all["f" + std::to_string(i)] = "f";
+  JsonObject merge = files_of(all);
+  merge.set("auto", true);
+  std::string one = publish(tips, merge), other = publish(tips, merge);
+  Contents added = all, without = all;
+  added["a"] = "a";
+  without.erase("f8");
+  world.set_head(project, publish_files({one}, added));
+  publish_files({other}, without);
+  open();
+  work->write("mine", "m");
+  without["a"] = "a";
+  without["mine"] = "m";
+  expect_head(without);
+}
+
+// Head.
+
+TEST_F(AncestryTest, HeadIsNotMovedOffWhatCannotBeRead) {
+  open();
+  work->write("mine", "m");
+  std::string newer = publish({root}, "a form of years to come");
+  world.set_head(project, newer);
+  expect_branched(newer);
+}
+
+TEST_F(AncestryTest, HeadIsNotMovedOffWhatIsHidden) {
+  open();
+  for (auto [status, code] : {std::pair(403, "forbidden"), std::pair(404, "not_found")}) {
+    work->write("mine", code);
+    std::string hidden = publish({root}, "not to be seen");
+    work->faults.set_plan([&, status = status, code = code](const HttpRequest& request) {
+      bool is_it = request.method == "GET" && request.target.ends_with("/revisions/" + hidden);
+      return is_it ? test::answer_with(status, std::string(R"({"error":"x","code":")") + code + "\"}") : test::Fault();
+    });
+    world.set_head(project, hidden);
+    expect_branched(hidden);
+  }
+}
+
+// What others carried along.
+
+class CarriedAlongTest : public AncestryTest {
+ protected:
+  CarriedAlongTest() {
+    open();
+    work->write("doc", "old");
+    commit = published();
+  }
+  std::string published() {
+    auto result = work->commit();
+    EXPECT_TRUE(result) << result.error().message;
+    EXPECT_NE(result->outcome, Outcome::branched);
+    return world.head(project);
+  }
+  std::string merge_of_two() {
+    publish_files({root}, {{"keep", "k"}, {"victim", "v"}, {"b", "b"}});
+    work->write("c", "c");
+    std::string merge = published();
+    EXPECT_TRUE(wire::decode_revision(world.get("revisions", merge))->manifest.is_automatic);
+    return merge;
+  }
+  std::string commit;
+};
+
+TEST_F(CarriedAlongTest, ATxBesideOtherFilesIsAnotherCommit) {
+  work->write("mine", "m");
+  world.set_head(project, publish_edited({commit}, commit, "doc", "theirs"));
+  expect_head({{"keep", "k"}, {"victim", "v"}, {"doc", "theirs"}, {"mine", "m"}});
+}
+
+TEST_F(CarriedAlongTest, ARevisionThatIsEditedIsNoAutomaticMerge) {
+  std::string merge = merge_of_two();
+  world.set_head(project, publish_edited({merge}, merge, "doc", "theirs"));
+  work->write("d", "d");
+  expect_head({{"keep", "k"}, {"victim", "v"}, {"doc", "theirs"}, {"b", "b"}, {"c", "c"}, {"d", "d"}});
+}
+
+TEST_F(CarriedAlongTest, NorIsOneOfTwoParentsThatIsNotTheirMerge) {
+  std::string merge = merge_of_two();
+  auto parents = wire::decode_revision(world.get("revisions", merge))->parents;
+  ASSERT_EQ(parents.size(), 2u);
+  std::string edited = publish_edited({parents[0].text(), parents[1].text()}, merge, "doc", "theirs");
+  world.set_head(project, edited);
+  work->write("d", "d");
+  expect_head({{"keep", "k"}, {"victim", "v"}, {"doc", "theirs"}, {"b", "b"}, {"c", "c"}, {"d", "d"}});
+}
+
+}  // namespace
+}  // namespace playfs::publish
