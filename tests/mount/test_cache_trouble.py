@@ -82,7 +82,7 @@ class CacheTrouble(rig.Rig):
         other.execute('BEGIN EXCLUSIVE')
         began = time.monotonic()
         self.read_all(mount)
-        self.playfs('ls', f'{self.api.origin}/{self.projects[2]}', check=False)
+        self.playfs('ls', '--site', self.api.origin, self.projects[2])
         print(f'calm {calm:.2f} s a project, locked {time.monotonic() - began:.2f} s for three', flush=True)
         # A first mount, and a first command, that find it locked.
         again = self.mount(self.api.origin, options=('refresh=1',))
@@ -139,7 +139,7 @@ class CacheTrouble(rig.Rig):
         self.read_all(mount)
         self.assertIn('ot a directory', self.trouble(mount))
         self.assertIn('no directory', self.doctor())
-        self.playfs('ls', f'{self.api.origin}/{self.projects[0]}')
+        self.playfs('ls', '--site', self.api.origin, self.projects[0])
         self.assertEqual(self.cache.read_text(), 'in the way')
 
     def test_it_is_deleted_while_mounted(self):
