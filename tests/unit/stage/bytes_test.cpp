@@ -89,6 +89,18 @@ TEST_F(BytesTest, ACopyForWhatIsNoLongerBelowIsThrownAway) {
   EXPECT_EQ(bench.spool_files(), 1U);
 }
 
+TEST_F(BytesTest, ACopyOfWhatAnotherBaseReplacedIsThrownAway) {
+  auto a = bench.find("a");
+  auto from = *bench.stage->lower_content(a);
+  auto copied = bench.stage->copy_up(a, from, 9, [&](int fd) {
+    EXPECT_TRUE(bench.stage->move_base(test::revision_of("r2", {{"a", "something else"}})));
+    return write_all_at(fd, "published", 0);
+  });
+  EXPECT_EQ(bench.read("a"), "something else");
+  EXPECT_EQ(bench.spool_files(), 0U);
+  EXPECT_TRUE(bench.stage->is_clean());
+}
+
 TEST_F(BytesTest, SizesHolesAndTimes) {
   ASSERT_TRUE(bench.put("f", "abc"));
   auto f = bench.find("f");

@@ -1,5 +1,8 @@
 #include "stage/entry_codec.h"
 
+#include <utility>
+#include <vector>
+
 #include <gtest/gtest.h>
 
 namespace playfs::stage {
@@ -34,6 +37,35 @@ TEST(EntryCodec, DamagedBytesAreRefusedOrHarmless) {
     bad[i] = static_cast<char>(bad[i] ^ 0x80);
     decode_entry(bad);  // under the sanitizers this must not read past the end
   }
+}
+
+TEST(EntryCodec, WhatIsNestedTooDeepIsRefused) {
+  for (bool in_lists : {false, true}) {
+    Json nested = "text";
+    for (int depth = 0; depth < 1'000; ++depth) {
+      if (in_lists) nested = Json::Array{std::move(nested)};
+      else nested = JsonObject{{"inner", std::move(nested)}};
+    }
+    FileEntry entry;
+    entry.extra.set("nested", std::move(nested));
+    EXPECT_EQ(decode_entry(encode_entry(entry)), std::nullopt);
+  }
+}
+
+TEST(ConflictedCodec, EverythingComesBack) {
+  const std::vector<Conflicted> list = {{"a path", "both changed it", true, ContentHash::of("left"), ""},
+                                        {"d/x\n", "", false, std::nullopt, "d/x.head"}};
+  auto decoded = decode_conflicted(encode_conflicted(list));
+  ASSERT_TRUE(decoded);
+  EXPECT_EQ(*decoded, list);
+}
+
+TEST(ConflictedCodec, WhatIsNoBase64IsRefused) {
+  EXPECT_TRUE(decode_conflicted("YQ== Yg== m -\n"));
+  EXPECT_FALSE(decode_conflicted("Y! Yg== m -\n"));
+  EXPECT_FALSE(decode_conflicted("YQ== Y! m -\n"));
+  EXPECT_FALSE(decode_conflicted("YQ== Yg== m - Y!\n"));
+  EXPECT_FALSE(decode_conflicted("YQ== Yg== m no-hash\n"));
 }
 
 }  // namespace

@@ -61,6 +61,8 @@ TEST(Wildmatch, KeepsToGit) {
       {"", "", true},
       {"", "a", false},
       {"[[:nonsense:]]", "n", false},
+      {"[[:xdigit:]]", "f", true},
+      {"[[:xdigit:]]", "g", false},
       {"**/**/x", "x", true},
       {"a/**/**/x", "a/x", true},
   };
@@ -161,13 +163,15 @@ TEST_F(IgnoredFilesTest, StayHereAndTrackedOnesStayTracked) {
   ASSERT_TRUE(bench.put("sub/build/z", "new"));
   ASSERT_TRUE(bench.put("sub/.gitignore", "!b.o\n"));
   ASSERT_TRUE(bench.put("sub/b.o", "taken back"));
+  ASSERT_TRUE(bench.mkdir("file"));
+  ASSERT_TRUE(bench.put("file/build", "no directory"));
   ASSERT_TRUE(bench.mkdir("hollow"));
   ASSERT_TRUE(bench.stage->make_special(bench.find(""), "fifo", Kind::fifo, {}));
-  EXPECT_EQ(bench.changes(), (Names{"M build/x", "M kept.o", "A sub/.gitignore", "A sub/b.o"}));
+  EXPECT_EQ(bench.changes(), (Names{"M build/x", "A file/build", "M kept.o", "A sub/.gitignore", "A sub/b.o"}));
   EXPECT_EQ(bench.stage->unpublished(), (Names{"a.o", "build/y", "fifo", "hollow/", "sub/build/"}));
   auto layer = bench.stage->freeze("tx");
   ASSERT_TRUE(layer && *layer);
-  EXPECT_EQ((*layer)->files.size(), 4U);
+  EXPECT_EQ((*layer)->files.size(), 5U);
 }
 
 TEST_F(IgnoredFilesTest, ThePlayfsRulesAreStrongerAndBuiltInOnesWeaker) {

@@ -1,0 +1,46 @@
+// Who does the work that a stage puts off, and when.
+#include <chrono>
+#include <future>
+
+#include <gtest/gtest.h>
+
+#include "stage/housekeeper.h"
+
+namespace playfs::stage {
+namespace {
+
+constexpr std::chrono::hours kNever{1};
+
+TEST(HousekeeperTest, AFoldBeginsByItself) {
+  std::promise<void> folded;
+  Housekeeper keeper([&] { folded.set_value(); }, [] {}, kNever, true);
+  keeper.want_fold();
+  folded.get_future().wait();
+}
+
+TEST(HousekeeperTest, ARemovalWaitsForMoreUnlessItIsWantedAtOnce) {
+  std::promise<void> removed, folded;
+  Housekeeper keeper([&] { folded.set_value(); }, [&] { removed.set_value(); }, kNever, true);
+  auto is_removed = removed.get_future();
+  keeper.want_removal(false);
+  keeper.want_fold();
+  folded.get_future().wait();
+  EXPECT_EQ(is_removed.wait_for(std::chrono::milliseconds(20)), std::future_status::timeout);
+  keeper.want_removal(true);
+  is_removed.wait();
+}
+
+TEST(HousekeeperTest, WithoutAThreadTheOneWhoWishesDoesIt) {
+  int folds = 0, removals = 0;
+  Housekeeper keeper([&] { ++folds; }, [&] { ++removals; }, kNever, false);
+  keeper.want_fold();
+  keeper.want_removal(false);
+  EXPECT_EQ(folds, 1);
+  EXPECT_EQ(removals, 1);
+  keeper.stop();
+  keeper.want_fold();
+  EXPECT_EQ(folds, 1);
+}
+
+}  // namespace
+}  // namespace playfs::stage
