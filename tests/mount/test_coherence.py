@@ -34,34 +34,32 @@ def published(project, seed, **ways):
 
 @rig.needs_fuse
 class Coherence(rig.Rig):
+    clocks = None
+
     def setUp(self):
         super().setUp()
         self.out_of_time.cancel()  # every wait has a limit of its own, and long runs take longer than a test may
-        api = self.serve()
-        self.others = [api.create('projects', name=f'other {n}')['id'] for n in range(OTHERS)]
-        self.clocks = self.clocks_that_jump()
+        self.api, self.others = self.serve(), []
         front = Front(self) if Front.is_there() else None
         self.inventor = None
-        self.trial = Trial(lambda number: Run(self, api, number, front), self.next_step, look=('quiet',))
+        self.trial = Trial(lambda number: Run(self, self.api, number, front), self.next_step, look=('quiet',))
         self.is_http2_there = front is not None
+
+    def make_others(self):
+        self.others = [self.api.create('projects', name=f'other {n}')['id'] for n in range(OTHERS)]
 
     # Time.
 
-    def clocks_that_jump(self):
-        """What is to be preloaded for them; nothing beside a sanitizer, which has to be first itself."""
+    def let_clocks_jump(self):
+        """Of all mounts to come. Not beside a sanitizer, which has to be preloaded first itself."""
         if {'ASAN_OPTIONS', 'TSAN_OPTIONS'} & os.environ.keys():
-            return None
-        library = self.home / 'time_jump.so'
-        self.command('cc', '-std=gnu11', '-Wall', '-Werror', '-shared', '-fPIC', '-o', library,
+            return
+        self.clocks = self.home / 'time_jump.so'
+        self.command('cc', '-std=gnu11', '-Wall', '-Werror', '-shared', '-fPIC', '-o', self.clocks,
                      rig.ROOT / 'tests/mount/time_jump.c')
-        return library
-
-    @property
-    def can_jump(self):
-        return self.clocks is not None
 
     def environment(self, who):
-        if who == 'server' or not getattr(self, 'clocks', None):
+        if not self.clocks or who == 'server':
             return super().environment(who)
         return {**super().environment(who), 'LD_PRELOAD': str(self.clocks), 'TIME_JUMP': str(self.clock(who))}
 
@@ -73,7 +71,7 @@ class Coherence(rig.Rig):
         return clock
 
     def jump(self, who, seconds):
-        if self.can_jump:
+        if self.clocks:
             with open(self.clock(who), 'r+b', buffering=0) as clock:
                 ahead = int.from_bytes(clock.read(), sys.byteorder)
                 os.pwrite(clock.fileno(), (ahead + seconds * 1_000_000_000).to_bytes(8, sys.byteorder), 0)
@@ -87,6 +85,8 @@ class Coherence(rig.Rig):
             raise difference
 
     def test_random_trouble(self):
+        self.make_others()
+        self.let_clocks_jump()
         self.left, seed = chosen.rounds, chosen.seed
         while self.left > 0:
             self.inventor = None
@@ -126,6 +126,7 @@ class Coherence(rig.Rig):
             self.replay_on(FULL, ('away', 0, False), published(0, 3), ('command', 0, 0), *how)
 
     def test_a_list_is_whole_after_the_cache_was_cleared(self):
+        self.make_others()
         self.replay_on(FULL, ('clear', 0), ('project', 'c'), ('quiet',), ('away', 0, False))
 
     def test_a_refused_store_is_seen_by_nobody(self):
@@ -135,6 +136,8 @@ class Coherence(rig.Rig):
         self.replay_on(FULL, ('stall', 0))
 
     def test_the_first_look_after_idle_minutes_asks(self):
+        self.make_others()
+        self.let_clocks_jump()
         self.replay_on(FULL, ('idle', 0, 0))
 
     def test_names_are_as_fresh_as_lists(self):

@@ -4,7 +4,7 @@ from model_invent import DEEPEST, NAMES
 TROUBLES = ('hang', 'hang', 'drop', 'failed', 'limited', 'missing', 'cut', 'wrong', 'other')
 SCOPES = (None, None, 'projects', 'revisions', 'file_chunks')
 WEIGHTS = {'publish': 30, 'look': 34, 'file': 6, 'trouble': 9, 'delay': 2, 'calm': 4, 'move': 4, 'stray': 1, 'rename': 4,
-           'new': 2, 'command': 3, 'project': 1, 'away': 3, 'back': 5, 'clear': 2, 'damage': 1, 'scribble': 2, 'stall': 0.5, 'crowd': 0.5, 'latch': 0.5,
+           'new': 2, 'command': 3, 'project': 1, 'away': 3, 'back': 5, 'clear': 2, 'damage': 1, 'scribble': 2, 'stall': 0.5, 'crowd': 0.5, 'latch': 0.3,
            'jump': 1, 'idle': 0.5,
            'quiet': 22}
 

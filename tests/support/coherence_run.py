@@ -280,7 +280,7 @@ class Run:
         """Nobody looked for minutes, and then at once sees what became head a moment ago. One look in three may find the
         machine so busy that it shows what it knew."""
         site, project = self.site(site), self.project(project)
-        if not site or site.project or not site.is_well() or site.is_offline or not project or not self.rig.can_jump:
+        if not site or site.project or not site.is_well() or site.is_offline or not project or not self.rig.clocks:
             return
         seen = []
         for turn in range(3):
