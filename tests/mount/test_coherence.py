@@ -150,7 +150,12 @@ class Coherence(rig.Rig):
         self.replay_on(FULL, ('damage', 0), published(0, 3), ('clear', 0))
 
     def test_to_slow_down_for_a_day_is_no_day_without_reads(self):
+        self.let_clocks_jump()
         self.replay_on(FULL, ('trouble', 0, 'limited', None, None), published(0, 3), ('look', 0, 0, 1))
+
+    def test_one_answer_that_is_no_record_is_not_the_last_word(self):
+        for lie in ('other', 'cut'):
+            self.replay_on(FULL, ('trouble', 0, lie, 0, 'revisions'), published(0, 3), ('wait',))
 
     def test_all_revisions_are_listed_whatever_was_read_before(self):
         self.replay_on(FULL, published(0, 3), ('move', 0, 0), ('quiet',), ('file', 0, 0, 'log.ndjson'), published(0, 4))

@@ -21,8 +21,9 @@ from coherence_world import World
 
 MOST_MOUNTS = 4
 USERS = 2             # of each mount
-SETTLED_WITHIN = 20   # seconds, most of which nothing should need
+SETTLED_WITHIN = 60   # seconds, most of which nothing should need
 POLLED_EVERY = 0.1
+PAUSE = 1000           # seconds; less than a service may ask for
 LOOKED_UP_WITHIN = 3   # seconds, or nobody asks
 IN_USE, LONG_IDLE = 18, 400  # more projects, and seconds, than a mount follows unasked
 KNOWN_AT_ONCE = 12    # seconds, for what is here already
@@ -116,13 +117,18 @@ class Run:
                 os.truncate(shared, 0)
 
     def do_trouble(self, site, kind, project, collection):
-        if site := self.site(site):
+        site = self.site(site)
+        if site and (kind != 'limited' or self.rig.clocks):  # which only passes in time
             site.trouble.begin(kind, None if project is None else self.project(project), collection)
 
     def do_delay(self, site, seconds):
         """How far away the service is, from now on."""
         if site := self.site(site):
             site.trouble.delay = seconds
+
+    def do_wait(self):
+        """Until what is followed has been asked for."""
+        time.sleep(4 * REFRESH)
 
     def do_calm(self, site):
         site = self.site(site)
@@ -302,6 +308,9 @@ class Run:
     def do_quiet(self):
         for site in self.sites:
             site.trouble.end()
+            if site.trouble.was_limited:
+                self.rig.jump(site.who, PAUSE)  # to when a mount looks whether it is still to be as slow as it was told
+                site.trouble.was_limited = False
             if not site.mount:
                 site.up()
             site.collect()

@@ -18,7 +18,7 @@ LONGEST = 120  # seconds that a request may hang
 class Trouble:
     def __init__(self, world):
         self.world, self.kind, self.project, self.collection = world, None, None, None
-        self.delay = 0
+        self.delay, self.was_limited = 0, False
         self.times = []  # [begin, end, the project that it concerned or None]
         self.over, self.hung = threading.Event(), threading.Semaphore(0)  # released for each request that hangs
 
@@ -27,6 +27,7 @@ class Trouble:
         self.times.append([time.monotonic(), math.inf, project])
         self.over, self.hung = threading.Event(), threading.Semaphore(0)
         self.project, self.collection, self.kind = project, collection, kind
+        self.was_limited |= kind == 'limited'
 
     def end(self):
         """But for the delay: a service may be well, and far away."""
