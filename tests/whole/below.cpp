@@ -6,6 +6,8 @@
 #include "publish/engine.h"
 #include "publish/integration.h"
 #include "publish/journal.h"
+#include "publish/lost_base.h"
+#include "publish/publisher.h"
 #include "stage/stage.h"
 #include "whole/faults.h"
 
@@ -126,16 +128,6 @@ Status wrap_thaw(stage::Stage* self, const std::string& tx) {
 }
 #undef PLAYFS_SYMBOL
 
-// Stage::record_conflicted
-#define PLAYFS_SYMBOL "_ZN6playfs5stage5Stage17record_conflictedESt6vectorINS0_10ConflictedESaIS3_EE"
-Status real_conflicted(stage::Stage*, std::vector<stage::Conflicted>) PLAYFS_REAL(PLAYFS_SYMBOL);
-Status wrap_conflicted(stage::Stage*, std::vector<stage::Conflicted>) PLAYFS_WRAP(PLAYFS_SYMBOL);
-Status wrap_conflicted(stage::Stage* self, std::vector<stage::Conflicted> conflicted) {
-  if (planted == Fault::conflict_not_noted) return {};
-  return real_conflicted(self, std::move(conflicted));
-}
-#undef PLAYFS_SYMBOL
-
 // unresolved
 #define PLAYFS_SYMBOL "_ZN6playfs7publish10unresolvedERNS_5stage5StageE"
 Result<std::vector<stage::Conflicted>> real_unresolved(stage::Stage&) PLAYFS_REAL(PLAYFS_SYMBOL);
@@ -143,6 +135,68 @@ Result<std::vector<stage::Conflicted>> wrap_unresolved(stage::Stage&) PLAYFS_WRA
 Result<std::vector<stage::Conflicted>> wrap_unresolved(stage::Stage& stage) {
   if (planted == Fault::conflict_not_asked) return std::vector<stage::Conflicted>();
   return real_unresolved(stage);
+}
+#undef PLAYFS_SYMBOL
+
+// Stage::integrate
+#define PLAYFS_SYMBOL                                                                                              \
+  "_ZN6playfs5stage5Stage9integrateESt10shared_ptrIKNS_12RevisionTreeEERKNS0_6MergedERKSt6vectorINS_2IdINS_11Revi" \
+  "sionTagEEESaISC_EE"
+using Invalidated = Result<std::vector<stage::Invalidation>>;
+Invalidated real_integrate(stage::Stage*, RevisionTreePtr, const stage::Merged&, const std::vector<RevisionId>&)
+    PLAYFS_REAL(PLAYFS_SYMBOL);
+Invalidated wrap_integrate(stage::Stage*, RevisionTreePtr, const stage::Merged&, const std::vector<RevisionId>&)
+    PLAYFS_WRAP(PLAYFS_SYMBOL);
+
+/// What a stage is told of a merge.
+stage::Merged spoiled(const stage::Merged& merged) {
+  stage::Merged told = merged;
+  if (planted == Fault::unseen)
+    for (auto& path : told.paths) path.seen.reset();
+  if (planted == Fault::conflict_not_noted && told.conflicted) told.conflicted->clear();
+  return told;
+}
+
+Invalidated wrap_integrate(stage::Stage* self, RevisionTreePtr base, const stage::Merged& merged,
+                           const std::vector<RevisionId>& parents) {
+  return real_integrate(self, std::move(base), spoiled(merged), parents);
+}
+#undef PLAYFS_SYMBOL
+
+// Stage::settle
+#define PLAYFS_SYMBOL                                                                                               \
+  "_ZN6playfs5stage5Stage6settleERKNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEEESt10shared_ptrIKNS_12Revisi" \
+  "onTreeEERKNS0_6MergedE"
+Invalidated real_settle(stage::Stage*, const std::string&, RevisionTreePtr, const stage::Merged&)
+    PLAYFS_REAL(PLAYFS_SYMBOL);
+Invalidated wrap_settle(stage::Stage*, const std::string&, RevisionTreePtr, const stage::Merged&)
+    PLAYFS_WRAP(PLAYFS_SYMBOL);
+Invalidated wrap_settle(stage::Stage* self, const std::string& tx, RevisionTreePtr base, const stage::Merged& merged) {
+  Invalidated settled = real_settle(self, tx, std::move(base), spoiled(merged));
+  if (planted == Fault::settle_drops && settled) static_cast<void>(self->discard(""));
+  return settled;
+}
+#undef PLAYFS_SYMBOL
+
+// is_gone
+#define PLAYFS_SYMBOL "_ZN6playfs7publish7is_goneERNS0_8UpstreamERKNS_2IdINS_11RevisionTagEEE"
+Result<bool> real_is_gone(publish::Upstream&, const RevisionId&) PLAYFS_REAL(PLAYFS_SYMBOL);
+Result<bool> wrap_is_gone(publish::Upstream&, const RevisionId&) PLAYFS_WRAP(PLAYFS_SYMBOL);
+Result<bool> wrap_is_gone(publish::Upstream& upstream, const RevisionId& revision) {
+  if (planted == Fault::loss_not_seen) return false;
+  return real_is_gone(upstream, revision);
+}
+#undef PLAYFS_SYMBOL
+
+// Publisher::keep_lost_base
+#define PLAYFS_SYMBOL                                                                                            \
+  "_ZN6playfs7publish9Publisher14keep_lost_baseESt10shared_ptrIKNS_12RevisionTreeEENS_11CancelTokenENS_14Unique" \
+  "FunctionIFvN2tl8expectedIbNS_5ErrorEEEEEE"
+void real_keep(publish::Publisher*, RevisionTreePtr, CancelToken, Callback<bool>) PLAYFS_REAL(PLAYFS_SYMBOL);
+void wrap_keep(publish::Publisher*, RevisionTreePtr, CancelToken, Callback<bool>) PLAYFS_WRAP(PLAYFS_SYMBOL);
+void wrap_keep(publish::Publisher* self, RevisionTreePtr head, CancelToken cancel, Callback<bool> done) {
+  if (planted == Fault::loss_not_kept) return done(false);
+  real_keep(self, std::move(head), std::move(cancel), std::move(done));
 }
 #undef PLAYFS_SYMBOL
 

@@ -22,6 +22,7 @@
 #include <vector>
 
 #include "whole/disk.h"
+#include "whole/faults.h"
 #include "whole/world.h"
 
 using namespace playfs::sim;
@@ -33,6 +34,7 @@ constexpr int kFirst = 1 << 24;
 struct Open {
   DiskFilePtr file;
   off_t position = 0;
+  std::string path;  ///< as it was opened
 };
 
 std::vector<Open>& table() {
@@ -76,14 +78,14 @@ int failed(int error) {
   return -1;
 }
 
-int descriptor_of(DiskFilePtr file) {
+int descriptor_of(DiskFilePtr file, std::string path) {
   if (unused().empty()) {
-    table().push_back({std::move(file), 0});
+    table().push_back({std::move(file), 0, std::move(path)});
     return kFirst + static_cast<int>(table().size()) - 1;
   }
   int fd = unused().back();
   unused().pop_back();
-  table()[static_cast<std::size_t>(fd - kFirst)] = {std::move(file), 0};
+  table()[static_cast<std::size_t>(fd - kFirst)] = {std::move(file), 0, std::move(path)};
   return fd;
 }
 
@@ -152,7 +154,7 @@ int open_here(int directory, const char* path, int flags, mode_t mode) {
     moment();
     file->resize(0);
   }
-  return descriptor_of(std::move(file));
+  return descriptor_of(std::move(file), path);
 }
 
 int stat_here(const DiskFilePtr& file, struct stat* out) {
@@ -218,11 +220,23 @@ ssize_t read_here(const DiskFile& file, void* out, std::size_t size, std::size_t
   return static_cast<ssize_t>(size);
 }
 
+/// A planted fault.
+bool is_forgotten(const Open& open) {
+  const std::string& path = open.path;
+  switch (planted) {
+    case Fault::bytes_not_synced:
+      return path.find("spool/") != std::string::npos || path.find('/') == std::string::npos;
+    case Fault::journal_not_synced: return path.find("publish.db") != std::string::npos;
+    case Fault::names_not_synced: return open.file->is_directory;
+    default: return false;
+  }
+}
+
 int sync_here(int fd) {
   Open* open = opened(fd);
   if (!open) return failed(EBADF);
   moment();
-  open->file->sync();
+  if (!is_forgotten(*open)) open->file->sync();
   return 0;
 }
 
@@ -470,7 +484,7 @@ int fcntl(int fd, int command, ...) {
   Open* open = opened(fd);
   if (!open) return failed(EBADF);
   if (command == F_GETLK) static_cast<struct flock*>(argument)->l_type = F_UNLCK;
-  if (command == F_DUPFD || command == F_DUPFD_CLOEXEC) return descriptor_of(open->file);
+  if (command == F_DUPFD || command == F_DUPFD_CLOEXEC) return descriptor_of(open->file, open->path);
   return 0;
 }
 

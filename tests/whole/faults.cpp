@@ -20,6 +20,13 @@ const char* name_of(Fault fault) {
     case Fault::thaw_drops: return "thaw-drops";
     case Fault::conflict_not_noted: return "conflict-not-noted";
     case Fault::conflict_not_asked: return "conflict-not-asked";
+    case Fault::unseen: return "unseen";
+    case Fault::settle_drops: return "settle-drops";
+    case Fault::loss_not_seen: return "loss-not-seen";
+    case Fault::loss_not_kept: return "loss-not-kept";
+    case Fault::bytes_not_synced: return "bytes-not-synced";
+    case Fault::journal_not_synced: return "journal-not-synced";
+    case Fault::names_not_synced: return "names-not-synced";
   }
   return "";
 }

@@ -24,9 +24,18 @@ enum class Fault {
   thaw_drops,          ///< what is given back is lost
   conflict_not_noted,  ///< what an update left in conflict is not written down
   conflict_not_asked,  ///< a commit does not look whether anything is in conflict
+  unseen,              ///< what a merge puts there takes the place of what was written since it read
+  settle_drops,        ///< what was written while its commit was under way is lost
+  // Where the service is not what it was.
+  loss_not_seen,  ///< nobody asks whether a revision is still there
+  loss_not_kept,  ///< what was published from here and lost there is not kept
+  // On disk: a sync that does nothing.
+  bytes_not_synced,    ///< of a file
+  journal_not_synced,  ///< of the publisher's journal
+  names_not_synced,    ///< of a directory
 };
 const char* name_of(Fault fault);
-inline constexpr int kFaults = 14;
+inline constexpr int kFaults = 21;
 
 /// The one that is planted at present.
 extern Fault planted;
