@@ -110,9 +110,11 @@ void Heads::ask(const ProjectId& id, Callback<Head> answered) {
 Result<Head> Heads::arrived(const Request& request, Result<remote::Fetched<playfs::Project>> answer) {
   if (!answer && answer.error().code == ErrorCode::not_found)
     context_.records.forget_record(context_.site, kCollection, request.id.text());
+  const bool is_whole = answer && answer->value;
   std::optional<cache::StoredRecord> to_store;
   auto head = apply(request, std::move(answer), to_store);
   if (to_store) context_.records.store_record(context_.site, kCollection, request.id.text(), *to_store);
+  if (is_whole && head) lists_.seen(kCollection, head->project.raw);
   return head;
 }
 

@@ -12,6 +12,7 @@
 
 #include "cache/lru.h"
 #include "content/context.h"
+#include "content/lists.h"
 #include "content/revisions.h"
 #include "content/single_flight.h"
 
@@ -22,7 +23,8 @@ class Heads {
   using Changed = std::function<void(const ProjectId&, const RevisionTreePtr&)>;
   using Seen = std::function<void(const ProjectId&)>;
 
-  Heads(Context& context, Revisions& revisions) : context_(context), revisions_(revisions) {}
+  Heads(Context& context, Revisions& revisions, Lists& lists)
+      : context_(context), revisions_(revisions), lists_(lists) {}
 
   /// From memory or the disk, however old.
   [[nodiscard]] std::optional<Head> known(const ProjectId& id);
@@ -87,6 +89,7 @@ class Heads {
 
   Context& context_;
   Revisions& revisions_;
+  Lists& lists_;
   SingleFlight<ProjectId, Head> flights_;
   SingleFlight<std::uint64_t, Head> refreshes_;  ///< each its own flight: for cancellation and close() alone
   std::atomic<std::uint64_t> next_refresh_ = 0;

@@ -1,6 +1,7 @@
 #include "content/lists.h"
 
 #include <algorithm>
+#include <chrono>
 #include <unordered_set>
 
 #include "base/text.h"
@@ -17,6 +18,9 @@ constexpr int kMostEmptyPages = 3;
 // How far into the known list a new page is held against it. Records are never deleted by the service's rules, so the
 // newest one would do; a steward who removes some thousands in one go costs one full reading.
 constexpr std::size_t kAnchors = 2'000;
+// A record that we created may be missing from the pages of a replica that lags. One that no page has after that time
+// was hidden from lists by the service.
+constexpr std::chrono::minutes kLag{1};
 
 std::string text_of(const Record& record, std::string_view name) {
   const Json* value = record.fields.find(name);
@@ -48,6 +52,8 @@ struct Lists::Reading {
   std::unordered_set<std::string> fresh_ids;
   std::unordered_set<std::string> cursors;
   std::string cursor;  ///< of the next page
+  SteadyTime asked_at;
+  Patience::Question question;
   int empty_pages = 0;
   bool met_known = false;
 };
@@ -55,12 +61,90 @@ struct Lists::Reading {
 ListPtr Lists::known(const std::string& collection) {
   {
     MutexLock lock(mutex_);
-    if (auto found = lists_.find(collection); found != lists_.end()) return found->second;
+    if (auto found = lists_.find(collection); found != lists_.end() && found->second.read) return found->second.shown;
   }
   auto stored = context_.records.list(context_.site, collection);
   if (stored.empty()) return nullptr;
   MutexLock lock(mutex_);
-  return lists_.try_emplace(collection, std::make_shared<const std::vector<Listed>>(std::move(stored))).first->second;
+  List& list = lists_[collection];
+  if (!list.read) {
+    list.read = std::make_shared<const std::vector<Listed>>(std::move(stored));
+    list.show();
+  }
+  return list.shown;
+}
+
+void Lists::List::show() {
+  if (created.empty() || !read) {
+    shown = read;
+    return;
+  }
+  std::vector<Listed> both;
+  both.reserve(created.size() + read->size());
+  for (const Created& own : created) both.push_back(own.item);
+  both.insert(both.end(), read->begin(), read->end());
+  shown = std::make_shared<const std::vector<Listed>>(std::move(both));
+}
+
+bool Lists::is_fresh(const std::string& collection) {
+  MutexLock lock(mutex_);
+  auto found = lists_.find(collection);
+  return found != lists_.end() && found->second.asked_at &&
+         context_.clock.steady() - *found->second.asked_at < context_.options.refresh;
+}
+
+void Lists::created(const std::string& collection, const Record& record) {
+  {
+    MutexLock lock(mutex_);
+    auto found = lists_.find(collection);
+    if (found == lists_.end()) return;  // nobody has looked at it
+    List& list = found->second;
+    auto is_it = [&](const Listed& item) { return item.id == record.id; };
+    if (list.read &&
+        std::any_of(list.read->begin(),
+                    list.read->begin() + std::min<std::ptrdiff_t>(kPageSize, std::ssize(*list.read)), is_it))
+      return;
+    list.created.insert(list.created.begin(), {listed(collection, record), context_.clock.steady()});
+    list.show();
+  }
+  tell(collection);
+}
+
+void Lists::seen(const std::string& collection, const Record& record) {
+  const Listed item = listed(collection, record);
+  ListPtr renamed;
+  {
+    MutexLock lock(mutex_);
+    auto found = lists_.find(collection);
+    if (found == lists_.end() || !found->second.read) return;
+    List& list = found->second;
+    auto is_it = [&](const Listed& known) { return known.id == item.id; };
+    for (Created& own : list.created)
+      if (is_it(own.item)) own.item = item;
+    auto known = std::find_if(list.read->begin(), list.read->end(), is_it);
+    if (known == list.read->end() || *known == item) return;
+    auto items = *list.read;
+    items[static_cast<std::size_t>(known - list.read->begin())] = item;
+    list.read = renamed = std::make_shared<const std::vector<Listed>>(std::move(items));
+    list.show();
+  }
+  if (!context_.records.extend_list(context_.site, collection, renamed->front().id, {&item, 1}))
+    context_.records.replace_list(context_.site, collection, *renamed);
+  tell(collection);
+}
+
+void Lists::on_changed(Changed changed) {
+  MutexLock lock(mutex_);
+  changed_.push_back(std::make_shared<const Changed>(std::move(changed)));
+}
+
+void Lists::tell(const std::string& collection) {
+  std::vector<std::shared_ptr<const Changed>> listeners;
+  {
+    MutexLock lock(mutex_);
+    listeners = changed_;
+  }
+  for (const auto& listener : listeners) (*listener)(collection);
 }
 
 void Lists::get(const std::string& collection, const CancelToken& cancel, Callback<ListPtr> done) {
@@ -69,7 +153,13 @@ void Lists::get(const std::string& collection, const CancelToken& cancel, Callba
   context_.executor.post(context_.guarded([this, collection] {
     auto reading = std::make_shared<Reading>();
     reading->collection = collection;
-    reading->known = known(collection);
+    reading->asked_at = context_.clock.steady();
+    reading->question = context_.patience.ask(collection);
+    static_cast<void>(known(collection));  // brings it from the disk
+    {
+      MutexLock lock(mutex_);
+      reading->known = lists_[collection].read;
+    }
     if (!reading->known) reading->known = std::make_shared<const std::vector<Listed>>();
     for (std::size_t i = 0; i < std::min(kAnchors, reading->known->size()); ++i)
       reading->anchors.emplace((*reading->known)[i].id, i);
@@ -126,22 +216,42 @@ Result<bool> Lists::take_in(Reading& reading, const wire::RecordPage& page) {
 void Lists::finish(const ReadingPtr& reading) {
   // All was read without meeting a known record: what was known is no longer listed.
   const bool replaced = !reading->met_known;
-  ListPtr result = reading->known;
+  ListPtr known = reading->known;  // stays, as the anchors refer to it
+  if (!replaced) {                 // by now some of them may have other names
+    MutexLock lock(mutex_);
+    if (ListPtr now = lists_[reading->collection].read) known = now;
+  }
+  ListPtr result = known;
   if (replaced || !reading->fresh.empty() || !reading->renamed.empty()) {
     std::vector<Listed> list = reading->fresh;
-    if (!replaced) list.insert(list.end(), reading->known->begin(), reading->known->end());
+    if (!replaced) list.insert(list.end(), known->begin(), known->end());
     for (const Listed& item : reading->renamed) list[reading->fresh.size() + reading->anchors.at(item.id)] = item;
     result = std::make_shared<const std::vector<Listed>>(std::move(list));
     reading->fresh.insert(reading->fresh.end(), reading->renamed.begin(), reading->renamed.end());
     // What is stored may have been cleared since it was read here, or have gone to make room.
     const bool extended = !replaced && context_.records.extend_list(context_.site, reading->collection,
-                                                                    reading->known->front().id, reading->fresh);
+                                                                    known->front().id, reading->fresh);
     if (!extended) context_.records.replace_list(context_.site, reading->collection, *result);
   }
+  bool is_another = false;
   {
     MutexLock lock(mutex_);
-    lists_[reading->collection] = result;
+    List& list = lists_[reading->collection];
+    const ListPtr before = list.shown;
+    auto is_listed = [&](const Created& own) {
+      return reading->fresh_ids.contains(own.item.id) || reading->asked_at - own.at > kLag;
+    };
+    const bool fewer = std::erase_if(list.created, is_listed) > 0;
+    list.asked_at = reading->asked_at;
+    if (list.read != result || fewer) {
+      list.read = result;
+      list.show();
+    }
+    is_another = before && before != list.shown && *before != *list.shown;
+    result = list.shown;
   }
+  reading->question.reset();
+  if (is_another) tell(reading->collection);
   flights_.land(reading->collection, result);
 }
 

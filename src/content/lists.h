@@ -1,9 +1,13 @@
 // The lists of collections, newest first, brought up to date by reading pages until something known appears, and kept
-// on disk. Thread-safe.
+// on disk. What we created ourselves stands in them at once, whether a page has shown it yet or not. Thread-safe.
 #pragma once
 
+#include <functional>
+#include <memory>
+#include <optional>
 #include <string>
 #include <unordered_map>
+#include <vector>
 
 #include "content/context.h"
 #include "content/single_flight.h"
@@ -13,15 +17,36 @@ namespace playfs::content {
 
 class Lists {
  public:
+  using Changed = std::function<void(const std::string& collection)>;
+
   explicit Lists(Context& context) : context_(context) {}
 
   /// As last brought up to date; nullptr where it never was. Does local I/O the first time.
   [[nodiscard]] ListPtr known(const std::string& collection);
   /// The list as it is now; where the service is away, as it was.
   void get(const std::string& collection, const CancelToken& cancel, Callback<ListPtr> done);
+  /// Whether the list as it is known was asked for within `refresh`.
+  [[nodiscard]] bool is_fresh(const std::string& collection);
+  /// The service has just created this record for us.
+  void created(const std::string& collection, const Record& record);
+  /// A record as the service has it now: a list that is in memory names it so.
+  void seen(const std::string& collection, const Record& record);
+  /// `changed` runs when a list that was known has become another one, on any thread and with no lock held.
+  void on_changed(Changed changed);
   void close() { flights_.close(); }
 
  private:
+  struct Created {
+    Listed item;
+    SteadyTime at;
+  };
+  struct List {
+    ListPtr read;                  ///< as the service's pages had it; nullptr: never
+    std::vector<Created> created;  ///< by us and on none of its pages yet, newest first
+    ListPtr shown;                 ///< both
+    std::optional<SteadyTime> asked_at;
+    void show();
+  };
   struct Reading;
   using ReadingPtr = std::shared_ptr<Reading>;
 
@@ -33,8 +58,11 @@ class Lists {
 
   Context& context_;
   SingleFlight<std::string, ListPtr> flights_;  // by collection
+  void tell(const std::string& collection);
+
   Mutex mutex_;
-  std::unordered_map<std::string, ListPtr> lists_ PLAYFS_GUARDED_BY(mutex_);
+  std::unordered_map<std::string, List> lists_ PLAYFS_GUARDED_BY(mutex_);
+  std::vector<std::shared_ptr<const Changed>> changed_ PLAYFS_GUARDED_BY(mutex_);
 };
 
 }  // namespace playfs::content

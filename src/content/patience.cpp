@@ -1,8 +1,14 @@
 #include "content/patience.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace playfs::content {
+
+namespace {
+/// So long one question serves for all who would ask while nothing is answered: its connection may be what died.
+constexpr std::chrono::seconds kNextProbe{10};
+}  // namespace
 
 Patience::Question Patience::ask(std::string what) {
   {
@@ -20,7 +26,10 @@ Patience::Question Patience::ask(std::string what) {
 std::optional<std::chrono::milliseconds> Patience::left_for(const std::string& what) const {
   MutexLock lock(state_->mutex);
   if (state_->silent) {
-    if (!state_->asked.empty()) return std::nullopt;
+    const auto now = state_->clock.steady();
+    const bool is_asked = std::any_of(state_->asked.begin(), state_->asked.end(),
+                                      [&](const auto& each) { return now - each.second.since < kNextProbe; });
+    if (is_asked) return std::nullopt;
     return std::chrono::milliseconds(0);
   }
   auto found = state_->asked.find(what);

@@ -23,13 +23,15 @@ void Records::get(const std::string& collection, const std::string& id, const Ca
     else done(fail(std::move(shared).error()));
   };
   if (!flights_.join(key, cancel, std::move(copied))) return;
-  auto arrived = [this, collection, id, key](Result<Record> answer) {
+  auto arrived = [this, collection, id, key, question = context_.patience.ask(key)](Result<Record> answer) mutable {
+    question.reset();
     Result<Shared> result = fail(ErrorCode::internal, "");
     if (answer) {
       context_.store(collection, *answer);
       result = std::make_shared<const Record>(std::move(*answer));
     } else {
       auto old = is_away(answer.error()) ? context_.stored(collection, id) : std::nullopt;
+      if (answer.error().code == ErrorCode::not_found) context_.records.forget_record(context_.site, collection, id);
       if (old) result = std::make_shared<const Record>(std::move(*old));
       else result = fail(std::move(answer).error());
     }

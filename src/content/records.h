@@ -15,6 +15,10 @@ class Records {
 
   /// Where the service is away, a record that may have changed is answered as it was last seen.
   void get(const std::string& collection, const std::string& id, const CancelToken& cancel, Callback<Record> done);
+  /// As last seen, however long ago. Does local I/O.
+  [[nodiscard]] std::optional<Record> known(const std::string& collection, const std::string& id) const {
+    return context_.stored(collection, id);
+  }
   void close() { flights_.close(); }
 
  private:

@@ -16,9 +16,9 @@ struct Site::Parts {
   Chunks chunks{context};
   Blobs blobs{context, chunks};
   Revisions revisions{context, blobs};
-  Heads heads{context, revisions};
-  Prefetch prefetch{context, blobs};
   Lists lists{context};
+  Heads heads{context, revisions, lists};
+  Prefetch prefetch{context, blobs};
   Records records{context};
 };
 
@@ -89,11 +89,24 @@ void Site::list(const std::string& collection, CancelToken cancel, Callback<List
 
 ListPtr Site::try_list(const std::string& collection) { return parts_->lists.known(collection); }
 
+bool Site::is_list_fresh(const std::string& collection) { return parts_->lists.is_fresh(collection); }
+
+void Site::on_list_changed(std::function<void(const std::string&)> changed) {
+  parts_->lists.on_changed(std::move(changed));
+}
+
 void Site::record(const std::string& collection, const std::string& id, CancelToken cancel, Callback<Record> done) {
   parts_->records.get(collection, id, cancel, std::move(done));
 }
 
-void Site::learn(const std::string& collection, const Record& record) { parts_->context.store(collection, record); }
+std::optional<Record> Site::try_record(const std::string& collection, const std::string& id) {
+  return parts_->records.known(collection, id);
+}
+
+void Site::learn(const std::string& collection, const Record& record) {
+  parts_->context.store(collection, record);
+  parts_->lists.created(collection, record);
+}
 
 void Site::keep(const std::string& owner, const RevisionId& id) {
   parts_->context.records.pin(owner, parts_->context.site, "revisions", id.text());

@@ -82,11 +82,15 @@ class Site {
   // are left out.
   void list(const std::string& collection, CancelToken cancel, Callback<ListPtr> done);
   [[nodiscard]] ListPtr try_list(const std::string& collection);
+  [[nodiscard]] bool is_list_fresh(const std::string& collection);
+  /// `changed` runs when a list that was known has become another one.
+  void on_list_changed(std::function<void(const std::string& collection)> changed);
   /// Any record, for `records/`, `threads/` and their like; immutable ones come from the cache, others are asked for
   /// each time and answered as last seen where the service is away.
   void record(const std::string& collection, const std::string& id, CancelToken cancel, Callback<Record> done);
-  /// Keeps a record that the service has just given in answer to a POST, so that it need not be asked for: a revision
-  /// or a chunk of our own. REQUIRES: the whole record, as the service sent it.
+  [[nodiscard]] std::optional<Record> try_record(const std::string& collection, const std::string& id);
+  /// Keeps a record that the service has just given in answer to a POST, so that it need not be asked for, and lists it
+  /// from now on. REQUIRES: the whole record, as the service sent it.
   void learn(const std::string& collection, const Record& record);
 
   /// From now on this revision's record stays in the cache, however full that gets, and no longer the one kept for

@@ -2,6 +2,7 @@
 
 #include <atomic>
 
+#include "vfs/listings.h"
 #include "vfs/once.h"
 
 namespace playfs::vfs {
@@ -26,15 +27,16 @@ Attempt<ListPtr> list_or_fetch(Mount& mount, const OperationPtr& op, const std::
   const std::string fact = "listed/" + collection;
   ListPtr here = mount.site().try_list(collection);
   if (here && (any_age || op->noted(fact) || op->noted(kGoesOn))) return here;
-  return missing([&mount, op, collection, fact](CancelToken cancel, Callback<void> done) {
-    mount.site().list(collection, std::move(cancel),
-                      [&mount, op, collection, fact, done = std::move(done)](Result<ListPtr> list) mutable {
-                        bool usable =
-                            list || (list.error().code != ErrorCode::interrupted && mount.site().try_list(collection));
-                        if (usable) op->note(fact);
-                        done(usable ? Status() : Status(fail(std::move(list).error())));
-                      });
-  });
+  const auto patience = here ? mount.site().patience().left_for(collection) : std::nullopt;
+  if (here && !patience) return here;
+  auto ask = [&mount, op, collection, fact](CancelToken cancel, Callback<void> done) {
+    mount.site().list(collection, std::move(cancel), [op, fact, done = std::move(done)](Result<ListPtr> list) mutable {
+      if (list) op->note(fact);
+      done(list ? Status() : Status(fail(std::move(list).error())));
+    });
+  };
+  if (!here) return missing(std::move(ask));
+  return missing(fetch_news(mount, op, collection, *patience, fact, std::move(ask)));
 }
 
 }  // namespace
@@ -82,10 +84,10 @@ Attempt<content::Blob> ToldSize::blob(const Node& node, Mount& mount, const File
   const std::uint64_t told = told_;
   if (told == kNothing || told == blob.size()) return blob;
   mount.notifications().node_changed(node.id(), -1);
-  return fail(ErrorCode::stale,
-              "its manifest says that it has " + std::to_string(told) + " bytes, and it has " +
-                  std::to_string(blob.size()),
-              "open it again: its size is known now");
+  return fail(
+      ErrorCode::stale,
+      "its manifest says that it has " + std::to_string(told) + " bytes, and it has " + std::to_string(blob.size()),
+      "open it again: its size is known now");
 }
 
 Attempt<std::string> ToldSize::read(const Node& node, Mount& mount, const FileRef& file, std::uint64_t offset,
@@ -134,42 +136,71 @@ Attempt<Record> record_here(Mount& mount, const OperationPtr& op, const std::str
                             const std::string& id) {
   const std::string name = collection + "/" + id;
   if (auto record = op->kept(name)) return std::move(*record);
-  return missing([&mount, op, collection, id, name](CancelToken cancel, Callback<void> done) {
+  auto ask = [&mount, op, collection, id, name](CancelToken cancel, Callback<void> done) {
     mount.site().record(collection, id, std::move(cancel),
                         [op, name, done = std::move(done)](Result<Record> record) mutable {
                           if (!record) return done(fail(std::move(record).error()));
                           op->keep(name, std::move(*record));
                           done({});
                         });
-  });
+  };
+  auto known = mount.site().try_record(collection, id);
+  if (!known) return missing(std::move(ask));
+  const std::string fact = "asked/" + name;
+  const auto patience = mount.site().patience().left_for(name);
+  if (!patience || op->noted(fact)) return std::move(*known);
+  return missing(fetch_news(mount, op, name, *patience, fact, std::move(ask)));
 }
 
 Attempt<std::vector<Record>> records_here(Mount& mount, const OperationPtr& op, const std::string& collection,
                                           const std::vector<std::string>& ids) {
-  std::vector<Record> records;
+  // Where each of them is known, none is waited for longer than one would be.
+  const std::string what = collection + "/…";
+  const std::string fact = "asked/" + what;
+  std::vector<Record> records, known;
   std::vector<std::string> wanted;
+  std::size_t kept = 0;
   for (const std::string& id : ids) {
     const std::string name = collection + "/" + id;
-    if (auto record = op->kept(name)) records.push_back(std::move(*record));
-    else if (!op->noted("gone/" + name)) wanted.push_back(id);
+    if (op->noted("gone/" + name)) continue;
+    if (auto record = op->kept(name)) {
+      ++kept;
+      known.push_back(*record);
+      records.push_back(std::move(*record));
+    } else {
+      wanted.push_back(id);
+      if (auto old = mount.site().try_record(collection, id)) known.push_back(std::move(*old));
+    }
   }
   if (wanted.empty()) return records;
-  return missing([&mount, op, collection, wanted = std::move(wanted)](const CancelToken& cancel, Callback<void> done) {
+  const bool all_known = known.size() == kept + wanted.size();
+  const auto patience = all_known ? mount.site().patience().left_for(what) : std::nullopt;
+  if (all_known && (!patience || op->noted(fact))) return known;
+  auto ask = [&mount, op, collection, what, wanted = std::move(wanted)](const CancelToken& cancel,
+                                                                        Callback<void> done) {
     Once<void> all(std::move(done));
     auto left = std::make_shared<std::atomic<std::size_t>>(wanted.size());
+    auto question = mount.site().patience().ask(what);
     for (const std::string& id : wanted) {
-      mount.site().record(collection, id, cancel, [op, name = collection + "/" + id, all, left](Result<Record> record) {
+      auto came = [op, name = collection + "/" + id, all, left, question](Result<Record> record) {
         if (record) op->keep(name, std::move(*record));
         else if (record.error().code == ErrorCode::not_found) op->note("gone/" + name);
         else all(fail(std::move(record).error()));
         if (left->fetch_sub(1) == 1) all({});
-      });
+      };
+      mount.site().record(collection, id, cancel, std::move(came));
     }
-  });
+  };
+  if (!all_known) return missing(std::move(ask));
+  return missing(fetch_news(mount, op, what, *patience, fact, std::move(ask)));
 }
 
 Attempt<ListPtr> list_here(Mount& mount, const OperationPtr& op, const std::string& collection) {
   return list_or_fetch(mount, op, collection, false);
+}
+
+Attempt<ListPtr> fresh_list(Mount& mount, const OperationPtr& op, const std::string& collection) {
+  return list_or_fetch(mount, op, collection, mount.site().is_list_fresh(collection));
 }
 
 Attempt<ListPtr> known_list(Mount& mount, const OperationPtr& op, const std::string& collection) {
@@ -257,6 +288,13 @@ Fetch until_kernel_knows(Mount& mount, const OperationPtr& op, const ProjectId& 
 Fetch until_kernel_knows(Mount& mount, const OperationPtr& op, NodeId node, std::string fact) {
   return until_told(mount, op, std::move(fact), kKernelPatience,
                     [&mount, node](Task task) { mount.notifications().then(node, std::move(task)); });
+}
+
+Fetch until_listings_are_dropped(Mount& mount, const OperationPtr& op, const std::string& collection,
+                                 std::string fact) {
+  return until_told(mount, op, std::move(fact), kKernelPatience, [&mount, whose = listings_of(collection)](Task task) {
+    mount.notifications().when_told(whose, std::move(task));
+  });
 }
 
 }  // namespace playfs::vfs

@@ -54,14 +54,16 @@ Attempt<content::Head> head_for_use(Mount& mount, const OperationPtr& op, const 
 bool asked_for_head(const OperationPtr& op, const ProjectId& id);
 /// The revision that the project shows, by its head for use; nullptr: nothing is published.
 Attempt<RevisionTreePtr> shown_here(Mount& mount, const OperationPtr& op, const ProjectId& id);
-/// As the service has it now, fetched once an operation.
+/// As the service has it now, asked for once an operation; one that is known is not waited for long.
 Attempt<Record> record_here(Mount& mount, const OperationPtr& op, const std::string& collection, const std::string& id);
 /// Several at once, in the order of `ids`; those that the service does not have are left out.
 Attempt<std::vector<Record>> records_here(Mount& mount, const OperationPtr& op, const std::string& collection,
                                           const std::vector<std::string>& ids);
 using ListPtr = std::shared_ptr<const std::vector<content::Listed>>;
-/// Brought up to date once an operation; where the service is away, as last seen.
+/// Asked for once an operation; where the service is away, or does not answer for a while, as last seen.
 Attempt<ListPtr> list_here(Mount& mount, const OperationPtr& op, const std::string& collection);
+/// As list_here(), but one that was asked for within `refresh` will do.
+Attempt<ListPtr> fresh_list(Mount& mount, const OperationPtr& op, const std::string& collection);
 /// As last seen; fetched only where it never was.
 Attempt<ListPtr> known_list(Mount& mount, const OperationPtr& op, const std::string& collection);
 
@@ -84,5 +86,7 @@ Fetch until_kernel_knows(Mount& mount, const OperationPtr& op, const ProjectId& 
 inline constexpr const char* kUntold = "untold";
 /// The same of one node.
 Fetch until_kernel_knows(Mount& mount, const OperationPtr& op, NodeId node, std::string fact);
+/// The same of all listings that are made of a collection's list.
+Fetch until_listings_are_dropped(Mount& mount, const OperationPtr& op, const std::string& collection, std::string fact);
 
 }  // namespace playfs::vfs

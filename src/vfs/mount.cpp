@@ -2,6 +2,7 @@
 
 #include <sys/stat.h>
 
+#include "vfs/listings.h"
 #include "vfs/projects_in_use.h"
 #include "vfs/request_file.h"
 #include "vfs/work_trees.h"
@@ -30,6 +31,7 @@ Mount::Mount(content::Site& site, const Clock& clock, Executor& executor, Random
       options_(std::move(options)),
       started_(clock.wall()),
       in_use_(std::make_unique<ProjectsInUse>(*this)),
+      listings_(std::make_unique<Listings>(*this)),
       requests_(std::make_unique<RequestsUnderWay>()),
       works_(std::make_unique<WorkTrees>(*this)) {}
 

@@ -21,6 +21,7 @@
 
 namespace playfs::vfs {
 
+class Listings;
 class ProjectsInUse;
 class RequestsUnderWay;
 class WorkTrees;
@@ -43,6 +44,7 @@ class Mount {
   Metrics& metrics() { return metrics_; }
   WorkTrees& works() { return *works_; }
   ProjectsInUse& in_use() { return *in_use_; }
+  Listings& listings() { return *listings_; }
   RequestsUnderWay& requests() { return *requests_; }
   const std::shared_ptr<Gate>& gate() { return gate_; }
   WallTime started() const { return started_; }
@@ -72,6 +74,7 @@ class Mount {
   std::shared_ptr<Gate> gate_ = std::make_shared<Gate>();
   Notifications notifications_;
   std::unique_ptr<ProjectsInUse> in_use_;
+  std::unique_ptr<Listings> listings_;
   std::unique_ptr<RequestsUnderWay> requests_;
   std::unique_ptr<WorkTrees> works_;
   mutable Mutex mutex_;

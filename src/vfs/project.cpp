@@ -46,8 +46,10 @@ Attempt<ProjectStatus> status_here(Mount& mount, const OperationPtr& op, const P
   status.name = head.project.name;
   status.head = head.shown.value_or(head.project.latest_revision);
   if (head.refused) status.head_refused = *head.refused;
-  if (!mount.site().is_current(project))
-    status.head_age = std::chrono::duration_cast<std::chrono::seconds>(mount.clock().steady() - head.fetched_at);
+  // Older than following keeps it, an answer on its way included.
+  const auto age = mount.clock().steady() - head.fetched_at;
+  if (age > 2 * mount.options().refresh + content::Patience::kLongest)
+    status.head_age = std::chrono::duration_cast<std::chrono::seconds>(age);
   status.base = status.head;
   status.health = mount.site().client().health();
   if (mount.works().exist(project)) {

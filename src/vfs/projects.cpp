@@ -89,7 +89,6 @@ Attempt<Found> ProjectsDirectory::child(const OperationPtr& op, const std::strin
 Attempt<RequestAnswer> ProjectsDirectory::create(const OperationPtr& op, const std::string& text) {
   PLAYFS_ATTEMPT(JsonObject body, request_body(text, form()));
   PLAYFS_ATTEMPT(Record record, create_record(mount(), op, "projects", body));
-  mount().notifications().node_changed(id(), 0);
   return RequestAnswer{wire::to_pretty_text(wire::encode_record(record))};
 }
 
@@ -115,8 +114,7 @@ Attempt<Found> ByNameDirectory::child(const OperationPtr& op, const std::string&
                                [&](const content::Listed& project) { return project.name == name; });
     return oldest == projects.rend() ? nullptr : &*oldest;
   };
-  // A name keeps its meaning (the oldest record), so a known one needs no question.
-  PLAYFS_ATTEMPT(ListPtr list, known_list(mount(), op, "projects"));
+  PLAYFS_ATTEMPT(ListPtr list, fresh_list(mount(), op, "projects"));
   const content::Listed* project = target(*list);
   if (!project) {
     PLAYFS_ATTEMPT(list, list_here(mount(), op, "projects"));

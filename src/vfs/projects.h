@@ -40,7 +40,7 @@ class ProjectsDirectory final : public VirtualDirectory {
  protected:
   Attempt<Found> child(const OperationPtr& op, const std::string& name) override;
   Attempt<ListedNames> names(const OperationPtr& op) override;
-  [[nodiscard]] bool grows() const override { return true; }
+  [[nodiscard]] std::string made_of() const override { return "projects"; }
 
  private:
   Attempt<RequestAnswer> create(const OperationPtr& op, const std::string& text);
@@ -56,7 +56,7 @@ class ByNameDirectory final : public VirtualDirectory {
  protected:
   Attempt<Found> child(const OperationPtr& op, const std::string& name) override;
   Attempt<ListedNames> names(const OperationPtr& op) override;
-  [[nodiscard]] bool grows() const override { return true; }
+  [[nodiscard]] std::string made_of() const override { return "projects"; }
 
  private:
   DerivedNames derived_;

@@ -146,7 +146,6 @@ Attempt<RequestAnswer> CollectionDirectory::create(const OperationPtr& op, const
     }
   }
   PLAYFS_ATTEMPT(Record record, create_record(mount(), op, view_.collection, body));
-  mount().notifications().node_changed(id(), 0);
   return RequestAnswer{wire::to_pretty_text(wire::encode_record(record))};
 }
 
@@ -185,7 +184,6 @@ Attempt<Found> ThreadsDirectory::child(const OperationPtr& op, const std::string
                           set_default_agent(mount(), body);
                           if (!body.find("kind")) body.set("kind", "discussion");
                           PLAYFS_ATTEMPT(Record record, create_record(mount(), request, "threads", body));
-                          mount().notifications().node_changed(id(), 0);
                           return RequestAnswer{wire::to_pretty_text(wire::encode_record(record))};
                         }});
   }

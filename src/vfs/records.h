@@ -28,7 +28,7 @@ class CollectionDirectory final : public VirtualDirectory {
  protected:
   Attempt<Found> child(const OperationPtr& op, const std::string& name) override;
   Attempt<ListedNames> names(const OperationPtr& op) override;
-  [[nodiscard]] bool grows() const override { return true; }
+  [[nodiscard]] std::string made_of() const override { return view_.collection; }
 
  private:
   /// The id behind a file's name without ".json".
@@ -56,7 +56,7 @@ class ThreadsDirectory final : public VirtualDirectory {
  protected:
   Attempt<Found> child(const OperationPtr& op, const std::string& name) override;
   Attempt<ListedNames> names(const OperationPtr& op) override;
-  [[nodiscard]] bool grows() const override { return true; }
+  [[nodiscard]] std::string made_of() const override { return "threads"; }
 
  private:
   DerivedNames derived_;
@@ -83,7 +83,7 @@ class MessagesDirectory final : public VirtualDirectory {
  protected:
   Attempt<Found> child(const OperationPtr& op, const std::string& name) override;
   Attempt<ListedNames> names(const OperationPtr& op) override;
-  [[nodiscard]] bool grows() const override { return true; }
+  [[nodiscard]] std::string made_of() const override { return "messages"; }
 
  private:
   const std::string thread_;

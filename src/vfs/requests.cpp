@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "vfs/control_text.h"
+#include "vfs/fetches.h"
 #include "vfs/mount.h"
 #include "wire/json.h"
 
@@ -55,7 +56,13 @@ Result<JsonObject> request_body(const std::string& text, const Form& form) {
 
 Attempt<Record> create_record(Mount& mount, const OperationPtr& op, const std::string& collection,
                               const JsonObject& body) {
-  if (auto record = op->outcome<Record>()) return std::move(*record);
+  if (auto record = op->outcome<Record>()) {
+    if (!op->noted("told")) {
+      mount.site().learn(collection, *record);
+      return missing(until_listings_are_dropped(mount, op, collection, "told"));
+    }
+    return std::move(*record);
+  }
   return missing([&mount, op, collection, body](CancelToken cancel, Callback<void> done) {
     mount.site().client().ask_now();
     mount.site().client().create_record(collection, body, mount.random().uuid(), std::move(cancel),

@@ -33,7 +33,8 @@ Result<JsonObject> request_body(const std::string& text, const Form& form);
 /// The same without asking for `plain`.
 Status check_fields(const JsonObject& body, const Form& form);
 
-/// Creates the record, once an operation, and answers it as the service returned it.
+/// Creates the record, once an operation, and answers it as the service returned it, once the kernel knows that
+/// listings have changed.
 Attempt<Record> create_record(Mount& mount, const OperationPtr& op, const std::string& collection,
                               const JsonObject& body);
 

@@ -23,7 +23,7 @@ class RevisionsDirectory final : public VirtualDirectory {
  protected:
   Attempt<Found> child(const OperationPtr& op, const std::string& name) override;
   Attempt<ListedNames> names(const OperationPtr& op) override;
-  [[nodiscard]] bool grows() const override { return true; }
+  [[nodiscard]] std::string made_of() const override { return "revisions"; }
 
  private:
   const ProjectId project_;
@@ -37,7 +37,7 @@ class BranchesDirectory final : public VirtualDirectory {
  protected:
   Attempt<Found> child(const OperationPtr& op, const std::string& name) override;
   Attempt<ListedNames> names(const OperationPtr& op) override;
-  [[nodiscard]] bool grows() const override { return true; }
+  [[nodiscard]] std::string made_of() const override { return "revisions"; }
 
  private:
   Attempt<std::vector<std::string>> branches(const OperationPtr& op);

@@ -145,8 +145,9 @@ void TreeRoot::replace(const NodePtr& tree) {
     // Neither kind of tree needs anything that is not here.
     if (!listed) mount().site().events().error(path(), listed.error().error);
   }
-  for (const std::string& name : names) mount().notifications().entry_changed(id(), name);
-  mount().notifications().node_changed(id(), 0);
+  const std::string& whose = mount().options().project->text();
+  for (const std::string& name : names) mount().notifications().entry_changed(id(), name, whose);
+  mount().notifications().node_changed(id(), 0, whose);
 }
 
 Attempt<std::shared_ptr<WorkTree>> TreeRoot::work_tree(const OperationPtr& op) {

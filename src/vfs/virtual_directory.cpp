@@ -5,6 +5,7 @@
 #include "model/path.h"
 #include "vfs/control_text.h"
 #include "vfs/ino.h"
+#include "vfs/listings.h"
 #include "vfs/mount.h"
 #include "vfs/request_file.h"
 #include "wire/json.h"
@@ -44,8 +45,10 @@ Attempt<Found> VirtualDirectory::lookup(const OperationPtr& op, const std::strin
 
 Attempt<void> VirtualDirectory::list(const OperationPtr& op, std::uint64_t offset, bool, const Emit& emit) {
   if (offset > 0) op->note(kGoesOn);
+  const std::string collection = made_of();
+  if (!collection.empty()) mount().listings().given(collection, shared_from_this());
   PLAYFS_ATTEMPT(ListedNames all, names(op));
-  if (grows() && !expiry_set_.exchange(true)) {
+  if (!collection.empty() && !expiry_set_.exchange(true)) {
     std::weak_ptr<Node> weak = weak_from_this();
     mount().later(mount().options().refresh, [this, weak] {
       auto self = weak.lock();

@@ -68,8 +68,9 @@ class VirtualDirectory : public Node {
   /// What the name stands for; a Found without a node where it is nothing.
   virtual Attempt<Found> child(const OperationPtr& op, const std::string& name) = 0;
   virtual Attempt<ListedNames> names(const OperationPtr& op) = 0;
-  /// Whether others may add names: then the kernel is told to forget a listing when it gets old.
-  [[nodiscard]] virtual bool grows() const { return false; }
+  /// The collection whose list the names are made of: then the kernel is told to forget a listing when that has
+  /// changed, and when it gets old. Empty: the names stay.
+  [[nodiscard]] virtual std::string made_of() const { return {}; }
   [[nodiscard]] virtual WallTime time() const;
 
   static Found nothing(double timeout = 0) { return {nullptr, {}, timeout}; }

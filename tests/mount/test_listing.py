@@ -17,6 +17,7 @@ import rig
 SCALE = int(os.environ.get('PLAYFS_SCALE', 430))
 REVISIONS = int(os.environ.get('PLAYFS_SCALE_REVISIONS', 250 if SCALE < 1000 else 1000))
 PAGE = 100
+CREATED = 30
 
 
 def pages(count):
@@ -119,6 +120,42 @@ class Listing(rig.Rig):
         with self.counter.counting() as records:
             self.assertEqual(len(self.list(mount, 'records/projects')), SCALE + 10)
         self.assertEqual(len(records.requests), 1)
+
+    def test_what_one_creates_is_there_when_the_call_returns(self):
+        mount = self.mount(self.counter.url, options=('refresh=600',))
+        top, records = mount.directory / 'projects', mount.directory / 'records/projects'
+        for n in range(CREATED):
+            listed = [len(os.listdir(place)) for place in (top, top / 'by-name', records)]
+            (top / 'new').write_text(json.dumps({'name': f'project {n}'}))
+            self.assertIn(f'project {n}', os.listdir(top / 'by-name'))
+            self.assertTrue((top / 'by-name' / f'project {n}' / 'project.json').exists())
+            self.assertEqual([len(os.listdir(place)) for place in (top, top / 'by-name', records)],
+                             [count + 1 for count in listed])
+        self.api.create('projects', name='of somebody else')
+        mount.unmount()
+        mount = self.mount(self.counter.url, options=('refresh=600',))
+        self.assertEqual(len(self.list(mount, 'projects/by-name')), CREATED + 1, 'nothing is missing, nothing twice')
+
+    def test_a_project_has_the_name_that_it_has_now(self):
+        ids = self.create_many('projects', [{'name': f'old {n}'} for n in range(PAGE + 20)])
+        newest, oldest = (self.api.all('projects')[place]['id'] for place in (0, -1))
+        self.assertIn(newest, ids)
+        name = {project: self.api.get('projects', project)['name'] for project in (newest, oldest)}
+        mount = self.mount(self.counter.url, options=('refresh=1',))
+        by_name = mount.directory / 'projects/by-name'
+        for project in (newest, oldest):
+            self.assertEqual(os.readlink(by_name / name[project]), f'../{project}')
+            self.api.call('PATCH', f'/projects/{project}', {'name': f'new name of {project}'})
+
+        def is_renamed(project):
+            return (os.path.lexists(by_name / f'new name of {project}'), os.path.lexists(by_name / name[project])) \
+                == (True, False)
+
+        self.eventually(lambda: is_renamed(newest), 'by its new name, and by it alone')
+        # One that no page shows that is read again: as soon as anybody looks into it.
+        self.assertIn(f'new name of {oldest}', (mount.directory / 'projects' / oldest / 'project.json').read_text())
+        self.eventually(lambda: is_renamed(oldest), 'the old one too')
+        self.assertIn(f'new name of {oldest}', os.listdir(by_name))
 
     def chain(self, project, length, parent=None):
         for n in range(length):

@@ -30,6 +30,13 @@ class HeadsTest : public SiteTest {
     run();
     return latest_of(answer);
   }
+  /// What the project shows.
+  std::string show() {
+    Answer<Head> answer;
+    site_->shown_head(id_, {}, answer.callback());
+    run();
+    return answer.ok() ? answer->shown->text() : "error: " + std::string(name_of(*answer.code()));
+  }
   void publish(const std::string& revision_id) {
     put_revision(revision_id, {});
     put_project("p", revision_id);
@@ -284,6 +291,94 @@ TEST_F(HeadsTest, FollowingGoesOnThroughAnOutage) {
   publish("r2");
   advance(seconds(10));
   EXPECT_THAT(changes_, ElementsAre("p:r2"));
+}
+
+TEST_F(HeadsTest, IsCurrentWhileItIsFollowedAndNotWhenItsLastAnswerIsFromBefore) {
+  publish("r1");
+  EXPECT_FALSE(site_->is_current(id_));
+  EXPECT_EQ(head(), "r1");
+  EXPECT_TRUE(site_->is_current(id_));
+  advance(seconds(1));
+  site_->follow(id_);
+  run();
+  service_.hold();
+  advance(seconds(15));
+  EXPECT_FALSE(site_->is_fresh(*site_->try_head(id_)));
+  EXPECT_FALSE(site_->is_current(id_)) << "nothing was answered since it is followed";
+  service_.release();
+  run();
+  service_.hold();
+  advance(seconds(15));
+  EXPECT_TRUE(site_->is_current(id_)) << "the next answer is on its way";
+  service_.release();
+  run();
+
+  for (int i = 0; i < 60; ++i) advance(seconds(10));  // nobody looks, and the following ends
+  publish("r2");
+  EXPECT_FALSE(site_->is_current(id_));
+  service_.hold();
+  site_->follow(id_);
+  run();
+  EXPECT_FALSE(site_->is_current(id_)) << "asked, and not answered yet";
+  service_.release();
+  run();
+  EXPECT_TRUE(site_->is_current(id_));
+  EXPECT_EQ(site_->try_head(id_)->project.latest_revision.text(), "r2");
+}
+
+TEST_F(HeadsTest, ShowsOnlyRevisionsOfItsOwn) {
+  publish("r1");
+  EXPECT_EQ(show(), "r1");
+  listen();
+  put_revision("foreign", {}, {}, "q");
+  put_project("p", "foreign");
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_EQ(refresh(), "foreign") << "whoever publishes has to know";
+    EXPECT_EQ(show(), "r1");
+  }
+  EXPECT_TRUE(site_->try_head(id_)->refused);
+  EXPECT_EQ(service_.requests("revisions/foreign"), 1);
+  EXPECT_EQ(count_lines(events_->errors_text()), 1);
+  EXPECT_THAT(changes_, IsEmpty());
+  restart();
+  EXPECT_EQ(show(), "error: refused_input") << "nothing else is known here";
+  publish("r2");
+  EXPECT_EQ(refresh(), "r2");
+  EXPECT_EQ(show(), "r2");
+  EXPECT_FALSE(site_->try_head(id_)->refused);
+}
+
+TEST_F(HeadsTest, ShowsTheOldOneUntilTheNewOneIsHere) {
+  publish("r1");
+  EXPECT_EQ(show(), "r1");
+  publish("r2");
+  service_.hold();
+  Answer<Head> answer;
+  advance(seconds(11));
+  site_->shown_head(id_, {}, answer.callback());
+  run();
+  service_.answer_at(0);  // the project
+  run();
+  EXPECT_EQ(site_->try_head(id_)->project.latest_revision.text(), "r2");
+  EXPECT_EQ(site_->try_head(id_)->shown->text(), "r1");
+  EXPECT_EQ(answer.calls(), 0);
+  service_.release();
+  run();
+  ASSERT_TRUE(answer.ok());
+  EXPECT_EQ(answer->shown->text(), "r2");
+}
+
+TEST_F(HeadsTest, EachAnswerIsSeenWhetherHeadMovedOrNot) {
+  publish("r1");
+  EXPECT_EQ(show(), "r1");
+  std::vector<std::string> seen;
+  site_->on_head_seen([&](const ProjectId& project) { seen.push_back(site_->try_head(project)->shown->text()); });
+  EXPECT_EQ(refresh(), "r1");
+  publish("r2");
+  EXPECT_EQ(refresh(), "r2");
+  service_.away = true;
+  refresh();
+  EXPECT_THAT(seen, ElementsAre("r1", "r2"));
 }
 
 TEST_F(HeadsTest, ASilentServiceIsAskedByOnePollAtATime) {

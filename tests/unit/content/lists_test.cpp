@@ -51,6 +51,61 @@ TEST_F(ListsTest, ReadsAllPagesOnceAndThenOnlyWhatIsNew) {
   EXPECT_EQ(*site_->try_list("projects"), all);
 }
 
+TEST_F(ListsTest, WhatWeCreatedIsListedAtOnceAndOnceAndEndsNoReading) {
+  put_projects(0, 3);
+  list();
+  std::vector<std::string> changed;
+  site_->on_list_changed([&](const std::string& collection) { changed.push_back(collection); });
+  put_projects(3, 150);  // of others, more than a page
+  put_project("own", "");
+  site_->learn("projects",
+               *wire::decode_record(*wire::parse_json(R"({"id": "own", "created_at": "", "name": "mine"})")));
+  EXPECT_THAT(changed, ElementsAre("projects"));
+  ASSERT_EQ(site_->try_list("projects")->size(), 4U);
+  EXPECT_EQ(site_->try_list("projects")->front().id, "own");
+  EXPECT_EQ(site_->try_list("projects")->front().name, "mine");
+  EXPECT_EQ(ids(list()).size(), 151U) << "nothing behind it is left out, and it is there once";
+  EXPECT_EQ(changed.size(), 2U);
+  EXPECT_EQ(ids(list()).size(), 151U);
+  EXPECT_EQ(changed.size(), 2U) << "nothing is new";
+}
+
+TEST_F(ListsTest, WhatAReplicaDoesNotShowYetStaysListedForAWhile) {
+  put_projects(0, 3);
+  list();
+  site_->learn("projects",
+               *wire::decode_record(*wire::parse_json(R"({"id": "own", "created_at": "", "name": "mine"})")));
+  EXPECT_EQ(ids(list()).size(), 4U);
+  advance(std::chrono::seconds(59));
+  EXPECT_EQ(ids(list()).size(), 4U);
+  advance(std::chrono::seconds(2));
+  EXPECT_EQ(ids(list()).size(), 3U) << "the service lists it no more";
+}
+
+TEST_F(ListsTest, NamesFollowTheRecordsThatAreRead) {
+  put_projects(0, 150);
+  list();
+  JsonObject renamed{{"name", "another"}, {"latest_revision", ""}};
+  service_.put("projects", "p0", std::move(renamed));
+  EXPECT_EQ(list()->get()->back().name, "name of p0") << "it is on no page that is read again";
+  Answer<Head> head;
+  site_->head(ProjectId("p0"), {}, head.callback());
+  run();
+  EXPECT_EQ(site_->try_list("projects")->back().name, "another");
+  EXPECT_EQ(list()->get()->back().name, "another");
+  restart();
+  EXPECT_EQ(site_->try_list("projects")->back().name, "another");
+}
+
+TEST_F(ListsTest, IsFreshForAsLongAsAHead) {
+  put_projects(0, 1);
+  EXPECT_FALSE(site_->is_list_fresh("projects"));
+  list();
+  EXPECT_TRUE(site_->is_list_fresh("projects"));
+  advance(std::chrono::seconds(10));
+  EXPECT_FALSE(site_->is_list_fresh("projects"));
+}
+
 TEST_F(ListsTest, IsKeptAcrossARestart) {
   put_projects(0, 300);
   list();

@@ -107,10 +107,11 @@ TEST(Control, ProjectsAreCreated) {
   Service service;
   Mounted mount(service);
   NodeId projects = mount.walk("projects")->node;
+  ASSERT_TRUE(mount.list("projects"));
   ASSERT_TRUE(mount.write_file("projects/new", "{\"name\": \"fresh\"}"));
+  EXPECT_TRUE(mount.told.of_node(projects)) << "before the call returned";
   std::string id = string_of(parsed(mount.read_file("projects/new")), "id");
   EXPECT_EQ(mount.read_link("projects/by-name/fresh"), "../" + id);
-  EXPECT_TRUE(eventually([&] { return mount.told.of_node(projects); }));
   EXPECT_THAT(*mount.list("projects"), Contains(id));
   // A project without a revision is an empty work tree, which can be published.
   EXPECT_THAT(*mount.list("projects/" + id + "/work"), UnorderedElementsAre());
