@@ -4,11 +4,29 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <charconv>
 #include <cstring>
+#include <limits>
+#include <string>
+
+#include "base/fd.h"
 
 #include "fuse/operations.h"
 
 namespace playfs::fuse {
+
+unsigned request_limit_of_kernel() {
+  auto setting = [](const char* name) -> unsigned {
+    auto text = read_file(std::string("/proc/sys/fs/fuse/") + name, 64);
+    unsigned value = 0;
+    if (text) std::from_chars(text->data(), text->data() + text->size(), value);
+    return value;
+  };
+  const unsigned usual = setting("default_request_timeout"), most = setting("max_request_timeout");
+  const unsigned limit = usual > 0 && most > 0 ? std::min(usual, most) : std::max(usual, most);
+  return std::min<unsigned>(limit, std::numeric_limits<std::uint16_t>::max());
+}
 
 #if FUSE_VERSION < FUSE_MAKE_VERSION(3, 17)
 
@@ -16,12 +34,21 @@ namespace {
 
 Context& context_of(void* user_data) { return *static_cast<Context*>(static_cast<InFlight*>(user_data)); }
 
+// Of Linux 6.15, which older headers do not have: bit 42 of the flags, and 16 bits behind max_stack_depth.
+constexpr std::uint32_t kRequestTimeout = 1U << (42 - 32);
+
 ssize_t read_request(int fd, void* buffer, size_t size, void* user_data) {
   const ssize_t length = read(fd, buffer, size);
   fuse_in_header header;
   if (length >= static_cast<ssize_t>(sizeof header)) {
     std::memcpy(&header, buffer, sizeof header);
-    if (header.opcode == FUSE_INIT) context_of(user_data).init_request = header.unique;
+    if (header.opcode == FUSE_INIT) {
+      fuse_init_in init{};
+      std::memcpy(&init, static_cast<const char*>(buffer) + sizeof header,
+                  std::min(sizeof init, static_cast<std::size_t>(length) - sizeof header));
+      context_of(user_data).takes_limit = (init.flags & FUSE_INIT_EXT) != 0 && (init.flags2 & kRequestTimeout) != 0;
+      context_of(user_data).init_request = header.unique;
+    }
   }
   return length;
 }
@@ -36,6 +63,13 @@ ssize_t write_reply(int fd, iovec* pieces, int count, void* user_data) {
     return writev(fd, pieces, count);
   context_of(user_data).init_request = 0;
   std::memcpy(&init, pieces[1].iov_base, sizeof init);
+  const Context& context = context_of(user_data);
+  if (context.takes_limit && context.request_limit_s > 0) {
+    // The one that we keep to, whatever the administrator sets from now on.
+    init.flags |= FUSE_INIT_EXT;
+    init.flags2 |= kRequestTimeout;
+    init.unused[1] = context.request_limit_s;
+  }
   init.flags |= FUSE_PARALLEL_DIROPS | FUSE_HANDLE_KILLPRIV_V2;
   const iovec completed[] = {pieces[0], {&init, sizeof init}};
   return writev(fd, completed, 2);

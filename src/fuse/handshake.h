@@ -13,6 +13,10 @@
 
 namespace playfs::fuse {
 
+/// Seconds after which the kernel ends the whole connection for a request that was not answered; 0: it does not. As the
+/// administrator has set it (fs.fuse.default_request_timeout, fs.fuse.max_request_timeout, since Linux 6.15).
+unsigned request_limit_of_kernel();
+
 /// Lets the kernel send lookups and listings of one directory at the same time. REQUIRES: the session is mounted, its
 /// loop has not begun, and its user data is a Context.
 Status complete_handshake(fuse_session* session);

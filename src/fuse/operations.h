@@ -16,6 +16,8 @@ struct Context : InFlight {
   vfs::FileSystem& file_system;
   bool read_only = false;                       ///< the whole mount; set before it is served
   std::atomic<std::uint64_t> init_request = 0;  ///< the kernel's INIT, until it is answered; see handshake.h
+  std::atomic<bool> takes_limit = false;        ///< whether that INIT offers to agree on a limit
+  unsigned request_limit_s = 0;                 ///< after which the kernel ends the connection; 0: none
 };
 
 const fuse_lowlevel_ops& operations();

@@ -6,6 +6,7 @@
 #include <spawn.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -144,6 +145,7 @@ Result<std::unique_ptr<Session>> Session::mount(vfs::FileSystem& file_system, co
     return fail(why_no_mount(options).error());
   }
   std::unique_ptr<Session> session(new Session(std::move(state)));
+  session->state_->context.request_limit_s = request_limit_of_kernel();
   PLAYFS_CHECK(complete_handshake(session->state_->session));
   auto watcher = InotifyWatcher::start(options.mountpoint);
   if (watcher) session->state_->watcher = std::move(*watcher);
@@ -156,6 +158,11 @@ Session::~Session() {
   fuse_session_destroy(state_->session);
   // A lookup of its own would wait for ever in a mount that nobody serves: the connection ended first.
   if (state_->watcher) state_->watcher->stop();
+}
+
+bool Session::was_aborted(const State& state) {
+  struct statfs usage {};
+  return !state.stopping && statfs(state.mountpoint.c_str(), &usage) != 0 && errno == ENOTCONN;
 }
 
 Status Session::run() {
@@ -171,6 +178,9 @@ Status Session::run() {
 
   state_->context.cancel_all();
   if (!state_->context.wait_until_empty(kLastAnswers)) log_error("requests were left unanswered at the unmount");
+  if (was_aborted(*state_))
+    return fail(ErrorCode::io, "the kernel has ended the connection of " + state_->mountpoint,
+                "a request took longer than fs.fuse.max_request_timeout, or somebody aborted it; mount again");
   if (ended < 0) return fail(error_from_errno(-ended, "serving " + state_->mountpoint));
   return {};
 }
@@ -189,6 +199,12 @@ void Session::stop() {
     pthread_kill(state_->loop_thread, kWakeSignal);
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
   }
+}
+
+std::optional<std::chrono::milliseconds> Session::request_limit() const {
+  if (state_->context.request_limit_s == 0) return std::nullopt;
+  // The kernel counts from when the caller asked, and looks at its clock now and then.
+  return std::chrono::milliseconds(std::int64_t{state_->context.request_limit_s} * 600);
 }
 
 vfs::KernelNotifier& Session::notifier() { return *state_; }

@@ -5,7 +5,9 @@
 // nothing is revalidated behind our back, what changes is invalidated by name.
 #pragma once
 
+#include <chrono>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "base/result.h"
@@ -31,12 +33,15 @@ class Session {
   /// Unmounts if it is still mounted. REQUIRES: run() is not running, and nobody uses notifier() any more.
   ~Session();
 
-  /// Serves the kernel until the mount is gone, then cancels what is still waited for and returns when the last
-  /// request is answered.
+  /// Serves the kernel until the mount is gone (an error where the kernel ended it), then cancels what is still waited
+  /// for and returns when the last request is answered.
   [[nodiscard]] Status run();
 
   /// Unmounts from any thread (not from a request): at once where nothing uses the mount, else lazily, and ends run().
   void stop();
+
+  /// How long an operation may take: well within what the kernel allows. nullopt: as long as it wants.
+  [[nodiscard]] std::optional<std::chrono::milliseconds> request_limit() const;
 
   /// Valid as long as the session. Must not be called from within an operation, see vfs::KernelNotifier.
   [[nodiscard]] vfs::KernelNotifier& notifier();
@@ -47,6 +52,8 @@ class Session {
  private:
   struct State;
   explicit Session(std::unique_ptr<State> state);
+  /// After the loop: whether it ended though the mount is there.
+  [[nodiscard]] static bool was_aborted(const State& state);
   std::unique_ptr<State> state_;
 };
 

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <any>
+#include <chrono>
 #include <map>
 #include <memory>
 #include <optional>
@@ -52,8 +53,9 @@ struct Locked {
 /// may still write to it.
 class Operation {
  public:
-  explicit Operation(Caller from, Locked kept_locked = {}, bool may_yield = false)
-      : caller(std::move(from)), locked(std::move(kept_locked)), yields(may_yield) {}
+  using Limit = std::optional<std::chrono::milliseconds>;
+  explicit Operation(Caller from, Locked kept_locked = {}, bool may_yield = false, Limit longest = std::nullopt)
+      : caller(std::move(from)), locked(std::move(kept_locked)), yields(may_yield), limit(longest) {}
   Operation(const Operation&) = delete;
   Operation& operator=(const Operation&) = delete;
 
@@ -61,6 +63,9 @@ class Operation {
   const Locked locked;
   /// Where it is answered `stale` the kernel asks again, and nobody hears of it.
   const bool yields;
+  /// How long it may wait in all; cancels `out_of_time` then.
+  const Limit limit;
+  CancelSource out_of_time;
 
   /// Facts that a fetch leaves for the next try ("the list was read", "the request was sent").
   void note(std::string fact) PLAYFS_EXCLUDES(mutex_) {

@@ -42,4 +42,25 @@ bool is_worth_recording(ErrorCode code) {
   return true;
 }
 
+void watch_the_time(Mount& mount, const OperationPtr& op) {
+  if (!op->limit) return;
+  mount.executor().post_after(*op->limit, [weak = std::weak_ptr(op)] {
+    auto late = weak.lock();
+    if (!late) return;
+    late->note(kOutOfTime);
+    late->out_of_time.cancel();
+  });
+}
+
+Error as_out_of_time(const Operation& op, Error error) {
+  if (error.code != ErrorCode::interrupted || !op.noted(kOutOfTime)) return error;
+  const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(*op.limit).count();
+  error.code = ErrorCode::timed_out;
+  error.message = "no answer within " + std::to_string(seconds) +
+                  " s, and the kernel would end the whole mount for one that takes much longer "
+                  "(fs.fuse.default_request_timeout, fs.fuse.max_request_timeout)";
+  error.hint = "try again: what has come so far is kept, and what was begun goes on";
+  return error;
+}
+
 }  // namespace playfs::vfs

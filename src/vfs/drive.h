@@ -21,14 +21,21 @@ bool is_worth_recording(ErrorCode code);
 /// The fact that the error an operation ends with was written down already, by the one that it waited for.
 inline constexpr const char* kRecorded = "recorded";
 
+/// The fact that an operation had no more time; it was cancelled for that.
+inline constexpr const char* kOutOfTime = "out of time";
+/// Has that happen when its limit is over.
+void watch_the_time(Mount& mount, const OperationPtr& op);
+/// The same error, or that it comes of the limit.
+Error as_out_of_time(const Operation& op, Error error);
+
 /// Ties an operation that waits to its caller's cancellation and the mount's end, and tells what the kernel holds for
 /// it.
 class Waiting {
  public:
-  Waiting(Gate::Ticket ticket, Notifications::Hold hold, const Gate& gate, const CancelToken& caller)
+  Waiting(Gate::Ticket ticket, Notifications::Hold hold, const Gate& gate, const Operation& op)
       : ticket_(std::move(ticket)), hold_(std::move(hold)) {
-    registrations_.push_back(caller.on_cancel([source = source_]() mutable { source.cancel(); }));
-    registrations_.push_back(gate.closing().on_cancel([source = source_]() mutable { source.cancel(); }));
+    for (const CancelToken& token : {op.caller.cancel, op.out_of_time.token(), gate.closing()})
+      registrations_.push_back(token.on_cancel([source = source_]() mutable { source.cancel(); }));
   }
   [[nodiscard]] CancelToken token() const { return source_.token(); }
 
@@ -60,6 +67,7 @@ void drive(Mount& mount, Counted counted, OperationPtr op, F attempt, S subject,
   }
 
   auto fail_with = [&mount, counted, op](const S& about, Reply<T>& to, Error error) {
+    error = as_out_of_time(*op, std::move(error));
     mount.metrics().count_error(counted);
     if (is_worth_recording(error.code) && !op->noted(kRecorded)) mount.site().events().error(about(), error);
     to(fail(std::move(error)));
@@ -74,9 +82,12 @@ void drive(Mount& mount, Counted counted, OperationPtr op, F attempt, S subject,
   const bool may_yield = round == 0 && op->yields;
   auto hold = mount.notifications().hold(op->locked, may_yield ? std::optional(op->caller.pid) : std::nullopt);
   if (!hold) return reply(fail(ErrorCode::stale, "the directory is changing: look again"));
-  if (round == 0) mount.metrics().count_waited(counted);
+  if (round == 0) {
+    mount.metrics().count_waited(counted);
+    watch_the_time(mount, op);
+  }
 
-  auto waiting = std::make_unique<Waiting>(std::move(*ticket), std::move(*hold), *mount.gate(), op->caller.cancel);
+  auto waiting = std::make_unique<Waiting>(std::move(*ticket), std::move(*hold), *mount.gate(), *op);
   CancelToken cancel = waiting->token();
   // Each answer goes through the executor: the thread that brings it belongs to someone else and must neither run an
   // attempt nor be the last to let go of a node.

@@ -245,9 +245,9 @@ Fetch fetch_news(Mount& mount, const OperationPtr& op, std::string what, std::ch
   };
 }
 
-Fetch on_executor(Mount& mount, UniqueFunction<Status()> work) {
+Fetch on_disk(Mount& mount, UniqueFunction<Status()> work) {
   return [&mount, work = std::move(work)](const CancelToken&, Callback<void> done) mutable {
-    mount.executor().post([work = std::move(work), done = std::move(done)]() mutable {
+    mount.disk().post([work = std::move(work), done = std::move(done)]() mutable {
       Status status = work();
       work = {};
       done(std::move(status));

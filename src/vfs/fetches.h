@@ -74,8 +74,8 @@ Fetch fetch_revisions(Mount& mount, const OperationPtr& op, std::vector<Revision
 using Ask = UniqueFunction<void(CancelToken, Callback<void>)>;
 Fetch fetch_news(Mount& mount, const OperationPtr& op, std::string what, std::chrono::milliseconds patience,
                  std::string fact, Ask ask);
-/// Local work that takes too long for the thread that asks.
-Fetch on_executor(Mount& mount, UniqueFunction<Status()> work);
+/// Local work that may have to wait for the disk: nothing else waits with it.
+Fetch on_disk(Mount& mount, UniqueFunction<Status()> work);
 /// Telling the kernel of thousands of names on a busy machine takes less; what it has to wait for takes as long as it
 /// takes.
 inline constexpr std::chrono::seconds kKernelPatience{10};

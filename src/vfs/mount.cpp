@@ -11,6 +11,8 @@ namespace playfs::vfs {
 namespace {
 
 constexpr std::size_t kKeptResults = 256;
+/// More would wait for the same disk.
+constexpr unsigned kDiskThreads = 4;
 
 Task guarded(std::shared_ptr<Gate> gate, Task task) {
   return [gate = std::move(gate), task = std::move(task)]() mutable {
@@ -33,7 +35,8 @@ Mount::Mount(content::Site& site, const Clock& clock, Executor& executor, Random
       in_use_(std::make_unique<ProjectsInUse>(*this)),
       listings_(std::make_unique<Listings>(*this)),
       requests_(std::make_unique<RequestsUnderWay>()),
-      works_(std::make_unique<WorkTrees>(*this)) {}
+      works_(std::make_unique<WorkTrees>(*this)),
+      disk_(kDiskThreads) {}
 
 Mount::~Mount() {
   requests_->end();

@@ -4,8 +4,11 @@
 
 #include <sys/types.h>
 
+#include <atomic>
+#include <chrono>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "base/clock.h"
@@ -48,6 +51,14 @@ class Mount {
   RequestsUnderWay& requests() { return *requests_; }
   const std::shared_ptr<Gate>& gate() { return gate_; }
   WallTime started() const { return started_; }
+  /// Of the time that an operation of the kernel's may wait, from now on.
+  void set_request_limit(std::chrono::milliseconds limit) { request_limit_ = limit; }
+  [[nodiscard]] std::optional<std::chrono::milliseconds> request_limit() const {
+    auto limit = request_limit_.load();
+    return limit.count() > 0 ? std::optional(limit) : std::nullopt;
+  }
+  /// Where what waits for the local disk goes, so that a disk which is stuck keeps only those waiting who need it.
+  Executor& disk() { return disk_; }
 
   /// Runs `task` on the executor, unless the mount has ended by then.
   void soon(Task task);
@@ -79,6 +90,8 @@ class Mount {
   std::unique_ptr<WorkTrees> works_;
   mutable Mutex mutex_;
   std::map<std::string, std::string> results_ PLAYFS_GUARDED_BY(mutex_);
+  std::atomic<std::chrono::milliseconds> request_limit_{std::chrono::milliseconds(0)};
+  ThreadPool disk_;  ///< the first to end
 };
 
 }  // namespace playfs::vfs

@@ -72,8 +72,9 @@ Locked locked_for(Counted operation, std::vector<NodeId> nodes) {
   return {};
 }
 
-OperationPtr operation(Counted counted, const Caller& caller, std::vector<NodeId> nodes) {
-  return std::make_shared<Operation>(caller, locked_for(counted, std::move(nodes)), counted == Counted::lookup);
+OperationPtr operation(const Mount& mount, Counted counted, const Caller& caller, std::vector<NodeId> nodes) {
+  return std::make_shared<Operation>(caller, locked_for(counted, std::move(nodes)), counted == Counted::lookup,
+                                     mount.request_limit());
 }
 
 template <class T, class F>
@@ -83,7 +84,7 @@ void run(Mount& mount, Counted counted, const Caller& caller, NodeId node, F att
     NodePtr found = mount.nodes().find(node);
     return found ? found->path() : std::string();
   };
-  drive<T>(mount, counted, operation(counted, caller, {node}), std::move(attempt), std::move(subject),
+  drive<T>(mount, counted, operation(mount, counted, caller, {node}), std::move(attempt), std::move(subject),
            std::move(reply));
 }
 
@@ -98,7 +99,7 @@ void run_below(Mount& mount, Counted counted, const Caller& caller, NodeId node,
   };
   std::vector<NodeId> nodes = {node};
   if (second && *second != node) nodes.push_back(*second);
-  drive<T>(mount, counted, operation(counted, caller, std::move(nodes)), std::move(attempt), std::move(subject),
+  drive<T>(mount, counted, operation(mount, counted, caller, std::move(nodes)), std::move(attempt), std::move(subject),
            std::move(reply));
 }
 
@@ -126,6 +127,8 @@ Playground::Playground(content::Site& site, const Clock& clock, Executor& execut
 Playground::~Playground() = default;
 
 void Playground::set_notifier(KernelNotifier* notifier) { mount_->notifications().set_receiver(notifier); }
+
+void Playground::set_request_limit(std::chrono::milliseconds limit) { mount_->set_request_limit(limit); }
 
 void Playground::set_close_watcher(std::shared_ptr<CloseWatcher> watcher) {
   mount_->requests().set_watcher(std::move(watcher));

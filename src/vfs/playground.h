@@ -41,6 +41,8 @@ class Playground final : public FileSystem {
   ~Playground() override;
 
   /// Who tells the kernel; nullptr before the session that it belongs to ends.
+  /// The longest that an operation may wait: the kernel counts its requests' time. Before the mount is served.
+  void set_request_limit(std::chrono::milliseconds limit);
   void set_notifier(KernelNotifier* notifier);
   /// Who sees what is closed in this mount; nullptr before the session that it belongs to ends.
   void set_close_watcher(std::shared_ptr<CloseWatcher> watcher);

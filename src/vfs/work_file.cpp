@@ -9,9 +9,6 @@
 namespace playfs::vfs {
 namespace {
 
-/// Content up to this size is copied on the thread that asks: it takes no longer than a write.
-constexpr std::uint64_t kCopyAtOnce = 256 * 1024;
-
 constexpr unsigned kSetUid = 04000, kSetGid = 02000, kGroupExecute = 0010;
 
 mode_t type_of(stage::Kind kind) {
@@ -50,10 +47,23 @@ std::uint64_t WorkNode::ino() const {
   return attributes ? ino_of(inode_, attributes->ino) : 0;
 }
 
+template <class T, class F>
+Attempt<T> WorkNode::without_waiting(const OperationPtr& op, F change) {
+  if (auto done = op->outcome<Result<T>>()) return or_again(std::move(*done));
+  if (!tree_->is_publishing()) return or_again(change());
+  return missing(on_disk(mount(), [self = shared_from_this(), tree = tree_, inode = inode_, op, change]() -> Status {
+    Result<T> result = change();
+    // Its bytes went below meanwhile: the next try brings them up.
+    const bool again = !result && result.error().code == ErrorCode::busy && tree->stage().lower_content(inode);
+    if (!again) op->set_outcome(std::move(result));
+    return {};
+  }));
+}
+
 template <class T>
 Attempt<T> WorkNode::or_again(Result<T> result) const {
   if (!result && result.error().code == ErrorCode::busy && stage().lower_content(inode_)) {
-    return missing(on_executor(mount(), [] { return Status(); }));
+    return missing(on_disk(mount(), [] { return Status(); }));
   }
   if (!result) return fail(std::move(result).error());
   if constexpr (std::is_void_v<T>) {
@@ -130,12 +140,18 @@ Attempt<AttributesReply> WorkNode::set_attributes(const OperationPtr& op, const 
     if (stripped != now.permissions) wanted.permissions = stripped;
   }
   may_be_set_id_ = true;
-  PLAYFS_ATTEMPT(stage::Attributes after, or_again(stage().set_attributes(inode_, wanted)));
+  PLAYFS_ATTEMPT(stage::Attributes after, changed_attributes(op, wanted));
   if (!after.is_below) size_.forget();
   // With the size that the answer itself knows: a commit that settles, or a copy that comes up, may be between any two
   // questions. A size of 0 by mistake would make the kernel write the next O_APPEND over the beginning.
   if (after.is_below) return attributes(op);
   return AttributesReply{shown(after), kEndless};
+}
+
+Attempt<stage::Attributes> WorkNode::changed_attributes(const OperationPtr& op, const stage::AttributeChange& change) {
+  if (!change.size) return or_again(stage().set_attributes(inode_, change));
+  return without_waiting<stage::Attributes>(
+      op, [this, change]() -> Result<stage::Attributes> { return stage().set_attributes(inode_, change); });
 }
 
 Attempt<std::string> WorkNode::read_link(const OperationPtr&) {
@@ -165,9 +181,8 @@ Attempt<void> WorkNode::bring_up() {
     if (!status && status.error().code == ErrorCode::corrupt) return {};
     return status;
   };
-  if (blob.size() > kCopyAtOnce) return missing(on_executor(mount(), copy));
-  PLAYFS_ATTEMPT_CHECK(copy());
-  return bring_up();
+  // However small it is: it is synced.
+  return missing(on_disk(mount(), copy));
 }
 
 Attempt<void> WorkNode::strip_set_id(const OperationPtr& op) {
@@ -190,12 +205,13 @@ Attempt<void> WorkNode::strip_set_id(const OperationPtr& op) {
 Attempt<std::size_t> WorkNode::write(const OperationPtr& op, std::uint64_t offset, const std::string& data) {
   PLAYFS_ATTEMPT_CHECK(bring_up());
   PLAYFS_ATTEMPT_CHECK(strip_set_id(op));
-  return or_again(stage().write(inode_, offset, data));
+  return without_waiting<std::size_t>(
+      op, [this, offset, data]() -> Result<std::size_t> { return stage().write(inode_, offset, data); });
 }
 
 Attempt<void> WorkNode::sync(const OperationPtr& op) {
   if (op->noted("synced")) return {};
-  return missing(on_executor(mount(), [tree = tree_, inode = inode_, op]() -> Status {
+  return missing(on_disk(mount(), [tree = tree_, inode = inode_, op]() -> Status {
     PLAYFS_CHECK(tree->stage().sync(inode));
     op->note("synced");
     return {};
@@ -205,7 +221,8 @@ Attempt<void> WorkNode::sync(const OperationPtr& op) {
 Attempt<void> WorkNode::allocate(const OperationPtr& op, int mode, std::uint64_t offset, std::uint64_t length) {
   PLAYFS_ATTEMPT_CHECK(bring_up());
   PLAYFS_ATTEMPT_CHECK(strip_set_id(op));
-  return or_again(stage().allocate(inode_, mode, offset, length));
+  return without_waiting<void>(
+      op, [this, mode, offset, length]() -> Status { return stage().allocate(inode_, mode, offset, length); });
 }
 
 Attempt<std::uint64_t> WorkNode::seek(const OperationPtr& op, std::uint64_t offset, int whence) {

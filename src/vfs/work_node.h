@@ -62,6 +62,11 @@ class WorkNode final : public Node {
   /// then the attempt is made again.
   template <class T>
   [[nodiscard]] Attempt<T> or_again(Result<T> result) const;
+  /// Changes bytes: here, or where waiting is allowed while a commit may have fixed the file. `change`: as Result<T>().
+  template <class T, class F>
+  [[nodiscard]] Attempt<T> without_waiting(const OperationPtr& op, F change);
+  [[nodiscard]] Attempt<stage::Attributes> changed_attributes(const OperationPtr& op,
+                                                              const stage::AttributeChange& change);
   /// Set-id bits do not survive a change by somebody who could not set them.
   [[nodiscard]] Attempt<void> strip_set_id(const OperationPtr& op);
 

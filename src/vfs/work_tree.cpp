@@ -167,6 +167,11 @@ publish::Publisher* WorkTree::publisher() const {
   return publisher_.get();
 }
 
+bool WorkTree::is_publishing() const {
+  publish::Publisher* publishing = publisher();
+  return publishing && publishing->progress().phase != Phase::idle;
+}
+
 bool WorkTree::is_on_branch() const {
   publish::Publisher* publishing = publisher();
   return publishing && publishing->branch().has_value();
@@ -176,7 +181,7 @@ Attempt<CommitResult> WorkTree::commit(const OperationPtr& op, const CommitReque
   PLAYFS_ATTEMPT_CHECK(check_may_write(op->caller));
   auto self = shared_from_this();
   if (auto result = op->outcome<CommitResult>()) {
-    if (!op->noted("told")) {
+    if (result->outcome != Outcome::pending && !op->noted("told")) {
       mount_.in_use().head_moved(project_);
       return missing(until_kernel_knows(mount_, op, project_, "told"));
     }
@@ -187,7 +192,7 @@ Attempt<CommitResult> WorkTree::commit(const OperationPtr& op, const CommitReque
   }
   // What is ignored is decided when the change is frozen, by rule files that may not be here yet.
   for (const FileRef& rules : stage_->rules_needed()) PLAYFS_ATTEMPT_CHECK(blob_here(mount_, rules));
-  if (!publisher()) return missing(on_executor(mount_, [self] { return self->open_publisher(); }));
+  if (!publisher()) return missing(on_disk(mount_, [self] { return self->open_publisher(); }));
   CommitRequest complete = request;
   if (complete.agent.empty()) complete.agent = mount_.options().agent;
   if (request.dry_run) {
@@ -225,18 +230,27 @@ Attempt<std::uint32_t> WorkTree::discard(const OperationPtr& op, const std::stri
     PLAYFS_ATTEMPT_CHECK(check_told(op, "what was staged is discarded"));
     return *count;
   }
-  PLAYFS_ATTEMPT(std::size_t before, staged_below(*stage_, path));
-  PLAYFS_ATTEMPT(auto changed, stage_->discard(path, dry_run));
+  auto self = shared_from_this();
+  return missing(on_disk(mount_, [self, op, path, dry_run]() -> Status {
+    PLAYFS_TRY(std::uint32_t count, self->discard_now(path, dry_run));
+    if (dry_run) op->note("told");
+    op->set_outcome(count);
+    return {};
+  }));
+}
+
+Result<std::uint32_t> WorkTree::discard_now(const std::string& path, bool dry_run) {
+  PLAYFS_TRY(std::size_t before, staged_below(*stage_, path));
+  PLAYFS_TRY(auto changed, stage_->discard(path, dry_run));
   // Asked last: what is being published is no reason to say that nothing is there.
   if (before == 0 && !is_there(*stage_, path))
     return fail(ErrorCode::not_found, path + " is not there, and nothing is staged at or below it", "playfs status");
   if (dry_run) return static_cast<std::uint32_t>(before);
-  PLAYFS_ATTEMPT(std::size_t after, staged_below(*stage_, path));
+  PLAYFS_TRY(std::size_t after, staged_below(*stage_, path));
   tell_kernel(changed);
   if (publish::Publisher* publishing = publisher(); publishing && stage_->is_clean()) publishing->forget_lost_base();
   follow_head();
-  op->set_outcome(static_cast<std::uint32_t>(before - std::min(before, after)));
-  return missing(until_kernel_knows(mount_, op, project_, "told"));
+  return static_cast<std::uint32_t>(before - std::min(before, after));
 }
 
 Attempt<UpdateResult> WorkTree::update(const OperationPtr& op) {
@@ -294,7 +308,7 @@ Attempt<UpdateResult> WorkTree::merge(const OperationPtr& op, const RevisionId& 
 
 Attempt<UpdateResult> WorkTree::integrate(const OperationPtr& op, const RevisionTreePtr& revision, bool is_head) {
   auto self = shared_from_this();
-  if (!publisher()) return missing(on_executor(mount_, [self] { return self->open_publisher(); }));
+  if (!publisher()) return missing(on_disk(mount_, [self] { return self->open_publisher(); }));
   return missing([self, op, revision, is_head](CancelToken cancel, Callback<void> done) {
     auto ended = [op, done = std::move(done)](Result<publish::Integrated> result) mutable {
       if (!result) return done(fail(std::move(result).error()));

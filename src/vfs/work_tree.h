@@ -54,6 +54,8 @@ class WorkTree : public std::enable_shared_from_this<WorkTree> {
   [[nodiscard]] Attempt<Cancelled> cancel(const OperationPtr& op);
   [[nodiscard]] Attempt<WorkStatus> work_status(const OperationPtr& op);
   [[nodiscard]] Status stage_state(const Caller& caller, std::string text);
+  /// Whether files may be fixed for a commit: who changes one may have to wait until they are, or to copy it first.
+  [[nodiscard]] bool is_publishing() const;
   /// Fills in what the work tree knows.
   [[nodiscard]] Status describe(ProjectStatus& status);
   /// "staged", "pending", "ignored" or "published", for the attribute of that name.
@@ -78,6 +80,7 @@ class WorkTree : public std::enable_shared_from_this<WorkTree> {
   friend class WorkNode;
   WorkTree(Mount& mount, ProjectId project, std::string directory, std::unique_ptr<stage::Stage> stage);
 
+  [[nodiscard]] Result<std::uint32_t> discard_now(const std::string& path, bool dry_run);
   /// By the bits of the root's mode, as the kernel would judge a write there.
   [[nodiscard]] Status check_may_write(const Caller& caller) const;
   /// Fails where the kernel does not know yet of what the operation did.

@@ -88,7 +88,7 @@ void WorkTree::base_was_asked_for(const RevisionId& base, const RevisionTreePtr&
 
 Fetch WorkTree::keep_lost_base(const OperationPtr& op, const RevisionTreePtr& head) {
   auto self = shared_from_this();
-  if (!publisher()) return on_executor(mount_, [self] { return self->open_publisher(); });
+  if (!publisher()) return on_disk(mount_, [self] { return self->open_publisher(); });
   return [self, op, head](CancelToken cancel, Callback<void> done) {
     self->publisher()->keep_lost_base(head, std::move(cancel), [op, done = std::move(done)](Result<bool> lost) mutable {
       if (!lost) return done(fail(std::move(lost).error()));

@@ -75,7 +75,7 @@ class WorkTrees::Opening : public std::enable_shared_from_this<WorkTrees::Openin
 
   template <class Step>
   void on_executor(Step step) {
-    owner_.mount_.executor().post([self = shared_from_this(), step = std::move(step)]() mutable { step(*self); });
+    owner_.mount_.disk().post([self = shared_from_this(), step = std::move(step)]() mutable { step(*self); });
   }
 
   CancelToken closing() const { return owner_.mount_.gate()->closing(); }

@@ -129,10 +129,39 @@ class InterruptibleWait {
   struct sigaction before_ {};
 };
 
+/// Where the kernel limits how long a call may take, the answer comes before the end, and the rest is asked for.
+/// Interrupted, it is left at `pending`.
+Status wait_for_outcome(const WorkTree& tree, playfs_commit& request) {
+  for (;;) {
+    timespec pause{0, 500'000'000};
+    if (nanosleep(&pause, nullptr) != 0) return {};
+    auto status = tree.status();
+    if (!status) return {};  // the mount ended; it goes on at the next one
+    if (status->phase == PLAYFS_PHASE_IDLE && status->pending == 0 && status->queued == 0) break;
+  }
+  PLAYFS_TRY(JsonObject last, read_json_object(tree.place().project_directory + "/commit"));
+  if (const JsonObject* error = object_of(last, "error"))
+    return fail(publish::code_named(text_of(*error, "code")), text_of(*error, "message"), text_of(*error, "hint"));
+  for (int outcome = PLAYFS_PUBLISHED; outcome <= PLAYFS_CANCELLED; ++outcome) {
+    if (vfs::name_of(outcome_of(static_cast<__u32>(outcome))) == text_of(last, "outcome"))
+      request.outcome = static_cast<__u32>(outcome);
+  }
+  PLAYFS_CHECK(put(request.revision, text_of(last, "revision"), "the revision"));
+  PLAYFS_CHECK(put(request.merged_revision, text_of(last, "merged_revision"), "the merge"));
+  request.files_changed = static_cast<__u32>(number_of(last, "files_changed"));
+  request.writes_used = static_cast<__u32>(number_of(last, "writes_used"));
+  request.chunks_done = static_cast<__u32>(number_of(last, "chunks_done"));
+  request.chunks_total = static_cast<__u32>(number_of(last, "chunks_total"));
+  request.retry_after_s = 0;
+  return {};
+}
+
 Status publish(Context& context, const WorkTree& tree, playfs_commit& request) {
   InterruptibleWait interruptible;
   ShownProgress progress(context.out, tree);
   auto committed = tree.commit(request);
+  if (committed && request.outcome == PLAYFS_PENDING && (request.flags & PLAYFS_COMMIT_NOWAIT) == 0)
+    return wait_for_outcome(tree, request);
   if (committed || committed.error().code != ErrorCode::interrupted) return committed;
   // Frozen and journalled before anything was waited for: it goes on without us.
   request.outcome = PLAYFS_PENDING;

@@ -166,6 +166,7 @@ Status serve_mount(Context& context, const Plan& plan, Ready ready) {
   record.emplace(context.places, plan);
   playground.set_notifier(&session->notifier());
   playground.set_close_watcher(session->close_watcher());
+  if (auto limit = session->request_limit()) playground.set_request_limit(*limit);
   signals.on_signal([&] { session->stop(); });
   Status served = ready();
   if (served) {

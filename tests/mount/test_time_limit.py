@@ -1,0 +1,91 @@
+#!/usr/bin/env python3
+"""A kernel that ends the connection of a file system which lets a request wait for too long (Linux 6.15)."""
+import contextlib
+import os
+import pathlib
+import signal
+import subprocess
+import time
+import unittest
+
+import proxy
+import rig
+from projects import publish
+
+SETTINGS = pathlib.Path('/proc/sys/fs/fuse')
+LIMIT = 10  # seconds; the kernel looks at its clock every 15
+PENDING = 4
+
+
+def may_be_set():
+    return os.access(SETTINGS / 'default_request_timeout', os.W_OK) and not os.statvfs(SETTINGS).f_flag & os.ST_RDONLY
+
+
+@contextlib.contextmanager
+def limited(name):
+    """For mounts that are made within: the setting is the whole system's."""
+    setting = SETTINGS / name
+    before = setting.read_text()
+    setting.write_text(str(LIMIT))
+    try:
+        yield
+    finally:
+        setting.write_text(before)
+
+
+@rig.needs_fuse
+@unittest.skipUnless(may_be_set(), 'this kernel knows no limit, or it is not ours to set')
+class TimeLimit(rig.Rig):
+    def begin(self, setting):
+        self.api = self.serve({'file_chunks': 2})
+        self.proxy = proxy.CountingProxy(int(self.api.origin.rsplit(':', 1)[1]))
+        self.addCleanup(self.proxy.close)
+        self.project = publish(self.api, 'p', {'far': 'far away\n'})
+        with limited(setting):
+            return self.mount(self.proxy.url, options=('refresh=600', 'noprefetch'))
+
+    def outlives_what_waits(self, setting):
+        mount = self.begin(setting)
+        work = mount.directory / 'projects' / self.project / 'work'
+        self.assertEqual([path.name for path in work.iterdir()], ['far'])
+        self.proxy.set_hanging('/file_chunks/')
+        started = time.monotonic()
+        reader = subprocess.Popen(['cat', str(work / 'far')], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                                  stderr=subprocess.PIPE, text=True)
+        self.addCleanup(reader.wait)
+        self.addCleanup(reader.kill)
+        for n in range(3):
+            (work / f'large{n}').write_bytes(os.urandom(12_000))
+        # One chunk is left of the hour: the commit waits for the next one.
+        commit = subprocess.Popen([self.playfs_path, 'commit', '-m', 'Slow', str(work)], env=self.environment('ann'),
+                                  stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        self.addCleanup(commit.wait)
+        self.addCleanup(commit.kill)
+        said = reader.communicate(timeout=rig.COMMAND_LIMIT)[1]
+        self.assertIn('timed out', said)
+        self.assertIn('request_timeout', (mount.directory / '.playfs/errors.ndjson').read_text())
+        time.sleep(max(0.0, started + LIMIT + 25 - time.monotonic()))  # until the kernel has looked twice
+        self.assertIn('large0', self.command('ls', work).stdout)
+        self.assertIsNone(mount.process.poll())
+        self.assertIsNone(commit.poll(), 'the command waits on, whatever a call may take')
+        commit.send_signal(signal.SIGINT)
+        self.assertEqual(commit.wait(rig.COMMAND_LIMIT), PENDING)
+
+    def test_no_request_outlives_the_limit_that_is_usual(self):
+        self.outlives_what_waits('default_request_timeout')
+
+    def test_nor_the_one_that_is_the_most(self):
+        self.outlives_what_waits('max_request_timeout')
+
+    def test_a_mount_whose_connection_was_ended_says_so(self):
+        mount = self.mount(self.serve().origin)
+        table = self.home / 'connections'
+        table.mkdir()
+        self.command('mount', '-t', 'fusectl', 'none', table)
+        self.addCleanup(subprocess.run, ['umount', table], check=True)
+        (table / str(os.stat(mount.directory).st_dev) / 'abort').write_text('1')
+        self.assertNotIn(mount.process.wait(rig.COMMAND_LIMIT), (0, -signal.SIGKILL))
+
+
+if __name__ == '__main__':
+    rig.main()
