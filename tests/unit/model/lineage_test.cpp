@@ -379,11 +379,11 @@ TEST(LinkTest, WhereTheTextStandsMakesNoDifference) {
   EXPECT_EQ(link_of(made("1", {"p"}), inlined).content, link_of(made("2", {"p"}), chunked).content);
 }
 
-TEST(LinkTest, OnlyAMergeMayHaveNothingOfItsOwn) {
+TEST(LinkTest, OnlyWhatHasTwoParentsMayBeAMerge) {
   Manifest automatic = holding("a", "");
   automatic.is_automatic = true;
-  EXPECT_EQ(link_of(made("m", {"a", "b"}), automatic).content, "");
-  EXPECT_EQ(link_of(made("m", {"a"}), automatic).content, "m");
+  EXPECT_TRUE(link_of(made("m", {"a", "b"}), automatic).is_merge);
+  EXPECT_FALSE(link_of(made("m", {"a"}), automatic).is_merge);
 }
 
 }  // namespace
