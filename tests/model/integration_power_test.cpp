@@ -229,7 +229,9 @@ class Play {
         return note("symlink " + path);
       }
       default:
-        if (inode) EXPECT_TRUE(bench_.stage->sync(inode));
+        if (inode) {
+          EXPECT_TRUE(bench_.stage->sync(inode));
+        }
         return note("sync " + path);
     }
   }
@@ -277,8 +279,9 @@ class Play {
         note("write tmp~");
         ASSERT_TRUE(bench_.rename("tmp~", each.path));
       } else if (auto inode = bench_.find(each.beside.empty() ? each.path : each.beside)) {
-        if (bench_.stage->attributes(inode)->kind == stage::Kind::file && each.beside.empty())
+        if (bench_.stage->attributes(inode)->kind == stage::Kind::file && each.beside.empty()) {
           ASSERT_TRUE(bench_.put(each.path, text("resolved " + fresh())));
+        }
       }
       note("resolve " + each.path);
     }
@@ -325,7 +328,9 @@ class Play {
     auto revision = revisions_.publish(texts, parents);
     if (base == head_) head_ = revision;
     integrate("settle " + revision->revision.id.text(), [&] { return integration().settle(tx, revision); });
-    if (bench_.stage->pending().value()) EXPECT_TRUE(bench_.stage->thaw(tx));
+    if (bench_.stage->pending().value()) {
+      EXPECT_TRUE(bench_.stage->thaw(tx));
+    }
     note("committed");
   }
 
