@@ -229,7 +229,8 @@ class Simulation {
     auto& random = world_.random;
     const std::string& project = projects_.front();
     std::string head = head_of("/projects/" + project);
-    if (head.empty()) return;
+    // A PATCH that came late may have sent it to what the service has lost.
+    if (head.empty() || !store_.get("revisions", head)) return;
     JsonObject manifest = *call("GET", "/revisions/" + head, "").fields.find("manifest")->object();
     forget_ours(manifest);
     JsonObject files = *manifest.find("files")->object();
