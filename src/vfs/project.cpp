@@ -194,7 +194,7 @@ Attempt<Found> ProjectDirectory::state_file(const OperationPtr& op) {
     PLAYFS_ATTEMPT_CHECK(tree->stage_state(request->caller, wire::to_text(*json)));
     return RequestAnswer{wire::to_pretty_text(*json), false};
   };
-  return request_file_showing(op, "state.json", std::move(text), {stage_it});
+  return request_file_showing(op, "state.json", [&] { return text; }, {stage_it});
 }
 
 namespace {

@@ -258,16 +258,22 @@ std::vector<RequestsUnderWay::Item> RequestsUnderWay::settled(const std::string*
 RequestTextPtr RequestsUnderWay::awaited(const std::string& path, pid_t reader) {
   RequestTextPtr complete, written;
   for (const Item& item : settled(&path)) {
-    if (item.text->phase() != RequestText::Phase::collecting) complete = item.text;
-    else if (item.text->writer().pid != reader || !item.text->watched().armed) written = item.text;
+    const RequestText::Phase phase = item.text->phase();
+    // What became of one that is done is the last result by now, perhaps with later ones after it.
+    if (phase == RequestText::Phase::running) complete = item.text;
+    else if (phase == RequestText::Phase::collecting &&
+             (item.text->writer().pid != reader || !item.text->watched().armed))
+      written = item.text;
   }
   return complete ? complete : written;
 }
 
 bool RequestsUnderWay::is_written_by(const std::string& path, pid_t process) const {
   MutexLock lock(mutex_);
-  return std::any_of(items_.begin(), items_.end(),
-                     [&](const Item& item) { return item.path == path && item.text->writer().pid == process; });
+  return std::any_of(items_.begin(), items_.end(), [&](const Item& item) {
+    return item.path == path && item.text->writer().pid == process &&
+           item.text->phase() == RequestText::Phase::collecting;
+  });
 }
 
 void RequestsUnderWay::end() {

@@ -91,22 +91,27 @@ Attempt<Found> VirtualDirectory::snapshot(const OperationPtr& op, const std::str
 
 Attempt<Found> VirtualDirectory::request_file(const OperationPtr& op, const std::string& name, std::string otherwise,
                                               Request request) {
-  std::string text = mount().last_result(path_below(name));
-  return request_file_showing(op, name, text.empty() ? std::move(otherwise) : std::move(text), std::move(request));
+  auto text = [&] {
+    std::string last = mount().last_result(path_below(name));
+    return last.empty() ? otherwise : last;
+  };
+  return request_file_showing(op, name, text, std::move(request));
 }
 
-Attempt<Found> VirtualDirectory::request_file_showing(const OperationPtr& op, const std::string& name, std::string text,
-                                                      Request request) {
+Attempt<Found> VirtualDirectory::request_file_showing(const OperationPtr& op, const std::string& name,
+                                                      const std::function<std::string()>& text, Request request) {
   const std::string path = path_below(name);
   RequestsUnderWay& requests = mount().requests();
   if (auto watched = requests.looked_for_by(op->caller.pid)) return found(op, watched, 0);
   RequestTextPtr awaited = requests.awaited(path, op->caller.pid);
-  if (!awaited && requests.is_written_by(path, op->caller.pid)) text = unfinished_document();
+  // Not before it is known that nothing is awaited: a request that ends meanwhile has left its result by now.
+  std::string shown;
+  if (!awaited) shown = requests.is_written_by(path, op->caller.pid) ? unfinished_document() : text();
   // Each lookup is an opening, with a text of its own: see request_file.h.
   auto node = children_.get<RequestFile>(
       name, [](const RequestFile&) { return false; },
       [&] {
-        return std::make_shared<RequestFile>(mount(), shared_from_this(), name, std::move(text), mount().started(),
+        return std::make_shared<RequestFile>(mount(), shared_from_this(), name, std::move(shown), mount().started(),
                                              std::move(awaited), std::move(request));
       });
   return found(op, node, 0);

@@ -9,6 +9,7 @@
 #pragma once
 
 #include <atomic>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -82,9 +83,9 @@ class VirtualDirectory : public Node {
                           double entry_timeout = 0);
   /// Shows the last result, or `otherwise` where there was no request yet.
   Attempt<Found> request_file(const OperationPtr& op, const std::string& name, std::string otherwise, Request request);
-  /// Shows `text` while nothing is under way.
-  Attempt<Found> request_file_showing(const OperationPtr& op, const std::string& name, std::string text,
-                                      Request request);
+  /// Shows what `text` returns while nothing is under way.
+  Attempt<Found> request_file_showing(const OperationPtr& op, const std::string& name,
+                                      const std::function<std::string()>& text, Request request);
   Attempt<Found> symlink(const OperationPtr& op, const std::string& name, std::string target, WallTime time,
                          double entry_timeout);
   /// A directory of class Kind made of (mount, this, name, arguments…), for good.
