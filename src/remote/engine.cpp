@@ -234,7 +234,7 @@ void Engine::note(const Call& call, const Result<HttpResponse>& result, const st
 
 void Engine::ask_now() {
   MutexLock lock(mutex_);
-  for (auto& [lane, pause] : pauses_) pause.probe_now(clock_.steady());
+  for (auto& [lane, pause] : pauses_) pause.open(clock_.steady());
 }
 
 std::map<std::string, ObservedLimit> Engine::limits() const {

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <optional>
 
 #include "base/clock.h"
 
@@ -18,6 +19,7 @@ class Pause {
     const SteadyTime until = now + length;
     // What was sent before knew nothing of it; what was sent since has the last word.
     until_ = sent_at >= since_ ? until : std::max(until_, until);
+    if (opened_at_ && sent_at >= *opened_at_) opened_at_.reset();
     if (probe_at_ < now) probe_at_ = now + interval_;
     since_ = now;
   }
@@ -26,21 +28,25 @@ class Pause {
 
   /// How long a call has to wait now; not at all where it is the one that looks.
   std::chrono::nanoseconds left(SteadyTime now) {
-    if (now >= until_) return std::chrono::nanoseconds(0);
+    if (now >= until_ || (opened_at_ && now < *opened_at_ + kLongestOpen)) return std::chrono::nanoseconds(0);
     if (now < probe_at_) return std::min(until_, probe_at_) - now;
     interval_ = std::min<std::chrono::nanoseconds>(2 * interval_, kLongestInterval);
     probe_at_ = now + interval_;
     return std::chrono::nanoseconds(0);
   }
-  void probe_now(SteadyTime now) { probe_at_ = std::min(probe_at_, now); }
+  /// Somebody asks for something by name: calls are sent until one of them is told to pause again. Not one alone, which
+  /// could be another's, and theirs would find the pause still there.
+  void open(SteadyTime now) { opened_at_ = now; }
   [[nodiscard]] SteadyTime until() const { return until_; }
 
  private:
   static constexpr std::chrono::minutes kLongestInterval{15};
+  static constexpr std::chrono::minutes kLongestOpen{1};  // where nothing is answered
 
   SteadyTime since_{};
   SteadyTime until_{};
   SteadyTime probe_at_{};
+  std::optional<SteadyTime> opened_at_;
   std::chrono::nanoseconds interval_ = std::chrono::minutes(1);
 };
 

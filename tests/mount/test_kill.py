@@ -187,7 +187,10 @@ class KillWithinIntegration(rig.SharedProject):
         self.eventually(lambda: (self.work(ann) / 'log').exists(), "ann's tree follows head")
         appenders = [Appender(name) for name in ('one', 'two')]
         within = {'update': 0, 'commit': 0}
-        for number in range(ROUNDS):
+        rounds = 0
+        # Until one command at least was under way: how long they take depends on the machine.
+        while rounds < ROUNDS or not any(within.values()):
+            number, rounds = rounds, rounds + 1
             self.out_of_time.cancel()
             path = self.work(bob) / 'log'
             threads = [threading.Thread(target=each.run, args=(path, bob)) for each in appenders]
@@ -198,7 +201,7 @@ class KillWithinIntegration(rig.SharedProject):
             command = subprocess.Popen([self.playfs_path, *words, str(self.work(bob))], env=self.environment('bob'),
                                        stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
             self.addCleanup(command.kill)
-            time.sleep(chance.uniform(0, 0.6))
+            time.sleep(chance.uniform(0, 0.6) ** (1 + number % 4))
             within[words[0]] += command.poll() is None
             bob.kill()
             for thread in threads:
@@ -213,7 +216,7 @@ class KillWithinIntegration(rig.SharedProject):
             self.assertEqual(lines[1:21], self.FILLER)
             self.assertRegex(lines[0], r'^top')
             self.assertFalse([line for line in lines if line.startswith(('<<<', '===', '>>>'))])
-        print(f'{ROUNDS} rounds, killed within {within["update"]} updates and {within["commit"]} commits, '
+        print(f'{rounds} rounds, killed within {within["update"]} updates and {within["commit"]} commits, '
               f'{sum(len(each.answered) for each in appenders)} lines', flush=True)
         self.eventually(lambda: self.published(bob), "bob's last commit")
         self.playfs('update', self.work(bob), who='bob')
@@ -221,9 +224,8 @@ class KillWithinIntegration(rig.SharedProject):
         lines = (bob.project('shared') / 'head/log').read_text().splitlines()
         for each in appenders:
             each.check(self, lines)
-        self.assertEqual(lines[0], f'top {ROUNDS - 1}')
+        self.assertEqual(lines[0], f'top {rounds - 1}')
         self.assertEqual(lines[1:21], self.FILLER)
-        self.assertTrue(any(within.values()))
 
     def published(self, mount):
         done = self.playfs('commit', '-m', 'what is left', '--json', self.work(mount), who=mount.who, check=False)

@@ -118,14 +118,17 @@ class InterruptibleWait {
  public:
   InterruptibleWait() {
     struct sigaction nothing {};
-    nothing.sa_handler = [](int) {};  // without SA_RESTART: what waits returns EINTR
+    nothing.sa_handler = [](int) { interrupted_ = 1; };  // without SA_RESTART: what waits returns EINTR
+    interrupted_ = 0;
     sigaction(SIGINT, &nothing, &before_);
   }
   ~InterruptibleWait() { sigaction(SIGINT, &before_, nullptr); }
   InterruptibleWait(const InterruptibleWait&) = delete;
   InterruptibleWait& operator=(const InterruptibleWait&) = delete;
+  [[nodiscard]] static bool was_interrupted() { return interrupted_ != 0; }
 
  private:
+  static inline volatile std::sig_atomic_t interrupted_ = 0;
   struct sigaction before_ {};
 };
 
@@ -133,8 +136,9 @@ class InterruptibleWait {
 /// Interrupted, it is left at `pending`.
 Status wait_for_outcome(const WorkTree& tree, playfs_commit& request) {
   for (;;) {
+    // The call that was interrupted may have answered `pending` as well.
     timespec pause{0, 500'000'000};
-    if (nanosleep(&pause, nullptr) != 0) return {};
+    if (InterruptibleWait::was_interrupted() || nanosleep(&pause, nullptr) != 0) return {};
     auto status = tree.status();
     if (!status) return {};  // the mount ended; it goes on at the next one
     if (status->phase == PLAYFS_PHASE_IDLE && status->pending == 0 && status->queued == 0) break;

@@ -44,9 +44,16 @@ TEST(PauseTest, OneCallLooksAndTheOthersWait) {
 TEST(PauseTest, WhoAsksByNameIsLetThrough) {
   Pause pause;
   pause.asked(kBegin, kBegin, 24h);
-  pause.probe_now(kBegin + 1s);
-  EXPECT_EQ(pause.left(kBegin + 1s), 0s);
-  EXPECT_GT(pause.left(kBegin + 1s), 0s);
+  pause.open(kBegin + 1s);
+  EXPECT_EQ(pause.left(kBegin + 1s), 0s) << "another's call";
+  EXPECT_EQ(pause.left(kBegin + 2s), 0s) << "theirs";
+  pause.asked(kBegin, kBegin + 3s, 24h);
+  EXPECT_EQ(pause.left(kBegin + 3s), 0s) << "sent before";
+  pause.asked(kBegin + 2s, kBegin + 4s, 24h);
+  EXPECT_GT(pause.left(kBegin + 4s), 0s);
+  pause.open(kBegin + 5s);
+  EXPECT_EQ(pause.left(kBegin + 3min), 0s) << "nothing was answered: one call looks again";
+  EXPECT_GT(pause.left(kBegin + 3min), 0s);
 }
 
 TEST(PauseTest, WhatWasSentSinceHasTheLastWord) {
