@@ -34,8 +34,8 @@ class Pause {
     probe_at_ = now + interval_;
     return std::chrono::nanoseconds(0);
   }
-  /// Somebody asks for something by name: calls are sent until one of them is told to pause again. Not one alone, which
-  /// could be another's, and theirs would find the pause still there.
+  /// For an explicit command: lets calls through until one of them is answered with another pause. Letting a single
+  /// call through would not do: a background poll could take its place.
   void open(SteadyTime now) { opened_at_ = now; }
   [[nodiscard]] SteadyTime until() const { return until_; }
 

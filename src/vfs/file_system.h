@@ -127,8 +127,8 @@ class KernelNotifier {
  public:
   virtual ~KernelNotifier() = default;
   virtual void entry_changed(NodeId parent, const std::string& name) = 0;
-  /// All names of the mount are to be asked for again when they are next used. Never blocks, where the others may; false
-  /// where the kernel knows no such word.
+  /// All names of the mount are to be asked for again when they are next used. Never blocks, where the others may;
+  /// false where the kernel knows no such word.
   [[nodiscard]] virtual bool all_names_changed() { return false; }
   /// Attributes, and pages from `offset` on; a negative offset: attributes alone.
   virtual void node_changed(NodeId node, std::int64_t offset) = 0;

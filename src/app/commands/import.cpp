@@ -183,7 +183,7 @@ class Import {
     return **last;
   }
 
-  /// A directory where something is usually mounted is empty when it is not: that deletes nothing.
+  /// An unmounted mount point looks like an empty directory: importing it must not delete every file.
   Status check_it_is_there(const std::string& directory) {
     auto tree = stage_->base();
     std::error_code error;
