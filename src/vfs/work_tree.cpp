@@ -461,9 +461,18 @@ void WorkTree::opened_under(const RevisionTreePtr& head, bool is_current) {
 
 void WorkTree::follow_head() {
   auto head = mount_.site().try_head(project_);
-  if (!head || !head->shown || head->shown->empty() || *head->shown == base_id()) return;
   auto self = weak_from_this().lock();
-  if (!self) return;  // the publisher ends with the tree
+  if (!head || !self) return;  // the publisher ends with the tree
+  if (!head->shown) {
+    // Its record was here before anybody looked at the revision that it names: nobody else will ask for that one.
+    mount_.site().shown_head(project_, mount_.gate()->closing(),
+                             [self, gate = mount_.gate()](const Result<content::Head>& shown) {
+                               auto ticket = gate->enter();
+                               if (ticket && shown) self->follow_head();
+                             });
+    return;
+  }
+  if (head->shown->empty() || *head->shown == base_id()) return;
   mount_.site().revision(*head->shown, mount_.gate()->closing(),
                          [self, gate = mount_.gate()](Result<RevisionTreePtr> tree) {
                            auto ticket = gate->enter();

@@ -36,11 +36,11 @@ class Following(rig.Rig):
     def move_head(self, project, contents):
         publish(self.api, 'moved', contents, project, [self.head(project)])
 
-    def project_mount(self, project, who='ann', options=()):
+    def project_mount(self, project, who='ann', options=(), site=None):
         """A mount of one project's tree, which has no projects/ to be recognised by."""
         directory = self.home / f'{who}-alone'
         directory.mkdir()
-        command = [self.playfs_path, 'mount', '-f', self.api.origin, str(directory),
+        command = [self.playfs_path, 'mount', '-f', site or self.api.origin, str(directory),
                    '-o', ','.join((f'project={project}', 'refresh=1', *options))]
         process = subprocess.Popen(command, env=self.environment(who), stdin=subprocess.DEVNULL)
         self.addCleanup(process.wait, rig.COMMAND_LIMIT)
@@ -109,6 +109,24 @@ class Remounted(Following):
         head, work = self.places(self.mount(slow.url), project)
         self.eventually(lambda: head.read_text() == 'new a\n', 'head/ is the new one')
         self.eventually(lambda: work.read_text() == 'new a\n', 'and so is work/')
+
+    def test_where_the_news_was_here_before_anybody_looked_at_it(self):
+        project = publish(self.api, 'p', OLD)
+        way = proxy.CountingProxy(self.port)
+        self.addCleanup(way.close)
+        self.read_once(project, way.url)
+        self.move_head(project, NEW)
+        head = self.head(project)
+        way.fate = lambda request: (404, '{"error": "none", "code": "not_found", "message": "none"}') \
+            if f'/revisions/{head}' in request else None
+        mount = self.mount(way.url)
+        record = mount.directory / 'projects' / project / 'project.json'
+        self.eventually(lambda: head in record.read_text(), 'the record is here, and the revision is not')
+        mount.unmount()
+        top = self.project_mount(project, site=way.url)
+        self.assertEqual(tree(top), OLD)
+        way.fate = lambda request: None
+        self.eventually(lambda: tree(top) == NEW, 'work/ is brought up')
 
     def test_offline(self):
         project = publish(self.api, 'p', OLD)
