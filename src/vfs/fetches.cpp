@@ -132,6 +132,26 @@ Attempt<RevisionTreePtr> shown_here(Mount& mount, const OperationPtr& op, const 
   return revision_here(mount, *head.shown);
 }
 
+void bring_shown(Mount& mount, const ProjectId& project, std::function<void(const RevisionTreePtr&)> came) {
+  auto head = mount.site().try_head(project);
+  if (!head || (head->shown && head->shown->empty())) return;
+  if (!head->shown) {
+    // Its record was here before anybody looked at the revision that it names: nobody else will ask for that one.
+    mount.site().shown_head(
+        project, mount.gate()->closing(),
+        [&mount, project, gate = mount.gate(), came = std::move(came)](const Result<content::Head>& shown) mutable {
+          auto ticket = gate->enter();
+          if (ticket && shown) bring_shown(mount, project, std::move(came));
+        });
+    return;
+  }
+  mount.site().revision(*head->shown, mount.gate()->closing(),
+                        [gate = mount.gate(), came = std::move(came)](const Result<RevisionTreePtr>& tree) {
+                          auto ticket = gate->enter();
+                          if (ticket && tree) came(*tree);
+                        });
+}
+
 Attempt<Record> record_here(Mount& mount, const OperationPtr& op, const std::string& collection,
                             const std::string& id) {
   const std::string name = collection + "/" + id;

@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -54,6 +55,9 @@ Attempt<content::Head> head_for_use(Mount& mount, const OperationPtr& op, const 
 bool asked_for_head(const OperationPtr& op, const ProjectId& id);
 /// The revision that the project shows, by its head for use; nullptr: nothing is published.
 Attempt<RevisionTreePtr> shown_here(Mount& mount, const OperationPtr& op, const ProjectId& id);
+/// For who follows the project: `came` is called with the revision that it shows, in the mount's gate, once that is
+/// here; never where there is none, or it cannot be had. What is here is asked for by nobody.
+void bring_shown(Mount& mount, const ProjectId& project, std::function<void(const RevisionTreePtr&)> came);
 /// As the service has it now, asked for once an operation; one that is known is not waited for long.
 Attempt<Record> record_here(Mount& mount, const OperationPtr& op, const std::string& collection, const std::string& id);
 /// Several at once, in the order of `ids`; those that the service does not have are left out.

@@ -58,6 +58,7 @@ Attempt<NodePtr> TreeRoot::target(const OperationPtr& op) {
   if (options.revision) {
     if (now) return now;
     PLAYFS_ATTEMPT(RevisionTreePtr revision, revision_of_project(mount(), *options.revision, project));
+    mount().site().prefetch(revision);
     return begin(made(revision, read_only_view(revision, project)->refusal), std::nullopt);
   }
   mount().in_use().touch(project, std::static_pointer_cast<TreeRoot>(shared_from_this()));
@@ -69,6 +70,7 @@ Attempt<NodePtr> TreeRoot::target(const OperationPtr& op) {
   const Error refusal = std::move(tree).error().error;
   if (refusal.code != ErrorCode::busy && refusal.code != ErrorCode::read_only) return fail(refusal);
   PLAYFS_ATTEMPT(RevisionTreePtr revision, shown_here(mount(), op, project));
+  if (revision) mount().site().prefetch(revision);
   return begin(made(revision, refusal), refusal);
 }
 
@@ -78,7 +80,6 @@ NodePtr TreeRoot::shown() const {
 }
 
 NodePtr TreeRoot::made(const RevisionTreePtr& revision, const Error& refusal) {
-  if (revision) mount().site().prefetch(revision);
   // No parent: it takes the root's own number.
   return std::make_shared<RevisionDirectory>(mount(), nullptr, std::string(),
                                              view_with_refusal(revision, *mount().options().project, refusal));
@@ -109,6 +110,17 @@ void TreeRoot::try_later() {
 }
 
 void TreeRoot::bring_up() {
+  RevisionTreePtr come;
+  if (show_known(come)) {
+    if (come) mount().site().prefetch(come);
+    return;
+  }
+  bring_shown(
+      mount(), *mount().options().project,
+      [self = std::static_pointer_cast<TreeRoot>(shared_from_this())](const RevisionTreePtr&) { self->bring_up(); });
+}
+
+bool TreeRoot::show_known(RevisionTreePtr& come) {
   const ProjectId& project = *mount().options().project;
   MutexLock moving(moving_);
   std::optional<Error> refusal;
@@ -118,13 +130,20 @@ void TreeRoot::bring_up() {
     refusal = refusal_;
     before = shown_;
   }
-  if (!before || !refusal) return;
-  if (auto tree = mount().works().find(project)) return replace(tree->root(nullptr, std::string()));
+  if (!before || !refusal) return true;
+  if (auto tree = mount().works().find(project)) {
+    replace(tree->root(nullptr, std::string()));
+    return true;
+  }
   auto head = mount().site().try_head(project);
+  if (!head) return true;
+  if (!head->shown) return false;
   auto now = std::dynamic_pointer_cast<RevisionDirectory>(before);
-  if (!head || !head->shown || now->revision() == *head->shown) return;
-  RevisionTreePtr revision = head->shown->empty() ? nullptr : mount().site().try_revision(*head->shown);
-  if (revision || head->shown->empty()) replace(made(revision, *refusal));
+  if (now->revision() == *head->shown) return true;
+  if (!head->shown->empty()) come = mount().site().try_revision(*head->shown);
+  if (!come && !head->shown->empty()) return false;
+  replace(made(come, *refusal));
+  return true;
 }
 
 void TreeRoot::replace(const NodePtr& tree) {

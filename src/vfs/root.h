@@ -45,6 +45,8 @@ class TreeRoot final : public Node, public HeadView {
   [[nodiscard]] NodePtr begin(const NodePtr& tree, const std::optional<Error>& refusal) PLAYFS_EXCLUDES(mutex_);
   /// Shows what is known to be there by now.
   void bring_up() PLAYFS_EXCLUDES(moving_, mutex_);
+  /// False where that is not here. `come`: the revision that it is, where it is another one than before.
+  [[nodiscard]] bool show_known(RevisionTreePtr& come) PLAYFS_EXCLUDES(moving_, mutex_);
   void replace(const NodePtr& tree) PLAYFS_EXCLUDES(mutex_);
   /// Looks now and then whether the other process has let go of the work tree.
   void try_later();

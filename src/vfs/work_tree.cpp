@@ -462,22 +462,8 @@ void WorkTree::opened_under(const RevisionTreePtr& head, bool is_current) {
 void WorkTree::follow_head() {
   auto head = mount_.site().try_head(project_);
   auto self = weak_from_this().lock();
-  if (!head || !self) return;  // the publisher ends with the tree
-  if (!head->shown) {
-    // Its record was here before anybody looked at the revision that it names: nobody else will ask for that one.
-    mount_.site().shown_head(project_, mount_.gate()->closing(),
-                             [self, gate = mount_.gate()](const Result<content::Head>& shown) {
-                               auto ticket = gate->enter();
-                               if (ticket && shown) self->follow_head();
-                             });
-    return;
-  }
-  if (head->shown->empty() || *head->shown == base_id()) return;
-  mount_.site().revision(*head->shown, mount_.gate()->closing(),
-                         [self, gate = mount_.gate()](Result<RevisionTreePtr> tree) {
-                           auto ticket = gate->enter();
-                           if (ticket && tree) self->head_changed(*tree);
-                         });
+  if (!self || !head || head->shown == base_id()) return;  // the publisher ends with the tree
+  bring_shown(mount_, project_, [self](const RevisionTreePtr& tree) { self->head_changed(tree); });
 }
 
 void WorkTree::keep_base() {
