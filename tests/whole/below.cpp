@@ -10,6 +10,7 @@
 #include "publish/publisher.h"
 #include "stage/stage.h"
 #include "whole/faults.h"
+#include "whole/world.h"
 
 #define PLAYFS_REAL(symbol) asm("__real_" symbol)
 #define PLAYFS_WRAP(symbol) asm("__wrap_" symbol)
@@ -150,6 +151,7 @@ Invalidated wrap_integrate(stage::Stage*, RevisionTreePtr, const stage::Merged&,
 
 /// What a stage is told of a merge.
 stage::Merged spoiled(const stage::Merged& merged) {
+  if (auto owner = World::owner()) owner->replacing();
   stage::Merged told = merged;
   if (planted == Fault::unseen)
     for (auto& path : told.paths) path.seen.reset();

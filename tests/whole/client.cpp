@@ -27,6 +27,17 @@ class Client::Life final : public Owner, public std::enable_shared_from_this<Lif
     if (is_dead || plan.crash <= 0 || client_.is_done_ || client_.crashes >= plan.crashes) return;
     if (client_.world_.random.chance(plan.crash * share)) client_.kill(*this);
   }
+  /// Here a writer does the most harm to a merge: all was read that it is made of, and nothing is put there yet.
+  void replacing() override {
+    auto& world = client_.world_;
+    if (is_dead || !process || !client_.process_ || !client_.plan_.writes_on || !world.random.chance(0.4)) return;
+    ++users;
+    world.at(nanoseconds(0), [life = shared_from_this()] {
+      User(*life->process, life->client_.ledger, life->client_.plan_.number, [life] { return !life->is_dead; }).edit();
+      --life->users;
+    });
+    world.sleep(milliseconds(world.random.below(20)));
+  }
   bool is_dead = false;
   Process* process = nullptr;
   int users = 0;

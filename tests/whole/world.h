@@ -50,6 +50,8 @@ class Owner {
   virtual ~Owner() = default;
   /// Another fiber could come in here, or the process be killed. Must not wait.
   virtual void instant() = 0;
+  /// What a merge worked out is about to take its place in the work tree. May wait.
+  virtual void replacing() = 0;
 };
 
 struct Fiber;
