@@ -10,7 +10,9 @@ namespace playfs::app {
 Result<Source> Context::source() const {
   using Layer = Settings::Layer;
   if (auto flag = settings.text_of(Layer::flag, "site")) return source(*flag);
-  if (auto place = find_mount(io.directory); place && *place) return source((*place)->source);
+  auto place = find_mount(io.directory);
+  if (place && *place) return source((*place)->source);
+  if (!place && place.error().code == ErrorCode::timed_out) return fail(std::move(place).error());
   if (auto mark = find_mark(io.directory)) return source(*mark);
   return source(settings.text("site").value_or(std::string(kDefaultSource)));
 }

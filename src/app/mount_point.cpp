@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <sys/stat.h>
-#include <sys/vfs.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -12,6 +11,7 @@
 #include <memory>
 
 #include "app/mounted.h"
+#include "app/probe.h"
 #include "app/shell.h"
 #include "base/fd.h"
 #include "fuse/session.h"
@@ -41,7 +41,7 @@ Status check_fuse() {
 }
 
 Status detach_dead_mount(const std::string& path) {
-  if (!is_dead_mount(path)) return {};
+  if (look_at(path).state != Probe::State::dead) return {};
   PLAYFS_TRY(auto table, read_mount_table());
   const MountEntry* mount = mount_holding(table, path);
   if (mount == nullptr || mount->mount_point != path || mount->type != kMountType)
@@ -52,31 +52,14 @@ Status detach_dead_mount(const std::string& path) {
   return {};
 }
 
-Result<std::string> real_parent(const std::string& path) {
-  auto slash = path.rfind('/');
-  std::string last = path.substr(slash + 1);
-  auto parent = real_path(slash == 0 ? "/" : path.substr(0, slash));
-  if (!parent) return fail(std::move(parent).error());
-  return (*parent == "/" ? "" : *parent) + "/" + last;
-}
-
-bool is_dead_mount(const std::string& path) {
-  // Not stat(2): the kernel may know the attributes of the root, and goes on answering for the dead.
-  struct statfs usage {};
-  // ECONNABORTED: the question was under way when the process ended.
-  return statfs(path.c_str(), &usage) != 0 && (errno == ENOTCONN || errno == ECONNABORTED);
-}
-
 Result<std::string> prepare_mount_point(const std::string& path, bool nonempty, const std::vector<OwnPlace>& own) {
-  auto named = real_parent(path);
-  const bool dead = named && is_dead_mount(*named);
+  const auto looked = look_at(path);
+  if (looked.state == Probe::State::silent) return silence_of(path);
   // Before anything else: whoever is told that a directory is not empty may add `nonempty`, and hang.
-  if (auto real = dead ? named : real_path(path)) {
-    PLAYFS_TRY(auto mounts, read_mount_table());
-    PLAYFS_CHECK(check_own_places(own, *real, mounts));
-  }
+  PLAYFS_TRY(auto mounts, read_mount_table());
+  PLAYFS_CHECK(check_own_places(own, looked.real, mounts));
   PLAYFS_CHECK(check_fuse());
-  if (dead) PLAYFS_CHECK(detach_dead_mount(*named));
+  if (looked.state == Probe::State::dead) PLAYFS_CHECK(detach_dead_mount(looked.real));
 
   struct stat attributes {};
   if (stat(path.c_str(), &attributes) != 0) {

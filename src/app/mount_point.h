@@ -18,14 +18,7 @@ Result<std::string> prepare_mount_point(const std::string& path, bool nonempty, 
 Status check_fuse();
 
 /// Detaches a mount of playfs at `path` whose process died; does nothing where there is none. `busy` where it is a dead
-/// mount of something else. REQUIRES: as real_parent() gives it.
+/// mount of something else. REQUIRES: as Probe::Found has it.
 Status detach_dead_mount(const std::string& path);
-
-/// `path` (absolute) with the links of its parent resolved, its own name untouched: a dead mount there answers
-/// nothing about itself, and neither would its real path.
-Result<std::string> real_parent(const std::string& path);
-
-/// Whether the mount at `path` lost its process.
-bool is_dead_mount(const std::string& path);
 
 }  // namespace playfs::app

@@ -2,10 +2,11 @@
 
 #include <sys/xattr.h>
 
+#include <algorithm>
 #include <array>
-#include <filesystem>
 #include <sstream>
 
+#include "app/probe.h"
 #include "base/fd.h"
 
 namespace playfs::app {
@@ -109,10 +110,12 @@ const MountEntry* mount_holding(const std::vector<MountEntry>& table, std::strin
 
 Result<std::optional<MountedPlace>> find_mount(const std::string& path) {
   PLAYFS_TRY(auto table, read_mount_table());
-  std::error_code unresolved;
-  auto real = std::filesystem::weakly_canonical(path, unresolved);
+  if (std::none_of(table.begin(), table.end(), [](const auto& entry) { return entry.type == kMountType; }))
+    return std::optional<MountedPlace>();
+  auto looked = look_at(path);
+  if (looked.state == Probe::State::silent) return silence_of(path);
   MountedPlace place;
-  place.path = unresolved ? path : real.string();
+  place.path = std::move(looked.real);
   const MountEntry* mount = mount_holding(table, place.path);
   if (mount == nullptr || mount->type != kMountType) return std::optional<MountedPlace>();
   place.mount_point = mount->mount_point;

@@ -44,7 +44,7 @@ struct MountedPlace {
   std::optional<std::string> in_work;  ///< `path` relative to `work` ("" is its root); nullopt where it is elsewhere
 };
 
-/// nullopt where `path` (absolute, need not exist) is in no mount of playfs.
+/// nullopt where `path` (absolute, need not exist) is in no mount of playfs; `timed_out` where it does not answer.
 Result<std::optional<MountedPlace>> find_mount(const std::string& path);
 
 /// The same, where there must be one, inside a project.

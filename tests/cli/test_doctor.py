@@ -4,6 +4,7 @@ import errno
 import json
 import os
 import pathlib
+import signal
 import subprocess
 
 import rig
@@ -113,6 +114,33 @@ class Doctor(rig.Rig):
         last.unmount()
         self.assertIn('not yet\n', [path.read_text() for path in stage.glob('lost+found/*/spool/*')])
         self.assertEqual(self.wrong(self.doctor()), {})
+
+    @rig.needs_fuse
+    def test_a_mount_that_hangs_lets_nobody_wait_for_ever(self):
+        """What asks the kernel about it would: each command says what it could not look at, or does without."""
+        _, mount = self.stage_with('not yet\n')
+        work = (mount.project('notes') / 'work').resolve()
+        mount.process.send_signal(signal.SIGSTOP)
+        self.addCleanup(mount.process.send_signal, signal.SIGCONT)
+        self.assertEqual(self.wrong(self.doctor()), {'mount': [mount.directory]})
+        self.assertIn('does not answer', str(self.said))
+        for words in (('status', work), ('commit', '-m', 'x', work), ('mount', mount.directory),
+                      ('mount', '-f', self.home / 'mnt/below')):
+            done = self.playfs(*words, check=False)
+            self.assertIn('does not answer', done.stderr, words)
+        # Within it, where a command asks first of all to which site it belongs.
+        done = self.command('sh', '-c', 'cd "$1"; kill -STOP "$2"; exec "$3" ls', 'sh', *self.going_on(mount, work),
+                            check=False)
+        self.assertIn('does not answer', done.stderr)
+        said = self.playfs('umount', '--wait', mount.directory).stderr
+        self.assertIn('not looked at', said)
+        self.assertFalse(os.path.ismount(mount.directory))
+        self.assertEqual(self.wrong(self.doctor()), {})
+
+    def going_on(self, mount, directory):
+        """Arguments for a shell that goes into a mount which goes on, and stops it there."""
+        mount.process.send_signal(signal.SIGCONT)
+        return directory, mount.process.pid, self.playfs_path
 
     @rig.needs_fuse
     def test_damage_that_no_mount_opens(self):

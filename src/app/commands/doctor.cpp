@@ -13,6 +13,7 @@
 #include "app/mount_point.h"
 #include "app/mount_record.h"
 #include "app/mounted.h"
+#include "app/probe.h"
 #include "base/clock.h"
 #include "base/sqlite.h"
 #include "base/sqlite_copy.h"
@@ -67,9 +68,15 @@ void look_at_mounts(Findings& findings, const Places& places, bool repair) {
   else findings.add("fuse", "/dev/fuse", usable.error());
   auto table = read_mount_table();
   if (!table) return findings.add("mounts", "/proc/self/mountinfo", table.error());
-  for (const MountEntry& mount : *table) {
-    if (mount.type != kMountType) continue;
-    if (!is_dead_mount(mount.mount_point)) {
+  std::vector<std::pair<const MountEntry*, Probe>> looked;  // all at once: each may be waited for
+  for (const MountEntry& mount : *table)
+    if (mount.type == kMountType) looked.emplace_back(&mount, Probe(mount.mount_point));
+  for (auto& [entry, probe] : looked) {
+    const MountEntry& mount = *entry;
+    const auto state = probe.found().state;
+    if (state == Probe::State::silent) {
+      findings.add("mount", mount.mount_point, silence_of(mount.mount_point).value());
+    } else if (state == Probe::State::answers) {
       findings.add(Finding::well, "mount", mount.mount_point, mount.source + " is mounted, and its process lives");
     } else if (!repair) {
       findings.add(Finding::wrong, "mount", mount.mount_point, "the process of this mount died; what it staged is kept",
@@ -81,6 +88,13 @@ void look_at_mounts(Findings& findings, const Places& places, bool repair) {
                    mount_command(places, mount));
     }
   }
+}
+
+/// Whether a place can be looked at; where it lies in a mount that hangs nothing in it can.
+bool answers(Findings& findings, const std::string& path) {
+  const bool is_silent = look_at(path).state == Probe::State::silent;
+  if (is_silent) findings.add("place", path, silence_of(path).value());
+  return !is_silent;
 }
 
 /// A file or directory that has to be this user's, with none of the permission bits `forbidden`. Answers whether it is
@@ -134,11 +148,13 @@ void look_at_cache(Findings& findings, const std::string& directory) {
 }
 
 void look_at_places(Findings& findings, const Places& places, bool repair) {
-  look_at_mode(findings, "place", places.config, 022, repair);
-  look_at_mode(findings, "credentials", credentials_path(places), 077, repair);
-  look_at_mode(findings, "place", places.data, 077, repair);
-  look_at_mode(findings, "place", places.state, 077, repair);
-  if (look_at_mode(findings, "place", places.cache, 022, repair)) look_at_cache(findings, places.cache);
+  if (answers(findings, places.config)) {
+    look_at_mode(findings, "place", places.config, 022, repair);
+    look_at_mode(findings, "credentials", credentials_path(places), 077, repair);
+  }
+  if (answers(findings, places.data)) look_at_mode(findings, "place", places.data, 077, repair);
+  if (answers(findings, places.cache) && look_at_mode(findings, "place", places.cache, 022, repair))
+    look_at_cache(findings, places.cache);
 }
 
 /// In a copy: opening a journal brings it up to date.
@@ -271,8 +287,12 @@ Result<ExitCode> doctor(Context& context, const DoctorArguments& arguments) {
   Findings findings(context.out);
   look_at_mounts(findings, context.places, arguments.repair);
   look_at_places(findings, context.places, arguments.repair);
-  look_at_stages(findings, context.places.state + "/sites", kSiteProjectImport,
-                 format_iso8601(context.io.clock.wall()).substr(0, 19), arguments.repair);
+  const std::string& state = context.places.state;
+  if (answers(findings, state)) {
+    look_at_mode(findings, "place", state, 077, arguments.repair);
+    look_at_stages(findings, state + "/sites", kSiteProjectImport,
+                   format_iso8601(context.io.clock.wall()).substr(0, 19), arguments.repair);
+  }
   return findings.end();
 }
 

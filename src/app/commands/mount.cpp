@@ -3,13 +3,13 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <filesystem>
 
 #include "app/commands/commands.h"
 #include "app/daemon.h"
 #include "app/mount_options.h"
 #include "app/mount_point.h"
 #include "app/mount_record.h"
+#include "app/probe.h"
 #include "app/signals.h"
 #include "base/fd.h"
 #include "base/log.h"
@@ -31,22 +31,18 @@ struct Plan {
 /// Fails where it is not known for sure.
 Result<std::optional<MountRecord>> died_here(const Context& context, const std::string& directory) {
   PLAYFS_TRY(auto table, read_mount_table());
-  auto named = real_parent(directory);
-  if (!named || !is_dead_mount(*named)) {
+  const auto [state, real] = look_at(directory);
+  if (state == Probe::State::silent) return silence_of(directory);
+  const MountEntry* mount = mount_holding(table, real);
+  const bool is_mount = mount != nullptr && mount->mount_point == real && mount->type == kMountType;
+  if (state == Probe::State::answers) {
+    if (is_mount) return std::optional<MountRecord>();  // it lives
     // Its record stays until it was mounted again: the dead mount may have been detached, by hand or by an attempt
     // that failed afterwards.
-    std::error_code missing;
-    auto real = std::filesystem::canonical(directory, missing);
-    if (missing) return std::optional<MountRecord>();
-    const MountEntry* mount = mount_holding(table, real.string());
-    if (mount != nullptr && mount->mount_point == real.string() && mount->type == kMountType)
-      return std::optional<MountRecord>();  // it lives
-    return read_mount_record(context.places, real.string());
+    return read_mount_record(context.places, real);
   }
-  const MountEntry* mount = mount_holding(table, *named);
-  if (mount == nullptr || mount->mount_point != *named || mount->type != kMountType)
-    return std::optional<MountRecord>();  // no mount of playfs: to be said by prepare_mount_point
-  const std::string dead = "the mount of " + mount->source + " at " + *named + " is dead: its process ended. ";
+  if (!is_mount) return std::optional<MountRecord>();  // no mount of playfs: to be said by prepare_mount_point
+  const std::string dead = "the mount of " + mount->source + " at " + real + " is dead: its process ended. ";
   if (!has_option(mount->super_options, "user_id=" + std::to_string(geteuid())))
     return fail(ErrorCode::already_exists, dead + "It was another user's, so the mount has to be named",
                 mount_command(context.places, *mount));

@@ -4,7 +4,6 @@
 #include <unistd.h>
 
 #include <chrono>
-#include <filesystem>
 #include <thread>
 
 #include "app/commands/commands.h"
@@ -12,6 +11,7 @@
 #include "app/mount_record.h"
 #include "app/mount_status.h"
 #include "app/mounted.h"
+#include "app/probe.h"
 #include "base/fd.h"
 #include "fuse/session.h"
 
@@ -22,12 +22,9 @@ namespace {
 constexpr std::chrono::milliseconds kPollPublications{200};
 constexpr std::chrono::milliseconds kPatienceWithDaemon{30'000};
 
-/// The mount at exactly this path. A dead one answers nothing, so it is the text of the path that counts, after the
-/// links of its parent.
-Result<MountEntry> mount_at(const std::string& path) {
-  PLAYFS_TRY(std::string real, real_parent(path));
-  std::error_code dead;
-  if (auto resolved = std::filesystem::canonical(path, dead); !dead) real = resolved.string();
+/// The mount at exactly this path. One that does not answer says nothing of itself, so it is the text of the path that
+/// counts, after the links of its parent where that answers.
+Result<MountEntry> mount_at(const std::string& path, const std::string& real) {
   PLAYFS_TRY(auto table, read_mount_table());
   const MountEntry* mount = mount_holding(table, real);
   if (mount != nullptr && mount->type == kMountType && mount->mount_point == real) return *mount;
@@ -58,10 +55,12 @@ bool wait_for_end(const UniqueFd& process) {
 }  // namespace
 
 Result<ExitCode> umount(Context& context, const UmountArguments& arguments) {
-  PLAYFS_TRY(MountEntry mount, mount_at(context.io.absolute(arguments.directory)));
-  if (arguments.wait) wait_for_publications(context, mount.mount_point);
-  auto status = read_mount_status(mount.mount_point);
-  bool dead = is_dead_mount(mount.mount_point);
+  const std::string directory = context.io.absolute(arguments.directory);
+  const auto looked = look_at(directory);
+  PLAYFS_TRY(MountEntry mount, mount_at(directory, looked.real));
+  const bool answers = looked.state == Probe::State::answers, dead = looked.state == Probe::State::dead;
+  if (arguments.wait && answers) wait_for_publications(context, mount.mount_point);
+  Result<MountStatus> status = answers ? read_mount_status(mount.mount_point) : silence_of(directory);
   const std::string again = mount_command(context.places, mount);  // its process forgets it at the end
   UniqueFd process;
   if (status && status->pid > 0) process = UniqueFd(static_cast<int>(syscall(SYS_pidfd_open, status->pid, 0)));
@@ -71,6 +70,10 @@ Result<ExitCode> umount(Context& context, const UmountArguments& arguments) {
     context.out.note("The mount was dead: its process had ended. What was staged is kept.");
     context.out.note("Try: " + safe(again));
   }
+  if (looked.state == Probe::State::silent)
+    context.out.note(
+        "The mount did not answer: what is staged in it is kept, and was not looked at. Its process may "
+        "still be there.");
   if (!wait_for_end(process)) context.out.note("Unmounted; its process is still busy ending.");
 
   Json::Array staged;
