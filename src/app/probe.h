@@ -38,7 +38,7 @@ class Probe {
   [[nodiscard]] Found found();
 
   /// More than a machine takes that is busy with much else.
-  static constexpr std::chrono::seconds kPatience{10};
+  static constexpr std::chrono::seconds kPatience{5};
 
  private:
   std::string path_;

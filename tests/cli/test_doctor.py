@@ -124,7 +124,7 @@ class Doctor(rig.Rig):
         self.addCleanup(mount.process.send_signal, signal.SIGCONT)
         self.assertEqual(self.wrong(self.doctor()), {'mount': [mount.directory]})
         self.assertIn('does not answer', str(self.said))
-        for words in (('status', work), ('commit', '-m', 'x', work), ('mount', mount.directory),
+        for words in (('status', work), ('mount', mount.directory),
                       ('mount', '-f', self.home / 'mnt/below')):
             done = self.playfs(*words, check=False)
             self.assertIn('does not answer', done.stderr, words)
