@@ -50,22 +50,30 @@ Result<std::string> Bytes::read(std::uint64_t offset, std::size_t size) const {
   return bytes;
 }
 
+Status each_piece(const Bytes& bytes, const std::function<Status(std::uint64_t offset, std::string_view piece)>& take) {
+  for (std::uint64_t at = 0; at < bytes.size();) {
+    PLAYFS_TRY(std::string piece,
+               bytes.read(at, static_cast<std::size_t>(std::min<std::uint64_t>(kWindow, bytes.size() - at))));
+    PLAYFS_CHECK(take(at, piece));
+    at += piece.size();
+  }
+  return {};
+}
+
 Result<Examined> examine(const Bytes& bytes) {
   ContentHasher hasher;
   bool is_text = true;
   std::string part;  // of a character that a piece ends in
-  for (std::uint64_t at = 0; at < bytes.size();) {
-    PLAYFS_TRY(std::string piece,
-               bytes.read(at, static_cast<std::size_t>(std::min<std::uint64_t>(kWindow, bytes.size() - at))));
-    at += piece.size();
+  PLAYFS_CHECK(each_piece(bytes, [&](std::uint64_t at, std::string_view piece) -> Status {
     hasher.update(piece);
-    if (!is_text) continue;
-    piece.insert(0, part);
-    std::size_t rest = at < bytes.size() ? begun_at_end(piece) : 0;
-    part = piece.substr(piece.size() - rest);
-    piece.resize(piece.size() - rest);
-    is_text = piece.find('\0') == std::string::npos && is_valid_utf8(piece);
-  }
+    if (!is_text) return {};
+    part += piece;
+    std::size_t rest = at + piece.size() < bytes.size() ? begun_at_end(part) : 0;
+    std::string_view whole(part.data(), part.size() - rest);
+    is_text = whole.find('\0') == std::string_view::npos && is_valid_utf8(whole);
+    part.erase(0, whole.size());
+    return {};
+  }));
   return Examined{hasher.finish(), is_text ? ContentEncoding::text : ContentEncoding::base64};
 }
 

@@ -7,6 +7,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -45,6 +46,10 @@ class Bytes {
   std::shared_ptr<const ByteSource> source_;
   std::uint64_t size_ = 0;
 };
+
+/// Calls `take` for all of it, piece by piece, until one fails.
+[[nodiscard]] Status each_piece(const Bytes& bytes,
+                                const std::function<Status(std::uint64_t offset, std::string_view piece)>& take);
 
 /// What reading content through tells of it.
 struct Examined {

@@ -83,7 +83,19 @@ struct MergedText {
 Result<MergedText> merge_text(std::string_view base, std::string_view ours, std::string_view theirs,
                               const MergeLabels& labels = {});
 
-/// Whether a line of the text looks like a conflict marker that merge_text left.
+/// Looks for conflict markers as merge_text leaves them, in text that comes piece by piece.
+class MarkerSearch {
+ public:
+  void take(std::string_view piece);
+  /// Asked once, behind the last piece.
+  [[nodiscard]] bool found();
+
+ private:
+  void end_line();
+
+  std::string line_;  ///< as much of its beginning as matters
+  bool begun_ = false, divided_ = false, found_ = false;
+};
 bool has_conflict_markers(std::string_view text);
 
 /// Merges JSON values: objects key by key, all else as a whole. Where both changed a value in different ways its path

@@ -1,4 +1,6 @@
 // The only place where text is merged: libgit2's merge of three files.
+#include <algorithm>
+
 #include <git2.h>
 
 #include "model/merge.h"
@@ -46,17 +48,34 @@ Result<MergedText> merge_text(std::string_view base, std::string_view ours, std:
   return merged;
 }
 
-bool has_conflict_markers(std::string_view text) {
-  bool begun = false, divided = false;
-  while (!text.empty()) {
-    auto end = text.find('\n');
-    std::string_view line = text.substr(0, end);
-    if (line.starts_with("<<<<<<< ")) begun = true;
-    else if (begun && (line == "=======" || line == "=======\r")) divided = true;
-    else if (divided && line.starts_with(">>>>>>> ")) return true;
-    text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
+void MarkerSearch::take(std::string_view piece) {
+  constexpr std::size_t matters = 9;
+  while (!piece.empty()) {
+    auto end = piece.find('\n');
+    std::string_view part = piece.substr(0, end);
+    line_ += part.substr(0, matters - std::min(matters, line_.size()));
+    if (end == std::string_view::npos) return;
+    end_line();
+    piece.remove_prefix(end + 1);
   }
-  return false;
+}
+
+void MarkerSearch::end_line() {
+  if (line_.starts_with("<<<<<<< ")) begun_ = true;
+  else if (begun_ && (line_ == "=======" || line_ == "=======\r")) divided_ = true;
+  else if (divided_ && line_.starts_with(">>>>>>> ")) found_ = true;
+  line_.clear();
+}
+
+bool MarkerSearch::found() {
+  end_line();
+  return found_;
+}
+
+bool has_conflict_markers(std::string_view text) {
+  MarkerSearch search;
+  search.take(text);
+  return search.found();
 }
 
 }  // namespace playfs

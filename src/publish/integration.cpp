@@ -5,8 +5,8 @@
 #include <utility>
 
 #include "model/chunking.h"
-#include "model/path.h"
-#include "publish/rest.h"
+#include "publish/conflicts.h"
+#include "publish/staged_bytes.h"
 #include "wire/json.h"
 
 namespace playfs::publish {
@@ -17,25 +17,10 @@ namespace {
 /// end the caller tries again later.
 constexpr int kPatientRounds = 4;
 constexpr int kMostRounds = 12;
-
-stage::InodePtr find(stage::Stage& stage, const std::string& path) {
-  stage::InodePtr at = stage.root();
-  std::string_view rest = path;
-  while (at && !rest.empty()) {
-    auto slash = rest.find('/');
-    auto next = stage.lookup(at, rest.substr(0, slash));
-    at = next ? *next : nullptr;
-    rest.remove_prefix(slash == std::string_view::npos ? rest.size() : slash + 1);
-  }
-  return at;
-}
-
-/// Of a file with bytes of its own.
-Result<std::string> bytes_of(stage::Stage& stage, const stage::InodePtr& inode) {
-  PLAYFS_TRY(auto attributes, stage.attributes(inode));
-  if (attributes.kind == stage::Kind::symlink) return stage.symlink_target(inode);
-  return stage.read(inode, 0, attributes.size);
-}
+/// Each may hold a descriptor. What is beyond is asked for again, which the cache answers as a rule.
+constexpr std::size_t kMostFetched = 64;
+/// No record has more.
+constexpr std::size_t kMostInline = 16 << 10;
 
 bool same(const FileEntry* a, const FileEntry* b) { return a && b ? a->same_content_and_mode(*b) : a == b; }
 
@@ -44,28 +29,32 @@ const FileEntry* entry_at(const Manifest& manifest, const std::string& path) {
   return found == manifest.files.end() ? nullptr : &found->second;
 }
 
-FileEntry entry_of_bytes(std::string bytes, FileMode mode) {
-  FileEntry entry;
-  entry.hash_claim = ContentHash::of(bytes).hex();
-  entry.size_claim = bytes.size();
-  entry.mode = mode;
-  entry.encoding = encoding_for(bytes);
-  entry.inline_text = encode_content(bytes, entry.encoding);
-  return entry;
-}
-
-/// Of own bytes that the merge does not have to read: equal to nothing but itself.
-FileEntry unread_entry(const std::string& path, FileMode mode) {
+/// Of own bytes, which are read where they stand. Without a hash it is equal to nothing but itself.
+FileEntry entry_of_own(const std::string& path, FileMode mode) {
   FileEntry entry;
   entry.mode = mode;
   entry.chunks = {ChunkId("(staged) " + path)};
   return entry;
 }
 
-/// The hash of a published file as far as it is known without its bytes.
-std::optional<ContentHash> known_hash(const FileEntry& entry) {
-  if (auto content = entry.inline_content()) return ContentHash::of(*content);
-  return ContentHash::parse(entry.hash_claim);
+/// What it is compared by. Others' entries may have their text and no hash.
+Status tell_content(FileEntry& entry, const Bytes& bytes, bool by_text) {
+  PLAYFS_TRY(auto examined, examine(bytes));
+  entry.hash_claim = examined.hash.hex();
+  if (!by_text || bytes.size() > kMostInline) return {};
+  PLAYFS_TRY(std::string content, bytes.all());
+  entry.chunks.clear();
+  entry.encoding = examined.encoding;
+  entry.inline_text = encode_content(content, entry.encoding);
+  return {};
+}
+
+bool is_inline(const FileEntry* entry) { return entry && entry->inline_text; }
+
+/// Whatever their modes.
+bool same_bytes(const FileEntry* a, FileEntry b) {
+  if (a) b.mode = a->mode;
+  return same(a, &b);
 }
 
 bool is_busy(const Error& error) { return error.code == ErrorCode::busy; }
@@ -99,33 +88,6 @@ Conflict of_one_side(const std::string& path, bool is_ours, const std::string& u
 
 }  // namespace
 
-Result<std::vector<stage::Conflicted>> unresolved(stage::Stage& stage) {
-  std::vector<stage::Conflicted> left;
-  for (const auto& each : stage.conflicted()) {
-    if (!each.beside.empty()) {
-      if (find(stage, each.beside)) left.push_back(each);
-      continue;
-    }
-    std::optional<std::string> now;
-    if (each.path.starts_with(stage::kStatePath)) {
-      now = stage.staged_state().value_or("");
-    } else if (auto inode = find(stage, each.path)) {
-      PLAYFS_TRY(auto attributes, stage.attributes(inode));
-      if (attributes.kind != stage::Kind::file && attributes.kind != stage::Kind::symlink) continue;
-      if (auto lower = stage.lower_content(inode)) {
-        // Moved here, or with nothing but its mode changed. Where it cannot be told what it is, nobody has edited it.
-        auto hash = known_hash(*lower->entry);
-        if (each.left && (!hash || hash == each.left)) left.push_back(each);
-        continue;
-      }
-      PLAYFS_TRY(now, bytes_of(stage, inode));
-    }
-    bool is_as_left = now ? each.left == ContentHash::of(*now) : !each.left;
-    if (is_as_left || (each.has_markers && now && has_conflict_markers(*now))) left.push_back(each);
-  }
-  return left;
-}
-
 // The versions.
 
 Status Integration::add_local(Step& step) const {
@@ -146,11 +108,14 @@ Status Integration::add_local(Step& step) const {
       entry = *base;
     } else if (auto lower = stage_.lower_content(seen.inode)) {
       entry = *lower->entry;
-    } else if (same(base, entry_at(step.theirs.manifest, change.path))) {
-      entry = unread_entry(change.path, seen.mode);
     } else {
-      PLAYFS_TRY(std::string bytes, bytes_of(stage_, seen.inode));
-      entry = entry_of_bytes(std::move(bytes), seen.mode);
+      const FileEntry* theirs = entry_at(step.theirs.manifest, change.path);
+      PLAYFS_TRY(Bytes bytes, staged_bytes(stage_, seen.inode));
+      entry = entry_of_own(change.path, seen.mode);
+      entry.size_claim = bytes.size();
+      // What theirs did not change need not be compared with it.
+      if (!same(base, theirs)) PLAYFS_CHECK(tell_content(entry, bytes, is_inline(base) || is_inline(theirs)));
+      step.own.emplace(change.path, std::move(bytes));
     }
     entry.mode = seen.mode;
   }
@@ -171,7 +136,7 @@ Status Integration::add_frozen(Step& step) const {
     if (file.published) {
       entry = *file.published;
     } else {
-      entry = unread_entry(file.path, file.mode);
+      entry = entry_of_own(file.path, file.mode);
       entry.hash_claim = file.hash.hex();
       entry.size_claim = file.size;
       step.frozen.emplace(file.path, file);
@@ -184,17 +149,21 @@ Status Integration::add_frozen(Step& step) const {
   return {};
 }
 
-Result<std::string> Integration::read(Step& step, MergeSide side, const std::string& path, const FileEntry& entry) {
-  if (auto content = entry.inline_content()) return *std::move(content);
-  if (auto file = step.frozen.find(path); side == MergeSide::base && file != step.frozen.end())
-    return stage_.read_frozen(file->second);
+Result<Bytes> Integration::read(Step& step, MergeSide side, const std::string& path, const FileEntry& entry) {
+  if (auto content = entry.inline_content()) return Bytes(*std::move(content));
+  if (auto own = step.own.find(path); side == MergeSide::ours && own != step.own.end()) return own->second;
+  if (auto file = step.frozen.find(path); side == MergeSide::base && file != step.frozen.end()) {
+    PLAYFS_TRY(std::string frozen, stage_.read_frozen(file->second));
+    return Bytes(std::move(frozen));
+  }
   std::string key = entry.hash_claim;
   for (const auto& chunk : entry.chunks) key += '\n' + chunk.text();
   if (auto known = fetched_.find(key); known != fetched_.end()) return known->second;
   step.hold.reset();  // nobody waits for the service with us
   const Snapshot& of = side == MergeSide::base ? step.base : side == MergeSide::ours ? step.ours : step.theirs;
-  PLAYFS_TRY(std::string content, upstream_.content(of.near, path, entry));
-  return fetched_[key] = std::move(content);
+  PLAYFS_TRY(Bytes content, upstream_.content(of.near, path, entry));
+  if (fetched_.size() < kMostFetched) fetched_.emplace(std::move(key), content);
+  return content;
 }
 
 /// Of what stands at a path in conflict that gets no markers; nullopt for nothing.
@@ -205,8 +174,9 @@ Result<std::optional<ContentHash>> Integration::hash_of_left(Step& step, const M
   const FileEntry& entry = file->second.entry;
   if (auto known = known_hash(entry)) return known;
   MergeSide side = entry_at(step.ours.manifest, path) ? MergeSide::ours : MergeSide::theirs;
-  PLAYFS_TRY(std::string content, read(step, side, path, entry));
-  return std::optional(ContentHash::of(content));
+  PLAYFS_TRY(Bytes content, read(step, side, path, entry));
+  PLAYFS_TRY(auto examined, examine(content));
+  return std::optional(examined.hash);
 }
 
 // What becomes of them.
@@ -223,12 +193,12 @@ void Integration::set_beside(const Step& step, const std::string& top, std::stri
                              std::vector<stage::Conflicted>& list) {
   auto is_taken = [&](const std::string& name) {
     auto below = merge.files.lower_bound(name + '/');
-    return merge.files.contains(name) || find(stage_, name) ||
+    return merge.files.contains(name) || stage_.find(name) ||
            (below != merge.files.end() && below->first.starts_with(name + '/')) ||
            (step.next && (step.next->tree.file_at(name) || step.next->tree.directory_at(name)));
   };
-  std::string name = top + step.ending;
-  for (int number = 2; is_taken(name); ++number) name = top + step.ending + '-' + std::to_string(number);
+  std::string name = name_beside(top, step.ending, 1);
+  for (int number = 2; is_taken(name); ++number) name = name_beside(top, step.ending, number);
   for (const auto& [path, file] : displaced) merge.files.insert_or_assign(name + path.substr(top.size()), file);
   std::erase_if(list, [&](const stage::Conflicted& each) { return each.path == top; });
   list.push_back({top, std::move(reason) + "; what they have is in " + name, false, std::nullopt, name});
@@ -240,7 +210,7 @@ Status Integration::clear_the_way(const Step& step, Merge& merge, std::vector<st
   for (std::string name : kept) {
     bool is_directory = name.ends_with('/');
     if (is_directory) name.pop_back();
-    if (auto inode = find(stage_, name); is_directory && inode) {
+    if (auto inode = stage_.find(name); is_directory && inode) {
       PLAYFS_TRY(auto entries, stage_.list(inode, 0, 1));
       if (entries.empty()) continue;  // it yields
     }
@@ -262,8 +232,9 @@ Status Integration::clear_the_way(const Step& step, Merge& merge, std::vector<st
 }
 
 Result<stage::Merged> Integration::bring_in(Step& step) {
-  auto reader = [&](MergeSide side, const std::string& path, const FileEntry& entry) {
-    return read(step, side, path, entry);
+  auto reader = [&](MergeSide side, const std::string& path, const FileEntry& entry) -> Result<std::string> {
+    PLAYFS_TRY(Bytes content, read(step, side, path, entry));
+    return content.all();
   };
   PLAYFS_TRY(Merge merge, merging_.merge(step.base, step.ours, step.theirs, step.labels, reader));
   PLAYFS_TRY(auto list, unresolved(stage_));
@@ -329,13 +300,13 @@ Status Integration::decide(Step& step, const Merge& merge, const std::vector<sta
     }
     if (!is_right) decided.action = wanted ? stage::MergedPath::Action::put : stage::MergedPath::Action::remove;
     if (!is_right && wanted) {
-      std::optional<std::string> content = wanted->text;
-      if (!content) {
-        bool is_ours = ours && same(ours, &wanted->entry);
+      Bytes content = wanted->text.value_or("");
+      if (!wanted->text) {
+        bool is_ours = same_bytes(ours, wanted->entry);
         PLAYFS_TRY(content,
                    read(step, is_ours || !step.theirs.near ? MergeSide::ours : MergeSide::theirs, path, wanted->entry));
       }
-      PLAYFS_TRY(decided.content, stage_.prepare(*content, wanted->entry.mode));
+      PLAYFS_TRY(decided.content, stage_.prepare(content, wanted->entry.mode));
     }
     merged.paths.push_back(std::move(decided));
   }
@@ -350,37 +321,45 @@ Status Integration::decide(Step& step, const Merge& merge, const std::vector<sta
 
 // The whole.
 
+Result<std::vector<stage::Invalidation>> Integration::carry_out(const BeginStep& begin, const Stand& stand) {
+  for (int round = 0;; ++round) {
+    Step step;
+    PLAYFS_CHECK(begin(step));
+    if (round >= kPatientRounds) step.hold = stage_.hold_writers();
+    auto attempt = [&]() -> Result<std::vector<stage::Invalidation>> {
+      PLAYFS_CHECK(add_local(step));
+      PLAYFS_TRY(auto merged, bring_in(step));
+      return stand(merged);
+    };
+    auto moved = attempt();
+    if (moved || !is_busy(moved.error()) || round + 1 == kMostRounds) return moved;
+  }
+}
+
 Result<Integrated> Integration::update(const RevisionTreePtr& head) {
   fetched_.clear();
   PLAYFS_TRY(auto open, unresolved(stage_));
   if (!open.empty()) return fail(still_in_conflict(open.front()));
-  for (int round = 0;; ++round) {
+  std::vector<RevisionId> parents;
+  auto begin = [&](Step& step) -> Status {
     RevisionTreePtr base = stage_.base();
-    Step step;
     step.theirs = snapshot_of(head);
     step.below = snapshot_of(base);
     step.next = head;
     step.labels = {"work tree", "head " + head->revision.id.text()};
     step.ending = ".head";
-    std::vector<RevisionId> parents;
-    if (base) {
-      PLAYFS_TRY(CommonBase common, merging_.base_of(lines(base), head->revision.id));
-      if (!common.unknown.empty()) return fail(cannot_be_brought_in(common.unknown, head->revision.id));
-      step.base = std::move(common.snapshot);
-      PLAYFS_TRY(auto holdings, Holdings::compare({base->revision.id, head->revision.id}, merging_.links()));
-      if (!holdings.covers(head->revision.id, base->revision.id)) parents.push_back(base->revision.id);
-    }
-    if (round >= kPatientRounds) step.hold = stage_.hold_writers();
-    PLAYFS_CHECK(add_local(step));
-    auto merged = bring_in(step);
-    auto moved = merged ? stage_.integrate(head, *merged, parents) : fail(merged.error());
-    step.hold.reset();
-    if (!moved && is_busy(moved.error()) && round + 1 < kMostRounds) continue;
-    if (!moved) return fail(moved.error());
-    tell(*moved);
-    PLAYFS_TRY(auto left, unresolved(stage_));
-    return Integrated{head->revision.id, left.size()};
-  }
+    parents.clear();
+    if (!base) return {};
+    PLAYFS_TRY(CommonBase common, merging_.base_of(lines(base), head->revision.id));
+    if (!common.unknown.empty()) return fail(cannot_be_brought_in(common.unknown, head->revision.id));
+    step.base = std::move(common.snapshot);
+    PLAYFS_TRY(auto holdings, Holdings::compare({base->revision.id, head->revision.id}, merging_.links()));
+    if (!holdings.covers(head->revision.id, base->revision.id)) parents.push_back(base->revision.id);
+    return {};
+  };
+  PLAYFS_TRY(auto changed,
+             carry_out(begin, [&](const auto& merged) { return stage_.integrate(head, merged, parents); }));
+  return integrated(head, changed);
 }
 
 Result<Integrated> Integration::merge(const RevisionTreePtr& revision) {
@@ -394,47 +373,48 @@ Result<Integrated> Integration::merge(const RevisionTreePtr& revision) {
   if (!base) return fail(ErrorCode::invalid_argument, "nothing was published yet that it could be merged with");
   PLAYFS_TRY(auto holdings, Holdings::compare({base->revision.id, revision->revision.id}, merging_.links()));
   if (holdings.covers(base->revision.id, revision->revision.id)) return Integrated{base->revision.id, 0};
-  for (int round = 0;; ++round) {
-    Step step;
+  auto begin = [&](Step& step) -> Status {
     PLAYFS_TRY(CommonBase common, merging_.base_of(lines(base), revision->revision.id));
     step.base = std::move(common.snapshot);
     step.unknown = std::move(common.unknown);
     step.theirs = snapshot_of(revision);
+    step.below = snapshot_of(base);
     step.next = base;
     step.labels = {"work tree", "revision " + revision->revision.id.text()};
     step.ending = ".branch";
-    if (round >= kPatientRounds) step.hold = stage_.hold_writers();
-    PLAYFS_CHECK(add_local(step));
-    step.below = snapshot_of(base);
-    auto merged = bring_in(step);
-    auto moved = merged ? stage_.integrate(base, *merged, {revision->revision.id}) : fail(merged.error());
-    step.hold.reset();
-    if (!moved && is_busy(moved.error()) && round + 1 < kMostRounds) continue;
-    if (!moved) return fail(moved.error());
-    tell(*moved);
-    PLAYFS_TRY(auto left, unresolved(stage_));
-    return Integrated{base->revision.id, left.size()};
-  }
+    return {};
+  };
+  PLAYFS_TRY(auto changed, carry_out(begin, [&](const auto& merged) {
+               return stage_.integrate(base, merged, {revision->revision.id});
+             }));
+  return integrated(base, changed);
+}
+
+Result<Integrated> Integration::integrated(const RevisionTreePtr& base,
+                                           const std::vector<stage::Invalidation>& changed) const {
+  if (settled_ && !changed.empty()) settled_(changed);
+  PLAYFS_TRY(auto left, unresolved(stage_));
+  return Integrated{base->revision.id, left.size()};
 }
 
 Status Integration::settle(const std::string& tx, const RevisionTreePtr& base) {
   fetched_.clear();
   auto settled = stage_.settle(tx, base);
-  for (int round = 0; !settled; ++round) {
-    if (!is_busy(settled.error()) || round == kMostRounds) return fail(settled.error());
+  if (!settled && !is_busy(settled.error())) return fail(settled.error());
+  if (!settled) {
     // Files were written since they were frozen, and the published revision has more in them than was frozen.
-    Step step;
-    step.theirs = snapshot_of(base);
-    step.next = base;
-    step.labels = {"work tree", "revision " + base->revision.id.text()};
-    step.ending = ".head";
-    step.clears_the_way = true;
-    PLAYFS_CHECK(add_frozen(step));
-    step.below = step.base;
-    if (round >= kPatientRounds) step.hold = stage_.hold_writers();
-    PLAYFS_CHECK(add_local(step));
-    auto merged = bring_in(step);
-    settled = merged ? stage_.settle(tx, base, *merged) : fail(merged.error());
+    auto begin = [&](Step& step) -> Status {
+      step.theirs = snapshot_of(base);
+      step.next = base;
+      step.labels = {"work tree", "revision " + base->revision.id.text()};
+      step.ending = ".head";
+      step.clears_the_way = true;
+      PLAYFS_CHECK(add_frozen(step));
+      step.below = step.base;
+      return {};
+    };
+    settled = carry_out(begin, [&](const auto& merged) { return stage_.settle(tx, base, merged); });
+    if (!settled) return fail(settled.error());
   }
   if (settled_) settled_(*settled);  // also where nothing looks different: the base has moved
   return {};

@@ -2,9 +2,11 @@
 //
 // The three-way merge is worked out without any lock, from files of which it is remembered what they were; then the
 // stage carries it out in one step, with the list of conflicts and the base, if they are so still. Where somebody was
-// faster it is merged again. A crash leaves the old state or the new one. For one thread; waits.
+// faster it is merged again. A crash leaves the old state or the new one. Content is read where it stands: in memory is
+// one file that is merged line by line, and what comes out of such merges. For one thread; waits.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -21,12 +23,6 @@ struct Integrated {
   RevisionId base;
   std::size_t conflicts = 0;  ///< paths that were left in conflict
 };
-
-/// What was left in conflict and is not resolved yet: its file still has markers, or is still as it was left, or what
-/// theirs has still stands beside it.
-Result<std::vector<stage::Conflicted>> unresolved(stage::Stage& stage);
-/// Fails with `busy`, and says where, while something is.
-Status check_resolved(stage::Stage& stage);
 
 class Integration {
  public:
@@ -56,9 +52,16 @@ class Integration {
     bool clears_the_way = false;                      ///< also for what is kept here only
     std::map<std::string, stage::FrozenFile> frozen;  ///< of `base`: what is read from the stage
     std::map<std::string, stage::Seen> seen;          ///< of every staged path
+    std::map<std::string, Bytes> own;                 ///< of those with bytes of their own, which stay where they are
     std::optional<std::string> seen_state;
     std::unique_ptr<stage::Stage::Hold> hold;
   };
+  /// All but what is local: that is added once writers are held, where they are.
+  using BeginStep = std::function<Status(Step&)>;
+  using Stand = std::function<Result<std::vector<stage::Invalidation>>(const stage::Merged&)>;
+  /// Merges and has the stage stand on the outcome, again where somebody was faster.
+  Result<std::vector<stage::Invalidation>> carry_out(const BeginStep& begin, const Stand& stand);
+  Result<Integrated> integrated(const RevisionTreePtr& base, const std::vector<stage::Invalidation>& changed) const;
   /// What the tree is to be on `step.next`.
   Result<stage::Merged> bring_in(Step& step);
   /// `displaced` gets a name beside `top`, and the conflict says so.
@@ -67,22 +70,19 @@ class Integration {
                   std::vector<stage::Conflicted>& list);
   Status clear_the_way(const Step& step, Merge& merge, std::vector<stage::Conflicted>& list);
   Status decide(Step& step, const Merge& merge, const std::vector<stage::Conflicted>& list, stage::Merged& merged);
-  Result<std::string> read(Step& step, MergeSide side, const std::string& path, const FileEntry& entry);
+  Result<Bytes> read(Step& step, MergeSide side, const std::string& path, const FileEntry& entry);
   Result<std::optional<ContentHash>> hash_of_left(Step& step, const Merge& merge, const std::string& path);
   [[nodiscard]] std::vector<RevisionId> lines(const RevisionTreePtr& base) const;
   /// The tree now; of files that theirs did not change against the base not even the bytes are read.
   Status add_local(Step& step) const;
   Status add_frozen(Step& step) const;
-  void tell(const std::vector<stage::Invalidation>& changed) const {
-    if (settled_ && !changed.empty()) settled_(changed);
-  }
 
   Upstream& upstream_;
   Merging& merging_;
   stage::Stage& stage_;
   const Settled& settled_;
   /// Content that was fetched for the integration under way, so that a further attempt waits for nothing.
-  std::map<std::string, std::string> fetched_;
+  std::map<std::string, Bytes> fetched_;
 };
 
 }  // namespace playfs::publish

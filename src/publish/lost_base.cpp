@@ -32,41 +32,16 @@ std::set<std::string> differing(const Manifest& a, const Manifest& b) {
   return paths;
 }
 
-/// The deepest thing that stands at the path or above it.
-struct Place {
-  stage::InodePtr inode;
-  bool is_whole = false;  ///< it is at the path itself
-};
-Place find(stage::Stage& stage, std::string_view path) {
-  Place place{stage.root(), false};
-  for (;;) {
-    auto slash = path.find('/');
-    auto next = stage.lookup(place.inode, path.substr(0, slash));
-    if (!next) return place;
-    place.inode = *next;
-    if (slash == std::string_view::npos) return {*next, true};
-    path.remove_prefix(slash + 1);
-  }
-}
-
-/// Gives it a row of its own, so that it does not follow the base.
-Status hold(stage::Stage& stage, const stage::InodePtr& inode) {
-  PLAYFS_TRY(auto attributes, stage.attributes(inode));
-  stage::AttributeChange same;
-  same.mtime = attributes.mtime;
-  PLAYFS_TRY([[maybe_unused]] auto held, stage.set_attributes(inode, same));
-  return {};
-}
-
 /// What cannot be had stays a reference to what was published: a commit says which paths those are.
 Status bring_up(Upstream& upstream, stage::Stage& stage, const stage::InodePtr& inode) {
   auto lower = stage.lower_content(inode);
   if (!lower) return {};
   auto content = upstream.content(lower->revision, lower->path, *lower->entry);
   if (!content && may_heal(content.error().code)) return fail(content.error());
-  if (content)
-    PLAYFS_CHECK(stage.copy_up(inode, *lower, content->size(), [&](int fd) { return write_all_at(fd, *content, 0); }));
-  return hold(stage, inode);
+  if (!content) return {};
+  return stage.copy_up(inode, *lower, content->size(), [&](int fd) {
+    return each_piece(*content, [&](std::uint64_t at, std::string_view piece) { return write_all_at(fd, piece, at); });
+  });
 }
 
 }  // namespace
@@ -129,8 +104,7 @@ Result<std::vector<stage::Invalidation>> keep_what_was_lost(Upstream& upstream, 
   RevisionTreePtr lost = stage.base();
   std::set<std::string> kept = differing(manifest_of(lost), manifest_of(survivor));
   for (const auto& path : kept) {
-    Place place = find(stage, path);
-    PLAYFS_CHECK(place.is_whole ? bring_up(upstream, stage, place.inode) : hold(stage, place.inode));
+    if (auto inode = stage.find(path)) PLAYFS_CHECK(bring_up(upstream, stage, inode));
   }
   const Json none;
   const Json& before = lost ? lost->revision.state : none;

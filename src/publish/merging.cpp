@@ -125,7 +125,8 @@ Result<Merge> Merging::merge(const Snapshot& base, const Snapshot& ours, const S
     if (auto content = entry.inline_content()) return *std::move(content);
     const Snapshot& of = side == MergeSide::base ? base : side == MergeSide::ours ? ours : theirs;
     if (auto own = of.own.find(path); own != of.own.end()) return own->second.all();
-    return upstream_.content(of.near, path, entry);
+    PLAYFS_TRY(Bytes content, upstream_.content(of.near, path, entry));
+    return content.all();
   };
   return merge(base, ours, theirs, labels, read);
 }

@@ -121,7 +121,8 @@ Status Engine::bring_back(const Manifest& manifest, const ChunkIds& gone) {
     RevisionTreePtr near = alone(parts_.project, tx, path, entry);
     auto content = parts_.upstream.content(near, path, *near->tree.file_at(path));
     if (!content && may_heal(content.error().code)) return fail(content.error());
-    if (!content) {
+    auto examined = content ? examine(*content) : fail(content.error());
+    if (!examined) {
       lost.push_back(path);
       continue;
     }
@@ -130,8 +131,8 @@ Status Engine::bring_back(const Manifest& manifest, const ChunkIds& gone) {
                   .published = {},
                   .content = *content,
                   .size = content->size(),
-                  .hash = ContentHash::of(*content),
-                  .encoding = encoding_for(*content)};
+                  .hash = examined->hash,
+                  .encoding = examined->encoding};
     stage::FrozenFile file{.path = path,
                            .mode = whole.mode,
                            .hash = whole.hash,
@@ -166,7 +167,8 @@ Result<bool> Engine::can_stand(const Publication& publication) {
     auto text = parts_.upstream.content(near, kContinuationPath, *near->tree.file_at(kContinuationPath));
     if (!text && may_heal(text.error().code)) return fail(text.error());
     if (!text) return false;
-    if (wire::read_continuation(revision.manifest, *text)) needed.merge(chunks_of(revision.manifest));
+    PLAYFS_TRY(std::string lines, text->all());
+    if (wire::read_continuation(revision.manifest, lines)) needed.merge(chunks_of(revision.manifest));
   }
   for (const auto& parent : revision.parents) {
     PLAYFS_TRY(bool gone, is_gone(parts_.upstream, parent));

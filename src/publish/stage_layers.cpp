@@ -1,5 +1,6 @@
 #include "publish/stage_layers.h"
 
+#include "publish/conflicts.h"
 #include "publish/integration.h"
 
 namespace playfs::publish {

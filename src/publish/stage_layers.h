@@ -14,6 +14,9 @@ class Integration;
 /// Called after a change of base, so that the mount can invalidate what changed.
 using Settled = std::function<void(const std::vector<stage::Invalidation>&)>;
 
+/// Fails with `busy`, and says where, while something is in conflict.
+Status check_resolved(stage::Stage& stage);
+
 /// What it is given must outlive it.
 class StageLayers final : public Layers {
  public:

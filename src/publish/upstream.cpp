@@ -18,6 +18,17 @@ namespace {
 
 constexpr int kPageSize = 100;
 
+class BlobBytes final : public ByteSource {
+ public:
+  explicit BlobBytes(content::Blob blob) : blob_(std::move(blob)) {}
+  [[nodiscard]] Result<std::string> read(std::uint64_t offset, std::size_t size) const override {
+    return blob_.read(offset, size);
+  }
+
+ private:
+  const content::Blob blob_;
+};
+
 /// Where answers arrive, from threads of the client's.
 template <class T>
 class Answers {
@@ -117,11 +128,11 @@ Result<RevisionTreePtr> SiteUpstream::revision(const RevisionId& id) {
   return revision;
 }
 
-Result<std::string> SiteUpstream::content(const RevisionTreePtr& near, const std::string& path,
-                                          const FileEntry& entry) {
+Result<Bytes> SiteUpstream::content(const RevisionTreePtr& near, const std::string& path, const FileEntry& entry) {
   FileRef file{near, path, &entry};
   PLAYFS_TRY(auto blob, await<content::Blob>([&](auto done) { site_.blob(file, cancel_, std::move(done)); }));
-  return blob.read(0, blob.size());
+  const std::uint64_t size = blob.size();
+  return Bytes(std::make_shared<BlobBytes>(std::move(blob)), size);
 }
 
 Result<Record> SiteUpstream::create(const std::string& collection, const Json& body, const std::string& key) {

@@ -11,6 +11,7 @@
 
 #include "base/cancel.h"
 #include "content/site.h"
+#include "model/bytes.h"
 #include "publish/journal.h"
 #include "wire/records.h"
 
@@ -38,8 +39,9 @@ class Upstream {
   virtual Result<Record> get(const std::string& collection, const std::string& id) = 0;
   /// With all of its files, also those that stand in a continuation.
   virtual Result<RevisionTreePtr> revision(const RevisionId& id) = 0;
-  /// The bytes of an entry, checked. `near`: a revision that has it, or one of the same project.
-  virtual Result<std::string> content(const RevisionTreePtr& near, const std::string& path, const FileEntry& entry) = 0;
+  /// The bytes of an entry, checked. `near`: a revision that has it, or one of the same project. They stand on the
+  /// local disk, and may hold a descriptor for as long as they are kept.
+  virtual Result<Bytes> content(const RevisionTreePtr& near, const std::string& path, const FileEntry& entry) = 0;
   virtual Result<std::vector<FileChunk>> chunks(const std::vector<ChunkId>& ids) = 0;
   /// Those that the service does not have, each asked for whatever is in the cache.
   virtual Result<std::vector<ChunkId>> missing_chunks(const std::vector<ChunkId>& ids);
@@ -71,7 +73,7 @@ class SiteUpstream final : public Upstream {
   Result<wire::RecordPage> page(const std::string& collection, const std::string& cursor) override;
   Result<Record> get(const std::string& collection, const std::string& id) override;
   Result<RevisionTreePtr> revision(const RevisionId& id) override;
-  Result<std::string> content(const RevisionTreePtr& near, const std::string& path, const FileEntry& entry) override;
+  Result<Bytes> content(const RevisionTreePtr& near, const std::string& path, const FileEntry& entry) override;
   Result<std::vector<FileChunk>> chunks(const std::vector<ChunkId>& ids) override;
   Result<std::vector<ChunkId>> missing_chunks(const std::vector<ChunkId>& ids) override;
   Result<Record> create(const std::string& collection, const Json& body, const std::string& key) override;

@@ -15,6 +15,11 @@ Result<InodePtr> Stage::lookup(const InodePtr& directory, std::string_view name)
   return state_->existing(*directory, name);
 }
 
+InodePtr Stage::find(std::string_view path) {
+  MutexLock lock(state_->mutex);
+  return state_->find(path).inode;
+}
+
 Result<std::vector<DirectoryEntry>> Stage::list(const InodePtr& directory, std::uint64_t after_cookie,
                                                 std::size_t most) {
   MutexLock lock(state_->mutex);
@@ -102,9 +107,13 @@ Result<InodePtr> Stage::make_special(const InodePtr& directory, std::string_view
   return make_in(*state_, directory, name, kind, creation, {}, device);
 }
 
-Result<InodePtr> Stage::prepare(std::string_view content, FileMode mode) {
+Result<InodePtr> Stage::prepare(const Bytes& content, FileMode mode) {
   State& state = *state_;
   InodePtr inode;
+  std::string target;
+  if (mode == FileMode::symlink) {
+    PLAYFS_TRY(target, content.all());
+  }
   {
     MutexLock lock(state.mutex);
     Batch batch = state.rows->begin();
@@ -116,14 +125,15 @@ Result<InodePtr> Stage::prepare(std::string_view content, FileMode mode) {
     unsigned permissions = mode == FileMode::regular ? 0666 : 0777;
     if (mode != FileMode::symlink) permissions &= ~state.options.umask;
     inode->metadata = {permissions, owner.uid, owner.gid, now, now, now};
-    if (mode == FileMode::symlink) inode->target = content;
+    if (mode == FileMode::symlink) inode->target = std::move(target);
     else inode->spool = state.new_spool_file(false);
-    if (inode->spool) inode->spool->is_partial = !content.empty();
+    if (inode->spool) inode->spool->is_partial = content.size() > 0;
   }
   // Nobody else knows it: no lock is needed, and no gate to be waited at.
-  if (!inode->spool || content.empty()) return inode;
+  if (!inode->spool || content.size() == 0) return inode;
   PLAYFS_TRY(SharedFd fd, state.spool->descriptor(*inode->spool, true));
-  PLAYFS_CHECK(write_all_at(fd->get(), content, 0));
+  PLAYFS_CHECK(each_piece(
+      content, [&](std::uint64_t at, std::string_view piece) { return write_all_at(fd->get(), piece, at); }));
   PLAYFS_CHECK(state.spool->complete(*inode->spool));
   return inode;
 }

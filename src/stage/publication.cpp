@@ -344,6 +344,7 @@ Result<std::vector<Invalidation>> Stage::State::stand_on(RevisionTreePtr next, c
   if (merged.has_state && merged.seen_state != staged_state) overtaken.emplace_back(kStatePath);
   if (!overtaken.empty()) return fail(is_contested(overtaken));
   if (auto paths = contested(next, handled); !paths.empty()) return fail(is_contested(paths));
+  PLAYFS_CHECK(secure_kept(merged));
   Batch batch = rows->begin();
   Rebase rebase(
       *this, batch, std::move(next),
@@ -373,18 +374,23 @@ Result<std::vector<Invalidation>> Stage::State::stand_on(RevisionTreePtr next, c
   return std::move(rebase.invalidations);
 }
 
+/// What is to stay gets rows of its own, which changes nothing yet: what shows through would follow the new base.
+Status Stage::State::secure_kept(const Merged& merged) {
+  std::vector<InodePtr> kept;
+  for (const auto& each : merged.paths)
+    if (each.action == MergedPath::Action::keep) kept.push_back(find(each.path).deepest);
+  Batch batch = rows->begin();
+  for (const auto& inode : kept) secure(batch, *inode);
+  return batch.commit();
+}
+
 namespace {
 /// What a merge can be given of an inode: nothing of a directory, which is what is in it.
 bool is_mergeable(const InodePtr& inode) { return inode && !inode->is_directory(); }
 }  // namespace
 
 Seen Stage::State::seen_at(std::string_view path) {
-  InodePtr at = root;
-  while (at && !path.empty()) {
-    auto slash = path.find('/');
-    at = at->is_directory() ? find(*at, path.substr(0, slash)) : nullptr;
-    path.remove_prefix(slash == std::string_view::npos ? path.size() : slash + 1);
-  }
+  const InodePtr at = find(path).inode;
   if (!is_mergeable(at)) return {};
   return {at, at->generation, published_mode(*at)};
 }

@@ -31,6 +31,7 @@
 
 #include "base/clock.h"
 #include "base/result.h"
+#include "model/bytes.h"
 #include "model/tree.h"
 
 namespace playfs::stage {
@@ -130,7 +131,7 @@ struct Seen {
 /// What a merge decided about one path.
 struct MergedPath {
   enum class Action {
-    keep,    ///< what is here stays, and holds what the new base brings
+    keep,    ///< what is here stays, also where it shows through, and holds what the new base brings
     remove,  ///< no file
     put,     ///< `content`
   };
@@ -221,6 +222,8 @@ class Stage {
   [[nodiscard]] Result<std::string> symlink_target(const InodePtr& inode) const;
   /// Relative to the root, "" for the root itself; of any of its names; nullopt where it has none left.
   [[nodiscard]] std::optional<std::string> path_of(const InodePtr& inode) const;
+  /// What stands at a path of that form; nullptr for nothing.
+  [[nodiscard]] InodePtr find(std::string_view path);
 
   // Bytes.
   /// The published file whose bytes this inode still has; nullopt once they are its own.
@@ -291,7 +294,7 @@ class Stage {
   /// not hold any more.
   [[nodiscard]] Seen seen_at(std::string_view path);
   /// A file or link with these bytes, synced, to be put by a Merged. It has no name and goes with its last InodePtr.
-  [[nodiscard]] Result<InodePtr> prepare(std::string_view content, FileMode mode);
+  [[nodiscard]] Result<InodePtr> prepare(const Bytes& content, FileMode mode);
   /// While this lives nobody changes the bytes of any file; who wants to, waits. For the last step of a merge that was
   /// overtaken again and again: to be held for local work only.
   class Hold;

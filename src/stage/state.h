@@ -103,6 +103,11 @@ struct Stage::State {
   InodePtr make_lower(const std::string& path, const Tree::Child& child, RevisionTreePtr revision)
       PLAYFS_REQUIRES(mutex);
   [[nodiscard]] InodePtr find(Inode& directory, std::string_view name) PLAYFS_REQUIRES(mutex);
+  struct Place {
+    InodePtr inode;    ///< nullptr: nothing stands there
+    InodePtr deepest;  ///< that, or the last thing on the way
+  };
+  [[nodiscard]] Place find(std::string_view path) PLAYFS_REQUIRES(mutex);
   [[nodiscard]] Status check_directory(const Inode& directory, std::string_view name) const PLAYFS_REQUIRES(mutex);
   [[nodiscard]] Result<InodePtr> existing(Inode& directory, std::string_view name) PLAYFS_REQUIRES(mutex);
   /// Whether the name would show through once nothing above covers it.
@@ -258,6 +263,7 @@ struct Stage::State {
   [[nodiscard]] Result<std::vector<Invalidation>> stand_on(RevisionTreePtr next, const Merged& merged,
                                                            const std::function<void(Batch&)>& also)
       PLAYFS_REQUIRES(mutex);
+  [[nodiscard]] Status secure_kept(const Merged& merged) PLAYFS_REQUIRES(mutex);
   [[nodiscard]] Seen seen_at(std::string_view path) PLAYFS_REQUIRES(mutex);
   [[nodiscard]] bool is_as_seen(const MergedPath& decided) PLAYFS_REQUIRES(mutex);
   void put_merge_parents(const std::vector<RevisionId>& parents) PLAYFS_REQUIRES(mutex);

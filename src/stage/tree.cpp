@@ -149,6 +149,18 @@ InodePtr Stage::State::find(Inode& directory, std::string_view name) {
   return child == directory.directory->children.end() ? nullptr : child->second.inode;
 }
 
+Stage::State::Place Stage::State::find(std::string_view path) {
+  Place place{root, root};
+  while (place.inode && !path.empty()) {
+    place.deepest = place.inode;
+    auto slash = path.find('/');
+    place.inode = place.inode->is_directory() ? find(*place.inode, path.substr(0, slash)) : nullptr;
+    path.remove_prefix(slash == std::string_view::npos ? path.size() : slash + 1);
+  }
+  if (place.inode) place.deepest = place.inode;
+  return place;
+}
+
 Status Stage::State::check_directory(const Inode& directory, std::string_view name) const {
   if (!directory.is_directory()) return fail(ErrorCode::not_a_directory, "not a directory");
   if (name.size() > kMaxComponentLength) return fail(ErrorCode::name_too_long, "the name is longer than 255 bytes");

@@ -4,6 +4,7 @@
 
 #include <set>
 
+#include "publish/conflicts.h"
 #include "vfs/fetches.h"
 #include "vfs/ino.h"
 #include "vfs/projects_in_use.h"

@@ -9,6 +9,7 @@
 #include <numeric>
 #include <random>
 
+#include "publish/conflicts.h"
 #include "publish/integration.h"
 #include "support/forgetful_disk.h"
 #include "work_tree_model.h"
@@ -50,7 +51,7 @@ class Revisions final : public publish::Upstream {
   Result<publish::Look> look() override { return none(); }
   Result<wire::RecordPage> page(const std::string&, const std::string&) override { return none(); }
   Result<Record> get(const std::string&, const std::string&) override { return none(); }
-  Result<std::string> content(const RevisionTreePtr&, const std::string&, const FileEntry&) override { return none(); }
+  Result<Bytes> content(const RevisionTreePtr&, const std::string&, const FileEntry&) override { return none(); }
   Result<std::vector<FileChunk>> chunks(const std::vector<ChunkId>&) override { return none(); }
   Result<Record> create(const std::string&, const Json&, const std::string&) override { return none(); }
   Status upload(const std::vector<publish::Upload>&, const publish::Acknowledged&) override { return none(); }

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""A commit's memory does not grow with what is staged.
+"""The memory of a commit, and of an update, does not grow with what is staged.
 
 PLAYFS_TEST_COMMIT_MB sets how much is committed to the embedded playground (24), in PLAYFS_TEST_COMMIT_FILES large files
 (12) besides small ones. PLAYFS_TEST_COMMIT_LIMIT_MB puts the mount into a memory cgroup of that size before it commits.
@@ -66,16 +66,21 @@ class CommitMemory(rig.Rig):
             used = int((group / 'memory.max_usage_in_bytes').read_text())
             print(f'cgroup: at most {used // MEGABYTE} of {LIMIT} MB, page cache included')
 
-    def commit_within(self, mount, work, chunks, message):
-        """Commits, and says by how much the mount grew at the most."""
+    @contextlib.contextmanager
+    def grows_little(self, mount, chunks, what):
+        """Says by how much the mount grew at the most."""
         pathlib.Path(f'/proc/{mount.process.pid}/clear_refs').write_text('5')  # VmHWM begins anew
         before, begin = self.memory(mount, 'VmRSS'), time.monotonic()
-        (work.parent / 'commit').write_text(message)
-        outcome = (work.parent / 'commit').read_text()  # which waits for it, as long as that takes
+        yield
         grown, most = self.memory(mount, 'VmHWM') - before, MAY_GROW + chunks * OF_A_CHUNK
-        print(f'{message}: {chunks} chunks, {time.monotonic() - begin:.0f} s; resident before {before / MEGABYTE:.0f} MB, '
+        print(f'{what}: {chunks} chunks, {time.monotonic() - begin:.0f} s; resident before {before / MEGABYTE:.0f} MB, '
               f'grown by {grown / MEGABYTE:.0f} of {most / MEGABYTE:.0f} MB')
         self.assertLess(grown, most)
+
+    def commit_within(self, mount, work, chunks, message):
+        with self.grows_little(mount, chunks, message):
+            (work.parent / 'commit').write_text(message)
+            outcome = (work.parent / 'commit').read_text()  # which waits for it, as long as that takes
         self.assertIn('published', outcome.lower())
 
     def fill(self, work, staged, files):
@@ -104,13 +109,17 @@ class CommitMemory(rig.Rig):
         again = self.mount(None, 'ann', options=())
         self.assert_has(again.project('large') / 'head', wanted)
 
-    def test_a_commit_that_is_merged_with_another_head(self):
+    def two_mounts(self):
+        """Ann's, which does not look for what others publish, bob's, and their work trees of one project."""
         api = self.serve()
         project = json.loads(self.playfs('init', 'shared', '--json', '--site', api.origin).stdout)['project']
         project = project if isinstance(project, str) else project['id']
         ann = self.mount(api.origin, 'ann', options=('refresh=3600',))
         bob = self.mount(api.origin, 'bob')
-        work, theirs = (mount.directory / 'projects' / project / 'work' for mount in (ann, bob))
+        return ann, *(mount.directory / 'projects' / project / 'work' for mount in (ann, bob))
+
+    def test_a_commit_that_is_merged_with_another_head(self):
+        ann, work, theirs = self.two_mounts()
         text = ''.join(f'{number}\n' for number in range(5000))
         (work / 'both').write_text(text)
         self.playfs('commit', '-m', 'first', work)
@@ -121,6 +130,32 @@ class CommitMemory(rig.Rig):
         self.playfs('commit', '-m', 'bob was faster', theirs, who='bob')
         self.commit_within(ann, work, STAGED * MEGABYTE * 2 // 3 // CHUNK, 'merged')
         self.assert_has(work.parent / 'head', wanted | {'both': ('by bob\n' + text + 'by ann\n').encode()})
+
+    def test_an_update_of_files_that_both_sides_changed(self):
+        ann, work, theirs = self.two_mounts()
+        names = [f'file{number}' for number in range(24)]
+        text = ''.join(f'{number}\n' for number in range(5000))
+        for name in (*names, 'both'):
+            (work / name).write_text(text if name == 'both' else f'first {name}\n')
+        self.playfs('commit', '-m', 'first', work)
+        self.eventually((theirs / 'both').exists, 'bob sees it')
+        for name in names:
+            (theirs / name).write_text(f'by bob {name}\n')
+        (theirs / 'both').write_text('by bob\n' + text)
+        self.playfs('commit', '-m', 'bob was faster', theirs, who='bob')
+        # One that is larger than what may be taken, and together as much again.
+        wanted = {name: content(number, (80 if number == 0 else 3) * MEGABYTE) for number, name in enumerate(names)}
+        for name, data in wanted.items():
+            (work / name).write_bytes(data)
+        (work / 'both').write_text(text + 'by ann\n')
+        with self.limited(ann), self.grows_little(ann, 0, 'updated'):
+            self.playfs('update', work, check=False)
+            status = json.loads(self.playfs('status', '--json', work).stdout)
+        self.assertEqual((work / 'both').read_text(), 'by bob\n' + text + 'by ann\n')
+        self.assertEqual(sorted(each['path'] for each in status['conflicts']), sorted(names))
+        # As it was, or between markers.
+        for name, data in wanted.items():
+            self.assertTrue(data in (work / name).read_bytes(), name)
 
     def test_a_file_that_could_not_be_read_again_is_refused_before_anything_is_sent(self):
         ann = self.mount(None, 'ann', options=())

@@ -211,7 +211,7 @@ class Client::Upstream final : public publish::Upstream {
     PLAYFS_TRY(auto revision, wait<Revision>([&](auto done) { client_.get_revision(id, {}, std::move(done)); }));
     return take_in(std::move(revision));
   }
-  Result<std::string> content(const RevisionTreePtr&, const std::string&, const FileEntry& entry) override {
+  Result<Bytes> content(const RevisionTreePtr&, const std::string&, const FileEntry& entry) override {
     if (auto content = entry.inline_content()) return *std::move(content);
     PLAYFS_TRY(auto chunks, this->chunks(entry.chunks));
     std::string text;
@@ -265,7 +265,8 @@ class Client::Upstream final : public publish::Upstream {
  private:
   Result<RevisionTreePtr> take_in(Revision revision) {
     if (auto& more = revision.manifest.continuation) {
-      PLAYFS_TRY(auto text, content(nullptr, kContinuationPath, more->entry));
+      PLAYFS_TRY(Bytes content, this->content(nullptr, kContinuationPath, more->entry));
+      PLAYFS_TRY(std::string text, content.all());
       PLAYFS_CHECK(wire::read_continuation(revision.manifest, text));
     }
     RevisionId id = revision.id;

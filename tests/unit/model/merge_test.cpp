@@ -74,6 +74,19 @@ TEST(MergeTest, TheSameLinesAreAConflictWithMarkers) {
   EXPECT_EQ(content(merge, "f"), "1\n" + kText);
 }
 
+TEST(MergeTest, MarkersAreSeenInPieces) {
+  const std::string with = "a\n<<<<<<< ours\nb\n=======\r\nc\n>>>>>>> theirs";
+  const std::string without = "a\n<<<<<<< ours\nb\n======= \nc\n>>>>>>> theirs\n";
+  for (const std::string& text : {with, without}) {
+    for (std::size_t cut = 0; cut <= text.size(); ++cut) {
+      MarkerSearch search;
+      search.take(std::string_view(text).substr(0, cut));
+      search.take(std::string_view(text).substr(cut));
+      EXPECT_EQ(search.found(), text == with) << cut;
+    }
+  }
+}
+
 TEST(MergeTest, WhatIsTooLargeForMemoryIsAConflict) {
   auto text_of = [](std::size_t size) {
     std::string text;

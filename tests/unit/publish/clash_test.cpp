@@ -9,6 +9,7 @@
 
 #include "base/await.h"
 #include "model/chunking.h"
+#include "publish/conflicts.h"
 #include "support/publish_world.h"
 #include "wire/json.h"
 
@@ -87,15 +88,16 @@ std::vector<Change> changes_of_a_file(const std::string& path, const std::string
   };
 }
 
-std::vector<Change> changes_of_a_new_name(const std::string& who) {
+std::vector<Change> changes_of_a_new_name(const std::string& who, const std::string& name = "n") {
   return {
-      {"new file", [=](Files& files) { files["n"] = {who + "\n"}; },
-       [=](WorkTree& work) { work.write("n", who + "\n"); }},
-      {"new binary", [=](Files& files) { files["n"] = {std::string("\0", 1) + who}; },
-       [=](WorkTree& work) { work.write("n", std::string("\0", 1) + who); }},
-      {"new directory", [=](Files& files) { files["n/in"] = {who}; }, [=](WorkTree& work) { work.write("n/in", who); }},
-      {"new deep directory", [=](Files& files) { files["n/in/deep"] = {who}; },
-       [=](WorkTree& work) { work.write("n/in/deep", who); }},
+      {"new file", [=](Files& files) { files[name] = {who + "\n"}; },
+       [=](WorkTree& work) { work.write(name, who + "\n"); }},
+      {"new binary", [=](Files& files) { files[name] = {std::string("\0", 1) + who}; },
+       [=](WorkTree& work) { work.write(name, std::string("\0", 1) + who); }},
+      {"new directory", [=](Files& files) { files[name + "/in"] = {who}; },
+       [=](WorkTree& work) { work.write(name + "/in", who); }},
+      {"new deep directory", [=](Files& files) { files[name + "/in/deep"] = {who}; },
+       [=](WorkTree& work) { work.write(name + "/in/deep", who); }},
   };
 }
 
@@ -364,6 +366,14 @@ TEST_F(ClashTest, ANewNameByACommitThatFindsHeadMoved) {
 }
 TEST_F(ClashTest, ANewNameByTakingABranchIn) {
   each_pair(changes_of_a_new_name("ours"), changes_of_a_new_name("theirs"), &ClashTest::by_merge);
+}
+// What theirs has comes beside it, under a name that is longer.
+TEST_F(ClashTest, ANameThatCannotGetLonger) {
+  std::string of_characters = "n";
+  while (of_characters.size() < 255) of_characters += "\u00e9";
+  for (const std::string& name : {std::string(255, 'n'), of_characters})
+    for (auto bring_together : {&ClashTest::by_update, &ClashTest::by_commit, &ClashTest::by_merge})
+      each_pair(changes_of_a_new_name("ours", name), changes_of_a_new_name("theirs", name), bring_together);
 }
 TEST_F(ClashTest, ADirectoryByUpdate) {
   each_pair(changes_of_a_directory("ours"), changes_of_a_directory("theirs"), &ClashTest::by_update);

@@ -1,0 +1,70 @@
+#include "publish/conflicts.h"
+
+#include <algorithm>
+
+#include "model/merge.h"
+#include "model/path.h"
+#include "publish/staged_bytes.h"
+
+namespace playfs::publish {
+
+namespace {
+
+Result<bool> is_unresolved(const stage::Conflicted& conflicted, const Bytes& now) {
+  PLAYFS_TRY(auto examined, examine(now));
+  if (conflicted.left == examined.hash) return true;
+  if (!conflicted.has_markers) return false;
+  MarkerSearch search;
+  PLAYFS_CHECK(each_piece(now, [&](std::uint64_t, std::string_view piece) -> Status {
+    search.take(piece);
+    return {};
+  }));
+  return search.found();
+}
+
+Result<bool> is_unresolved(stage::Stage& stage, const stage::Conflicted& conflicted) {
+  if (!conflicted.beside.empty()) return stage.find(conflicted.beside) != nullptr;
+  if (conflicted.path.starts_with(stage::kStatePath))
+    return is_unresolved(conflicted, stage.staged_state().value_or(""));
+  auto inode = stage.find(conflicted.path);
+  if (!inode) return !conflicted.left;
+  PLAYFS_TRY(auto attributes, stage.attributes(inode));
+  if (attributes.kind != stage::Kind::file && attributes.kind != stage::Kind::symlink) return false;
+  if (auto lower = stage.lower_content(inode)) {
+    // Moved here, or with nothing but its mode changed. Where it cannot be told what it is, nobody has edited it.
+    auto hash = known_hash(*lower->entry);
+    return conflicted.left && (!hash || hash == conflicted.left);
+  }
+  PLAYFS_TRY(Bytes now, staged_bytes(stage, inode));
+  return is_unresolved(conflicted, now);
+}
+
+}  // namespace
+
+std::optional<ContentHash> known_hash(const FileEntry& entry) {
+  if (auto content = entry.inline_content()) return ContentHash::of(*content);
+  return ContentHash::parse(entry.hash_claim);
+}
+
+Result<std::vector<stage::Conflicted>> unresolved(stage::Stage& stage) {
+  std::vector<stage::Conflicted> left;
+  for (const auto& each : stage.conflicted()) {
+    auto open = is_unresolved(stage, each);
+    // Somebody is writing it at this moment: it will have been edited, or it is asked about again.
+    if (!open && open.error().code != ErrorCode::busy) return fail(open.error());
+    if (!open || *open) left.push_back(each);
+  }
+  return left;
+}
+
+std::string name_beside(std::string_view path, std::string_view ending, int number) {
+  std::string added(ending);
+  if (number > 1) added += '-' + std::to_string(number);
+  const std::size_t begin = path.rfind('/') + 1;
+  std::size_t end = std::min({path.size(), begin + kMaxComponentLength - added.size(), kMaxPathLength - added.size()});
+  // Not in the middle of a character.
+  while (end < path.size() && end > begin && (static_cast<unsigned char>(path[end]) & 0xC0) == 0x80) --end;
+  return std::string(path.substr(0, end)) + added;
+}
+
+}  // namespace playfs::publish

@@ -1,0 +1,20 @@
+// Which of the paths that an update or a merge left in conflict are not resolved yet.
+#pragma once
+
+#include <vector>
+
+#include "stage/stage.h"
+
+namespace playfs::publish {
+
+/// The hash of a published file as far as it is known without its bytes.
+std::optional<ContentHash> known_hash(const FileEntry& entry);
+
+/// Those whose file still has markers, or is still as it was left, or where what theirs has still stands beside it.
+Result<std::vector<stage::Conflicted>> unresolved(stage::Stage& stage);
+
+/// The name for what theirs has where ours stands at `path`: `path` with `ending`, and from the second on a number. Of
+/// a name that is too long for that the last characters go.
+std::string name_beside(std::string_view path, std::string_view ending, int number);
+
+}  // namespace playfs::publish
