@@ -150,13 +150,25 @@ Status Engine::freeze(Publication& publication) {
   return {};
 }
 
+namespace {
+/// The log cannot be read, and only it tells whether the revision was stored.
+Error in_doubt(const Error& error) {
+  Error told = error.while_doing("in doubt whether the revision was stored, which was sent and not answered");
+  told.hint =
+      "nobody has to wait: it goes on by itself once the service's revisions can be read, and until then nothing "
+      "is published twice or given back";
+  return told;
+}
+}  // namespace
+
 Status Engine::post(Publication& publication) {
   tell(publication, Phase::posting);
   if (!std::exchange(work_.is_first_post, false)) {
     if (!work_.in_doubt_since) work_.in_doubt_since = parts_.clock.steady();  // sent by an earlier process, perhaps
     // It may have been stored although the reply was lost, and the service may have forgotten the key since.
-    PLAYFS_TRY(auto found, find_posted(publication));
-    if (found) return adopt(publication, *std::move(found));
+    auto found = find_posted(publication);
+    if (!found) return fail(in_doubt(found.error()));
+    if (*found) return adopt(publication, **std::move(found));
     PLAYFS_TRY(bool can_be_posted, can_stand(publication));
     if (!can_be_posted) return plan_again(publication);
   }
@@ -174,8 +186,9 @@ Status Engine::post(Publication& publication) {
 /// that the user has thrown away meanwhile would be merged into head.
 Status Engine::refused(Publication& publication, const Error& error) {
   if (work_.in_doubt_since) {
-    PLAYFS_TRY(auto found, find_posted(publication));
-    if (found) return adopt(publication, *std::move(found));
+    auto found = find_posted(publication);
+    if (!found) return fail(in_doubt(found.error()));
+    if (*found) return adopt(publication, **std::move(found));
     if (parts_.clock.steady() - *work_.in_doubt_since < parts_.late_arrival)
       return fail(ErrorCode::busy, error.message + "; an earlier attempt may still arrive, so it is looked for again");
   }

@@ -76,6 +76,7 @@ class Engine {
   /// What is published: the frozen layer, or what it became when it was merged with a head that had moved on.
   struct Target {
     RevisionTreePtr on;  ///< the revision that it is a change of
+    Manifest from;       ///< that revision's, with what was taken in of fields and entries that are not shown
     stage::Frozen layer;
     std::vector<PutFile> puts;  ///< layer.files with where their content is
     std::vector<RevisionId> parents;
@@ -114,6 +115,7 @@ class Engine {
   Status join_head(bool may_merge, bool asks);
   [[nodiscard]] std::vector<RevisionId> parents_of(const Target& target, const RevisionId& head) const;
   /// `common`: what the layer's base and `head` have in common.
+  Status take_in_fields();
   Status merge_with(Snapshot common, const RevisionTreePtr& head);
   /// Of a base that neither is head nor is held by it.
   Result<BaseFate> fate_of_base(const Project& project, const RevisionTreePtr& head);

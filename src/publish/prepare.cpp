@@ -125,6 +125,7 @@ Status Engine::join_head(bool may_merge, bool asks) {
     target.state = target.on->revision.state;
   }
   const RevisionId& base = work_.frozen.base;
+  PLAYFS_CHECK(take_in_fields());
   may_merge = may_merge && parts_.policy.whose != MergePolicy::Whose::none;
   RevisionTreePtr there;
   if (!head.empty() && head != base) {
@@ -167,6 +168,40 @@ std::vector<RevisionId> Engine::parents_of(const Target& target, const RevisionI
   return parents;
 }
 
+namespace {
+/// What of a manifest is no file.
+Snapshot fields_of(const Manifest& manifest) {
+  Snapshot fields;
+  fields.manifest.extra = manifest.extra;
+  fields.manifest.refused = manifest.refused;
+  return fields;
+}
+}  // namespace
+
+/// Of a branch that was taken in the stage has the files and the state; the rest of its manifest comes along here. Of
+/// what both sides changed ours stands: that was a conflict then, and has been resolved since.
+Status Engine::take_in_fields() {
+  Target& target = work_.target;
+  std::vector<RevisionId> lines;
+  if (target.on) {
+    target.from = target.on->tree.manifest();
+    lines.push_back(target.on->revision.id);
+  }
+  for (const auto& parent : work_.frozen.merge_parents) {
+    auto taken_in = parts_.upstream.revision(parent);
+    if (!taken_in && may_heal(taken_in.error().code)) return fail(taken_in.error());
+    if (!taken_in) continue;
+    PLAYFS_TRY(CommonBase base, merging_.base_of(lines, parent));
+    lines.push_back(parent);
+    PLAYFS_TRY(Merge merge, merging_.merge(fields_of(base.snapshot.manifest), fields_of(target.from),
+                                           fields_of((*taken_in)->tree.manifest())));
+    std::erase_if(merge.refused, [&](const RefusedEntry& each) { return target.from.files.contains(each.path); });
+    target.from.extra = std::move(merge.extra);
+    target.from.refused = std::move(merge.refused);
+  }
+  return {};
+}
+
 /// Where that leaves conflicts the target stays as it was, but says so. Where it cannot be told what is in common it
 /// stays, and the log decides.
 Status Engine::merge_with(Snapshot base, const RevisionTreePtr& head) {
@@ -182,6 +217,8 @@ Status Engine::merge_with(Snapshot base, const RevisionTreePtr& head) {
   }
   Snapshot theirs = snapshot_of(head);
   ours.state = target.state;
+  ours.manifest.extra = target.from.extra;
+  ours.manifest.refused = target.from.refused;
   for (const auto& path : work_.frozen.deletions) ours.manifest.files.erase(path);
   std::map<std::string_view, const PutFile*> puts;
   for (const PutFile& put : work_.puts) {
@@ -246,6 +283,9 @@ Status Engine::merge_with(Snapshot base, const RevisionTreePtr& head) {
   }
   for (const auto& [path, entry] : theirs.manifest.files)
     if (!merge->files.contains(path)) merged.layer.deletions.push_back(path);
+  merged.from = std::move(theirs.manifest);
+  merged.from.extra = std::move(merge->extra);
+  merged.from.refused = std::move(merge->refused);
   target = std::move(merged);
   return {};
 }
@@ -328,7 +368,7 @@ Result<PlanInput> Engine::plan_input(const std::string& agent, const std::string
   input.draft.parents = target.parents;
   input.draft.agent = agent;
   input.draft.message = message;
-  input.draft.manifest = carried_forward(target.on ? target.on->tree.manifest() : Manifest(), target.layer.tx);
+  input.draft.manifest = carried_forward(target.from, target.layer.tx);
   input.draft.state = target.state;
   input.base = target.layer.base;
   input.puts = target.puts;
@@ -470,8 +510,7 @@ Status Engine::journal_body(Publication& publication, const Plan& plan) {
   if (body.size() > kRecordRoom) return fail(ErrorCode::internal, "the revision was planned too large");
   const FindChunkText texts = [this](const ChunkId& chunk) { return text_of(chunk); };
   const Target& target = work_.target;
-  const Manifest nothing{};
-  PLAYFS_CHECK(check_revision_body(body, {.base = target.on ? target.on->tree.manifest() : nothing,
+  PLAYFS_CHECK(check_revision_body(body, {.base = target.from,
                                           .frozen = target.layer,
                                           .puts = target.puts,
                                           .chunks = texts,

@@ -14,6 +14,23 @@
 
 namespace playfs::stage {
 
+// A revision's tree by names; nullptr where there is nothing of that kind.
+inline const Tree::Child* child_of(const Tree::Directory* directory, std::string_view name) {
+  if (!directory) return nullptr;
+  auto found = directory->children.find(name);
+  return found == directory->children.end() ? nullptr : &found->second;
+}
+
+inline const FileEntry* as_file(const Tree::Child* child) {
+  const auto* file = child ? std::get_if<const FileEntry*>(child) : nullptr;
+  return file ? *file : nullptr;
+}
+
+inline const Tree::Directory* as_directory(const Tree::Child* child) {
+  const auto* directory = child ? std::get_if<std::unique_ptr<Tree::Directory>>(child) : nullptr;
+  return directory ? directory->get() : nullptr;
+}
+
 class Rebase {
  public:
   /// Whether the path follows the new base; `file` is what the tree has there, nullptr for nothing.

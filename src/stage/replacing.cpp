@@ -143,10 +143,13 @@ Status Stage::State::load_replacements() {
     auto found = by_spool.find(row.spool);
     if (found == by_spool.end()) continue;
     Inode& inode = *found->second;
-    struct stat attributes {};
-    const std::string path = options.directory + "/spool/" + std::to_string(row.spool);
-    bool is_whole = row.boot == boot && stat(path.c_str(), &attributes) == 0 &&
-                    static_cast<std::uint64_t>(attributes.st_size) >= row.size;
+    bool is_whole = false;
+    if (row.boot == boot) {
+      struct stat attributes {};
+      PLAYFS_TRY(SharedFd fd, spool->descriptor(*inode.spool, false));
+      if (fd && fstat(fd->get(), &attributes) != 0) return fail(error_from_errno(errno, "stat a staged file"));
+      is_whole = fd && static_cast<std::uint64_t>(attributes.st_size) >= row.size;
+    }
     SpoolFilePtr old = old_file(row.old_spool);
     if (is_whole) {
       const std::uint64_t changes = inode.spool->changes;

@@ -115,7 +115,10 @@ std::string place_text(const ProjectStatus& status) {
   if (status.latest) text += "  " + headline(*status.latest) + "\n";
   for (const auto& revision : status.merging)
     text += "Merging " + escape_for_terminal(revision.text()) + ", which the next commit joins\n";
-  if (status.no_work_tree) text += "Not writable: " + escape_for_terminal(status.no_work_tree->message) + "\n";
+  if (status.no_work_tree) {
+    text += "Not writable: " + escape_for_terminal(status.no_work_tree->message) + "\n";
+    if (!status.no_work_tree->hint.empty()) text += "  " + escape_for_terminal(status.no_work_tree->hint) + "\n";
+  }
   if (!status.health.reachable)
     text += "The service does not answer: " + escape_for_terminal(status.health.last_error) + "\n";
   return text;
@@ -145,11 +148,13 @@ std::string progress_text(const ProjectStatus& status) {
     text += "  waiting: " + escape_for_terminal(progress.last_error->message);
     if (progress.so_far.retry_after_s > 0) text += "; goes on in " + duration_words(progress.so_far.retry_after_s);
     text += "\n";
+    if (!progress.last_error->hint.empty()) text += "  " + escape_for_terminal(progress.last_error->hint) + "\n";
   }
   for (std::size_t i = 0; i < status.queue.size(); ++i)
     text += (i == 0 ? "  commit: " : "  behind it, with what is staged when its turn comes: ") +
             first_line(status.queue[i].message) + "\n";
-  text += "  \"playfs commit --cancel\" stages it again, as long as it has not been sent\n";
+  if (progress.phase < Phase::posting)
+    text += "  \"playfs commit --cancel\" stages it again, as long as it has not been sent\n";
   return text;
 }
 

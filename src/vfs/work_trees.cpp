@@ -48,12 +48,18 @@ class WorkTrees::Opening : public std::enable_shared_from_this<WorkTrees::Openin
 
   void fetch_base(const RevisionId& base) {
     if (base.empty()) return open(nullptr);
-    owner_.mount_.site().revision(base, closing(), [self = shared_from_this()](Result<RevisionTreePtr> tree) {
-      self->on_executor([tree = std::move(tree)](Opening& opening) mutable {
+    owner_.mount_.site().revision(base, closing(), [self = shared_from_this(), base](Result<RevisionTreePtr> tree) {
+      self->on_executor([base, tree = std::move(tree)](Opening& opening) mutable {
         if (tree) return opening.open(std::move(*tree));
-        Error error = std::move(tree).error();
+        const Error error = std::move(tree).error();
         // The project is there; that its base is not is no "no such file".
-        if (error.code == ErrorCode::not_found) error.code = ErrorCode::protocol;
+        if (error.code == ErrorCode::not_found)
+          return opening.end(
+              fail(ErrorCode::protocol,
+                   "revision " + escape_for_terminal(base.text()) +
+                       ", on which the work tree stands, is gone from the service and from the cache here",
+                   "what was staged is untouched in " + opening.directory_ +
+                       ": have the service restored, or unmount, move that folder away and begin anew"));
         opening.end(fail(error.while_doing("the base of the work tree")));
       });
     });
@@ -111,20 +117,23 @@ bool WorkTrees::exist(const ProjectId& project) const {
 Attempt<std::shared_ptr<WorkTree>> WorkTrees::here(const OperationPtr& op, const ProjectId& project) {
   if (mount_.options().read_only) return fail(ErrorCode::read_only, "the mount is read-only");
   if (auto tree = find(project)) return tree;
-  const std::string fact = "busy/" + project.text();
-  if (op->noted(fact)) {
-    return fail(ErrorCode::busy, "another process has the work tree of this project open",
-                "unmount the other playfs, or edit there; here work/ shows head");
-  }
+  const std::string fact = "refused/" + project.text();
+  if (auto why = op->noted(fact) ? refusal_of(project) : std::nullopt) return fail(*std::move(why));
   return missing([this, op, project, fact](const CancelToken& cancel, Callback<void> done) {
-    open(project, cancel, [op, fact, done = std::move(done)](Status status) mutable {
-      if (!status && status.error().code == ErrorCode::busy) {
+    open(project, cancel, [this, op, project, fact, done = std::move(done)](Status status) mutable {
+      if (!status && status.error().code != ErrorCode::interrupted && refusal_of(project)) {
         op->note(fact);
         status = {};
       }
       done(std::move(status));
     });
   });
+}
+
+std::optional<Error> WorkTrees::refusal_of(const ProjectId& project) const {
+  MutexLock lock(mutex_);
+  auto found = refused_.find(project);
+  return found == refused_.end() ? std::nullopt : std::optional(found->second);
 }
 
 void WorkTrees::try_open(const ProjectId& project, Callback<void> done) {
@@ -200,6 +209,15 @@ void WorkTrees::opened(const ProjectId& project, Result<std::shared_ptr<WorkTree
   {
     MutexLock lock(mutex_);
     if (tree) trees_.insert_or_assign(project, *tree);
+    refused_.erase(project);
+    if (!tree && tree.error().code == ErrorCode::busy)
+      refused_.emplace(project, Error{ErrorCode::busy,
+                                      "another process has the work tree of this project open",
+                                      "unmount the other playfs, or edit there; here work/ shows head",
+                                      {},
+                                      0,
+                                      {}});
+    else if (!tree && tree.error().code == ErrorCode::protocol) refused_.emplace(project, tree.error());
     auto found = opening_.find(project);
     waiters = std::move(found->second);
     opening_.erase(found);

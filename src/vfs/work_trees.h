@@ -25,7 +25,8 @@ class WorkTrees {
   /// Whether something of the project may be staged: its stage exists on disk.
   [[nodiscard]] bool exist(const ProjectId& project) const;
   /// Opens where needed, fetching the base first. Fails with `read_only` in a read-only mount, and with `busy` where
-  /// another process has it open; which of the two is an answer of the attempt, never of a fetch.
+  /// another process has it open, and with `protocol` where its base is nowhere any more; which of these is an answer
+  /// of the attempt, never of a fetch.
   [[nodiscard]] Attempt<std::shared_ptr<WorkTree>> here(const OperationPtr& op, const ProjectId& project);
   /// Tries to open a tree that is not, though nobody looks at it.
   void try_open(const ProjectId& project, Callback<void> done);
@@ -47,6 +48,8 @@ class WorkTrees {
   [[nodiscard]] std::string directory_of(const ProjectId& project) const;
   /// nullopt where the name does not tell.
   [[nodiscard]] std::optional<ProjectId> project_in(const std::string& directory) const;
+  /// Why it could not be opened last, where trying again at once would come to the same.
+  [[nodiscard]] std::optional<Error> refusal_of(const ProjectId& project) const PLAYFS_EXCLUDES(mutex_);
   void open_unfinished();
   void open(const ProjectId& project, const CancelToken& cancel, Callback<void> done) PLAYFS_EXCLUDES(mutex_);
   void opened(const ProjectId& project, Result<std::shared_ptr<WorkTree>> tree) PLAYFS_EXCLUDES(mutex_);
@@ -54,6 +57,7 @@ class WorkTrees {
   Mount& mount_;
   mutable Mutex mutex_;
   std::map<ProjectId, std::shared_ptr<WorkTree>> trees_ PLAYFS_GUARDED_BY(mutex_);
+  std::map<ProjectId, Error> refused_ PLAYFS_GUARDED_BY(mutex_);
   std::map<ProjectId, std::vector<Waiter>> opening_ PLAYFS_GUARDED_BY(mutex_);
 };
 

@@ -3,6 +3,9 @@
 import contextlib
 import json
 import os
+import pathlib
+import re
+import shutil
 import subprocess
 import urllib.error
 
@@ -123,6 +126,79 @@ class Restore(rig.Rig):
         self.assertEqual(self.publish(ann, 'again')['outcome'], 'published')
         self.assertEqual(self.describe(self.work(ann)), after)
         self.assert_published_whole(ann, after)
+
+    def branch_that_is_lost(self, head_is_in_backup):
+        """A tree on a branch, and the service without it. The mount, and the branch."""
+        ann = self.mount(self.api.origin)
+        work = self.work(ann)
+        (work / 'both').write_text('1\n')
+        (work / 'same').write_text(big('same'))
+        self.publish(ann, 'one')
+        base = self.head()
+        if not head_is_in_backup:
+            self.back_up()
+        files = self.api.get('revisions', base)['manifest']['files']
+        theirs = self.api.create('revisions', project=self.project, parents=[base], agent='bob', message='theirs',
+                                 manifest={'files': {**files, 'both': {'inline': 'theirs\n'}}})['id']
+        (work / 'both').write_text('ours\n')
+        (work / 'mine').write_text(big('mine'))
+        self.api.call('PATCH', f'/projects/{self.project}', {'latest_revision': theirs})
+        if head_is_in_backup:
+            self.back_up()
+        self.assertEqual(self.playfs('commit', '-m', 'two', work, check=False).returncode, 3, 'a branch')
+        branch, after = self.status(ann)['base'], self.describe(work)
+        self.restore()
+        self.assertEqual(self.describe(work), after)
+        return ann, branch
+
+    def test_a_branch_that_was_lost_is_published_again(self):
+        for head_is_in_backup in (False, True):
+            with self.subTest(head_is_in_backup=head_is_in_backup):
+                self.project = self.api.create('projects', name=f'branch {head_is_in_backup}')['id']
+                ann, branch = self.branch_that_is_lost(head_is_in_backup)
+                work = self.work(ann)
+                if head_is_in_backup:  # where head stands still, whoever updates or commits finds out
+                    self.assertEqual(self.playfs('update', work, check=False).returncode, 3)
+                    self.assertIn('>>>>>>>', (work / 'both').read_text())
+                    (work / 'both').write_text('ours and theirs\n')
+                self.eventually(lambda: self.status(ann)['lost'] == branch, 'status says what was lost')
+                self.assertEqual((work / 'mine').read_text(), big('mine'))
+                wanted = self.describe(work)
+                self.assertEqual(self.publish(ann, 'again')['outcome'], 'published')
+                self.assertEqual(self.describe(work), wanted)
+                self.assert_published_whole(ann, wanted)
+                ann.end()
+
+    def test_a_base_that_is_nowhere_any_more(self):
+        ann = self.mount(self.api.origin)
+        self.two_revisions(ann)
+        lost = self.head()
+        (self.work(ann) / 'staged').write_text('mine\n')
+        ann.unmount()
+        newer = self.home / 'newer'
+        newer.mkdir()
+        self.stop()
+        for path in self.store.glob('playground.db*'):
+            shutil.copy(path, newer)
+        self.restore()
+        shutil.rmtree(self.home / 'ann/cache')
+        ann = self.mount(self.api.origin, at=ann.directory)
+        said = self.playfs('status', self.work(ann).parent, check=False)
+        self.assertIn(f'revision {lost}, on which the work tree stands, is gone', said.stdout, said.stderr)
+        folder = pathlib.Path(re.search(r'untouched in (\S+):', said.stdout)[1])
+        self.assertTrue(list(folder.glob('spool/*')))
+        with self.assertRaises(OSError):
+            os.listdir(self.work(ann))
+        # Where the service gets it back all is as it was, without another mount.
+        self.stop()
+        for path in self.store.glob('playground.db*'):
+            path.unlink()
+        for path in newer.iterdir():
+            shutil.copy(path, self.store)
+        self.start()
+        self.eventually((self.work(ann) / 'staged').exists, 'the work tree opens')
+        self.assertEqual((self.work(ann) / 'staged').read_text(), 'mine\n')
+        self.assertEqual(self.publish(ann, 'staged')['outcome'], 'published')
 
     def test_what_was_lost_can_be_given_up(self):
         ann = self.mount(self.api.origin)

@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
 """The reply to the POST of a revision is lost, and its repetition refused: what may be published is not given back."""
 import json
+import signal
+import subprocess
 
 import proxy
 import rig
@@ -42,6 +44,48 @@ class UnknownOutcome(rig.Rig):
             self.assertEqual(len(self.api.all('revisions')), number)
             self.assertEqual(self.api.get('projects', self.project)['latest_revision'], committed['revision'])
             self.assertEqual((self.work / f'file-{status}').read_text(), 'kept\n')
+
+    def test_nobody_has_to_wait_for_a_log_that_cannot_be_read(self):
+        self.refuse_repetitions(403)
+        answer = self.proxy.fate
+        refused = (403, json.dumps({'error': 'no', 'code': 'forbidden'}))
+        self.proxy.fate = lambda request: refused if request.startswith('GET /.site/data/revisions') else answer(request)
+        (self.work / 'file').write_text('kept\n')
+        commit = subprocess.Popen([self.playfs_path, 'commit', '-m', 'in doubt', str(self.work)],
+                                  env=self.environment('ann'), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+        self.addCleanup(commit.kill)
+
+        def status():
+            return json.loads(self.playfs('status', '--json', self.work).stdout)
+
+        def says_so():
+            why = status()['publication']['waiting_for']
+            return why and 'in doubt' in why['message']
+
+        self.eventually(says_so, 'status says that it is in doubt')
+        text = self.playfs('status', self.work).stdout
+        self.assertIn('nobody has to wait', text)
+        self.assertNotIn('--cancel', text, 'which would be too late')
+        self.assertIsNone(commit.poll())
+        commit.send_signal(signal.SIGINT)
+        with commit.stderr:
+            said = commit.stderr.read()
+        self.assertEqual(commit.wait(rig.COMMAND_LIMIT), 4, said)
+        self.assertIn('published in the background', said)
+        # Nothing is given back, by whatever command.
+        self.assertIn('Too late', self.playfs('commit', '--cancel', self.work, check=False).stderr)
+        self.playfs('discard', self.work, check=False)
+        self.assertEqual((self.work / 'file').read_text(), 'kept\n')
+        # And it is settled once the log can be read, with the revision that was stored.
+        self.proxy.fate = lambda request: None
+
+        def head():
+            return self.api.get('projects', self.project).get('latest_revision')
+
+        self.eventually(head, 'it is published')
+        self.assertEqual([rig.fields(record)['id'] for record in self.api.all('revisions')], [head()])
+        self.eventually(lambda: status()['base'] == head() and not status()['staged'], 'the tree stands on it')
+        self.assertEqual((self.work / 'file').read_text(), 'kept\n')
 
     def test_a_refusal_of_the_only_attempt_gives_the_stage_back_at_once(self):
         self.proxy.fate = lambda request: (403, '{"code":"forbidden"}') if 'POST' in request else None

@@ -73,6 +73,56 @@ TEST_F(MergeParentsTest, AnUpdateBringsAHeadThatTookTheBranchIn) {
   expect_all_of_it(work->commit());
 }
 
+/// Fields of a manifest that nobody here knows: others' clients have put them there.
+class UnknownFieldsTest : public testing::Test {
+ protected:
+  std::string publish(const std::vector<std::string>& parents, const std::string& path, JsonObject fields) {
+    Json::Array ids;
+    for (const auto& parent : parents) ids.emplace_back(parent);
+    fields.set("files", JsonObject{{"base", JsonObject{{"inline", "0"}}}, {path, JsonObject{{"inline", path}}}});
+    JsonObject body{{"project", project}, {"parents", std::move(ids)}, {"manifest", std::move(fields)}};
+    return world.create("revisions", wire::to_text(body)).id;
+  }
+  JsonObject fields_of_head() {
+    return wire::decode_revision(world.get("revisions", world.head(project)))->manifest.extra;
+  }
+
+  test::World world;
+  test::TempDirectory directory;
+  std::string project;
+};
+
+TEST_F(UnknownFieldsTest, ThoseThatOnlyABranchChangedAreInTheMerge) {
+  for (bool head_moves : {false, true}) {
+    project = world.create("projects", R"({"name":"p"})").id;
+    std::string root = publish({}, "root", {{"kept", "1"}, {"changed", "1"}, {"dropped", "1"}});
+    std::string branch = publish({root}, "branch", {{"kept", "1"}, {"changed", "2"}, {"added", "2"}});
+    std::string head = publish({root}, "head", {{"kept", "1"}, {"changed", "1"}, {"dropped", "1"}, {"heads", "3"}});
+    world.set_head(project, head);
+    WorkTree work(world, project, directory.path() + (head_moves ? "/moves" : "/stays"));
+    auto tree =
+        await<RevisionTreePtr>([&](auto done) { work.site->revision(RevisionId(branch), {}, std::move(done)); });
+    auto taken_in = await<Integrated>([&](auto done) { work.publisher->merge(*tree, CancelToken(), std::move(done)); });
+    ASSERT_TRUE(taken_in) << taken_in.error().message;
+    JsonObject wanted{{"kept", "1"}, {"changed", "2"}, {"heads", "3"}, {"added", "2"}};
+    if (head_moves) {
+      JsonObject fields{{"kept", "4"}, {"changed", "1"}, {"dropped", "1"}, {"heads", "3"}};
+      world.set_head(project, publish({head}, "moved", fields));
+      wanted.set("kept", "4");
+    }
+    auto result = work.commit();
+    ASSERT_TRUE(result) << result.error().message;
+    EXPECT_EQ(result->outcome, Outcome::published);
+    JsonObject now = fields_of_head();
+    for (const auto& member : wanted) {
+      const Json* found = now.find(member.name);
+      ASSERT_TRUE(found) << member.name << (head_moves ? ", head moved" : "");
+      EXPECT_EQ(*found, member.value) << member.name;
+    }
+    EXPECT_FALSE(now.find("dropped"));
+  }
+}
+
 /// A branch that was there before what is head.
 class HeadsLineTest : public testing::Test {
  protected:
