@@ -179,7 +179,8 @@ Snapshot fields_of(const Manifest& manifest) {
 }  // namespace
 
 /// Of a branch that was taken in the stage has the files and the state; the rest of its manifest comes along here. Of
-/// what both sides changed ours stands: that was a conflict then, and has been resolved since.
+/// what both sides changed ours stands: that was a conflict then, and has been resolved since. Where it cannot be told
+/// what they have in common, the fields of both are kept, as the files were.
 Status Engine::take_in_fields() {
   Target& target = work_.target;
   std::vector<RevisionId> lines;
