@@ -61,9 +61,7 @@ class LogOnly final : public Upstream {
 
   Result<Record> get(const std::string&, const std::string&) override { return nothing(); }
   Result<RevisionTreePtr> revision(const RevisionId&) override { return nothing(); }
-  Result<Bytes> content(const RevisionTreePtr&, const std::string&, const FileEntry&) override {
-    return nothing();
-  }
+  Result<Bytes> content(const RevisionTreePtr&, const std::string&, const FileEntry&) override { return nothing(); }
   Result<std::vector<FileChunk>> chunks(const std::vector<ChunkId>&) override { return nothing(); }
   Result<Record> create(const std::string&, const Json&, const std::string&) override { return nothing(); }
   Status upload(const std::vector<Upload>&, const Acknowledged&) override { return nothing(); }
