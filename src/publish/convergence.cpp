@@ -239,23 +239,30 @@ Result<std::optional<RevisionTreePtr>> Convergence::post_merge(const Merging::Jo
 
 // The rounds.
 
+bool Convergence::may_yet_be_seen(SteadyTime written) const {
+  return parts_.clock.steady() - written < parts_.late_arrival;
+}
+
 Result<Standing> Convergence::run(const RevisionTreePtr& ours, bool may_join, const RevisionTreePtr& since,
                                   const std::function<Status()>& before_write) {
   Standing standing;
-  RevisionTreePtr posted;  // a merge of ours, until a list brings it
   auto write = [&]() -> Status {
     ++standing.writes;
     return before_write();
   };
   for (int round = 0; round < kRoundsAtOnce; ++round) {
     PLAYFS_TRY(Log log, read_log(ours, since));
+    if (moved_ && log.project.latest_revision != moved_->from) moved_.reset();
     standing.ours_is_gone = log.ours_is_gone;
     if (log.ours_is_gone) return standing;
-    if (posted && !log.revisions.contains(posted->revision.id)) {
-      PLAYFS_TRY(bool gone, is_gone(parts_.upstream, posted->revision.id));
-      if (gone) posted = nullptr;
+    if (posted_ && log.revisions.contains(posted_->merge->revision.id)) posted_.reset();
+    if (posted_) {
+      PLAYFS_TRY(bool gone, is_gone(parts_.upstream, posted_->merge->revision.id));
+      if (gone && may_yet_be_seen(posted_->time))
+        return fail(ErrorCode::busy, "the service does not show yet what was merged");
+      if (gone) posted_.reset();
+      else PLAYFS_CHECK(add(posted_->merge, log));
     }
-    if (posted) PLAYFS_CHECK(add(posted, log));
     if (log.revisions.empty() && !log.unread_head) return standing;  // nothing was ever published
     std::vector<Link> links;
     for (const auto& [id, revision] : log.revisions) {
@@ -310,9 +317,9 @@ Result<Standing> Convergence::run(const RevisionTreePtr& ours, bool may_join, co
         if (conflicted.empty()) {
           PLAYFS_TRY(auto merge, post_merge(joined, tips.front(), write));
           if (merge) {
-            posted = *std::move(merge);
+            posted_ = Posted{*std::move(merge), parts_.clock.steady()};
             parts_.events.event("merged",
-                                {{"project", parts_.project.text()}, {"revision", posted->revision.id.text()}});
+                                {{"project", parts_.project.text()}, {"revision", posted_->merge->revision.id.text()}});
             continue;
           }
         }
@@ -337,8 +344,11 @@ Result<Standing> Convergence::run(const RevisionTreePtr& ours, bool may_join, co
     }
     if (head == tip) {
       if (at_tip) PLAYFS_CHECK(parts_.scan.verified(at_tip->revision.created_at));
+      posted_.reset();
       return standing;
     }
+    if (moved_ && moved_->from == head && may_yet_be_seen(moved_->time))
+      return fail(ErrorCode::busy, "the service does not show yet where head was moved to");
     if (moves_[head] > repairs_allowed(at(log.revisions, head))) {
       standing.given_up = true;
       standing.head = head;
@@ -355,6 +365,7 @@ Result<Standing> Convergence::run(const RevisionTreePtr& ours, bool may_join, co
     Status moved = parts_.upstream.move_head(tip);
     if (moved) {
       ++moves_[head];
+      moved_ = Move{head, parts_.clock.steady()};
       continue;
     }
     // A lost reply says nothing: it is looked at again, since repeating blindly could undo somebody's move.

@@ -65,6 +65,7 @@ class Convergence {
     const Clock& clock;
     StoredChunks& stored;
     MergePolicy policy;
+    std::chrono::nanoseconds late_arrival;  ///< how long what the service acknowledged may take to be seen
   };
   explicit Convergence(Parts parts) : parts_(std::move(parts)) {}
 
@@ -97,7 +98,21 @@ class Convergence {
   Result<bool> has_all_chunks(const Plan& plan, const std::vector<ChunkId>& ids, const Merging::Joined& joined);
   Status upload(const Plan& plan, std::vector<ChunkId>& ids, const std::function<Status()>& before_write);
 
+  /// Whether what was written then may yet be seen, where reads lag behind writes.
+  [[nodiscard]] bool may_yet_be_seen(SteadyTime written) const;
+
+  struct Move {
+    RevisionId from;
+    SteadyTime time;
+  };
+  struct Posted {
+    RevisionTreePtr merge;
+    SteadyTime time;
+  };
+
   Parts parts_;
+  std::optional<Move> moved_;                    ///< acknowledged, until head is seen anywhere else than where it was
+  std::optional<Posted> posted_;                 ///< acknowledged, until a list brings it
   std::deque<SteadyTime> merges_;                ///< of the last hour
   std::map<RevisionId, std::size_t> moves_;      ///< how often head was moved away from there; again: it was set back
   std::map<RevisionId, RevisionTreePtr> known_;  ///< what the log has, from the watermark on

@@ -77,7 +77,8 @@ Engine::Engine(Parts parts)
                     .events = parts_.events,
                     .clock = parts_.clock,
                     .stored = stored_,
-                    .policy = parts_.policy}) {}
+                    .policy = parts_.policy,
+                    .late_arrival = parts_.late_arrival}) {}
 
 Status Engine::recover() {
   PLAYFS_TRY(auto pending, parts_.layers.pending());
@@ -171,6 +172,7 @@ Status Engine::post(Publication& publication) {
     if (*found) return adopt(publication, **std::move(found));
     PLAYFS_TRY(bool can_be_posted, can_stand(publication));
     if (!can_be_posted) return plan_again(publication);
+    work_.missing_since.reset();
   }
   PLAYFS_TRY(auto body, wire::parse_json(publication.body));
   auto posted = parts_.upstream.create("revisions", body, publication.key);
@@ -192,7 +194,7 @@ Status Engine::refused(Publication& publication, const Error& error) {
     if (parts_.clock.steady() - *work_.in_doubt_since < parts_.late_arrival)
       return fail(ErrorCode::busy, error.message + "; an earlier attempt may still arrive, so it is looked for again");
   }
-  return parts_.journal.record_thawing(publication, error);
+  return parts_.journal.record_thawing(publication, error, work_.in_doubt_since.has_value());
 }
 
 /// The record of this publication's body, looked for among the revisions that are newer than its base. Does not ask for
@@ -225,17 +227,17 @@ Status Engine::adopt(Publication& publication, Record record) {
     PLAYFS_TRY(record, parts_.upstream.get("revisions", record.id));
   }
   auto revision = wire::decode_revision(record);
-  if (!revision)
-    return parts_.journal.record_thawing(publication, revision.error());  // nobody can read what was stored
-  if (!is_revision_of_body(*revision, publication.body))
-    return parts_.journal.record_thawing(
-        publication, Error{ErrorCode::corrupt,
-                           "the service answered with another revision than the one that was posted: " +
-                               escape_for_terminal(revision->id.text()),
-                           {},
-                           {},
-                           0,
-                           {}});
+  if (!revision || !is_revision_of_body(*revision, publication.body)) {
+    // What became of ours nobody knows.
+    if (!work_.in_doubt_since) work_.in_doubt_since = parts_.clock.steady();
+    return refused(publication, Error{ErrorCode::corrupt,
+                                      "the service answered with another revision than the one that was posted: " +
+                                          escape_for_terminal(record.id),
+                                      {},
+                                      {},
+                                      0,
+                                      {}});
+  }
   PLAYFS_CHECK(parts_.journal.record_posted(publication, revision->id));
   parts_.upstream.learn("revisions", record);
   return {};
@@ -270,6 +272,7 @@ Status Engine::converge(Publication& publication) {
     return parts_.journal.record_settling(publication, Ending::branched, {}, publication.conflicts);
   }
   if (standing->ours_is_gone) return plan_again(publication);
+  work_.missing_since.reset();
   if (standing->holds_ours) {
     bool is_merged = standing->head != publication.revision && standing->head_is_automatic;
     PLAYFS_CHECK(
@@ -316,6 +319,7 @@ Result<Standing> Engine::visit(const std::string& agent) {
                       .author = left_out.agent,
                       .conflicts = std::move(paths)}));
   }
+  PLAYFS_CHECK(say_what_came_late());
   PLAYFS_TRY(auto branch, parts_.journal.branch());
   auto is_left_out = [&](const LeftOut& each) { return each.revision == branch; };
   if (!branch.empty() && !standing.head.empty() &&
@@ -324,6 +328,29 @@ Result<Standing> Engine::visit(const std::string& agent) {
     if (holdings.covers(standing.head, branch)) PLAYFS_CHECK(parts_.journal.record_no_branch());
   }
   return standing;
+}
+
+/// Commits that were given back as failed, and whose revision the log has after all.
+Status Engine::say_what_came_late() {
+  PLAYFS_TRY(auto given_back, parts_.journal.given_back_in_doubt());
+  if (given_back.empty()) return {};
+  for (const auto& [id, time] : scan_.found()) {
+    auto tree = parts_.upstream.revision(id);
+    if (!tree && may_heal(tree.error().code)) return fail(tree.error());
+    if (!tree || !given_back.contains((*tree)->tree.manifest().tx)) continue;
+    const std::string& tx = (*tree)->tree.manifest().tx;
+    parts_.events.error("projects/" + parts_.project.text(),
+                        Error{ErrorCode::already_exists,
+                              "a commit that was given back as failed has been published after all, as revision " +
+                                  escape_for_terminal(id.text()),
+                              "playfs update takes it in; what is not wanted of it can be deleted and committed",
+                              {},
+                              0,
+                              {}});
+    parts_.events.event("commit_came_late", {{"project", parts_.project.text()}, {"tx", tx}, {"revision", id.text()}});
+    PLAYFS_CHECK(parts_.journal.record_came_late(tx));
+  }
+  return {};
 }
 
 Status Engine::settle(Publication& publication) {

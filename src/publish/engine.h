@@ -46,8 +46,9 @@ class Engine {
     MergePolicy policy;
     std::function<void(const Progress&)> progress;  ///< phase, so_far and bytes are set
     Merging& merging;
-    /// How long a request that got no answer may still be on its way to the service. A commit that was refused after
-    /// such a request is given back only when that time has passed and the log does not have it.
+    /// How long a request that got no answer may still be on its way to the service, and what it acknowledged may take
+    /// to be seen. A commit that was refused after such a request is given back only when that time has passed and the
+    /// log does not have it.
     std::chrono::nanoseconds late_arrival = std::chrono::minutes(2);
     LogScan::Limits limits = {};  ///< of reading the log
     bool merges_first = true;     ///< see PublisherOptions
@@ -97,6 +98,8 @@ class Engine {
     bool is_first_post = false;  ///< the body was journalled by this very run, so it was never sent
     /// When the body may have been sent last with nobody knowing what became of it.
     std::optional<SteadyTime> in_doubt_since;
+    /// When what was acknowledged was first not to be seen.
+    std::optional<SteadyTime> missing_since;
     RevisionTreePtr ours;
   };
 
@@ -107,6 +110,7 @@ class Engine {
   Status refused(Publication& publication, const Error& error);
   Status converge(Publication& publication);
   Status say(const Announcement& announcement);
+  Status say_what_came_late();
   Status settle(Publication& publication);
   Status thaw(Publication& publication);
 
@@ -128,7 +132,8 @@ class Engine {
   Status bring_back(const Manifest& manifest, const ChunkIds& gone);
   /// Whether the service has what the body to be posted refers to.
   Result<bool> can_stand(const Publication& publication);
-  /// The revision is gone, or would refer to what is gone: it is planned once more, and fails in the end.
+  /// The revision is not there, or would refer to what is not: it is looked for again for a while, then planned once
+  /// more.
   Status plan_again(Publication& publication);
   Status find_stored_by_others();
   [[nodiscard]] Result<bool> is_known_from_here(std::string_view text) const;

@@ -18,6 +18,7 @@ constexpr const char* kLostBase = "lost_base";          // its id, a newline, th
 constexpr const char* kPlannedAgain = "planned_again";  // how often, a blank, the publication's tx
 constexpr const char* kScan = "scan";
 constexpr const char* kFound = "scan/found/";
+constexpr const char* kGivenBack = "given_back/";  // with the tx behind it
 std::optional<WallTime> time_of(const std::string& text) {
   WallTime time;
   auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), time.nanoseconds);
@@ -171,7 +172,7 @@ Status Journal::record_settling(Publication& publication, Ending ending, Revisio
   return {};
 }
 
-Status Journal::record_thawing(Publication& publication, const Error& error) {
+Status Journal::record_thawing(Publication& publication, const Error& error, bool in_doubt) {
   Publication next = publication;
   next.step = Step::thawing;
   next.ending = Ending::failed;
@@ -180,9 +181,23 @@ Status Journal::record_thawing(Publication& publication, const Error& error) {
   next.error_hint = error.hint;
   JournalChange change;
   change.publication = &next;
+  if (in_doubt) change.facts[kGivenBack + next.tx] = "1";
   PLAYFS_CHECK(write("thawing", change));
   publication = std::move(next);
   return {};
+}
+
+Result<std::set<std::string>> Journal::given_back_in_doubt() {
+  PLAYFS_TRY(auto facts, storage_->facts(kGivenBack));
+  std::set<std::string> given_back;
+  for (const auto& [tx, fact] : facts) given_back.insert(tx);
+  return given_back;
+}
+
+Status Journal::record_came_late(const std::string& tx) {
+  JournalChange change;
+  change.facts[kGivenBack + tx] = "";
+  return write("came late", change);
 }
 
 Status Journal::record_cancelling(Publication& publication) {

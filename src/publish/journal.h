@@ -209,9 +209,13 @@ class Journal {
   [[nodiscard]] Status record_patching(Publication& publication);
   [[nodiscard]] Status record_settling(Publication& publication, Ending ending, RevisionId merged = {},
                                        std::string conflicts = {});
-  [[nodiscard]] Status record_thawing(Publication& publication, const Error& error);
+  /// `in_doubt`: it was sent, and was not found at the service as long as it was looked for.
+  [[nodiscard]] Status record_thawing(Publication& publication, const Error& error, bool in_doubt = false);
   /// Likewise, because somebody asked for it; with all that wait behind it.
   [[nodiscard]] Status record_cancelling(Publication& publication);
+  /// The commits that were given back in doubt, by tx, until they are seen at the service after all.
+  [[nodiscard]] Result<std::set<std::string>> given_back_in_doubt();
+  [[nodiscard]] Status record_came_late(const std::string& tx);
   /// Forgets all that wait behind it.
   [[nodiscard]] Status drop_behind(const Publication& publication);
   /// Keeps the row as the last one and forgets bodies, uploads and the last one before it.

@@ -16,8 +16,8 @@ namespace playfs::publish {
 
 namespace {
 
-/// A service that loses what was published so many times in a row does so again.
-constexpr int kMostTimes = 3;
+/// How often the time that what is missing is looked for is doubled.
+constexpr int kMostDoublings = 5;
 constexpr std::size_t kPathsNamed = 5;
 
 bool names_one_of(const FileEntry& entry, const ChunkIds& gone) {
@@ -182,23 +182,25 @@ Result<bool> Engine::can_stand(const Publication& publication) {
   return gone.empty();
 }
 
+/// Where reads lag behind writes, what was acknowledged is only not to be seen yet. So it counts as lost once it was
+/// looked for as long as a request may be late, and longer each time, lest a service that never shows anything be
+/// filled with copies. It is not given back, however long that goes on: it may turn up whenever the reads catch up, and
+/// would be merged into head when the user has thrown it away.
 Status Engine::plan_again(Publication& publication) {
   stored_.forget_all();
+  PLAYFS_TRY(int times, parts_.journal.times_planned_again(publication));
+  const SteadyTime now = parts_.clock.steady();
+  if (!work_.missing_since) work_.missing_since = now;
+  if (now - *work_.missing_since < parts_.late_arrival * (1 << std::min(times, kMostDoublings)))
+    return fail(ErrorCode::busy,
+                "the service does not show what it has stored: its reads lag behind, or it went back to an older state",
+                "it is looked for again, and published again where it does not come back");
+  work_.missing_since.reset();
   work_.joined.reset();
   work_.ours = nullptr;
   work_.trusts_head = false;
   log_event("service_lost_revision", publication);
-  PLAYFS_TRY(int times, parts_.journal.times_planned_again(publication));
-  if (times < kMostTimes) return parts_.journal.record_planning_again(publication);
-  return parts_.journal.record_thawing(publication,
-                                       {ErrorCode::protocol,
-                                        "the service lost what was published " + std::to_string(times + 1) +
-                                            " times: it goes back to an older "
-                                            "state time and again",
-                                        "commit again once it does not",
-                                        {},
-                                        0,
-                                        {}});
+  return parts_.journal.record_planning_again(publication);
 }
 
 }  // namespace playfs::publish

@@ -77,7 +77,8 @@ class CountingProxy:
     connections are closed without an answer.
 
     `fate` is asked of each request ("METHOD /path") what becomes of it: None passes it on, 'lose reply' passes it on and
-    closes the connection without the answer, (status, body) answers that in the service's place.
+    closes the connection without the answer, (status, body) answers that in the service's place, a number passes it on to
+    another port.
     """
 
     def __init__(self, port):
@@ -186,7 +187,7 @@ class CountingProxy:
                 fate = proxy.fate(entry[0])
                 if isinstance(fate, tuple):
                     return self.answer(entry, fate[0], [('Content-Type', 'application/json')], fate[1].encode())
-                server = http.client.HTTPConnection('127.0.0.1', proxy._port)
+                server = http.client.HTTPConnection('127.0.0.1', fate if isinstance(fate, int) else proxy._port)
                 try:
                     server.request(self.command, self.path, body or None, dict(self.headers))
                     answer = server.getresponse()

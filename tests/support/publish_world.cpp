@@ -122,7 +122,8 @@ void World::restore() {
 }
 
 WorkTree::WorkTree(World& world, std::string project, std::string directory, FaultyTransport::Plan plan,
-                   publish::JournalProbe probe, bool visits, bool repeats)
+                   publish::JournalProbe probe, bool visits, bool repeats, publish::MergePolicy policy,
+                   std::chrono::milliseconds late_arrival)
     : faults(world.transport()),
       journal_directory_(directory + "/journal"),
       executor_(std::make_unique<ThreadPool>(2)) {
@@ -149,9 +150,10 @@ WorkTree::WorkTree(World& world, std::string project, std::string directory, Fau
   publish::PublisherOptions options;
   options.first_rest = std::chrono::milliseconds(2);
   options.longest_rest = std::chrono::milliseconds(20);
-  options.late_arrival = kLateArrival;
+  options.late_arrival = late_arrival;
   options.probe = std::move(probe);
   options.visits = visits;
+  options.policy = std::move(policy);
   publisher = take(publish::Publisher::open(journal_directory_, ProjectId(project), *site, *stage, *executor_,
                                             world.clock, world.random, {}, options));
 }

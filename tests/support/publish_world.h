@@ -81,7 +81,8 @@ class WorkTree {
   /// and the project has no revision, the tree is empty. Without `visits` all that is sent is what a test asks for.
   /// With `repeats` the client tries each request again by itself, as it does in a mount.
   WorkTree(World& world, std::string project, std::string directory, FaultyTransport::Plan plan = {},
-           publish::JournalProbe probe = {}, bool visits = false, bool repeats = false);
+           publish::JournalProbe probe = {}, bool visits = false, bool repeats = false,
+           publish::MergePolicy policy = {}, std::chrono::milliseconds late_arrival = kLateArrival);
   ~WorkTree();
 
   void write(const std::string& path, const std::string& content, unsigned permissions = 0644);

@@ -64,6 +64,13 @@ class MergeParentsTest : public testing::Test {
 
 TEST_F(MergeParentsTest, ACommitIsMergedWithAHeadThatTookTheBranchIn) { expect_all_of_it(work->commit()); }
 
+TEST_F(MergeParentsTest, TheBranchIsStillAParentAfterARestart) {
+  work.reset();
+  work = std::make_unique<WorkTree>(world, project, directory.path() + "/tree");
+  EXPECT_EQ(work->stage->merge_parents(), std::vector{RevisionId(branch)});
+  expect_all_of_it(work->commit());
+}
+
 TEST_F(MergeParentsTest, AnUpdateBringsAHeadThatTookTheBranchIn) {
   auto updated =
       await<Integrated>([&](auto done) { work->publisher->update(revision(theirs), CancelToken(), std::move(done)); });

@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include "base/await.h"
 #include "support/publish_world.h"
 #include "wire/json.h"
 
@@ -125,6 +126,28 @@ TEST_P(UnknownOutcomeTest, WhatNeverArrivedIsGivenBackOnceTheLogWasSearched) {
   EXPECT_TRUE(is_searched) << "after the last refusal";
   work->faults.set_plan({});
   expect_published(work->commit());
+}
+
+TEST_P(UnknownOutcomeTest, WhatComesAfterItWasGivenBackIsSaid) {
+  HttpRequest late;
+  work->faults.set_plan([&](const HttpRequest& request) {
+    if (!is_post_of_revision(request)) return Fault();
+    if (!late.method.empty()) return refusal();
+    late = request;
+    return test::lose_request();
+  });
+  expect_given_back(work->commit());
+  work.reset();
+  work = std::make_unique<WorkTree>(world, project, directory.path() + "/tree", nullptr, nullptr, true);
+  auto arrived = await<HttpResponse>([&](auto done) { world.transport().send(late, {}, {}, std::move(done)); });
+  ASSERT_TRUE(arrived);
+  ASSERT_EQ(revisions(), 1u);
+  work->publisher->visit();
+  while (work->events->events_text().find("commit_came_late") == std::string::npos)
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  std::string said = work->events->errors_text();
+  EXPECT_NE(said.find("published after all, as revision " + world.all("revisions").front().id), std::string::npos)
+      << said;
 }
 
 TEST_P(EveryRefusalTest, TheOnlyAttemptIsRefused) {

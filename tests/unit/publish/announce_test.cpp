@@ -1,0 +1,82 @@
+// What others are told of a revision beside head.
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "publish/announce.h"
+#include "support/publish_world.h"
+
+namespace playfs::publish {
+namespace {
+
+class AnnounceTest : public testing::Test {
+ protected:
+  AnnounceTest()
+      : project(world.create("projects", R"({"name":"p"})").id),
+        work(world, project, directory.path() + "/tree"),
+        upstream(*work.site, ProjectId(project), 1) {
+    auto opened = Journal::open(directory.path() + "/journal");
+    EXPECT_TRUE(opened);
+    journal = *std::move(opened);
+  }
+  /// What is said of a revision with that many conflicts.
+  std::string words(const std::string& revision, std::size_t conflicts) {
+    Announcement said{RevisionId(revision), RevisionId("head"), "teller", "author", {}};
+    for (std::size_t i = 1; i <= conflicts; ++i) said.conflicts.push_back("path" + std::to_string(i));
+    EXPECT_TRUE(announce(upstream, *journal, ProjectId(project), said));
+    for (const auto& message : world.all("messages")) {
+      const std::string& body = *message.fields.find("body")->string();
+      if (body.find(revision) != std::string::npos) return body;
+    }
+    return "";
+  }
+
+  test::World world;
+  test::TempDirectory directory;
+  std::string project;
+  test::WorkTree work;
+  SiteUpstream upstream;
+  std::unique_ptr<Journal> journal;
+};
+
+TEST_F(AnnounceTest, ItSaysWhoseItIsAndHowToTakeItIn) {
+  EXPECT_EQ(words("r1", 0), "Revision r1 by author stands beside head head. To take it in: playfs merge r1");
+  EXPECT_EQ(words("r2", 2),
+            "Revision r2 by author stands beside head head. In conflict: path1, path2. To take it in: playfs merge r2");
+}
+
+TEST_F(AnnounceTest, TwentyConflictsAreNamedAndTheOthersCounted) {
+  std::string all = words("r1", 20);
+  EXPECT_NE(all.find("path19, path20. To"), std::string::npos) << all;
+  std::string most = words("r2", 23);
+  EXPECT_NE(most.find("path20 and 3 more. To"), std::string::npos) << most;
+  EXPECT_EQ(most.find("path21"), std::string::npos);
+}
+
+TEST_F(AnnounceTest, TheThreadIsLookedForOnce) {
+  words("r1", 0);
+  auto threads = [&] {
+    std::size_t count = 0;
+    for (const auto& sent : work.faults.sent()) count += sent.request.target.find("/threads") != std::string::npos;
+    return count;
+  };
+  auto before = threads();
+  EXPECT_GT(before, 0u);
+  words("r2", 0);
+  EXPECT_EQ(threads(), before);
+  EXPECT_EQ(world.all("messages").size(), 2u);
+}
+
+TEST_F(AnnounceTest, WhatTheJournalForgotIsFoundInTheThread) {
+  words("r1", 0);
+  auto another = Journal::open(directory.path() + "/another");
+  ASSERT_TRUE(another);
+  journal = *std::move(another);
+  words("r1", 0);
+  EXPECT_EQ(world.all("messages").size(), 1u);
+  EXPECT_EQ(world.all("threads").size(), 1u);
+}
+
+}  // namespace
+}  // namespace playfs::publish

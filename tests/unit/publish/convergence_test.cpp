@@ -1,0 +1,185 @@
+// Siblings on the way to head: whose are merged, what the merge is made of, and what it costs.
+#include <algorithm>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "publish/dry_run.h"
+#include "publish/engine.h"
+#include "support/publish_world.h"
+#include "wire/json.h"
+#include "wire/records.h"
+
+namespace playfs::publish {
+namespace {
+
+using test::Contents;
+using test::Fault;
+using test::WorkTree;
+
+std::string lines(int count, const std::string& first = "", const std::string& last = "") {
+  std::string text = first;
+  for (int i = 0; i < count; ++i) text += "line " + std::to_string(i * 7919) + "\n";
+  return text + last;
+}
+
+/// A branch that is older than what is head; both stand on `root`.
+class ConvergenceTest : public testing::Test {
+ protected:
+  ConvergenceTest() : project(world.create("projects", R"({"name":"p"})").id) {}
+
+  std::string publish(const std::string& parent, const Contents& contents, JsonObject manifest = {}) {
+    JsonObject files;
+    for (const auto& [path, content] : contents) files.set(path, JsonObject{{"inline", content}});
+    manifest.set("files", std::move(files));
+    Json::Array parents;
+    if (!parent.empty()) parents.emplace_back(parent);
+    return world
+        .create("revisions", wire::to_text(JsonObject{{"project", project},
+                                                      {"parents", std::move(parents)},
+                                                      {"agent", "stranger"},
+                                                      {"manifest", std::move(manifest)}}))
+        .id;
+  }
+  void begin(const Contents& base, const Contents& branched, JsonObject manifest = {}) {
+    root = publish("", base);
+    branch = publish(root, branched, std::move(manifest));
+    Contents more = base;
+    more["head"] = "h";
+    head = publish(root, more);
+    world.set_head(project, head);
+  }
+  void open(MergePolicy::Whose whose = MergePolicy::Whose::all, bool visits = false) {
+    MergePolicy policy;
+    policy.whose = whose;
+    work =
+        std::make_unique<WorkTree>(world, project, directory.path() + "/tree", nullptr, nullptr, visits, false, policy);
+  }
+  Revision revision(const std::string& id) { return *wire::decode_revision(world.get("revisions", id)); }
+  std::size_t writes() const {
+    auto sent = work->faults.sent();
+    return static_cast<std::size_t>(
+        std::count_if(sent.begin(), sent.end(), [](const auto& one) { return one.request.method != "GET"; }));
+  }
+
+  test::World world;
+  test::TempDirectory directory;
+  std::string project, root, branch, head;
+  std::unique_ptr<WorkTree> work;
+};
+
+TEST_F(ConvergenceTest, AMergeIsTheSameWhoeverMakesIt) {
+  begin({{"base", "0"}}, {{"base", "0"}, {"branch", "b"}}, {{"auto", "a word of somebody's"}});
+  open();
+  work->write("mine", "m");
+  auto result = work->commit();
+  ASSERT_TRUE(result) << result.error().message;
+  ASSERT_EQ(result->outcome, Outcome::merged);
+  auto merge = revision(world.head(project));
+  EXPECT_EQ(merge.message, "Merge " + branch + " and " + result->revision.text()) << "the older one first";
+  EXPECT_TRUE(merge.manifest.is_automatic);
+  EXPECT_EQ(world.contents(world.head(project)),
+            (Contents{{"base", "0"}, {"branch", "b"}, {"head", "h"}, {"mine", "m"}}));
+  EXPECT_EQ(result->writes_used, writes()) << "each write is counted before it is sent";
+}
+
+TEST_F(ConvergenceTest, WhatIsMergedLineByLineIsUploadedWhereItIsLarge) {
+  // Larger than what stands in a manifest, and than one chunk.
+  std::string text = lines(1'500);
+  begin({{"base", "0"}}, {{"base", "0"}, {"branch", "b"}});
+  open();
+  work->write("text", text);
+  auto first = work->commit();
+  ASSERT_TRUE(first) << first.error().message;
+  // Somebody else changes its end, beside what we do to its beginning.
+  auto beside = std::make_unique<WorkTree>(world, project, directory.path() + "/beside");
+  beside->write("text", lines(1'500, "", "their last line\n"));
+  work->write("text", lines(1'500, "our first line\n"));
+  bool came = false;
+  work->faults.set_plan([&](const HttpRequest& request) {
+    if (request.method == "PATCH" && !std::exchange(came, true)) {
+      auto theirs = beside->commit();
+      EXPECT_TRUE(theirs);
+    }
+    return Fault();
+  });
+  auto before = writes();
+  auto result = work->commit();
+  ASSERT_TRUE(result) << result.error().message;
+  EXPECT_TRUE(came);
+  auto contents = world.contents(world.head(project));
+  EXPECT_EQ(contents["text"], lines(1'500, "our first line\n", "their last line\n"));
+  EXPECT_EQ(contents["branch"], "b");
+  EXPECT_EQ(result->writes_used, writes() - before);
+}
+
+TEST_F(ConvergenceTest, ByPolicyNobodysAreMerged) {
+  begin({{"base", "0"}}, {{"base", "0"}, {"branch", "b"}});
+  open(MergePolicy::Whose::none);
+  work->write("mine", "m");
+  auto result = work->commit();
+  ASSERT_TRUE(result) << result.error().message;
+  EXPECT_EQ(result->outcome, Outcome::published);
+  EXPECT_EQ(world.head(project), result->revision.text());
+}
+
+TEST_F(ConvergenceTest, AVisitorAnnouncesWhatPlayfsLeftAndNotWhatStrangersDid) {
+  begin({{"base", "0"}}, {{"base", "0"}, {"branch", "b"}});
+  auto ours = publish(root, {{"base", "0"}, {"ours", "o"}}, {{"tx", "c0ffee00c0ffee00c0ffee00c0ffee00"}});
+  open(MergePolicy::Whose::none, true);
+  // The stranger's is the older one, which would be said first.
+  while (world.all("messages").empty()) std::this_thread::yield();
+  auto messages = world.all("messages");
+  ASSERT_EQ(messages.size(), 1u);
+  EXPECT_NE(messages[0].fields.find("body")->string()->find(ours), std::string::npos);
+  EXPECT_EQ(world.head(project), head);
+}
+
+TEST_F(ConvergenceTest, AMergeThatIsRefusedForGoodLeavesHeadWhereItIs) {
+  begin({{"base", "0"}}, {{"base", "0"}, {"branch", "b"}});
+  open();
+  int refused = 0;
+  work->faults.set_plan([&](const HttpRequest& request) {
+    bool is_merge = request.method == "POST" && request.target.ends_with("/revisions") &&
+                    request.body.find("\"auto\"") != std::string::npos;
+    if (!is_merge) return Fault();
+    ++refused;
+    return test::answer_with(403, R"({"code":"forbidden","message":"no merges"})");
+  });
+  work->write("mine", "m");
+  auto result = work->commit();
+  ASSERT_TRUE(result) << result.error().message;
+  EXPECT_EQ(result->outcome, Outcome::branched);
+  EXPECT_EQ(refused, 1) << "nothing that is answered like that is asked for again";
+  EXPECT_EQ(world.head(project), head);
+}
+
+TEST(Results, WhatIsPublishedHasNoConflictsLeft) {
+  Publication publication;
+  publication.conflicts = "a\n";
+  publication.ending = Ending::published;
+  auto published = result_of(publication);
+  ASSERT_TRUE(published);
+  EXPECT_TRUE(published->conflicts.empty());
+  publication.ending = Ending::branched;
+  EXPECT_EQ(result_of(publication)->conflicts, std::vector<std::string>{"a"});
+}
+
+TEST(Results, APlanCountsItsWrites) {
+  PlannedCommit planned;
+  EXPECT_EQ(result_of(planned).outcome, Outcome::nothing);
+  EXPECT_EQ(result_of(planned).writes_used, 0u);
+  planned.revision_size = 100;
+  planned.files_changed = 2;
+  planned.paths = {{.path = "a", .chunks = 3}, {.path = "b", .chunks = 1}};
+  auto result = result_of(planned);
+  EXPECT_EQ(result.outcome, Outcome::planned);
+  EXPECT_EQ(result.chunks_total, 4u);
+  EXPECT_EQ(result.writes_used, 6u) << "and the revision, and head";
+}
+
+}  // namespace
+}  // namespace playfs::publish
