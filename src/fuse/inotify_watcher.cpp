@@ -118,6 +118,11 @@ bool InotifyWatcher::take_events() {
 }
 
 void InotifyWatcher::carry_out(Order order) {
+  {
+    MutexLock lock(mutex_);
+    if (!watched_.contains(order.watch))
+      return order.armed(fail(ErrorCode::interrupted, "nobody waits for it any more"));
+  }
   looking_up_ = order.watch;
   int descriptor =
       inotify_add_watch(events_.get(), (mountpoint_ + "/" + order.path).c_str(), IN_CLOSE_WRITE | IN_DONT_FOLLOW);

@@ -3,6 +3,7 @@
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <atomic>
 
 #include "base/log.h"
 #include "vfs/control_text.h"
@@ -15,6 +16,8 @@ namespace {
 
 /// Without a watcher: a pause in the writing that is taken for its end.
 constexpr std::chrono::milliseconds kPause{500};
+/// How long a write waits for its watch: the watcher walks this mount, and may stand behind a lock in it.
+constexpr std::chrono::seconds kWatchPatience{5};
 /// How long an unmount waits for requests that were made: the publisher has written a commit down long before.
 constexpr std::chrono::seconds kLastRequests{3};
 /// Of a text that is still to come. What is read is never longer than what there is.
@@ -131,12 +134,19 @@ Fetch RequestFile::arm(const RequestTextPtr& text) {
     auto interrupted = std::make_shared<CancelToken::Registration>(
         cancel.on_cancel([once] { once(fail(ErrorCode::interrupted, "interrupted")); }));
     const auto watch = self->mount().requests().expect(self);
-    auto armed = [self, text, watch, watcher, once, interrupted](const Status& status) {
-      const bool is_it = self->mount().requests().was_found(watch) && status;
-      if (!is_it) watcher->end(watch);
-      text->set_watched({.tried = true, .armed = is_it, .watch = watch});
-      once({});
-    };
+    // Called where it is in place, or cannot be, and where that takes too long: the first of these settles it.
+    auto settle = std::make_shared<std::function<void(bool)>>(
+        [self, text, watch, watcher, once, interrupted, settled = std::make_shared<std::atomic<bool>>(false)](bool is) {
+          if (settled->exchange(true)) return;
+          const bool is_it = self->mount().requests().was_found(watch) && is;
+          if (!is_it) watcher->end(watch);
+          text->set_watched({.tried = true, .armed = is_it, .watch = watch});
+          once({});
+        });
+    auto armed = [settle](const Status& status) { (*settle)(status.has_value()); };
+    self->mount().later(kWatchPatience, [weak = std::weak_ptr(settle)] {
+      if (auto waiting = weak.lock()) (*waiting)(false);
+    });
     // It may come at any time: only a mount that has not ended lets it in.
     auto closed = [weak = std::weak_ptr(self), text, gate = self->mount().gate()] {
       auto ticket = gate->enter();

@@ -72,6 +72,37 @@ class HungReaders(hung.HungMount):
 
 
 @rig.needs_fuse
+class HungLink(hung.HungMount):
+    """The target of a published link is content, which may be elsewhere."""
+
+    def test_all_who_read_a_link_that_is_not_here_can_be_killed(self):
+        self.begin(0)
+        target = 'target'
+        chunk = self.api.create('file_chunks', rev='', path='link', seq=0, content=target)['id']
+        link = {'h': hashlib.sha256(target.encode()).hexdigest(), 's': len(target), 'c': [chunk], 'm': '120000'}
+        project = self.api.create('projects', name='links')['id']
+        revision = self.api.create('revisions', project=project, parents=[], agent='x', message='a link', state={},
+                                   manifest={'tx': '0' * 32, 'files': {'link': link}})['id']
+        self.api.call('PATCH', f'/projects/{project}', {'latest_revision': revision})
+        mount = self.mount(self.proxy.url, options=('refresh=600', 'noprefetch'))
+        path = mount.directory / 'projects' / project / 'head/link'
+        self.assertTrue(path.is_symlink())
+        self.proxy.set_hanging(f'/file_chunks/{chunk}')
+        before = self.in_flight(mount)
+        readers = [self.reads(path) for _ in range(3)]
+        self.eventually(lambda: self.in_flight(mount) >= before + len(readers), 'each waits for an answer of its own')
+        for reader in readers:
+            reader.kill()
+            self.assertEqual(reader.wait(20), -signal.SIGKILL)
+
+    def reads(self, path):
+        reader = subprocess.Popen(['readlink', path], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+        self.addCleanup(reader.wait)
+        self.addCleanup(reader.kill)
+        return reader
+
+
+@rig.needs_fuse
 class HungLookup(hung.HungMount):
     """The kernel holds a directory's lock while a lookup in it waits for the server, and then something in it changes."""
 

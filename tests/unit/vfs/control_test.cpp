@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "rig.h"
+#include "vfs/close_watcher.h"
 #include "wire/json.h"
 
 namespace playfs::vfs::test {
@@ -73,6 +74,30 @@ TEST(Control, ACommitIsOneTextAndItsResultIsRead) {
   EXPECT_EQ(string_of(service.get("revisions", string_of(result, "revision")).fields, "message"), "subject\n\nbody");
   EXPECT_FALSE(mount.write(other.node, "more", 14));
   EXPECT_TRUE(mount.write(other.node, "\n", 14));
+}
+
+/// Its thread stands in the kernel behind somebody else's lock.
+class StuckWatcher final : public CloseWatcher {
+ public:
+  void watch(Watch, std::string, Callback<void> armed, Task) override { kept_.push_back(std::move(armed)); }
+  bool was_closed(Watch) override { return false; }
+  void end(Watch) override {}
+  [[nodiscard]] std::optional<Watch> looked_up_by(pid_t) const override { return std::nullopt; }
+
+ private:
+  std::vector<Callback<void>> kept_;
+};
+
+TEST(Control, AWriteDoesNotWaitForAWatcherThatIsStuck) {
+  Service service;
+  ProjectId project = service.project("demo");
+  service.publish(project, {{"a", Service::file("a")}});
+  Mounted mount(service);
+  const std::string at = "projects/" + project.text();
+  ASSERT_TRUE(mount.write_file(at + "/work/b", "b"));
+  mount.playground().set_close_watcher(std::make_shared<StuckWatcher>());
+  ASSERT_TRUE(mount.write_file(at + "/commit", "add b\n"));
+  EXPECT_EQ(string_of(parsed(mount.read_file(at + "/commit")), "outcome"), "published");
 }
 
 TEST(Control, ARequestFileSaysWhatItTakes) {

@@ -136,6 +136,7 @@ class Mounted {
   Result<CommitResult> commit(const std::string& path, const std::string& message);
 
   [[nodiscard]] FileSystem& fs() { return *fs_; }
+  [[nodiscard]] Playground& playground() { return *fs_; }
   [[nodiscard]] content::Site& site() { return *site_; }
 
   Caller caller;
