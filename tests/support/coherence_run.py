@@ -1,7 +1,8 @@
 """Steps that a service, the foreign client that changes it and some mounts take together; and what is claimed of them.
 
 1. After a quiet moment (nothing wrong, though the service may be far away) every view of every mount is what the service
-   holds: trees, kinds, modes, sizes, bytes, lists, names.
+   holds: trees, kinds, modes, sizes, bytes, lists, names. Where head is no revision of the project, a view is of one that
+   is, or an error: which one a mount has seen last is its own affair.
 2. What is read in between was head at some moment since the mount last had to know: since the last quiet moment, or
    KNOWN_WITHIN ago if nothing was wrong since. A tree in which one directory is held open is one revision's as a whole.
 3. No call hangs, and nobody is left in a wait that no signal ends.
@@ -160,12 +161,10 @@ class Run:
             return differs(as_seen(project.files(view)), seen, errors_are_lawful)
         revisions, alien = project.shown_between(site.knew_at(project, begin), end)
         trees = [as_seen(project.files(each)) for each in revisions]
+        errors_are_lawful |= alien
         if view == 'head':
-            # Nothing was head, or nothing of this project.
-            if isinstance(seen, str) and (alien or None in revisions):
-                return None
-            return is_none_of(trees, seen, errors_are_lawful)
-        return is_no_mixture_of(trees, seen, errors_are_lawful or alien)
+            return None if isinstance(seen, str) and None in revisions else is_none_of(trees, seen, errors_are_lawful)
+        return is_no_mixture_of(trees, seen, errors_are_lawful)
 
     def do_file(self, site, project, name):
         """A control file, whose lookup may have to ask."""
@@ -316,6 +315,7 @@ class Run:
             site.collect()
         self.settle({site: self.world.projects for site in self.sites})
         for site in self.sites:
+            site.trouble.delay = 0
             self.rig.eventually(lambda: not site.stuck(), f'{site}: in an endless wait: {site.stuck()}', ANSWERED_WITHIN)
 
     def settle(self, left):
@@ -388,6 +388,8 @@ class Run:
             return None if sorted(found) == wanted else f'wanted {wanted}, got {found}'
         if view not in ('head', 'work'):
             return differs(as_seen(project.files(view)), found)
-        if view == 'head' and isinstance(found, str) and (project.head.alien or not project.own_head):
+        if project.head.alien:
+            return is_none_of([as_seen(each) for each in ({}, *project.trees.values())], found, errors_are_lawful=True)
+        if view == 'head' and isinstance(found, str) and not project.own_head:
             return None
         return differs(as_seen(project.files(project.own_head)), found)

@@ -42,13 +42,12 @@ class Project:
         return self.trees[revision] if revision else {}
 
     def shown_between(self, begin, end):
-        """What was head at some moment of that time. A head that is no revision of this project shows nothing: what was
-        there before it stays."""
-        first = next(n for n, each in enumerate(self.heads) if each.end >= begin)
-        heads = [each for each in self.heads[first:] if each.begin <= end]
-        if heads[0].alien:
-            heads.insert(0, next(each for each in reversed(self.heads[:first]) if not each.alien))
-        return [each.revision for each in heads if not each.alien], any(each.alien for each in heads)
+        """What may have been shown at some moment of that time, and whether head was no revision of this project then:
+        any revision that the mount has ever seen may be shown in the place of that one."""
+        heads = [each for each in self.heads if each.end >= begin and each.begin <= end]
+        if any(each.alien for each in heads):
+            return [None, *self.trees], True
+        return [each.revision for each in heads], False
 
 
 class World:
