@@ -73,7 +73,7 @@ class Inventor:
                 self.chance.choice(SCOPES))
 
     def delay(self):
-        return self.number(), self.chance.choice((0, 0.05, 0.5))
+        return self.number(), self.chance.choice((0, 0.05, 0.35))
 
     def calm(self):
         return (self.number(),)

@@ -27,7 +27,8 @@ POLLED_EVERY = 0.1
 PAUSE = 1000           # seconds; less than a service may ask for
 LOOKED_UP_WITHIN = 3   # seconds, or nobody asks
 IN_USE, LONG_IDLE = 18, 400  # more projects, and seconds, than a mount follows unasked
-KNOWN_AT_ONCE = 12    # seconds, for what is here already
+KNOWN_AT_ONCE = 30    # seconds, for what is here already; half of what a request may take
+IDLE_LOOKS = 10       # of which one has to find the machine free
 PLAIN = {'hash': 'sha256', 'size': 'bytes', 'tx': 'own', 'place': 'chunks'}
 
 
@@ -282,13 +283,13 @@ class Run:
             self.rig.jump(site.who, seconds)
 
     def do_idle(self, site, project):
-        """Nobody looked for minutes, and then at once sees what became head a moment ago. One look in three may find the
-        machine so busy that it shows what it knew."""
+        """Nobody looked for minutes, and then at once sees what became head a moment ago. A look may find the machine so
+        busy that it shows what it knew, but not each of several."""
         site, project = self.site(site), self.project(project)
         if not site or site.project or not site.is_well() or site.is_offline or not project or not self.rig.clocks:
             return
         seen = []
-        for turn in range(3):
+        for turn in range(IDLE_LOOKS):
             others = [f'{site.directory}/projects/{each}/project.json' for each in self.rig.others[:IN_USE]]
             site.begin(lambda *_: None, 'survey', {each: ('read', each) for each in others})
             site.collect()
