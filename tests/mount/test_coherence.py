@@ -6,11 +6,11 @@ Run by hand: PYTHONPATH=tests/support tests/mount/test_coherence.py [--rounds N]
 shorter and printed; what it printed goes in here as a case of its own.
 """
 import argparse
-import os
 import pprint
 import sys
 
 import rig
+from clocks import Clocks
 from coherence_invent import Inventor
 from coherence_run import PLAIN, Run
 from http2 import Front
@@ -33,9 +33,7 @@ def published(project, seed, **ways):
 
 
 @rig.needs_fuse
-class Coherence(rig.Rig):
-    clocks = None
-
+class Coherence(Clocks, rig.Rig):
     def setUp(self):
         super().setUp()
         self.out_of_time.cancel()  # every wait has a limit of its own, and long runs take longer than a test may
@@ -47,34 +45,6 @@ class Coherence(rig.Rig):
 
     def make_others(self):
         self.others = [self.api.create('projects', name=f'other {n}')['id'] for n in range(OTHERS)]
-
-    # Time.
-
-    def let_clocks_jump(self):
-        """Of all mounts to come. Not beside a sanitizer, which has to be preloaded first itself."""
-        if {'ASAN_OPTIONS', 'TSAN_OPTIONS'} & os.environ.keys():
-            return
-        self.clocks = self.home / 'time_jump.so'
-        self.command('cc', '-std=gnu11', '-Wall', '-Werror', '-shared', '-fPIC', '-o', self.clocks,
-                     rig.ROOT / 'tests/mount/time_jump.c')
-
-    def environment(self, who):
-        if not self.clocks or who == 'server':
-            return super().environment(who)
-        return {**super().environment(who), 'LD_PRELOAD': str(self.clocks), 'TIME_JUMP': str(self.clock(who))}
-
-    def clock(self, who):
-        """By how many nanoseconds somebody's clocks are ahead."""
-        clock = self.home / f'{who}.clock'
-        if not clock.exists():
-            clock.write_bytes(bytes(8))
-        return clock
-
-    def jump(self, who, seconds):
-        if self.clocks:
-            with open(self.clock(who), 'r+b', buffering=0) as clock:
-                ahead = int.from_bytes(clock.read(), sys.byteorder)
-                os.pwrite(clock.fileno(), (ahead + seconds * 1_000_000_000).to_bytes(8, sys.byteorder), 0)
 
     def next_step(self, _, chance):
         self.inventor = self.inventor or Inventor(chance, self.is_http2_there)
@@ -144,7 +114,7 @@ class Coherence(rig.Rig):
         self.replay_on(FULL, ('rename', 0, 'z'), ('quiet',), ('new', 0, 'x'), ('new', 0, 'y'))
 
     def test_a_head_that_is_no_revision_of_the_project_is_shown_nowhere(self):
-        self.replay_on((('full', ()), ('ro', ())), ('stray', 0, 1), ('quiet',), published(0, 3))
+        self.replay_on((('full', ()), ('ro', ())), ('stray', 0, 1), ('wait',), ('quiet',), published(0, 3))
 
     def test_a_cache_whose_shared_file_was_cut_costs_speed_alone(self):
         self.replay_on(FULL, ('damage', 0), published(0, 3), ('clear', 0))

@@ -5,9 +5,11 @@ import json
 import os
 import pathlib
 import subprocess
+import time
 
 import proxy
 import rig
+from clocks import Clocks
 from projects import publish
 
 OLD = {'a': 'old a\n', 'd/b': 'old b\n', 'gone': 'old\n'}
@@ -138,6 +140,30 @@ class Remounted(Following):
         mount.unmount()
         mount = self.mount(self.api.origin, options=('refresh=1', 'offline'))
         self.assertEqual([place.read_text() for place in self.places(mount, project)], ['new a\n'] * 2)
+
+
+@rig.needs_fuse
+class AfterIdleMinutes(Clocks, Following):
+    def test_the_first_look_asks(self):
+        """At one of more projects than are followed while nobody looks. By way of `head`, whose link the kernel keeps for a
+        second: that of `work` it keeps for a minute, by a clock that does not jump."""
+        self.let_clocks_jump()
+        if not self.clocks:
+            self.skipTest('clocks cannot jump here')
+        projects = [publish(self.api, f'p{n}', OLD) for n in range(20)]
+        mount = self.mount(self.api.origin)
+        seen = []
+        for turn in range(10):  # on a busy machine the answer may take longer than a look waits, but not each time
+            for project in projects:
+                (mount.directory / 'projects' / project / 'head/a').read_text()
+            self.jump('ann', 400)
+            self.move_head(projects[0], {'a': f'{turn}\n'})
+            self.jump('ann', 60)
+            time.sleep(1.5)
+            seen.append((mount.directory / 'projects' / projects[0] / 'head/a').read_text())
+            if seen[-1] == f'{turn}\n':
+                return
+        self.fail(f'each of the first looks showed what was known before: {seen}')
 
 
 @rig.needs_fuse
