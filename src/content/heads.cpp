@@ -180,31 +180,46 @@ void Heads::show(const ProjectId& id, const CancelToken& cancel, Callback<Head> 
 }
 
 void Heads::settle(const ProjectId& id, const CancelToken& cancel, Callback<Head> done) {
-  if (settling_.join(id, cancel, std::move(done))) look_at_latest(id);
+  // Who leads looks, and so does who finds another revision latest than the one that is on its way: that may never
+  // come.
+  bool looks = settling_.join(id, cancel, std::move(done));
+  if (!looks) {
+    MutexLock lock(mutex_);
+    auto& state = *state_of(id);
+    looks =
+        state.head && !state.is_settled() && state.looked_at && state.looked_at != state.head->project.latest_revision;
+  }
+  if (looks) look_at_latest(id);
 }
 
 void Heads::look_at_latest(const ProjectId& id) {
   std::optional<Head> head;
   bool is_settled = false;
+  std::uint64_t look = 0;
   {
     MutexLock lock(mutex_);
     auto& state = *state_of(id);
     head = state.head;
     is_settled = head && state.is_settled();
+    if (head && !is_settled) {
+      look = ++state.looks;
+      state.looked_at = head->project.latest_revision;
+    }
   }
   if (!head) return settling_.land(id, fail(ErrorCode::not_found, "the project is gone"));
   if (is_settled && !head->shown) return settling_.land(id, fail(*head->refused));
   if (is_settled) return settling_.land(id, std::move(*head));
   const RevisionId latest = head->project.latest_revision;
-  if (latest.empty()) return latest_came(id, latest, RevisionTreePtr());
+  if (latest.empty()) return latest_came(id, latest, look, RevisionTreePtr());
   auto question = context_.patience.ask(question_of(id));
-  revisions_.get(latest, {}, context_.guarded([this, id, latest, question](Result<RevisionTreePtr> tree) mutable {
+  revisions_.get(latest, {}, context_.guarded([this, id, latest, look, question](Result<RevisionTreePtr> tree) mutable {
     question.reset();
-    latest_came(id, latest, std::move(tree));
+    latest_came(id, latest, look, std::move(tree));
   }));
 }
 
-void Heads::latest_came(const ProjectId& id, const RevisionId& revision, Result<RevisionTreePtr> tree) {
+void Heads::latest_came(const ProjectId& id, const RevisionId& revision, std::uint64_t look,
+                        Result<RevisionTreePtr> tree) {
   if (tree && *tree && (*tree)->revision.project != id) tree = fail(not_its_own(revision));
   bool is_news = false;
   bool first_failure = false;
@@ -213,7 +228,10 @@ void Heads::latest_came(const ProjectId& id, const RevisionId& revision, Result<
   {
     MutexLock lock(mutex_);
     auto& state = *state_of(id);
+    if (look < state.shown_by) return;  // a later one has come, which went on from there
+    if (look == state.looks) state.looked_at.reset();
     if (tree) {
+      state.shown_by = look;
       previous = state.announced.value_or(RevisionId());
       is_news = std::exchange(state.announced, revision) != revision;
       if (state.head) state.head->shown = revision;

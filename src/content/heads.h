@@ -61,6 +61,10 @@ class Heads {
     /// The latest revision that listeners know of, or that was there from the beginning.
     std::optional<RevisionId> announced;
     std::optional<RevisionId> failed;  ///< could not be fetched, for a reason that was told
+    // Looks at the latest revision, by their number: an earlier one may come last, or not at all.
+    std::optional<RevisionId> looked_at;  ///< by the last one, which has not come yet
+    std::uint64_t looks = 0;
+    std::uint64_t shown_by = 0;
     SteadyTime touched;
     SteadyTime polled_since;
     bool polled = false;
@@ -80,7 +84,7 @@ class Heads {
   void follow_up(const ProjectId& id);
   void settle(const ProjectId& id, const CancelToken& cancel, Callback<Head> done);
   void look_at_latest(const ProjectId& id);
-  void latest_came(const ProjectId& id, const RevisionId& revision, Result<RevisionTreePtr> tree);
+  void latest_came(const ProjectId& id, const RevisionId& revision, std::uint64_t look, Result<RevisionTreePtr> tree);
   void took_over(const ProjectId& id, const RevisionId& previous, const RevisionTreePtr& tree);
   void poll(const ProjectId& id);
   void poll_after(const ProjectId& id, std::chrono::nanoseconds delay);

@@ -143,6 +143,24 @@ class Remounted(Following):
 
 
 @rig.needs_fuse
+class Overtaken(Following):
+    def test_a_head_that_does_not_come_holds_up_no_later_one(self):
+        project = publish(self.api, 'p', OLD)
+        way = proxy.CountingProxy(self.port)
+        self.addCleanup(way.close)
+        top = self.mount(way.url).directory / 'projects' / project
+        self.assertEqual([tree(top / 'work'), tree(top / 'head/')], [OLD, OLD])
+        way.set_hanging('/revisions/')
+        self.move_head(project, {'a': 'never comes\n'})
+        self.eventually(lambda: way.hung() > 0, 'it is asked for')
+        way.set_hanging(f'/revisions/{self.head(project)}')
+        self.move_head(project, NEW)
+        # Less than the time after which the request for the other one is given up.
+        self.eventually(lambda: [tree(top / 'work'), tree(top / 'head/')] == [NEW, NEW], 'the later one is shown', limit=45)
+        self.assertGreater(way.hung(), 0)
+
+
+@rig.needs_fuse
 class AfterIdleMinutes(Clocks, Following):
     def test_the_first_look_asks(self):
         """At one of more projects than are followed while nobody looks. By way of `head`, whose link the kernel keeps for a

@@ -368,6 +368,36 @@ TEST_F(HeadsTest, ShowsTheOldOneUntilTheNewOneIsHere) {
   EXPECT_EQ(answer->shown->text(), "r2");
 }
 
+TEST_F(HeadsTest, AHeadThatDoesNotComeHoldsUpNoLaterOne) {
+  publish("r1");
+  EXPECT_EQ(show(), "r1");
+  listen();
+  auto project_answers = [&](std::size_t at) {
+    Answer<Head> answer;
+    site_->refresh_head(id_, {}, answer.callback());
+    run();
+    service_.answer_at(at);
+    run();
+  };
+  publish("r2");
+  service_.hold();
+  project_answers(0);
+  EXPECT_EQ(service_.outstanding(), 1U);  // r2, for ever
+  publish("r3");
+  project_answers(1);
+  service_.answer_at(1);
+  run();
+  EXPECT_EQ(site_->try_head(id_)->shown->text(), "r3");
+  service_.release();
+  run();
+  EXPECT_EQ(site_->try_head(id_)->shown->text(), "r3");
+  EXPECT_THAT(changes_, ElementsAre("p:r3"));
+  EXPECT_EQ(show(), "r3");
+  put_project("p", "r2");  // back to what came too late
+  EXPECT_EQ(refresh(), "r2");
+  EXPECT_EQ(site_->try_head(id_)->shown->text(), "r2");
+}
+
 TEST_F(HeadsTest, EachAnswerIsSeenWhetherHeadMovedOrNot) {
   publish("r1");
   EXPECT_EQ(show(), "r1");
