@@ -7,16 +7,21 @@
 
 namespace playfs::publish {
 
-Result<PlannedCommit> dry_run(stage::Stage& stage, Engine& engine, Random& random, const std::string& agent) {
+Status end_dry_run(stage::Stage& stage) {
+  PLAYFS_TRY(auto pending, stage.pending());
+  return pending && pending->tx == kDryRunTx ? stage.thaw(kDryRunTx) : Status();
+}
+
+Result<PlannedCommit> dry_run(stage::Stage& stage, Engine& engine, const std::string& agent) {
   PlannedCommit planned;
+  PLAYFS_CHECK(end_dry_run(stage));
   PLAYFS_TRY(auto pending, stage.pending());
   if (pending) return fail(ErrorCode::busy, "a publication is under way", "playfs status");
   // Fixed for a moment: what is planned is one state of the tree.
-  std::string tx = random.hex(kTxDigits);
-  PLAYFS_TRY(auto frozen, stage.freeze(tx));
+  PLAYFS_TRY(auto frozen, stage.freeze(kDryRunTx));
   if (!frozen) return planned;
   auto plan = engine.plan_only(*frozen, agent, std::string());
-  PLAYFS_CHECK(stage.thaw(tx));
+  PLAYFS_CHECK(end_dry_run(stage));
   if (!plan) return fail(plan.error());
   planned.files_changed = static_cast<std::uint32_t>(frozen->files.size() + frozen->deletions.size());
   planned.revision_size = plan->revision_size;

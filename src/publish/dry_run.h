@@ -5,7 +5,6 @@
 #include <string>
 #include <vector>
 
-#include "base/random.h"
 #include "base/result.h"
 #include "publish/outcome.h"
 #include "stage/stage.h"
@@ -29,9 +28,15 @@ struct PlannedCommit {
   std::vector<Path> paths;          ///< in their order
 };
 
+/// Instead of a commit's, and as long.
+inline constexpr const char* kDryRunTx = "00000000000000000000000000000000";
+
+/// Gives back what a dry run has frozen. The disk may have been full when it ended: then whoever comes next does this.
+Status end_dry_run(stage::Stage& stage);
+
 /// Of what is staged now, by `agent`. Nothing is journalled or sent but reads. Waits. Fails with `busy` while something
 /// is pending. REQUIRES: no publication is half done.
-Result<PlannedCommit> dry_run(stage::Stage& stage, Engine& engine, Random& random, const std::string& agent);
+Result<PlannedCommit> dry_run(stage::Stage& stage, Engine& engine, const std::string& agent);
 
 /// The same as a commit's result: what it would take.
 CommitResult result_of(const PlannedCommit& planned);

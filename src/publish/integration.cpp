@@ -6,6 +6,7 @@
 
 #include "model/chunking.h"
 #include "publish/conflicts.h"
+#include "publish/dry_run.h"
 #include "publish/staged_bytes.h"
 #include "wire/json.h"
 
@@ -338,6 +339,7 @@ Result<std::vector<stage::Invalidation>> Integration::carry_out(const BeginStep&
 
 Result<Integrated> Integration::update(const RevisionTreePtr& head) {
   fetched_.clear();
+  PLAYFS_CHECK(end_dry_run(stage_));
   PLAYFS_TRY(auto open, unresolved(stage_));
   if (!open.empty()) return fail(still_in_conflict(open.front()));
   std::vector<RevisionId> parents;
@@ -365,6 +367,7 @@ Result<Integrated> Integration::update(const RevisionTreePtr& head) {
 Result<Integrated> Integration::merge(const RevisionTreePtr& revision) {
   fetched_.clear();
   RevisionTreePtr base = stage_.base();
+  PLAYFS_CHECK(end_dry_run(stage_));
   PLAYFS_TRY(auto open, unresolved(stage_));
   if (!open.empty()) return fail(still_in_conflict(open.front()));
   PLAYFS_TRY(auto changes, stage_.changes());

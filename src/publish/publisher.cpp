@@ -16,7 +16,7 @@ void Publisher::State::enqueue(Waiters::Id waiter, const CommitRequest& request,
     MutexLock lock(mutex);
     if (stopping) return;
   }
-  if (Status resolved = request.resolved ? stage.record_conflicted({}) : Status(); !resolved) {
+  if (Status resolved = request.resolved ? stage.accept_conflicted(tx) : Status(); !resolved) {
     waiters.answer(waiter, fail(resolved.error()));
     return;
   }
@@ -181,7 +181,7 @@ void Publisher::forget_lost_base() {
 
 void Publisher::plan(CancelToken cancel, Callback<PlannedCommit> done) {
   state_->add_job<PlannedCommit>(std::move(cancel), std::move(done), [state = state_.get()]() -> Result<PlannedCommit> {
-    PLAYFS_TRY(auto planned, dry_run(state->stage, *state->engine, state->random, state->options.agent));
+    PLAYFS_TRY(auto planned, dry_run(state->stage, *state->engine, state->options.agent));
     MutexLock lock(state->mutex);
     state->planned = planned;
     return planned;

@@ -1,11 +1,13 @@
 #include "publish/stage_layers.h"
 
 #include "publish/conflicts.h"
+#include "publish/dry_run.h"
 #include "publish/integration.h"
 
 namespace playfs::publish {
 
-Status check_resolved(stage::Stage& stage) {
+Status check_resolved(stage::Stage& stage, const std::string& tx) {
+  if (stage.is_accepted_by(tx)) return {};
   PLAYFS_TRY(auto conflicts, unresolved(stage));
   if (conflicts.empty()) return {};
   return fail(ErrorCode::busy, conflicts.front().path + " is in conflict: " + conflicts.front().reason,
@@ -13,10 +15,12 @@ Status check_resolved(stage::Stage& stage) {
 }
 
 Result<std::optional<stage::Frozen>> StageLayers::freeze(const std::string& tx) {
+  PLAYFS_CHECK(end_dry_run(stage_));
   PLAYFS_TRY(auto pending, stage_.pending());
-  if (!pending) PLAYFS_CHECK(check_resolved(stage_));
+  if (!pending) PLAYFS_CHECK(check_resolved(stage_, tx));
   PLAYFS_TRY(auto frozen, stage_.freeze(tx));
-  PLAYFS_CHECK(stage_.record_conflicted({}));
+  // Nothing is in conflict any more, and nothing will be published that ends the list.
+  if (!frozen) PLAYFS_CHECK(stage_.record_conflicted({}));
   return frozen;
 }
 

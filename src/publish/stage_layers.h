@@ -14,8 +14,8 @@ class Integration;
 /// Called after a change of base, so that the mount can invalidate what changed.
 using Settled = std::function<void(const std::vector<stage::Invalidation>&)>;
 
-/// Fails with `busy`, and says where, while something is in conflict.
-Status check_resolved(stage::Stage& stage);
+/// Fails with `busy`, and says where, while something is in conflict that the commit `tx` does not take as it is.
+Status check_resolved(stage::Stage& stage, const std::string& tx = {});
 
 /// What it is given must outlive it.
 class StageLayers final : public Layers {

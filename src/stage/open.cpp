@@ -74,6 +74,16 @@ Result<std::unique_ptr<Rows>> open_rows(const std::string& directory) {
   return Rows::open(directory);
 }
 
+std::vector<std::string> lines_of(std::string_view text) {
+  std::vector<std::string> lines;
+  while (!text.empty()) {
+    auto end = std::min(text.find('\n'), text.size());
+    lines.emplace_back(text.substr(0, end));
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  return lines;
+}
+
 }  // namespace
 
 Stage::Stage(std::unique_ptr<State> state) : state_(std::move(state)) {}
@@ -259,11 +269,9 @@ Status Stage::State::load_values(const RevisionTreePtr& given) {
   for (auto& [path, changed_at] : times) path_times.emplace(std::move(path), changed_at);
   PLAYFS_TRY(staged_state, rows->stored().value("state"));
   PLAYFS_TRY(auto parents, rows->stored().value("merge_parents"));
-  for (std::size_t at = 0; parents && at < parents->size();) {
-    auto end = std::min(parents->find('\n', at), parents->size());
-    merge_parents.emplace_back(parents->substr(at, end - at));
-    at = end + 1;
-  }
+  for (auto& id : lines_of(parents.value_or(""))) merge_parents.emplace_back(std::move(id));
+  PLAYFS_TRY(auto commits, rows->stored().value("accepted_by"));
+  for (auto& tx : lines_of(commits.value_or(""))) accepted_by.insert(std::move(tx));
   PLAYFS_TRY(auto list, rows->stored().value("conflicted"));
   auto decoded = decode_conflicted(list.value_or(""));
   if (!decoded) return fail(damaged("a list of conflicts that cannot be read"));

@@ -237,21 +237,34 @@ Error is_contested(const std::vector<std::string>& paths) {
                {}};
 }
 
-std::string join_ids(const std::vector<RevisionId>& ids) {
+const std::string& text_of(const std::string& text) { return text; }
+const std::string& text_of(const RevisionId& id) { return id.text(); }
+
+std::string join_lines(const auto& items) {
   std::string text;
-  for (const auto& id : ids) text += (text.empty() ? "" : "\n") + id.text();
+  for (const auto& each : items) text += (text.empty() ? "" : "\n") + text_of(each);
   return text;
 }
 }  // namespace
 
 void Stage::State::put_merge_parents(const std::vector<RevisionId>& parents) {
   if (parents.empty()) rows->drop_value("merge_parents");
-  else rows->put_value("merge_parents", join_ids(parents));
+  else rows->put_value("merge_parents", join_lines(parents));
 }
 
 void Stage::State::put_conflicted(const std::vector<Conflicted>& list) {
   if (list.empty()) rows->drop_value("conflicted");
   else rows->put_value("conflicted", encode_conflicted(list));
+}
+
+void Stage::State::replace_conflicted(Batch& batch, std::vector<Conflicted> list) {
+  if (list.empty() && conflicted.empty() && accepted_by.empty()) return;
+  put_conflicted(list);
+  rows->drop_value("accepted_by");
+  batch.after_commit([this, list = std::move(list)]() PLAYFS_NO_ANALYSIS {
+    conflicted = list;
+    accepted_by.clear();
+  });
 }
 
 std::vector<RevisionId> Stage::merge_parents() const {
@@ -261,7 +274,7 @@ std::vector<RevisionId> Stage::merge_parents() const {
 
 std::vector<Conflicted> Stage::conflicted() const {
   MutexLock lock(state_->mutex);
-  return state_->conflicted;
+  return state_->pending ? std::vector<Conflicted>() : state_->conflicted;
 }
 
 Status Stage::record_conflicted(std::vector<Conflicted> conflicted) {
@@ -270,11 +283,30 @@ Status Stage::record_conflicted(std::vector<Conflicted> conflicted) {
     MutexLock lock(state.mutex);
     if (state.conflicted == conflicted) return {};
     Batch batch = state.rows->begin();
-    state.put_conflicted(conflicted);
+    state.replace_conflicted(batch, std::move(conflicted));
     PLAYFS_CHECK(batch.commit());
-    state.conflicted = std::move(conflicted);
   }
   return state.rows->sync();
+}
+
+Status Stage::accept_conflicted(const std::string& tx) {
+  State& state = *state_;
+  {
+    MutexLock lock(state.mutex);
+    if (state.conflicted.empty()) return {};
+    std::set<std::string> accepted_by = state.accepted_by;
+    accepted_by.insert(tx);
+    Batch batch = state.rows->begin();
+    state.rows->put_value("accepted_by", join_lines(accepted_by));
+    PLAYFS_CHECK(batch.commit());
+    state.accepted_by = std::move(accepted_by);
+  }
+  return state.rows->sync();
+}
+
+bool Stage::is_accepted_by(const std::string& tx) const {
+  MutexLock lock(state_->mutex);
+  return state_->accepted_by.contains(tx);
 }
 
 Result<std::vector<Invalidation>> Stage::integrate(RevisionTreePtr base, const Merged& merged,
@@ -317,6 +349,8 @@ Result<std::vector<Invalidation>> Stage::settle(const std::string& tx, RevisionT
       bool state_was_published = state.staged_state == state.pending->state && !merged.has_state;
       if (state_was_published) state.rows->drop_value("state");
       state.put_merge_parents({});
+      // What was in conflict is published. What is in conflict from now on came of this merge.
+      if (!merged.conflicted) state.replace_conflicted(batch, {});
       batch.after_commit([&state, state_was_published]() PLAYFS_NO_ANALYSIS {
         if (state_was_published) state.staged_state.reset();
         state.merge_parents.clear();
@@ -361,11 +395,10 @@ Result<std::vector<Invalidation>> Stage::State::stand_on(RevisionTreePtr next, c
     });
   }
   if (!rebase.obstructed.empty()) return fail(in_the_way(rebase.obstructed));
-  if (merged.conflicted) put_conflicted(*merged.conflicted);
+  if (merged.conflicted) replace_conflicted(batch, *merged.conflicted);
   if (merged.state) rows->put_value("state", *merged.state);
   else if (merged.has_state) rows->drop_value("state");
   batch.after_commit([&]() PLAYFS_NO_ANALYSIS {
-    if (merged.conflicted) conflicted = *merged.conflicted;
     if (merged.has_state) staged_state = merged.state;
     changed();
   });

@@ -183,7 +183,8 @@ Result<bool> Rebase::visit_decided(const InodePtr& parent, const std::string& na
   bool is_put = decided.action == MergedPath::Action::put;
   bool is_directory = child && child->is_directory();
   if (is_directory) {
-    PLAYFS_TRY(bool stays, visit_directory(parent, name, path, child, before, after, is_put));
+    // A file that is put there covers what the new base has of a directory of that name.
+    PLAYFS_TRY(bool stays, visit_directory(parent, name, path, child, before, is_put ? nullptr : after, is_put));
     if (!is_put) return stays;
     if (stays) {
       obstructed.push_back(path);

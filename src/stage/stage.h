@@ -256,9 +256,14 @@ class Stage {
   /// differs.
   [[nodiscard]] std::vector<RevisionId> merge_parents() const;
   /// What was left in conflict, as it was recorded: whether it has been resolved since is for the caller to judge.
+  /// Nothing while a layer is pending: what is in it was resolved. The list ends with settle(), and is there again
+  /// after thaw().
   [[nodiscard]] std::vector<Conflicted> conflicted() const;
   /// Replaces that list; synced.
   [[nodiscard]] Status record_conflicted(std::vector<Conflicted> conflicted);
+  /// Notes that the commit `tx` takes all that is in the list as it is; synced. Of another list it says nothing.
+  [[nodiscard]] Status accept_conflicted(const std::string& tx);
+  [[nodiscard]] bool is_accepted_by(const std::string& tx) const;
   /// Drops what is staged at and below `path` ("" is everything, with what was taken in). Fails with `busy` where some
   /// of it is pending. `only_try`: decides and changes nothing.
   [[nodiscard]] Result<std::vector<Invalidation>> discard(std::string_view path, bool only_try = false);

@@ -268,6 +268,8 @@ struct Stage::State {
   [[nodiscard]] bool is_as_seen(const MergedPath& decided) PLAYFS_REQUIRES(mutex);
   void put_merge_parents(const std::vector<RevisionId>& parents) PLAYFS_REQUIRES(mutex);
   void put_conflicted(const std::vector<Conflicted>& list) PLAYFS_REQUIRES(mutex);
+  /// Another list, which no commit has accepted yet.
+  void replace_conflicted(Batch& batch, std::vector<Conflicted> list) PLAYFS_REQUIRES(mutex);
 
   const StageOptions options;
   const Clock& clock;
@@ -296,6 +298,7 @@ struct Stage::State {
   std::optional<std::string> staged_state PLAYFS_GUARDED_BY(mutex);
   std::vector<RevisionId> merge_parents PLAYFS_GUARDED_BY(mutex);
   std::vector<Conflicted> conflicted PLAYFS_GUARDED_BY(mutex);
+  std::set<std::string> accepted_by PLAYFS_GUARDED_BY(mutex);  ///< commits that take those as they are
 
   /// By the number of the spool file that replaced another.
   std::map<std::uint64_t, Replacement> replacements PLAYFS_GUARDED_BY(mutex);

@@ -133,7 +133,7 @@ class CommitMemory(rig.Rig):
 
     def test_an_update_of_files_that_both_sides_changed(self):
         ann, work, theirs = self.two_mounts()
-        names = [f'file{number}' for number in range(24)]
+        names = [f'file{number}' for number in range(max(24, FILES))]
         text = ''.join(f'{number}\n' for number in range(5000))
         for name in (*names, 'both'):
             (work / name).write_text(text if name == 'both' else f'first {name}\n')
@@ -144,7 +144,8 @@ class CommitMemory(rig.Rig):
         (theirs / 'both').write_text('by bob\n' + text)
         self.playfs('commit', '-m', 'bob was faster', theirs, who='bob')
         # One that is larger than what may be taken, and together as much again.
-        wanted = {name: content(number, (80 if number == 0 else 3) * MEGABYTE) for number, name in enumerate(names)}
+        wanted = {name: content(number, (80 if number == 0 else max(3, STAGED // FILES)) * MEGABYTE)
+                  for number, name in enumerate(names)}
         for name, data in wanted.items():
             (work / name).write_bytes(data)
         (work / 'both').write_text(text + 'by ann\n')

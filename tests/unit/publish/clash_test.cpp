@@ -26,7 +26,8 @@ struct File {
 using Files = std::map<std::string, File>;
 
 const std::string kBinary("\0one", 4);
-const Files kBase = {{"f", {"a\nb\nc\nd\ne\n"}}, {"b", {kBinary}}, {"d/x", {"x\n"}}, {"d/y", {"y\n"}}};
+const Files kBase = {
+    {"f", {"a\nb\nc\nd\ne\n"}}, {"b", {kBinary}}, {"d/x", {"x\n"}}, {"d/y", {"y\n"}}, {"e/deep/z", {"z\n"}}};
 
 /// One side's change, as another client publishes it and as it is done in a work tree.
 struct Change {
@@ -127,6 +128,49 @@ std::vector<Change> changes_of_a_directory(const std::string& who) {
          work.write("d", who);
        }},
   };
+}
+
+/// Of what the other side leaves alone: a file becomes a directory, a directory a file.
+std::vector<Change> changes_of_kind(const std::string& who) {
+  return {
+      {"a file becomes a directory",
+       [=](Files& files) {
+         files.erase("f");
+         files["f/in/deep"] = {who};
+       },
+       [=](WorkTree& work) {
+         work.remove("f");
+         work.write("f/in/deep", who);
+       }},
+      {"a directory becomes a file",
+       [=](Files& files) {
+         files.erase("d/x");
+         files.erase("d/y");
+         files["d"] = {who};
+       },
+       [=](WorkTree& work) {
+         work.remove("d/x");
+         work.remove("d/y");
+         remove_directory(work, "d");
+         work.write("d", who);
+       }},
+      {"a deep directory becomes a link",
+       [=](Files& files) {
+         files.erase("e/deep/z");
+         files["e"] = {who, FileMode::symlink};
+       },
+       [=](WorkTree& work) {
+         work.remove("e/deep/z");
+         auto above = work.stage->find("e");
+         ASSERT_TRUE(work.stage->remove_directory(above, "deep"));
+         remove_directory(work, "e");
+         ASSERT_TRUE(work.stage->make_symlink(work.stage->root(), "e", who, {}));
+       }},
+  };
+}
+std::vector<Change> changes_of_nothing_else(const std::string& who) {
+  return {{"elsewhere", [=](Files& files) { files["of-" + who] = {who}; },
+           [=](WorkTree& work) { work.write("of-" + who, who); }}};
 }
 
 class ClashTest : public testing::Test {
@@ -383,6 +427,13 @@ TEST_F(ClashTest, ADirectoryByACommitThatFindsHeadMoved) {
 }
 TEST_F(ClashTest, ADirectoryByTakingABranchIn) {
   each_pair(changes_of_a_directory("ours"), changes_of_a_directory("theirs"), &ClashTest::by_merge);
+}
+// No two sides changed the same: it merges, whichever of them stands in the work tree.
+TEST_F(ClashTest, AnotherKind) {
+  for (auto bring_together : {&ClashTest::by_update, &ClashTest::by_commit, &ClashTest::by_merge}) {
+    each_pair(changes_of_nothing_else("ours"), changes_of_kind("theirs"), bring_together);
+    each_pair(changes_of_kind("ours"), changes_of_nothing_else("theirs"), bring_together);
+  }
 }
 
 }  // namespace

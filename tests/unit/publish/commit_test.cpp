@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "base/await.h"
+#include "publish/dry_run.h"
 #include "support/publish_world.h"
 #include "wire/json.h"
 #include "wire/records.h"
@@ -259,6 +260,29 @@ TEST_F(CommitTest, EveryRecordStaysWithinSixteenKilobytes) {
       EXPECT_LE(wire::to_text(wire::encode_record(record)).size(), kMaxRecordSize);
   EXPECT_EQ(world.contents(result->revision.text()).at("emoji"), emoji);
   EXPECT_EQ(world.contents(result->revision.text()).at("control"), control);
+}
+
+/// As if the disk had been full when it was to be given back.
+TEST_F(CommitTest, ADryRunThatWasNotGivenBackIsInNobodysWay) {
+  auto work = tree();
+  auto leave = [&](const std::string& name) {
+    work->write(name, name);
+    ASSERT_TRUE(*work->stage->freeze(kDryRunTx));
+    work->write(name, "again");
+  };
+  leave("a");
+  auto planned = await<PlannedCommit>([&](auto done) { work->publisher->plan(CancelToken(), std::move(done)); });
+  ASSERT_TRUE(planned) << planned.error().message;
+  ASSERT_EQ(planned->paths.size(), 1u);
+  EXPECT_EQ(planned->paths.front().size, 5u);
+  leave("b");
+  auto result = work->commit();
+  ASSERT_TRUE(result) << result.error().message;
+  EXPECT_EQ(world.contents(result->revision.text()), (Contents{{"a", "again"}, {"b", "again"}}));
+  leave("c");
+  auto updated = await<Integrated>(
+      [&](auto done) { work->publisher->update(work->stage->base(), CancelToken(), std::move(done)); });
+  EXPECT_TRUE(updated) << updated.error().message;
 }
 
 TEST_F(CommitTest, SeveralCommitsQueue) {
