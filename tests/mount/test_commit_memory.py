@@ -59,12 +59,14 @@ class CommitMemory(rig.Rig):
         knob = group / ('memory.limit_in_bytes' if first.is_dir() else 'memory.max')
         knob.write_text(str(LIMIT * MEGABYTE))
         (group / 'cgroup.procs').write_text(str(mount.process.pid))
-        self.addCleanup(lambda: self.eventually(lambda: not (group / 'cgroup.procs').read_text(), 'the mount ended')
-                        or group.rmdir())
-        yield
-        if first.is_dir():
-            used = int((group / 'memory.max_usage_in_bytes').read_text())
-            print(f'cgroup: at most {used // MEGABYTE} of {LIMIT} MB, page cache included')
+        try:
+            yield
+            if first.is_dir():
+                used = int((group / 'memory.max_usage_in_bytes').read_text())
+                print(f'cgroup: at most {used // MEGABYTE} of {LIMIT} MB, page cache included')
+        finally:
+            (group.parent / 'cgroup.procs').write_text(str(mount.process.pid))
+            group.rmdir()
 
     @contextlib.contextmanager
     def grows_little(self, mount, chunks, what):
