@@ -41,6 +41,7 @@ std::string commit_document(const CommitResult& result);
 struct ProjectStatus {
   ProjectId project;
   std::string name;
+  bool gone = false;                             ///< the service does not have it, and what is here is all of it
   RevisionId base;                               ///< of the work tree; empty: none
   RevisionId head;                               ///< as it is shown
   std::optional<Error> head_refused;             ///< why that is not the project's latest revision

@@ -103,6 +103,19 @@ Attempt<content::Head> head_here(Mount& mount, const ProjectId& id) {
   });
 }
 
+Attempt<bool> is_gone(Mount& mount, const OperationPtr& op, const ProjectId& id) {
+  if (mount.site().try_head(id)) return false;
+  const std::string fact = "gone/projects/" + id.text();
+  if (op->noted(fact)) return true;
+  return missing([&mount, op, id, fact](CancelToken cancel, Callback<void> done) {
+    mount.site().head(id, std::move(cancel), [op, fact, done = std::move(done)](Result<content::Head> head) mutable {
+      const bool is_gone = !head && head.error().code == ErrorCode::not_found;
+      if (is_gone) op->note(fact);
+      done(head || is_gone ? Status() : Status(fail(std::move(head).error())));
+    });
+  });
+}
+
 namespace {
 std::string asked_fact(const ProjectId& id) { return "asked/" + id.text(); }
 }  // namespace

@@ -49,6 +49,8 @@ class ToldSize {
 };
 /// As last seen, however long ago.
 Attempt<content::Head> head_here(Mount& mount, const ProjectId& id);
+/// Whether the service says that it has no such project.
+Attempt<bool> is_gone(Mount& mount, const OperationPtr& op, const ProjectId& id);
 /// The same, but what is followed by nobody is asked for first, for as long as the service is worth waiting for.
 Attempt<content::Head> head_for_use(Mount& mount, const OperationPtr& op, const ProjectId& id);
 /// Whether head_for_use() asked for the head in this operation.

@@ -37,12 +37,27 @@ void add_revisions(Mount& mount, const OperationPtr& op, ProjectStatus& status) 
   });
 }
 
+/// A project that the service does not have, any more, and of which something may be staged here: it was deleted there,
+/// or the service went back to before it.
+Attempt<bool> is_only_here(Mount& mount, const OperationPtr& op, const ProjectId& project) {
+  return mount.works().exist(project) ? is_gone(mount, op, project) : Attempt<bool>(false);
+}
+
 }  // namespace
 
 Attempt<ProjectStatus> status_here(Mount& mount, const OperationPtr& op, const ProjectId& project) {
-  PLAYFS_ATTEMPT(content::Head head, head_here(mount, project));
   ProjectStatus status;
   status.project = project;
+  PLAYFS_ATTEMPT(status.gone, is_only_here(mount, op, project));
+  if (status.gone) {
+    status.health = mount.site().client().health();
+    auto tree = mount.works().here(op, project);
+    if (!tree && tree.error().fetch) return tl::unexpected<Stop>(std::move(tree).error());
+    if (tree) PLAYFS_ATTEMPT_CHECK((*tree)->describe(status));
+    else status.no_work_tree = std::move(tree).error().error;
+    return status;
+  }
+  PLAYFS_ATTEMPT(content::Head head, head_here(mount, project));
   status.name = head.project.name;
   status.head = head.shown.value_or(head.project.latest_revision);
   if (head.refused) status.head_refused = *head.refused;
@@ -116,6 +131,11 @@ Attempt<Found> ProjectDirectory::head(const OperationPtr& op) {
 }
 
 Attempt<Found> ProjectDirectory::work(const OperationPtr& op) {
+  PLAYFS_ATTEMPT(bool only_here, is_only_here(mount(), op, project_));
+  if (only_here) {
+    PLAYFS_ATTEMPT(std::shared_ptr<WorkTree> tree, mount().works().here(op, project_));
+    return found(op, tree->root(shared_from_this(), "work"), kWorkEntrySeconds);
+  }
   PLAYFS_ATTEMPT(content::Head head, head_for_use(mount(), op, project_));
   begin_fetching(mount(), head.shown.value_or(head.project.latest_revision));
   auto tree = mount().works().here(op, project_);
@@ -142,8 +162,16 @@ Attempt<Found> ProjectDirectory::work(const OperationPtr& op) {
 }
 
 Attempt<Found> ProjectDirectory::control_file(const OperationPtr& op, const std::string& name) {
-  PLAYFS_ATTEMPT(content::Head head, head_for_use(mount(), op, project_));
   const WallTime now = mount().clock().wall();
+  PLAYFS_ATTEMPT(bool only_here, is_only_here(mount(), op, project_));
+  if (only_here) {
+    if (name == "commit") return commit_file(op);
+    if (name != "status" && name != "status.json") return nothing();
+    PLAYFS_ATTEMPT(ProjectStatus status, status_here(mount(), op, project_));
+    return name == "status" ? snapshot(op, name, status_text(status), now)
+                            : snapshot(op, name, status_json(status), now);
+  }
+  PLAYFS_ATTEMPT(content::Head head, head_for_use(mount(), op, project_));
   if (name == "project.json") return snapshot(op, name, wire::encode_record(head.project.raw), head.project.created_at);
   if (name == "state.json") return state_file(op);
   if (name == "commit") return commit_file(op);

@@ -65,7 +65,7 @@ std::size_t staged_count(const ProjectStatus& status) {
 
 /// What to type next; "" where nothing has to be done.
 std::string next_command(const ProjectStatus& status) {
-  if (status.no_work_tree) return {};
+  if (status.no_work_tree || status.gone) return {};
   if (!status.conflicts.empty()) return "playfs diff, edit what is in conflict, then playfs commit -m MESSAGE";
   if (is_publishing(status)) return {};
   if (status.branch && status.merging.empty()) return "playfs update";
@@ -96,7 +96,12 @@ std::string place_text(const ProjectStatus& status) {
   const std::string base = escape_for_terminal(status.base.text());
   const std::string head = escape_for_terminal(status.head.text());
   std::string text;
-  if (status.base.empty() && status.head.empty()) {
+  if (status.gone) {
+    text =
+        "The service does not have this project: it was deleted there, or the service went back to before it.\n  What "
+        "is staged is kept: copy work/ to wherever you want it, while what it is based on is still in the cache\n";
+    if (!status.base.empty()) text += "Based on " + base + "\n";
+  } else if (status.base.empty() && status.head.empty()) {
     text = "Nothing has been published yet\n";
   } else if (status.base == status.head) {
     text = "At head, revision " + head + "\n";
@@ -179,6 +184,7 @@ Json status_json(const ProjectStatus& status) {
                     {"name", status.name},
                     {"base", status.base.text()},
                     {"head", status.head.text()},
+                    {"gone", status.gone},
                     {"head_refused", status.head_refused ? Json(status.head_refused->message) : Json()},
                     {"head_age_s", status.head_age ? Json(std::int64_t{status.head_age->count()}) : Json()},
                     {"latest", status.latest ? revision_json(*status.latest) : Json()},

@@ -9,6 +9,7 @@
 #include "model/path.h"
 #include "vfs/project.h"
 #include "vfs/requests.h"
+#include "vfs/work_trees.h"
 #include "wire/json.h"
 #include "wire/records.h"
 
@@ -79,10 +80,12 @@ Attempt<Found> ProjectsDirectory::child(const OperationPtr& op, const std::strin
   if (name == "by-name") return directory<ByNameDirectory>(op, name);
   if (why_not_a_component(name)) return nothing(kEndless);
   if (name.size() > kMaxIdLength) return nothing(kEndless);
-  // Any project that exists can be entered, listed or not: the service is asked for those never heard of.
+  // Any project that exists can be entered, listed or not: the service is asked for those never heard of. Where
+  // something may be staged it is entered whatever the service has.
   ProjectId id(name);
   ListPtr list = mount().site().try_list("projects");
-  if (!list || !ids_.contain(list, name)) PLAYFS_ATTEMPT_CHECK(head_here(mount(), id));
+  const bool is_known = (list && ids_.contain(list, name)) || mount().works().exist(id);
+  if (!is_known) PLAYFS_ATTEMPT_CHECK(head_here(mount(), id));
   return directory<ProjectDirectory>(op, name, id);
 }
 

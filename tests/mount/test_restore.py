@@ -200,6 +200,42 @@ class Restore(rig.Rig):
         self.assertEqual((self.work(ann) / 'staged').read_text(), 'mine\n')
         self.assertEqual(self.publish(ann, 'staged')['outcome'], 'published')
 
+    def test_a_project_that_is_gone_leaves_what_was_staged(self):
+        ann = self.mount(self.api.origin)
+        work = self.work(ann)
+        (work / 'published').write_text(big('published'))
+        self.publish(ann, 'one')
+        base = self.head()
+        (work / 'staged').write_text('mine\n')
+        (work / 'published').write_text(big('changed'))
+        wanted = self.describe(work)
+        self.stop()
+        for path in self.store.glob('playground.db*'):
+            path.unlink()
+        self.start()
+
+        def assert_kept(mount):
+            self.assertEqual(self.describe(self.work(mount)), wanted)
+            status = self.status(mount)
+            self.assertEqual((status['gone'], status['base']), (True, base))
+            self.assertEqual(sorted(each['path'] for each in status['staged']), ['published', 'staged'])
+            said = self.playfs('status', self.work(mount)).stdout
+            self.assertIn('The service does not have this project', said)
+            shutil.copytree(self.work(mount), self.home / f'copy-{mount.process.pid}')
+            self.assertEqual(self.describe(self.home / f'copy-{mount.process.pid}'), wanted)
+            # Nothing is given up or published for it.
+            self.assertNotEqual(self.playfs('commit', '-m', 'two', self.work(mount), check=False).returncode, 0)
+            self.assertEqual(self.describe(self.work(mount)), wanted)
+
+        self.eventually(lambda: self.api.request('GET', f'/projects/{self.project}')[0] == 404, 'the project is gone')
+        self.eventually(lambda: self.status(ann).get('gone'), 'it is seen')
+        assert_kept(ann)
+        ann.unmount()
+        ann = self.mount(self.api.origin, at=ann.directory)
+        assert_kept(ann)
+        with self.assertRaises(FileNotFoundError):
+            os.listdir(ann.directory / 'projects' / 'nobodysproject')
+
     def test_what_was_lost_can_be_given_up(self):
         ann = self.mount(self.api.origin)
         before, after = self.two_revisions(ann)
