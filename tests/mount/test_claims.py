@@ -135,6 +135,33 @@ class Claims(rig.Rig):
         head = self.api.get('revisions', self.api.get('projects', project)['latest_revision'])
         self.assertEqual(sorted(head['manifest']['files']), ['a.txt', 'mine.txt', 'ours.txt', 'theirs.txt'])
 
+    def test_an_edited_merge_of_both_its_parents_is_none_either(self):
+        """Whoever edits one keeps its parents too, and somebody who had not seen that sets head to the merge itself."""
+        base = {'a.txt': {'h': '', 's': 4, 'inline': 'one\n'}}
+        left = {**base, 'left.txt': {'h': '', 's': 5, 'inline': 'left\n'}}
+        right = {**base, 'right.txt': {'h': '', 's': 6, 'inline': 'right\n'}}
+        for edited_last in (True, False):
+            with self.subTest(edited_last=edited_last):
+                project, first = self.publish(base)
+                parents = [self.publish(files, project, [first], tx=name * 32)[1] for name, files in
+                           (('6', left), ('7', right))]
+
+                def merge(**more):
+                    return self.api.create('revisions', project=project, parents=parents, agent='x', message='Merge',
+                                           manifest={'auto': True, 'tx': '8' * 32, 'files': {**left, **right, **more}},
+                                           state={})['id']
+
+                theirs = {'theirs.txt': {'h': '', 's': 7, 'inline': 'theirs\n'}}
+                merges = [merge(**(theirs if edited else {})) for edited in (not edited_last, edited_last)]
+                self.api.call('PATCH', f'/projects/{project}', {'latest_revision': merges[not edited_last]})
+                mount, place = self.place(project, 'work')
+                (place / 'mine.txt').write_text('mine\n')
+                self.commit(place, 'Mine')
+                head = self.api.get('revisions', self.api.get('projects', project)['latest_revision'])
+                self.assertEqual(sorted(head['manifest']['files']),
+                                 ['a.txt', 'left.txt', 'mine.txt', 'right.txt', 'theirs.txt'])
+                mount.unmount()
+
 
 if __name__ == '__main__':
     rig.main()

@@ -33,7 +33,7 @@ class Site:
             self.options.append('ro')
         if self.project:
             self.options.append(f'project={self.project.id}')
-        self.keeps_little = any(option.startswith('cache_size=') for option in options)
+        self.keeps_little = beside.keeps_little if beside else any(each.startswith('cache_size=') for each in options)
         self.gone = []           # [begin, end]: no mount, or one that asks nobody
         self.agreed = -math.inf  # when everything was last found right
         self.waiting = {}        # by actor: since when, and what is to be claimed of the answer
