@@ -2,7 +2,7 @@
 """Several mounts beside a model of the service they show, while it and the way to it are in trouble
 (tests/support/coherence_run.py says what is claimed).
 
-Run by hand: PYTHONPATH=tests/support tests/mount/test_coherence.py [--rounds N] [--seed S]. A run that fails is made
+For more rounds: PYTHONPATH=tests/support tests/mount/test_coherence.py --rounds N [--seed S]. A run that fails is made
 shorter and printed; what it printed goes in here as a case of its own.
 """
 import argparse

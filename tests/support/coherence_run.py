@@ -233,8 +233,10 @@ class Run:
         with self.a_project_that_hangs(site, project, 'file_chunks') as (site, project):
             if not site:
                 return
-            # Content that nobody has yet, and of a size that is believed: who reads it waits in read(2), not before.
-            changes = tuple((f'crowd{n}', 'file', 300, 2 * (n + MOST_READERS * len(project.trees))) for n in range(readers))
+            # Content that nobody has yet, of a size that is believed: who reads it waits in read(2), not before. Of several
+            # pages, lest the kernel reads it without reading ahead once many wait. Other files make room in the manifest.
+            changes = tuple((path, None, 0, 0) for path in project.files(project.own_head)) + tuple(
+                (f'crowd{n}', 'file', 5000, 2 * (n + MOST_READERS * len(project.trees))) for n in range(readers))
             self.world.publish(project, changes, PLAIN)
             place = site.place(project, project.own_head)
             crowd = [subprocess.Popen(['cat', f'{place}/crowd{n}'], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
