@@ -46,6 +46,7 @@ struct Named {
   std::unordered_set<std::uint64_t> spool;
   std::unordered_set<std::uint64_t> given_up;
   std::vector<FrozenFile> pending;
+  std::string pending_tx;
   LogContent log;
   bool is_begun = false;
 };
@@ -100,6 +101,8 @@ Result<Named> read_database(const std::string& directory) {
   PLAYFS_TRY([[maybe_unused]] auto times, stored.times());
   PLAYFS_TRY([[maybe_unused]] auto deletions, stored.pending_deletions());
   PLAYFS_TRY(named.pending, stored.pending());
+  PLAYFS_TRY(auto pending_tx, stored.value("pending_tx"));
+  named.pending_tx = pending_tx.value_or("");
   PLAYFS_TRY(auto base, stored.value("base"));
   PLAYFS_TRY(auto root, stored.value("root"));
   PLAYFS_TRY(auto given_up, stored.given_up());
@@ -151,6 +154,7 @@ Result<StageHealth> examine_locked(const std::string& directory) {
       return health;
     }
     health.is_log_damaged = named.log.is_damaged;
+    health.pending_tx = named.pending_tx;
     health.operations = named.log.records.size();
     health.torn = named.log.torn;
   }

@@ -22,6 +22,7 @@ struct StageHealth {
   std::vector<std::string> lost;   ///< paths that a publication has begun to send and whose bytes are not there in full
   std::vector<std::uint64_t> bad;  ///< named spool files that are no plain file, or not this user's alone
   std::vector<std::uint64_t> orphans;  ///< spool files that nothing accounts for
+  std::string pending_tx;              ///< of a publication that has begun; its journal knows how far it is
   std::uint64_t operations = 0;        ///< in the log and not in the database: the next mount brings them there
   std::uint64_t torn = 0;              ///< bytes of the log that are no operations
   bool is_log_damaged = false;         ///< others follow them, so that no mount opens it

@@ -82,6 +82,32 @@ class Cancel(SlowProject):
             self.assertEqual((self.work(mount) / name).read_text(), text(30_000, name))
         self.assertEqual(self.api.all('revisions'), [])
 
+    def test_a_journal_that_is_gone_is_said(self):
+        for leave in ('nothing', 'an empty file'):
+            with self.subTest(leave=leave):
+                mount = self.begin({'file_chunks': 1})
+                (self.work(mount) / 'a').write_text(text(30_000, 'a'))
+                self.commit_without_waiting(mount, 'commit a')
+                self.eventually(lambda: self.status(mount)['publication']['waiting_for'], 'it waits')
+                mount.kill()
+                self.command('fusermount3', '-u', '-z', mount.directory)
+                journal, = self.home.glob(f'ann/state/playfs/sites/*/work/{self.project}/publication/publish.db')
+                for path in journal.parent.glob('publish.db*'):
+                    path.unlink()
+                if leave == 'an empty file':
+                    journal.touch()
+                done = self.playfs('doctor', '--json', check=False)
+                found = [each for each in json.loads(done.stdout)['findings']
+                         if each['check'] == 'journal' and each['finding'] == 'wrong']
+                self.assertEqual([each['place'] for each in found], [str(journal.parent.parent)], done.stdout)
+                mount = self.mount(self.api.origin)
+                self.work(mount).stat()
+                self.assertIn('journal is gone', self.status(mount)['publication']['last']['error']['message'])
+                self.assertIn('journal is gone', (mount.directory / '.playfs/errors.ndjson').read_text())
+                self.assertEqual(self.staged(mount), ['a'])
+                self.assertEqual((self.work(mount) / 'a').read_text(), text(30_000, 'a'))
+                mount.unmount()
+
     def test_a_queue_is_published_in_its_order_after_a_crash(self):
         mount = self.begin({})
         away = proxy.CountingProxy(int(self.api.origin.rsplit(':', 1)[1]))

@@ -18,6 +18,7 @@
 #include "base/sqlite.h"
 #include "base/sqlite_copy.h"
 #include "cache/record_index.h"
+#include "publish/dry_run.h"
 #include "publish/journal.h"
 #include "stage/care.h"
 
@@ -157,11 +158,13 @@ void look_at_places(Findings& findings, const Places& places, bool repair) {
     look_at_cache(findings, places.cache);
 }
 
-/// In a copy: opening a journal brings it up to date.
-void look_at_journal(Findings& findings, const std::string& directory) {
+/// In a copy: opening a journal brings it up to date. `pending_tx`: which publication has begun, "" for none; whether
+/// the journal knows of it.
+bool look_at_journal(Findings& findings, const std::string& directory, const std::string& pending_tx) {
   const std::string path = directory + "/publish.db";
   struct stat attributes {};
-  if (lstat(path.c_str(), &attributes) != 0) return;
+  if (lstat(path.c_str(), &attributes) != 0) return false;
+  bool knows = false;
   auto read = [&]() -> Status {
     PLAYFS_TRY(DatabaseCopy copy, DatabaseCopy::make(path));
     {
@@ -170,6 +173,7 @@ void look_at_journal(Findings& findings, const std::string& directory) {
     }
     PLAYFS_TRY(auto journal, publish::Journal::open(copy.directory()));
     PLAYFS_TRY(auto front, journal->front());
+    knows = front && front->tx == pending_tx;
     if (front) {
       PLAYFS_TRY([[maybe_unused]] auto totals, journal->totals(*front));
     }
@@ -183,6 +187,18 @@ void look_at_journal(Findings& findings, const std::string& directory) {
                  read.error().code == ErrorCode::not_supported
                      ? "use the version of playfs that wrote it"
                      : "copy the whole of " + directory + " elsewhere before anything else is tried");
+  return knows || !read;
+}
+
+void look_at_journals(Findings& findings, const std::string& directory, const std::string& pending_tx) {
+  bool is_known = pending_tx.empty() || pending_tx == publish::kDryRunTx;
+  for (const char* journal : {"/publication", "/journal"})
+    is_known = look_at_journal(findings, directory + journal, pending_tx) || is_known;
+  if (!is_known)
+    findings.add(
+        Finding::wrong, "journal", directory,
+        "a commit had begun, and no journal knows of it, so whether it was sent is not known",
+        "the next mount stages it again: look with playfs log whether it was published, then commit or discard");
 }
 
 /// True where nothing is wrong with it, and it may be looked into further.
@@ -259,7 +275,7 @@ void look_at_stage(Findings& findings, const std::string& directory, const std::
   }
   if (!health) return findings.add("stage", directory, health.error());
   if (!tell(findings, directory, *health)) return;
-  for (const char* journal : {"/publication", "/journal"}) look_at_journal(findings, directory + journal);
+  look_at_journals(findings, directory, health->pending_tx);
 }
 
 /// Every stage below `directory`: those of work trees, and those of imports that have not ended.
