@@ -63,8 +63,10 @@ use_clang() {
   export CC="${launcher}clang-14" CXX="${launcher}clang++-14"
 }
 
-# set_up_sanitizers: a report ends the program that it is about, and is printed with the names of functions.
+# set_up_sanitizers: a report ends the program that it is about, and is printed with the names of functions. They have to
+# see what code does, which takes fewer rounds than to find what it does wrong; the simulators' are in tests/*/meson.build.
 set_up_sanitizers() {
+  export PLAYFS_BOUNDED=${PLAYFS_BOUNDED:-2 1} PLAYFS_POWER_CUTS=${PLAYFS_POWER_CUTS:-60}
   local symbolizer
   symbolizer=$(command -v llvm-symbolizer-14) && export ASAN_SYMBOLIZER_PATH=$symbolizer
   export ASAN_OPTIONS=detect_stack_use_after_return=1:strict_string_checks=1:check_initialization_order=1
