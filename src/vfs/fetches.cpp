@@ -2,6 +2,7 @@
 
 #include <atomic>
 
+#include "vfs/drive.h"
 #include "vfs/listings.h"
 #include "vfs/once.h"
 
@@ -69,14 +70,47 @@ Attempt<std::string> read_here(Mount& mount, const FileRef& file, std::uint64_t 
   return read_of(mount, blob, file, offset, size);
 }
 
-Attempt<std::uint64_t> ToldSize::tell(Mount& mount, const FileRef& file) {
+namespace {
+
+/// How often it was unknown when an operation began to wait for a size.
+struct UnknownBefore {
+  std::uint64_t times = 0;
+};
+
+}  // namespace
+
+Attempt<std::uint64_t> ToldSize::tell(const OperationPtr& op, Mount& mount, const FileRef& file) {
   auto known = mount.site().size_of(file);
   if (!known) {
+    if (!op->outcome<UnknownBefore>()) op->set_outcome(UnknownBefore{unknown_});
     PLAYFS_ATTEMPT(content::Blob blob, blob_here(mount, file));
     known = blob.size();
   }
   told_ = *known;
+  // An answer that overtook this one while it waited is the newer one for the kernel, which would drop this and go on
+  // without a size. Told so, it looks again, and nobody hears of it.
+  if (auto before = op->outcome<UnknownBefore>(); before && before->times != unknown_) {
+    op->note(kRecorded);
+    return fail(ErrorCode::stale, "another answer about it came in between: look again");
+  }
   return *known;
+}
+
+std::uint64_t ToldSize::tell_at_once(Mount& mount, const FileRef& file) {
+  if (auto known = mount.site().size_of(file)) {
+    told_ = *known;
+    return *known;
+  }
+  ++unknown_;  // before looking: tell() does it the other way round, so one of the two sees the other
+  const std::uint64_t told = told_;
+  return told == kNothing ? kUnknownSize : told;
+}
+
+void show_size(AttributesReply& reply, std::uint64_t size) {
+  const bool is_known = size != kUnknownSize;
+  reply.attributes.size = size;
+  reply.attributes.blocks = is_known ? (size + 511) / 512 : 0;
+  if (!is_known) reply.timeout = 0;
 }
 
 Attempt<content::Blob> ToldSize::blob(const Node& node, Mount& mount, const FileRef& file) {

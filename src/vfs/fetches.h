@@ -36,7 +36,9 @@ Attempt<std::string> read_here(Mount& mount, const FileRef& file, std::uint64_t 
 /// anew, which is known by then.
 class ToldSize {
  public:
-  Attempt<std::uint64_t> tell(Mount& mount, const FileRef& file);
+  Attempt<std::uint64_t> tell(const OperationPtr& op, Mount& mount, const FileRef& file);
+  /// kUnknownSize where that has to be waited for, and the kernel was told nothing yet.
+  std::uint64_t tell_at_once(Mount& mount, const FileRef& file);
   /// The kernel goes by another size from now on: of bytes that are no longer the published ones.
   void forget() { told_ = kNothing; }
   Attempt<content::Blob> blob(const Node& node, Mount& mount, const FileRef& file);
@@ -46,7 +48,10 @@ class ToldSize {
  private:
   static constexpr std::uint64_t kNothing = UINT64_MAX;
   std::atomic<std::uint64_t> told_ = kNothing;
+  std::atomic<std::uint64_t> unknown_ = 0;  ///< how often that was the answer
 };
+/// Shows this size; one that is unknown for no time.
+void show_size(AttributesReply& reply, std::uint64_t size);
 /// As last seen, however long ago.
 Attempt<content::Head> head_here(Mount& mount, const ProjectId& id);
 /// Whether the service says that it has no such project.

@@ -31,6 +31,11 @@ struct Found {
   double entry_timeout = 0;
 };
 
+/// Stands for a size that nobody knows yet. The kernel never shows it: it is given for no time at all, so the kernel
+/// asks for the attributes before it lets anybody open the file or shows them. Where an answer of it crossed another
+/// one all the same, nothing can be written behind such an end.
+inline constexpr std::uint64_t kUnknownSize = std::uint64_t{1} << 62;
+
 class Node : public std::enable_shared_from_this<Node> {
  public:
   /// `parent` is empty for the root.
@@ -55,6 +60,10 @@ class Node : public std::enable_shared_from_this<Node> {
   [[nodiscard]] virtual std::optional<std::string> path_in_work() const { return std::nullopt; }
 
   [[nodiscard]] virtual Attempt<AttributesReply> attributes(const OperationPtr& op) = 0;
+  /// The same for answers for which the kernel holds a lock, as it does on the directory of a lookup: without waiting
+  /// for anything. What would have to be waited for is given for no time, so that the kernel asks for it where nothing
+  /// is locked.
+  [[nodiscard]] virtual Attempt<AttributesReply> attributes_at_once(const OperationPtr& op) { return attributes(op); }
   [[nodiscard]] virtual Attempt<AttributesReply> set_attributes(const OperationPtr& op, const SetAttributes& change);
   [[nodiscard]] virtual Attempt<std::string> read_link(const OperationPtr& op);
   [[nodiscard]] virtual Attempt<std::string> read(const OperationPtr& op, std::uint64_t offset, std::size_t size);

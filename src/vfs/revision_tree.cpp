@@ -136,7 +136,7 @@ Attempt<Found> RevisionDirectory::lookup(const OperationPtr& op, const std::stri
   auto published = directory_.children.find(name);
   if (published == directory_.children.end()) return Found{nullptr, {}, kEndless};
   NodePtr node = child(name, published->second);
-  PLAYFS_ATTEMPT(AttributesReply reply, node->attributes(op));
+  PLAYFS_ATTEMPT(AttributesReply reply, node->attributes_at_once(op));
   return Found{node, reply, kEndless};
 }
 
@@ -159,8 +159,7 @@ Attempt<void> RevisionDirectory::list(const OperationPtr& op, std::uint64_t offs
     NodePtr node;
     if (with_entries) {
       node = child(next->first, next->second);
-      // Without its size at hand (a stranger's file that is not here yet) the item goes without its entry.
-      if (auto reply = node->attributes(op)) {
+      if (auto reply = node->attributes_at_once(op)) {
         item.entry = {node->id(), reply->attributes, kEndless, reply->timeout};
       } else {
         node = nullptr;
@@ -182,10 +181,20 @@ RevisionFile::RevisionFile(Mount& mount, NodePtr parent, std::string name, TreeV
       path_in_tree_(std::move(path_in_tree)),
       entry_(entry) {}
 
-Attempt<AttributesReply> RevisionFile::attributes(const OperationPtr&) {
-  PLAYFS_ATTEMPT(std::uint64_t size, size_.tell(mount(), file()));
-  return AttributesReply{mount().attributes(ino(), mode_of(entry_), size, view_->revision->revision.created_at),
-                         kEndless};
+AttributesReply RevisionFile::with_size(std::uint64_t size) const {
+  AttributesReply reply{mount().attributes(ino(), mode_of(entry_), size, view_->revision->revision.created_at),
+                        kEndless};
+  show_size(reply, size);
+  return reply;
+}
+
+Attempt<AttributesReply> RevisionFile::attributes(const OperationPtr& op) {
+  PLAYFS_ATTEMPT(std::uint64_t size, size_.tell(op, mount(), file()));
+  return with_size(size);
+}
+
+Attempt<AttributesReply> RevisionFile::attributes_at_once(const OperationPtr&) {
+  return with_size(size_.tell_at_once(mount(), file()));
 }
 
 Attempt<std::string> RevisionFile::read_link(const OperationPtr&) {

@@ -70,6 +70,7 @@ class RevisionFile final : public Node {
                const FileEntry& entry);
 
   Attempt<AttributesReply> attributes(const OperationPtr& op) override;
+  Attempt<AttributesReply> attributes_at_once(const OperationPtr& op) override;
   Attempt<std::string> read_link(const OperationPtr& op) override;
   Attempt<std::string> read(const OperationPtr& op, std::uint64_t offset, std::size_t size) override;
   Attempt<std::optional<std::string>> xattr(const OperationPtr& op, const std::string& name) override;
@@ -79,6 +80,7 @@ class RevisionFile final : public Node {
 
  private:
   [[nodiscard]] FileRef file() const { return {view_->revision, path_in_tree_, &entry_}; }
+  [[nodiscard]] AttributesReply with_size(std::uint64_t size) const;
 
   const TreeViewPtr view_;
   const std::string path_in_tree_;

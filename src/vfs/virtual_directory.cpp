@@ -72,7 +72,7 @@ Attempt<void> VirtualDirectory::list(const OperationPtr& op, std::uint64_t offse
 }
 
 Attempt<Found> VirtualDirectory::found(const OperationPtr& op, const NodePtr& node, double entry_timeout) {
-  PLAYFS_ATTEMPT(AttributesReply reply, node->attributes(op));
+  PLAYFS_ATTEMPT(AttributesReply reply, node->attributes_at_once(op));
   return Found{node, reply, entry_timeout};
 }
 

@@ -53,7 +53,7 @@ Result<stage::Creation> WorkNode::creation(const Caller& caller, mode_t mode, bo
 
 Attempt<Found> WorkNode::found(const OperationPtr& op, const stage::InodePtr& inode) {
   NodePtr node = tree_->node(inode, shared_from_this());
-  PLAYFS_ATTEMPT(AttributesReply reply, node->attributes(op));
+  PLAYFS_ATTEMPT(AttributesReply reply, node->attributes_at_once(op));
   return Found{node, reply, kEndless};
 }
 
@@ -103,8 +103,7 @@ Attempt<void> WorkNode::list(const OperationPtr& op, std::uint64_t offset, bool 
       item.entry.attributes = node->shown(*from);
       NodePtr with;
       if (with_entries) {
-        // Without its size at hand (a stranger's file that is not here yet) the item goes without its entry.
-        if (auto reply = node->attributes(op)) {
+        if (auto reply = node->attributes_at_once(op)) {
           item.entry = {node->id(), reply->attributes, kEndless, reply->timeout};
           with = node;
         }
@@ -148,8 +147,6 @@ Attempt<Found> WorkNode::link(const OperationPtr& op, const NodePtr& node, const
   PLAYFS_ATTEMPT_CHECK(check_new_name(name));
   auto other = std::dynamic_pointer_cast<WorkNode>(node);
   if (!other || other->tree_ != tree_) return fail(ErrorCode::cross_device, "a link cannot leave its work tree");
-  // A fetch for the answer's sake must come before the link is made.
-  PLAYFS_ATTEMPT_CHECK(other->attributes(op));
   PLAYFS_ATTEMPT_CHECK(stage().link(other->inode_, inode_, name));
   return found(op, other->inode_);
 }

@@ -101,19 +101,29 @@ NodeAttributes WorkNode::shown(const stage::Attributes& from) const {
   return attributes;
 }
 
-Attempt<AttributesReply> WorkNode::attributes(const OperationPtr&) {
+template <class Size>
+Attempt<AttributesReply> WorkNode::attributes_with(Size size_below) {
   for (;;) {
     PLAYFS_ATTEMPT(stage::Attributes from, stage().attributes(inode_));
     may_be_set_id_ = (from.permissions & (kSetUid | kSetGid)) != 0;
-    NodeAttributes attributes = shown(from);
+    AttributesReply reply{shown(from), kEndless};
     if (from.is_below) {
       auto lower = stage().lower_content(inode_);
       if (!lower) continue;  // its bytes came up in between
-      PLAYFS_ATTEMPT(attributes.size, size_.tell(mount(), *lower));
-      attributes.blocks = (attributes.size + 511) / 512;
+      PLAYFS_ATTEMPT(std::uint64_t size, size_below(*lower));
+      show_size(reply, size);
     }
-    return AttributesReply{attributes, kEndless};
+    return reply;
   }
+}
+
+Attempt<AttributesReply> WorkNode::attributes(const OperationPtr& op) {
+  return attributes_with([&](const FileRef& lower) { return size_.tell(op, mount(), lower); });
+}
+
+Attempt<AttributesReply> WorkNode::attributes_at_once(const OperationPtr&) {
+  return attributes_with(
+      [&](const FileRef& lower) { return Attempt<std::uint64_t>(size_.tell_at_once(mount(), lower)); });
 }
 
 Attempt<AttributesReply> WorkNode::set_attributes(const OperationPtr& op, const SetAttributes& change) {
@@ -144,7 +154,7 @@ Attempt<AttributesReply> WorkNode::set_attributes(const OperationPtr& op, const 
   if (!after.is_below) size_.forget();
   // With the size that the answer itself knows: a commit that settles, or a copy that comes up, may be between any two
   // questions. A size of 0 by mistake would make the kernel write the next O_APPEND over the beginning.
-  if (after.is_below) return attributes(op);
+  if (after.is_below) return attributes_at_once(op);
   return AttributesReply{shown(after), kEndless};
 }
 

@@ -29,6 +29,7 @@ class WorkNode final : public Node {
 
   // work_file.cpp
   Attempt<AttributesReply> attributes(const OperationPtr& op) override;
+  Attempt<AttributesReply> attributes_at_once(const OperationPtr& op) override;
   Attempt<AttributesReply> set_attributes(const OperationPtr& op, const SetAttributes& change) override;
   Attempt<std::string> read_link(const OperationPtr& op) override;
   Attempt<std::string> read(const OperationPtr& op, std::uint64_t offset, std::size_t size) override;
@@ -55,6 +56,9 @@ class WorkNode final : public Node {
  private:
   [[nodiscard]] stage::Stage& stage() const { return tree_->stage(); }
   [[nodiscard]] NodeAttributes shown(const stage::Attributes& attributes) const;
+  /// `size_below`: of content that is published, as Attempt<std::uint64_t>(FileRef).
+  template <class Size>
+  [[nodiscard]] Attempt<AttributesReply> attributes_with(Size size_below);
   [[nodiscard]] std::uint64_t ino_of(const stage::InodePtr& inode, std::uint64_t ino) const;
   /// Sees to it that the inode's bytes are its own, to be changed.
   [[nodiscard]] Attempt<void> bring_up();

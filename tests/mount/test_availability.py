@@ -5,6 +5,7 @@ import json
 import os
 import signal
 import subprocess
+import sys
 
 import http2
 import hung
@@ -69,6 +70,71 @@ class HungReaders(hung.HungMount):
         self.assertEqual(readers.process.wait(rig.COMMAND_LIMIT), 0, 'each was told of an error')
         self.assertEqual(readers.have_read(), [])
         self.assertLess(max(stuck.end().values(), default=0.0), hung.STUCK_WITHIN)
+
+
+@rig.needs_fuse
+class NothingIsLocked(hung.HungMount):
+    """What waits for the server holds no directory, so others come and go in it, and rename elsewhere."""
+
+    def setUp(self):
+        super().setUp()
+        self.begin(0)
+        self.mounted = self.mount(self.proxy.url, options=('refresh=600', 'noprefetch'))
+        self.addCleanup(self.abort, self.mounted.connection)
+
+    def waits(self, *words):
+        process = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                                   stderr=subprocess.DEVNULL, text=True)
+        self.addCleanup(process.wait)
+        self.addCleanup(process.kill)
+        return process
+
+    def ends(self, *words):
+        """A command that does not wait for what hangs."""
+        self.assertEqual(self.waits(*words).wait(rig.COMMAND_LIMIT), 0, words)
+
+    def foreign(self, names):
+        """A work tree with files whose sizes only their content tells, and the name of one chunk for each."""
+        text = 'a stranger tells no size\n'
+        digest = hashlib.sha256(text.encode()).hexdigest()
+        chunks = {name: self.api.create('file_chunks', rev='', path=name, seq=0, content=text)['id'] for name in names}
+        files = {name: {'h': digest, 's': len(text), 'c': [chunk]} for name, chunk in chunks.items()}
+        files['inline'] = {'h': hashlib.sha256(b'here\n').hexdigest(), 's': 5, 'inline': 'here\n'}
+        project = self.api.create('projects', name='foreign')['id']
+        revision = self.api.create('revisions', project=project, parents=[], agent='x', message='strange', state={},
+                                   manifest={'files': files})['id']
+        self.api.call('PATCH', f'/projects/{project}', {'latest_revision': revision})
+        return self.mounted.directory / 'projects' / project / 'work', chunks
+
+    def test_who_waits_for_the_size_of_a_file_locks_nothing(self):
+        work, chunks = self.foreign(['looked-at', 'written'])
+        near = self.mounted.directory / 'projects' / self.near / 'work'
+        (near / 'a').mkdir()
+        os.listdir(work)
+        self.proxy.set_hanging('/file_chunks/')
+        before = self.in_flight(self.mounted)
+        waiting = [self.waits('stat', work / 'looked-at'), self.waits('stat', work / 'looked-at'),
+                   self.waits('sh', '-c', f'echo new > "{work}/written"')]
+        self.eventually(lambda: self.in_flight(self.mounted) >= before + len(waiting), 'each waits for itself')
+        self.ends('touch', work / 'mine')
+        self.ends('mkdir', work / 'directory')
+        self.ends('cat', work / 'inline')
+        self.ends('ls', '-U', work)
+        self.ends('mv', work / 'inline', work / 'directory/inline')
+        self.ends('sh', '-c', f'echo new > "{near}/new" && mv "{near}/new" "{near}/a/new"')
+        self.playfs('status', work)
+        for process in waiting:
+            self.assertIsNone(process.poll())
+            process.kill()
+            self.assertEqual(process.wait(20), -signal.SIGKILL)
+
+    def test_a_file_is_removed_and_renamed_without_its_content(self):
+        work, chunks = self.foreign(['removed', 'renamed'])
+        self.proxy.set_hanging('/file_chunks/')
+        with self.proxy.counting() as asked:
+            self.ends(sys.executable, '-c', 'import os, sys; os.chdir(sys.argv[1]); os.unlink("removed"); '
+                      'os.rename("renamed", "to")', work)
+        self.assertEqual(asked.of('file_chunks/'), [])
 
 
 @rig.needs_fuse

@@ -1,9 +1,16 @@
 #!/usr/bin/env python3
 """Revisions of other clients: posted with curl as the service's documents show them, without our optional fields."""
+import ctypes
 import json
+import mmap
 import os
+import subprocess
 
 import rig
+
+C_LIBRARY = ctypes.CDLL(None, use_errno=True)
+C_LIBRARY.mmap.restype = ctypes.c_void_p
+C_LIBRARY.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int, ctypes.c_int, ctypes.c_int, ctypes.c_long]
 
 
 @rig.needs_fuse
@@ -63,6 +70,82 @@ class Foreign(rig.Rig):
         entry = api.get('revisions', self.commit(place / 'work', 'Which rose')[1])['manifest']['files']['plants/rose.txt']
         self.assertEqual((entry['s'], entry['inline'], entry['tags']), (12, 'rosa\ncanina\n', ['thorns', {'n': 1}]))
         self.assertEqual(len(entry['h']), 64)
+
+    def unasked_sizes(self, names):
+        """A work tree whose files no one of us knows the sizes of, and what is in each."""
+        api = self.serve()
+        project = api.create('projects', name='unasked')['id']
+        files, content = {}, {}
+        for name in names:
+            pieces = [f'#!/bin/sh\necho {name}; exit\n', 'ä' * 4000, 'ö' * 4000]
+            chunks = [api.create('file_chunks', rev='', path=name, seq=seq, content=piece)['id']
+                      for seq, piece in enumerate(pieces)]
+            text = ''.join(pieces)
+            files[name] = {'h': name, 's': len(text), 'c': chunks, 'm': '100755'}
+            content[name] = text.encode()
+        revision = api.create('revisions', project=project, parents=[], agent='x', message='x', state={},
+                              manifest={'files': files})['id']
+        api.call('PATCH', f'/projects/{project}', {'latest_revision': revision})
+        return self.mount(api.origin, 'ann', ('noprefetch',)).project('unasked') / 'work', content
+
+    def test_whoever_comes_first_reads_all_of_a_file_whose_size_nobody_tells(self):
+        def read(path):
+            with open(path, 'rb', buffering=0) as file:
+                return b''.join(iter(lambda: file.read(100_000), b''))
+
+        def mapped(path):
+            with open(path, 'rb') as file, mmap.mmap(file.fileno(), 0, prot=mmap.PROT_READ) as pages:
+                return pages[:]
+
+        def mapped_unseen(path):
+            with open(path, 'rb', buffering=0) as file:
+                length = len(content[path.name])
+                address = C_LIBRARY.mmap(None, length, mmap.PROT_READ, mmap.MAP_SHARED, file.fileno(), 0)
+                return ctypes.string_at(address, length)
+
+        def sent(path):
+            with open(path, 'rb', buffering=0) as file, open(self.home / 'sent', 'w+b', buffering=0) as into:
+                while os.sendfile(into.fileno(), file.fileno(), None, 1 << 20):
+                    pass
+                into.seek(0)
+                return into.read()
+
+        def from_its_end(path):
+            with open(path, 'rb', buffering=0) as file:
+                length = file.seek(0, os.SEEK_END)
+                file.seek(-length, os.SEEK_END)
+                return file.read()
+
+        def by(*words):
+            return lambda path: subprocess.run([*words, path], stdout=subprocess.PIPE, check=True).stdout
+
+        def copied(path):
+            self.command('cp', path, self.home / 'copy')
+            return (self.home / 'copy').read_bytes()
+
+        def appended(path):
+            with open(path, 'ab', buffering=0) as file:
+                file.write(b'the end')
+            content[path.name] += b'the end'
+            return path.read_bytes()
+
+        def linked(path):
+            os.link(path, path.with_name('another'))
+            return path.with_name('another').read_bytes()
+
+        def with_another_mode(path):
+            path.chmod(0o644)
+            return path.read_bytes()
+
+        readers = {'read': read, 'mmap': mapped, 'mmap-without-stat': mapped_unseen, 'sendfile': sent, 'cp': copied,
+                   'seek': from_its_end, 'cat': by('cat'), 'tail': by('tail', '-c', '+1'), 'append': appended,
+                   'link': linked, 'chmod': with_another_mode}
+        work, content = self.unasked_sizes([*readers, 'stat', 'list', 'run'])
+        for name, reader in readers.items():
+            self.assertEqual(reader(work / name), content[name], name)
+        self.assertEqual(os.stat(work / 'stat').st_size, len(content['stat']))
+        self.assertIn(f' {len(content["list"])} ', self.command('ls', '-l', work).stdout)
+        self.assertEqual(self.command(work / 'run').stdout, 'run\n')
 
     def test_size_counted_in_characters_is_no_reason_to_refuse(self):
         api = self.serve()

@@ -198,7 +198,14 @@ Mounted::~Mounted() {
 }
 
 Result<Entry> Mounted::lookup(NodeId parent, const std::string& name) {
-  return await<Entry>([&](auto done) { fs_->lookup(caller, parent, name, std::move(done)); });
+  PLAYFS_TRY(Entry entry, await<Entry>([&](auto done) { fs_->lookup(caller, parent, name, std::move(done)); }));
+  if (entry.node == 0 || entry.attributes_timeout > 0) return entry;
+  // As the kernel does before it shows them to anybody or opens the file.
+  PLAYFS_TRY(AttributesReply now,
+             await<AttributesReply>([&](auto done) { fs_->get_attributes(caller, entry.node, std::move(done)); }));
+  entry.attributes = now.attributes;
+  entry.attributes_timeout = now.timeout;
+  return entry;
 }
 
 Result<Entry> Mounted::walk(const std::string& path) {

@@ -6,11 +6,13 @@
 
 #include "rig.h"
 #include "vfs/growing_file.h"
+#include "vfs/node.h"
 
 namespace playfs::vfs::test {
 namespace {
 
 using testing::HasSubstr;
+using testing::Not;
 
 Json chunked(Service& service, const std::string& text) {
   std::string chunk =
@@ -31,19 +33,25 @@ struct Held {
     slow_directory = mount.walk("projects/" + slow.text() + "/revisions/" + slow_revision.text())->node;
     mount.walk(quick_file).value();
     mount.road.hold("/file_chunks/");
+    slow_file = named("f").node;
+  }
+  /// The answer to a lookup in the slow directory.
+  Entry named(const std::string& name) {
+    return await<Entry>([&](auto done) { mount.fs().lookup(mount.caller, slow_directory, name, std::move(done)); })
+        .value();
   }
   Mounted mount;
   std::string quick_file;
-  NodeId slow_directory = 0;
+  NodeId slow_directory = 0, slow_file = 0;
 };
 
 TEST(Waiting, IsNotDoneOnTheThreadThatAsks) {
   Service service;
   Held held(service);
   std::atomic<bool> answered = false;
-  Result<Entry> entry;
-  held.mount.fs().lookup(held.mount.caller, held.slow_directory, "f", [&](Result<Entry> result) {
-    entry = std::move(result);
+  Result<AttributesReply> shown;
+  held.mount.fs().get_attributes(held.mount.caller, held.slow_file, [&](Result<AttributesReply> result) {
+    shown = std::move(result);
     answered = true;
   });
   EXPECT_TRUE(eventually([&] { return held.mount.road.held() == 1; }));
@@ -52,8 +60,9 @@ TEST(Waiting, IsNotDoneOnTheThreadThatAsks) {
   EXPECT_FALSE(answered);
   held.mount.road.open();
   ASSERT_TRUE(eventually([&] { return answered.load(); }));
-  ASSERT_TRUE(entry);
-  EXPECT_EQ(held.mount.read(entry->node), "slow content\n");
+  ASSERT_TRUE(shown);
+  EXPECT_EQ(shown->attributes.size, 13U);
+  EXPECT_EQ(held.mount.read(held.slow_file), "slow content\n");
 }
 
 TEST(Waiting, EndsWhenInterrupted) {
@@ -63,31 +72,31 @@ TEST(Waiting, EndsWhenInterrupted) {
   Caller caller = held.mount.caller;
   caller.cancel = interrupt.token();
   std::atomic<bool> answered = false;
-  Result<Entry> entry;
-  held.mount.fs().lookup(caller, held.slow_directory, "f", [&](Result<Entry> result) {
-    entry = std::move(result);
+  Result<AttributesReply> shown;
+  held.mount.fs().get_attributes(caller, held.slow_file, [&](Result<AttributesReply> result) {
+    shown = std::move(result);
     answered = true;
   });
   EXPECT_TRUE(eventually([&] { return held.mount.road.held() == 1; }));
   interrupt.cancel();
   ASSERT_TRUE(eventually([&] { return answered.load(); }));
-  EXPECT_EQ(entry.error().code, ErrorCode::interrupted);
+  EXPECT_EQ(shown.error().code, ErrorCode::interrupted);
 }
 
 TEST(Waiting, EndsWithTheMount) {
   Service service;
   std::atomic<bool> answered = false;
-  Result<Entry> entry;
+  Result<AttributesReply> shown;
   {
     Held held(service);
-    held.mount.fs().lookup(held.mount.caller, held.slow_directory, "f", [&](Result<Entry> result) {
-      entry = std::move(result);
+    held.mount.fs().get_attributes(held.mount.caller, held.slow_file, [&](Result<AttributesReply> result) {
+      shown = std::move(result);
       answered = true;
     });
     EXPECT_TRUE(eventually([&] { return held.mount.road.held() == 1; }));
   }
   ASSERT_TRUE(answered);
-  EXPECT_EQ(entry.error().code, ErrorCode::interrupted);
+  EXPECT_EQ(shown.error().code, ErrorCode::interrupted);
 }
 
 TEST(Waiting, IsSharedByThoseWhoWantTheSame) {
@@ -95,7 +104,7 @@ TEST(Waiting, IsSharedByThoseWhoWantTheSame) {
   Held held(service);
   std::atomic<int> answered = 0;
   for (int i = 0; i < 20; ++i) {
-    held.mount.fs().lookup(held.mount.caller, held.slow_directory, "f", [&](Result<Entry> result) {
+    held.mount.fs().get_attributes(held.mount.caller, held.slow_file, [&](Result<AttributesReply> result) {
       if (result) ++answered;
     });
   }
@@ -105,21 +114,50 @@ TEST(Waiting, IsSharedByThoseWhoWantTheSame) {
   EXPECT_EQ(held.mount.road.count("/file_chunks/"), 1);
 }
 
+TEST(Waiting, IsNotDoneInALookup) {
+  Service service;
+  Held held(service);
+  const Entry entry = held.named("f");
+  EXPECT_EQ(entry.attributes.size, kUnknownSize);
+  EXPECT_EQ(entry.attributes_timeout, 0);  // so the kernel asks before it lets anybody open it
+  EXPECT_EQ(entry.entry_timeout, kEndless);
+  EXPECT_EQ(held.mount.road.count("/file_chunks/"), 0);
+}
+
+TEST(Waiting, IsRepeatedWhereTheKernelWouldNotBelieveTheAnswer) {
+  Service service;
+  Held held(service);
+  std::atomic<bool> answered = false;
+  Result<AttributesReply> shown;
+  held.mount.fs().get_attributes(held.mount.caller, held.slow_file, [&](Result<AttributesReply> result) {
+    shown = std::move(result);
+    answered = true;
+  });
+  held.named("f");  // answered after that was asked, so it would count as the newer one
+  held.mount.road.open();
+  ASSERT_TRUE(eventually([&] { return answered.load(); }));
+  EXPECT_EQ(shown.error().code, ErrorCode::stale);
+  EXPECT_EQ(held.named("f").attributes.size, 13U);
+  EXPECT_EQ(held.named("f").attributes_timeout, kEndless);
+  EXPECT_THAT(*held.mount.read_file(".playfs/errors.ndjson"), Not(HasSubstr("stale")));
+}
+
 TEST(Waiting, IsNotNeededToListADirectory) {
   Service service;
   Held held(service);
   std::vector<std::string> names;
-  bool with_entry = false;
+  Entry listed_entry;
   auto room = [&](const DirectoryItem& item) {
     names.push_back(item.name);
-    with_entry |= item.entry.node != 0;
+    if (item.name == "f") listed_entry = item.entry;
     return true;
   };
   auto listed = await<void>(
       [&](auto done) { held.mount.fs().list(held.mount.caller, held.slow_directory, 0, true, room, std::move(done)); });
   ASSERT_TRUE(listed);
   EXPECT_THAT(names, testing::ElementsAre(".", "..", "f"));
-  EXPECT_FALSE(with_entry);  // its size is not here; the kernel asks for it when it needs it
+  EXPECT_EQ(listed_entry.node, held.slow_file);
+  EXPECT_EQ(listed_entry.attributes_timeout, 0);  // its size is not here; the kernel asks for it when it needs it
   EXPECT_EQ(held.mount.road.held(), 0);
 }
 
