@@ -212,10 +212,11 @@ void Heads::look_at_latest(const ProjectId& id) {
   const RevisionId latest = head->project.latest_revision;
   if (latest.empty()) return latest_came(id, latest, look, RevisionTreePtr());
   auto question = context_.patience.ask(question_of(id));
-  revisions_.get(latest, {}, context_.guarded([this, id, latest, look, question](Result<RevisionTreePtr> tree) mutable {
-    question.reset();
-    latest_came(id, latest, look, std::move(tree));
-  }));
+  revisions_.get(latest, id, {},
+                 context_.guarded([this, id, latest, look, question](Result<RevisionTreePtr> tree) mutable {
+                   question.reset();
+                   latest_came(id, latest, look, std::move(tree));
+                 }));
 }
 
 void Heads::latest_came(const ProjectId& id, const RevisionId& revision, std::uint64_t look,

@@ -37,7 +37,15 @@ void Records::get(const std::string& collection, const std::string& id, const Ca
     }
     flights_.land(key, result);
   };
-  context_.client.get_record(collection, id, context_.stop.token(), context_.answered<Record>(std::move(arrived)));
+  turns_.take(
+      collection, context_.guarded([this, collection, id, key, arrived = std::move(arrived)](Turns::Turn turn) mutable {
+        if (flights_.abandon(key)) return;
+        auto ended = [turn = std::move(turn), arrived = std::move(arrived)](Result<Record> answer) mutable {
+          turn.reset();
+          arrived(std::move(answer));
+        };
+        context_.client.get_record(collection, id, context_.stop.token(), context_.answered<Record>(std::move(ended)));
+      }));
 }
 
 }  // namespace playfs::content

@@ -6,12 +6,13 @@
 
 #include "content/context.h"
 #include "content/single_flight.h"
+#include "content/turns.h"
 
 namespace playfs::content {
 
 class Records {
  public:
-  explicit Records(Context& context) : context_(context) {}
+  Records(Context& context, Turns& turns) : context_(context), turns_(turns) {}
 
   /// Where the service is away, a record that may have changed is answered as it was last seen.
   void get(const std::string& collection, const std::string& id, const CancelToken& cancel, Callback<Record> done);
@@ -23,6 +24,7 @@ class Records {
 
  private:
   Context& context_;
+  Turns& turns_;
   SingleFlight<std::string, std::shared_ptr<const Record>> flights_;  // by "collection/id"
 };
 

@@ -59,7 +59,8 @@ RevisionTreePtr Revisions::adopt(RevisionTreePtr tree, std::size_t cost) {
   return tree;
 }
 
-void Revisions::get(const RevisionId& id, const CancelToken& cancel, Callback<RevisionTreePtr> done) {
+void Revisions::get(const RevisionId& id, const ProjectId& of, const CancelToken& cancel,
+                    Callback<RevisionTreePtr> done) {
   if (auto tree = known(id)) return done(std::move(tree));
   if (id.empty() || id.text().size() > kMaxIdLength)
     return done(fail(ErrorCode::not_found, "no revision can have the id " + escape_for_terminal(id.text())));
@@ -70,9 +71,16 @@ void Revisions::get(const RevisionId& id, const CancelToken& cancel, Callback<Re
     const std::size_t cost = json_size(wire::encode_record(*record));
     if (auto revision = wire::decode_revision(*std::move(record))) return complete(id, *std::move(revision), cost);
   }
-  context_.client.get_record(
-      kCollection, id.text(), context_.stop.token(),
-      context_.answered<Record>([this, id](Result<Record> answer) { arrived(id, std::move(answer)); }));
+  // One of which nothing is known stands for itself.
+  turns_.take(of.empty() ? id.text() : of.text(), context_.guarded([this, id](Turns::Turn turn) {
+    if (flights_.abandon(id)) return;
+    context_.client.get_record(
+        kCollection, id.text(), context_.stop.token(),
+        context_.answered<Record>([this, id, turn = std::move(turn)](Result<Record> answer) mutable {
+          turn.reset();
+          arrived(id, std::move(answer));
+        }));
+  }));
 }
 
 void Revisions::arrived(const RevisionId& id, Result<Record> answer) {

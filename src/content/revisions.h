@@ -9,17 +9,19 @@
 #include "content/blobs.h"
 #include "content/context.h"
 #include "content/single_flight.h"
+#include "content/turns.h"
 #include "model/tree.h"
 
 namespace playfs::content {
 
 class Revisions {
  public:
-  Revisions(Context& context, Blobs& blobs) : context_(context), blobs_(blobs) {}
+  Revisions(Context& context, Blobs& blobs, Turns& turns) : context_(context), blobs_(blobs), turns_(turns) {}
 
   /// nullptr where it is neither in memory nor on disk. Does local I/O.
   [[nodiscard]] RevisionTreePtr known(const RevisionId& id);
-  void get(const RevisionId& id, const CancelToken& cancel, Callback<RevisionTreePtr> done);
+  /// `of`: the project, where it is known. A request that nobody waits for any more when its turn comes is not sent.
+  void get(const RevisionId& id, const ProjectId& of, const CancelToken& cancel, Callback<RevisionTreePtr> done);
   void close() { flights_.close(); }
 
  private:
@@ -34,6 +36,7 @@ class Revisions {
 
   Context& context_;
   Blobs& blobs_;
+  Turns& turns_;
   SingleFlight<RevisionId, RevisionTreePtr> flights_;
   Mutex mutex_;
   cache::Lru<RevisionId, RevisionTreePtr> recent_ PLAYFS_GUARDED_BY(mutex_){kKeptBytes};

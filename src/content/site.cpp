@@ -15,11 +15,12 @@ struct Site::Parts {
   Context context;
   Chunks chunks{context};
   Blobs blobs{context, chunks};
-  Revisions revisions{context, blobs};
+  Turns turns{context.client};
+  Revisions revisions{context, blobs, turns};
   Lists lists{context};
   Heads heads{context, revisions, lists};
   Prefetch prefetch{context, blobs};
-  Records records{context};
+  Records records{context, turns};
 };
 
 Site::Site(remote::Client& client, cache::ObjectStore& objects, cache::RecordIndex& records, Executor& executor,
@@ -31,6 +32,7 @@ Site::~Site() {
   // First nobody comes in any more, then requests end (their answers find the gate closed), then waiters are told.
   parts_->context.gate->close();
   parts_->context.stop.cancel();
+  parts_->turns.close();
   parts_->heads.close();
   parts_->blobs.close();
   parts_->chunks.close();
@@ -41,8 +43,8 @@ Site::~Site() {
 
 RevisionTreePtr Site::try_revision(const RevisionId& id) { return parts_->revisions.known(id); }
 
-void Site::revision(const RevisionId& id, CancelToken cancel, Callback<RevisionTreePtr> done) {
-  parts_->revisions.get(id, cancel, std::move(done));
+void Site::revision(const RevisionId& id, CancelToken cancel, Callback<RevisionTreePtr> done, const ProjectId& of) {
+  parts_->revisions.get(id, of, cancel, std::move(done));
 }
 
 std::optional<Head> Site::try_head(const ProjectId& id) { return parts_->heads.known(id); }

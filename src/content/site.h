@@ -41,7 +41,8 @@ class Site {
 
   // Revisions are immutable: what was seen once is never fetched again.
   [[nodiscard]] RevisionTreePtr try_revision(const RevisionId& id);
-  void revision(const RevisionId& id, CancelToken cancel, Callback<RevisionTreePtr> done);
+  /// `of`: the project, for whoever asks for many.
+  void revision(const RevisionId& id, CancelToken cancel, Callback<RevisionTreePtr> done, const ProjectId& of = {});
 
   // Heads. A head is fresh for `refresh`; then `head` asks again (conditionally), and `try_head` still gives the
   // old one while `is_fresh` says no.

@@ -22,8 +22,9 @@ namespace {
 /// server allows fewer, libcurl opens further connections.
 constexpr long kMaxStreams = 512;
 /// Connections to a site that speaks HTTP/2. More would each cost their own handshakes and slow start, where waiting
-/// for a free stream costs one round trip.
-constexpr long kMultiplexedConnections = 8;
+/// for a free stream costs one round trip. Enough for all that may hang at once where each carries a hundred streams,
+/// which is what servers allow.
+constexpr long kMultiplexedConnections = 16;
 constexpr int kPollMilliseconds = 60'000;  // timers and wake-ups of libcurl's own end a poll sooner
 
 struct MultiCleanup {

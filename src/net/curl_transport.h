@@ -19,7 +19,7 @@ struct CurlOptions {
   /// How many requests one who has many may have under way over HTTP/1.1, each on a connection of its own.
   long width = 64;
   /// So that whoever hangs does not keep the others from theirs. Not a number to be reached: see README.md.
-  long max_connections = 192;
+  long max_connections = 320;
   /// A transfer that moves fewer bytes a second than this for that long has stalled and ends with timed_out.
   long low_speed = 64;
   std::chrono::seconds low_speed_time{30};

@@ -274,19 +274,20 @@ Attempt<ListPtr> known_list(Mount& mount, const OperationPtr& op, const std::str
   return list_or_fetch(mount, op, collection, true);
 }
 
-Fetch fetch_revisions(Mount& mount, const OperationPtr& op, std::vector<RevisionId> ids) {
-  return [&mount, op, ids = std::move(ids)](CancelToken cancel, Callback<void> done) {
+Fetch fetch_revisions(Mount& mount, const OperationPtr& op, const ProjectId& project, std::vector<RevisionId> ids) {
+  return [&mount, op, project, ids = std::move(ids)](CancelToken cancel, Callback<void> done) {
     if (ids.empty()) return done({});
     Once<void> all(std::move(done));
     auto left = std::make_shared<std::atomic<std::size_t>>(ids.size());
     for (const RevisionId& id : ids) {
-      mount.site().revision(id, cancel, [op, id, all, left](Result<RevisionTreePtr> tree) {
+      auto came = [op, id, all, left](const Result<RevisionTreePtr>& tree) {
         if (!tree) {
           if (tree.error().code == ErrorCode::interrupted) all(fail(tree.error()));
           op->note("gone/" + id.text());
         }
         if (left->fetch_sub(1) == 1) all({});
-      });
+      };
+      mount.site().revision(id, cancel, std::move(came), project);
     }
   };
 }

@@ -78,8 +78,8 @@ Attempt<ListPtr> fresh_list(Mount& mount, const OperationPtr& op, const std::str
 /// As last seen; fetched only where it never was.
 Attempt<ListPtr> known_list(Mount& mount, const OperationPtr& op, const std::string& collection);
 
-/// Brings what of these revisions is not here, all at once. Those that cannot be had are noted as "gone/ID".
-Fetch fetch_revisions(Mount& mount, const OperationPtr& op, std::vector<RevisionId> ids);
+/// Brings what of a project's revisions is not here, all at once. Those that cannot be had are noted as "gone/ID".
+Fetch fetch_revisions(Mount& mount, const OperationPtr& op, const ProjectId& project, std::vector<RevisionId> ids);
 /// Asks by `ask` for news of `what`, which is known already, and gives up waiting (not asking) after `patience`, or
 /// when that fails. Notes `fact` either way.
 using Ask = UniqueFunction<void(CancelToken, Callback<void>)>;

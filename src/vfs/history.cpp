@@ -73,7 +73,7 @@ Attempt<std::vector<RevisionTreePtr>> line_of(Mount& mount, const OperationPtr& 
   // One revision leads to the next. Where the list is here, or the line turns out long, all that are listed as the
   // project's are brought at once; but a list that was never read may be that of a hundred thousand strangers.
   const bool step = op->noted("history") || (!mount.site().try_list("revisions") && take_step(op));
-  if (step) return missing(fetch_revisions(mount, op, std::move(walk.wanted)));
+  if (step) return missing(fetch_revisions(mount, op, project, std::move(walk.wanted)));
   PLAYFS_ATTEMPT(ListPtr list, known_list(mount, op, "revisions"));
   for (const content::Listed* item : revisions_of(*list, project)) {
     if (walk.wanted.size() >= kMostHistory) break;
@@ -81,7 +81,7 @@ Attempt<std::vector<RevisionTreePtr>> line_of(Mount& mount, const OperationPtr& 
     if (!walk.seen.contains(id) && !mount.site().try_revision(id)) walk.wanted.push_back(std::move(id));
   }
   op->note("history");
-  return missing(fetch_revisions(mount, op, std::move(walk.wanted)));
+  return missing(fetch_revisions(mount, op, project, std::move(walk.wanted)));
 }
 
 Attempt<std::vector<std::string>> branches_of(Mount& mount, const OperationPtr& op, const ProjectId& project,
@@ -133,7 +133,7 @@ namespace {
 /// project's revisions that come before it in the list, as its ancestors are among them.
 Attempt<RevisionAt> fetch_down_from(Mount& mount, const OperationPtr& op, const ProjectId& project,
                                     const RevisionId& id) {
-  if (!mount.site().try_list("revisions") && take_step(op)) return missing(fetch_revisions(mount, op, {id}));
+  if (!mount.site().try_list("revisions") && take_step(op)) return missing(fetch_revisions(mount, op, project, {id}));
   PLAYFS_ATTEMPT(ListPtr list, known_list(mount, op, "revisions"));
   std::vector<RevisionId> wanted = {id};
   bool is_below = false;
@@ -143,7 +143,7 @@ Attempt<RevisionAt> fetch_down_from(Mount& mount, const OperationPtr& op, const 
     is_below = is_below || below == id;
     if (wanted.size() >= kMostHistory) break;
   }
-  return missing(fetch_revisions(mount, op, std::move(wanted)));
+  return missing(fetch_revisions(mount, op, project, std::move(wanted)));
 }
 
 }  // namespace

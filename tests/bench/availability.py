@@ -19,7 +19,7 @@ import rig
 ROUNDS = int(os.environ.get('PLAYFS_ROUNDS', '200'))
 READERS = [int(word) for word in os.environ.get('PLAYFS_HUNG_READERS', '0 12 60 200').split()]
 MOST = 2.0
-ENDS = 5  # mounts that are ended, of each kind
+ENDS = 9  # mounts that are ended, of each kind
 
 
 @rig.needs_fuse
@@ -56,11 +56,13 @@ class Availability(hung.HungMount):
         return refused, ended
 
     def terminated(self, url, options, readers):
-        """The same of an end by a signal, with the readers still in it."""
+        """The same of an end by a signal, while it is in use, by the readers too."""
         mount = self.new_mount(url, options)
+        held = os.open(mount.directory / '.playfs', os.O_RDONLY)
         waiting = self.hang_some(mount, readers)
         mount.process.send_signal(signal.SIGTERM)
         ended = self.timed(mount.process.wait)
+        os.close(held)
         if waiting:
             waiting.process.wait(rig.COMMAND_LIMIT)
         self.proxy.set_hanging(None)

@@ -69,62 +69,6 @@ class Outage(rig.Rig):
         self.assertEqual([reader.wait(rig.COMMAND_LIMIT) for reader in readers], [-signal.SIGINT] * READERS)
         self.storm(near)
 
-    def test_readers_of_a_hanging_project_leave_room_for_others(self):
-        """All that is asked of one project hangs, chunk by chunk, over HTTP/1.1; what others ask for is answered."""
-        hung = 60
-        slow = publish(self.api, 'slow', {f'slow{n}.txt': f'{n:05}\n' * 2_200 for n in range(hung)})  # two chunks each
-        manifest = self.api.get('revisions', self.api.get('projects', slow)['latest_revision'])['manifest']
-        chunks = {chunk for file in manifest['files'].values() for chunk in file['c']}
-        for options in (('refresh=600', 'noprefetch'), ('refresh=600',)):
-            mount = self.mount(self.proxy.url, who=f'reader{len(options)}', options=options)
-            projects = mount.directory / 'projects'
-            self.proxy.set_hanging(lambda path: path.rsplit('/', 1)[-1] in chunks)
-            self.assertEqual(len(os.listdir(projects / slow / 'head')), hung)
-            readers = [subprocess.Popen(['cat', str(projects / slow / 'head' / f'slow{n}.txt')], stdin=subprocess.DEVNULL,
-                                        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) for n in range(hung)]
-            for reader in readers:
-                self.addCleanup(reader.wait)
-                self.addCleanup(reader.kill)
-            self.eventually(lambda: self.proxy.hung() >= 50, 'they wait for the service')
-            waiting = self.proxy.hung()
-            began = time.monotonic()
-            done = self.command('grep', '-r', 'content', f'{projects / self.near}/head/')
-            self.assertEqual(len(done.stdout.splitlines()), 40)
-            self.assertEqual(len(os.listdir(projects / self.far / 'head')), READERS)
-            print(f'{options}: 40 files of another project in {time.monotonic() - began:.1f} s', flush=True)
-            # None of them had to end first: the requests that hang are those that hung before.
-            self.assertGreaterEqual(self.proxy.hung(), waiting)
-            self.assertEqual([reader.poll() for reader in readers], [None] * hung)
-            self.proxy.set_hanging(None)
-            self.assertEqual([reader.wait(rig.COMMAND_LIMIT) for reader in readers], [0] * hung)
-
-    def test_what_is_known_is_listed_while_the_service_hangs_by_one_question_for_all(self):
-        mount = self.mount(self.proxy.url, options=('refresh=1',))
-        top = mount.directory / 'projects'
-        places = [top, top / 'by-name', mount.directory / 'records/projects',
-                  *(top / project / name for project in (self.near, self.far)
-                    for name in ('head/', 'revisions', 'branches', 'at'))]
-        known = [sorted(os.listdir(place)) for place in places]
-        self.warm(mount)
-        self.proxy.set_hanging('/')
-        self.eventually(lambda: self.proxy.hung() > 0, 'somebody waits for the service')
-        time.sleep(4)  # until the kernel has forgotten what it listed, and head is older than following keeps it
-        before = self.proxy.requests_so_far()
-        for _ in range(2):
-            self.assertEqual([sorted(os.listdir(place)) for place in places], known)
-        self.assertTrue((top / 'by-name/near').is_symlink())
-        status = json.loads((top / self.near / 'status.json').read_text())
-        # Whoever had waited for an answer would have been let go by the end of his question, and asked another one.
-        self.assertLess(self.proxy.requests_so_far() - before, len(places), 'one question for all, now and then')
-        self.assertGreater(status['head_age_s'], 0, 'it says how old it is')
-        self.assertIn('as of', (top / self.near / 'status').read_text())
-
-        self.proxy.set_hanging(None)
-        later = publish(self.api, 'later', some_files(1))
-        self.eventually(lambda: later in os.listdir(top), 'what is new appears by itself')
-        self.eventually(lambda: json.loads((top / self.near / 'status.json').read_text())['head_age_s'] is None,
-                        'and is as of now')
-
     def test_a_mount_that_waits_can_be_unmounted(self):
         mount = self.mount(self.proxy.url, options=('refresh=600', 'noprefetch'))
         far = mount.directory / 'projects' / self.far / 'head'

@@ -8,12 +8,12 @@ import rig
 
 CONFIGURATION = '''
 daemon off; {user} pid {folder}/pid; error_log {folder}/errors; worker_processes 1;
-events {{ worker_connections 1024; }}
+events {{ worker_connections 4096; }}
 http {{
   access_log off; client_body_temp_path {folder}/body; proxy_temp_path {folder}/proxy; fastcgi_temp_path {folder}/fastcgi;
   uwsgi_temp_path {folder}/uwsgi; scgi_temp_path {folder}/scgi;
   server {{
-    listen 127.0.0.1:{port} ssl http2; http2_max_concurrent_streams 512;
+    listen 127.0.0.1:{port} ssl http2; http2_max_concurrent_streams {streams};
     ssl_certificate {certificate}; ssl_certificate_key {key};
     location / {{
       proxy_pass {behind}; proxy_http_version 1.1; proxy_set_header Connection ""; proxy_set_header Host $http_host;
@@ -36,14 +36,14 @@ class Front:
                      '-keyout', self.key, '-out', self.certificate, '-subj', '/CN=localhost',
                      '-addext', 'subjectAltName=IP:127.0.0.1')
 
-    def before(self, url):
-        """A site before that one: its address, and the mount options that it needs."""
+    def before(self, url, streams=512):
+        """A site before that one, with so many streams a connection: its address, and the mount options that it needs."""
         self.count += 1
         folder, port = self.test.home / f'nginx{self.count}', rig.free_port()
         folder.mkdir()
         (folder / 'conf').write_text(CONFIGURATION.format(
             user='user root;' if os.geteuid() == 0 else '', folder=folder, port=port, certificate=self.certificate,
-            key=self.key, behind=url))
+            key=self.key, behind=url, streams=streams))
         process = subprocess.Popen(['nginx', '-c', str(folder / 'conf'), '-p', str(folder)], stdin=subprocess.DEVNULL,
                                    stderr=subprocess.DEVNULL)
         self.test.addCleanup(process.wait)
