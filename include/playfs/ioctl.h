@@ -41,7 +41,7 @@ struct playfs_error {
   char message[1024];  /* what failed and why, one line */
   char hint[480];      /* what to do or type next; may be empty */
   __u32 retryable;     /* 1: the same call may succeed later without anybody changing anything */
-  __u32 retry_after_s; /* seconds that the service asked to wait; 0: it did not */
+  __u32 retry_after_s; /* seconds after which to ask again, where they are known */
 };
 
 enum playfs_outcome {

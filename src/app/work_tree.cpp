@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <chrono>
 #include <cstring>
+#include <thread>
 
 #include "publish/outcome.h"
 
@@ -64,6 +65,16 @@ Status WorkTree::call(unsigned long request, T& argument, const std::string& wha
   return {};
 }
 
+template <class T>
+Status WorkTree::call_until_it_ends(unsigned long request, T& argument, const std::string& what) const {
+  for (const T asked = argument;; argument = asked) {
+    auto called = call(request, argument, what);
+    // With a time to ask again at it is the kernel's limit of a request that has passed, not the service's patience.
+    if (called || called.error().code != ErrorCode::timed_out || !called.error().retry_after) return called;
+    std::this_thread::sleep_for(*called.error().retry_after);
+  }
+}
+
 Result<playfs_status> WorkTree::status() const {
   auto request = prepared<playfs_status>();
   PLAYFS_CHECK(call(PLAYFS_IOC_STATUS, request, "status"));
@@ -78,7 +89,7 @@ Status WorkTree::commit(playfs_commit& request) const {
 
 Result<playfs_update> WorkTree::update() const {
   auto request = prepared<playfs_update>();
-  PLAYFS_CHECK(call(PLAYFS_IOC_UPDATE, request, "update"));
+  PLAYFS_CHECK(call_until_it_ends(PLAYFS_IOC_UPDATE, request, "update"));
   return request;
 }
 
@@ -87,7 +98,7 @@ Result<playfs_merge> WorkTree::merge(const std::string& revision) const {
   if (revision.size() >= sizeof request.revision)
     return fail(ErrorCode::not_found, "no revision can have the id " + revision);
   std::memcpy(request.revision, revision.data(), revision.size());
-  PLAYFS_CHECK(call(PLAYFS_IOC_MERGE, request, "merge " + revision));
+  PLAYFS_CHECK(call_until_it_ends(PLAYFS_IOC_MERGE, request, "merge " + revision));
   return request;
 }
 

@@ -38,6 +38,10 @@ class WorkTree {
   [[nodiscard]] Error why(int errnum, const std::string& what, const playfs_error& told) const;
   template <class T>
   [[nodiscard]] Status call(unsigned long request, T& argument, const std::string& what) const;
+  /// The same of what may take long, and may be asked for again: where the kernel limits the time of a request the
+  /// mount ends it before that, and keeps what has come so far.
+  template <class T>
+  [[nodiscard]] Status call_until_it_ends(unsigned long request, T& argument, const std::string& what) const;
 
   MountedPlace place_;
   UniqueFd root_;

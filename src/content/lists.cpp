@@ -27,6 +27,11 @@ std::string text_of(const Record& record, std::string_view name) {
   return value && value->string() ? *value->string() : std::string();
 }
 
+/// Records that stay as they were made, of collections that may have very many.
+bool never_renamed(const std::string& collection) {
+  return collection == "revisions" || collection == "messages" || collection == "file_chunks";
+}
+
 Listed listed(const std::string& collection, const Record& record) {
   Listed item{record.id,
               parse_iso8601(record.created_at).value_or(WallTime{}),
@@ -52,6 +57,7 @@ struct Lists::Reading {
   std::unordered_set<std::string> fresh_ids;
   std::unordered_set<std::string> cursors;
   std::string cursor;  ///< of the next page
+  std::string behind;  ///< of the page behind the last one that was read
   SteadyTime asked_at;
   Patience::Question question;
   int empty_pages = 0;
@@ -111,26 +117,65 @@ void Lists::created(const std::string& collection, const Record& record) {
 }
 
 void Lists::seen(const std::string& collection, const Record& record) {
-  const Listed item = listed(collection, record);
-  ListPtr renamed;
+  rename(collection, {listed(collection, record)});
+}
+
+void Lists::rename(const std::string& collection, const std::vector<Listed>& now) {
+  std::unordered_map<std::string_view, const Listed*> by_id;
+  for (const Listed& item : now) by_id.emplace(item.id, &item);
+  auto other = [&](const Listed& known) -> const Listed* {
+    auto found = by_id.find(known.id);
+    return found == by_id.end() || *found->second == known ? nullptr : found->second;
+  };
+  std::vector<Listed> renamed;
+  ListPtr all;
   {
     MutexLock lock(mutex_);
     auto found = lists_.find(collection);
     if (found == lists_.end() || !found->second.read) return;
     List& list = found->second;
-    auto is_it = [&](const Listed& known) { return known.id == item.id; };
     for (Created& own : list.created)
-      if (is_it(own.item)) own.item = item;
-    auto known = std::find_if(list.read->begin(), list.read->end(), is_it);
-    if (known == list.read->end() || *known == item) return;
+      if (const Listed* item = other(own.item)) own.item = *item;
+    for (const Listed& known : *list.read)
+      if (const Listed* item = other(known)) renamed.push_back(*item);
+    if (renamed.empty()) return;
     auto items = *list.read;
-    items[static_cast<std::size_t>(known - list.read->begin())] = item;
-    list.read = renamed = std::make_shared<const std::vector<Listed>>(std::move(items));
+    for (Listed& known : items)
+      if (const Listed* item = other(known)) known = *item;
+    list.read = all = std::make_shared<const std::vector<Listed>>(std::move(items));
     list.show();
   }
-  if (!context_.records.extend_list(context_.site, collection, renamed->front().id, {&item, 1}))
-    context_.records.replace_list(context_.site, collection, *renamed);
+  if (!context_.records.extend_list(context_.site, collection, all->front().id, renamed))
+    context_.records.replace_list(context_.site, collection, *all);
   tell(collection);
+}
+
+void Lists::look_further(const std::string& collection, std::string behind) {
+  if (never_renamed(collection) || behind.empty()) return;
+  {
+    MutexLock lock(mutex_);
+    List& list = lists_[collection];
+    const SteadyTime now = context_.clock.steady();
+    if (!list.looked_further) list.looked_further = now;
+    if (list.is_looking_further || now - *list.looked_further < context_.options.refresh) return;
+    list.is_looking_further = true;
+    list.looked_further = now;
+    if (!list.further.empty()) behind = list.further;
+  }
+  context_.client.list_records(
+      collection, kPageSize, std::move(behind), context_.stop.token(),
+      context_.answered<wire::RecordPage>([this, collection](const Result<wire::RecordPage>& page) {
+        {
+          MutexLock lock(mutex_);
+          List& list = lists_[collection];
+          list.is_looking_further = false;
+          list.further = page ? page->next_cursor : "";
+        }
+        if (!page) return;
+        std::vector<Listed> now;
+        for (const Record& record : page->records) now.push_back(listed(collection, record));
+        rename(collection, now);
+      }));
 }
 
 void Lists::on_changed(Changed changed) {
@@ -201,6 +246,7 @@ Result<bool> Lists::take_in(Reading& reading, const wire::RecordPage& page) {
     if (reading.met_known && older_than_anchors) continue;
     if (reading.fresh_ids.insert(item.id).second) reading.fresh.push_back(std::move(item));
   }
+  reading.behind = page.next_cursor;
   if (reading.met_known || page.next_cursor.empty()) return true;
 
   if (reading.fresh.size() > kMostRecords)
@@ -253,6 +299,7 @@ void Lists::finish(const ReadingPtr& reading) {
   reading->question.reset();
   if (is_another) tell(reading->collection);
   flights_.land(reading->collection, result);
+  look_further(reading->collection, reading->behind);
 }
 
 }  // namespace playfs::content

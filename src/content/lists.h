@@ -45,6 +45,9 @@ class Lists {
     std::vector<Created> created;  ///< by us and on none of its pages yet, newest first
     ListPtr shown;                 ///< both
     std::optional<SteadyTime> asked_at;
+    std::string further;  ///< the cursor at which older pages are looked at next
+    std::optional<SteadyTime> looked_further;
+    bool is_looking_further = false;
     void show();
   };
   struct Reading;
@@ -55,6 +58,12 @@ class Lists {
   /// Takes a page in. True: there is nothing more to read. Fails on cursors that lead nowhere.
   Result<bool> take_in(Reading& reading, const wire::RecordPage& page);
   void finish(const ReadingPtr& reading);
+  /// Reads one of the pages behind those that were just read, for the names on it: another one each time, once a
+  /// `refresh`, so that a name that changed anywhere is seen by whoever goes on listing. `behind`: the cursor of the
+  /// first of them.
+  void look_further(const std::string& collection, std::string behind);
+  /// Gives known records the names that they have now.
+  void rename(const std::string& collection, const std::vector<Listed>& now);
 
   Context& context_;
   SingleFlight<std::string, ListPtr> flights_;  // by collection

@@ -60,6 +60,7 @@ Error as_out_of_time(const Operation& op, Error error) {
                   " s, and the kernel would end the whole mount for one that takes much longer "
                   "(fs.fuse.default_request_timeout, fs.fuse.max_request_timeout)";
   error.hint = "try again: what has come so far is kept, and what was begun goes on";
+  error.retry_after = std::chrono::seconds(1);
   return error;
 }
 

@@ -313,9 +313,11 @@ Fetch fetch_news(Mount& mount, const OperationPtr& op, std::string what, std::ch
   };
 }
 
-Fetch on_disk(Mount& mount, UniqueFunction<Status()> work) {
-  return [&mount, work = std::move(work)](const CancelToken&, Callback<void> done) mutable {
-    mount.disk().post([work = std::move(work), done = std::move(done)]() mutable {
+Fetch on_disk(Mount& mount, UniqueFunction<Status()> work) { return on_threads_of(mount.disk(), std::move(work)); }
+
+Fetch on_threads_of(Executor& threads, UniqueFunction<Status()> work) {
+  return [&threads, work = std::move(work)](const CancelToken&, Callback<void> done) mutable {
+    threads.post([work = std::move(work), done = std::move(done)]() mutable {
       Status status = work();
       work = {};
       done(std::move(status));

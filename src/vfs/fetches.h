@@ -87,6 +87,8 @@ Fetch fetch_news(Mount& mount, const OperationPtr& op, std::string what, std::ch
                  std::string fact, Ask ask);
 /// Local work that may have to wait for the disk: nothing else waits with it.
 Fetch on_disk(Mount& mount, UniqueFunction<Status()> work);
+/// Local work that may read much, on one of the mount's threads for that.
+Fetch on_threads_of(Executor& threads, UniqueFunction<Status()> work);
 /// Telling the kernel of thousands of names on a busy machine takes less; what it has to wait for takes as long as it
 /// takes.
 inline constexpr std::chrono::seconds kKernelPatience{10};

@@ -13,6 +13,7 @@ namespace {
 constexpr std::size_t kKeptResults = 256;
 /// More would wait for the same disk.
 constexpr unsigned kDiskThreads = 4;
+constexpr unsigned kComparingThreads = 2;
 
 Task guarded(std::shared_ptr<Gate> gate, Task task) {
   return [gate = std::move(gate), task = std::move(task)]() mutable {
@@ -36,6 +37,7 @@ Mount::Mount(content::Site& site, const Clock& clock, Executor& executor, Random
       listings_(std::make_unique<Listings>(*this)),
       requests_(std::make_unique<RequestsUnderWay>()),
       works_(std::make_unique<WorkTrees>(*this)),
+      comparing_(kComparingThreads),
       disk_(kDiskThreads) {}
 
 Mount::~Mount() {

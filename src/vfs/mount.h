@@ -59,6 +59,8 @@ class Mount {
   }
   /// Where what waits for the local disk goes, so that a disk which is stuck keeps only those waiting who need it.
   Executor& disk() { return disk_; }
+  /// Where files are read, however large, to tell whether they differ: it waits for no sync, and no answer for it.
+  Executor& comparing() { return comparing_; }
 
   /// Runs `task` on the executor, unless the mount has ended by then.
   void soon(Task task);
@@ -91,6 +93,7 @@ class Mount {
   mutable Mutex mutex_;
   std::map<std::string, std::string> results_ PLAYFS_GUARDED_BY(mutex_);
   std::atomic<std::chrono::milliseconds> request_limit_{std::chrono::milliseconds(0)};
+  ThreadPool comparing_;
   ThreadPool disk_;  ///< the first to end
 };
 

@@ -70,7 +70,7 @@ Attempt<ProjectStatus> status_here(Mount& mount, const OperationPtr& op, const P
   if (mount.works().exist(project)) {
     auto tree = mount.works().here(op, project);
     if (tree) {
-      PLAYFS_ATTEMPT_CHECK((*tree)->describe(status));
+      PLAYFS_ATTEMPT_CHECK((*tree)->describe(op, status));
       add_revisions(mount, op, status);
       return status;
     }

@@ -240,11 +240,11 @@ Attempt<std::uint64_t> WorkNode::seek(const OperationPtr& op, std::uint64_t offs
   return or_again(stage().seek(inode_, offset, whence));
 }
 
-Attempt<std::optional<std::string>> WorkNode::xattr(const OperationPtr&, const std::string& name) {
+Attempt<std::optional<std::string>> WorkNode::xattr(const OperationPtr& op, const std::string& name) {
   auto path = path_in_work();
   if (name == "staged") {
     if (!path) return std::optional<std::string>();
-    PLAYFS_ATTEMPT(std::string word, tree_->staged_word(*path));
+    PLAYFS_ATTEMPT(std::string word, tree_->staged_word(op, *path));
     return std::optional(std::move(word));
   }
   if (auto lower = stage().lower_content(inode_))

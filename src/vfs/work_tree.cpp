@@ -344,6 +344,7 @@ Attempt<WorkStatus> WorkTree::work_status(const OperationPtr& op) {
   status.base = base_id().text();
   if (auto head = mount_.site().try_head(project_))
     status.head = head->shown.value_or(head->project.latest_revision).text();
+  PLAYFS_ATTEMPT_CHECK(weigh(op));
   PLAYFS_ATTEMPT(auto changes, stage_->changes());
   for (const stage::Change& change : changes) ++(change.pending ? status.pending : status.staged);
   PLAYFS_ATTEMPT(auto conflicts, publish::unresolved(*stage_));
@@ -366,6 +367,23 @@ Attempt<WorkStatus> WorkTree::work_status(const OperationPtr& op) {
 Status WorkTree::stage_state(const Caller& caller, std::string text) {
   PLAYFS_CHECK(check_may_write(caller));
   return stage_->stage_state(std::move(text));
+}
+
+Attempt<void> WorkTree::weigh(const OperationPtr& op) {
+  static constexpr const char* kWeighed = "weighed";
+  if (op->noted(kWeighed)) return {};
+  return missing(on_threads_of(mount_.comparing(), [self = shared_from_this(), op]() -> Status {
+    PLAYFS_TRY([[maybe_unused]] auto changes, self->stage_->changes());
+    PLAYFS_TRY([[maybe_unused]] auto conflicts, publish::unresolved(*self->stage_));
+    op->note(kWeighed);
+    return {};
+  }));
+}
+
+Attempt<void> WorkTree::describe(const OperationPtr& op, ProjectStatus& status) {
+  PLAYFS_ATTEMPT_CHECK(weigh(op));
+  PLAYFS_ATTEMPT_CHECK(describe(status));
+  return {};
 }
 
 Status WorkTree::describe(ProjectStatus& status) {
@@ -411,8 +429,9 @@ std::optional<Result<CommitResult>> WorkTree::last_commit() const {
   return publishing->last();
 }
 
-Result<std::string> WorkTree::staged_word(const std::string& path) {
-  PLAYFS_TRY(auto changes, stage_->changes());
+Attempt<std::string> WorkTree::staged_word(const OperationPtr& op, const std::string& path) {
+  PLAYFS_ATTEMPT_CHECK(weigh(op));
+  PLAYFS_ATTEMPT(auto changes, stage_->changes());
   bool staged = false;
   for (const stage::Change& change : changes) {
     if (!lies_below(change.path, path)) continue;
@@ -420,7 +439,7 @@ Result<std::string> WorkTree::staged_word(const std::string& path) {
     staged = true;
   }
   if (staged) return std::string("staged");
-  PLAYFS_TRY(auto unpublished, stage_->unpublished());
+  PLAYFS_ATTEMPT(auto unpublished, stage_->unpublished());
   bool ignored = std::any_of(unpublished.begin(), unpublished.end(),
                              [&](const std::string& name) { return lies_below(path, name); });
   return std::string(ignored && !path.empty() ? "ignored" : "published");

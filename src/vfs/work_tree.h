@@ -57,9 +57,9 @@ class WorkTree : public std::enable_shared_from_this<WorkTree> {
   /// Whether files may be fixed for a commit: who changes one may have to wait until they are, or to copy it first.
   [[nodiscard]] bool is_publishing() const;
   /// Fills in what the work tree knows.
-  [[nodiscard]] Status describe(ProjectStatus& status);
+  [[nodiscard]] Attempt<void> describe(const OperationPtr& op, ProjectStatus& status);
   /// "staged", "pending", "ignored" or "published", for the attribute of that name.
-  [[nodiscard]] Result<std::string> staged_word(const std::string& path);
+  [[nodiscard]] Attempt<std::string> staged_word(const OperationPtr& op, const std::string& path);
   /// The last publication that ended, if any did; `pending` while one is under way.
   [[nodiscard]] std::optional<Result<CommitResult>> last_commit() const;
   /// What `commit` is to say of a result, also later: only a dry run, with its plan. All else the publisher remembers.
@@ -80,6 +80,10 @@ class WorkTree : public std::enable_shared_from_this<WorkTree> {
   friend class WorkNode;
   WorkTree(Mount& mount, ProjectId project, std::string directory, std::unique_ptr<stage::Stage> stage);
 
+  /// Whether files differ from the base may take reading them, however large they are: that is done where waiting is
+  /// allowed, and remembered.
+  [[nodiscard]] Attempt<void> weigh(const OperationPtr& op);
+  [[nodiscard]] Status describe(ProjectStatus& status);
   [[nodiscard]] Result<std::uint32_t> discard_now(const std::string& path, bool dry_run);
   /// By the bits of the root's mode, as the kernel would judge a write there.
   [[nodiscard]] Status check_may_write(const Caller& caller) const;

@@ -1,5 +1,5 @@
 /* Preloaded: whoever syncs staged bytes waits while the file named by STALLED_DISK exists, and leaves NAME.reached
- * beside it. */
+ * beside it. With NAME.reads beside it whoever reads them waits too. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -17,6 +17,22 @@ static void stall(int fd) {
   close(open(reached, O_WRONLY | O_CREAT, 0600));
   while (access(name, F_OK) == 0) usleep(20000);
 }
+
+static void stall_read(int fd) {
+  const char* name = getenv("STALLED_DISK");
+  char reads[4096];
+  snprintf(reads, sizeof reads, "%s.reads", name ? name : "");
+  if (name && access(reads, F_OK) == 0) stall(fd);
+}
+
+ssize_t pread(int fd, void* data, size_t size, off_t offset) {
+  static ssize_t (*found)(int, void*, size_t, off_t);
+  if (!found) *(void**)&found = dlsym(RTLD_NEXT, "pread");
+  stall_read(fd);
+  return found(fd, data, size, offset);
+}
+
+ssize_t pread64(int fd, void* data, size_t size, off64_t offset) { return pread(fd, data, size, offset); }
 
 static int (*next(const char* name))(int) {
   int (*found)(int) = 0;

@@ -30,12 +30,13 @@ class HungReaders(hung.HungMount):
         stuck = hung.Stuck()
         for each in (calm, mount):
             stuck.watch(each.process)
-        before = self.in_flight(mount)
+        at_rest = self.in_flight(mount)
         readers = self.hang(mount, READERS)
         self.side_by_side(calm, mount, 1)  # where the first time is another thing
         waited = [self.waited(each) for each in (calm, mount)]
         figures = self.side_by_side(calm, mount, ROUNDS)
-        self.assertEqual([self.waited(each) for each in (calm, mount)], waited, 'nothing had to wait for anything')
+        more = [self.waited(each) - before for each, before in zip((calm, mount), waited)]
+        self.assertLessEqual(more[1], more[0] + 2, 'nothing waited for more than it does in a calm mount')
         ratios = {name: hung.ratio(pairs) for name, pairs in figures.items()}
         print(', '.join(f'{name} {found:.2f}' for name, found in ratios.items()), flush=True)
         self.assertLess(max(ratios.values()), MOST, ratios)
@@ -44,7 +45,7 @@ class HungReaders(hung.HungMount):
         self.assertNotEqual(self.playfs('umount', mount.directory, check=False).returncode, 0, 'it is in use')
         readers.kill()
         # The server still hangs: nothing but their death can have ended these.
-        self.eventually(lambda: self.in_flight(mount) <= before, 'their requests are gone with them', limit=10)
+        self.eventually(lambda: self.in_flight(mount) <= at_rest, 'their requests are gone with them', limit=10)
         readers = self.hang(mount, READERS)
         mount.process.send_signal(signal.SIGTERM)
         mount.process.wait(rig.COMMAND_LIMIT)

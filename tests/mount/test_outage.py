@@ -20,9 +20,7 @@ READERS = 50
 class Outage(rig.Rig):
     def setUp(self):
         super().setUp()
-        self.api = self.serve()
-        self.proxy = proxy.CountingProxy(int(self.api.origin.rsplit(':', 1)[1]))
-        self.addCleanup(self.proxy.close)
+        self.api, self.proxy = proxy.before_a_service(self)
         self.near = publish(self.api, 'near', some_files(40))
         self.far = publish(self.api, 'far', {f'far{n}.txt': f'far {n}\n' for n in range(READERS)})
 

@@ -15,9 +15,7 @@ A_DAY = (429, json.dumps({'error': 'Too many requests', 'code': 'rate_limited', 
 class Pauses(rig.Rig):
     def setUp(self):
         super().setUp()
-        self.api = self.serve()
-        self.proxy = proxy.CountingProxy(int(self.api.origin.rsplit(':', 1)[1]))
-        self.addCleanup(self.proxy.close)
+        self.api, self.proxy = proxy.before_a_service(self)
         self.project = publish(self.api, 'p', {'a.txt': 'one\n'})
         self.mounted = self.mount(self.proxy.url, options=('refresh=1',))
         self.place = self.mounted.directory / 'projects' / self.project

@@ -18,9 +18,7 @@ QUIET = 0.5  # seconds without a request after which nobody can be about to send
 class Reading(rig.Rig):
     def setUp(self):
         super().setUp()
-        self.api = self.serve()
-        self.counter = proxy.CountingProxy(int(self.api.origin.rsplit(':', 1)[1]))
-        self.addCleanup(self.counter.close)
+        self.api, self.counter = proxy.before_a_service(self)
 
     def grep(self, place, word='content', **options):
         return self.command('grep', '-r', word, f'{place}/', **options).stdout.splitlines()

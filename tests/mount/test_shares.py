@@ -17,9 +17,7 @@ STREAMS = 32  # of each connection: few, so that a connection more or less is se
 class Shares(rig.Rig):
     def setUp(self):
         super().setUp()
-        self.api = self.serve()
-        self.proxy = proxy.CountingProxy(int(self.api.origin.rsplit(':', 1)[1]))
-        self.addCleanup(self.proxy.close)
+        self.api, self.proxy = proxy.before_a_service(self)
         self.near = publish(self.api, 'near', {f'near{n}': f'content {n}\n' for n in range(40)})
         self.hanging = set()
 

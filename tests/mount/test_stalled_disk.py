@@ -11,6 +11,8 @@ from projects import publish
 FILES = 20
 ONE_BYTE = 'import os, sys; os.pwrite(os.open(sys.argv[1], os.O_RDWR), b"X", 0)'
 
+WHETHER_STAGED = 'import os, sys; assert os.getxattr(sys.argv[1], "user.playfs.staged") == b"staged"'
+
 
 @rig.needs_fuse
 class StalledDisk(rig.Rig):
@@ -34,6 +36,12 @@ class StalledDisk(rig.Rig):
 
     def reached(self):
         self.eventually((self.home / 'stalled.reached').exists, 'somebody waits for the disk')
+
+    def stall_reads_too(self):
+        reads = self.home / 'stalled.reads'
+        reads.touch()
+        self.addCleanup(reads.unlink)
+        self.stall()
 
     def go_on(self):
         self.gate.unlink()
@@ -66,6 +74,18 @@ class StalledDisk(rig.Rig):
         self.go_on()
         self.assertEqual([writer.wait(rig.COMMAND_LIMIT) for writer in writers], [0] * 6)
         self.assertEqual((self.work / 'file3').read_text(), 'Xublished 3\n')
+
+    def test_telling_whether_files_differ(self):
+        """As long as what is published: only reading it tells, however large it is."""
+        (self.work / 'file1').write_text('Published 1\n')
+        self.stall_reads_too()
+        lookers = [self.start(self.playfs_path, 'status', self.work), self.start(self.c_program('status'), self.work),
+                   self.start(sys.executable, '-S', '-c', WHETHER_STAGED, self.work / 'file1')]
+        self.reached()
+        self.all_else_goes_on(3)
+        self.assertEqual([looker.poll() for looker in lookers], [None] * len(lookers))
+        self.go_on()
+        self.assertEqual([looker.wait(rig.COMMAND_LIMIT) for looker in lookers], [0] * len(lookers))
 
     def test_a_change_of_what_a_commit_is_fixing(self):
         large = self.work / 'large'

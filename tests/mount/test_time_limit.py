@@ -37,9 +37,7 @@ def limited(name):
 @unittest.skipUnless(may_be_set(), 'this kernel knows no limit, or it is not ours to set')
 class TimeLimit(rig.Rig):
     def begin(self, setting):
-        self.api = self.serve({'file_chunks': 2})
-        self.proxy = proxy.CountingProxy(int(self.api.origin.rsplit(':', 1)[1]))
-        self.addCleanup(self.proxy.close)
+        self.api, self.proxy = proxy.before_a_service(self, {'file_chunks': 2})
         self.project = publish(self.api, 'p', {'far': 'far away\n'})
         with limited(setting):
             return self.mount(self.proxy.url, options=('refresh=600', 'noprefetch'))
@@ -76,6 +74,26 @@ class TimeLimit(rig.Rig):
 
     def test_nor_the_one_that_is_the_most(self):
         self.outlives_what_waits('max_request_timeout')
+
+    def test_an_update_waits_on_as_a_commit_does(self):
+        mount = self.begin('default_request_timeout')
+        work = mount.directory / 'projects' / self.project / 'work'
+        self.assertEqual((work / 'far').read_text(), 'far away\n')
+        (work / 'own').write_text('staged\n')
+        before = self.api.get('projects', self.project)['latest_revision']
+        publish(self.api, 'next', {'near': 'here\n'}, project=self.project, parents=[before])
+        head = self.api.get('projects', self.project)['latest_revision']
+        self.proxy.set_hanging(f'/revisions/{head}')
+        update = subprocess.Popen([self.playfs_path, 'update', str(work)], env=self.environment('ann'),
+                                  stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+        self.addCleanup(update.wait)
+        self.addCleanup(update.kill)
+        errors = mount.directory / '.playfs/errors.ndjson'
+        self.eventually(lambda: 'request_timeout' in errors.read_text(), 'a call has ended by the limit')
+        self.assertIsNone(update.poll())
+        self.proxy.set_hanging(None)
+        self.assertEqual(update.wait(rig.COMMAND_LIMIT), 0, update.stderr.read())
+        self.assertEqual((work / 'near').read_text(), 'here\n')
 
     def test_a_mount_whose_connection_was_ended_says_so(self):
         mount = self.mount(self.serve().origin)

@@ -14,9 +14,7 @@ REFUSALS = (401, 403, 404, 409, 423, 425)
 class UnknownOutcome(rig.Rig):
     def setUp(self):
         super().setUp()
-        self.api = self.serve()
-        self.proxy = proxy.CountingProxy(int(self.api.origin.rsplit(':', 1)[1]))
-        self.addCleanup(self.proxy.close)
+        self.api, self.proxy = proxy.before_a_service(self)
         self.project = self.api.create('projects', name='p')['id']
         self.mounted = self.mount(self.proxy.url)
         self.work = self.mounted.directory / 'projects' / self.project / 'work'

@@ -89,9 +89,7 @@ class Stuck:
 class HungMount(rig.Rig):
     def begin(self, readers):
         """A project `near` whose content will be on disk, and as many files of others as there will be readers."""
-        self.api = self.serve()
-        self.proxy = proxy.CountingProxy(int(self.api.origin.rsplit(':', 1)[1]))
-        self.addCleanup(self.proxy.close)
+        self.api, self.proxy = proxy.before_a_service(self)
         self.near = publish(self.api, 'near', {f'near{n}': f'content {n}\n'.ljust(SIZE) for n in range(FILES)})
         names = [f'far{n}' for n in range(readers)]
         self.far = [publish(self.api, f'far {n}', {name: f'{name} is far\n'.ljust(SIZE) for name in names[n:n + FILES]})
@@ -186,10 +184,10 @@ class HungMount(rig.Rig):
         return {'cached read': read, 'staged write': write, 'ls': listed, 'look-up': looked_up, 'status': status}
 
     def waited(self, mount):
-        """Operations that had to wait for something, but for those of the readers that hang."""
+        """How many operations could not be answered at once."""
         text = (mount.directory / '.playfs/metrics').read_text()
-        return {line.split('"')[1]: int(line.split()[-1]) for line in text.splitlines()
-                if line.startswith('playfs_operations_waited_total{')}
+        return sum(int(line.split()[-1]) for line in text.splitlines()
+                   if line.startswith('playfs_operations_waited_total{'))
 
     def side_by_side(self, calm, hung, rounds, but_for=()):
         """Durations of each ordinary thing in both mounts, by name: [(calm, hung)], in turns."""

@@ -218,6 +218,14 @@ class CountingProxy:
         return Handler
 
 
+def before_a_service(test, *limits):
+    """The Api of a service of the test's own, and a CountingProxy before it; both end with the test."""
+    api = test.serve(*limits)
+    counting = CountingProxy(int(api.origin.rsplit(':', 1)[1]))
+    test.addCleanup(counting.close)
+    return api, counting
+
+
 class Count:
     """Requests as "METHOD /path" in the order they came, their statuses, how many came in each
     round, and bytes of the answers' bodies."""
