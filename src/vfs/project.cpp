@@ -53,7 +53,7 @@ Attempt<ProjectStatus> status_here(Mount& mount, const OperationPtr& op, const P
     status.health = mount.site().client().health();
     auto tree = mount.works().here(op, project);
     if (!tree && tree.error().fetch) return tl::unexpected<Stop>(std::move(tree).error());
-    if (tree) PLAYFS_ATTEMPT_CHECK((*tree)->describe(status));
+    if (tree) PLAYFS_ATTEMPT_CHECK((*tree)->describe(op, status));
     else status.no_work_tree = std::move(tree).error().error;
     return status;
   }
