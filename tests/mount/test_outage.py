@@ -40,6 +40,7 @@ class Outage(rig.Rig):
         asked = {name: count - before.get(name, 0) for name, count in metrics(mount).items()}
         asked.pop('status', None)
         asked.pop('forget', None)  # sent when the kernel likes, and not waited for
+        asked.pop('read_link', None)  # links are asked for at each use
         return asked
 
     def test_readers_of_a_hanging_project_harm_nobody_and_can_leave(self):
@@ -66,6 +67,33 @@ class Outage(rig.Rig):
             reader.send_signal(signal.SIGINT)
         self.assertEqual([reader.wait(rig.COMMAND_LIMIT) for reader in readers], [-signal.SIGINT] * READERS)
         self.storm(near)
+
+    def test_what_is_known_is_listed_while_the_service_hangs_by_one_question_for_all(self):
+        mount = self.mount(self.proxy.url, options=('refresh=1',))
+        top = mount.directory / 'projects'
+        places = [top, top / 'by-name', mount.directory / 'records/projects',
+                  *(top / project / name for project in (self.near, self.far)
+                    for name in ('head/', 'revisions', 'branches', 'at'))]
+        known = [sorted(os.listdir(place)) for place in places]
+        self.warm(mount)
+        self.proxy.set_hanging('/')
+        self.eventually(lambda: self.proxy.hung() > 0, 'somebody waits for the service')
+        time.sleep(4)  # until the kernel has forgotten what it listed, and head is older than following keeps it
+        before = self.proxy.requests_so_far()
+        for _ in range(2):
+            self.assertEqual([sorted(os.listdir(place)) for place in places], known)
+        self.assertTrue((top / 'by-name/near').is_symlink())
+        status = json.loads((top / self.near / 'status.json').read_text())
+        # Whoever had waited for an answer would have been let go by the end of his question, and asked another one.
+        self.assertLess(self.proxy.requests_so_far() - before, len(places), 'one question for all, now and then')
+        self.assertGreater(status['head_age_s'], 0, 'it says how old it is')
+        self.assertIn('as of', (top / self.near / 'status').read_text())
+
+        self.proxy.set_hanging(None)
+        later = publish(self.api, 'later', some_files(1))
+        self.eventually(lambda: later in os.listdir(top), 'what is new appears by itself')
+        self.eventually(lambda: json.loads((top / self.near / 'status.json').read_text())['head_age_s'] is None,
+                        'and is as of now')
 
     def test_a_mount_that_waits_can_be_unmounted(self):
         mount = self.mount(self.proxy.url, options=('refresh=600', 'noprefetch'))
