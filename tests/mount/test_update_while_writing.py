@@ -106,7 +106,9 @@ class UpdateWhileWriting(rig.SharedProject):
         self.eventually(lambda: (self.work(ann) / 'log').exists(), "ann's tree follows head")
         for number in range(ROUNDS):
             before = self.grown(writers)
-            # What ann changes is far from where bob's lines come.
+            # What ann changes is far from where bob's lines come. Her tree is clean, and would follow head between her
+            # reading and her writing.
+            self.playfs('update', self.work(ann), who='ann')
             text = (self.work(ann) / 'log').read_text()
             (self.work(ann) / 'log').write_text(f'top {number}\n' + text.split('\n', 1)[1])
             self.commit(ann, f'top {number}')
