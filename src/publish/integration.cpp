@@ -30,11 +30,12 @@ const FileEntry* entry_at(const Manifest& manifest, const std::string& path) {
   return found == manifest.files.end() ? nullptr : &found->second;
 }
 
-/// Of own bytes, which are read where they stand. Without a hash it is equal to nothing but itself.
-FileEntry entry_of_own(const std::string& path, FileMode mode) {
+/// Of own bytes, which are read where they stand: `where` tells those that were frozen from those that are there now.
+/// Without a hash it is equal to nothing but itself.
+FileEntry entry_of_own(const char* where, const std::string& path, FileMode mode) {
   FileEntry entry;
   entry.mode = mode;
-  entry.chunks = {ChunkId("(staged) " + path)};
+  entry.chunks = {ChunkId(where + path)};
   return entry;
 }
 
@@ -112,7 +113,7 @@ Status Integration::add_local(Step& step) const {
     } else {
       const FileEntry* theirs = entry_at(step.theirs.manifest, change.path);
       PLAYFS_TRY(Bytes bytes, staged_bytes(stage_, seen.inode));
-      entry = entry_of_own(change.path, seen.mode);
+      entry = entry_of_own("(staged) ", change.path, seen.mode);
       entry.size_claim = bytes.size();
       // What theirs did not change need not be compared with it.
       if (!same(base, theirs)) PLAYFS_CHECK(tell_content(entry, bytes, is_inline(base) || is_inline(theirs)));
@@ -137,7 +138,7 @@ Status Integration::add_frozen(Step& step) const {
     if (file.published) {
       entry = *file.published;
     } else {
-      entry = entry_of_own(file.path, file.mode);
+      entry = entry_of_own("(frozen) ", file.path, file.mode);
       entry.hash_claim = file.hash.hex();
       entry.size_claim = file.size;
       step.frozen.emplace(file.path, file);

@@ -7,7 +7,9 @@ import threading
 
 import rig
 
-FILLER = ''.join(f'line {number}\n' for number in range(20))
+# Too much to stand in a manifest: published, it is in chunks.
+LINES = 2000
+FILLER = ''.join(f'line {number}\n' for number in range(LINES))
 ROUNDS = int(os.environ.get('PLAYFS_TEST_ROUNDS', '6'))
 
 
@@ -79,7 +81,7 @@ class UpdateWhileWriting(rig.SharedProject):
             # In the order in which it was written, too.
             self.assertEqual([line for line in lines if line.startswith(f'{each.name} ')], each.acknowledged)
         self.assertEqual(lines[0], top)
-        self.assertEqual(len(lines), 21 + sum(len(each.acknowledged) for each in writers))
+        self.assertEqual(len(lines), 1 + LINES + sum(len(each.acknowledged) for each in writers))
 
     def grown(self, writers, before=None):
         counts = [len(each.acknowledged) for each in writers]
