@@ -7,7 +7,10 @@ namespace playfs::content {
 
 namespace {
 constexpr const char* kCollection = "file_chunks";
-}
+/// What took so long to fail is not asked for again by who asks within the next moment.
+constexpr std::chrono::seconds kLong{5};
+constexpr std::chrono::seconds kMoment{1};
+}  // namespace
 
 ChunkPtr Chunks::known(const ChunkId& id) const {
   auto record = context_.stored(kCollection, id.text());
@@ -23,6 +26,7 @@ void Chunks::get(const ChunkId& id, const ProjectId& project, Urgency urgency, c
     return;
   }
   if (auto chunk = known(id)) return flights_.land(id, chunk);
+  if (auto error = just_failed(id)) return flights_.land(id, fail(*std::move(error)));
   {
     MutexLock lock(mutex_);
     queued_.insert_or_assign(id, project);
@@ -63,7 +67,7 @@ std::optional<Chunks::Request> Chunks::take_next() {
         ++account.under_way;
         ++under_way_;
         last_ = project;
-        return Request{std::move(id), project};
+        return Request{std::move(id), project, context_.clock.steady()};
       }
     }
   }
@@ -79,7 +83,8 @@ void Chunks::send_next() {
     context_.client.get_record(kCollection, request->id.text(), context_.stop.token(),
                                context_.answered<Record>([this, request = *request](Result<Record> answer) {
                                  arrived(request, std::move(answer));
-                               }));
+                               }),
+                               request->project.text());
   }
 }
 
@@ -91,7 +96,23 @@ void Chunks::ended(const Request& request) {
   if (--account.under_way == 0 && account.demanded.empty() && account.ahead.empty()) accounts_.erase(found);
 }
 
+void Chunks::note_failure(const Request& request, const Error& error) {
+  const SteadyTime now = context_.clock.steady();
+  if (now - request.sent_at < kLong || error.code == ErrorCode::interrupted) return;
+  MutexLock lock(mutex_);
+  std::erase_if(failures_, [&](const auto& each) { return now - each.second.at >= kMoment; });
+  failures_.insert_or_assign(request.id, Failure{error, now});
+}
+
+std::optional<Error> Chunks::just_failed(const ChunkId& id) {
+  MutexLock lock(mutex_);
+  auto found = failures_.find(id);
+  if (found == failures_.end() || context_.clock.steady() - found->second.at >= kMoment) return std::nullopt;
+  return found->second.error;
+}
+
 void Chunks::arrived(const Request& request, Result<Record> answer) {
+  if (!answer) note_failure(request, answer.error());
   ended(request);
   send_next();
   flights_.land(request.id, decode(request.id, std::move(answer)));

@@ -3,6 +3,9 @@
 //
 // A project whose chunks do not come must not hold up the others: each may have half of what they leave of twice the
 // transport's width. So one alone has all of that width, and whoever comes after others that hang still finds room.
+//
+// The kernel asks twice for what it cannot have, ahead of a reader and for him: what took long to fail is not begun
+// anew the second time.
 #pragma once
 
 #include <deque>
@@ -44,6 +47,11 @@ class Chunks {
   struct Request {
     ChunkId id;
     ProjectId project;
+    SteadyTime sent_at;
+  };
+  struct Failure {
+    Error error;
+    SteadyTime at;
   };
 
   [[nodiscard]] ChunkPtr known(const ChunkId& id) const;
@@ -51,6 +59,9 @@ class Chunks {
   /// The next request to send, or nothing. It counts as under way from then on.
   std::optional<Request> take_next() PLAYFS_EXCLUDES(mutex_);
   void ended(const Request& request) PLAYFS_EXCLUDES(mutex_);
+  void note_failure(const Request& request, const Error& error) PLAYFS_EXCLUDES(mutex_);
+  /// Why it has just failed, where that took long.
+  [[nodiscard]] std::optional<Error> just_failed(const ChunkId& id) PLAYFS_EXCLUDES(mutex_);
   void arrived(const Request& request, Result<Record> answer);
   Result<ChunkPtr> decode(const ChunkId& id, Result<Record> answer);
 
@@ -62,6 +73,7 @@ class Chunks {
   /// What still waits for its turn, and on whose account; an id in a queue that is not in here has had it.
   std::unordered_map<ChunkId, ProjectId> queued_ PLAYFS_GUARDED_BY(mutex_);
   std::size_t under_way_ PLAYFS_GUARDED_BY(mutex_) = 0;  ///< of all
+  std::unordered_map<ChunkId, Failure> failures_ PLAYFS_GUARDED_BY(mutex_);
 };
 
 }  // namespace playfs::content

@@ -7,9 +7,9 @@ namespace playfs::content {
 
 void Context::saw(const Error* error) {
   outage.saw(error);
-  const bool said_something =
-      !error || !(error->code == ErrorCode::unreachable || error->code == ErrorCode::timed_out ||
-                  error->code == ErrorCode::offline || error->code == ErrorCode::interrupted);
+  const bool said_something = !error || remote::is_answer(*error) ||
+                              !(error->code == ErrorCode::unreachable || error->code == ErrorCode::timed_out ||
+                                error->code == ErrorCode::offline || error->code == ErrorCode::interrupted);
   if (said_something) patience.answered();
 }
 

@@ -8,6 +8,12 @@ namespace playfs::content {
 namespace {
 /// So long one question serves for all who would ask while nothing is answered: its connection may be what died.
 constexpr std::chrono::seconds kNextProbe{10};
+/// So often somebody may wait for what has not been waited for in vain yet.
+constexpr std::chrono::seconds kNextTry{2};
+/// Things that are waited for in vain at the same time until it is the whole service that is not waited for: one or two
+/// may have troubles of their own.
+constexpr std::size_t kSilence = 3;
+constexpr std::size_t kMostSilent = 4096;
 }  // namespace
 
 Patience::Question Patience::ask(std::string what) {
@@ -25,28 +31,35 @@ Patience::Question Patience::ask(std::string what) {
 
 std::optional<std::chrono::milliseconds> Patience::left_for(const std::string& what) const {
   MutexLock lock(state_->mutex);
-  if (state_->silent) {
-    const auto now = state_->clock.steady();
-    const bool is_asked = std::any_of(state_->asked.begin(), state_->asked.end(),
-                                      [&](const auto& each) { return now - each.second.since < kNextProbe; });
-    if (is_asked) return std::nullopt;
+  const auto now = state_->clock.steady();
+  auto is_asked = [&](const auto& each) { return now - each.second.since < kNextProbe; };
+  if (state_->silent.contains(what)) {
+    auto own = state_->asked.find(what);
+    const bool served = state_->silent.size() < kSilence
+                            ? own != state_->asked.end() && is_asked(*own)
+                            : std::any_of(state_->asked.begin(), state_->asked.end(), is_asked);
+    if (served) return std::nullopt;
     return std::chrono::milliseconds(0);
+  }
+  if (state_->silent.size() >= kSilence) {
+    if (now < state_->tried_at + kNextTry) return std::nullopt;
+    state_->tried_at = now;
   }
   auto found = state_->asked.find(what);
   if (found == state_->asked.end()) return kLongest;
-  const auto waited = std::chrono::ceil<std::chrono::milliseconds>(state_->clock.steady() - found->second.since);
+  const auto waited = std::chrono::ceil<std::chrono::milliseconds>(now - found->second.since);
   if (waited >= kLongest) return std::nullopt;
   return kLongest - waited;
 }
 
 void Patience::ran_out(const std::string& what) {
   MutexLock lock(state_->mutex);
-  if (state_->asked.contains(what)) state_->silent = true;
+  if (state_->asked.contains(what) && state_->silent.size() < kMostSilent) state_->silent.insert(what);
 }
 
 void Patience::answered() {
   MutexLock lock(state_->mutex);
-  state_->silent = false;
+  state_->silent.clear();
 }
 
 }  // namespace playfs::content

@@ -1,14 +1,16 @@
 // For how long somebody who knows a thing already waits for news of it: as long as the service is worth waiting for.
 //
-// A service that answers is waited for, so that the first look shows what is there now. One that has left somebody
-// waiting is not waited for again until it has said anything at all; meanwhile one question is under way for all, and
-// what is known serves. Thread-safe; questions may outlive it.
+// A service that answers is waited for, so that the first look shows what is there now. What has left somebody waiting
+// is not waited for again until the service has said anything at all. Once that are several things it is the service
+// that is silent: one question is under way for all, what is known serves, and only now and then somebody who asks for
+// what nobody waited for yet tries his luck. Thread-safe; questions may outlive it.
 #pragma once
 
 #include <chrono>
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 
 #include "base/clock.h"
@@ -44,7 +46,10 @@ class Patience {
     const Clock& clock;
     mutable Mutex mutex;
     std::map<std::string, Asked> asked PLAYFS_GUARDED_BY(mutex);
-    bool silent PLAYFS_GUARDED_BY(mutex) = false;
+    /// What somebody has waited for in vain since the service last said something; no more of it than says that it is
+    /// silent.
+    std::set<std::string> silent PLAYFS_GUARDED_BY(mutex);
+    SteadyTime tried_at PLAYFS_GUARDED_BY(mutex);  ///< when somebody last tried his luck
   };
   std::shared_ptr<State> state_;
 };

@@ -71,6 +71,7 @@ struct Manner {
   Repeat repeat = Repeat::never;
   bool judged = true;
   bool may_wait = true;
+  std::string subject = {};  ///< empty: the record itself
 };
 
 /// Adds what each request carries and starts it. `target` is below the base path; empty: it cannot be asked for.
@@ -78,6 +79,7 @@ void send(Engine& engine, HttpRequest request, std::string lane, Manner manner, 
           Callback<HttpResponse> done) {
   auto call = std::make_shared<Call>();
   call->lane = std::move(lane);
+  call->subject = manner.subject.empty() ? request.target : std::move(manner.subject);
   call->repeat = manner.repeat;
   call->judged = manner.judged;
   call->may_wait = manner.may_wait;
@@ -107,9 +109,10 @@ void send(Engine& engine, HttpRequest request, std::string lane, Manner manner, 
 
 constexpr std::string_view kReads = "";  // the lane of all reads; a write's is its collection
 
-void read(Engine& engine, std::string target, HttpHeaders headers, CancelToken cancel, Callback<HttpResponse> done) {
-  send(engine, {"GET", std::move(target), std::move(headers), {}}, std::string(kReads), {.repeat = Repeat::freely},
-       std::move(cancel), std::move(done));
+void read(Engine& engine, std::string target, HttpHeaders headers, CancelToken cancel, Callback<HttpResponse> done,
+          std::string subject = {}) {
+  send(engine, {"GET", std::move(target), std::move(headers), {}}, std::string(kReads),
+       {.repeat = Repeat::freely, .subject = std::move(subject)}, std::move(cancel), std::move(done));
 }
 
 void patch(Engine& engine, std::string collection, std::string id, const Json& body, Manner manner, CancelToken cancel,
@@ -129,11 +132,13 @@ Client::Client(net::Transport& transport, Executor& executor, const Clock& clock
 
 Client::~Client() { engine_->close(); }
 
-void Client::get_record(std::string collection, std::string id, CancelToken cancel, Callback<Record> done) {
+void Client::get_record(std::string collection, std::string id, CancelToken cancel, Callback<Record> done,
+                        std::string subject) {
   std::string target = target_of({collection, id});
   read(*engine_, std::move(target), {}, std::move(cancel),
        decoded(std::move(done),
-               [id = std::move(id)](const HttpResponse& response) { return decode_record_of(id, response); }));
+               [id = std::move(id)](const HttpResponse& response) { return decode_record_of(id, response); }),
+       std::move(subject));
 }
 
 void Client::list_records(std::string collection, int limit, std::string cursor, CancelToken cancel,

@@ -4,7 +4,7 @@
 // through the Executor, never through a sleeping thread. A 429 pauses all requests of its kind (reads; writes to one
 // collection) until the service's time is over. Callbacks run on a thread of the transport's or the executor's and
 // must not block. Cancelling answers `interrupted` at any stage, waiting included. While the service does not answer at
-// all, calls fail with `unreachable` at once, but for one now and then that finds out whether it is back.
+// all, calls fail with `unreachable` at once, but for some that find out whether it is back.
 //
 // The transport, executor, clock and random must outlive the client. Destroying it, not from a callback of its own,
 // sends nothing more: calls that wait to try again answer `interrupted` when their time comes or the executor drops
@@ -67,7 +67,10 @@ class Client {
 
   // Reads. An id or collection that cannot be part of a path answers not_found; a record of another id than the one
   // asked for, or an answer that is no JSON, `protocol`.
-  void get_record(std::string collection, std::string id, CancelToken cancel, Callback<Record> done);
+  /// `subject`: what it is part of, its project say, where that is known: what one of them meets says something of the
+  /// others of it, and nothing of other records (breaker.h).
+  void get_record(std::string collection, std::string id, CancelToken cancel, Callback<Record> done,
+                  std::string subject = {});
   void list_records(std::string collection, int limit, std::string cursor, CancelToken cancel,
                     Callback<wire::RecordPage> done);
   void get_project(ProjectId id, std::string etag, CancelToken cancel, Callback<Fetched<Project>> done);
@@ -87,7 +90,8 @@ class Client {
   void raw(HttpRequest request, CancelToken cancel, Callback<HttpResponse> done);
 
   /// Somebody asks for something by name, and does not want to hear of what the service said a while ago: during a
-  /// pause, the next call of each kind is sent all the same, and ends the pause where it is answered.
+  /// pause, the next call of each kind is sent all the same, and ends the pause where it is answered. After an outage
+  /// nobody is refused until it proves to go on.
   void ask_now();
 
   [[nodiscard]] Health health() const;

@@ -18,6 +18,8 @@ Error interrupted(std::string why) { return Error{ErrorCode::interrupted, std::m
 
 /// How long a limit without a time holds the others of its kind back.
 constexpr seconds kPauseUnasked{1};
+/// After which a call that is to ask again in a moment does.
+constexpr std::chrono::milliseconds kMoment{50};
 
 /// The seconds that Retry-After asks for, also where it gives a date. Counted from the service's own clock where it
 /// tells it, since ours may be off.
@@ -96,22 +98,30 @@ void Engine::start(CallPtr call) {
                        {}});
   } else {
     call->begun = clock_.steady();
-    if (auto away = known_to_be_away(*call)) return reject(call, *std::move(away));
-    attempt(call);
+    admit(call);
   }
 }
 
-std::optional<Error> Engine::known_to_be_away(const Call& call) {
-  MutexLock lock(mutex_);
-  if (breaker_.admits(call.begun)) return std::nullopt;
-  const auto silence = std::chrono::floor<seconds>(breaker_.silence(call.begun));
-  return Error{ErrorCode::unreachable,
-               fmt::format("{} {}: the service has not answered for {} s ({})", call.request.method,
-                           call.request.target, silence.count(), health_.last_error),
-               "it is tried again every few seconds",
-               {},
-               0,
-               {}};
+void Engine::admit(const CallPtr& call) {
+  Breaker::Admission admission{};
+  seconds silence{0};
+  std::string last_error;
+  {
+    MutexLock lock(mutex_);
+    const SteadyTime now = clock_.steady();
+    admission = breaker_.admits(call->subject, now);
+    silence = std::chrono::floor<seconds>(breaker_.silence(now));
+    last_error = health_.last_error;
+  }
+  if (admission == Breaker::Admission::yes) return attempt(call);
+  if (admission == Breaker::Admission::soon) return wait(call, kMoment, &Engine::admit);
+  reject(call, Error{ErrorCode::unreachable,
+                     fmt::format("{} {}: the service has not answered for {} s ({})", call->request.method,
+                                 call->request.target, silence.count(), last_error),
+                     "it is tried again every few seconds",
+                     {},
+                     0,
+                     {}});
 }
 
 void Engine::reject(const CallPtr& call, Error error) {
@@ -151,7 +161,7 @@ void Engine::attempt(const CallPtr& call) {
     // Those who waited for the same moment do not all come at once.
     pause += nanoseconds(random_.next() % std::max<std::int64_t>(1, nanoseconds(options_.retry.first_delay).count()));
     call->paused += pause;
-    return wait(call, pause);
+    return wait(call, pause, &Engine::attempt);
   }
   call->sent_at = clock_.steady();
   // What is left of the whole call's time bounds this attempt too.
@@ -182,17 +192,17 @@ void Engine::on_response(const CallPtr& call, Result<HttpResponse> result) {
   call->in_doubt = call->in_doubt || (!limited && !is_read(call->request));
   if (limited) call->paused += *delay;
   else ++call->number;
-  wait(call, *delay);
+  wait(call, *delay, &Engine::attempt);
 }
 
-void Engine::wait(const CallPtr& call, nanoseconds delay) {
+void Engine::wait(const CallPtr& call, nanoseconds delay, void (Engine::*then)(const CallPtr&)) {
   // Either the time comes or the token is cancelled: whoever is first has the call.
   auto taken = std::make_shared<std::atomic<bool>>(false);
   auto registration = call->cancel.on_cancel([self = shared_from_this(), call, taken] {
     if (!taken->exchange(true)) self->reject(call, interrupted("cancelled"));
   });
-  executor_.post_after(delay, [self = shared_from_this(), call, taken, registration = std::move(registration)]() {
-    if (!taken->exchange(true)) self->attempt(call);
+  executor_.post_after(delay, [self = shared_from_this(), call, taken, then, registration = std::move(registration)]() {
+    if (!taken->exchange(true)) (self.get()->*then)(call);
   });
 }
 
@@ -215,13 +225,13 @@ void Engine::note(const Call& call, const Result<HttpResponse>& result, const st
   if (error && (error->code == ErrorCode::interrupted || error->code == ErrorCode::invalid_argument)) return;
   bool away = error && (error->code == ErrorCode::unreachable || error->code == ErrorCode::timed_out ||
                         (error->code == ErrorCode::protocol && error->http_status == 0));
-  health_.reachable = !away;
+  health_.reachable = !away || is_answer(*error);
+  if (health_.reachable) breaker_.answered(clock_.steady());
+  else breaker_.not_answered(call.subject, call.sent_at, clock_.steady());
   if (away) {
-    breaker_.not_answered(call.sent_at);
     health_.last_failure = clock_.wall();
     health_.last_error = error->message;
   } else {
-    breaker_.answered(clock_.steady());
     health_.last_success = clock_.wall();
   }
   if (error && error->code == ErrorCode::rate_limited) {
@@ -235,6 +245,7 @@ void Engine::note(const Call& call, const Result<HttpResponse>& result, const st
 void Engine::ask_now() {
   MutexLock lock(mutex_);
   for (auto& [lane, pause] : pauses_) pause.open(clock_.steady());
+  breaker_.hear_everybody();
 }
 
 std::map<std::string, ObservedLimit> Engine::limits() const {

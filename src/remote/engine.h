@@ -26,7 +26,8 @@ inline bool is_read(const HttpRequest& request) { return request.method == "GET"
 /// One call through all its attempts. It is in one place at a time: with the transport, or waiting.
 struct Call {
   HttpRequest request;
-  std::string lane;  ///< the kind of request that a pause holds for
+  std::string lane;     ///< the kind of request that a pause holds for
+  std::string subject;  ///< what it is about: another one's silence says nothing of it (breaker.h)
   Repeat repeat = Repeat::never;
   bool judged = true;    ///< false: any response is the answer, as it is
   bool may_wait = true;  ///< false: answered at once where a pause is on
@@ -83,13 +84,13 @@ class Engine : public std::enable_shared_from_this<Engine> {
     bool open_;
   };
 
-  /// The refusal of a new call while the service does not answer anybody.
-  [[nodiscard]] std::optional<Error> known_to_be_away(const Call& call);
+  /// Sends a new call, unless the service does not answer anybody.
+  void admit(const CallPtr& call);
   /// How long the call has gone on, without what it sat out.
   [[nodiscard]] std::chrono::nanoseconds tried(const Call& call) const;
   void attempt(const CallPtr& call);
   void on_response(const CallPtr& call, Result<HttpResponse> result);
-  void wait(const CallPtr& call, std::chrono::nanoseconds delay);
+  void wait(const CallPtr& call, std::chrono::nanoseconds delay, void (Engine::*then)(const CallPtr&));
   /// The error of an answer that is no success; nullopt for one that is.
   std::optional<Error> judge(const Call& call, const Result<HttpResponse>& result) const;
   void note(const Call& call, const Result<HttpResponse>& result, const std::optional<Error>& error);

@@ -376,6 +376,25 @@ TEST_F(BlobsTest, AFailedFetchIsTriedAgainByTheNextReader) {
   EXPECT_EQ(content(f), "text");
 }
 
+TEST_F(BlobsTest, WhatTookLongToFailIsNotBegunAnewForWhoAsksTwice) {
+  put_file(chunked("text", "opaque", {"c"}));
+  auto f = file("r", "f");
+  service_.away = true;
+  service_.hold();
+  Answer<Blob> ahead;
+  site_->blob(f, {}, ahead.callback());
+  run();
+  clock_.advance(std::chrono::seconds(20));
+  service_.release();
+  run();
+  EXPECT_EQ(ahead.code(), ErrorCode::unreachable);
+  service_.away = false;
+  EXPECT_EQ(content(f), "error: unreachable") << "the kernel, which asked ahead of a reader, asks for him";
+  EXPECT_EQ(service_.requests("file_chunks/"), 1);
+  advance(std::chrono::seconds(2));
+  EXPECT_EQ(content(f), "text") << "that is somebody else";
+}
+
 TEST_F(BlobsTest, EndingTheSiteAnswersWhoWaits) {
   put_file(chunked("text", "opaque", {"c"}));
   auto f = file("r", "f");

@@ -1,6 +1,8 @@
 // How long news of what is known is waited for.
 #include <gtest/gtest.h>
 
+#include <vector>
+
 #include "content/patience.h"
 #include "support/manual_time.h"
 
@@ -30,22 +32,41 @@ TEST_F(PatienceTest, IsCountedFromTheFirstWhoAsked) {
   EXPECT_EQ(patience_.left_for("a"), Patience::kLongest);
 }
 
-TEST_F(PatienceTest, IsNoneWhereSomebodyWaitedInVainAndOneQuestionServesAll) {
+TEST_F(PatienceTest, IsNoneForWhatSomebodyWaitedForInVain) {
   auto asked = patience_.ask("a");
   patience_.ran_out("b");
   EXPECT_EQ(patience_.left_for("b"), Patience::kLongest) << "b was answered just in time";
   patience_.ran_out("a");
-  EXPECT_EQ(patience_.left_for("b"), std::nullopt);
+  EXPECT_EQ(patience_.left_for("a"), std::nullopt);
+  EXPECT_EQ(patience_.left_for("b"), Patience::kLongest) << "it is another thing, which the service may have";
   asked.reset();  // without an answer
+  EXPECT_EQ(patience_.left_for("a"), milliseconds(0)) << "somebody has to ask, and nobody waits";
+  patience_.answered();
+  EXPECT_EQ(patience_.left_for("a"), Patience::kLongest);
+}
+
+TEST_F(PatienceTest, IsNoneForASilentServiceAndOneQuestionServesAll) {
+  std::vector<Patience::Question> asked;
+  for (const char* what : {"a", "b", "c"}) {
+    EXPECT_EQ(patience_.left_for(what), Patience::kLongest);
+    asked.push_back(patience_.ask(what));
+    clock_.advance(Patience::kLongest);
+    patience_.ran_out(what);
+  }
+  EXPECT_EQ(patience_.left_for("d"), Patience::kLongest) << "the first who asks for something else tries his luck";
+  EXPECT_EQ(patience_.left_for("e"), std::nullopt) << "and not everybody after him";
+  asked.resize(1);
+  EXPECT_EQ(patience_.left_for("b"), std::nullopt) << "the question that is under way serves";
+  asked.clear();
   EXPECT_EQ(patience_.left_for("b"), milliseconds(0)) << "somebody has to ask, and nobody waits";
   auto probe = patience_.ask("b");
   EXPECT_EQ(patience_.left_for("c"), std::nullopt);
   clock_.advance(std::chrono::seconds(10));
   EXPECT_EQ(patience_.left_for("c"), milliseconds(0)) << "the first one may never be answered";
-  auto next = patience_.ask("c");
-  EXPECT_EQ(patience_.left_for("a"), std::nullopt);
+  EXPECT_EQ(patience_.left_for("f"), Patience::kLongest) << "now and then somebody tries his luck again";
   patience_.answered();
   EXPECT_EQ(patience_.left_for("a"), Patience::kLongest);
+  EXPECT_EQ(patience_.left_for("e"), Patience::kLongest);
 }
 
 TEST_F(PatienceTest, QuestionsMayOutliveIt) {

@@ -302,5 +302,87 @@ TEST_F(AwayTest, WhatHangsWhileOthersAreAnsweredIsNoOutage) {
   EXPECT_TRUE(next.ok());
 }
 
+TEST_F(AwayTest, AStatusIsAnAnswer) {
+  for (int i = 0; i < 6; ++i) {
+    auto answer = get();
+    transport.answer(transport.count() - 1, 500, R"({"code":"internal","message":"broken"})");
+    EXPECT_TRUE(answer.is(ErrorCode::unreachable));
+    executor.advance(2s);
+  }
+  EXPECT_TRUE(client().health().reachable);
+  auto next = get();
+  EXPECT_EQ(transport.count(), 7u) << "nobody is refused";
+  transport.answer(6, 503, R"({"code":"busy"})");  // the service's own words
+  EXPECT_TRUE(client().health().reachable);
+}
+
+TEST_F(AwayTest, AGatewaysStatusIsNone) {
+  for (int i = 0; i < 3; ++i) {
+    auto answer = get();
+    transport.answer(transport.count() - 1, 502, "<html>Bad Gateway</html>");
+    executor.advance(2s);
+  }
+  EXPECT_FALSE(client().health().reachable);
+  auto probe = get(), refused = get();
+  executor.run_due();
+  EXPECT_EQ(transport.count(), 4u);
+  EXPECT_TRUE(refused.is(ErrorCode::unreachable));
+}
+
+TEST_F(AwayTest, WhatDidNotFailItselfIsNotRefusedForWhatOthersMet) {
+  be_away();
+  fail_one();  // the probe of those who have met with silence; more of them are refused
+  auto sick = get();
+  executor.run_due();
+  EXPECT_TRUE(sick.is(ErrorCode::unreachable));
+  const std::size_t sent = transport.count();
+  auto healthy = get({}, "b");
+  ASSERT_EQ(transport.count(), sent + 1);
+  transport.answer(sent, 200, R"({"record":{"id":"b"}})");
+  EXPECT_TRUE(healthy.ok());
+}
+
+TEST_F(AwayTest, ManyWhoDidNotFailWaitForWhatTheFirstOnesFind) {
+  be_away();
+  std::size_t sent = transport.count();
+  std::vector<Answer<Record>> healthy;
+  auto ask = [&](int n) { healthy.push_back(get({}, "b" + std::to_string(n))); };
+  for (int n = 0; n < 20; ++n) ask(n);
+  executor.run_due();
+  EXPECT_EQ(transport.count(), sent + 8);
+  transport.answer(sent, 404, "");
+  executor.advance(100ms);
+  EXPECT_EQ(transport.count(), sent + 20) << "the service is there: all are sent";
+  for (std::size_t i = sent; i < sent + 20; ++i) transport.answer(i, 404, "");
+}
+
+TEST_F(AwayTest, WhereNobodyIsAnsweredThoseToo) {
+  be_away();
+  std::size_t sent = transport.count();
+  std::vector<Answer<Record>> all;
+  for (int n = 0; n < 100; ++n) {
+    all.push_back(get({}, "b" + std::to_string(n)));
+    for (; sent < transport.count(); ++sent) transport.answer(sent, fail(ErrorCode::unreachable, "nobody there"));
+  }
+  executor.advance(600ms);
+  for (const auto& each : all) EXPECT_TRUE(each.is(ErrorCode::unreachable));
+  EXPECT_EQ(transport.count(), 11u) << "three, and eight who were to find out";
+  executor.advance(2s);
+  auto next = get({}, "c"), other = get({}, "d");
+  EXPECT_EQ(transport.count(), 12u) << "later one at a time";
+  transport.answer(11, fail(ErrorCode::unreachable, "nobody there"));
+}
+
+TEST_F(AwayTest, WhoAsksByNameIsNotRefused) {
+  be_away();
+  fail_one();
+  client().ask_now();
+  const std::size_t sent = transport.count();
+  auto answer = get();
+  EXPECT_EQ(transport.count(), sent + 1);
+  transport.answer(sent, 200, kRecord);
+  EXPECT_TRUE(answer.ok());
+}
+
 }  // namespace
 }  // namespace playfs::remote
