@@ -1,6 +1,6 @@
 #include "vfs/projects_in_use.h"
 
-#include <vector>
+#include <algorithm>
 
 #include "vfs/mount.h"
 #include "vfs/work_trees.h"
@@ -41,7 +41,7 @@ std::vector<ProjectId> ProjectsInUse::list() const {
 }
 
 void ProjectsInUse::keep() {
-  std::vector<ProjectId> in_use;
+  std::vector<ProjectId> in_use, others;
   std::vector<std::shared_ptr<HeadView>> alive;  // let go of outside of the lock
   {
     MutexLock lock(mutex_);
@@ -56,9 +56,30 @@ void ProjectsInUse::keep() {
       }
     }
     in_use.assign(recent_.begin(), recent_.end());
+    others = next_others();
   }
   for (const ProjectId& project : in_use) mount_.site().follow(project);
+  for (const ProjectId& project : others) bring_up(project);
   mount_.later(kKeepInterval, [this] { keep(); });
+}
+
+std::vector<ProjectId> ProjectsInUse::next_others() {
+  std::vector<ProjectId> others;
+  auto next = views_.upper_bound(asked_last_);
+  for (std::size_t left = views_.size(); left > 0 && others.size() < kKept; --left) {
+    if (next == views_.end()) next = views_.begin();
+    const ProjectId& project = next++->first;
+    if (std::find(recent_.begin(), recent_.end(), project) == recent_.end()) others.push_back(project);
+  }
+  if (!others.empty()) asked_last_ = others.back();
+  return others;
+}
+
+void ProjectsInUse::bring_up(const ProjectId& project) {
+  // While the service does not answer, one question is enough for all.
+  if (!mount_.site().patience().left_for("projects/" + project.text())) return;
+  // Whatever comes of it is told to who listens (head_seen).
+  mount_.site().head(project, mount_.gate()->closing(), [](const Result<content::Head>&) {});
 }
 
 std::shared_ptr<HeadView> ProjectsInUse::view_of(const ProjectId& project) {

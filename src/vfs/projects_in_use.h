@@ -1,12 +1,14 @@
 // Which projects the mount looks at: whose heads are followed, and who is told when one moves.
 //
 // The kernel answers from its caches and so hides from us that a project is being used. The ones that were looked
-// into most recently are therefore kept in use for as long as the kernel refers to them. Thread-safe.
+// into most recently are therefore kept in use for as long as the kernel refers to them. Of all others that it refers
+// to somebody may have a directory open, or be in it: they are asked about in turn, a few at a time. Thread-safe.
 #pragma once
 
 #include <list>
 #include <map>
 #include <memory>
+#include <vector>
 
 #include "base/mutex.h"
 #include "model/ids.h"
@@ -43,12 +45,16 @@ class ProjectsInUse {
   void head_seen(const ProjectId& project) PLAYFS_EXCLUDES(mutex_);
   [[nodiscard]] std::shared_ptr<HeadView> view_of(const ProjectId& project) PLAYFS_EXCLUDES(mutex_);
   void keep() PLAYFS_EXCLUDES(mutex_);
+  /// The next of those that the kernel refers to and that are not kept in use.
+  [[nodiscard]] std::vector<ProjectId> next_others() PLAYFS_REQUIRES(mutex_);
+  void bring_up(const ProjectId& project);
 
   Mount& mount_;
   mutable Mutex mutex_;
   bool begun_ PLAYFS_GUARDED_BY(mutex_) = false;
   std::list<ProjectId> recent_ PLAYFS_GUARDED_BY(mutex_);  ///< most recently used first
   std::map<ProjectId, std::weak_ptr<HeadView>> views_ PLAYFS_GUARDED_BY(mutex_);
+  ProjectId asked_last_ PLAYFS_GUARDED_BY(mutex_);  ///< of the others
 };
 
 }  // namespace playfs::vfs

@@ -183,6 +183,35 @@ class AfterIdleMinutes(Clocks, Following):
                 return
         self.fail(f'each of the first looks showed what was known before: {seen}')
 
+    def test_who_stays_in_a_directory_sees_head_move(self):
+        """By a descriptor of it, as that of a working directory is: nothing that is done there asks for anything. The project
+        is one of more than are followed, and was last looked at long ago."""
+        self.let_clocks_jump()
+        if not self.clocks:
+            self.skipTest('clocks cannot jump here')
+        projects = [publish(self.api, f'p{n}', OLD) for n in range(20)]
+        top = self.mount(self.api.origin, options=('refresh=1',)).directory / 'projects'
+        directory = os.open(top / projects[0] / 'work', os.O_RDONLY | os.O_DIRECTORY)
+        self.addCleanup(os.close, directory)
+
+        def look():
+            with open('a', opener=lambda name, flags: os.open(name, flags, dir_fd=directory), encoding='utf-8') as file:
+                return file.read()
+
+        self.assertEqual(look(), OLD['a'])
+        for project in projects[1:]:
+            os.listdir(top / project / 'work')
+        self.jump('ann', 400)
+        time.sleep(1.5)
+        self.move_head(projects[0], NEW)
+
+        def seen_later():
+            self.jump('ann', 31)
+            time.sleep(1)
+            return look() == NEW['a']
+
+        self.eventually(seen_later, 'what is published is there')
+
 
 @rig.needs_fuse
 class Pointers(Following):
