@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -33,6 +34,14 @@ UniqueFd open_thread(pid_t thread) {
   return UniqueFd(static_cast<int>(syscall(SYS_pidfd_open, process, 0)));
 }
 
+/// Whether the descriptors that are left should be kept for files, which have to be opened for whoever is not stuck. A
+/// new one gets the lowest number that is free: so its number says how many are in use.
+bool is_of_the_reserve(const UniqueFd& fd) {
+  rlimit limit{};
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return false;
+  return static_cast<rlim_t>(fd.get()) >= limit.rlim_cur / 2;
+}
+
 }  // namespace
 
 CallerWatch::~CallerWatch() {
@@ -60,7 +69,7 @@ UniqueFd CallerWatch::watch(std::uint64_t number, pid_t thread) {
   if (thread <= 0) return {};
   UniqueFd fd = open_thread(thread);
   if (!fd && errno == ESRCH) gone_(number);
-  if (!fd) return {};
+  if (!fd || is_of_the_reserve(fd)) return {};
   MutexLock lock(mutex_);
   if (!begin()) return {};
   epoll_event event{};

@@ -2,7 +2,9 @@
 //
 // The kernel says by INTERRUPT that nobody waits for an answer any more, but not of the reads that it makes ahead of a
 // reader or in pages that others may want too: these are nobody's, and stay until they are answered. So the processes
-// behind them are watched. Thread-safe; a thread and its descriptors begin with the first watch.
+// behind them are watched. That costs a descriptor each: where half of those that this process may have are in use,
+// nobody more is watched, and the reads of those wait for the service's answer. Thread-safe; a thread and its
+// descriptors begin with the first watch.
 #pragma once
 
 #include <sys/types.h>

@@ -6,6 +6,7 @@
 
 #include "app/commands/commands.h"
 #include "app/daemon.h"
+#include "app/descriptors.h"
 #include "app/mount_options.h"
 #include "app/mount_point.h"
 #include "app/mount_record.h"
@@ -142,6 +143,7 @@ vfs::PlaygroundOptions playground_options(const Context& context, const Plan& pl
 /// Serves until it is unmounted or told to end. `ready` is called when the mount is there.
 template <class Ready>
 Status serve_mount(Context& context, const Plan& plan, Ready ready) {
+  raise_descriptor_limit();  // each reader who waits may cost one
   TerminationSignals signals;
   PLAYFS_TRY(auto world,
              World::open(plan.source, context.settings, context.places, context.io.clock, context.io.random));

@@ -1,16 +1,15 @@
 // playfs serve: the Data API on a port, over a playground on this disk.
 #include <fcntl.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 
 #include <cerrno>
 #include <charconv>
 
 #include "app/commands/commands.h"
+#include "app/descriptors.h"
 #include "app/signals.h"
 #include "app/site_server.h"
 #include "base/fd.h"
-#include "base/log.h"
 #include "service/sqlite_care.h"
 
 namespace playfs::app {
@@ -101,15 +100,6 @@ Result<std::optional<net::SmtpServer>> mail_server(const Context& context, const
     PLAYFS_TRY(server.password, read_secret(context, "--smtp-password", arguments.smtp_password));
   }
   return server;
-}
-
-/// As many connections as the system lets this process have: the usual soft limit of 1,024 is for programs that use
-/// select(2).
-void raise_descriptor_limit() {
-  rlimit limit{};
-  if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur == limit.rlim_max) return;
-  limit.rlim_cur = limit.rlim_max;
-  if (setrlimit(RLIMIT_NOFILE, &limit) != 0) log_warning("the limit of open descriptors cannot be raised");
 }
 
 /// `playfs serve backup FILE` and `playfs serve check`: about a store, whether it is being served or not.
