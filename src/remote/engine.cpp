@@ -103,6 +103,8 @@ void Engine::start(CallPtr call) {
 }
 
 void Engine::admit(const CallPtr& call) {
+  Use use(*this);
+  if (!use) return;
   Breaker::Admission admission{};
   seconds silence{0};
   std::string last_error;

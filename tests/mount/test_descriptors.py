@@ -52,7 +52,7 @@ class Descriptors(rig.Rig):
     def test_a_mount_may_have_as_many_as_the_system_allows(self):
         soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
         self.addCleanup(resource.setrlimit, resource.RLIMIT_NOFILE, (soft, hard))
-        resource.setrlimit(resource.RLIMIT_NOFILE, (LIMIT, hard))
+        resource.setrlimit(resource.RLIMIT_NOFILE, (LIMIT if hard == resource.RLIM_INFINITY else min(LIMIT, hard), hard))
         mount = self.mount(self.api.origin)
         self.assertEqual(resource.prlimit(mount.process.pid, resource.RLIMIT_NOFILE), (hard, hard))
 
