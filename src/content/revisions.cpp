@@ -72,14 +72,15 @@ void Revisions::get(const RevisionId& id, const ProjectId& of, const CancelToken
     if (auto revision = wire::decode_revision(*std::move(record))) return complete(id, *std::move(revision), cost);
   }
   // One of which nothing is known stands for itself.
-  turns_.take(of.empty() ? id.text() : of.text(), context_.guarded([this, id](Turns::Turn turn) {
+  turns_.take(of.empty() ? id.text() : of.text(), context_.guarded([this, id, of](Turns::Turn turn) {
     if (flights_.abandon(id)) return;
     context_.client.get_record(
         kCollection, id.text(), context_.stop.token(),
         context_.answered<Record>([this, id, turn = std::move(turn)](Result<Record> answer) mutable {
           turn.reset();
           arrived(id, std::move(answer));
-        }));
+        }),
+        of.text());
   }));
 }
 
