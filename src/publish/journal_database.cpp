@@ -1,16 +1,25 @@
-// The journal as a SQLite database: a row for each publication, one for each chunk that it uploads.
+// The journal as a SQLite database: a row for each publication, one for each chunk that it uploads. Each row has a
+// digest of what it says, and is held to it whenever it is read: a page that was changed on disk can look like any
+// other.
+#include <sys/stat.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <initializer_list>
+
 #include <fmt/format.h>
 
 #include "base/fd.h"
 #include "base/mutex.h"
 #include "base/sqlite.h"
+#include "publish/damaged_journal.h"
 #include "publish/journal.h"
 
 namespace playfs::publish {
 
 namespace {
 
-constexpr int kVersion = 3;
+constexpr int kVersion = 4;
 
 const char* const kSchema = R"(
 CREATE TABLE IF NOT EXISTS publications(
@@ -32,7 +41,8 @@ CREATE TABLE IF NOT EXISTS publications(
   ending INTEGER NOT NULL DEFAULT 0,
   error_code TEXT NOT NULL DEFAULT '',
   error_message TEXT NOT NULL DEFAULT '',
-  error_hint TEXT NOT NULL DEFAULT ''
+  error_hint TEXT NOT NULL DEFAULT '',
+  digest TEXT NOT NULL DEFAULT ''
 );
 CREATE TABLE IF NOT EXISTS uploads(
   publication INTEGER NOT NULL REFERENCES publications(number) ON DELETE CASCADE,
@@ -49,6 +59,7 @@ CREATE TABLE IF NOT EXISTS uploads(
   is_base64 INTEGER NOT NULL DEFAULT 0,
   text_offset INTEGER NOT NULL DEFAULT 0,
   body_hash TEXT NOT NULL DEFAULT '',
+  digest TEXT NOT NULL DEFAULT '',  -- of all but chunk
   PRIMARY KEY(publication, number)
 ) WITHOUT ROWID;
 -- Numbered as they come, so that the oldest can go.
@@ -56,16 +67,25 @@ CREATE TABLE IF NOT EXISTS known_chunks(
   number INTEGER PRIMARY KEY,
   text_hash TEXT NOT NULL UNIQUE,
   text_size INTEGER NOT NULL,
-  chunk TEXT NOT NULL
+  chunk TEXT NOT NULL,
+  digest TEXT NOT NULL DEFAULT ''
 );
 CREATE INDEX IF NOT EXISTS known_by_id ON known_chunks(chunk);
 CREATE TABLE IF NOT EXISTS known_sizes(size INTEGER PRIMARY KEY);
-CREATE TABLE IF NOT EXISTS facts(number INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, value TEXT NOT NULL);
+CREATE TABLE IF NOT EXISTS facts(
+  number INTEGER PRIMARY KEY,
+  name TEXT NOT NULL UNIQUE,
+  value TEXT NOT NULL,
+  digest TEXT NOT NULL DEFAULT ''
+);
 )";
 
 constexpr const char* kColumns =
     "number, tx, agent, message, step, base, files_changed, key, body, revision, chunks, writes, ending, error_code, "
-    "error_message, error_hint, merged, conflicts, may_merge";
+    "error_message, error_hint, merged, conflicts, may_merge, digest";
+constexpr const char* kUploadColumns =
+    "number, key, body, text_hash, text_size, chunk, path, revision, sequence, is_base64, text_offset, body_hash, "
+    "digest, publication";
 
 /// From each version to the next.
 constexpr const char* kFromVersion1 = R"(
@@ -97,7 +117,61 @@ DROP TABLE known_chunks_2;
 DROP TABLE facts_2;
 )";
 
-Publication read_publication(const Statement& row) {
+/// Before version 4 rows had no digests. Those of version 2 that move get theirs with the tables of today.
+constexpr const char* kFromVersion3 = R"(
+ALTER TABLE publications ADD COLUMN digest TEXT NOT NULL DEFAULT '';
+ALTER TABLE uploads ADD COLUMN digest TEXT NOT NULL DEFAULT '';
+)";
+constexpr const char* kAlsoFromVersion3 = R"(
+ALTER TABLE known_chunks ADD COLUMN digest TEXT NOT NULL DEFAULT '';
+ALTER TABLE facts ADD COLUMN digest TEXT NOT NULL DEFAULT '';
+)";
+
+std::string digest_of(std::initializer_list<std::string> columns) {
+  ContentHasher hasher;
+  for (const std::string& column : columns) {
+    hasher.update(std::to_string(column.size()) + ":");
+    hasher.update(column);
+  }
+  return hasher.finish().hex();
+}
+
+std::string digest_of(const Publication& row) {
+  return digest_of({row.tx, row.agent, row.message, std::to_string(static_cast<int>(row.step)), row.base.text(),
+                    std::to_string(row.files_changed), row.key, row.body, row.revision.text(),
+                    std::to_string(row.chunks), std::to_string(row.writes),
+                    std::to_string(static_cast<int>(row.ending)), row.error_code, row.error_message, row.error_hint,
+                    row.merged.text(), row.conflicts, std::to_string(static_cast<int>(row.may_merge))});
+}
+
+/// Without its chunk, which comes later and is believed as a row of `known_chunks` says it.
+std::string digest_of(std::int64_t publication, const Upload& upload) {
+  const Recipe recipe = upload.recipe.value_or(Recipe());
+  return digest_of({std::to_string(publication), std::to_string(upload.number), upload.key,
+                    upload.recipe ? std::string() : upload.body, upload.text_hash.hex(),
+                    std::to_string(upload.text_size), recipe.path, recipe.revision.text(),
+                    std::to_string(recipe.sequence), std::to_string(static_cast<int>(recipe.encoding)),
+                    std::to_string(recipe.offset), upload.recipe ? recipe.body_hash.hex() : std::string()});
+}
+
+std::string digest_of_known(std::string_view text_hash, std::int64_t text_size, std::string_view chunk) {
+  return digest_of({std::string(text_hash), std::to_string(text_size), std::string(chunk)});
+}
+
+std::string digest_of_fact(std::string_view name, std::string_view value) {
+  return digest_of({std::string(name), std::string(value)});
+}
+
+Error damaged(std::string_view table) {
+  return {ErrorCode::corrupt,
+          fmt::format("publish.db is damaged: a row of {} is not what was written", table),
+          "unmount and mount again: the journal is set aside then, and what was being published is staged again",
+          {},
+          0,
+          {}};
+}
+
+Publication publication_of(const Statement& row) {
   Publication publication;
   publication.number = row.integer(0);
   publication.tx = row.text(1);
@@ -119,6 +193,90 @@ Publication read_publication(const Statement& row) {
   publication.conflicts = row.text(17);
   publication.may_merge = row.integer(18) != 0;
   return publication;
+}
+
+Result<Publication> read_publication(const Statement& row) {
+  Publication publication = publication_of(row);
+  if (row.text(19) != digest_of(publication)) return fail(damaged("publications"));
+  return publication;
+}
+
+Upload upload_of(const Statement& row) {
+  Upload upload{row.integer(0),
+                std::string(row.text(1)),
+                std::string(row.text(2)),
+                ContentHash::parse(row.text(3)).value_or(ContentHash()),
+                static_cast<std::uint64_t>(row.integer(4)),
+                ChunkId(std::string(row.text(5)))};
+  if (auto body_hash = ContentHash::parse(row.text(11)))
+    upload.recipe = {std::string(row.text(6)),
+                     RevisionId(std::string(row.text(7))),
+                     static_cast<std::uint64_t>(row.integer(8)),
+                     row.integer(9) != 0 ? ContentEncoding::base64 : ContentEncoding::text,
+                     static_cast<std::uint64_t>(row.integer(10)),
+                     *body_hash};
+  return upload;
+}
+
+Result<Upload> read_upload(const Statement& row) {
+  Upload upload = upload_of(row);
+  if (row.text(12) != digest_of(row.integer(13), upload)) return fail(damaged("uploads"));
+  return upload;
+}
+
+Status check_fact(std::string_view name, std::string_view value, std::string_view digest) {
+  if (digest != digest_of_fact(name, value)) return fail(damaged("facts"));
+  return {};
+}
+
+/// For rows of earlier versions.
+Status write_digests(Database& database) {
+  auto write = [&](const std::string& table, const std::string& columns, const std::string& row,
+                   const std::function<std::string(const Statement&)>& digest,
+                   std::initializer_list<int> key) -> Status {
+    PLAYFS_TRY(auto select, database.prepare("SELECT " + columns + " FROM " + table));
+    PLAYFS_TRY(auto update, database.prepare("UPDATE " + table + " SET digest = ? WHERE " + row));
+    for (;;) {
+      PLAYFS_TRY(bool found, select.step());
+      if (!found) return {};
+      update.bind(1, digest(select));
+      int index = 1;
+      for (int column : key) update.bind(++index, select.integer(column));
+      PLAYFS_CHECK(update.run());
+    }
+  };
+  PLAYFS_CHECK(write("publications", kColumns, "number = ?",
+                     [](const Statement& row) { return digest_of(publication_of(row)); }, {0}));
+  PLAYFS_CHECK(write("uploads", kUploadColumns, "publication = ? AND number = ?",
+                     [](const Statement& row) { return digest_of(row.integer(13), upload_of(row)); }, {13, 0}));
+  PLAYFS_CHECK(write("known_chunks", "number, text_hash, text_size, chunk", "number = ?",
+                     [](const Statement& row) { return digest_of_known(row.text(1), row.integer(2), row.text(3)); },
+                     {0}));
+  return write("facts", "number, name, value", "number = ?",
+               [](const Statement& row) { return digest_of_fact(row.text(1), row.text(2)); }, {0});
+}
+
+/// All but the known chunks, which may be a million: a damaged one of those is unknown when it is looked up.
+Status check_rows(Database& database) {
+  auto check = [&](const std::string& table, const std::string& columns,
+                   const std::function<Status(const Statement&)>& check_row) -> Status {
+    PLAYFS_TRY(auto select, database.prepare("SELECT " + columns + " FROM " + table));
+    for (;;) {
+      PLAYFS_TRY(bool found, select.step());
+      if (!found) return {};
+      PLAYFS_CHECK(check_row(select));
+    }
+  };
+  PLAYFS_CHECK(check("publications", kColumns, [](const Statement& row) -> Status {
+    PLAYFS_TRY([[maybe_unused]] auto publication, read_publication(row));
+    return {};
+  }));
+  PLAYFS_CHECK(check("uploads", kUploadColumns, [](const Statement& row) -> Status {
+    PLAYFS_TRY([[maybe_unused]] auto upload, read_upload(row));
+    return {};
+  }));
+  return check("facts", "name, value, digest",
+               [](const Statement& row) { return check_fact(row.text(0), row.text(1), row.text(2)); });
 }
 
 Result<int> schema_version(Database& database) {
@@ -160,8 +318,9 @@ class JournalDatabase final : public JournalStorage {
     for (;;) {
       PLAYFS_TRY(bool found, select.step());
       if (!found) return publications;
-      publications.push_back(read_publication(select));
-      publications.back().body.clear();
+      PLAYFS_TRY(auto publication, read_publication(select));
+      publication.body.clear();
+      publications.push_back(std::move(publication));
     }
   }
   Result<std::optional<Publication>> last() override {
@@ -171,9 +330,9 @@ class JournalDatabase final : public JournalStorage {
   Result<std::vector<Upload>> unsent(const Publication& publication, std::int64_t from, std::size_t most) override {
     MutexLock lock(mutex_);
     PLAYFS_TRY(auto select,
-               database_.prepare("SELECT number, key, body, text_hash, text_size, chunk, path, revision, "
-                                 "sequence, is_base64, text_offset, body_hash FROM uploads WHERE "
-                                 "publication = ? AND number >= ? AND chunk = '' ORDER BY number LIMIT ?"));
+               database_.prepare(fmt::format("SELECT {} FROM uploads WHERE publication = ? AND number >= ? AND "
+                                             "chunk = '' ORDER BY number LIMIT ?",
+                                             kUploadColumns)));
     select.bind(1, publication.number).bind(2, from).bind(3, static_cast<std::int64_t>(most));
     std::vector<Upload> uploads;
     for (;;) {
@@ -199,28 +358,32 @@ class JournalDatabase final : public JournalStorage {
   Result<std::optional<KnownChunk>> known_chunk(const ContentHash& text) override {
     MutexLock lock(mutex_);
     if (!find_known_) {
-      PLAYFS_TRY(find_known_, database_.prepare("SELECT chunk, text_size FROM known_chunks WHERE text_hash = ?"));
+      PLAYFS_TRY(find_known_,
+                 database_.prepare("SELECT chunk, text_size, digest FROM known_chunks WHERE text_hash = ?"));
     }
     find_known_->bind(1, text.hex());
     PLAYFS_TRY(bool found, find_known_->step());
     if (!found) return std::optional<KnownChunk>();
     KnownChunk known{ChunkId(std::string(find_known_->text(0))), static_cast<std::uint64_t>(find_known_->integer(1))};
+    bool is_whole = find_known_->text(2) == digest_of_known(text.hex(), find_known_->integer(1), known.id.text());
     find_known_->reset();
-    return std::optional(std::move(known));
+    return is_whole ? std::optional(std::move(known)) : std::nullopt;
   }
 
   Result<std::optional<KnownText>> known_text(const ChunkId& chunk) override {
     MutexLock lock(mutex_);
     if (!find_text_) {
-      PLAYFS_TRY(find_text_, database_.prepare("SELECT text_hash, text_size FROM known_chunks WHERE chunk = ?"));
+      PLAYFS_TRY(find_text_,
+                 database_.prepare("SELECT text_hash, text_size, digest FROM known_chunks WHERE chunk = ?"));
     }
     find_text_->bind(1, chunk.text());
     PLAYFS_TRY(bool found, find_text_->step());
     if (!found) return std::optional<KnownText>();
     auto hash = ContentHash::parse(find_text_->text(0));
     auto size = static_cast<std::uint64_t>(find_text_->integer(1));
+    bool is_whole = find_text_->text(2) == digest_of_known(find_text_->text(0), find_text_->integer(1), chunk.text());
     find_text_->reset();
-    if (!hash) return std::optional<KnownText>();
+    if (!hash || !is_whole) return std::optional<KnownText>();
     return std::optional(KnownText{*hash, size});
   }
 
@@ -237,7 +400,7 @@ class JournalDatabase final : public JournalStorage {
 
   Result<std::map<std::string, std::string>> facts(const std::string& prefix) override {
     MutexLock lock(mutex_);
-    PLAYFS_TRY(auto select, database_.prepare("SELECT name, value FROM facts WHERE name >= ? AND name < ?"));
+    PLAYFS_TRY(auto select, database_.prepare("SELECT name, value, digest FROM facts WHERE name >= ? AND name < ?"));
     std::string end = prefix;
     ++end.back();
     select.bind(1, prefix).bind(2, end);
@@ -245,35 +408,40 @@ class JournalDatabase final : public JournalStorage {
     for (;;) {
       PLAYFS_TRY(bool found, select.step());
       if (!found) return facts;
+      PLAYFS_CHECK(check_fact(select.text(0), select.text(1), select.text(2)));
       facts.emplace(select.text(0).substr(prefix.size()), select.text(1));
     }
   }
 
   Result<std::string> fact(const std::string& name) override {
     MutexLock lock(mutex_);
-    PLAYFS_TRY(auto select, database_.prepare("SELECT value FROM facts WHERE name = ?"));
+    PLAYFS_TRY(auto select, database_.prepare("SELECT value, digest FROM facts WHERE name = ?"));
     select.bind(1, name);
     PLAYFS_TRY(bool found, select.step());
-    return found ? std::string(select.text(0)) : std::string();
+    if (!found) return std::string();
+    PLAYFS_CHECK(check_fact(name, select.text(0), select.text(1)));
+    return std::string(select.text(0));
   }
 
  private:
   Status write_row(const Publication& publication, bool is_new) PLAYFS_REQUIRES(mutex_) {
     if (is_new) {
-      PLAYFS_TRY(
-          auto insert,
-          database_.prepare("INSERT INTO publications(tx, agent, message, step, may_merge) VALUES(?, ?, ?, ?, ?)"));
+      PLAYFS_TRY(auto insert,
+                 database_.prepare(
+                     "INSERT INTO publications(tx, agent, message, step, may_merge, digest) VALUES(?, ?, ?, ?, ?, ?)"));
       return insert.bind(1, publication.tx)
           .bind(2, publication.agent)
           .bind(3, publication.message)
           .bind(4, static_cast<std::int64_t>(publication.step))
           .bind(5, std::int64_t{publication.may_merge})
+          .bind(6, digest_of(publication))
           .run();
     }
-    PLAYFS_TRY(auto update,
-               database_.prepare("UPDATE publications SET step = ?, base = ?, files_changed = ?, key = ?, "
-                                 "body = ?, revision = ?, chunks = ?, writes = ?, ending = ?, error_code = ?, "
-                                 "error_message = ?, error_hint = ?, merged = ?, conflicts = ? WHERE number = ?"));
+    PLAYFS_TRY(
+        auto update,
+        database_.prepare("UPDATE publications SET step = ?, base = ?, files_changed = ?, key = ?, "
+                          "body = ?, revision = ?, chunks = ?, writes = ?, ending = ?, error_code = ?, "
+                          "error_message = ?, error_hint = ?, merged = ?, conflicts = ?, digest = ? WHERE number = ?"));
     PLAYFS_CHECK(update.bind(1, static_cast<std::int64_t>(publication.step))
                      .bind(2, publication.base.text())
                      .bind(3, std::int64_t{publication.files_changed})
@@ -288,7 +456,8 @@ class JournalDatabase final : public JournalStorage {
                      .bind(12, publication.error_hint)
                      .bind(13, publication.merged.text())
                      .bind(14, publication.conflicts)
-                     .bind(15, publication.number)
+                     .bind(15, digest_of(publication))
+                     .bind(16, publication.number)
                      .run());
     if (database_.rows_changed() != 1) return fail(ErrorCode::internal, "the journal has lost a publication");
     return {};
@@ -299,8 +468,8 @@ class JournalDatabase final : public JournalStorage {
     if (!added.empty()) {
       PLAYFS_TRY(auto insert,
                  database_.prepare("INSERT INTO uploads(publication, number, key, body, text_hash, text_size, path, "
-                                   "revision, sequence, is_base64, text_offset, body_hash) "
-                                   "VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"));
+                                   "revision, sequence, is_base64, text_offset, body_hash, digest) "
+                                   "VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"));
       for (const auto& upload : added) {
         const Recipe recipe = upload.recipe.value_or(Recipe());
         PLAYFS_CHECK(insert.bind(1, publication)
@@ -315,6 +484,7 @@ class JournalDatabase final : public JournalStorage {
                          .bind(10, std::int64_t{recipe.encoding == ContentEncoding::base64})
                          .bind(11, static_cast<std::int64_t>(recipe.offset))
                          .bind(12, upload.recipe ? recipe.body_hash.hex() : std::string())
+                         .bind(13, digest_of(publication, upload))
                          .run());
       }
     }
@@ -327,32 +497,14 @@ class JournalDatabase final : public JournalStorage {
   }
 
   Status write_rekeyed(std::int64_t publication, const Upload& upload) PLAYFS_REQUIRES(mutex_) {
-    PLAYFS_TRY(auto update,
-               database_.prepare("UPDATE uploads SET key = ?, body_hash = ? WHERE publication = ? AND number = ?"));
+    PLAYFS_TRY(auto update, database_.prepare("UPDATE uploads SET key = ?, body_hash = ?, digest = ? "
+                                              "WHERE publication = ? AND number = ?"));
     return update.bind(1, upload.key)
         .bind(2, upload.recipe ? upload.recipe->body_hash.hex() : std::string())
-        .bind(3, publication)
-        .bind(4, upload.number)
+        .bind(3, digest_of(publication, upload))
+        .bind(4, publication)
+        .bind(5, upload.number)
         .run();
-  }
-
-  static Result<Upload> read_upload(const Statement& row) {
-    auto hash = ContentHash::parse(row.text(3));
-    if (!hash) return fail(ErrorCode::corrupt, "the journal has an upload without a hash");
-    Upload upload{row.integer(0),
-                  std::string(row.text(1)),
-                  std::string(row.text(2)),
-                  *hash,
-                  static_cast<std::uint64_t>(row.integer(4)),
-                  ChunkId(std::string(row.text(5)))};
-    if (auto body_hash = ContentHash::parse(row.text(11)))
-      upload.recipe = {std::string(row.text(6)),
-                       RevisionId(std::string(row.text(7))),
-                       static_cast<std::uint64_t>(row.integer(8)),
-                       row.integer(9) != 0 ? ContentEncoding::base64 : ContentEncoding::text,
-                       static_cast<std::uint64_t>(row.integer(10)),
-                       *body_hash};
-    return upload;
   }
 
   Status write_known(const std::vector<Upload>& uploads) PLAYFS_REQUIRES(mutex_) {
@@ -360,11 +512,14 @@ class JournalDatabase final : public JournalStorage {
     PLAYFS_TRY(auto size, database_.prepare("INSERT OR IGNORE INTO known_sizes(size) VALUES(?)"));
     for (const auto& upload : uploads) PLAYFS_CHECK(size.bind(1, static_cast<std::int64_t>(upload.text_size)).run());
     PLAYFS_TRY(auto known,
-               database_.prepare("INSERT OR REPLACE INTO known_chunks(text_hash, text_size, chunk) VALUES(?, ?, ?)"));
+               database_.prepare(
+                   "INSERT OR REPLACE INTO known_chunks(text_hash, text_size, chunk, digest) VALUES(?, ?, ?, ?)"));
     for (const auto& upload : uploads)
       PLAYFS_CHECK(known.bind(1, upload.text_hash.hex())
                        .bind(2, static_cast<std::int64_t>(upload.text_size))
                        .bind(3, upload.chunk.text())
+                       .bind(4, digest_of_known(upload.text_hash.hex(), static_cast<std::int64_t>(upload.text_size),
+                                                upload.chunk.text()))
                        .run());
     PLAYFS_TRY(auto oldest, database_.prepare("DELETE FROM known_chunks WHERE number <= "
                                               "(SELECT max(number) FROM known_chunks) - ?"));
@@ -375,11 +530,28 @@ class JournalDatabase final : public JournalStorage {
   Status forget_chunks(std::int64_t publication, const std::vector<LostChunk>& lost) PLAYFS_REQUIRES(mutex_) {
     if (lost.empty()) return {};
     PLAYFS_TRY(auto known, database_.prepare("DELETE FROM known_chunks WHERE chunk = ?"));
-    PLAYFS_TRY(auto uploads,
-               database_.prepare("UPDATE uploads SET chunk = '', key = ? WHERE publication = ? AND chunk = ?"));
+    PLAYFS_TRY(auto uploads, database_.prepare(fmt::format("SELECT {} FROM uploads WHERE publication = ? AND chunk = ?",
+                                                           kUploadColumns)));
+    PLAYFS_TRY(auto update, database_.prepare("UPDATE uploads SET chunk = '', key = ?, digest = ? "
+                                              "WHERE publication = ? AND number = ?"));
     for (const auto& [chunk, fresh_key] : lost) {
       PLAYFS_CHECK(known.bind(1, chunk.text()).run());
-      PLAYFS_CHECK(uploads.bind(1, fresh_key).bind(2, publication).bind(3, chunk.text()).run());
+      uploads.bind(1, publication).bind(2, chunk.text());
+      std::vector<Upload> again;
+      for (;;) {
+        PLAYFS_TRY(bool found, uploads.step());
+        if (!found) break;
+        PLAYFS_TRY(Upload upload, read_upload(uploads));
+        again.push_back(std::move(upload));
+      }
+      for (Upload& upload : again) {
+        upload.key = fresh_key;
+        PLAYFS_CHECK(update.bind(1, upload.key)
+                         .bind(2, digest_of(publication, upload))
+                         .bind(3, publication)
+                         .bind(4, upload.number)
+                         .run());
+      }
     }
     return {};
   }
@@ -390,9 +562,10 @@ class JournalDatabase final : public JournalStorage {
       return remove.bind(1, name).run();
     }
     // A name keeps its number, so that those that are set again and again make none of the others old.
-    PLAYFS_TRY(auto statement, database_.prepare("INSERT INTO facts(name, value) VALUES(?, ?) "
-                                                 "ON CONFLICT(name) DO UPDATE SET value = excluded.value"));
-    PLAYFS_CHECK(statement.bind(1, name).bind(2, value).run());
+    PLAYFS_TRY(auto statement,
+               database_.prepare("INSERT INTO facts(name, value, digest) VALUES(?, ?, ?) ON CONFLICT(name) "
+                                 "DO UPDATE SET value = excluded.value, digest = excluded.digest"));
+    PLAYFS_CHECK(statement.bind(1, name).bind(2, value).bind(3, digest_of_fact(name, value)).run());
     PLAYFS_TRY(auto oldest, database_.prepare("DELETE FROM facts WHERE name LIKE 'announced/%' AND number <= "
                                               "(SELECT max(number) FROM facts) - ?"));
     return oldest.bind(1, kMostFacts).run();
@@ -417,7 +590,8 @@ class JournalDatabase final : public JournalStorage {
                database_.prepare(fmt::format("SELECT {} FROM publications {} LIMIT 1", kColumns, condition)));
     PLAYFS_TRY(bool found, select.step());
     if (!found) return std::optional<Publication>();
-    return std::optional(read_publication(select));
+    PLAYFS_TRY(auto publication, read_publication(select));
+    return std::optional(std::move(publication));
   }
 
   const std::int64_t most_known_;
@@ -428,23 +602,76 @@ class JournalDatabase final : public JournalStorage {
   std::optional<Statement> find_text_ PLAYFS_GUARDED_BY(mutex_);
 };
 
+/// What the database says of its own version is one number in its header, and may be damaged as well.
+Status bring_up_to_date(Database& database, const std::string& path) {
+  PLAYFS_TRY(int version, schema_version(database));
+  if (version > kVersion)
+    return fail(ErrorCode::not_supported, fmt::format("{} was written by a newer playfs (format {})", path, version));
+  if (version == kVersion) return {};
+  const bool is_older = version > 0 && version < kVersion;
+  if (is_older && database.prepare("SELECT digest FROM publications"))
+    return fail(ErrorCode::corrupt, fmt::format("{} is damaged: it is not of format {}", path, version));
+  PLAYFS_TRY(auto transaction, Transaction::begin(database));
+  if (version == 1) PLAYFS_CHECK(database.execute(kFromVersion1));
+  if (version == 1 || version == 2) PLAYFS_CHECK(database.execute(kFromVersion2));
+  if (is_older) PLAYFS_CHECK(database.execute(kFromVersion3));
+  if (version == 3) PLAYFS_CHECK(database.execute(kAlsoFromVersion3));
+  PLAYFS_CHECK(database.execute(kSchema));
+  if (version == 1 || version == 2) PLAYFS_CHECK(database.execute(kMovedFromVersion2));
+  if (is_older) PLAYFS_CHECK(write_digests(database));
+  PLAYFS_CHECK(database.execute(fmt::format("PRAGMA user_version = {}", kVersion)));
+  return transaction.commit();
+}
+
+/// All pages, and whether what is looked up by an index is found by it.
+Status check_pages(Database& database) {
+  for (const char* pragma : {"quick_check(1)", "integrity_check(publications)", "integrity_check(facts)"}) {
+    PLAYFS_TRY(auto check, database.prepare(std::string("PRAGMA ") + pragma));
+    PLAYFS_TRY(bool found, check.step());
+    if (found && check.text(0) != "ok")
+      return fail(ErrorCode::corrupt, "publish.db is damaged: " + std::string(check.text(0)));
+  }
+  return {};
+}
+
+/// Statements that are right fail where a table is not there, or has other columns: SQLite has no code of its own for
+/// that, but it is no error of the disk.
+Status as_damage(Status status) {
+  bool is_of_schema = !status && status.error().code == ErrorCode::io &&
+                      status.error().message.find("disk I/O error") == std::string::npos;
+  if (!is_of_schema) return status;
+  return fail(ErrorCode::corrupt, "publish.db is damaged: " + status.error().message);
+}
+
 }  // namespace
 
 Result<std::unique_ptr<JournalStorage>> open_journal_database(const std::string& directory, std::int64_t most_known) {
   PLAYFS_CHECK(make_private_directory(directory));
-  PLAYFS_TRY(auto database, Database::open(directory + "/publish.db", Database::Durability::full));
-  PLAYFS_TRY(int version, schema_version(database));
-  if (version > kVersion)
-    return fail(ErrorCode::not_supported,
-                fmt::format("{}/publish.db was written by a newer playfs (format {})", directory, version));
-  PLAYFS_TRY(auto transaction, Transaction::begin(database));
-  if (version == 1) PLAYFS_CHECK(database.execute(kFromVersion1));
-  if (version == 1 || version == 2) PLAYFS_CHECK(database.execute(kFromVersion2));
-  PLAYFS_CHECK(database.execute(kSchema));
-  if (version == 1 || version == 2) PLAYFS_CHECK(database.execute(kMovedFromVersion2));
-  PLAYFS_CHECK(database.execute(fmt::format("PRAGMA user_version = {}", kVersion)));
-  PLAYFS_CHECK(transaction.commit());
+  const std::string path = directory + "/publish.db";
+  PLAYFS_TRY(auto database, Database::open(path, Database::Durability::full));
+  PLAYFS_CHECK(as_damage(bring_up_to_date(database, path)));
+  PLAYFS_CHECK(as_damage(check_pages(database)));
+  PLAYFS_CHECK(as_damage(check_rows(database)));
   return std::make_unique<JournalDatabase>(std::move(database), most_known);
+}
+
+Result<std::string> set_journal_aside(const std::string& directory) {
+  std::string folder;
+  for (int number = 1; folder.empty(); ++number) {
+    folder = fmt::format("{}/{}{}", directory, kDamagedJournal, number);
+    if (mkdir(folder.c_str(), 0700) == 0) break;
+    if (errno != EEXIST) return fail(error_from_errno(errno, "create " + folder));
+    folder.clear();
+  }
+  // The database first: without its log it may be whole, and older. A log that is left alone here is found damaged.
+  for (const char* part : {"", "-wal", "-shm"}) {
+    std::string name = std::string("/publish.db") + part;
+    if (rename((directory + name).c_str(), (folder + name).c_str()) != 0 && errno != ENOENT)
+      return fail(error_from_errno(errno, "move " + directory + name));
+  }
+  PLAYFS_CHECK(sync_directory(folder));
+  PLAYFS_CHECK(sync_directory(directory));
+  return folder;
 }
 
 }  // namespace playfs::publish

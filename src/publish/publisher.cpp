@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "publish/damaged_journal.h"
 #include "publish/lost_base.h"
 #include "publish/publisher_state.h"
 
@@ -69,6 +70,12 @@ Error forgotten() {
                0,
                {}};
 }
+
+Error kept_aside(Error damage, const std::string& folder) {
+  damage.message += "; it is kept in " + folder;
+  damage.hint = "what was being published is staged again: look with playfs log whether it was, then commit or discard";
+  return damage;
+}
 }  // namespace
 
 Publisher::Publisher(std::shared_ptr<State> state) : state_(std::move(state)) {}
@@ -77,7 +84,14 @@ Result<std::unique_ptr<Publisher>> Publisher::open(const std::string& directory,
                                                    stage::Stage& stage, Executor& executor, const Clock& clock,
                                                    Random& random, Settled settled, PublisherOptions options) {
   auto state = std::make_shared<State>(std::move(project), site, stage, executor, clock, random, std::move(options));
-  PLAYFS_TRY(state->journal, Journal::open(directory, state->options.probe));
+  auto journal = Journal::open(directory, state->options.probe);
+  if (!journal && journal.error().code == ErrorCode::corrupt) {
+    PLAYFS_TRY(std::string folder, set_journal_aside(directory));
+    site.events().error("projects/" + state->project.text(), kept_aside(journal.error(), folder));
+    site.events().event("journal_set_aside", {{"project", state->project.text()}, {"folder", folder}});
+    journal = Journal::open(directory, state->options.probe);
+  }
+  PLAYFS_TRY(state->journal, std::move(journal));
   state->upstream =
       std::make_unique<SiteUpstream>(site, state->project, std::max<std::size_t>(state->options.parallel_uploads, 1));
   state->upstream->until(state->stop.token());

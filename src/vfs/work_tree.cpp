@@ -88,8 +88,11 @@ Result<std::shared_ptr<WorkTree>> WorkTree::open(Mount& mount, const ProjectId& 
 Result<bool> WorkTree::has_unfinished(const std::string& directory) {
   const std::string journal = journal_directory(directory);
   if (::access(journal.c_str(), F_OK) != 0) return false;
-  PLAYFS_TRY(auto opened, publish::Journal::open(journal));
-  PLAYFS_TRY(auto front, opened->front());
+  auto opened = publish::Journal::open(journal);
+  // What a damaged one had under way only the tree can tell, which sets the journal aside as it is opened.
+  if (!opened && opened.error().code == ErrorCode::corrupt) return true;
+  if (!opened) return fail(opened.error());
+  PLAYFS_TRY(auto front, (*opened)->front());
   return front.has_value();
 }
 

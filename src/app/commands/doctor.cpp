@@ -18,6 +18,7 @@
 #include "base/sqlite.h"
 #include "base/sqlite_copy.h"
 #include "cache/record_index.h"
+#include "publish/damaged_journal.h"
 #include "publish/dry_run.h"
 #include "publish/journal.h"
 #include "stage/care.h"
@@ -163,6 +164,13 @@ void look_at_places(Findings& findings, const Places& places, bool repair) {
 bool look_at_journal(Findings& findings, const std::string& directory, const std::string& pending_tx) {
   const std::string path = directory + "/publish.db";
   struct stat attributes {};
+  for (int number = 1;; ++number) {
+    const std::string kept = fmt::format("{}/{}{}", directory, publish::kDamagedJournal, number);
+    if (lstat(kept.c_str(), &attributes) != 0) break;
+    findings.add(Finding::wrong, "journal", kept,
+                 "a publication journal that was damaged is kept here; what was being published was staged again",
+                 "playfs log, to see whether it was published, then rm -r " + kept);
+  }
   if (lstat(path.c_str(), &attributes) != 0) return false;
   bool knows = false;
   auto read = [&]() -> Status {
@@ -184,8 +192,9 @@ bool look_at_journal(Findings& findings, const std::string& directory, const std
   if (read) findings.add(Finding::well, "journal", path, "can be read");
   else
     findings.add(Finding::wrong, "journal", path, "the publication journal cannot be read: " + read.error().message,
-                 read.error().code == ErrorCode::not_supported
-                     ? "use the version of playfs that wrote it"
+                 read.error().code == ErrorCode::not_supported ? "use the version of playfs that wrote it"
+                 : read.error().code == ErrorCode::corrupt
+                     ? "mount it: the journal is set aside then, and what was being published is staged again"
                      : "copy the whole of " + directory + " elsewhere before anything else is tried");
   return knows || !read;
 }

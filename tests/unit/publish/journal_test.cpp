@@ -1,8 +1,14 @@
 #include "publish/journal.h"
 
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <random>
+
 #include <gtest/gtest.h>
 
 #include "base/sqlite.h"
+#include "publish/damaged_journal.h"
 #include "support/publish_world.h"
 
 namespace playfs::publish {
@@ -155,6 +161,118 @@ TEST_F(JournalTest, GoesOnFromVersion2) {
   EXPECT_EQ(*journal->known_sizes(), std::set<std::size_t>{3});
   EXPECT_EQ(*journal->longest_id(), 5u);
   EXPECT_EQ(*journal->branch(), RevisionId("r"));
+}
+
+TEST_F(JournalTest, GoesOnFromVersion3) {
+  {
+    auto journal = open();
+    ASSERT_TRUE(journal->enqueue("tx", "agent", "message"));
+    auto publication = front(*journal);
+    Upload upload{0, "key", "{}", ContentHash::of("text"), 4, ChunkId("chunk")};
+    ASSERT_TRUE(journal->record_uploads(publication, {upload}));
+    ASSERT_TRUE(journal->record_acknowledged(publication, {upload}));
+    ASSERT_TRUE(journal->record_posting(publication, "key2", "body"));
+  }
+  {
+    auto database = Database::open(directory_.path() + "/publish.db", Database::Durability::full);
+    for (const char* table : {"publications", "uploads", "known_chunks", "facts"})
+      ASSERT_TRUE(database->execute(std::string("ALTER TABLE ") + table + " DROP COLUMN digest"));
+    ASSERT_TRUE(database->execute("PRAGMA user_version = 3"));
+  }
+  for (int times = 0; times < 2; ++times) {
+    auto journal = open();
+    EXPECT_EQ(front(*journal).body, "body");
+    EXPECT_EQ(journal->known_chunk(ContentHash::of("text")).value()->id, ChunkId("chunk"));
+    EXPECT_EQ(*journal->longest_id(), 5u);
+  }
+}
+
+/// What a journal says, or why it does not.
+struct Said {
+  std::string publication, uploads, facts;
+  std::optional<KnownChunk> known;
+};
+std::optional<Said> say(const std::string& directory) {
+  auto journal = Journal::open(directory);
+  if (!journal) return std::nullopt;
+  auto front = (*journal)->front();
+  if (!front || !*front) return std::nullopt;
+  Said said;
+  const Publication& row = **front;
+  said.publication = row.tx + row.agent + row.message + row.base.text() + row.key + row.body +
+                     std::to_string(static_cast<int>(row.step)) + std::to_string(row.chunks);
+  auto uploads = (*journal)->unsent(row, 0, 10);
+  if (!uploads) return std::nullopt;
+  for (const auto& upload : *uploads)
+    said.uploads += upload.key + upload.body + upload.text_hash.hex() + std::to_string(upload.text_size);
+  auto branch = (*journal)->branch();
+  auto found = (*journal)->scan_found();
+  if (!branch || !found) return std::nullopt;
+  said.facts = branch->text();
+  for (const auto& [id, time] : *found) said.facts += id.text() + std::to_string(time.nanoseconds);
+  auto known = (*journal)->known_chunk(ContentHash::of("text"));
+  if (known) said.known = *known;
+  return said;
+}
+
+TEST_F(JournalTest, AChangedByteIsNeverBelieved) {
+  {
+    auto journal = open();
+    ASSERT_TRUE(journal->enqueue("earlier", "agent", "message"));
+    auto earlier = front(*journal);
+    ASSERT_TRUE(journal->record_settling(earlier, Ending::branched));
+    ASSERT_TRUE(journal->record_ended(earlier));
+    ASSERT_TRUE(journal->record_scan({"position", {{RevisionId("found"), WallTime{7}}}, {}}));
+    ASSERT_TRUE(journal->enqueue("tx", "agent", "message"));
+    auto publication = front(*journal);
+    ASSERT_TRUE(journal->record_frozen(publication, RevisionId("base"), 1));
+    Upload sent{0, "key", R"({"content":"text"})", ContentHash::of("text"), 4, ChunkId("chunk")};
+    Upload unsent{1, "key2", R"({"content":"more"})", ContentHash::of("more"), 4, {}};
+    ASSERT_TRUE(journal->record_uploads(publication, {sent, unsent}));
+    ASSERT_TRUE(journal->record_acknowledged(publication, {sent}));
+    ASSERT_TRUE(journal->record_posting(publication, "the key", R"({"the":"body of the revision"})"));
+  }
+  const std::string path = directory_.path() + "/publish.db";
+  std::ifstream file(path, std::ios::binary);
+  const std::string whole{std::istreambuf_iterator<char>(file), {}};
+  auto truth = say(directory_.path());
+  ASSERT_TRUE(truth && truth->known);
+  std::mt19937 dice(1);  // NOLINT(cert-msc32-c,cert-msc51-cpp): the same positions each time
+  int refused = 0;
+  // Where bytes stand that mean something, and anywhere.
+  std::vector<std::size_t> positions;
+  for (const char* part : {"the key", "body of", "content", "found", "chunk", "base", "agent"})
+    for (auto at = whole.find(part); at != std::string::npos; at = whole.find(part, at + 1)) positions.push_back(at);
+  while (positions.size() < 200) positions.push_back(dice() % whole.size());
+  for (std::size_t at : positions) {
+    test::TempDirectory damaged;
+    std::string bytes = whole;
+    bytes[at] = static_cast<char>(bytes[at] ^ (1 << dice() % 8));
+    std::ofstream(damaged.path() + "/publish.db", std::ios::binary) << bytes;
+    auto said = say(damaged.path());
+    refused += said ? 0 : 1;
+    if (!said) continue;
+    EXPECT_EQ(said->publication, truth->publication) << at;
+    EXPECT_EQ(said->uploads, truth->uploads) << at;
+    EXPECT_EQ(said->facts, truth->facts) << at;
+    EXPECT_TRUE(!said->known || said->known->id == truth->known->id) << at;
+  }
+  EXPECT_GT(refused, 20);
+}
+
+TEST_F(JournalTest, WhatIsDamagedIsKept) {
+  std::ofstream(directory_.path() + "/publish.db") << std::string(8192, 'x');
+  auto opened = Journal::open(directory_.path());
+  ASSERT_FALSE(opened);
+  EXPECT_EQ(opened.error().code, ErrorCode::corrupt);
+  for (const char* folder : {"/damaged-1", "/damaged-2"}) {
+    auto kept = set_journal_aside(directory_.path());
+    ASSERT_TRUE(kept);
+    EXPECT_EQ(*kept, directory_.path() + folder);
+    EXPECT_EQ(std::filesystem::file_size(*kept + "/publish.db"), 8192u);
+    EXPECT_FALSE(*open()->front());
+    std::ofstream(directory_.path() + "/publish.db") << std::string(8192, 'x');
+  }
 }
 
 TEST_F(JournalTest, AFailedChangeLeavesTheValueAsItWas) {

@@ -84,7 +84,15 @@ TEST_F(UploadsTest, AnotherBodyGetsAnotherKey) {
   std::string tree = crashed_after_uploads(1);
   auto before = column(tree, "SELECT key FROM uploads ORDER BY number");
   // As if another version of this program had made the body.
-  column(tree, "UPDATE uploads SET body_hash = replace(printf('%064d', 1), ' ', '0') WHERE number = 1");
+  {
+    auto journal = Journal::open(tree + "/journal");
+    ASSERT_TRUE(journal) << journal.error().message;
+    auto publication = (*journal)->front();
+    auto uploads = (*journal)->unsent(**publication, 1, 1);
+    ASSERT_TRUE(uploads && uploads->size() == 1 && uploads->front().recipe);
+    uploads->front().recipe->body_hash = ContentHash::of("another body");
+    ASSERT_TRUE((*journal)->record_rekeyed(**publication, uploads->front()));
+  }
   auto work = resume(tree);
   auto sent = keys_sent(*work);
   EXPECT_EQ(sent.size(), before.size());

@@ -1,0 +1,70 @@
+#!/usr/bin/env python3
+"""Bytes of the publication journal that were changed on disk are never sent, and cost no staged work."""
+import json
+
+import proxy
+import rig
+
+CONTENT = 'every word of this is mine\n'
+
+
+@rig.needs_fuse
+class DamagedJournal(rig.Rig):
+    def setUp(self):
+        super().setUp()
+        self.api = self.serve()
+        self.proxy = proxy.CountingProxy(int(self.api.origin.rsplit(':', 1)[1]))
+        self.addCleanup(self.proxy.close)
+        self.project = self.api.create('projects', name='p')['id']
+        self.mounted = self.mount(self.proxy.url)
+
+    @property
+    def work(self):
+        return self.mounted.directory / 'projects' / self.project / 'work'
+
+    def status(self):
+        return json.loads((self.work.parent / 'status.json').read_text())
+
+    def errors(self):
+        return (self.mounted.directory / '.playfs/errors.ndjson').read_text()
+
+    def leave_it_about_to_be_posted(self):
+        """Unmounts in the middle of a commit; the journal's file."""
+        self.proxy.fate = lambda request: (503, 'later') if request.startswith('POST') else None
+        (self.work / 'file').write_text(CONTENT)
+        self.playfs('commit', '--no-wait', '-m', 'm', self.work, check=False)
+        self.eventually(lambda: self.status()['publication']['waiting_for'], 'the POST is refused')
+        self.mounted.unmount()
+        self.proxy.fate = lambda request: None
+        journal, = self.home.glob('ann/**/publish.db')
+        return journal
+
+    def assert_nothing_wrong_is_sent(self, journal):
+        said = self.playfs('doctor', '--json', check=False)
+        self.assertNotEqual(said.returncode, 0)
+        self.assertIn(str(journal), said.stdout)
+        self.mounted = self.mount(self.proxy.url)
+        self.eventually(lambda: 'damaged-1' in self.errors(), 'the reason is said')
+        self.eventually(lambda: not self.status()['publication']['queue'], 'it is staged again')
+        self.assertEqual(self.api.all('revisions'), [], 'and not sent')
+        self.assertEqual((self.work / 'file').read_text(), CONTENT)
+        self.assertTrue((journal.parent / 'damaged-1/publish.db').exists())
+        (self.work / 'more').write_text('more\n')
+        self.mounted.unmount()
+        self.assertIn('damaged-1', self.playfs('doctor', '--json', check=False).stdout)
+
+    def test_a_changed_byte_of_the_body_is_not_posted(self):
+        journal = self.leave_it_about_to_be_posted()
+        bytes_of_it = journal.read_bytes()
+        self.assertIn(b'every word', bytes_of_it)
+        journal.write_bytes(bytes_of_it.replace(b'every word', b'every Word'))
+        self.assert_nothing_wrong_is_sent(journal)
+
+    def test_a_file_that_is_no_journal_at_all_keeps_no_tree_from_opening(self):
+        journal = self.leave_it_about_to_be_posted()
+        journal.write_bytes(b'x' * 20_000)
+        self.assert_nothing_wrong_is_sent(journal)
+
+
+if __name__ == '__main__':
+    rig.main()
