@@ -269,6 +269,7 @@ class Simulation {
   Record call(const std::string& method, const std::string& path, const std::string& body) {
     auto response = service_.handle(request(method, path, body), {"10.9.9.9"});
     auto json = wire::parse_json(response.body);
+    if (method != "GET") world_.say("stranger ", method, " ", path, " -> ", response.body.substr(0, 100));
     auto record = json ? wire::decode_record(*json) : Result<Record>(fail(json.error()));
     if (!record) wrong("a stranger was answered: " + response.body);
     return record ? *record : Record{};
@@ -454,6 +455,8 @@ class Simulation {
     }
     world_.say("the service goes back: ", lost_["revisions"].size(), " revisions are lost");
     store_.go_back_to(std::move(backup));
+    went_back_at_ = world_.now();
+    for (const auto& project : projects_) heads_then_.insert(head_of("/projects/" + project));
   }
 
   void check() {
@@ -530,6 +533,11 @@ class Simulation {
       if (is_there) wrong(told.message + ": it was said not to be published, and is in the log");
       return;
     }
+    auto is_before_it = [&] {
+      if (!went_back_at_ || told.at > *went_back_at_ + minutes(1)) return false;
+      return std::none_of(heads_then_.begin(), heads_then_.end(),
+                          [&](const std::string& head) { return log.covers(head, told.revision.text()); });
+    };
     if (!is_there && log.lost.contains(told.revision.text())) {
       ++verdict_.waivers["the service went back to before it"];
       return;
@@ -538,7 +546,9 @@ class Simulation {
     bool is_success = *told.outcome == publish::Outcome::published || *told.outcome == publish::Outcome::merged;
     const std::string& id = posted->second.front();
     if (!is_success || log.covers(final_heads_[log.revisions.at(id).project.text()], id)) return;
-    if (set_back_) ++verdict_.waivers["a stranger moved head"];
+    // It is announced then, which is checked as for all.
+    if (is_before_it()) ++verdict_.waivers["the service went back to before it"];
+    else if (set_back_) ++verdict_.waivers["a stranger moved head"];
     else if (was_overtaken(log, posted->second.front(), told.at)) ++verdict_.waivers["it was overtaken by a PATCH"];
     else wrong(told.message + ": it was reported as a success and is not in head");
   }
@@ -591,8 +601,10 @@ class Simulation {
   std::vector<std::string> projects_;
   std::map<std::string, std::string> final_heads_;  ///< by project
   Scope scope_;
-  bool set_back_ = false;                                           ///< a stranger moved head
-  bool goes_back_ = false;                                          ///< the service does, to an older state
+  bool set_back_ = false;   ///< a stranger moved head
+  bool goes_back_ = false;  ///< the service does, to an older state
+  std::optional<nanoseconds> went_back_at_;
+  std::set<std::string> heads_then_;                                ///< right after that
   std::map<std::string, std::vector<service::StoredRecord>> lost_;  ///< by collection
   std::size_t writes_ = 0, refusals_ = 0;
   std::map<std::string, std::string> bodies_;
