@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """What a mount shows of a project is what is known of it: after a move, a remount, another process, a stray pointer."""
+import contextlib
 import errno
 import json
 import os
@@ -17,12 +18,13 @@ NEW = {'a': 'new a\n', 'd/b': 'new b\n', 'come': 'new\n'}
 
 
 def tree(place):
-    """Every file below it, by path."""
+    """Every file below it, by path. It may change meanwhile: what goes between its listing and its reading is not there."""
     found = {}
     for folder, _, names in os.walk(place):
         for name in names:
             path = pathlib.Path(folder, name)
-            found[str(path.relative_to(place))] = path.read_text()
+            with contextlib.suppress(FileNotFoundError):
+                found[str(path.relative_to(place))] = path.read_text()
     return found
 
 
