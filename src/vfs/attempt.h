@@ -63,6 +63,7 @@ class Operation {
   const Locked locked;
   /// Where it is answered `stale` the kernel asks again, and nobody hears of it.
   const bool yields;
+  const std::chrono::steady_clock::time_point begun = std::chrono::steady_clock::now();
   /// How long it may wait in all; cancels `out_of_time` then.
   const Limit limit;
   CancelSource out_of_time;

@@ -313,6 +313,36 @@ Fetch fetch_news(Mount& mount, const OperationPtr& op, std::string what, std::ch
   };
 }
 
+Fetch fetch_for_a_while(Mount& mount, const OperationPtr& op, std::chrono::milliseconds patience,
+                        std::chrono::milliseconds longer, std::string fact, Fetch fetch) {
+  /// It may outlast the operation, and so do what ends it and what keeps the mount.
+  struct Asked {
+    explicit Asked(Gate::Ticket in) : ticket(std::move(in)) {}
+    Gate::Ticket ticket;
+    CancelSource source;
+    std::vector<CancelToken::Registration> ends;
+  };
+  return [&mount, op, patience, longer, fact = std::move(fact), fetch = std::move(fetch)](const CancelToken& cancel,
+                                                                                          Callback<void> done) mutable {
+    const auto left = op->begun + patience - std::chrono::steady_clock::now();
+    Once<void> first(std::move(done));
+    auto ran_out = [op, fact, first] {
+      op->note(fact);
+      first({});
+    };
+    if (left <= left.zero()) return ran_out();
+    auto ticket = mount.gate()->enter();
+    if (!ticket) return first(fail(ErrorCode::interrupted, "the mount is ending"));
+    auto asked = std::make_shared<Asked>(std::move(*ticket));
+    for (const CancelToken& end : {cancel, mount.gate()->closing()})
+      asked->ends.push_back(end.on_cancel([source = asked->source]() mutable { source.cancel(); }));
+    mount.executor().post_after(left, ran_out);
+    mount.executor().post_after(left + longer, [source = asked->source]() mutable { source.cancel(); });
+    CancelToken token = asked->source.token();
+    fetch(std::move(token), [first, asked](Status status) { first(std::move(status)); });
+  };
+}
+
 Fetch on_disk(Mount& mount, UniqueFunction<Status()> work) { return on_threads_of(mount.disk(), std::move(work)); }
 
 Fetch on_threads_of(Executor& threads, UniqueFunction<Status()> work) {

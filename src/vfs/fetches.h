@@ -85,6 +85,10 @@ Fetch fetch_revisions(Mount& mount, const OperationPtr& op, const ProjectId& pro
 using Ask = UniqueFunction<void(CancelToken, Callback<void>)>;
 Fetch fetch_news(Mount& mount, const OperationPtr& op, std::string what, std::chrono::milliseconds patience,
                  std::string fact, Ask ask);
+/// Ends without an error, and notes `fact`, where the operation is older than `patience`: what is asked for goes on for
+/// `longer`, for whoever waits for it elsewhere by then.
+Fetch fetch_for_a_while(Mount& mount, const OperationPtr& op, std::chrono::milliseconds patience,
+                        std::chrono::milliseconds longer, std::string fact, Fetch fetch);
 /// Local work that may have to wait for the disk: nothing else waits with it.
 Fetch on_disk(Mount& mount, UniqueFunction<Status()> work);
 /// Local work that may read much, on one of the mount's threads for that.

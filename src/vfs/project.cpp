@@ -97,6 +97,14 @@ Attempt<ListedNames> ProjectDirectory::names(const OperationPtr&) {
   return mount().options().project ? with_link_to_it : with_work;
 }
 
+mode_t ProjectDirectory::type_of(const std::string& name) const {
+  if (name == "work" && mount().options().project) return S_IFLNK;
+  for (const auto& [known, type] : kNames) {
+    if (name == known) return type;
+  }
+  return S_IFREG;
+}
+
 Attempt<Found> ProjectDirectory::child(const OperationPtr& op, const std::string& name) {
   bool known = std::any_of(std::begin(kNames), std::end(kNames), [&](const auto& item) { return item.first == name; });
   if (!known) return nothing(kEndless);
@@ -162,10 +170,10 @@ Attempt<Found> ProjectDirectory::work(const OperationPtr& op) {
 }
 
 Attempt<Found> ProjectDirectory::control_file(const OperationPtr& op, const std::string& name) {
+  if (name == "commit") return commit_file(op);
   const WallTime now = mount().clock().wall();
   PLAYFS_ATTEMPT(bool only_here, is_only_here(mount(), op, project_));
   if (only_here) {
-    if (name == "commit") return commit_file(op);
     if (name != "status" && name != "status.json") return nothing();
     PLAYFS_ATTEMPT(ProjectStatus status, status_here(mount(), op, project_));
     return name == "status" ? snapshot(op, name, status_text(status), now)
@@ -174,7 +182,6 @@ Attempt<Found> ProjectDirectory::control_file(const OperationPtr& op, const std:
   PLAYFS_ATTEMPT(content::Head head, head_for_use(mount(), op, project_));
   if (name == "project.json") return snapshot(op, name, wire::encode_record(head.project.raw), head.project.created_at);
   if (name == "state.json") return state_file(op);
-  if (name == "commit") return commit_file(op);
   if (name == "status" || name == "status.json") {
     PLAYFS_ATTEMPT(ProjectStatus status, status_here(mount(), op, project_));
     if (name == "status") return snapshot(op, name, status_text(status), now);

@@ -19,6 +19,7 @@ class ProjectDirectory final : public VirtualDirectory, public HeadView {
   void head_moved() override;
 
  protected:
+  [[nodiscard]] mode_t type_of(const std::string& name) const override;
   Attempt<Found> child(const OperationPtr& op, const std::string& name) override;
   Attempt<ListedNames> names(const OperationPtr& op) override;
 

@@ -1,6 +1,8 @@
 // `projects/` and its `by-name/`: which projects there are.
 #pragma once
 
+#include <sys/stat.h>
+
 #include <map>
 #include <string>
 
@@ -54,6 +56,7 @@ class ByNameDirectory final : public VirtualDirectory {
   using VirtualDirectory::VirtualDirectory;
 
  protected:
+  [[nodiscard]] mode_t type_of(const std::string&) const override { return S_IFLNK; }
   Attempt<Found> child(const OperationPtr& op, const std::string& name) override;
   Attempt<ListedNames> names(const OperationPtr& op) override;
   [[nodiscard]] std::string made_of() const override { return "projects"; }

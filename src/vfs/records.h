@@ -1,6 +1,8 @@
 // `threads/`, `agents/`, `mail/`, `spaces/` and `records/`: the other collections of the service.
 #pragma once
 
+#include <sys/stat.h>
+
 #include <string>
 
 #include "vfs/projects.h"
@@ -26,6 +28,7 @@ class CollectionDirectory final : public VirtualDirectory {
   CollectionDirectory(Mount& mount, NodePtr parent, std::string name, CollectionView view);
 
  protected:
+  [[nodiscard]] mode_t type_of(const std::string&) const override { return S_IFREG; }
   Attempt<Found> child(const OperationPtr& op, const std::string& name) override;
   Attempt<ListedNames> names(const OperationPtr& op) override;
   [[nodiscard]] std::string made_of() const override { return view_.collection; }
@@ -68,6 +71,7 @@ class ThreadDirectory final : public VirtualDirectory {
   ThreadDirectory(Mount& mount, NodePtr parent, std::string name, std::string thread);
 
  protected:
+  [[nodiscard]] mode_t type_of(const std::string&) const override { return S_IFREG; }
   Attempt<Found> child(const OperationPtr& op, const std::string& name) override;
   Attempt<ListedNames> names(const OperationPtr& op) override;
 
@@ -81,6 +85,7 @@ class MessagesDirectory final : public VirtualDirectory {
   MessagesDirectory(Mount& mount, NodePtr parent, std::string name, std::string thread);
 
  protected:
+  [[nodiscard]] mode_t type_of(const std::string&) const override { return S_IFREG; }
   Attempt<Found> child(const OperationPtr& op, const std::string& name) override;
   Attempt<ListedNames> names(const OperationPtr& op) override;
   [[nodiscard]] std::string made_of() const override { return "messages"; }

@@ -1,6 +1,8 @@
 // `revisions/`, `branches/` and `at/` of one project.
 #pragma once
 
+#include <sys/stat.h>
+
 #include <string>
 
 #include "model/ids.h"
@@ -35,6 +37,7 @@ class BranchesDirectory final : public VirtualDirectory {
   BranchesDirectory(Mount& mount, NodePtr parent, std::string name, ProjectId project);
 
  protected:
+  [[nodiscard]] mode_t type_of(const std::string&) const override { return S_IFLNK; }
   Attempt<Found> child(const OperationPtr& op, const std::string& name) override;
   Attempt<ListedNames> names(const OperationPtr& op) override;
   [[nodiscard]] std::string made_of() const override { return "revisions"; }

@@ -4,13 +4,28 @@
 
 #include "model/path.h"
 #include "vfs/control_text.h"
+#include "vfs/fetches.h"
 #include "vfs/ino.h"
+#include "vfs/late_node.h"
 #include "vfs/listings.h"
 #include "vfs/mount.h"
 #include "vfs/request_file.h"
 #include "wire/json.h"
 
 namespace playfs::vfs {
+namespace {
+
+/// The kernel holds the directory's lock while a name in it is looked up or the names are listed.
+constexpr std::chrono::seconds kLookupPatience{3};
+/// A listing has nothing to show in the place of one that is not here: it fails. The first one of a large playground
+/// takes seconds.
+constexpr std::chrono::seconds kListingPatience{30};
+/// What a listing asked for goes on for who tries again.
+constexpr std::chrono::minutes kListingGoesOn{5};
+constexpr const char* kTooLong = "took too long";
+
+}  // namespace
+
 SnapshotFile::SnapshotFile(Mount& mount, NodePtr parent, std::string name, std::string text, mode_t permissions,
                            WallTime time)
     : Node(mount, std::move(parent), std::move(name)), text_(std::move(text)), permissions_(permissions), time_(time) {}
@@ -40,14 +55,38 @@ Attempt<AttributesReply> VirtualDirectory::attributes(const OperationPtr&) {
 
 Attempt<Found> VirtualDirectory::lookup(const OperationPtr& op, const std::string& name) {
   if (name.size() > kMaxComponentLength) return fail(ErrorCode::name_too_long, "a name of more than 255 bytes");
-  return child(op, name);
+  if (auto late = late_.living<LateNode>(name)) {
+    if (auto arrived = late->take()) return std::move(*arrived);
+  }
+  auto here = child(op, name);
+  if (here || !here.error().fetch) return here;
+  if (!op->noted(kTooLong)) {
+    return missing(
+        fetch_for_a_while(mount(), op, kLookupPatience, kLookupPatience, kTooLong, std::move(here).error().fetch));
+  }
+  auto late = late_.get<LateNode>(
+      name, [](const LateNode&) { return true; },
+      [&] {
+        return std::make_shared<LateNode>(mount(), std::static_pointer_cast<VirtualDirectory>(shared_from_this()), name,
+                                          type_of(name));
+      });
+  return found(op, late, 0);
 }
+
+mode_t VirtualDirectory::type_of(const std::string&) const { return S_IFDIR; }
 
 Attempt<void> VirtualDirectory::list(const OperationPtr& op, std::uint64_t offset, bool, const Emit& emit) {
   if (offset > 0) op->note(kGoesOn);
   const std::string collection = made_of();
   if (!collection.empty()) mount().listings().given(collection, shared_from_this());
-  PLAYFS_ATTEMPT(ListedNames all, names(op));
+  auto here = names(op);
+  if (!here && here.error().fetch) {
+    if (op->noted(kTooLong))
+      return fail(ErrorCode::timed_out, "the list has not come yet", "it goes on coming: try again");
+    return missing(
+        fetch_for_a_while(mount(), op, kListingPatience, kListingGoesOn, kTooLong, std::move(here).error().fetch));
+  }
+  PLAYFS_ATTEMPT(ListedNames all, std::move(here));
   if (!collection.empty() && !expiry_set_.exchange(true)) {
     std::weak_ptr<Node> weak = weak_from_this();
     mount().later(mount().options().refresh, [this, weak] {

@@ -69,6 +69,8 @@ class VirtualDirectory : public Node {
   /// What the name stands for; a Found without a node where it is nothing.
   virtual Attempt<Found> child(const OperationPtr& op, const std::string& name) = 0;
   virtual Attempt<ListedNames> names(const OperationPtr& op) = 0;
+  /// What kind of thing a name stands for that `child` has to wait for.
+  [[nodiscard]] virtual mode_t type_of(const std::string& name) const;
   /// The collection whose list the names are made of: then the kernel is told to forget a listing when that has
   /// changed, and when it gets old. Empty: the names stay.
   [[nodiscard]] virtual std::string made_of() const { return {}; }
@@ -102,7 +104,10 @@ class VirtualDirectory : public Node {
   static ListedNames fixed_names(std::initializer_list<std::pair<const char*, mode_t>> names);
 
  private:
+  friend class LateNode;
+
   Children children_;
+  Children late_;
   std::atomic<bool> expiry_set_ = false;
 };
 

@@ -137,6 +137,41 @@ class NothingIsLocked(hung.HungMount):
                       'os.rename("renamed", "to")', work)
         self.assertEqual(asked.of('file_chunks/'), [])
 
+    def test_a_name_that_takes_long_keeps_nobody_out_of_its_directory(self):
+        projects = self.mounted.directory / 'projects'
+        os.listdir(projects)
+        missing = projects / '1m00000000000000dead'
+        self.proxy.set_hanging(f'/projects/{missing.name}')
+        waiting = self.waits('stat', missing)
+        self.eventually(lambda: self.proxy.hung() > 0, 'it is asked for')
+        self.ends('sh', '-c', f'echo one > "{projects}/new"')
+        self.ends('ls', projects)
+        self.ends('cat', projects / self.near / 'head/near0')
+        self.assertIsNone(waiting.poll())
+        self.proxy.set_hanging(None)
+        self.assertEqual(waiting.wait(rig.COMMAND_LIMIT), 1, 'there is none')
+
+    def test_what_was_waited_for_is_found_when_it_comes(self):
+        first = self.api.get('projects', self.near)['latest_revision']
+        publish(self.api, 'next', {'file': 'next\n'}, project=self.near, parents=[first])
+        project = self.mounted.directory / 'projects' / self.near
+        os.listdir(project.parent)
+        self.proxy.set_hanging(lambda path: path.endswith(first))
+        self.assertEqual((project / 'work/file').read_text(), 'next\n')
+        said = [subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+                for words in (['cat', project / 'log'], ['cat', project / 'log'], ['ls', project / 'revisions' / first])]
+        for process in said:
+            self.addCleanup(process.kill)
+        self.eventually(lambda: self.proxy.hung() > 0, 'it is asked for')
+        for _ in range(3):  # each waits for no more than the lookups under way
+            self.waits('touch', project / 'made').wait(rig.COMMAND_LIMIT)
+        self.assertEqual([process.poll() for process in said], [None] * len(said))
+        self.proxy.set_hanging(None)
+        log, again, listed = (process.communicate(timeout=rig.COMMAND_LIMIT) for process in said)
+        self.assertIn(first, log[0], log[1])
+        self.assertIn(first, again[0], again[1])
+        self.assertIn('near0', listed[0], listed[1])
+
 
 @rig.needs_fuse
 class HungLink(hung.HungMount):

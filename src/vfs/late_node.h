@@ -1,0 +1,47 @@
+// A name in a made-up directory that was looked up, and whose meaning did not come soon enough to wait for it there:
+// the kernel holds the directory's lock during a lookup, and keeps everybody else out of it, beyond SIGKILL.
+//
+// It stands in until then: its attributes hold for no time, so that the kernel asks again, with nothing locked, before
+// it lets anybody in, or shows anything. That waits as long as it takes, and ends in `stale`, at which the kernel looks
+// the name up again: now it finds the real thing. Nobody ever holds one of these open. Thread-safe; kept by the
+// kernel's references and operations under way.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "base/clock.h"
+#include "base/mutex.h"
+#include "vfs/node.h"
+
+namespace playfs::vfs {
+
+class VirtualDirectory;
+
+class LateNode final : public Node {
+ public:
+  /// `type`: of what the name will stand for.
+  LateNode(Mount& mount, std::shared_ptr<VirtualDirectory> parent, const std::string& name, mode_t type);
+
+  Attempt<NodePtr> target(const OperationPtr& op) override;
+  Attempt<Found> lookup(const OperationPtr& op, const std::string& name) override;
+  Attempt<AttributesReply> attributes(const OperationPtr& op) override;
+
+  /// What was just waited for, for one who looks again.
+  [[nodiscard]] std::optional<Found> take() PLAYFS_EXCLUDES(mutex_);
+
+ private:
+  [[nodiscard]] Stop until_here(const OperationPtr& op) PLAYFS_EXCLUDES(mutex_);
+
+  struct Arrival {
+    Found found;
+    SteadyTime at;
+  };
+  const std::shared_ptr<VirtualDirectory> directory_;
+  const mode_t type_;
+  Mutex mutex_;
+  std::optional<Arrival> arrived_ PLAYFS_GUARDED_BY(mutex_);
+};
+
+}  // namespace playfs::vfs
