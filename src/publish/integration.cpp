@@ -106,7 +106,8 @@ Status Integration::add_local(Step& step) const {
     if (attributes.kind != stage::Kind::file && attributes.kind != stage::Kind::symlink) continue;
     FileEntry& entry = version.manifest.files[change.path];
     const FileEntry* base = entry_at(step.base.manifest, change.path);
-    if (change.pending && base) {
+    // Not `change.pending`: what was first written after the changes were listed would be taken for what was frozen.
+    if (seen.as_frozen && base) {
       entry = *base;
     } else if (auto lower = stage_.lower_content(seen.inode)) {
       entry = *lower->entry;

@@ -425,7 +425,12 @@ bool is_mergeable(const InodePtr& inode) { return inode && !inode->is_directory(
 Seen Stage::State::seen_at(std::string_view path) {
   const InodePtr at = find(path).inode;
   if (!is_mergeable(at)) return {};
-  return {at, at->generation, published_mode(*at)};
+  Seen seen{at, at->generation, published_mode(*at)};
+  if (pending) {
+    static_cast<void>(measure(*at));
+    seen.as_frozen = is_as_frozen(std::string(path), at.get());
+  }
+  return seen;
 }
 
 bool Stage::State::is_as_seen(const MergedPath& decided) {

@@ -126,6 +126,7 @@ struct Seen {
   InodePtr inode;                ///< nullptr: nothing, or a directory
   std::uint64_t generation = 0;  ///< of its bytes
   FileMode mode = FileMode::regular;
+  bool as_frozen = false;  ///< nobody has written since the pending layer was frozen
 };
 
 /// What a merge decided about one path.

@@ -118,6 +118,17 @@ TEST_F(PublicationTest, WhatIsFrozenStaysWhateverIsWritten) {
   EXPECT_EQ(bench.spool_files(), 1U);
 }
 
+TEST_F(PublicationTest, WhatWasSeenTellsByItselfWhetherItIsAsFrozen) {
+  ASSERT_TRUE(bench.put("f", "first"));
+  EXPECT_FALSE(bench.stage->seen_at("f").as_frozen);
+  Frozen layer = freeze();
+  EXPECT_TRUE(bench.stage->seen_at("f").as_frozen);
+  ASSERT_TRUE(bench.write(bench.find("f"), 0, "other"));  // as long as what was frozen
+  EXPECT_FALSE(bench.stage->seen_at("f").as_frozen);
+  settle(layer, "r2");
+  EXPECT_FALSE(bench.stage->seen_at("f").as_frozen);
+}
+
 TEST_F(PublicationTest, OfTwoPublishedNamesOfAFileEitherMayGo) {
   // The published name is the first or the second of the two in the order of names, and stays or goes.
   ASSERT_TRUE(bench.link("a", "0"));
