@@ -94,7 +94,7 @@ Conflict of_one_side(const std::string& path, bool is_ours, const std::string& u
 
 Status Integration::add_local(Step& step) const {
   Snapshot& version = step.ours;
-  version = snapshot_of(stage_.base());
+  version = snapshot_of(step.on);
   step.seen_state = stage_.staged_state();
   PLAYFS_TRY(auto changes, stage_.changes());
   for (const auto& change : changes) {
@@ -130,7 +130,7 @@ Status Integration::add_local(Step& step) const {
 
 Status Integration::add_frozen(Step& step) const {
   Snapshot& version = step.base;
-  version = snapshot_of(stage_.base());
+  version = snapshot_of(step.on);
   PLAYFS_TRY(auto layer, stage_.pending());
   if (!layer) return {};
   for (const auto& path : layer->deletions) version.manifest.files.erase(path);
@@ -264,6 +264,7 @@ Result<stage::Merged> Integration::bring_in(Step& step) {
   std::sort(list.begin(), list.end(), [](const auto& a, const auto& b) { return a.path < b.path; });
 
   stage::Merged merged;
+  merged.seen_base = step.on ? step.on->revision.id : RevisionId();
   merged.has_state = true;
   merged.seen_state = step.seen_state;
   const Json none;
@@ -327,6 +328,7 @@ Status Integration::decide(Step& step, const Merge& merge, const std::vector<sta
 Result<std::vector<stage::Invalidation>> Integration::carry_out(const BeginStep& begin, const Stand& stand) {
   for (int round = 0;; ++round) {
     Step step;
+    step.on = stage_.base();
     PLAYFS_CHECK(begin(step));
     if (round >= kPatientRounds) step.hold = stage_.hold_writers();
     auto attempt = [&]() -> Result<std::vector<stage::Invalidation>> {
@@ -346,7 +348,7 @@ Result<Integrated> Integration::update(const RevisionTreePtr& head) {
   if (!open.empty()) return fail(still_in_conflict(open.front()));
   std::vector<RevisionId> parents;
   auto begin = [&](Step& step) -> Status {
-    RevisionTreePtr base = stage_.base();
+    const RevisionTreePtr& base = step.on;
     step.theirs = snapshot_of(head);
     step.below = snapshot_of(base);
     step.next = head;
@@ -368,17 +370,19 @@ Result<Integrated> Integration::update(const RevisionTreePtr& head) {
 
 Result<Integrated> Integration::merge(const RevisionTreePtr& revision) {
   fetched_.clear();
-  RevisionTreePtr base = stage_.base();
   PLAYFS_CHECK(end_dry_run(stage_));
   PLAYFS_TRY(auto open, unresolved(stage_));
   if (!open.empty()) return fail(still_in_conflict(open.front()));
   PLAYFS_TRY(auto changes, stage_.changes());
   if (!changes.empty() || stage_.staged_state())
     return fail(ErrorCode::busy, "changes are staged", "playfs commit -m MESSAGE, or playfs discard");
-  if (!base) return fail(ErrorCode::invalid_argument, "nothing was published yet that it could be merged with");
-  PLAYFS_TRY(auto holdings, Holdings::compare({base->revision.id, revision->revision.id}, merging_.links()));
-  if (holdings.covers(base->revision.id, revision->revision.id)) return Integrated{base->revision.id, 0};
+  RevisionTreePtr base;
+  bool is_held = false;
   auto begin = [&](Step& step) -> Status {
+    base = step.on;  // a clean tree may follow head meanwhile
+    if (!base) return fail(ErrorCode::invalid_argument, "nothing was published yet that it could be merged with");
+    PLAYFS_TRY(auto holdings, Holdings::compare({base->revision.id, revision->revision.id}, merging_.links()));
+    is_held = holdings.covers(base->revision.id, revision->revision.id);
     PLAYFS_TRY(CommonBase common, merging_.base_of(lines(base), revision->revision.id));
     step.base = std::move(common.snapshot);
     step.unknown = std::move(common.unknown);
@@ -390,7 +394,8 @@ Result<Integrated> Integration::merge(const RevisionTreePtr& revision) {
     return {};
   };
   PLAYFS_TRY(auto changed, carry_out(begin, [&](const auto& merged) {
-               return stage_.integrate(base, merged, {revision->revision.id});
+               return is_held ? std::vector<stage::Invalidation>()
+                              : stage_.integrate(base, merged, {revision->revision.id});
              }));
   return integrated(base, changed);
 }

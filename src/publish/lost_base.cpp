@@ -111,6 +111,7 @@ Result<std::vector<stage::Invalidation>> keep_what_was_lost(Upstream& upstream, 
   if (before != (survivor ? survivor->revision.state : none) && !stage.staged_state())
     PLAYFS_CHECK(stage.stage_state(wire::to_text(before.is_null() ? Json(JsonObject()) : before)));
   stage::Merged merged;
+  merged.seen_base = lost ? lost->revision.id : RevisionId();
   for (const auto& path : kept) merged.paths.push_back({.path = path, .seen = {}, .content = {}});
   merged.has_state = true;
   merged.state = merged.seen_state = stage.staged_state();

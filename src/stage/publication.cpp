@@ -228,6 +228,11 @@ std::vector<std::string> Stage::State::contested(const RevisionTreePtr& next, co
 }
 
 namespace {
+Error has_moved_on() {
+  return Error{
+      ErrorCode::busy, "the work tree has come to another base meanwhile", "playfs update", std::nullopt, 0, {}};
+}
+
 Error is_contested(const std::vector<std::string>& paths) {
   return Error{ErrorCode::busy,
                paths.front() + " was changed here, and the revision changes it too",
@@ -366,6 +371,7 @@ Result<std::vector<Invalidation>> Stage::settle(const std::string& tx, RevisionT
 /// read the path is never overwritten.
 Result<std::vector<Invalidation>> Stage::State::stand_on(RevisionTreePtr next, const Merged& merged,
                                                          const std::function<void(Batch&)>& also) {
+  if (merged.seen_base && *merged.seen_base != (base ? base->revision.id : RevisionId())) return fail(has_moved_on());
   std::set<std::string> handled;
   Rebase::Decisions decisions;
   std::vector<std::string> overtaken;

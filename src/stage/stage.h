@@ -145,12 +145,14 @@ struct MergedPath {
 
 /// A merge of what is staged with what a new base brings, to be carried out together with the change of base.
 struct Merged {
+  /// The base as the merge was given it ("" for none): it holds for no other. nullopt: whatever it is.
+  std::optional<RevisionId> seen_base = {};
   /// All staged paths at which the new base brings something, and all that are to be rewritten.
-  std::vector<MergedPath> paths;
-  std::optional<std::vector<Conflicted>> conflicted;  ///< the list from now on
-  bool has_state = false;                             ///< the project's state was merged too, and
-  std::optional<std::string> state;                   ///< this is staged from now on (nullopt: nothing)
-  std::optional<std::string> seen_state;              ///< staged_state() as the merge was given it
+  std::vector<MergedPath> paths = {};
+  std::optional<std::vector<Conflicted>> conflicted = {};  ///< the list from now on
+  bool has_state = false;                                  ///< the project's state was merged too, and
+  std::optional<std::string> state = {};                   ///< this is staged from now on (nullopt: nothing)
+  std::optional<std::string> seen_state = {};              ///< staged_state() as the merge was given it
 };
 
 /// A name below `directory` whose meaning changed without the kernel's doing: after a change of base or a discard.
@@ -292,8 +294,8 @@ class Stage {
   [[nodiscard]] Status thaw(const std::string& tx);
   /// Another base under staged changes: `merged` is carried out, what else is staged stays as it is, and `parents` are
   /// added to merge_parents(). All of it at one moment and as one record, or nothing: after a crash either all is as it
-  /// was or all is done. Fails with `busy` where a path is not as the merge has seen it, where another path is staged
-  /// that the new base changes too (publishing it would undo that), or something is pending: merge again.
+  /// was or all is done. Fails with `busy` where the base or a path is not as the merge has seen it, where another path
+  /// is staged that the new base changes too (publishing it would undo that), or something is pending: merge again.
   [[nodiscard]] Result<std::vector<Invalidation>> integrate(RevisionTreePtr base, const Merged& merged,
                                                             const std::vector<RevisionId>& parents);
   /// What is at a path at this moment. Whoever reads the bytes afterwards has them as they are there, or `seen` does

@@ -26,6 +26,11 @@ Log::Log(const std::vector<service::StoredRecord>& stored_revisions,
     if (!revision) continue;
     if (auto& more = revision->manifest.continuation)
       static_cast<void>(wire::read_continuation(revision->manifest, bytes(more->entry)));
+    // Somebody else's, who carried along what he read.
+    if (revision->message == "blind" || revision->message == "help") {
+      revision->manifest.tx.clear();
+      revision->manifest.is_automatic = false;
+    }
     order.push_back(stored.id);
     messages[stored.id] = revision->message;
     revisions.emplace(stored.id, *std::move(revision));

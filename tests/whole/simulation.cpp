@@ -192,6 +192,13 @@ class Simulation {
     if (times > 0) world_.at(seconds(world_.random.below(20)), [this, times] { crowd(times - 1); });
   }
 
+  /// Others post what they read, changed: with the fields of ours that they do not know, or without.
+  void forget_ours(JsonObject& manifest) {
+    if (world_.random.chance(0.4)) return;
+    manifest.erase("tx");
+    manifest.erase("auto");
+  }
+
   /// Somebody who knows nothing of all this.
   void meddle() {
     auto& random = world_.random;
@@ -204,8 +211,7 @@ class Simulation {
     set_back_ = true;
     if (random.chance(0.3)) return move_head_blindly(project, some);
     JsonObject manifest = *record.fields.find("manifest")->object();
-    manifest.erase("tx");
-    manifest.erase("auto");
+    forget_ours(manifest);
     JsonObject files = *manifest.find("files")->object();
     files.set("strange-" + std::to_string(random.below(1000)), inline_file("by a stranger\n"));
     manifest.set("files", files);
@@ -226,8 +232,7 @@ class Simulation {
     // A PATCH that came late may have sent it to what the service has lost.
     if (head.empty() || !store_.get("revisions", head)) return;
     JsonObject manifest = *call("GET", "/revisions/" + head, "").fields.find("manifest")->object();
-    manifest.erase("tx");
-    manifest.erase("auto");
+    forget_ours(manifest);
     JsonObject files = *manifest.find("files")->object();
     static const std::array<std::string, 5> kPaths{"notes", "d/x", "d/y", "d", "lists/shared"};
     const std::string& path = kPaths[random.below(kPaths.size())];

@@ -80,6 +80,41 @@ TEST_F(MergeParentsTest, AnUpdateBringsAHeadThatTookTheBranchIn) {
   expect_all_of_it(work->commit());
 }
 
+/// A clean tree follows head whenever it hears of it, also while an update of it is worked out.
+TEST(BaseThatMovesTest, AnUpdateThatWasWorkedOutOnAnotherBaseIsWorkedOutAgain) {
+  test::World world;
+  test::TempDirectory directory;
+  const std::string project = world.create("projects", R"({"name":"p"})").id;
+  auto publish = [&](const std::string& parents, const std::string& path) {
+    std::string id = world
+                         .create("revisions", R"({"project":")" + project + R"(","parents":[)" + parents +
+                                                  R"(],"manifest":{"files":{")" + path + R"(":{"inline":"1"}}}})")
+                         .id;
+    world.set_head(project, id);
+    return id;
+  };
+  const std::string root = publish("", "root"), theirs = publish('"' + root + '"', "theirs");
+  WorkTree work(world, project, directory.path() + "/tree");
+  // Somebody sets head to what does not hold it.
+  const std::string blind = publish('"' + root + '"', "blind");
+  auto head = await<RevisionTreePtr>([&](auto done) { work.site->revision(RevisionId(blind), {}, std::move(done)); });
+  ASSERT_TRUE(head);
+  bool has_moved = false;
+  work.faults.set_plan([&](const HttpRequest& request) {
+    if (!has_moved && request.target.ends_with("/revisions/" + root)) has_moved = bool(work.stage->move_base(*head));
+    return test::Fault{};
+  });
+  auto updated = await<Integrated>([&](auto done) { work.publisher->update(*head, CancelToken(), std::move(done)); });
+  ASSERT_TRUE(updated) << updated.error().message;
+  ASSERT_TRUE(has_moved);
+  work.write("mine", "m");
+  auto result = work.commit();
+  ASSERT_TRUE(result) << result.error().message;
+  auto ours = *wire::decode_revision(world.get("revisions", result->revision.text()));
+  EXPECT_EQ(world.contents(result->revision.text()), (Contents{{"blind", "1"}, {"mine", "m"}}));
+  EXPECT_EQ(ours.parents, std::vector{RevisionId(blind)}) << "it does not say to hold what it has not";
+}
+
 /// Fields of a manifest that nobody here knows: others' clients have put them there.
 class UnknownFieldsTest : public testing::Test {
  protected:
