@@ -21,6 +21,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr char kAnswers = 'a', kDead = 'd';
+constexpr std::chrono::duration<int, std::milli> kFarewell{1'000};  ///< for a child that was killed
 
 /// Not by stat(2): the kernel may know the attributes of the root, and goes on answering for the dead and the hanging.
 bool is_dead(std::string path) {
@@ -45,6 +46,7 @@ std::string real_path_of(const std::string& path) {
 [[noreturn]] void answer(int line, const std::string& path) {
   dup2(line, 0);
   close_range(1, ~0U, 0);
+  if (chdir("/") != 0) _exit(EXIT_FAILURE);  // from a mount that would be in use by it
   const char state = is_dead(path) ? kDead : kAnswers;
   _exit(write_all(0, state + real_path_of(path)) ? EXIT_SUCCESS : EXIT_FAILURE);
 }
@@ -69,7 +71,10 @@ Probe::Probe(Probe&& other) noexcept
 Probe::~Probe() {
   if (child_ <= 0) return;
   kill(child_, SIGKILL);
-  // Who waits for an answer that is being worked on is not ended by that: it is not to be waited for.
+  // Until it has ended the mount is in use. Who waits for an answer that is being worked on does not end by that, and
+  // is not waited for: its end of the line is not closed in time.
+  pollfd ended{answer_.get(), 0, 0};
+  poll(&ended, 1, kFarewell.count());
   waitpid(child_, nullptr, WNOHANG);
 }
 

@@ -2,6 +2,7 @@
 // nothing is given back before the log was searched.
 #include <atomic>
 #include <chrono>
+#include <utility>
 
 #include <gtest/gtest.h>
 
@@ -26,10 +27,15 @@ class UnknownOutcomeTest : public testing::TestWithParam<int> {
  protected:
   UnknownOutcomeTest() : project(world.create("projects", R"({"name":"p"})").id) { begin(true); }
 
-  void begin(bool repeats) {
-    work = std::make_unique<WorkTree>(world, project, directory.path() + "/tree", FaultyTransport::Plan(),
-                                      JournalProbe(), false, repeats);
+  /// What is found late is found however busy the machine is; what is given back is so after `late_arrival`.
+  void begin(bool repeats, std::chrono::milliseconds late_arrival = std::chrono::minutes(10)) {
+    work.reset();
+    open(test::FaultyTransport::Plan(), repeats, late_arrival);
     work->write("file", "content");
+  }
+  void open(test::FaultyTransport::Plan plan, bool repeats, std::chrono::milliseconds late_arrival) {
+    work = std::make_unique<WorkTree>(world, project, directory.path() + "/tree", std::move(plan), JournalProbe(),
+                                      false, repeats, MergePolicy(), late_arrival);
   }
   [[nodiscard]] static Fault refusal() { return test::answer_with(GetParam(), R"({"error":"no","code":"other"})"); }
   std::size_t revisions() { return world.all("revisions").size(); }
@@ -47,7 +53,6 @@ class UnknownOutcomeTest : public testing::TestWithParam<int> {
     EXPECT_EQ(revisions(), 0u);
   }
 
-  using FaultyTransport = test::FaultyTransport;
   test::World world;
   test::TempDirectory directory;
   std::string project;
@@ -110,6 +115,7 @@ TEST_P(UnknownOutcomeTest, TheFirstRequestArrivesAfterItsRepetitionWasRefused) {
 }
 
 TEST_P(UnknownOutcomeTest, WhatNeverArrivedIsGivenBackOnceTheLogWasSearched) {
+  begin(true, test::kLateArrival);
   std::atomic<int> posts = 0;
   std::atomic<bool> is_searched = false;
   std::chrono::steady_clock::time_point lost;
@@ -129,6 +135,7 @@ TEST_P(UnknownOutcomeTest, WhatNeverArrivedIsGivenBackOnceTheLogWasSearched) {
 }
 
 TEST_P(UnknownOutcomeTest, WhatComesAfterItWasGivenBackIsSaid) {
+  begin(true, test::kLateArrival);
   HttpRequest late;
   work->faults.set_plan([&](const HttpRequest& request) {
     if (!is_post_of_revision(request)) return Fault();
@@ -162,7 +169,6 @@ TEST_P(EveryRefusalTest, TheOnlyAttemptIsRefused) {
 }
 
 TEST_P(UnknownOutcomeTest, ARestartDoesNotForgetThatItMayHaveBeenSent) {
-  work.reset();
   begin(false);
   std::atomic<bool> is_stored = false;
   work->faults.set_plan([&](const HttpRequest& request) {
@@ -182,7 +188,7 @@ TEST_P(UnknownOutcomeTest, ARestartDoesNotForgetThatItMayHaveBeenSent) {
       return test::answer_with(200, R"({"records":[],"nextCursor":null})");
     return Fault();
   };
-  work = std::make_unique<WorkTree>(world, project, directory.path() + "/tree", plan);
+  open(plan, false, std::chrono::minutes(10));
   work->wait_until_idle();
   EXPECT_GT(searches, 2);
   ASSERT_TRUE(work->publisher->last());
