@@ -17,7 +17,7 @@
 namespace playfs::vfs {
 namespace {
 
-/// For ever the same node; but that it is asked for now and then tells us that the project is being used.
+/// The node stays the same for ever, but that the kernel asks again tells us that the project is in use.
 constexpr double kWorkEntrySeconds = 60;
 
 /// `work` first: in a mount of one work tree it is a link to the root.
