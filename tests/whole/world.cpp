@@ -1,7 +1,5 @@
 #include "whole/world.h"
 
-#include <sys/mman.h>
-
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
@@ -11,28 +9,9 @@ namespace playfs::sim {
 
 namespace {
 
-constexpr std::size_t kStackSize = 1 << 20;
 using std::chrono::milliseconds;
 
 World* running_world = nullptr;
-
-/// Stacks are used again by the next run.
-std::vector<void*>& spare_stacks() {
-  static std::vector<void*> stacks;
-  return stacks;
-}
-
-void* take_stack() {
-  auto& spare = spare_stacks();
-  if (!spare.empty()) {
-    void* stack = spare.back();
-    spare.pop_back();
-    return stack;
-  }
-  void* stack = mmap(nullptr, kStackSize, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (stack == MAP_FAILED) std::abort();
-  return stack;
-}
 
 }  // namespace
 
@@ -40,15 +19,28 @@ struct Fiber {
   World* world = nullptr;
   std::function<void()> body;
   std::shared_ptr<Owner> owner;
-  ucontext_t context{};
-  void* stack = nullptr;
+  Stack stack{&World::enter, this};
   std::uint64_t wait = 0;  ///< counts how often it went on
   bool is_thread = false, has_ended = false;
 };
 
 namespace {
+
 Fiber* running_fiber = nullptr;
+
+/// Where fibers are resumed from.
+Stack& scheduler() {
+  static Stack stack;
+  return stack;
 }
+
+/// Those that wait for a body, for the next run.
+std::vector<std::unique_ptr<Fiber>>& spare_fibers() {
+  static std::vector<std::unique_ptr<Fiber>> fibers;
+  return fibers;
+}
+
+}  // namespace
 
 void SeededRandom::fill(std::span<std::byte> bytes) {
   for (std::size_t i = 0; i < bytes.size(); i += 8) {
@@ -72,7 +64,7 @@ World::World(std::uint64_t seed) : random(seed) {}
 World::~World() {
   // A run that did not come to its end leaves fibers behind that wait: what is on their stacks is lost.
   for (auto& fiber : fibers_)
-    if (!fiber->body) spare_stacks().push_back(fiber->stack);
+    if (!fiber->body) spare_fibers().push_back(std::move(fiber));
 }
 
 void World::at(nanoseconds delay, std::function<void()> event) { at(delay, std::move(event), owner()); }
@@ -116,8 +108,9 @@ bool World::run(const std::function<bool()>& done, std::size_t most_events) {
   return true;
 }
 
-void World::enter(unsigned high, unsigned low) {
-  auto* fiber = reinterpret_cast<Fiber*>((static_cast<std::uintptr_t>(high) << 32) | low);
+void World::enter(void* argument) {
+  auto* fiber = static_cast<Fiber*>(argument);
+  Stack::arrived_from(scheduler());
   for (;;) {
     fiber->body();
     fiber->body = nullptr;
@@ -126,7 +119,7 @@ void World::enter(unsigned high, unsigned low) {
       fiber->has_ended = true;
       fiber->world->wake(fiber, true);
     }
-    fiber->world->block();
+    fiber->stack.go_to(scheduler());
   }
 }
 
@@ -136,27 +129,20 @@ Fiber* World::idle_fiber() {
     idle_.pop_back();
     return fiber;
   }
-  fibers_.push_back(std::make_unique<Fiber>());
-  fibers_.back()->world = this;
-  give_context(*fibers_.back());
-  return fibers_.back().get();
-}
-
-void World::give_context(Fiber& fiber) {
-  fiber.stack = take_stack();
-  getcontext(&fiber.context);
-  fiber.context.uc_stack.ss_sp = fiber.stack;
-  fiber.context.uc_stack.ss_size = kStackSize;
-  auto address = reinterpret_cast<std::uintptr_t>(&fiber);
-  makecontext(&fiber.context, reinterpret_cast<void (*)()>(&World::enter), 2, static_cast<unsigned>(address >> 32),
-              static_cast<unsigned>(address));
+  auto& spare = spare_fibers();
+  if (spare.empty()) spare.push_back(std::make_unique<Fiber>());
+  Fiber* fiber = fibers_.emplace_back(std::move(spare.back())).get();
+  spare.pop_back();
+  fiber->world = this;
+  fiber->is_thread = false;
+  return fiber;
 }
 
 void World::resume(Fiber* fiber) {
   ++fiber->wait;
   running_fiber = fiber;
   running_world = this;
-  swapcontext(&scheduler_, &fiber->context);
+  scheduler().go_to(fiber->stack);
   running_fiber = nullptr;
   running_world = nullptr;
   if (!fiber->body && !fiber->is_thread) idle_.push_back(fiber);
@@ -165,7 +151,7 @@ void World::resume(Fiber* fiber) {
 void World::block() {
   Fiber* fiber = running_fiber;
   int alone = std::exchange(alone_, 0);
-  swapcontext(&fiber->context, &scheduler_);
+  fiber->stack.go_to(scheduler());
   alone_ = alone;
 }
 

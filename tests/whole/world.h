@@ -6,8 +6,6 @@
 // tell. The seed decides which. For one thread.
 #pragma once
 
-#include <ucontext.h>
-
 #include <chrono>
 #include <cstdint>
 #include <deque>
@@ -25,6 +23,7 @@
 #include "base/clock.h"
 #include "base/executor.h"
 #include "base/random.h"
+#include "whole/stacks.h"
 
 namespace playfs::sim {
 
@@ -122,8 +121,8 @@ class World {
   void block();
   void resume_at(nanoseconds delay, Fiber* fiber);
   Fiber* idle_fiber();
-  static void give_context(Fiber& fiber);
-  static void enter(unsigned high, unsigned low);
+  static void enter(void* fiber);
+  friend struct Fiber;
 
   struct Event {
     nanoseconds at;
@@ -151,7 +150,6 @@ class World {
   std::vector<std::unique_ptr<Fiber>> fibers_;
   std::vector<Fiber*> idle_;
   std::unordered_map<const void*, std::deque<Waiter*>> waiting_;
-  ucontext_t scheduler_{};
 };
 
 /// The world's time, seen by somebody whose calendar is off.
