@@ -28,6 +28,15 @@ std::string text_of(const Record& record, std::string_view name) {
   return value && value->string() ? *value->string() : std::string();
 }
 
+/// Whether a message says that a revision stands beside head. One about another revision may name it too, as the head
+/// of that time.
+bool is_about(const Record& message, const RevisionId& revision) {
+  const Json* links = message.fields.find("links");
+  if (!links || !links->array()) return false;
+  return std::any_of(links->array()->begin(), links->array()->end(),
+                     [&](const Json& link) { return link.string() && *link.string() == revision.text(); });
+}
+
 /// Calls `look` with each record, newest first, until it says that this is enough.
 template <class Look>
 Status look_through(Upstream& upstream, const std::string& collection, const Look& look) {
@@ -87,8 +96,7 @@ Status announce(Upstream& upstream, Journal& journal, const ProjectId& project, 
   if (is_said) return {};
   PLAYFS_TRY(std::string thread, find_or_make_thread(upstream, journal, project, announcement.agent));
   PLAYFS_CHECK(look_through(upstream, "messages", [&](const Record& record) {
-    is_said = is_said || (text_of(record, "thread") == thread &&
-                          text_of(record, "body").find(announcement.revision.text()) != std::string::npos);
+    is_said = is_said || (text_of(record, "thread") == thread && is_about(record, announcement.revision));
     return is_said;
   }));
   if (!is_said) {

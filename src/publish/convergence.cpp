@@ -22,6 +22,9 @@ constexpr int kRoundsAtOnce = 16;
 /// Plans of one merge: one more for its continuation, and for each time that chunks are found to be gone.
 constexpr int kMostPlans = 5;
 constexpr std::chrono::hours kPolicyHour{1};
+/// Nobody can move head on condition that it stands where it was seen. So what was seen of it longer ago than this is
+/// not acted upon: a look may take minutes where the log is long, or the machine or the network slow.
+constexpr std::chrono::seconds kFreshHead{1};
 /// Chunks of a merge whose bodies are in memory together.
 constexpr std::size_t kSentAtOnce = 128;
 
@@ -90,6 +93,7 @@ Result<Convergence::Log> Convergence::read_log(const RevisionTreePtr& ours, cons
   PLAYFS_TRY(auto from, parts_.journal.watermark());
   if (!from && since) from = since->revision.created_at;
   Log log;
+  log.began = parts_.clock.steady();
   PLAYFS_TRY(log.project, parts_.scan.look(from));
   for (const auto& [id, time] : parts_.scan.found()) {
     PLAYFS_TRY(auto revision, read(id));
@@ -356,7 +360,7 @@ Result<Standing> Convergence::run(const RevisionTreePtr& ours, bool may_join, co
       standing.left_out.push_back({tip, at_tip->revision.agent, true, {}});
       return standing;
     }
-    if (!standing.left_out.empty()) {
+    if (!standing.left_out.empty() || parts_.clock.steady() - log.began > kFreshHead) {
       // Head was read while the list was. Where it might belong to somebody else by now, that has to be known.
       PLAYFS_TRY(Project now, parts_.upstream.project());
       if (now.latest_revision != head) continue;

@@ -78,6 +78,7 @@ class Convergence {
 
  private:
   struct Log {
+    SteadyTime began;  ///< head was not read before
     Project project;
     std::map<RevisionId, RevisionTreePtr> revisions;  ///< of the project, from the watermark on, with head and ours
     std::optional<Link> unread_head;  ///< head where nobody here can read its files: it may hold anything

@@ -21,13 +21,13 @@ class AnnounceTest : public testing::Test {
     journal = *std::move(opened);
   }
   /// What is said of a revision with that many conflicts.
-  std::string words(const std::string& revision, std::size_t conflicts) {
-    Announcement said{RevisionId(revision), RevisionId("head"), "teller", "author", {}};
+  std::string words(const std::string& revision, std::size_t conflicts, const std::string& head = "head") {
+    Announcement said{RevisionId(revision), RevisionId(head), "teller", "author", {}};
     for (std::size_t i = 1; i <= conflicts; ++i) said.conflicts.push_back("path" + std::to_string(i));
     EXPECT_TRUE(announce(upstream, *journal, ProjectId(project), said));
     for (const auto& message : world.all("messages")) {
       const std::string& body = *message.fields.find("body")->string();
-      if (body.find(revision) != std::string::npos) return body;
+      if (body.starts_with("Revision " + revision)) return body;
     }
     return "";
   }
@@ -65,6 +65,12 @@ TEST_F(AnnounceTest, TheThreadIsLookedForOnce) {
   EXPECT_GT(before, 0u);
   words("r2", 0);
   EXPECT_EQ(threads(), before);
+  EXPECT_EQ(world.all("messages").size(), 2u);
+}
+
+TEST_F(AnnounceTest, AHeadThatFallsBackIsAnnouncedThoughAMessageNamesItAsHead) {
+  words("r1", 0, "r2");
+  EXPECT_EQ(words("r2", 0, "r1"), "Revision r2 by author stands beside head r1. To take it in: playfs merge r2");
   EXPECT_EQ(world.all("messages").size(), 2u);
 }
 

@@ -1,5 +1,7 @@
 // Siblings on the way to head: whose are merged, what the merge is made of, and what it costs.
 #include <algorithm>
+#include <atomic>
+#include <chrono>
 #include <string>
 #include <thread>
 #include <utility>
@@ -155,6 +157,30 @@ TEST_F(ConvergenceTest, AMergeThatIsRefusedForGoodLeavesHeadWhereItIs) {
   EXPECT_EQ(result->outcome, Outcome::branched);
   EXPECT_EQ(refused, 1) << "nothing that is answered like that is asked for again";
   EXPECT_EQ(world.head(project), head);
+}
+
+TEST_F(ConvergenceTest, HeadIsLookedAtAgainWhereALookTookLong) {
+  root = publish("", {{"base", "0"}});
+  world.set_head(project, root);
+  open();
+  std::string theirs;
+  std::atomic<bool> is_posted = false, is_listed = false;
+  work->faults.on_reply([&](const HttpRequest& request) {
+    if (request.method == "POST") is_posted = true;
+    if (request.method != "GET" || !is_posted) return;
+    if (request.target.find("/revisions?") != std::string::npos) is_listed = true;
+    if (request.target.find("/projects/") == std::string::npos || !theirs.empty()) return;
+    while (!is_listed) std::this_thread::yield();
+    theirs = publish(root, {{"base", "theirs"}});
+    world.set_head(project, theirs);
+    std::this_thread::sleep_for(std::chrono::milliseconds(1'100));
+  });
+  work->write("base", "ours");
+  auto result = work->commit();
+  ASSERT_TRUE(result) << result.error().message;
+  ASSERT_FALSE(theirs.empty());
+  EXPECT_EQ(world.head(project), theirs) << "whoever moved it there was told that it stands";
+  EXPECT_EQ(result->outcome, Outcome::branched);
 }
 
 TEST(Results, WhatIsPublishedHasNoConflictsLeft) {
