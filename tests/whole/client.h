@@ -46,6 +46,7 @@ struct Move {
   std::set<std::string> seen;
   RevisionId to;
   nanoseconds at{};
+  nanoseconds seen_at{};  ///< when the last of them was so
 };
 
 class Client {

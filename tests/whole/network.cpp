@@ -77,7 +77,8 @@ void SimulatedTransport::send(HttpRequest request, net::Deadline, CancelToken ca
   auto owner = world_.owner();
   // What is under way arrives also where its sender is no more.
   auto arrive = [&world = world_, &service = service_, address = address_, &watcher = watcher_, exchange, is_refused,
-                 is_refused_before, loses_reply, cuts, owner](nanoseconds back) {
+                 is_refused_before, loses_reply, cuts, owner,
+                 on_its_way = watcher_.departs(exchange->request)](nanoseconds back) {
     HttpResponse response;
     if (!is_refused_before) {
       response = service.handle(exchange->request, {address});

@@ -24,6 +24,8 @@ class Watcher {
  public:
   virtual ~Watcher() = default;
   virtual void sends(HttpRequest&) {}
+  /// What it returns is held until the request has arrived, each time that it does.
+  virtual std::shared_ptr<void> departs(const HttpRequest&) { return nullptr; }
   /// The service has carried it out. Headers that are set here arrive with the answer.
   virtual void carried(const HttpRequest&, HttpResponse&) {}
   /// What the sender gets to see.

@@ -35,7 +35,11 @@ Log::Log(const std::vector<service::StoredRecord>& stored_revisions,
     messages[stored.id] = revision->message;
     revisions.emplace(stored.id, *std::move(revision));
   }
-  for (const auto& message : stored_messages) messages_ += message.fields + "\n";
+  for (const auto& message : stored_messages) {
+    auto json = wire::parse_json(message.fields);
+    const Json* links = json->object()->find("links");
+    for (const Json& link : *links->array()) announced_.insert(*link.string());
+  }
 }
 
 std::string Log::bytes(const FileEntry& entry) const {

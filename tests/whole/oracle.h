@@ -28,7 +28,7 @@ class Log {
   [[nodiscard]] std::string bytes(const FileEntry& entry) const;
   const std::set<std::string>& content(const std::string& id);
   bool covers(const std::string& a, const std::string& b);
-  [[nodiscard]] bool is_announced(const std::string& id) const { return messages_.find(id) != std::string::npos; }
+  [[nodiscard]] bool is_announced(const std::string& id) const { return announced_.contains(id); }
   [[nodiscard]] RevisionTreePtr tree(const std::string& id) const;
 
   std::vector<std::string> order;
@@ -39,7 +39,7 @@ class Log {
  private:
   std::map<std::string, std::set<std::string>> contents_;
   std::map<std::string, std::string> chunks_;  ///< texts by id
-  std::string messages_;
+  std::set<std::string> announced_;            ///< what messages are about
 };
 
 struct Verdict {

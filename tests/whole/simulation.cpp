@@ -30,6 +30,9 @@ constexpr std::size_t kMostAfterwards = 60;
 /// Writes that are refused for being too many: five clients find out, a few times each.
 constexpr std::size_t kMostRefusals = 100;
 
+/// Of a process between what it is answered and what it sends then.
+constexpr seconds kLongestPause{20};
+
 class Simulation {
  public:
   Simulation(std::uint64_t seed, const Nature& nature)
@@ -51,6 +54,7 @@ class Simulation {
     if (!world_.run(all_done, kMostEvents) || !all_done()) wrong("it does not come to an end");
     world_.say("all are done, after ", world_.events(), " events");
     weather_ = {};
+    wait_for_what_is_late();
     settle();
     std::size_t before = writes_;
     for (const auto& project : projects_)
@@ -147,15 +151,15 @@ class Simulation {
     }
     if (goes_back_) {
       auto from = milliseconds(random.below(15'000)), to = from + milliseconds(random.below(20'000));
-      world_.at(from, [this, wait = to - from] {
-        world_.at(wait, [this, backup = store_.backup()]() mutable { go_back(std::move(backup)); });
+      world_.at(from, [this, wait = to - from, late = late_] {
+        world_.at(wait, [this, backup = store_.backup(), late]() mutable { go_back(std::move(backup)); });
       });
     }
     for (int i = 0; i < scope.helpers; ++i)
       world_.at(milliseconds(random.below(i == 0 ? 5000 : 15'000)), [this] { help(); });
     if (random.chance(0.1)) {
       for (std::uint64_t i = 0; i <= random.below(2); ++i)
-        world_.at(milliseconds(random.below(15'000)), [this] { meddle(); });
+        world_.at(milliseconds(random.below(15'000)), [this, late = late_] { meddle(); });
     }
     // A service keeps keys for longer than anything lingers on the way to it.
     if (random.chance(0.3)) world_.at(minutes(12), [this] { store_.forget_keys(minutes(11)); });
@@ -296,12 +300,15 @@ class Simulation {
   class Road final : public Watcher {
    public:
     Road(Simulation& owner, int client) : owner_(owner), client_(client) {}
+    std::shared_ptr<void> departs(const HttpRequest& request) override {
+      return request.method == "GET" ? nullptr : owner_.late_;
+    }
     void sends(HttpRequest& request) override {
       auto key = request.headers.get("Idempotency-Key");
       if (request.method == "PATCH" && request.target.find("/projects/") != std::string::npos) {
         auto body = wire::parse_json(request.body);
         if (auto* to = body && body->object() ? body->object()->find("latest_revision") : nullptr)
-          moves.push_back({seen_since_look_, RevisionId(*to->string()), owner_.world_.now()});
+          moves.push_back({seen_since_look_, RevisionId(*to->string()), owner_.world_.now(), last_seen_at_});
       }
       if (request.method == "GET" && request.target.find("/revisions?") != std::string::npos &&
           request.target.find("cursor") == std::string::npos)
@@ -313,7 +320,10 @@ class Simulation {
       if (!is_new && known->second != request.body) owner_.wrong("a key went with two bodies");
     }
     void carried(const HttpRequest& request, HttpResponse& response) override {
-      if (is_of_head(request)) response.headers.set(kHead, owner_.head_of(request.target));
+      if (is_of_head(request)) {
+        response.headers.set(kHead, owner_.head_of(request.target));
+        response.headers.set(kTime, std::to_string(owner_.world_.now().count()));
+      }
       if (response.status == 200 && request.target.ends_with("/file_chunks")) {
         auto record = wire::decode_record(*wire::parse_json(response.body));
         owner_.uploaded_[{client_, wire::to_text(*record->fields.find("content"))}].emplace(
@@ -331,11 +341,12 @@ class Simulation {
       auto head = response.headers.get(kHead);
       if (head && !head->empty() && (response.status == 200 || response.status == 304))
         seen_since_look_.insert(last_seen_ = *head);
+      if (auto time = response.headers.get(kTime)) last_seen_at_ = nanoseconds(std::stoll(std::string(*time)));
     }
     std::vector<Move> moves;
 
    private:
-    static constexpr const char* kHead = "Simulated-Head";
+    static constexpr const char *kHead = "Simulated-Head", *kTime = "Simulated-Time";
     static bool is_of_head(const HttpRequest& request) {
       return request.method == "GET" && request.target.find("/projects/") != std::string::npos;
     }
@@ -365,8 +376,16 @@ class Simulation {
     Simulation& owner_;
     const int client_;
     std::string last_seen_;
+    nanoseconds last_seen_at_{};
     std::set<std::string> seen_since_look_;  ///< and the one before that
   };
+
+  /// What is still to come, and what is still on its way to the service, comes while somebody is there to see it.
+  void wait_for_what_is_late() {
+    auto nothing_is = [&] { return late_.use_count() == 1; };
+    if (!world_.run(nothing_is, kMostEvents)) wrong("what is late does not arrive");
+    world_.say("nothing is late any more");
+  }
 
   /// Whatever was begun comes to its end once nothing is in its way any more.
   void settle() {
@@ -578,12 +597,14 @@ class Simulation {
     }
   }
 
-  /// Whether a PATCH was under way when a success was reported, to a revision without it. Nothing can call that back;
-  /// where the two do not merge, the other stands from then on and this one is announced, which is checked as for all.
+  /// Whether a PATCH was under way when a success was reported, to a revision without it, or its sender had looked at
+  /// head before that, and right before it. Nothing can call that back; where the two do not merge, the other stands
+  /// from then on and this one is announced, which is checked as for all.
   bool was_overtaken(Log& log, const std::string& revision, nanoseconds told_at) {
     return std::any_of(watchers_.begin(), watchers_.end(), [&](const auto& watcher) {
       return std::any_of(watcher->moves.begin(), watcher->moves.end(), [&](const Move& move) {
-        return move.at <= told_at && told_at - move.at < minutes(7) && !log.covers(move.to.text(), revision);
+        bool was_decided = move.at <= told_at || (move.seen_at <= told_at && move.at - move.seen_at < kLongestPause);
+        return was_decided && told_at - move.at < minutes(7) && !log.covers(move.to.text(), revision);
       });
     });
   }
@@ -606,8 +627,9 @@ class Simulation {
   std::vector<std::string> projects_;
   std::map<std::string, std::string> final_heads_;  ///< by project
   Scope scope_;
-  bool set_back_ = false;   ///< a stranger moved head
-  bool goes_back_ = false;  ///< the service does, to an older state
+  bool set_back_ = false;                                 ///< a stranger moved head
+  bool goes_back_ = false;                                ///< the service does, to an older state
+  std::shared_ptr<void> late_ = std::make_shared<int>();  ///< held by whatever is still to come, or to arrive
   std::optional<nanoseconds> went_back_at_;
   std::set<std::string> heads_then_;                                ///< right after that
   std::map<std::string, std::vector<service::StoredRecord>> lost_;  ///< by collection
