@@ -54,9 +54,12 @@ class ConvergenceTest : public testing::Test {
     head = publish(root, more);
     world.set_head(project, head);
   }
-  void open(MergePolicy::Whose whose = MergePolicy::Whose::all, bool visits = false) {
+  void open(MergePolicy::Whose whose = MergePolicy::Whose::all, bool visits = false,
+            std::vector<std::string> agents = {}) {
     MergePolicy policy;
     policy.whose = whose;
+    policy.agents = std::move(agents);
+    work.reset();
     work =
         std::make_unique<WorkTree>(world, project, directory.path() + "/tree", nullptr, nullptr, visits, false, policy);
   }
@@ -126,6 +129,23 @@ TEST_F(ConvergenceTest, ByPolicyNobodysAreMerged) {
   ASSERT_TRUE(result) << result.error().message;
   EXPECT_EQ(result->outcome, Outcome::published);
   EXPECT_EQ(world.head(project), result->revision.text());
+}
+
+TEST_F(ConvergenceTest, ByPolicyThoseOfListedAgentsAreMerged) {
+  begin({{"base", "0"}}, {{"base", "0"}, {"branch", "b"}});
+  open(MergePolicy::Whose::listed, false, {"somebody else"});
+  work->write("mine", "m");
+  auto alone = work->commit();
+  ASSERT_TRUE(alone) << alone.error().message;
+  EXPECT_EQ(alone->outcome, Outcome::published);
+  EXPECT_EQ(world.head(project), alone->revision.text());
+  open(MergePolicy::Whose::listed, false, {"tester", "stranger"});
+  work->write("mine", "more");
+  auto merged = work->commit();
+  ASSERT_TRUE(merged) << merged.error().message;
+  EXPECT_EQ(merged->outcome, Outcome::merged);
+  EXPECT_EQ(world.contents(world.head(project)),
+            (Contents{{"base", "0"}, {"branch", "b"}, {"head", "h"}, {"mine", "more"}}));
 }
 
 TEST_F(ConvergenceTest, AVisitorAnnouncesWhatPlayfsLeftAndNotWhatStrangersDid) {

@@ -124,6 +124,23 @@ TEST_F(FaultsTest, EveryReplyIsLostOnce) {
   expect_published_once(work->commit());
 }
 
+TEST_F(FaultsTest, AMoveOfHeadWhoseReplyIsLostIsLookedForAtOnce) {
+  // Without a rest, which is for what a second attempt may heal: whether head was moved the log says now.
+  for (const Fault& lost : {test::lose_reply(), test::lose_request(), test::answer_with(200, "<html>sign in</html>")}) {
+    bool is_lost = false;
+    work->faults.set_plan([&](const HttpRequest& request) {
+      return is_patch(request) && !std::exchange(is_lost, true) ? lost : Fault();
+    });
+    auto result = work->commit();
+    ASSERT_TRUE(result) << result.error().message;
+    EXPECT_TRUE(is_lost);
+    EXPECT_EQ(world.head(project), result->revision.text());
+    EXPECT_EQ(work->events->events_text().find("commit_waiting"), std::string::npos);
+    work->faults.set_plan({});
+    work->write("small", std::to_string(revisions()));
+  }
+}
+
 TEST_F(FaultsTest, EveryWriteIsRefusedForAWhile) {
   std::map<std::string, int> seen;
   work->faults.set_plan([&](const HttpRequest& request) {

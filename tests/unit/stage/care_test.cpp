@@ -1,6 +1,8 @@
 // Care of a stage that no mount has open: each damage is seen, looking changes nothing, and mending loses nothing.
 #include "stage/care.h"
 
+#include <fcntl.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -9,6 +11,7 @@
 
 #include <gmock/gmock.h>
 
+#include "base/fd.h"
 #include "base/sqlite.h"
 #include "support/workbench.h"
 
@@ -112,6 +115,17 @@ TEST_F(CareTest, WhatIsInUseIsNeitherLookedIntoNorMended) {
   ASSERT_FALSE(mended);
   EXPECT_EQ(mended.error().code, ErrorCode::busy);
   EXPECT_TRUE(fs::exists(bench.spool() + "/4712"));
+}
+
+TEST_F(CareTest, WhileAnotherLooksAtItNothingIsMended) {
+  write(bench.spool() + "/4711", "orphan");
+  const UniqueFd looking(open((directory() + "/lock").c_str(), O_RDONLY | O_CLOEXEC));
+  ASSERT_EQ(flock(looking.get(), LOCK_SH | LOCK_NB), 0);
+  EXPECT_THAT(examine(directory()).value().orphans, ElementsAre(4711U)) << "looking hinders nobody who looks";
+  auto mended = mend(directory(), "now");
+  ASSERT_FALSE(mended);
+  EXPECT_EQ(mended.error().code, ErrorCode::busy);
+  EXPECT_TRUE(fs::exists(bench.spool() + "/4711"));
 }
 
 TEST_F(CareTest, OrphansAreSetAsideBeforeAMountSweepsThem) {

@@ -158,6 +158,7 @@ TEST_F(IgnoredFilesTest, StayHereAndTrackedOnesStayTracked) {
   ASSERT_TRUE(bench.put("kept.o", "changed"));
   ASSERT_TRUE(bench.put("build/x", "changed"));
   ASSERT_TRUE(bench.put("build/y", "new"));
+  ASSERT_TRUE(bench.put("build.o", "object"));
   ASSERT_TRUE(bench.mkdir("sub"));
   ASSERT_TRUE(bench.mkdir("sub/build"));
   ASSERT_TRUE(bench.put("sub/build/z", "new"));
@@ -168,7 +169,7 @@ TEST_F(IgnoredFilesTest, StayHereAndTrackedOnesStayTracked) {
   ASSERT_TRUE(bench.mkdir("hollow"));
   ASSERT_TRUE(bench.stage->make_special(bench.find(""), "fifo", Kind::fifo, {}));
   EXPECT_EQ(bench.changes(), (Names{"M build/x", "A file/build", "M kept.o", "A sub/.gitignore", "A sub/b.o"}));
-  EXPECT_EQ(bench.stage->unpublished(), (Names{"a.o", "build/y", "fifo", "hollow/", "sub/build/"}));
+  EXPECT_EQ(bench.stage->unpublished(), (Names{"a.o", "build.o", "build/y", "fifo", "hollow/", "sub/build/"}));
   auto layer = bench.stage->freeze("tx");
   ASSERT_TRUE(layer && *layer);
   EXPECT_EQ((*layer)->files.size(), 5U);
