@@ -126,6 +126,8 @@ TEST(MergeTest, BinariesDeletionsLinksAndDirectoriesConflict) {
     EXPECT_EQ(merge.conflicts[2].path, "place");
     EXPECT_EQ(merge.conflicts[2].kind, ConflictKind::kind);
     EXPECT_NE(merge.files.contains("place"), merge.files.contains("place/below"));
+    ASSERT_EQ(merge.conflicts[2].displaced.size(), 1u) << "what has to find another name";
+    EXPECT_FALSE(merge.files.contains(merge.conflicts[2].displaced.begin()->first));
     EXPECT_EQ(merge.conflicts[3].path, "what");
     EXPECT_EQ(merge.conflicts[3].kind, ConflictKind::kind);
   }

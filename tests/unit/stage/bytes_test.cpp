@@ -65,6 +65,14 @@ TEST_F(BytesTest, CopyUpKeepsBytesAndTimes) {
   EXPECT_TRUE(bench.stage->is_clean());
 }
 
+TEST_F(BytesTest, ACopyThatNobodyChangedFollowsItsBase) {
+  EXPECT_TRUE(bench.stage->is_clean());
+  ASSERT_TRUE(bench.copy_up(bench.find("a")));  // opened for writing, and nothing more
+  auto moved = bench.stage->move_base(revision_of("r2", {{"a", "of others"}, {"run", {"#!", FileMode::executable}}}));
+  ASSERT_TRUE(moved) << moved.error().message;
+  EXPECT_EQ(bench.read("a"), "of others");
+}
+
 TEST_F(BytesTest, ACopyThatEndsEarlyChangesNothing) {
   auto a = bench.find("a");
   auto from = *bench.stage->lower_content(a);

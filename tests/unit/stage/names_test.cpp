@@ -139,6 +139,27 @@ TEST_F(NamesTest, RenameKeepsToPosix) {
   EXPECT_EQ(bench.files(), (Texts{{"empty/b", "one"}, {"empty/e/c", "three"}}));
 }
 
+TEST_F(NamesTest, RenameTakesNoNameThatCouldNotBeMade) {
+  EXPECT_EQ(code(bench.stage->rename(bench.stage->root(), "a", bench.find("d/b"), "x", RenameMode::replace)),
+            ErrorCode::not_a_directory);
+  EXPECT_EQ(code(bench.rename("a", std::string(256, 'n'))), ErrorCode::name_too_long);
+  for (const char* name : {"", ".", ".."})
+    EXPECT_EQ(code(bench.stage->rename(bench.stage->root(), "a", bench.find("d"), name, RenameMode::no_replace)),
+              ErrorCode::invalid_argument)
+        << name;
+  EXPECT_TRUE(bench.stage->is_clean());
+}
+
+TEST_F(NamesTest, ADirectoryMovedWhereALowerOneWasShowsNothingOfIt) {
+  ASSERT_TRUE(bench.unlink("d/b"));
+  ASSERT_TRUE(bench.rename("d/e", "e") && bench.rmdir("d"));
+  ASSERT_TRUE(bench.rename("e", "d"));
+  Texts expected = {{"a", "one"}, {"d/c", "three"}};
+  EXPECT_EQ(bench.files(), expected);
+  bench.reopen();
+  EXPECT_EQ(bench.files(), expected);
+}
+
 TEST_F(NamesTest, RenameBetweenTwoNamesOfOneFileDoesNothing) {
   ASSERT_TRUE(bench.link("a", "b"));
   ASSERT_TRUE(bench.rename("a", "b"));

@@ -305,6 +305,100 @@ TEST_F(PublicationTest, AMergedBaseBringsWhatOthersChanged) {
   }
 }
 
+/// Puts what a merge made at these paths, together with the base that it was made for.
+Status put_merged(test::Workbench& bench, const Texts& files, const RevisionTreePtr& next,
+                  const std::vector<RevisionId>& parents = {}) {
+  stage::Merged merged;
+  for (const auto& [path, text] : files) {
+    PLAYFS_TRY(auto content, bench.stage->prepare(Bytes(text.content), text.mode));
+    merged.paths.push_back({path, stage::MergedPath::Action::put, {}, content});
+  }
+  PLAYFS_TRY([[maybe_unused]] auto told, bench.stage->integrate(next, merged, parents));
+  return {};
+}
+
+TEST_F(PublicationTest, WhatAMergeMadeIsPutWhereverItBelongs) {
+  ASSERT_TRUE(bench.chmod("a", 0640));
+  Texts put = {{"a", "merged"},
+               {"new", "text"},
+               {"script", {"#!", FileMode::executable}},
+               {"link", {"new", FileMode::symlink}},
+               {"x/y/z", "deep"},
+               {"x/w", "beside"}};
+  auto done = put_merged(bench, put, revision_of("r2", base));
+  ASSERT_TRUE(done) << done.error().message;
+  Texts expected = put;
+  expected.merge(Texts(base));
+  for (int round = 0; round < 2; ++round) {
+    EXPECT_EQ(bench.files(), expected);
+    EXPECT_EQ(bench.stat("a").permissions, 0640U) << "what its user gave it";
+    EXPECT_EQ(bench.stat("new").permissions, 0666U & ~bench.options().umask);
+    EXPECT_EQ(bench.stat("script").permissions, 0777U & ~bench.options().umask);
+    EXPECT_EQ(bench.stat("link").permissions, 0777U);
+    bench.reopen();
+  }
+}
+
+TEST_F(PublicationTest, NothingIsPutBelowAFileThatStays) {
+  ASSERT_TRUE(bench.put("f", "staged"));
+  auto done = put_merged(bench, {{"f/below", "merged"}}, revision_of("r2", base));
+  ASSERT_FALSE(done);
+  EXPECT_EQ(done.error().code, ErrorCode::busy);
+  EXPECT_EQ(bench.read("f"), "staged");
+  EXPECT_EQ(bench.stage->base()->revision.id, RevisionId("r1"));
+}
+
+/// Content that looks at the spool while it is read.
+class Watching final : public ByteSource {
+ public:
+  explicit Watching(std::string spool) : spool_(std::move(spool)) {}
+  [[nodiscard]] Result<std::string> read(std::uint64_t, std::size_t size) const override {
+    for (const auto& file : std::filesystem::directory_iterator(spool_)) seen.push_back(file.path().filename());
+    return std::string(size, 'x');
+  }
+  mutable Names seen;
+
+ private:
+  const std::string spool_;
+};
+
+TEST_F(PublicationTest, WhatIsPreparedHasItsNumberOnceItIsWhole) {
+  // What a crash leaves of it is thrown away at the next start, and is not taken for a file that was lost.
+  constexpr std::uint64_t several_pieces = 3 << 20;
+  auto source = std::make_shared<Watching>(bench.spool());
+  auto made = bench.stage->prepare(Bytes(source, several_pieces), FileMode::regular);
+  ASSERT_TRUE(made) << made.error().message;
+  ASSERT_FALSE(source->seen.empty());
+  for (const auto& name : source->seen) EXPECT_EQ(name.back(), '~') << name;
+  Names whole;
+  for (const auto& file : std::filesystem::directory_iterator(bench.spool())) whole.push_back(file.path().filename());
+  ASSERT_EQ(whole.size(), 1U);
+  EXPECT_NE(whole[0].back(), '~');
+}
+
+TEST_F(PublicationTest, WhatWasTakenInIsPublishedOnce) {
+  auto done = put_merged(bench, {{"new", "theirs"}}, revision_of("r1", base), {RevisionId("branch")});
+  ASSERT_TRUE(done) << done.error().message;
+  bench.reopen();
+  EXPECT_EQ(bench.stage->merge_parents(), std::vector{RevisionId("branch")});
+  settle(freeze(), "r2");
+  EXPECT_TRUE(bench.stage->merge_parents().empty());
+  bench.reopen();
+  EXPECT_TRUE(bench.stage->merge_parents().empty());
+}
+
+TEST_F(PublicationTest, AFileThatBecomesALinkAndBackHasTheModeOfItsKind) {
+  for (const char* path : {"a", "run"})
+    ASSERT_TRUE(bench.chmod(path, 0640) && bench.chmod(path, path[0] == 'a' ? 0644 : 0755));
+  ASSERT_TRUE(bench.stage->is_clean());
+  base.at("a") = Text("d/b", FileMode::symlink);
+  ASSERT_TRUE(bench.stage->move_base(revision_of("r2", base)));
+  EXPECT_EQ(bench.stat("a").permissions, 0777U);
+  base.at("a") = "a file again";
+  ASSERT_TRUE(bench.stage->move_base(revision_of("r3", base)));
+  EXPECT_EQ(bench.stat("a").permissions, 0666U & ~bench.options().umask);
+}
+
 TEST_F(PublicationTest, BytesThatNoBaseHasAnyMoreAreRescued) {
   // "a" is moved after the freeze, while the merge replaces it: its old bytes are published nowhere in the new base.
   ASSERT_TRUE(bench.put("f", "mine"));

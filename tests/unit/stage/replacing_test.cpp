@@ -1,5 +1,6 @@
 // Files that take the place of others: which bytes count when the process or the system ends.
 #include <fstream>
+#include <thread>
 
 #include <gtest/gtest.h>
 
@@ -106,6 +107,16 @@ TEST_F(ReplacingTest, TheOldBytesAreGivenUpInTheEnd) {
   ASSERT_TRUE(bench.unlink("f"));
   bench.reopen();
   EXPECT_EQ(bench.spool_files(), 0U);
+}
+
+TEST_F(ReplacingTest, TheOldBytesAreGivenUpWithoutAnotherOperation) {
+  bench.housekeeping.own_thread = true;
+  bench.housekeeping.patience = std::chrono::milliseconds(1);
+  bench.reopen();
+  replace("f", "new");
+  for (int i = 0; i < 3000 && bench.spool_files() > 1; ++i) std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  EXPECT_EQ(bench.spool_files(), 1U);
+  EXPECT_EQ(bench.read("f"), "new");
 }
 
 TEST_F(ReplacingTest, AFrozenFileMayBeReplacedAndSettled) {
