@@ -80,17 +80,6 @@ Engine::Engine(Parts parts)
                     .policy = parts_.policy,
                     .late_arrival = parts_.late_arrival}) {}
 
-Status Engine::recover() {
-  PLAYFS_TRY(auto pending, parts_.layers.pending());
-  if (!pending) return {};
-  PLAYFS_TRY(auto front, parts_.journal.front());
-  if (front && front->tx == pending->tx) return {};
-  // The journal was lost, or made anew: whether this was sent is not known, so it is not sent again unasked.
-  PLAYFS_CHECK(parts_.layers.thaw(pending->tx));
-  parts_.events.event("commit_forgotten", {{"project", parts_.project.text()}, {"tx", pending->tx}});
-  return {};
-}
-
 bool Engine::can_be_cancelled(const Publication& publication) {
   return publication.step < Step::posting || publication.step == Step::thawing;
 }
@@ -164,6 +153,7 @@ Error in_doubt(const Error& error) {
 
 Status Engine::post(Publication& publication) {
   tell(publication, Phase::posting);
+  if (is_forgotten(publication)) return look_for_forgotten(publication);
   if (!std::exchange(work_.is_first_post, false)) {
     if (!work_.in_doubt_since) work_.in_doubt_since = parts_.clock.steady();  // sent by an earlier process, perhaps
     // It may have been stored although the reply was lost, and the service may have forgotten the key since.
@@ -197,8 +187,8 @@ Status Engine::refused(Publication& publication, const Error& error) {
   return parts_.journal.record_thawing(publication, error, work_.in_doubt_since.has_value());
 }
 
-/// The record of this publication's body, looked for among the revisions that are newer than its base. Does not ask for
-/// the project, which may be gone while the log is there.
+/// The oldest record that is this publication's, looked for among the revisions that are newer than its base. Does not
+/// ask for the project, which may be gone while the log is there.
 Result<std::optional<Record>> Engine::find_posted(const Publication& publication) {
   PLAYFS_TRY(auto from, parts_.journal.watermark());
   if (auto base = parts_.layers.base(); base && (!from || base->revision.created_at < *from))
@@ -209,14 +199,17 @@ Result<std::optional<Record>> Engine::find_posted(const Publication& publication
     from = project ? project->created_at : WallTime();
   }
   PLAYFS_CHECK(scan_.search(*from));
-  for (const auto& [id, time] : scan_.found()) {
+  std::vector<std::pair<WallTime, RevisionId>> oldest_first;
+  for (const auto& [id, time] : scan_.found()) oldest_first.emplace_back(time, id);
+  std::sort(oldest_first.begin(), oldest_first.end());
+  for (const auto& [time, id] : oldest_first) {
     auto tree = parts_.upstream.revision(id);
     if (!tree && may_heal(tree.error().code)) return fail(tree.error());
     if (!tree || (*tree)->tree.manifest().tx != publication.tx) continue;
     // As it is stored: what was read of it has its continuation put in.
     PLAYFS_TRY(auto record, parts_.upstream.get("revisions", id.text()));
-    auto revision = wire::decode_revision(record);
-    if (revision && is_revision_of_body(*revision, publication.body)) return std::optional(std::move(record));
+    PLAYFS_TRY(bool is_its_own, is_revision_of(record, publication));
+    if (is_its_own) return std::optional(std::move(record));
   }
   return std::optional<Record>();
 }
@@ -226,8 +219,8 @@ Status Engine::adopt(Publication& publication, Record record) {
   if (!record.fields.find("manifest")) {  // an answer with the system fields only
     PLAYFS_TRY(record, parts_.upstream.get("revisions", record.id));
   }
-  auto revision = wire::decode_revision(record);
-  if (!revision || !is_revision_of_body(*revision, publication.body)) {
+  PLAYFS_TRY(bool is_its_own, is_revision_of(record, publication));
+  if (!is_its_own) {
     // What became of ours nobody knows.
     if (!work_.in_doubt_since) work_.in_doubt_since = parts_.clock.steady();
     return refused(publication, Error{ErrorCode::corrupt,
@@ -238,7 +231,12 @@ Status Engine::adopt(Publication& publication, Record record) {
                                       0,
                                       {}});
   }
-  PLAYFS_CHECK(parts_.journal.record_posted(publication, revision->id));
+  PLAYFS_TRY(auto revision, wire::decode_revision(record));
+  if (is_forgotten(publication)) {
+    publication.agent = revision.agent;
+    publication.message = revision.message;
+  }
+  PLAYFS_CHECK(parts_.journal.record_posted(publication, revision.id));
   parts_.upstream.learn("revisions", record);
   return {};
 }

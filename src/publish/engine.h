@@ -55,7 +55,8 @@ class Engine {
   };
   explicit Engine(Parts parts);
 
-  /// Brings stage and journal together after a start: a pending layer that no publication knows is staged again.
+  /// Brings stage and journal together after a start: a pending layer that no publication knows becomes one of which
+  /// it is not known whether it was sent.
   Status recover();
 
   /// Goes on until the publication ended. An error is one that time may heal, or `interrupted` where `cancel` came:
@@ -145,6 +146,10 @@ class Engine {
   Result<std::optional<ChunkText>> text_of(const ChunkId& chunk) const;
   Status journal_body(Publication& publication, const Plan& plan);
   Result<std::optional<Record>> find_posted(const Publication& publication);
+  /// Its journal was lost: what it sent is not known.
+  [[nodiscard]] static bool is_forgotten(const Publication& publication);
+  Status look_for_forgotten(Publication& publication);
+  Result<bool> is_revision_of(const Record& record, const Publication& publication);
   Status adopt(Publication& publication, Record record);
   Status bring_ours(const Publication& publication);
 

@@ -59,6 +59,28 @@ Status Journal::enqueue(const std::string& tx, const std::string& agent, const s
   return write("enqueue", change);
 }
 
+Status Journal::record_forgotten(const std::string& tx, RevisionId base, std::uint32_t files_changed) {
+  Publication publication;
+  publication.tx = tx;
+  publication.message = "(its journal was lost)";
+  publication.step = Step::posting;
+  publication.base = std::move(base);
+  publication.files_changed = files_changed;
+  JournalChange change;
+  change.publication = &publication;
+  change.is_new = true;
+  return write("forgotten", change);
+}
+
+Status Journal::record_ending_again(const Publication& ended) {
+  Publication next = ended;
+  const bool is_there = next.ending == Ending::published || next.ending == Ending::branched;
+  next.step = is_there ? Step::settling : Step::thawing;
+  JournalChange change;
+  change.publication = &next;
+  return write("ending again", change);
+}
+
 // A publication's value changes only once its row has: a change that failed is done over by whoever does the step
 // again.
 

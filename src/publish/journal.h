@@ -58,7 +58,7 @@ struct Publication {
   RevisionId base;                  ///< from `frozen`; may be empty
   std::uint32_t files_changed = 0;  ///< from `frozen`
   std::string key;                  ///< from `posting`: the revision's Idempotency-Key
-  std::string body;                 ///< from `posting` until it ends: what is sent, exactly
+  std::string body;                 ///< from `posting` until it ends: what is sent, exactly; empty: it was forgotten
   RevisionId revision;              ///< from `posted`
   RevisionId merged;                ///< from `settling`: the automatic merge that is head, where there is one
   std::string conflicts;            ///< paths that stand against head, one a line; from `posting` or `settling`
@@ -182,6 +182,10 @@ class Journal {
   /// Adds a publication behind all others.
   [[nodiscard]] Status enqueue(const std::string& tx, const std::string& agent, const std::string& message,
                                bool may_merge = true);
+  /// Likewise one that had begun and of which nothing else is known: perhaps it was sent.
+  [[nodiscard]] Status record_forgotten(const std::string& tx, RevisionId base, std::uint32_t files_changed);
+  /// One that has ended, and of which the stage does not know that yet.
+  [[nodiscard]] Status record_ending_again(const Publication& ended);
   /// The oldest that has not ended.
   [[nodiscard]] Result<std::optional<Publication>> front() { return storage_->front(); }
   /// All that have not ended, oldest first, without their bodies.

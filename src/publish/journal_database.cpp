@@ -165,7 +165,7 @@ std::string digest_of_fact(std::string_view name, std::string_view value) {
 Error damaged(std::string_view table) {
   return {ErrorCode::corrupt,
           fmt::format("publish.db is damaged: a row of {} is not what was written", table),
-          "unmount and mount again: the journal is set aside then, and what was being published is staged again",
+          "unmount and mount again: the journal is set aside then, and what was being published is looked for",
           {},
           0,
           {}};
@@ -428,20 +428,24 @@ class JournalDatabase final : public JournalStorage {
     if (is_new) {
       PLAYFS_TRY(auto insert,
                  database_.prepare(
-                     "INSERT INTO publications(tx, agent, message, step, may_merge, digest) VALUES(?, ?, ?, ?, ?, ?)"));
+                     "INSERT INTO publications(tx, agent, message, step, may_merge, base, files_changed, digest) "
+                     "VALUES(?, ?, ?, ?, ?, ?, ?, ?)"));
       return insert.bind(1, publication.tx)
           .bind(2, publication.agent)
           .bind(3, publication.message)
           .bind(4, static_cast<std::int64_t>(publication.step))
           .bind(5, std::int64_t{publication.may_merge})
-          .bind(6, digest_of(publication))
+          .bind(6, publication.base.text())
+          .bind(7, std::int64_t{publication.files_changed})
+          .bind(8, digest_of(publication))
           .run();
     }
-    PLAYFS_TRY(
-        auto update,
-        database_.prepare("UPDATE publications SET step = ?, base = ?, files_changed = ?, key = ?, "
-                          "body = ?, revision = ?, chunks = ?, writes = ?, ending = ?, error_code = ?, "
-                          "error_message = ?, error_hint = ?, merged = ?, conflicts = ?, digest = ? WHERE number = ?"));
+    PLAYFS_TRY(auto update,
+               database_.prepare(
+                   "UPDATE publications SET step = ?, base = ?, files_changed = ?, key = ?, "
+                   "body = ?, revision = ?, chunks = ?, writes = ?, ending = ?, error_code = ?, "
+                   "error_message = ?, error_hint = ?, merged = ?, conflicts = ?, agent = ?, message = ?, digest = ? "
+                   "WHERE number = ?"));
     PLAYFS_CHECK(update.bind(1, static_cast<std::int64_t>(publication.step))
                      .bind(2, publication.base.text())
                      .bind(3, std::int64_t{publication.files_changed})
@@ -456,8 +460,10 @@ class JournalDatabase final : public JournalStorage {
                      .bind(12, publication.error_hint)
                      .bind(13, publication.merged.text())
                      .bind(14, publication.conflicts)
-                     .bind(15, digest_of(publication))
-                     .bind(16, publication.number)
+                     .bind(15, publication.agent)
+                     .bind(16, publication.message)
+                     .bind(17, digest_of(publication))
+                     .bind(18, publication.number)
                      .run());
     if (database_.rows_changed() != 1) return fail(ErrorCode::internal, "the journal has lost a publication");
     return {};

@@ -62,18 +62,9 @@ CommitResult Publisher::State::pending_result(const std::string& tx) {
 // The surface.
 
 namespace {
-Error forgotten() {
-  return Error{ErrorCode::corrupt,
-               "a commit had begun, and its journal is gone: whether it was sent is not known, and it is staged again",
-               "look with playfs log whether it was published, then commit or discard",
-               std::nullopt,
-               0,
-               {}};
-}
-
 Error kept_aside(Error damage, const std::string& folder) {
   damage.message += "; it is kept in " + folder;
-  damage.hint = "what was being published is staged again: look with playfs log whether it was, then commit or discard";
+  damage.hint = "what was being published is looked for at the service, and staged again where it is not there";
   return damage;
 }
 }  // namespace
@@ -114,16 +105,11 @@ Result<std::unique_ptr<Publisher>> Publisher::open(const std::string& directory,
                     .late_arrival = state->options.late_arrival,
                     .merges_first = state->options.merges_first});
   PLAYFS_CHECK(end_dry_run(stage));
-  PLAYFS_TRY(auto begun, stage.pending());
   PLAYFS_CHECK(state->engine->recover());
-  PLAYFS_TRY(auto pending, stage.pending());
-  const bool is_forgotten = begun && !pending;
-  if (is_forgotten) site.events().error("projects/" + state->project.text(), forgotten());
   PLAYFS_TRY(auto last, state->journal->last());
   {
     MutexLock lock(state->mutex);
     if (last) state->last = result_of(*last);
-    if (is_forgotten) state->last = fail(forgotten());
   }
   std::unique_ptr<Publisher> publisher(new Publisher(state));
   publisher->visit();

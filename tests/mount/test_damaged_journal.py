@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Bytes of the publication journal that were changed on disk are never sent, and cost no staged work."""
+"""A publication journal that is damaged or gone: nothing wrong is sent, nothing is sent twice, and what may have been
+published is not given back before it was looked for at the service."""
 import json
 
 import proxy
@@ -28,9 +29,9 @@ class DamagedJournal(rig.Rig):
     def errors(self):
         return (self.mounted.directory / '.playfs/errors.ndjson').read_text()
 
-    def leave_it_about_to_be_posted(self):
+    def leave_it_about_to_be_posted(self, fate=lambda request: (503, 'later') if request.startswith('POST') else None):
         """Unmounts in the middle of a commit; the journal's file."""
-        self.proxy.fate = lambda request: (503, 'later') if request.startswith('POST') else None
+        self.proxy.fate = fate
         (self.work / 'file').write_text(CONTENT)
         self.playfs('commit', '--no-wait', '-m', 'm', self.work, check=False)
         self.eventually(lambda: self.status()['publication']['waiting_for'], 'the POST is refused')
@@ -39,14 +40,39 @@ class DamagedJournal(rig.Rig):
         journal, = self.home.glob('ann/**/publish.db')
         return journal
 
+    def leave_it_posted(self):
+        """The same, where the revision was stored, and nobody here knows."""
+        posts = []
+
+        def fate(request):
+            if posts:
+                return (503, 'later')
+            if request == 'POST /.site/data/revisions':
+                posts.append(request)
+                return 'lose reply'
+            return None
+
+        return self.leave_it_about_to_be_posted(fate)
+
+    def assert_what_was_stored_is_published(self):
+        self.mounted = self.mount(self.proxy.url)
+        self.assertEqual((self.work / 'file').read_text(), CONTENT)
+        revision, = self.api.all('revisions')
+        self.eventually(lambda: self.api.get('projects', self.project).get('latest_revision'), 'head is moved to it')
+        self.eventually(lambda: self.status()['base'] == rig.fields(revision)['id'], 'the tree stands on it')
+        self.assertEqual(self.status()['staged'], [], 'so nothing can be discarded that head has')
+        self.assertEqual(len(self.api.all('revisions')), 1)
+        self.assertEqual((self.work / 'file').read_text(), CONTENT)
+
     def assert_nothing_wrong_is_sent(self, journal):
         said = self.playfs('doctor', '--json', check=False)
         self.assertNotEqual(said.returncode, 0)
         self.assertIn(str(journal), said.stdout)
         self.mounted = self.mount(self.proxy.url)
         self.eventually(lambda: 'damaged-1' in self.errors(), 'the reason is said')
-        self.eventually(lambda: not self.status()['publication']['queue'], 'it is staged again')
+        self.eventually(lambda: 'was lost' in str(self.status()['publication']['waiting_for']), 'it is looked for')
         self.assertEqual(self.api.all('revisions'), [], 'and not sent')
+        self.assertNotEqual(self.playfs('discard', self.work, check=False).returncode, 0, 'it may be published')
         self.assertEqual((self.work / 'file').read_text(), CONTENT)
         self.assertTrue((journal.parent / 'damaged-1/publish.db').exists())
         (self.work / 'more').write_text('more\n')
@@ -64,6 +90,17 @@ class DamagedJournal(rig.Rig):
         journal = self.leave_it_about_to_be_posted()
         journal.write_bytes(b'x' * 20_000)
         self.assert_nothing_wrong_is_sent(journal)
+
+    def test_what_was_stored_is_found_beside_a_damaged_journal(self):
+        journal = self.leave_it_posted()
+        journal.write_bytes(journal.read_bytes().replace(b'every word', b'every Word'))
+        self.assert_what_was_stored_is_published()
+
+    def test_what_was_stored_is_found_without_a_journal(self):
+        journal = self.leave_it_posted()
+        for part in journal.parent.glob('publish.db*'):
+            part.unlink()
+        self.assert_what_was_stored_is_published()
 
 
 if __name__ == '__main__':

@@ -168,8 +168,9 @@ bool look_at_journal(Findings& findings, const std::string& directory, const std
     const std::string kept = fmt::format("{}/{}{}", directory, publish::kDamagedJournal, number);
     if (lstat(kept.c_str(), &attributes) != 0) break;
     findings.add(Finding::wrong, "journal", kept,
-                 "a publication journal that was damaged is kept here; what was being published was staged again",
-                 "playfs log, to see whether it was published, then rm -r " + kept);
+                 "a publication journal that was damaged is kept here; what was being published was looked for at the "
+                 "service, and the errors of the mount say what became of it",
+                 "playfs status, to see that nothing is under way any more, then rm -r " + kept);
   }
   if (lstat(path.c_str(), &attributes) != 0) return false;
   bool knows = false;
@@ -191,11 +192,12 @@ bool look_at_journal(Findings& findings, const std::string& directory, const std
   }();
   if (read) findings.add(Finding::well, "journal", path, "can be read");
   else
-    findings.add(Finding::wrong, "journal", path, "the publication journal cannot be read: " + read.error().message,
-                 read.error().code == ErrorCode::not_supported ? "use the version of playfs that wrote it"
-                 : read.error().code == ErrorCode::corrupt
-                     ? "mount it: the journal is set aside then, and what was being published is staged again"
-                     : "copy the whole of " + directory + " elsewhere before anything else is tried");
+    findings.add(
+        Finding::wrong, "journal", path, "the publication journal cannot be read: " + read.error().message,
+        read.error().code == ErrorCode::not_supported ? "use the version of playfs that wrote it"
+        : read.error().code == ErrorCode::corrupt
+            ? "mount it: the journal is set aside then, and what was being published is looked for at the service"
+            : "copy the whole of " + directory + " elsewhere before anything else is tried");
   return knows || !read;
 }
 
@@ -204,10 +206,9 @@ void look_at_journals(Findings& findings, const std::string& directory, const st
   for (const char* journal : {"/publication", "/journal"})
     is_known = look_at_journal(findings, directory + journal, pending_tx) || is_known;
   if (!is_known)
-    findings.add(
-        Finding::wrong, "journal", directory,
-        "a commit had begun, and no journal knows of it, so whether it was sent is not known",
-        "the next mount stages it again: look with playfs log whether it was published, then commit or discard");
+    findings.add(Finding::wrong, "journal", directory,
+                 "a commit had begun, and no journal knows of it, so whether it was sent is not known",
+                 "mount it: the commit is looked for at the service, and staged again where it is not there");
 }
 
 /// True where nothing is wrong with it, and it may be looked into further.

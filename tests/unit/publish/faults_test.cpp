@@ -1,7 +1,6 @@
 // A network that loses requests and replies, a service that refuses, and others who move head meanwhile.
 #include <algorithm>
 #include <atomic>
-#include <filesystem>
 #include <map>
 #include <set>
 #include <thread>
@@ -395,22 +394,6 @@ TEST_F(FaultsTest, AServiceThatKeepsAnotherTextIsNotBuiltOn) {
   ASSERT_FALSE(result);
   EXPECT_EQ(result.error().code, ErrorCode::corrupt);
   EXPECT_EQ(revisions(), 1u);
-}
-
-TEST_F(FaultsTest, WithoutItsJournalAPendingLayerIsStagedAgainAndNotSent) {
-  work->faults.set_plan([](const HttpRequest&) { return test::lose_request(); });
-  auto result = await<CommitResult>([&](auto done) {
-    work->publisher->commit({.agent = "t", .message = "m", .wait = false, .allow_merge = true}, {}, std::move(done));
-  });
-  ASSERT_TRUE(result);
-  EXPECT_TRUE(*work->stage->pending());
-  work.reset();
-  std::filesystem::remove_all(directory.path() + "/tree/journal");
-  work = std::make_unique<WorkTree>(world, project, directory.path() + "/tree");
-  EXPECT_FALSE(*work->stage->pending());
-  EXPECT_NE(work->events->events_text().find("commit_forgotten"), std::string::npos);
-  EXPECT_EQ(revisions(), 1u);
-  expect_published_once(work->commit());
 }
 
 TEST_F(FaultsTest, ALongRateLimitIsShownAndSatOut) {

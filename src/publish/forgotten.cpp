@@ -1,0 +1,121 @@
+#include "publish/forgotten.h"
+
+#include <algorithm>
+
+#include "publish/engine.h"
+#include "publish/rest.h"
+#include "wire/json.h"
+#include "wire/records.h"
+
+namespace playfs::publish {
+
+namespace {
+
+const FileEntry* entry_at(const RevisionTreePtr& revision, const std::string& path) {
+  if (!revision) return nullptr;
+  auto found = revision->tree.manifest().files.find(path);
+  return found == revision->tree.manifest().files.end() ? nullptr : &found->second;
+}
+
+bool same(const FileEntry* a, const FileEntry* b) { return a && b ? a->same_content_and_mode(*b) : a == b; }
+
+const Json& state_of(const RevisionTreePtr& revision) {
+  static const Json none;
+  return revision ? revision->revision.state : none;
+}
+
+FileEntry entry_of(const stage::FrozenFile& file) {
+  FileEntry entry = file.published.value_or(FileEntry());
+  if (!file.published) {
+    entry.hash_claim = file.hash.hex();
+    entry.chunks = {ChunkId("(frozen) " + file.path)};  // equal to no other: the hash decides
+  }
+  entry.mode = file.mode;
+  return entry;
+}
+
+Error never_stored() {
+  return {ErrorCode::corrupt,
+          "the journal of a commit that had begun was lost, and the service does not have its revision",
+          "all that it held is staged again: look at it, then commit or discard",
+          {},
+          0,
+          {}};
+}
+
+}  // namespace
+
+Result<bool> is_revision_of_layer(Upstream& upstream, const RevisionTreePtr& stored, const stage::Frozen& layer,
+                                  const RevisionTreePtr& base) {
+  if (stored->tree.manifest().tx != layer.tx) return false;
+  const auto& parents = stored->revision.parents;
+  auto is_parent = [&](const RevisionId& id) { return std::find(parents.begin(), parents.end(), id) != parents.end(); };
+  if (!std::all_of(layer.merge_parents.begin(), layer.merge_parents.end(), is_parent)) return false;
+  RevisionTreePtr on = base;  // what it was made on: the base, or a head that the layer was merged with
+  for (const auto& id : parents) {
+    auto parent = upstream.revision(id);
+    if (!parent && may_heal(parent.error().code)) return fail(parent.error());
+    if (!parent) continue;
+    if ((*parent)->tree.manifest().tx == layer.tx) return false;  // that one may be ours, and this was made of it
+    const bool is_taken_in =
+        std::find(layer.merge_parents.begin(), layer.merge_parents.end(), id) != layer.merge_parents.end();
+    if (!is_parent(layer.base) && !is_taken_in) on = *parent;
+  }
+  // Only what the other side had changed too can have come out of a merge in another way than it was frozen.
+  auto holds = [&](const std::string& path, const FileEntry* frozen) {
+    return same(entry_at(stored, path), frozen) || !same(entry_at(on, path), entry_at(base, path));
+  };
+  for (const auto& file : layer.files) {
+    const FileEntry frozen = entry_of(file);
+    if (!holds(file.path, &frozen)) return false;
+  }
+  for (const auto& path : layer.deletions)
+    if (!holds(path, nullptr)) return false;
+  if (!layer.state) return true;
+  PLAYFS_TRY(Json state, wire::parse_json(*layer.state));
+  return state_of(stored) == state || state_of(on) != state_of(base);
+}
+
+Status Engine::recover() {
+  PLAYFS_TRY(auto pending, parts_.layers.pending());
+  if (!pending) return {};
+  PLAYFS_TRY(auto waiting, parts_.journal.waiting());
+  if (std::any_of(waiting.begin(), waiting.end(), [&](const auto& each) { return each.tx == pending->tx; })) return {};
+  PLAYFS_TRY(auto last, parts_.journal.last());
+  if (last && last->tx == pending->tx) return parts_.journal.record_ending_again(*last);
+  const auto changed = static_cast<std::uint32_t>(pending->files.size() + pending->deletions.size());
+  PLAYFS_CHECK(parts_.journal.record_forgotten(pending->tx, pending->base, changed));
+  parts_.events.event("commit_forgotten", {{"project", parts_.project.text()}, {"tx", pending->tx}});
+  parts_.events.error("projects/" + parts_.project.text(),
+                      Error{ErrorCode::corrupt,
+                            "a commit had begun, and its journal is gone: whether it was sent is not known, so it is "
+                            "looked for at the service",
+                            "nobody has to wait: if its revision is there it is published, otherwise all that it held "
+                            "is staged again",
+                            std::nullopt,
+                            0,
+                            {}});
+  return {};
+}
+
+bool Engine::is_forgotten(const Publication& publication) {
+  return publication.step == Step::posting && publication.body.empty();
+}
+
+/// Nothing is sent: nobody asked anew, and the first may be there.
+Status Engine::look_for_forgotten(Publication& publication) {
+  if (!work_.in_doubt_since) work_.in_doubt_since = parts_.clock.steady();
+  return refused(publication, never_stored());
+}
+
+Result<bool> Engine::is_revision_of(const Record& record, const Publication& publication) {
+  auto revision = wire::decode_revision(record);
+  if (!revision) return false;
+  if (!is_forgotten(publication)) return is_revision_of_body(*revision, publication.body);
+  PLAYFS_TRY(auto layer, parts_.layers.pending());
+  if (!layer || layer->tx != publication.tx) return false;
+  PLAYFS_TRY(auto stored, parts_.upstream.revision(revision->id));
+  return is_revision_of_layer(parts_.upstream, stored, *layer, parts_.layers.base());
+}
+
+}  // namespace playfs::publish

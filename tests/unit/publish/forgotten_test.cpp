@@ -1,0 +1,195 @@
+// A commit whose journal is gone or damaged: perhaps it was sent, so what was frozen for it stays frozen until the
+// service's log was searched for it.
+#include <atomic>
+#include <filesystem>
+#include <fstream>
+#include <thread>
+
+#include <gtest/gtest.h>
+
+#include "support/publish_world.h"
+#include "wire/json.h"
+
+namespace playfs::publish {
+namespace {
+
+using test::Contents;
+using test::Fault;
+using test::WorkTree;
+
+constexpr auto kPatient = std::chrono::minutes(10);
+
+bool is_post_of_revision(const HttpRequest& request) {
+  return request.method == "POST" && request.target.ends_with("/revisions");
+}
+bool is_list_of_revisions(const HttpRequest& request) {
+  return request.method == "GET" && request.target.find("/revisions?") != std::string::npos;
+}
+
+class ForgottenTest : public testing::Test {
+ protected:
+  ForgottenTest() : project(world.create("projects", R"({"name":"p"})").id) {
+    open({});
+    publish({{"text", lines("")}, {"moved", "m"}, {"deleted", "d"}});
+  }
+
+  static std::string lines(const std::string& first, const std::string& last = "") {
+    std::string text = first + "\n";
+    for (int i = 0; i < 20; ++i) text += std::to_string(i) + "\n";
+    return text + last + "\n";
+  }
+  void open(test::FaultyTransport::Plan plan, std::chrono::milliseconds late_arrival = kPatient) {
+    work.reset();
+    work = std::make_unique<WorkTree>(world, project, directory.path() + "/tree", std::move(plan), JournalProbe(),
+                                      false, false, MergePolicy(), late_arrival);
+  }
+  void publish(const Contents& contents) {
+    for (const auto& [path, content] : contents) work->write(path, content);
+    auto result = work->commit();
+    ASSERT_TRUE(result) << result.error().message;
+    ASSERT_EQ(result->outcome, Outcome::published);
+  }
+  /// The commit stands where its POST was sent, which `reaches` the service or not; then its process ends.
+  void leave_one_in_doubt(bool reaches) {
+    std::atomic<bool> is_sent = false;
+    work->faults.set_plan([&](const HttpRequest& request) {
+      if (is_sent) return test::lose_request();
+      if (!is_post_of_revision(request)) return Fault();
+      is_sent = true;
+      return reaches ? test::lose_reply() : test::lose_request();
+    });
+    work->publisher->commit({.agent = "who", .message = "why", .wait = false, .allow_merge = true}, {},
+                            [](const Result<CommitResult>&) {});
+    while (!is_sent || !work->publisher->progress().last_error) std::this_thread::yield();
+    work.reset();
+  }
+  void lose_journal() { std::filesystem::remove_all(directory.path() + "/tree/journal"); }
+  void damage_journal() {
+    std::ofstream(directory.path() + "/tree/journal/publish.db", std::ios::in | std::ios::out) << "no database at all";
+  }
+  std::size_t revisions() { return world.all("revisions").size(); }
+  void expect_published(const Contents& contents) {
+    work->wait_until_idle();
+    ASSERT_TRUE(work->publisher->last());
+    const auto result = work->publisher->last().value();
+    ASSERT_TRUE(result) << result.error().message;
+    EXPECT_EQ(result->outcome, Outcome::published);
+    EXPECT_EQ(world.head(project), result->revision.text());
+    EXPECT_EQ(world.contents(result->revision.text()), contents);
+    EXPECT_TRUE(work->stage->is_clean());
+  }
+  void expect_given_back() {
+    work->wait_until_idle();
+    ASSERT_TRUE(work->publisher->last());
+    const auto result = work->publisher->last().value();
+    ASSERT_FALSE(result);
+    EXPECT_NE(result.error().message.find("does not have its revision"), std::string::npos) << result.error().message;
+    EXPECT_FALSE(*work->stage->pending());
+    EXPECT_FALSE(work->stage->is_clean());
+  }
+
+  test::World world;
+  test::TempDirectory directory;
+  std::string project;
+  std::unique_ptr<WorkTree> work;
+};
+
+TEST_F(ForgottenTest, WhatWasStoredIsFoundWithoutTheJournal) {
+  work->write("new", "n");
+  work->rename("moved", "there");
+  work->remove("deleted");
+  leave_one_in_doubt(true);
+  lose_journal();
+  open({});
+  EXPECT_TRUE(work->events->events_text().find("commit_forgotten") != std::string::npos);
+  expect_published({{"text", lines("")}, {"new", "n"}, {"there", "m"}});
+  EXPECT_EQ(revisions(), 2u);
+}
+
+TEST_F(ForgottenTest, WhatWasStoredIsFoundBesideADamagedJournal) {
+  work->write("new", "n");
+  leave_one_in_doubt(true);
+  damage_journal();
+  open({});
+  EXPECT_NE(work->events->errors_text().find("damaged-1"), std::string::npos) << work->events->errors_text();
+  expect_published({{"text", lines("")}, {"moved", "m"}, {"deleted", "d"}, {"new", "n"}});
+  EXPECT_EQ(revisions(), 2u);
+}
+
+TEST_F(ForgottenTest, WhatWasMergedWithHeadBeforeItWasSentIsFound) {
+  WorkTree other(world, project, directory.path() + "/other");
+  other.write("text", lines("theirs"));
+  other.write("more", "o");
+  ASSERT_TRUE(other.commit());
+  work->write("text", lines("", "ours"));
+  leave_one_in_doubt(true);
+  lose_journal();
+  open({});
+  expect_published({{"text", lines("theirs", "ours")}, {"moved", "m"}, {"deleted", "d"}, {"more", "o"}});
+  EXPECT_EQ(revisions(), 3u);
+}
+
+TEST_F(ForgottenTest, WhatIsNotThereIsStagedAgainOnceTheLogWasSearched) {
+  work->write("new", "n");
+  leave_one_in_doubt(false);
+  lose_journal();
+  std::atomic<bool> is_readable = false;
+  std::atomic<int> refused = 0, posts = 0;
+  open(
+      [&](const HttpRequest& request) {
+        if (is_post_of_revision(request)) ++posts;
+        if (!is_list_of_revisions(request) || is_readable) return Fault();
+        ++refused;
+        return test::answer_with(403, R"({"code":"forbidden"})");
+      },
+      test::kLateArrival);
+  // However long it cannot be searched: nothing is given back, and nobody can have it back.
+  while (refused < 10) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  EXPECT_TRUE(*work->stage->pending());
+  work->publisher->cancel([](const Result<Cancelled>& cancelled) { EXPECT_TRUE(cancelled && cancelled->too_late); });
+  is_readable = true;
+  expect_given_back();
+  EXPECT_EQ(posts, 0) << "nobody asked anew";
+  work->faults.set_plan({});
+  auto result = work->commit();
+  ASSERT_TRUE(result) << result.error().message;
+  EXPECT_EQ(result->outcome, Outcome::published);
+}
+
+TEST_F(ForgottenTest, AnotherRestartGoesOnSearching) {
+  work->write("new", "n");
+  leave_one_in_doubt(true);
+  lose_journal();
+  auto hidden = [](const HttpRequest& request) {
+    return is_list_of_revisions(request) ? test::answer_with(200, R"({"records":[],"nextCursor":null})") : Fault();
+  };
+  for (int times = 0; times < 2; ++times) {
+    open(hidden);
+    while (!work->publisher->progress().last_error) std::this_thread::yield();
+    EXPECT_TRUE(*work->stage->pending());
+  }
+  open({});
+  expect_published({{"text", lines("")}, {"moved", "m"}, {"deleted", "d"}, {"new", "n"}});
+  EXPECT_EQ(revisions(), 2u);
+}
+
+TEST_F(ForgottenTest, WhatAnotherClientMadeOfOursIsNotTakenForIt) {
+  work->write("new", "n");
+  leave_one_in_doubt(false);
+  auto journal = Journal::open(directory.path() + "/tree/journal");
+  ASSERT_TRUE(journal) << journal.error().message;
+  const std::string tx = (**(*journal)->front()).tx;
+  journal->reset();
+  JsonObject manifest = *world.get("revisions", world.head(project)).fields.find("manifest")->object();
+  manifest.set("tx", tx);
+  world.create("revisions", wire::to_text(JsonObject{{"project", project},
+                                                     {"parents", Json::Array{Json(world.head(project))}},
+                                                     {"manifest", std::move(manifest)}}));
+  lose_journal();
+  open({}, test::kLateArrival);
+  expect_given_back();
+  EXPECT_EQ(work->read("new"), "n");
+}
+
+}  // namespace
+}  // namespace playfs::publish
