@@ -133,6 +133,41 @@ TEST(MergeTest, BinariesDeletionsLinksAndDirectoriesConflict) {
   }
 }
 
+TEST(MergeTest, OfWordsAboutAFileTheSameStandWhoeverMerges) {
+  auto with = [](const char* content, const char* word) {
+    FileEntry with_word = entry(content);
+    with_word.extra.set("note", word);
+    return manifest({{"f", with_word}});
+  };
+  auto base = with("x", "old"), ours = with("y", "beta"), theirs = with("y", "alpha");
+  for (const auto& merge : {merged(base, ours, theirs), merged(base, theirs, ours)}) {
+    EXPECT_TRUE(merge.conflicts.empty());
+    EXPECT_EQ(content(merge, "f"), "y");
+    EXPECT_EQ(*merge.files.at("f").entry.extra.find("note"), Json("alpha"));
+  }
+}
+
+TEST(MergeTest, WhatIsSaidToBeTooLargeIsNotRead) {
+  auto read = [](MergeSide, const std::string&, const FileEntry&) -> Result<std::string> {
+    return fail(ErrorCode::internal, "nothing has to be read");
+  };
+  const Json none;
+  for (std::size_t large = 0; large < 3; ++large) {
+    std::vector<Manifest> sides;
+    for (std::size_t side = 0; side < 3; ++side) {
+      FileEntry chunked;
+      chunked.hash_claim = ContentHash::of(std::to_string(side)).hex();
+      chunked.size_claim = side == large ? kMaxMergedText + 1 : 10;
+      chunked.chunks = {ChunkId("c" + std::to_string(side))};
+      sides.push_back(manifest({{"f", chunked}}));
+    }
+    auto merge = merge_versions({sides[0], none}, {sides[1], none}, {sides[2], none}, read);
+    ASSERT_TRUE(merge) << large << ": " << merge.error().message;
+    ASSERT_EQ(merge->conflicts.size(), 1u);
+    EXPECT_EQ(merge->conflicts[0].kind, ConflictKind::content);
+  }
+}
+
 TEST(MergeTest, AModeAndAnEditOfTheSameFileAreJoinedWithoutReading) {
   FileEntry chunked;
   chunked.hash_claim = ContentHash::of("x").hex();

@@ -212,5 +212,15 @@ TEST_F(CarriedAlongTest, NorIsOneOfTwoParentsThatIsNotTheirMerge) {
   expect_head({{"keep", "k"}, {"victim", "v"}, {"doc", "theirs"}, {"b", "b"}, {"c", "c"}, {"d", "d"}});
 }
 
+TEST_F(CarriedAlongTest, WhatWasEditedInACopyOfAMergeIsMergedToo) {
+  // Head is that merge, and holds both parents; what the copy says besides it does not hold.
+  std::string merge = merge_of_two();
+  auto parents = wire::decode_revision(world.get("revisions", merge))->parents;
+  ASSERT_EQ(parents.size(), 2u);
+  publish_edited({parents[0].text(), parents[1].text()}, merge, "doc", "theirs");
+  work->write("d", "d");
+  expect_head({{"keep", "k"}, {"victim", "v"}, {"doc", "theirs"}, {"b", "b"}, {"c", "c"}, {"d", "d"}});
+}
+
 }  // namespace
 }  // namespace playfs::publish

@@ -59,6 +59,9 @@ class ConvergenceTest : public testing::Test {
     MergePolicy policy;
     policy.whose = whose;
     policy.agents = std::move(agents);
+    open(policy, visits);
+  }
+  void open(MergePolicy policy, bool visits = false) {
     work.reset();
     work =
         std::make_unique<WorkTree>(world, project, directory.path() + "/tree", nullptr, nullptr, visits, false, policy);
@@ -133,7 +136,7 @@ TEST_F(ConvergenceTest, ByPolicyNobodysAreMerged) {
 
 TEST_F(ConvergenceTest, ByPolicyThoseOfListedAgentsAreMerged) {
   begin({{"base", "0"}}, {{"base", "0"}, {"branch", "b"}});
-  open(MergePolicy::Whose::listed, false, {"somebody else"});
+  open(MergePolicy::Whose::listed, false, {"tester"});
   work->write("mine", "m");
   auto alone = work->commit();
   ASSERT_TRUE(alone) << alone.error().message;
@@ -158,6 +161,119 @@ TEST_F(ConvergenceTest, AVisitorAnnouncesWhatPlayfsLeftAndNotWhatStrangersDid) {
   ASSERT_EQ(messages.size(), 1u);
   EXPECT_NE(messages[0].fields.find("body")->string()->find(ours), std::string::npos);
   EXPECT_EQ(world.head(project), head);
+}
+
+TEST_F(ConvergenceTest, AVisitEnds) {
+  begin({{"base", "0"}}, {{"base", "0"}, {"branch", "b"}});
+  publish(root, {{"base", "0"}, {"ours", "o"}}, {{"tx", "c0ffee00c0ffee00c0ffee00c0ffee00"}});
+  open(MergePolicy::Whose::none, true);
+  while (world.all("messages").empty()) std::this_thread::yield();
+  auto is_quiet = [&] {
+    auto before = work->faults.sent().size();
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    return work->faults.sent().size() == before;
+  };
+  bool ends = false;
+  for (int i = 0; i < 100 && !ends; ++i) ends = is_quiet();
+  EXPECT_TRUE(ends) << "one after the other, unasked";
+}
+
+TEST_F(ConvergenceTest, WhereNothingMoreMayBeMergedConflictsAreNamedAllTheSame) {
+  begin({{"base", "0"}}, {{"base", "theirs"}});
+  world.set_head(project, root);
+  MergePolicy policy;
+  policy.most_in_an_hour = 0;
+  open(policy);
+  world.set_head(project, branch);
+  work->write("base", "mine");
+  auto result = work->commit();
+  ASSERT_TRUE(result) << result.error().message;
+  EXPECT_EQ(result->outcome, Outcome::branched);
+  EXPECT_EQ(result->conflicts, std::vector<std::string>{"base"});
+}
+
+/// What a service answers to the first merge that is posted.
+class MergeAnswerTest : public ConvergenceTest {
+ protected:
+  void commit_with(const std::function<Fault(const HttpRequest&)>& first_merge) {
+    begin({{"base", "0"}}, {{"base", "0"}, {"branch", "b"}});
+    open();
+    bool is_first = true;
+    work->faults.set_plan([&](const HttpRequest& request) {
+      bool is_merge = request.method == "POST" && request.target.ends_with("/revisions") &&
+                      request.body.find("\"auto\"") != std::string::npos;
+      return is_merge && std::exchange(is_first, false) ? first_merge(request) : Fault();
+    });
+    work->write("mine", "m");
+    auto result = work->commit();
+    ASSERT_TRUE(result) << result.error().message;
+    EXPECT_FALSE(is_first);
+    EXPECT_EQ(result->outcome, Outcome::merged);
+    EXPECT_EQ(world.contents(world.head(project)),
+              (Contents{{"base", "0"}, {"branch", "b"}, {"head", "h"}, {"mine", "m"}}));
+  }
+  [[nodiscard]] std::string said() const { return work->events->events_text(); }
+};
+
+TEST_F(MergeAnswerTest, SystemFieldsAloneAreEnough) {
+  commit_with([&](const HttpRequest& request) {
+    Record made = world.create("revisions", request.body);
+    return test::answer_with(
+        201,
+        wire::to_text(JsonObject{
+            {"id", made.id}, {"created_at", made.created_at}, {"updated_at", made.updated_at}, {"status", "active"}}));
+  });
+  EXPECT_EQ(said().find("commit_waiting"), std::string::npos) << said();
+}
+
+TEST_F(MergeAnswerTest, AnotherRevisionIsNotTakenForTheMerge) {
+  commit_with([&](const HttpRequest&) {
+    return test::answer_with(201, wire::to_text(JsonObject{{"id", branch},
+                                                           {"created_at", "2026-01-01T00:00:00.000Z"},
+                                                           {"updated_at", "2026-01-01T00:00:00.000Z"},
+                                                           {"status", "active"},
+                                                           {"project", project},
+                                                           {"parents", Json::Array{}},
+                                                           {"manifest", JsonObject{{"files", JsonObject()}}}}));
+  });
+  EXPECT_NE(said().find("another revision than the merge"), std::string::npos) << said();
+}
+
+TEST_F(ConvergenceTest, OfAMergeOnlyWhatNobodyHasIsUploaded) {
+  const std::string text = lines(8'000);
+  MergePolicy none;  // so that the merge is made here
+  none.whose = MergePolicy::Whose::none;
+  auto beside =
+      std::make_unique<WorkTree>(world, project, directory.path() + "/beside", nullptr, nullptr, false, false, none);
+  beside->write("text", text);
+  ASSERT_TRUE(beside->commit());
+  open();
+  // Both sides change the same chunk, so that neither has what comes of it; the others were uploaded by somebody else.
+  auto changed = [&](const std::string& line) {
+    std::string other = text;
+    auto at = other.find(line);
+    EXPECT_NE(at, std::string::npos);
+    return other.insert(at, "changed\n");
+  };
+  beside->write("text", changed("line 79190\n"));
+  work->write("text", changed("line 0\n"));
+  bool came = false;
+  std::size_t uploads = 0;
+  work->faults.set_plan([&](const HttpRequest& request) {
+    if (request.method == "PATCH" && !std::exchange(came, true)) {
+      EXPECT_TRUE(beside->commit());
+    }
+    uploads += came && request.method == "POST" && request.target.ends_with("/file_chunks");
+    return Fault();
+  });
+  auto result = work->commit();
+  ASSERT_TRUE(result) << result.error().message;
+  EXPECT_EQ(world.contents(world.head(project))["text"], [&] {
+    std::string both = changed("line 79190\n");
+    return both.insert(both.find("line 0\n"), "changed\n");
+  }());
+  EXPECT_GE(uploads, 1u);
+  EXPECT_LE(uploads, 2u);
 }
 
 TEST_F(ConvergenceTest, AMergeThatIsRefusedForGoodLeavesHeadWhereItIs) {

@@ -417,5 +417,21 @@ TEST_F(FaultsTest, ALongRateLimitIsShownAndSatOut) {
   EXPECT_EQ(world.contents(world.head(project)), expected);
 }
 
+TEST_F(FaultsTest, ForAsLongAsTheServiceAsksNothingIsSent) {
+  std::atomic<bool> is_refused = false;
+  std::atomic<int> since = 0;
+  work->faults.set_plan([&](const HttpRequest& request) {
+    since += is_refused;
+    if (!is_post_of(request, "/revisions")) return Fault();
+    is_refused = true;
+    return test::answer_with(429, R"({"code":"rate_limited","retry_after":60})");
+  });
+  work->publisher->commit({.agent = "t", .message = "m", .wait = true, .allow_merge = true}, {},
+                          [](const Result<CommitResult>&) {});
+  while (!is_refused) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  std::this_thread::sleep_for(std::chrono::milliseconds(200));
+  EXPECT_EQ(since, 0);
+}
+
 }  // namespace
 }  // namespace playfs::publish

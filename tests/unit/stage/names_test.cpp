@@ -362,6 +362,13 @@ TEST_F(NamesTest, ANumberStaysWhenTheFileThatTookThePathsOwnIsGone) {
   EXPECT_EQ(bench.read("a"), "one");
 }
 
+TEST_F(NamesTest, WhatComesBackHasTheNumberOfItsPath) {
+  auto before = bench.stat("a").ino;
+  ASSERT_TRUE(bench.unlink("a"));
+  ASSERT_TRUE(bench.stage->discard("a", false));
+  EXPECT_EQ(bench.stat("a").ino, before);
+}
+
 TEST_F(NamesTest, NumbersAreNotGivenTwice) {
   std::set<std::uint64_t> seen;
   for (int round = 0; round < 3; ++round) {
