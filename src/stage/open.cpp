@@ -47,6 +47,8 @@ Error in_use(const std::string& directory, const std::string& holder) {
 Result<UniqueFd> take_lock(const std::string& directory) {
   std::string path = directory + "/lock";
   UniqueFd fd(open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
+  // The directory was there a moment ago: somebody has just removed this stage.
+  if (!fd && errno == ENOENT) return fail(in_use(directory, ""));
   if (!fd) return fail(error_from_errno(errno, "open " + path));
   if (flock(fd.get(), LOCK_EX | LOCK_NB) != 0) {
     if (errno != EWOULDBLOCK) return fail(error_from_errno(errno, "lock " + path));
