@@ -246,14 +246,22 @@ TEST(Plan, RefusesWithTheCostsLargestFirst) {
   std::vector<PutFile> puts;
   for (int i = 0; i < 200; ++i) puts.push_back(put("dir/file" + std::to_string(i), text_of(300, i)));
   EXPECT_TRUE(check_could_fit(commit(puts), sizes)) << "in a continuation";
-  auto input = commit(puts);
+  const JsonObject not_shown{{"inline", std::string(5'000, 'y')}};
+  Manifest base;
+  base.refused.push_back({"../up", "no path", not_shown});
+  auto input = commit(puts, base);
   input.draft.state = std::string(16'000, 'x');  // which stands in the record itself, whatever else moves out
   auto plan = make_plan(input, sizes);
   ASSERT_FALSE(plan);
   EXPECT_EQ(plan.error().code, ErrorCode::file_too_big);
   auto& message = plan.error().message;
-  EXPECT_NE(message.find(": (the project's state) 16002, "), std::string::npos) << message;
-  EXPECT_NE(message.find("and 192 more"), std::string::npos) << message;
+  const std::size_t around = std::string_view(R"("../up":)").size();
+  const std::string largest = ": (the project's state) 16002, (entries that are not shown) " +
+                              std::to_string(around + wire::to_text(not_shown).size()) + ", dir/file";
+  auto files = message.find(largest);
+  ASSERT_NE(files, std::string::npos) << message;
+  EXPECT_LT(std::stoi(message.substr(message.find(' ', files + largest.size()))), 300) << "a file costs no text";
+  EXPECT_NE(message.find("and 193 more"), std::string::npos) << message;
 
   EXPECT_TRUE(check_could_fit(commit({put("a", text_of(9000, 1))}), sizes));
   PutFile huge = put("huge", "");

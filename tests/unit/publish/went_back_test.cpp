@@ -8,6 +8,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "base/await.h"
 #include "support/publish_world.h"
 #include "wire/json.h"
 #include "wire/records.h"
@@ -117,6 +118,23 @@ TEST_F(WentBackTest, WhatOthersPublishedSinceIsMerged) {
   expected["theirs"] = "t";
   write({{"new", "3"}});
   expect_published(work->commit());
+}
+
+TEST_F(WentBackTest, WhatOnlyTheLostBaseHadIsKeptHereInFull) {
+  world.back_up();
+  publish({{"big", text(30'000, 2)}, {"deep/er/file", "3"}});
+  world.restore();
+  auto head = await<RevisionTreePtr>(
+      [&](auto done) { work->site->revision(RevisionId(world.head(project)), {}, std::move(done)); });
+  ASSERT_TRUE(head) << head.error().message;
+  auto kept = await<bool>([&](auto done) { work->publisher->keep_lost_base(*head, {}, std::move(done)); });
+  ASSERT_TRUE(kept) << kept.error().message;
+  EXPECT_TRUE(*kept);
+  // As bytes of its own: what a cache has may go at any time.
+  for (const char* path : {"big", "deep/er/file"})
+    EXPECT_FALSE(work->stage->lower_content(work->stage->find(path))) << path;
+  EXPECT_TRUE(work->stage->lower_content(work->stage->find("old"))) << "which the service still has";
+  for (const auto& [path, content] : expected) EXPECT_EQ(work->read(path), content) << path;
 }
 
 TEST_F(WentBackTest, WhatClashesWithWhatOthersPublishedSinceIsABranch) {

@@ -137,6 +137,16 @@ TEST_F(BytesTest, SizesHolesAndTimes) {
   EXPECT_EQ(bench.read("f"), "");
 }
 
+TEST_F(BytesTest, AFrozenFileThatEndsInAHoleCanBeWritten) {
+  ASSERT_TRUE(bench.put("f", "abc") && bench.truncate(bench.find("f"), 1 << 20));
+  auto layer = bench.stage->freeze("tx").value();
+  ASSERT_TRUE(layer);
+  auto written = bench.write(bench.find("f"), 0, "ABC");
+  ASSERT_TRUE(written) << written.error().message;
+  EXPECT_EQ(bench.read("f"), "ABC" + std::string((1 << 20) - 3, '\0'));
+  EXPECT_EQ(bench.stage->read_frozen(layer->files.at(0)), "abc" + std::string((1 << 20) - 3, '\0'));
+}
+
 TEST_F(BytesTest, OnlyRegularFilesHaveBytes) {
   ASSERT_TRUE(bench.mkdir("d"));
   ASSERT_TRUE(bench.symlink("a", "l"));
@@ -264,6 +274,32 @@ TEST_F(BytesTest, WritersOfManyFilesWhileLayersFreeze) {
   stop = true;
   writer.join();
   EXPECT_EQ(bench.stat("one").size, bench.stat("two").size);
+}
+
+TEST_F(BytesTest, WhoWaitedForAFreezeGoesOnAfterIt) {
+  for (int round = 0; round < 20; ++round) {
+    const std::string tx = "tx" + std::to_string(round);
+    constexpr int kWriters = 3;
+    std::atomic<int> begun = 0, done = 0;
+    std::vector<std::thread> writers;
+    for (int i = 0; i < kWriters; ++i) {
+      const std::string name = std::to_string(i);
+      ASSERT_TRUE(bench.put(name, tx));
+      writers.emplace_back([&, file = bench.find(name)] {
+        ++begun;
+        for (int at = 0; at < 300; ++at) EXPECT_TRUE(bench.stage->write(file, 0, "x"));
+        ++done;
+      });
+    }
+    while (begun < kWriters) std::this_thread::yield();
+    EXPECT_TRUE(bench.stage->freeze(tx));
+    // Not by what ends the publication, which may take hours.
+    for (int i = 0; i < 3000 && done < kWriters; ++i) std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    EXPECT_EQ(done, kWriters);
+    ASSERT_TRUE(bench.stage->thaw(tx));
+    for (auto& writer : writers) writer.join();
+    if (HasFailure()) return;
+  }
 }
 
 }  // namespace

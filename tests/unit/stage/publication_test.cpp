@@ -339,6 +339,17 @@ TEST_F(PublicationTest, WhatAMergeMadeIsPutWhereverItBelongs) {
   }
 }
 
+TEST_F(PublicationTest, WhatIsPutInADirectoryThatWasRemovedBringsNothingElseBack) {
+  ASSERT_TRUE(bench.unlink("d/b") && bench.unlink("d/e/c") && bench.rmdir("d/e") && bench.rmdir("d"));
+  auto done = put_merged(bench, {{"d/new", "merged"}, {"d/e/new", "merged"}}, revision_of("r2", base));
+  ASSERT_TRUE(done) << done.error().message;
+  Texts expected = {{"a", "one"}, {"d/new", "merged"}, {"d/e/new", "merged"}, {"run", base.at("run")}};
+  for (int round = 0; round < 2; ++round) {
+    EXPECT_EQ(bench.files(), expected);
+    bench.reopen();
+  }
+}
+
 TEST_F(PublicationTest, NothingIsPutBelowAFileThatStays) {
   ASSERT_TRUE(bench.put("f", "staged"));
   auto done = put_merged(bench, {{"f/below", "merged"}}, revision_of("r2", base));
