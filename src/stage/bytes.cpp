@@ -100,18 +100,19 @@ Result<Attributes> Stage::attributes(const InodePtr& inode) const {
 }
 
 Result<Attributes> Stage::set_attributes(const InodePtr& inode, const AttributeChange& change) {
+  const bool frees_room = change.size && *change.size == 0;
   if (change.size) {
     Status resized = state_->resize(inode, *change.size);
     if (!resized && resized.error().code == ErrorCode::no_space) {
       bool some_made = [&] {
         MutexLock lock(state_->mutex);
-        return state_->make_room(*change.size == 0);
+        return state_->make_room(frees_room);
       }();
       if (some_made) resized = state_->resize(inode, *change.size);
     }
     PLAYFS_CHECK(resized);
   }
-  return state_->with_room(false, [&]() PLAYFS_NO_ANALYSIS { return state_->set_attributes(inode, change); });
+  return state_->with_room(frees_room, [&]() PLAYFS_NO_ANALYSIS { return state_->set_attributes(inode, change); });
 }
 
 Result<Attributes> Stage::State::set_attributes(const InodePtr& inode, const AttributeChange& change) {

@@ -93,7 +93,11 @@ TEST(MergeTest, WhatIsTooLargeForMemoryIsAConflict) {
     for (std::size_t i = 0; text.size() < size; ++i) text += "line " + std::to_string(i) + "\n";
     return text;
   };
-  const std::string large = text_of(kMaxMergedText + 1), some = text_of(kMaxMergedText - 100);
+  const std::string large = text_of(kMaxMergedText + 1);
+  // With what both sides add exactly as much as is merged, and four of them all that is merged at a time.
+  std::string some = text_of(kMaxMergedText);
+  some.resize(kMaxMergedText - std::string_view("ours\ntheirs\n").size());
+  some.back() = '\n';
   auto all = [&](const std::string& before, const std::string& behind) {
     Files files = {{"large", entry(before + large + behind)}};
     for (int i = 0; i < 5; ++i) files["some" + std::to_string(i)] = entry(before + some + behind);

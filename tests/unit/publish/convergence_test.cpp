@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <optional>
 #include <string>
 #include <thread>
 #include <utility>
@@ -9,6 +10,7 @@
 
 #include <gtest/gtest.h>
 
+#include "base/await.h"
 #include "publish/dry_run.h"
 #include "publish/engine.h"
 #include "support/publish_world.h"
@@ -237,6 +239,33 @@ TEST_F(MergeAnswerTest, AnotherRevisionIsNotTakenForTheMerge) {
                                                            {"manifest", JsonObject{{"files", JsonObject()}}}}));
   });
   EXPECT_NE(said().find("another revision than the merge"), std::string::npos) << said();
+}
+
+TEST_F(ConvergenceTest, AMergeThatTheListDoesNotShowYetIsNotMissed) {
+  begin({{"base", "0"}}, {{"base", "0"}, {"branch", "b"}});
+  open();
+  std::optional<HttpRequest> list;
+  std::optional<HttpResponse> before;
+  int merges = 0, stale = 0;
+  work->faults.set_plan([&](const HttpRequest& request) {
+    if (request.method == "POST" && request.body.find("\"auto\"") != std::string::npos) {
+      ++merges;
+      auto listed = await<HttpResponse>([&](auto done) { world.transport().send(*list, {}, {}, std::move(done)); });
+      EXPECT_TRUE(listed);
+      before = *std::move(listed);
+    }
+    if (request.method != "GET" || request.target.find("/revisions?") == std::string::npos) return Fault();
+    list = request;
+    if (!before || ++stale > 1) return Fault();
+    return Fault{Fault::Kind::answer, *before};
+  });
+  work->write("mine", "m");
+  auto result = work->commit();
+  ASSERT_TRUE(result) << result.error().message;
+  EXPECT_EQ(result->outcome, Outcome::merged);
+  EXPECT_EQ(merges, 1);
+  EXPECT_GE(stale, 1);
+  EXPECT_EQ(work->events->events_text().find("commit_waiting"), std::string::npos) << "it was there to be read";
 }
 
 TEST_F(ConvergenceTest, OfAMergeOnlyWhatNobodyHasIsUploaded) {

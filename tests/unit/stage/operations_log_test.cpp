@@ -1,6 +1,7 @@
 // The operations log: what a crash, a power loss or a full disk leaves of it, and that replaying it is harmless.
 #include "stage/operations_log.h"
 
+#include <fcntl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -17,7 +18,19 @@
 namespace {
 /// Bytes that may still be written to files below /operations.*; negative: any number.
 thread_local long room_left = -1;
+/// What was kept for a full disk is its room once it is given up, and nothing can be kept again.
+thread_local bool is_kept_room_the_last = false;
 }  // namespace
+
+extern "C" int unlink(const char* path) noexcept {
+  if (is_kept_room_the_last && std::string_view(path).ends_with("/reserve")) room_left = -1;
+  return static_cast<int>(syscall(SYS_unlink, path));
+}
+
+extern "C" int posix_fallocate(int fd, off_t offset, off_t size) {
+  if (is_kept_room_the_last) return ENOSPC;
+  return syscall(SYS_fallocate, fd, 0, offset, size) == 0 ? 0 : errno;
+}
 
 // For everything in this process: a disk that is full.
 extern "C" ssize_t pwrite(int fd, const void* bytes, size_t size, off_t offset) {
@@ -213,6 +226,17 @@ TEST_F(ReplayTest, AFullDiskLeavesMemoryAsItWas) {
   ASSERT_TRUE(bench.mkdir("d"));
   bench.reopen();
   EXPECT_THAT(bench.list(""), ElementsAre("a", "d", "f"));
+}
+
+TEST_F(ReplayTest, WhatIsKeptForAFullDiskIsThereToEmptyAFile) {
+  bench.open(base);
+  room_left = 0;
+  is_kept_room_the_last = true;
+  auto emptied = bench.truncate(bench.find("a"), 0);
+  room_left = -1;
+  is_kept_room_the_last = false;
+  ASSERT_TRUE(emptied) << emptied.error().message;
+  EXPECT_EQ(bench.read("a"), "");
 }
 
 TEST_F(ReplayTest, OperationsGoToTheLogAndAreFoldedAtTheEnd) {
