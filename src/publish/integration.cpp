@@ -330,6 +330,7 @@ Result<std::vector<stage::Invalidation>> Integration::carry_out(const BeginStep&
     Step step;
     step.on = stage_.base();
     PLAYFS_CHECK(begin(step));
+    if (step.is_done) return std::vector<stage::Invalidation>();
     if (round >= kPatientRounds) step.hold = stage_.hold_writers();
     auto attempt = [&]() -> Result<std::vector<stage::Invalidation>> {
       PLAYFS_CHECK(add_local(step));
@@ -377,12 +378,12 @@ Result<Integrated> Integration::merge(const RevisionTreePtr& revision) {
   if (!changes.empty() || stage_.staged_state())
     return fail(ErrorCode::busy, "changes are staged", "playfs commit -m MESSAGE, or playfs discard");
   RevisionTreePtr base;
-  bool is_held = false;
   auto begin = [&](Step& step) -> Status {
     base = step.on;  // a clean tree may follow head meanwhile
     if (!base) return fail(ErrorCode::invalid_argument, "nothing was published yet that it could be merged with");
     PLAYFS_TRY(auto holdings, Holdings::compare({base->revision.id, revision->revision.id}, merging_.links()));
-    is_held = holdings.covers(base->revision.id, revision->revision.id);
+    step.is_done = holdings.covers(base->revision.id, revision->revision.id);
+    if (step.is_done) return {};
     PLAYFS_TRY(CommonBase common, merging_.base_of(lines(base), revision->revision.id));
     step.base = std::move(common.snapshot);
     step.unknown = std::move(common.unknown);
@@ -394,8 +395,7 @@ Result<Integrated> Integration::merge(const RevisionTreePtr& revision) {
     return {};
   };
   PLAYFS_TRY(auto changed, carry_out(begin, [&](const auto& merged) {
-               return is_held ? std::vector<stage::Invalidation>()
-                              : stage_.integrate(base, merged, {revision->revision.id});
+               return stage_.integrate(base, merged, {revision->revision.id});
              }));
   return integrated(base, changed);
 }

@@ -43,7 +43,8 @@ class Integration {
  private:
   /// One attempt.
   struct Step {
-    RevisionTreePtr on;  ///< the tree's base as it was when this began
+    RevisionTreePtr on;    ///< the tree's base as it was when this began
+    bool is_done = false;  ///< the tree holds all of it already
     Snapshot base, ours, theirs;
     std::string unknown;   ///< why it cannot be told what `base` is
     Snapshot below;        ///< what is as it is there follows `next` by itself
