@@ -66,6 +66,9 @@ class Engine {
   /// Whether it can still be given back: nobody else can have seen a revision of it. Past that point a reply may be
   /// lost, or a request late, and only publishing it to the end makes sure of anything.
   [[nodiscard]] static bool can_be_cancelled(const Publication& publication);
+  /// The service acknowledged its revision as often as it is published again, and never showed it. Making sure has no
+  /// end there, so whoever wants it back may have it.
+  [[nodiscard]] Result<bool> is_never_shown(const Publication& publication) const;
 
   /// Looks after what others left behind: merges siblings, brings head back, announces branches whose author did not.
   /// `agent` says what has to be said. REQUIRES: no publication is half done.

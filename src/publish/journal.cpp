@@ -223,12 +223,14 @@ Status Journal::record_came_late(const std::string& tx) {
 }
 
 Status Journal::record_cancelling(Publication& publication) {
+  PLAYFS_TRY(int times, times_planned_again(publication));
   Publication next = publication;
   next.step = Step::thawing;
   next.ending = Ending::cancelled;
   JournalChange change;
   change.publication = &next;
   change.drops_behind = next.number;
+  if (times > 0) change.facts[kGivenBack + next.tx] = "1";  // it was acknowledged once
   PLAYFS_CHECK(write("cancelling", change));
   publication = std::move(next);
   return {};

@@ -39,6 +39,10 @@ Result<Cancelled> Publisher::State::give_back() {
   if (waiting.empty()) return cancelled;
   Publication& front = waiting.front();
   cancelled.too_late = !Engine::can_be_cancelled(front);
+  if (cancelled.too_late) {
+    PLAYFS_TRY(bool is_never_shown, engine->is_never_shown(front));
+    cancelled.too_late = !is_never_shown;
+  }
   PLAYFS_CHECK(cancelled.too_late ? journal->drop_behind(front) : journal->record_cancelling(front));
   CommitResult result;
   result.outcome = Outcome::cancelled;

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <iterator>
 
+#include <fmt/format.h>
+
 #include "base/text.h"
 #include "model/chunking.h"
 #include "publish/engine.h"
@@ -18,6 +20,8 @@ namespace {
 
 /// How often the time that what is missing is looked for is doubled.
 constexpr int kMostDoublings = 5;
+/// How often a revision that was acknowledged and is not to be seen is published again: half an hour in all.
+constexpr int kMostCopies = 4;
 constexpr std::size_t kPathsNamed = 5;
 
 bool names_one_of(const FileEntry& entry, const ChunkIds& gone) {
@@ -48,6 +52,12 @@ Error content_is_lost(const std::vector<std::string>& paths) {
 }
 
 }  // namespace
+
+Result<bool> Engine::is_never_shown(const Publication& publication) const {
+  if (publication.step != Step::posted && publication.step != Step::patching) return false;
+  PLAYFS_TRY(int times, parts_.journal.times_planned_again(publication));
+  return times >= kMostCopies;
+}
 
 Result<RevisionId> Engine::head_that_exists(const RevisionId& head) {
   PLAYFS_TRY(bool gone, is_gone(parts_.upstream, head));
@@ -184,13 +194,22 @@ Result<bool> Engine::can_stand(const Publication& publication) {
 
 /// Where reads lag behind writes, what was acknowledged is only not to be seen yet. So it counts as lost once it was
 /// looked for as long as a request may be late, and longer each time, lest a service that never shows anything be
-/// filled with copies. It is not given back, however long that goes on: it may turn up whenever the reads catch up, and
-/// would be merged into head when the user has thrown it away.
+/// filled with copies. After so many copies no more are sent: it is looked for, and the user may give it back. By
+/// itself it is not given back, however long that goes on: it may turn up whenever the reads catch up, and would be
+/// merged into head when the user has thrown it away.
 Status Engine::plan_again(Publication& publication) {
   stored_.forget_all();
   PLAYFS_TRY(int times, parts_.journal.times_planned_again(publication));
   const SteadyTime now = parts_.clock.steady();
   if (!work_.missing_since) work_.missing_since = now;
+  PLAYFS_TRY(bool is_hopeless, is_never_shown(publication));
+  if (is_hopeless)
+    return fail(ErrorCode::busy,
+                fmt::format("the service acknowledged the revision {} times and never showed it: it does not keep what "
+                            "it is sent, or its reads are stuck",
+                            times + 1),
+                "it is looked for again, and ends by itself once it is there; playfs commit --cancel stages it again, "
+                "though it may still turn up");
   if (now - *work_.missing_since < parts_.late_arrival * (1 << std::min(times, kMostDoublings)))
     return fail(ErrorCode::busy,
                 "the service does not show what it has stored: its reads lag behind, or it went back to an older state",

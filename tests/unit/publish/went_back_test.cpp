@@ -314,6 +314,40 @@ TEST_F(WentBackTest, WhatWasAcknowledgedIsNotPostedAgainWhileReadsMayLag) {
   EXPECT_EQ(world.all("revisions").size(), before.size() + 1);
 }
 
+TEST_F(WentBackTest, WhatIsAcknowledgedAndNeverShownIsSentAFewTimesAndCanBeGivenBack) {
+  std::atomic<int> posts = 0, looks = 0;
+  work->faults.set_plan([&](const HttpRequest& request) {
+    if (is_list_of_revisions(request)) ++looks;
+    if (!is_post_of(request, "/revisions")) return Fault();
+    // All that it says is right, and nothing of it is stored.
+    auto record = *wire::parse_json(request.body)->object();
+    record.set("id", "never-" + std::to_string(++posts));
+    record.set("created_at", "2030-01-01T00:00:00.000Z");
+    return test::answer_with(200, wire::to_text(JsonObject{{"record", std::move(record)}}));
+  });
+  write({{"new", "3"}});
+  work->publisher->commit({.agent = "t", .message = "m", .wait = false, .allow_merge = true}, {},
+                          [](const Result<CommitResult>&) {});
+  auto why = [&] {
+    auto error = work->publisher->progress().last_error;
+    return error ? error->message + "; " + error->hint : std::string();
+  };
+  while (why().find("never showed it") == std::string::npos) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  EXPECT_NE(why().find("playfs commit --cancel"), std::string::npos) << why();
+  const int sent = posts, seen = looks;
+  while (looks < seen + 5) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  EXPECT_EQ(posts, sent) << "it is looked for, and no more copies are made";
+  EXPECT_LT(sent, 10);
+  EXPECT_TRUE(*work->stage->pending()) << "and not given back unasked";
+  auto cancelled = await<Cancelled>([&](auto done) { work->publisher->cancel(std::move(done)); });
+  ASSERT_TRUE(cancelled) << cancelled.error().message;
+  EXPECT_FALSE(cancelled->too_late);
+  EXPECT_FALSE(*work->stage->pending());
+  EXPECT_FALSE(work->stage->is_clean());
+  work->faults.set_plan({});
+  expect_published(work->commit());
+}
+
 TEST_F(WentBackTest, HeadIsNotMovedAgainWhileReadsMayLag) {
   // Head belongs to somebody whose head would be brought back only once.
   auto foreign = world.create("revisions", R"({"project":")" + project + R"(","parents":[")" + world.head(project) +
