@@ -1,5 +1,7 @@
 // Merging is only done where it can be told what both sides were made on, and head is only moved to what is seen to
 // hold all of it: histories that cannot be read, that others cut short, and fields of ours that others carried along.
+#include <utility>
+
 #include <gtest/gtest.h>
 
 #include "base/await.h"
@@ -138,6 +140,42 @@ TEST_F(AncestryTest, LinesThatWereMergedCrosswiseOfManyAreMergedByAllOfThem) {
   without["a"] = "a";
   without["mine"] = "m";
   expect_head(without);
+}
+
+// What is staged, and what comes while a merge reads.
+
+TEST_F(AncestryTest, AnUpdateLeavesWhatIsStagedElsewhereAlone) {
+  open();
+  work->write("mine", "m");
+  auto head = publish_files({root}, {{"keep", "theirs"}, {"victim", "v"}});
+  auto updated = update(head);
+  ASSERT_TRUE(updated) << updated.error().message;
+  EXPECT_EQ(work->read("keep"), "theirs");
+  EXPECT_EQ(work->read("mine"), "m");
+  EXPECT_EQ(work->stage->base()->revision.id, RevisionId(head));
+}
+
+TEST_F(AncestryTest, WhatIsWrittenWhileABranchIsReadIsMergedToo) {
+  auto beside = std::make_unique<WorkTree>(world, project, directory.path() + "/beside");
+  beside->write("a", std::string(20'000, 'x'));  // in chunks, which have to be fetched
+  beside->write("keep", "theirs\n");
+  auto branch = beside->commit();
+  ASSERT_TRUE(branch) << branch.error().message;
+  world.set_head(project, root);
+  open();
+  bool is_written = false;
+  work->faults.set_plan([&](const HttpRequest& request) {
+    if (request.target.find("/file_chunks") != std::string::npos && !std::exchange(is_written, true))
+      work->write("keep", "mine\n");
+    return test::Fault();
+  });
+  auto merged = merge(branch->revision.text());
+  ASSERT_TRUE(merged) << merged.error().message;
+  EXPECT_TRUE(is_written);
+  EXPECT_EQ(merged->conflicts, 1u);
+  const std::string both = work->read("keep");
+  EXPECT_NE(both.find("mine\n"), std::string::npos) << both;
+  EXPECT_NE(both.find("theirs\n"), std::string::npos) << both;
 }
 
 // Head.
