@@ -75,6 +75,19 @@ class TimeLimit(rig.Rig):
     def test_nor_the_one_that_is_the_most(self):
         self.outlives_what_waits('max_request_timeout')
 
+    def waits_on(self, mount, revision, *command):
+        """The command, whose every call needs a revision that hangs for longer than a call may take."""
+        self.proxy.set_hanging(f'/revisions/{revision}')
+        waiting = subprocess.Popen([self.playfs_path, *command], env=self.environment('ann'), stdin=subprocess.DEVNULL,
+                                   stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+        self.addCleanup(waiting.wait)
+        self.addCleanup(waiting.kill)
+        errors = mount.directory / '.playfs/errors.ndjson'
+        self.eventually(lambda: 'request_timeout' in errors.read_text(), 'a call has ended by the limit')
+        self.assertIsNone(waiting.poll())
+        self.proxy.set_hanging(None)
+        self.assertEqual(waiting.wait(rig.COMMAND_LIMIT), 0, waiting.stderr.read())
+
     def test_an_update_waits_on_as_a_commit_does(self):
         mount = self.begin('default_request_timeout')
         work = mount.directory / 'projects' / self.project / 'work'
@@ -83,16 +96,17 @@ class TimeLimit(rig.Rig):
         before = self.api.get('projects', self.project)['latest_revision']
         publish(self.api, 'next', {'near': 'here\n'}, project=self.project, parents=[before])
         head = self.api.get('projects', self.project)['latest_revision']
-        self.proxy.set_hanging(f'/revisions/{head}')
-        update = subprocess.Popen([self.playfs_path, 'update', str(work)], env=self.environment('ann'),
-                                  stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
-        self.addCleanup(update.wait)
-        self.addCleanup(update.kill)
-        errors = mount.directory / '.playfs/errors.ndjson'
-        self.eventually(lambda: 'request_timeout' in errors.read_text(), 'a call has ended by the limit')
-        self.assertIsNone(update.poll())
-        self.proxy.set_hanging(None)
-        self.assertEqual(update.wait(rig.COMMAND_LIMIT), 0, update.stderr.read())
+        self.waits_on(mount, head, 'update', str(work))
+        self.assertEqual((work / 'near').read_text(), 'here\n')
+
+    def test_a_merge_waits_on_too(self):
+        mount = self.begin('default_request_timeout')
+        work = mount.directory / 'projects' / self.project / 'work'
+        self.assertEqual((work / 'far').read_text(), 'far away\n')
+        head = self.api.get('projects', self.project)['latest_revision']
+        branch = self.api.create('revisions', project=self.project, parents=[head], agent='other', message='m', state={},
+                                 manifest={'files': {'far': {'inline': 'far away\n'}, 'near': {'inline': 'here\n'}}})['id']
+        self.waits_on(mount, branch, 'merge', branch, str(work))
         self.assertEqual((work / 'near').read_text(), 'here\n')
 
     def test_a_mount_whose_connection_was_ended_says_so(self):
