@@ -67,6 +67,7 @@ use_clang() {
 # see what code does, which takes fewer rounds than to find what it does wrong; the simulators' are in tests/*/meson.build.
 set_up_sanitizers() {
   export PLAYFS_BOUNDED=${PLAYFS_BOUNDED:-2 1} PLAYFS_POWER_CUTS=${PLAYFS_POWER_CUTS:-60}
+  export PLAYFS_TEST_LIMIT=${PLAYFS_TEST_LIMIT:-2400}  # ten times the usual, as of all others
   local symbolizer
   symbolizer=$(command -v llvm-symbolizer-14) && export ASAN_SYMBOLIZER_PATH=$symbolizer
   export ASAN_OPTIONS=detect_stack_use_after_return=1:strict_string_checks=1:check_initialization_order=1
