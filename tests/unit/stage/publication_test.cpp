@@ -359,6 +359,14 @@ TEST_F(PublicationTest, NothingIsPutBelowAFileThatStays) {
   EXPECT_EQ(bench.stage->base()->revision.id, RevisionId("r1"));
 }
 
+TEST_F(PublicationTest, NothingIsPutInThePlaceOfADirectoryThatStays) {
+  ASSERT_TRUE(bench.put("d/mine", "staged"));
+  auto done = put_merged(bench, {{"d", "a file"}}, revision_of("r2", {{"a", "one"}, {"run", base.at("run")}}));
+  ASSERT_FALSE(done);
+  EXPECT_EQ(done.error().code, ErrorCode::busy);
+  EXPECT_EQ(bench.read("d/mine"), "staged");
+}
+
 /// Content that looks at the spool while it is read.
 class Watching final : public ByteSource {
  public:
