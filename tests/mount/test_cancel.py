@@ -102,9 +102,11 @@ class Cancel(SlowProject):
                 self.assertEqual([each['place'] for each in found], [str(journal.parent.parent)], done.stdout)
                 mount = self.mount(self.api.origin)
                 self.work(mount).stat()
-                self.assertIn('journal is gone', self.status(mount)['publication']['last']['error']['message'])
                 self.assertIn('journal is gone', (mount.directory / '.playfs/errors.ndjson').read_text())
-                self.assertEqual(self.staged(mount), ['a'])
+                self.eventually(lambda: 'was lost' in str(self.status(mount)['publication']['waiting_for']),
+                                'it is looked for at the service, since it may have been sent')
+                self.assertEqual([(change['path'], change['pending']) for change in self.status(mount)['staged']],
+                                 [('a', True)], 'and not given back before')
                 self.assertEqual((self.work(mount) / 'a').read_text(), text(30_000, 'a'))
                 mount.unmount()
 
