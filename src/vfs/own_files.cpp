@@ -77,7 +77,98 @@ Attempt<Found> OwnDirectory::child(const OperationPtr& op, const std::string& na
   if (name == "project" && mount().options().project) {
     return directory<ProjectDirectory>(op, name, *mount().options().project);
   }
-  return nothing(kEndless);
+  if (!takes()) return nothing(kEndless);
+  PLAYFS_ATTEMPT(NodePtr directory, kept(op));
+  if (!directory) return nothing();
+  return directory->lookup(op, name);
+}
+
+bool OwnDirectory::takes() const {
+  const PlaygroundOptions& options = mount().options();
+  return options.project && !options.revision && !options.read_only;
+}
+
+bool OwnDirectory::is_own(const std::string& name) const {
+  return name == "status.json" || name == "limits.json" || name == "metrics" || name == "project" || is_log(name);
+}
+
+Attempt<NodePtr> OwnDirectory::kept(const OperationPtr& op) {
+  if (!takes()) return fail(refusal());
+  PLAYFS_ATTEMPT(NodePtr root, parent()->target(op));
+  PLAYFS_ATTEMPT(Found found, root->lookup(op, name()));
+  return found.node;
+}
+
+Attempt<NodePtr> OwnDirectory::kept_for(const OperationPtr& op, const std::string& changed) {
+  if (is_own(changed)) return fail(refusal());
+  PLAYFS_ATTEMPT(NodePtr directory, kept(op));
+  if (directory) return directory;
+  PLAYFS_ATTEMPT(NodePtr root, parent()->target(op));
+  PLAYFS_ATTEMPT(Found made, root->make_directory(op, name(), 0755));
+  return made.node;
+}
+
+Attempt<AttributesReply> OwnDirectory::attributes(const OperationPtr& op) {
+  PLAYFS_ATTEMPT(AttributesReply reply, VirtualDirectory::attributes(op));
+  if (takes()) reply.attributes.mode |= S_IWUSR;
+  return reply;
+}
+
+Attempt<AttributesReply> OwnDirectory::set_attributes(const OperationPtr& op, const SetAttributes& change) {
+  // Those of what is kept: whoever copies a tree sets them last. This directory's own stay as they are.
+  PLAYFS_ATTEMPT(NodePtr directory, kept_for(op, {}));
+  PLAYFS_ATTEMPT_CHECK(directory->set_attributes(op, change));
+  return attributes(op);
+}
+
+Attempt<Found> OwnDirectory::make_node(const OperationPtr& op, const std::string& name, mode_t mode, dev_t device) {
+  PLAYFS_ATTEMPT(NodePtr directory, kept_for(op, name));
+  return directory->make_node(op, name, mode, device);
+}
+
+Attempt<Found> OwnDirectory::make_directory(const OperationPtr& op, const std::string& name, mode_t mode) {
+  PLAYFS_ATTEMPT(NodePtr directory, kept_for(op, name));
+  return directory->make_directory(op, name, mode);
+}
+
+Attempt<Found> OwnDirectory::make_symlink(const OperationPtr& op, const std::string& name, const std::string& target) {
+  PLAYFS_ATTEMPT(NodePtr directory, kept_for(op, name));
+  return directory->make_symlink(op, name, target);
+}
+
+Attempt<Found> OwnDirectory::link(const OperationPtr& op, const NodePtr& node, const std::string& name) {
+  PLAYFS_ATTEMPT(NodePtr directory, kept_for(op, name));
+  return directory->link(op, node, name);
+}
+
+Attempt<void> OwnDirectory::unlink(const OperationPtr& op, const std::string& name) {
+  PLAYFS_ATTEMPT(NodePtr directory, kept_for(op, name));
+  return directory->unlink(op, name);
+}
+
+Attempt<void> OwnDirectory::remove_directory(const OperationPtr& op, const std::string& name) {
+  PLAYFS_ATTEMPT(NodePtr directory, kept_for(op, name));
+  return directory->remove_directory(op, name);
+}
+
+Attempt<void> OwnDirectory::rename(const OperationPtr& op, const std::string& name, const NodePtr& new_parent,
+                                   const std::string& new_name, unsigned flags) {
+  const bool stays = new_parent.get() == this;
+  if (stays && is_own(new_name)) return fail(refusal());
+  PLAYFS_ATTEMPT(NodePtr directory, kept_for(op, name));
+  return directory->rename(op, name, stays ? directory : new_parent, new_name, flags);
+}
+
+Attempt<void> OwnDirectory::set_xattr(const OperationPtr& op, const std::string& name) {
+  if (!takes()) return VirtualDirectory::set_xattr(op, name);
+  PLAYFS_ATTEMPT(NodePtr directory, kept_for(op, {}));
+  return directory->set_xattr(op, name);
+}
+
+Attempt<void> OwnDirectory::remove_xattr(const OperationPtr& op, const std::string& name) {
+  if (!takes()) return VirtualDirectory::remove_xattr(op, name);
+  PLAYFS_ATTEMPT(NodePtr directory, kept_for(op, {}));
+  return directory->remove_xattr(op, name);
 }
 
 Json OwnDirectory::status_json() const {

@@ -1,4 +1,8 @@
 // `.playfs/`: the mount's own files.
+//
+// An exported tree has a directory of that name too. Where a work tree is mounted alone, what is put here (by `cp -a`,
+// rsync, tar of such a tree) is kept in the work tree's own `.playfs/`, as in `work/` of other mounts: it is never
+// published.
 #pragma once
 
 #include <atomic>
@@ -8,15 +12,37 @@
 
 namespace playfs::vfs {
 
+inline constexpr const char* kOwnDirectory = ".playfs";
+
 class OwnDirectory final : public VirtualDirectory {
  public:
   using VirtualDirectory::VirtualDirectory;
+
+  Attempt<AttributesReply> attributes(const OperationPtr& op) override;
+  Attempt<AttributesReply> set_attributes(const OperationPtr& op, const SetAttributes& change) override;
+  Attempt<Found> make_node(const OperationPtr& op, const std::string& name, mode_t mode, dev_t device) override;
+  Attempt<Found> make_directory(const OperationPtr& op, const std::string& name, mode_t mode) override;
+  Attempt<Found> make_symlink(const OperationPtr& op, const std::string& name, const std::string& target) override;
+  Attempt<Found> link(const OperationPtr& op, const NodePtr& node, const std::string& name) override;
+  Attempt<void> unlink(const OperationPtr& op, const std::string& name) override;
+  Attempt<void> remove_directory(const OperationPtr& op, const std::string& name) override;
+  Attempt<void> rename(const OperationPtr& op, const std::string& name, const NodePtr& new_parent,
+                       const std::string& new_name, unsigned flags) override;
+  Attempt<void> set_xattr(const OperationPtr& op, const std::string& name) override;
+  Attempt<void> remove_xattr(const OperationPtr& op, const std::string& name) override;
 
  protected:
   Attempt<Found> child(const OperationPtr& op, const std::string& name) override;
   Attempt<ListedNames> names(const OperationPtr& op) override;
 
  private:
+  /// Whether others may put something here.
+  [[nodiscard]] bool takes() const;
+  [[nodiscard]] bool is_own(const std::string& name) const;
+  /// The work tree's directory of this name; nullptr where there is none.
+  Attempt<NodePtr> kept(const OperationPtr& op);
+  /// The same for changes of `name`: refused for the mount's own names, and made where it is missing.
+  Attempt<NodePtr> kept_for(const OperationPtr& op, const std::string& name);
   Attempt<Found> growing(const OperationPtr& op, const std::string& name);
   [[nodiscard]] std::string log_text(const std::string& name) const;
   void listen();

@@ -17,11 +17,6 @@
 #include "vfs/work_trees.h"
 
 namespace playfs::vfs {
-namespace {
-
-constexpr const char* kOwn = ".playfs";
-
-}  // namespace
 
 NodePtr make_root(Mount& mount) {
   if (mount.options().project) return std::make_shared<TreeRoot>(mount);
@@ -30,7 +25,7 @@ NodePtr make_root(Mount& mount) {
 
 Attempt<ListedNames> RootDirectory::names(const OperationPtr&) {
   return fixed_names({{"README.md", S_IFREG},
-                      {kOwn, S_IFDIR},
+                      {kOwnDirectory, S_IFDIR},
                       {"projects", S_IFDIR},
                       {"threads", S_IFDIR},
                       {"agents", S_IFDIR},
@@ -41,7 +36,7 @@ Attempt<ListedNames> RootDirectory::names(const OperationPtr&) {
 
 Attempt<Found> RootDirectory::child(const OperationPtr& op, const std::string& name) {
   if (name == "README.md") return snapshot(op, name, std::string(kReadme), mount().started(), kEndless);
-  if (name == kOwn) return directory<OwnDirectory>(op, name);
+  if (name == kOwnDirectory) return directory<OwnDirectory>(op, name);
   if (name == "projects") return directory<ProjectsDirectory>(op, name);
   if (name == "threads") return directory<ThreadsDirectory>(op, name);
   if (name == "agents") return directory<CollectionDirectory>(op, name, agents_view());
@@ -180,7 +175,7 @@ Attempt<AttributesReply> TreeRoot::attributes(const OperationPtr& op) {
 }
 
 Attempt<Found> TreeRoot::lookup(const OperationPtr& op, const std::string& name) {
-  if (name == kOwn) {
+  if (name == kOwnDirectory) {
     auto own = children_.get<OwnDirectory>(
         name, [](const OwnDirectory&) { return true; },
         [&] { return std::make_shared<OwnDirectory>(mount(), shared_from_this(), name); });

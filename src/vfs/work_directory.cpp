@@ -4,6 +4,7 @@
 #include "model/path.h"
 #include "vfs/fetches.h"
 #include "vfs/ino.h"
+#include "vfs/own_files.h"
 #include "vfs/work_node.h"
 
 #ifndef RENAME_NOREPLACE
@@ -51,6 +52,10 @@ Result<stage::Creation> WorkNode::creation(const Caller& caller, mode_t mode, bo
   return creation;
 }
 
+bool WorkNode::is_hidden(std::string_view name) const {
+  return name == kOwnDirectory && mount().options().project && inode_ == stage().root();
+}
+
 Attempt<Found> WorkNode::found(const OperationPtr& op, const stage::InodePtr& inode) {
   NodePtr node = tree_->node(inode, shared_from_this());
   PLAYFS_ATTEMPT(AttributesReply reply, node->attributes_at_once(op));
@@ -94,6 +99,7 @@ Attempt<void> WorkNode::list(const OperationPtr& op, std::uint64_t offset, bool 
   while (!entries.empty()) {
     for (const stage::DirectoryEntry& entry : entries) {
       after = entry.cookie;
+      if (is_hidden(entry.name)) continue;
       auto node = tree_->node(entry.inode, shared_from_this());
       auto from = stage().attributes(entry.inode);
       if (!from) continue;
@@ -166,6 +172,8 @@ Attempt<void> WorkNode::rename(const OperationPtr&, const std::string& name, con
   PLAYFS_ATTEMPT_CHECK(check_new_name(new_name));
   auto to = std::dynamic_pointer_cast<WorkNode>(new_parent);
   if (!to || to->tree_ != tree_) return fail(ErrorCode::cross_device, "a rename cannot leave its work tree");
+  if (is_hidden(name) || to->is_hidden(new_name))
+    return fail(ErrorCode::not_permitted, "the mount's own files stand in " + std::string(kOwnDirectory));
   stage::RenameMode mode = stage::RenameMode::replace;
   if (flags == RENAME_NOREPLACE) mode = stage::RenameMode::no_replace;
   else if (flags == RENAME_EXCHANGE) mode = stage::RenameMode::exchange;

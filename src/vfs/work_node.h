@@ -77,6 +77,8 @@ class WorkNode final : public Node {
   [[nodiscard]] Result<stage::Creation> creation(const Caller& caller, mode_t mode, bool directory) const;
   [[nodiscard]] Attempt<Found> found(const OperationPtr& op, const stage::InodePtr& inode);
   [[nodiscard]] std::uint64_t parent_ino() const;
+  /// Whether the mount's own directory stands there instead: the tree is mounted alone, and this is its root.
+  [[nodiscard]] bool is_hidden(std::string_view name) const;
 
   const std::shared_ptr<WorkTree> tree_;
   const stage::InodePtr inode_;

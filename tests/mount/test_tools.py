@@ -2,6 +2,7 @@
 """Everyday programs at work in work/, unmodified. A program that is not installed is not tried."""
 import errno
 import filecmp
+import json
 import os
 import pathlib
 import shutil
@@ -32,9 +33,9 @@ for number in range(20):
 class Tools(rig.Rig):
     def setUp(self):
         super().setUp()
-        api = self.serve()
-        api.create('projects', name='p')
-        self.mounted = self.mount(api.origin)
+        self.api = self.serve()
+        self.api.create('projects', name='p')
+        self.mounted = self.mount(self.api.origin)
         self.work = self.mounted.project('p') / 'work'
         self.local = self.home / 'local'
         shutil.copytree(rig.PROJECT, self.local, symlinks=True)
@@ -126,6 +127,37 @@ class Tools(rig.Rig):
         file.write_text('one\ntwo\n')
         file.chmod(0o640)
         return file
+
+    def test_a_copy_of_an_exported_tree_takes_its_mark_along(self):
+        """Its `.playfs/` has the name of the mount's own; nothing of it is published."""
+        (self.work / 'one').write_text('published\n')
+        self.commit(self.work, 'One')
+        exported = self.home / 'exported'
+        revision = os.readlink(self.mounted.project('p') / 'head').rsplit('/', 1)[1]
+        self.playfs('export', revision, exported, '--site', self.api.origin)
+        copies = {'cp': ['cp', '-a', f'{exported}/.'], 'rsync': ['rsync', '-a', f'{exported}/'],
+                  'tar': ['sh', '-c', 'tar -cf - -C "$0" . | tar -xf - -C "$1"', str(exported)]}
+        for tool, words in copies.items():
+            if not shutil.which(tool):
+                continue
+            project = self.api.create('projects', name=f'{tool}-alone')['id']
+            alone = self.mount(self.api.origin, who=tool, options=('refresh=1', f'project={project}')).directory
+            in_all = self.mounted.directory / 'projects' / self.api.create('projects', name=tool)['id'] / 'work'
+            for place in (alone, in_all):
+                self.command(*words, place)
+                self.command('ls', '-la', place)  # which reads what it lists into the kernel's memory
+                self.assertEqual((place / '.playfs/tree.json').read_bytes(), (exported / '.playfs/tree.json').read_bytes())
+                outcome, _, files, _ = self.commit(place, f'by {tool}')
+                self.assertEqual((outcome, files), ('published', 1))
+            self.assertEqual(os.listdir(alone), ['one'])
+            self.assertEqual(json.loads((alone / '.playfs/status.json').read_text())['project'], project)
+            for name in ('status.json', 'metrics'):
+                with self.assertRaises(PermissionError):
+                    os.rename(alone / '.playfs/tree.json', alone / '.playfs' / name)
+            with self.assertRaises(PermissionError):
+                os.rename(alone / '.playfs', alone / 'moved')
+            (alone / '.playfs/tree.json').unlink()
+            self.assertFalse((alone / '.playfs/tree.json').exists())
 
     @needs['vim']
     def test_vim(self):
