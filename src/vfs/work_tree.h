@@ -100,6 +100,7 @@ class WorkTree : public std::enable_shared_from_this<WorkTree> {
   [[nodiscard]] bool is_known_to_hold(const RevisionTreePtr& head, const RevisionTreePtr& base) const;
   /// Asks the service for the base, which head does not seem to hold: it may have gone back to an older state. Then
   /// what the tree has is kept as staged; otherwise head is followed.
+  /// One question at a time, however often head is seen meanwhile.
   void look_for_base(const RevisionTreePtr& head);
   void base_was_asked_for(const RevisionId& base, const RevisionTreePtr& head, const Status& there);
   /// After a wait: unless the tree or head stands elsewhere by now.
@@ -124,6 +125,11 @@ class WorkTree : public std::enable_shared_from_this<WorkTree> {
   mutable Mutex mutex_;
   std::unordered_map<const stage::Inode*, std::weak_ptr<WorkNode>> nodes_ PLAYFS_GUARDED_BY(mutex_);
   RevisionId kept_ PLAYFS_GUARDED_BY(mutex_);
+  struct Question {
+    RevisionId base;
+    RevisionTreePtr head;  ///< the newest for which the answer counts
+  };
+  std::optional<Question> asking_ PLAYFS_GUARDED_BY(mutex_);  ///< for the base, until there is an answer
   const std::unique_ptr<stage::Stage> stage_;
   std::unique_ptr<publish::Publisher> publisher_ PLAYFS_GUARDED_BY(mutex_);  ///< set once; the first to end
 };

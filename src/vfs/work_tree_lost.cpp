@@ -33,16 +33,29 @@ bool WorkTree::is_known_to_hold(const RevisionTreePtr& head, const RevisionTreeP
 
 void WorkTree::look_for_base(const RevisionTreePtr& head) {
   const RevisionId base = base_id();
+  {
+    MutexLock lock(mutex_);
+    const bool is_asked = asking_ && asking_->base == base;
+    asking_ = Question{base, head};
+    if (is_asked) return;
+  }
   // Past the cache, which has it in any case.
   mount_.site().client().get_record(
       "revisions", base.text(), mount_.gate()->closing(),
-      [weak = weak_from_this(), gate = mount_.gate(), base, head](const Result<Record>& record) {
+      [weak = weak_from_this(), gate = mount_.gate(), base](const Result<Record>& record) {
         auto ticket = gate->enter();
         auto self = weak.lock();
         if (!ticket || !self) return;
         Status there = record ? Status() : Status(fail(record.error()));
-        self->mount_.soon([weak, base, head, there] {
-          if (auto tree = weak.lock()) tree->base_was_asked_for(base, head, there);
+        self->mount_.soon([weak, base, there] {
+          auto tree = weak.lock();
+          if (!tree) return;
+          std::optional<Question> asked;
+          {
+            MutexLock lock(tree->mutex_);
+            if (tree->asking_ && tree->asking_->base == base) asked.swap(tree->asking_);
+          }
+          if (asked) tree->base_was_asked_for(base, asked->head, there);
         });
       });
 }

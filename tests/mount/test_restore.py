@@ -9,6 +9,7 @@ import shutil
 import subprocess
 import urllib.error
 
+import proxy
 import rig
 
 
@@ -316,6 +317,34 @@ class Restore(rig.Rig):
         self.assertIsNone(self.status(ann)['lost'])
         self.assertEqual(self.status(ann)['staged'], [])
         self.assertEqual(self.events(ann, 'service_went_back'), [])
+
+    def test_a_base_is_asked_for_once_while_the_answer_is_to_come(self):
+        between = proxy.CountingProxy(int(self.api.origin.rsplit(':', 1)[1]))
+        self.addCleanup(between.close)
+        ann = self.mount(between.url)
+        self.two_revisions(ann)
+        newest = self.head()
+        older = self.api.get('revisions', newest)['parents'][0]
+        asked = f'/revisions/{newest}'
+        between.set_hanging(asked)
+        looks = []
+
+        def fate(request):
+            looks.append(request)
+            return (503, 'later') if request.startswith('PATCH') else None  # or head is brought forward all the same
+
+        between.fate = fate
+        with between.counting() as count:
+            self.api.call('PATCH', f'/projects/{self.project}', {'latest_revision': older})
+            self.eventually(lambda: sum('/projects' in each for each in looks) >= 12, 'head is looked at again and again')
+        # Once to know whether it is lost, and once by the publisher, which looks after heads that were set back.
+        # (A third is what a slow machine may come to, where the first has waited for too long.)
+        self.assertIn(sum(asked in each for each in count.requests), (1, 2, 3), count.requests)
+        between.fate = lambda request: None
+        between.set_hanging(None)
+        self.eventually(lambda: self.head() == newest, 'head is brought forward')
+        self.eventually(lambda: self.status(ann)['base'] == newest, 'the tree is there too')
+        self.assertEqual(self.status(ann)['staged'], [])
 
 
 if __name__ == '__main__':
