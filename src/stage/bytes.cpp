@@ -43,7 +43,14 @@ Error still_below() {
 
 Status Stage::State::measure(Inode& inode) {
   if (!inode.spool || (inode.measured && !inode.times_ahead)) return {};
-  PLAYFS_TRY(SharedFd fd, spool->descriptor(*inode.spool, false));
+  auto opened = spool->descriptor(*inode.spool, false);
+  if (!opened && inode.spool->is_lost) {
+    // It can be looked at, or nobody could remove it; and whoever reads it has to ask us, and hears why he cannot.
+    inode.size = inode.spool->noted.size;
+    inode.blocks = 0;
+    return {};
+  }
+  PLAYFS_TRY(SharedFd fd, std::move(opened));
   if (!fd) {
     inode.size = inode.blocks = 0;
     inode.measured = true;
@@ -219,6 +226,7 @@ Status Stage::State::unfreeze(Inode& inode, std::uint64_t keep) {
     InodeRow row = row_of(inode);
     row.spool = name_spool_file(batch, *fresh);
     rows->put_inode(row);
+    if (size > 0) put_size(batch, fresh, size, size);
     PLAYFS_CHECK(batch.commit());
   }
   fresh->keep = inode.has_row;
@@ -230,29 +238,40 @@ Status Stage::State::unfreeze(Inode& inode, std::uint64_t keep) {
 template <class Change>
 Status Stage::State::change_bytes(const InodePtr& inode, std::uint64_t keep, const Change& change) {
   SpoolFilePtr file;
+  std::uint64_t began = 0;
+  bool cuts_synced_bytes = false;
   {
     MutexLock locked(mutex);
     if (inode->is_directory()) return fail(ErrorCode::is_a_directory, "a directory");
     if (inode->kind != Kind::file) return fail(ErrorCode::invalid_argument, "not a regular file");
     PLAYFS_TRY(file, begin_change(*inode, keep));
+    auto noted = note_cut(*inode, keep);
+    if (!noted) end_change(*inode, false);
+    PLAYFS_TRY(cuts_synced_bytes, std::move(noted));
+    began = inode->generation;
   }
-  auto attempt = [&]() -> Status {
+  auto attempt = [&]() -> Result<std::uint64_t> {
     PLAYFS_TRY(SharedFd fd, spool->descriptor(*file, true));
+    if (cuts_synced_bytes) PLAYFS_CHECK(rows->sync());
     return change(fd->get());
   };
-  Status changed = attempt();
-  if (!changed && changed.error().code == ErrorCode::no_space) {
+  Result<std::uint64_t> length = attempt();
+  if (!length && length.error().code == ErrorCode::no_space) {
     static_cast<void>(settle_replacements());
-    if (remove_given_up()) changed = attempt();
+    if (remove_given_up()) length = attempt();
   }
   MutexLock locked(mutex);
-  end_change(*inode, changed.has_value());
-  return changed;
+  // Nobody can have cut it meanwhile: whoever changes it at the same time would have begun or ended.
+  const bool was_alone = inode->writers == 1 && inode->generation == began && inode->spool == file;
+  end_change(*inode, length.has_value());
+  if (!length) return fail(length.error());
+  if (was_alone) note_growth(*inode, *length);
+  return {};
 }
 
 Result<std::size_t> Stage::write(const InodePtr& inode, std::uint64_t offset, std::string_view data) {
   std::size_t written = 0;
-  PLAYFS_CHECK(state_->change_bytes(inode, kEverything, [&](int fd) -> Status {
+  PLAYFS_CHECK(state_->change_bytes(inode, kEverything, [&](int fd) -> Result<std::uint64_t> {
     while (written < data.size()) {
       ssize_t step = pwrite(fd, data.data() + written, data.size() - written, static_cast<off_t>(offset + written));
       if (step < 0 && errno == EINTR) continue;
@@ -261,17 +280,17 @@ Result<std::size_t> Stage::write(const InodePtr& inode, std::uint64_t offset, st
       if (step < 0) return fail(error_from_errno(errno, "write a staged file"));
       written += static_cast<std::size_t>(step);
     }
-    return {};
+    return written == 0 ? 0 : offset + written;
   }));
   return written;
 }
 
 Status Stage::allocate(const InodePtr& inode, int mode, std::uint64_t offset, std::uint64_t length) {
-  return state_->change_bytes(inode, kEverything, [&](int fd) -> Status {
+  return state_->change_bytes(inode, kEverything, [&](int fd) -> Result<std::uint64_t> {
     while (fallocate(fd, mode, static_cast<off_t>(offset), static_cast<off_t>(length)) != 0) {
       if (errno != EINTR) return fail(error_from_errno(errno, "allocate room for a staged file"));
     }
-    return {};
+    return (mode & FALLOC_FL_KEEP_SIZE) != 0 ? 0 : offset + length;
   });
 }
 
@@ -282,7 +301,10 @@ Status Stage::State::resize(const InodePtr& inode, std::uint64_t size) {
     if (inode->kind != Kind::file) return fail(ErrorCode::invalid_argument, "not a regular file");
     while (gate_closed || inode->switching) moved_on.wait(mutex);
     PLAYFS_CHECK(inode->check_may_change());
-    if (inode->is_below() || frozen.contains(inode->spool->number())) return empty_out(*inode);
+    // What was synced, or has to be there, is not cut: after a power loss it could be gone, and still be named.
+    const bool has_safe_bytes =
+        inode->spool && (inode->spool->noted.synced > 0 || inode->spool->expected > 0 || inode->spool->is_lost);
+    if (inode->is_below() || has_safe_bytes || frozen.contains(inode->spool->number())) return empty_out(*inode);
   }
   // Bytes that replaced others count as whole by their size.
   bool has_replaced = [&] {
@@ -290,10 +312,10 @@ Status Stage::State::resize(const InodePtr& inode, std::uint64_t size) {
     return inode->spool && replacements.contains(inode->spool->number());
   }();
   if (has_replaced) PLAYFS_CHECK(settle_replacements());
-  return change_bytes(inode, size, [&](int fd) -> Status {
+  return change_bytes(inode, size, [&](int fd) -> Result<std::uint64_t> {
     if (ftruncate(fd, static_cast<off_t>(size)) != 0)
       return fail(error_from_errno(errno, "change the size of a staged file"));
-    return {};
+    return size;
   });
 }
 
@@ -303,6 +325,7 @@ Status Stage::State::empty_out(Inode& inode) {
   if (!is_removed(inode)) {
     Batch batch = rows->begin();
     secure(batch, inode);
+    end_replacement(batch, inode);
     InodeRow row = row_of(inode);
     row.spool = name_spool_file(batch, *fresh);
     row.lower_path.clear();
@@ -313,6 +336,7 @@ Status Stage::State::empty_out(Inode& inode) {
   }
   fresh->keep = inode.has_row;
   inode.lower = {};
+  if (inode.spool && !frozen.contains(inode.spool->number())) inode.spool->keep = false;
   inode.spool = fresh;
   inode.metadata.mtime = inode.metadata.ctime = now;
   inode.measured = inode.times_ahead = false;
@@ -360,6 +384,7 @@ Status Stage::copy_up(const InodePtr& inode, const FileRef& from, std::uint64_t 
     row.lower_path.clear();
     row.lower_revision.clear();
     state.rows->put_inode(row);
+    if (size > 0) state.put_size(batch, fresh, size, size);
     PLAYFS_CHECK(batch.commit());
   }
   fresh->keep = inode->has_row;
@@ -417,11 +442,11 @@ Status Stage::sync(const InodePtr& inode) {
   if (file) {
     auto synced = state.spool->sync(*file);
     MutexLock lock(state.mutex);
-    if (!synced) {
-      inode->sync_error = synced.error();
-      return synced;
-    }
+    if (!synced && !file->is_lost) inode->sync_error = synced.error();
+    PLAYFS_CHECK(synced);
     has_replaced = state.replacements.contains(file->number());
+    // Only where the log is to be synced anyway: no sync is made for it, now or by the next that would have had none.
+    if (!state.rows->is_synced()) state.note_synced(*inode);
   }
   // What was renamed in the directory, or these bytes themselves, are what a power loss has to leave.
   if (directory || has_replaced) PLAYFS_CHECK(state.settle_replacements());

@@ -45,6 +45,8 @@ Error corrupt(std::string what) { return Error{ErrorCode::corrupt, std::move(wha
 struct Named {
   std::unordered_set<std::uint64_t> spool;
   std::unordered_set<std::uint64_t> given_up;
+  std::unordered_map<std::uint64_t, std::uint64_t> sizes;  ///< of the spool: what has to be there at least
+  SpoolNames names;
   std::vector<FrozenFile> pending;
   std::string pending_tx;
   LogContent log;
@@ -110,8 +112,15 @@ Result<Named> read_database(const std::string& directory) {
   // Without a base it was never begun: the next mount begins it.
   named.is_begun = base || !inodes.empty();
   if (named.is_begun) PLAYFS_CHECK(check_names(inodes, entries, root.value_or("")));
+  PLAYFS_TRY(auto sizes, stored.sizes());
+  std::unordered_map<std::uint64_t, std::uint64_t> least;
+  for (const SizeRow& row : sizes) least.emplace(row.spool, row.least(boot_of_system()));
+  for (const EntryRow& row : entries) named.names.add(row);
   for (const InodeRow& row : inodes) {
-    if (row.spool != 0) named.spool.insert(row.spool);
+    if (row.spool == 0) continue;
+    named.spool.insert(row.spool);
+    named.names.add_file(row.spool, row.ino);
+    if (auto known = least.find(row.spool); known != least.end() && known->second > 0) named.sizes.insert(*known);
   }
   for (const FrozenFile& file : named.pending) {
     if (file.spool != 0) named.spool.insert(file.spool);
@@ -171,6 +180,12 @@ Result<StageHealth> examine_locked(const std::string& directory) {
         health.bad.push_back(number);
     }
   }
+  for (const auto& [number, size] : named.sizes) {
+    struct stat attributes {};
+    if (!attributes_of(number, attributes) || static_cast<std::uint64_t>(attributes.st_size) < size)
+      health.gone.push_back(named.names.path_of(number));
+  }
+  std::sort(health.gone.begin(), health.gone.end());
   for (const FrozenFile& file : named.pending) {
     struct stat attributes {};
     if (file.spool == 0) continue;

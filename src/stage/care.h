@@ -20,6 +20,7 @@ struct StageHealth {
   std::optional<Error> database;   ///< `corrupt`, or `not_supported`: of a newer format; then the rest is not known
   std::uint64_t files = 0;         ///< spool files that something names
   std::vector<std::string> lost;   ///< paths that a publication has begun to send and whose bytes are not there in full
+  std::vector<std::string> gone;   ///< staged files whose bytes are gone or cut off
   std::vector<std::uint64_t> bad;  ///< named spool files that are no plain file, or not this user's alone
   std::vector<std::uint64_t> orphans;  ///< spool files that nothing accounts for
   std::string pending_tx;              ///< of a publication that has begun; its journal knows how far it is
@@ -28,14 +29,14 @@ struct StageHealth {
   bool is_log_damaged = false;         ///< others follow them, so that no mount opens it
 
   [[nodiscard]] bool is_sound() const {
-    return !database && lost.empty() && bad.empty() && orphans.empty() && torn == 0;
+    return !database && lost.empty() && gone.empty() && bad.empty() && orphans.empty() && torn == 0;
   }
 };
 
 /// Whether `directory` is that of a stage, sound or not.
 bool is_stage(const std::string& directory);
 
-/// A file of own bytes whose spool file is missing is empty by definition, so that is no damage that could be seen.
+/// A file whose spool file is missing may be an empty one: it is `gone` where there were bytes by what is written down.
 Result<StageHealth> examine(const std::string& directory);
 
 /// Orphans go to `lost+found/<label>/`, and a copy of a log that is torn or damaged, of which the operations before the

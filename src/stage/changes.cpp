@@ -231,7 +231,9 @@ Status Stage::State::settle_doubts(std::vector<Difference>& differences) {
       if (inode.generation != difference.generation || inode.writers > 0 || !inode.spool) return false;
       file = inode.spool;
     }
-    PLAYFS_TRY(FileDigest found, digest(*spool, *file));
+    auto digested = digest(*spool, *file);
+    if (!digested && file->is_lost) return false;  // what stands there now is not what was published
+    PLAYFS_TRY(FileDigest found, std::move(digested));
     MutexLock locked(mutex);
     if (inode.generation != difference.generation) return false;
     inode.hashed = {inode.generation, found.size, found.hash};

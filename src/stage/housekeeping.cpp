@@ -54,6 +54,7 @@ bool Stage::State::remove_given_up() {
   }
   spool->remove(numbers);
   rows->forget_given_up(numbers);
+  rows->forget_sizes(numbers);
   return true;
 }
 

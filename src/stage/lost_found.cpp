@@ -41,13 +41,20 @@ void SpoolNames::add_log(const std::string& directory) {
 std::string SpoolNames::list() const {
   std::string list;
   for (const auto& [number, ino] : files_) {
-    std::string name;
-    std::size_t depth = 0;
-    for (auto at = names_.find(ino); at != names_.end() && depth < 1000; at = names_.find(at->second.first), ++depth)
-      name = name.empty() ? at->second.second : at->second.second + "/" + name;
+    std::string name = path_of(number);
     if (!name.empty()) list += "spool/" + std::to_string(number) + "\t" + escape_for_terminal(name) + "\n";
   }
   return list;
+}
+
+std::string SpoolNames::path_of(std::uint64_t spool) const {
+  std::string name;
+  std::size_t depth = 0;
+  auto file = files_.find(spool);
+  auto at = file == files_.end() ? names_.end() : names_.find(file->second);
+  for (; at != names_.end() && depth < 1000; at = names_.find(at->second.first), ++depth)
+    name = name.empty() ? at->second.second : at->second.second + "/" + name;
+  return name;
 }
 
 Result<std::string> new_lost_folder(const std::string& directory, const std::string& label) {

@@ -25,6 +25,8 @@ class SpoolNames {
   /// "spool/NUMBER<tab>path" for each file that is called something; of the directories above it, those whose names are
   /// known.
   [[nodiscard]] std::string list() const;
+  /// Of one spool file; "" where it is called nothing.
+  [[nodiscard]] std::string path_of(std::uint64_t spool) const;
 
  private:
   std::unordered_map<std::uint64_t, std::pair<std::uint64_t, std::string>> names_;  ///< of inodes: directory and name

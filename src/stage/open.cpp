@@ -111,6 +111,7 @@ Result<std::unique_ptr<Stage>> Stage::open(StageOptions options, const Clock& cl
     PLAYFS_CHECK(state->rows->start());
     PLAYFS_CHECK(state->record_returned());
     static_cast<void>(state->has_reserve());
+    state->is_open = true;
   }
   return std::unique_ptr<Stage>(new Stage(std::move(state)));
 }
@@ -165,6 +166,7 @@ Status Stage::State::create(const RevisionTreePtr& given) {
 Status Stage::State::load(RevisionTreePtr given) {
   PLAYFS_CHECK(load_values(given));
   base = std::move(given);
+  PLAYFS_CHECK(load_sizes());
   PLAYFS_CHECK(load_tree());
   PLAYFS_CHECK(load_pending());
   PLAYFS_CHECK(load_replacements());
@@ -196,11 +198,19 @@ Status Stage::State::load_spool() {
     if (!wanted.contains(number) && !given_up.contains(number)) lost.push_back(number);
   }
   const std::unordered_set<std::uint64_t> there(present.begin(), present.end());
+  std::vector<std::string> gone;
   for (const auto& [ino, inode] : by_ino) {
-    // Most likely empty: a file is made with its first byte. What is frozen or replaced had some.
-    if (inode->spool && !there.contains(inode->spool->number()) && !frozen.contains(inode->spool->number()))
-      inode->spool->is_made = false;
+    if (!inode->spool || there.contains(inode->spool->number())) continue;
+    // A file is made with its first byte.
+    if (inode->spool->expected == 0 && !frozen.contains(inode->spool->number())) inode->spool->is_made = false;
+    else gone.push_back(path(*inode).value_or(""));
   }
+  std::vector<std::uint64_t> forgotten;
+  for (const auto& [number, size] : known_sizes) {
+    if (!wanted.contains(number)) forgotten.push_back(number);
+  }
+  rows->forget_sizes(forgotten);
+  known_sizes.clear();
   spool->remove(removed);
   // Also those that have a row again: they are given up anew when they lose it.
   rows->forget_given_up(unnamed);
@@ -208,6 +218,7 @@ Status Stage::State::load_spool() {
   else if (rows->torn() > 0)
     log_warning(options.directory + ": " + std::to_string(rows->torn()) +
                 " bytes of the operations log were never written in full, as a power loss leaves them");
+  tell_of_lost(std::move(gone));
   return {};
 }
 
@@ -313,8 +324,7 @@ Status Stage::State::load_tree() {
       inode->lower = {std::move(revision), std::move(row.lower_path), entry};
     } else if (row.kind == Kind::file) {
       if (row.spool == 0) return fail(damaged("a file without content"));
-      inode->spool = std::make_shared<SpoolFile>(spool, row.spool, true);
-      inode->spool->is_of_earlier_run();
+      inode->spool = file_of_earlier_run(row.spool);
     }
     inodes.emplace(row.ino, std::move(inode));
   }
@@ -372,8 +382,9 @@ Status Stage::State::load_pending() {
   for (auto& file : files) {
     if (file.spool != 0) {
       auto known = in_use.find(file.spool);
-      frozen.emplace(file.spool,
-                     known != in_use.end() ? known->second : std::make_shared<SpoolFile>(spool, file.spool, true));
+      SpoolFilePtr bytes = known != in_use.end() ? known->second : file_of_earlier_run(file.spool);
+      bytes->expected = bytes->noted.size = file.size;  // all of it was synced before it was pending
+      frozen.emplace(file.spool, std::move(bytes));
     }
     std::string path = file.path;
     pending->files.emplace(std::move(path), std::move(file));
@@ -394,6 +405,10 @@ Stage::State::~State() {
       }
       if (!all[i]->directory) continue;
       for (auto& [name, child] : all[i]->directory->children) all.push_back(child.inode);
+    }
+    if (is_open) {
+      if (auto noted = note_sizes(all); !noted)
+        log_warning("sizes of staged files are not noted: " + noted.error().message);
     }
     for (auto& inode : all) {
       inode->names.clear();

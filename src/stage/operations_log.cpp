@@ -231,6 +231,11 @@ Status OperationsLog::sync() {
   return {};
 }
 
+bool OperationsLog::is_synced() {
+  MutexLock lock(mutex_);
+  return files_[0].synced >= files_[0].appended && files_[1].synced >= files_[1].appended;
+}
+
 Result<std::vector<LogRecord>> OperationsLog::begin_fold() {
   int fd = -1;
   std::uint64_t size = 0, last = 0;

@@ -69,6 +69,8 @@ class OperationsLog {
   [[nodiscard]] Status append(std::string_view payload);
   /// Makes all that was appended safe from a power loss. An error stays the answer from then on.
   [[nodiscard]] Status sync();
+  /// Whether nothing was appended since, so that it would have nothing to do.
+  [[nodiscard]] bool is_synced();
 
   /// Takes the records that are next to be folded, oldest first; empty where there are none. Until end_fold() said
   /// that they are safe elsewhere, the same are given again. `corrupt` where they cannot be read back.

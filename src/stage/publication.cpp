@@ -94,7 +94,9 @@ Result<std::optional<Frozen>> Stage::State::freeze_candidates(Frozen layer, cons
     }
     Candidate& candidate = candidates.find(difference.path)->second;
     if (candidate.bytes) {
-      PLAYFS_TRY(FileDigest bytes, digest(*spool, *candidate.bytes));
+      auto digested = digest(*spool, *candidate.bytes);
+      if (!digested) return fail(digested.error().while_doing(difference.path));
+      const FileDigest& bytes = *digested;
       candidate.file.size = bytes.size;
       candidate.file.hash = bytes.hash;
       if (difference.uncertain && is_content_of(bytes.hash, *difference.base)) continue;
@@ -118,6 +120,9 @@ Result<std::optional<Frozen>> Stage::State::freeze_candidates(Frozen layer, cons
     rows->put_value("pending_base", layer.base.text());
     if (layer.state) rows->put_value("pending_state", *layer.state);
     for (const auto& file : layer.files) rows->put_pending(file);
+    for (const auto& [path, each] : candidates) {
+      if (each.file.spool != 0) put_size(batch, each.bytes, each.file.size, each.file.size);
+    }
     for (const auto& path : layer.deletions) rows->put_pending_deletion(path);
     PLAYFS_CHECK(batch.commit());
     pending = Pending{layer.tx, layer.base, {}, {layer.deletions.begin(), layer.deletions.end()}, layer.state};

@@ -22,6 +22,8 @@ void Rebase::put_row(const MergedPath& decided, const InodePtr& replaced) {
   }
   if (fresh->spool) state_.name_spool_file(batch_, *fresh->spool);
   state_.rows->put_inode(state_.row_of(*fresh));
+  if (fresh->spool && fresh->spool->is_made && state_.measure(*fresh))
+    state_.put_size(batch_, fresh->spool, fresh->size, fresh->size);
   batch_.after_commit([fresh] {
     fresh->has_row = true;
     if (fresh->spool) fresh->spool->keep = true;

@@ -11,21 +11,14 @@
 // was synced before and changed since, so that neither of the two may be lost, the new bytes are synced before the
 // rename.
 #include <sys/stat.h>
-#include <xxhash.h>
 
 #include <cerrno>
 
-#include "base/fd.h"
 #include "stage/state.h"
 
 namespace playfs::stage {
 
 namespace {
-std::uint64_t boot_of_system() {
-  auto id = read_file("/proc/sys/kernel/random/boot_id", 100);
-  return id ? XXH3_64bits(id->data(), id->size()) : 0;
-}
-
 bool has_unsafe_bytes(const Inode& inode) { return inode.kind == Kind::file && inode.spool && !inode.spool->is_safe(); }
 }  // namespace
 
@@ -135,10 +128,9 @@ Status Stage::State::load_replacements() {
   auto old_file = [&](std::uint64_t number) PLAYFS_NO_ANALYSIS -> SpoolFilePtr {
     if (number == 0) return nullptr;
     if (auto known = frozen.find(number); known != frozen.end()) return known->second;
-    auto file = std::make_shared<SpoolFile>(spool, number, true);
-    file->is_of_earlier_run();
-    return file;
+    return file_of_earlier_run(number);
   };
+  std::vector<std::string> lost;
   for (auto& row : stored) {
     auto found = by_spool.find(row.spool);
     if (found == by_spool.end()) continue;
@@ -146,9 +138,12 @@ Status Stage::State::load_replacements() {
     bool is_whole = false;
     if (row.boot == boot) {
       struct stat attributes {};
-      PLAYFS_TRY(SharedFd fd, spool->descriptor(*inode.spool, false));
-      if (fd && fstat(fd->get(), &attributes) != 0) return fail(error_from_errno(errno, "stat a staged file"));
-      is_whole = fd && static_cast<std::uint64_t>(attributes.st_size) >= row.size;
+      auto fd = spool->descriptor(*inode.spool, false);
+      if (!fd && !inode.spool->is_lost) return fail(fd.error());
+      if (fd && *fd && fstat((*fd)->get(), &attributes) != 0)
+        return fail(error_from_errno(errno, "stat a staged file"));
+      is_whole = fd && *fd && static_cast<std::uint64_t>(attributes.st_size) >= row.size;
+      if (!is_whole) lost.push_back(path(inode).value_or(""));
     }
     SpoolFilePtr old = old_file(row.old_spool);
     if (is_whole) {
@@ -166,6 +161,7 @@ Status Stage::State::load_replacements() {
     const Name& name = inode.names[0];
     returned.emplace_back(number, name.directory->directory->children.find(name.text)->second.inode);
   }
+  tell_of_lost(std::move(lost));
   return {};
 }
 

@@ -152,6 +152,8 @@ void describe(Archive& each, Change& change) {
     each(row.spool), each(row.size), each(row.boot), each(row.old_spool), each(row.old_path);
   } else if constexpr (std::is_same_v<Type, DropReplacement>) {
     each(change.spool);
+  } else if constexpr (std::is_same_v<Type, PutSize>) {
+    each(change.row.spool), each(change.row.size), each(change.row.boot), each(change.row.synced);
   } else {
     static_assert(std::is_empty_v<Type>, "its fields are not described");
   }

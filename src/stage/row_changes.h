@@ -50,6 +50,22 @@ struct RescuedRow {
   FileEntry entry;
 };
 
+/// How long a spool file is at least, so that bytes which go behind our back are missed: an absent file is no empty
+/// one.
+struct SizeRow {
+  std::uint64_t spool = 0;
+  std::uint64_t size = 0;
+  std::uint64_t boot = 0;    ///< of the system for which that holds: a power loss may take what was not synced
+  std::uint64_t synced = 0;  ///< what it is at least after any power loss
+
+  [[nodiscard]] std::uint64_t least(std::uint64_t boot_now) const {
+    return boot == boot_now && boot != 0 ? size : synced;
+  }
+};
+
+/// Of the system that runs now; 0 where it does not say.
+std::uint64_t boot_of_system();
+
 struct PutInode {
   InodeRow row;
 };
@@ -103,10 +119,13 @@ struct PutReplacement {
 struct DropReplacement {
   std::uint64_t spool = 0;
 };
+struct PutSize {
+  SizeRow row;
+};
 
 using RowChange = std::variant<PutInode, DropInode, PutEntry, DropEntry, DropWhiteouts, Touch, ClearOpaque, PutRescued,
                                DropUnusedRescued, PutValue, DropValue, PutTime, DropTime, PutPending,
-                               PutPendingDeletion, DropPending, PutReplacement, DropReplacement>;
+                               PutPendingDeletion, DropPending, PutReplacement, DropReplacement, PutSize>;
 
 void encode(std::string& bytes, const RowChange& change);
 /// Takes one off the front of `bytes`; nullopt where they begin with none.

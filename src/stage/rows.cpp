@@ -123,6 +123,11 @@ void Rows::forget_given_up(const std::vector<std::uint64_t>& numbers) {
   removed_.insert(removed_.end(), numbers.begin(), numbers.end());
 }
 
+void Rows::forget_sizes(const std::vector<std::uint64_t>& numbers) {
+  MutexLock lock(removed_mutex_);
+  sizes_.insert(sizes_.end(), numbers.begin(), numbers.end());
+}
+
 Status Rows::apply(const std::vector<LogRecord>& records) {
   Folder folder(tables_);
   for (const LogRecord& record : records) {
@@ -142,16 +147,21 @@ Status Rows::fold() {
   if (records.empty()) return {};
   // They are in the database already where only emptying the log failed.
   if (std::uint64_t last = records.back().number; last > folded_) {
-    std::vector<std::uint64_t> removed;
+    std::vector<std::uint64_t> removed, sizes;
     {
       MutexLock only(removed_mutex_);
       removed.swap(removed_);
+      sizes.swap(sizes_);
     }
     auto folded = tables_.fold(last, [&]() -> Status {
       PLAYFS_CHECK(apply(records));
+      PLAYFS_CHECK(tables_.forget_sizes(sizes));
       return tables_.forget_given_up(removed);
     });
-    if (!folded) forget_given_up(removed);
+    if (!folded) {
+      forget_given_up(removed);
+      forget_sizes(sizes);
+    }
     PLAYFS_CHECK(folded);
     folded_ = last;
   }

@@ -91,9 +91,12 @@ class Rows {
   void drop_pending() { add(DropPending{}); }
   void put_replacement(ReplacementRow row) { add(PutReplacement{std::move(row)}); }
   void drop_replacement(std::uint64_t spool) { add(DropReplacement{spool}); }
+  void put_size(SizeRow row) { add(PutSize{row}); }
 
   /// Makes what was committed safe from a power loss.
   [[nodiscard]] Status sync() { return log_->sync(); }
+  /// Whether sync() would have nothing to do.
+  [[nodiscard]] bool is_synced() { return log_->is_synced(); }
 
   /// Brings what was committed so far into the database, synced; after a fold that failed, what that left.
   [[nodiscard]] Status fold();
@@ -101,8 +104,10 @@ class Rows {
   [[nodiscard]] Status fold_all();
   /// Gives the room of SQLite's own log back.
   [[nodiscard]] Status empty_database_log();
-  /// These spool files were given up and are removed.
+  /// These spool files were given up, and are removed or named again.
   void forget_given_up(const std::vector<std::uint64_t>& numbers);
+  /// These spool files are no more.
+  void forget_sizes(const std::vector<std::uint64_t>& numbers);
 
   /// Bytes that wait to be folded.
   [[nodiscard]] std::uint64_t log_size() const { return log_->size(); }
@@ -125,7 +130,9 @@ class Rows {
   Mutex folding_;                                                         ///< guards tables_, once the stage is open
   std::uint64_t folded_ PLAYFS_GUARDED_BY(folding_) = 0;
   Mutex removed_mutex_;
-  std::vector<std::uint64_t> removed_ PLAYFS_GUARDED_BY(removed_mutex_);  ///< for the next fold to forget
+  /// For the next fold to forget: spool files that were given up, and sizes of those that are no more.
+  std::vector<std::uint64_t> removed_ PLAYFS_GUARDED_BY(removed_mutex_);
+  std::vector<std::uint64_t> sizes_ PLAYFS_GUARDED_BY(removed_mutex_);
   Tables tables_;
 };
 

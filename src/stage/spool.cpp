@@ -57,6 +57,30 @@ Error sync_failed(int number, const std::string& doing) {
 
 }  // namespace
 
+namespace {
+Error lost(std::string what) {
+  return Error{ErrorCode::corrupt,
+               std::move(what),
+               "write the file anew, put its bytes back, or playfs discard it",
+               std::nullopt,
+               0,
+               {}};
+}
+
+/// Whether all is there that an earlier run left.
+Status check_size(SpoolFile& file, int fd) {
+  struct stat found {};
+  if (fstat(fd, &found) != 0) return fail(error_from_errno(errno, "stat spool/" + file.name()));
+  const std::uint64_t size = static_cast<std::uint64_t>(found.st_size), expected = file.expected;
+  file.is_lost = size < expected;
+  if (file.is_lost)
+    return fail(lost("the staged bytes in spool/" + file.name() + " were cut off: " + std::to_string(size) + " of " +
+                     std::to_string(expected) + " are left"));
+  file.expected = 0;
+  return {};
+}
+}  // namespace
+
 void SpoolFile::note_synced(std::uint64_t changes) {
   was_synced_ = true;
   std::uint64_t known = synced_changes_;
@@ -132,8 +156,9 @@ Result<SharedFd> Spool::descriptor(SpoolFile& file, bool create) {
   if (file.is_made) {
     fd = UniqueFd(openat(directory_.get(), name.c_str(), flags));
     // Not an empty file: its bytes were there, and would be published as none.
-    if (!fd && errno == ENOENT)
-      return fail(ErrorCode::corrupt, "the staged bytes in spool/" + name + " are gone", "playfs doctor");
+    file.is_lost = !fd && errno == ENOENT;
+    if (file.is_lost) return fail(lost("the staged bytes in spool/" + name + " are gone"));
+    if (fd && file.expected > 0) PLAYFS_CHECK(check_size(file, fd.get()));
   } else {
     // Not O_EXCL: another thread may be writing the file's first bytes as well.
     fd = UniqueFd(openat(directory_.get(), name.c_str(), flags | O_CREAT, 0600));

@@ -43,6 +43,18 @@ class SpoolFile {
   /// Whether it was made on disk: an empty file is not, until its first byte. Of a file of an earlier run, whether it
   /// was there when the stage was opened.
   std::atomic<bool> is_made = true;
+  /// What is written down of how long it is at least. Guarded by the stage's mutex.
+  struct Noted {
+    std::uint64_t size = 0;
+    std::uint64_t synced = 0;   ///< also after a power loss
+    std::uint64_t changes = 0;  ///< not 0: that is exact as long as there are no more `changes`
+  };
+  Noted noted;
+  /// Of a file of an earlier run: how long it has to be. It is looked at when it is first opened, and is 0 from then
+  /// on.
+  std::atomic<std::uint64_t> expected = 0;
+  /// When it was last to be opened it was gone or shorter than it had to be.
+  std::atomic<bool> is_lost = false;
   /// How often its bytes were changed; who changes them counts when it has done so.
   std::atomic<std::uint64_t> changes = 0;
   /// Of these changes, how many are safe from a power loss.
@@ -96,7 +108,7 @@ class Spool {
   [[nodiscard]] std::uint64_t free_room() const noexcept;
 
   /// Open for reading and writing; nullptr where the file was never made and `create` does not ask for it. `corrupt`
-  /// where it was made and is gone.
+  /// where it was made and is gone, or shorter than an earlier run left it: it `is_lost` then.
   [[nodiscard]] Result<SharedFd> descriptor(SpoolFile& file, bool create);
   /// The first `size` bytes of `from` in a new file `to`: shared with it where the disk can, holes kept.
   [[nodiscard]] Status clone(SpoolFile& from, SpoolFile& to, std::uint64_t size);

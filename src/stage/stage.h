@@ -96,6 +96,12 @@ struct FrozenFile {
   std::string target;                  ///< of a symbolic link, where `published` is not engaged
 };
 
+/// A staged file whose bytes went behind our back: it cannot be read, and keeps a commit from publishing it.
+struct LostFile {
+  std::string path;
+  std::string reason;
+};
+
 /// What a commit publishes, fixed at one moment: later writes go elsewhere (copy on write).
 struct Frozen {
   std::string tx;                 ///< the commit's 128-bit id, hex
@@ -200,6 +206,8 @@ class Stage {
   /// What was found when it was opened and could not be accounted for: nothing of it is lost, and the message says
   /// where it is. nullopt: all was well.
   [[nodiscard]] const std::optional<Error>& found_lost() const;
+  /// The staged files whose bytes are gone or cut off. The first call looks at each that nobody has looked at yet.
+  [[nodiscard]] std::vector<LostFile> lost_files() const;
 
   // Names and attributes.
   [[nodiscard]] InodePtr root() const;

@@ -130,6 +130,24 @@ struct Stage::State {
   /// An inode that lost its row: its spool file goes with it, unless a pending layer needs it.
   void release(Inode& inode) PLAYFS_REQUIRES(mutex);
 
+  // sizes.cpp: how long spool files have to be
+  /// Together with a row that names the file.
+  void put_size(Batch& batch, const SpoolFilePtr& file, std::uint64_t size, std::uint64_t synced)
+      PLAYFS_REQUIRES(mutex);
+  /// It has become at least so long.
+  void note_growth(const Inode& inode, std::uint64_t size) PLAYFS_REQUIRES(mutex);
+  /// It is about to be cut to `size`. Whether that has to be on disk before the bytes go.
+  [[nodiscard]] Result<bool> note_cut(const Inode& inode, std::uint64_t size) PLAYFS_REQUIRES(mutex);
+  /// All of it was synced, if nobody has written since.
+  void note_synced(Inode& inode) PLAYFS_REQUIRES(mutex);
+  /// As long as all files are, for the next start.
+  [[nodiscard]] Status note_sizes(const std::vector<InodePtr>& inodes) PLAYFS_REQUIRES(mutex);
+  [[nodiscard]] Status load_sizes() PLAYFS_REQUIRES(mutex);
+  SpoolFilePtr file_of_earlier_run(std::uint64_t number) PLAYFS_REQUIRES(mutex);
+  /// Tells of those that are known to be lost: `names` are theirs.
+  void tell_of_lost(std::vector<std::string> names);
+  [[nodiscard]] std::vector<LostFile> lost_files() PLAYFS_EXCLUDES(mutex);
+
   // replacing.cpp: old bytes go when what replaced them is on disk
   struct Replacement {
     SpoolFilePtr fresh;
@@ -278,6 +296,7 @@ struct Stage::State {
   std::unique_ptr<Rows> rows;
   std::optional<Error> found_lost;  ///< set while it is opened
   const std::uint64_t boot;
+  bool is_open = false;  ///< in full: what is in memory may be written down
 
   Mutex mutex;
   Condition moved_on;  ///< writers ended, a copy was made, a gate opened
@@ -299,6 +318,9 @@ struct Stage::State {
   std::vector<RevisionId> merge_parents PLAYFS_GUARDED_BY(mutex);
   std::vector<Conflicted> conflicted PLAYFS_GUARDED_BY(mutex);
   std::set<std::string> accepted_by PLAYFS_GUARDED_BY(mutex);  ///< commits that take those as they are
+
+  /// While it is opened: how long spool files have to be.
+  std::unordered_map<std::uint64_t, SpoolFile::Noted> known_sizes PLAYFS_GUARDED_BY(mutex);
 
   /// By the number of the spool file that replaced another.
   std::map<std::uint64_t, Replacement> replacements PLAYFS_GUARDED_BY(mutex);

@@ -7,7 +7,7 @@ namespace playfs::stage {
 
 namespace {
 
-constexpr std::int64_t kVersion = 5;
+constexpr std::int64_t kVersion = 6;
 
 // Names are blobs: a local name may be any bytes. Columns of content: spool, or lower_path, or neither (empty, or
 // not a file); a row with both is left to a later version that copies up piece by piece.
@@ -42,6 +42,9 @@ constexpr const char* kGivenUpSchema = "CREATE TABLE given_up (spool INTEGER PRI
 constexpr const char* kReplacementSchema =
     "CREATE TABLE replacement (spool INTEGER PRIMARY KEY, size INTEGER NOT NULL, boot INTEGER NOT NULL, "
     "old_spool INTEGER NOT NULL, old_path TEXT NOT NULL)";
+constexpr const char* kSizeSchema =
+    "CREATE TABLE spool_size (spool INTEGER PRIMARY KEY, size INTEGER NOT NULL, boot INTEGER NOT NULL, "
+    "synced INTEGER NOT NULL)";
 constexpr const char* kLogSchema = "CREATE TABLE operations_log (stage_id INTEGER NOT NULL, folded INTEGER NOT NULL)";
 
 std::int64_t signed_of(std::uint64_t value) { return static_cast<std::int64_t>(value); }
@@ -98,6 +101,7 @@ Status Tables::create_schema() {
   PLAYFS_CHECK(database_.execute(kSchema));
   PLAYFS_CHECK(database_.execute(kGivenUpSchema));
   PLAYFS_CHECK(database_.execute(kReplacementSchema));
+  PLAYFS_CHECK(database_.execute(kSizeSchema));
   PLAYFS_CHECK(create_log_table(database_));
   PLAYFS_CHECK(database_.execute("PRAGMA user_version = " + std::to_string(kVersion)));
   PLAYFS_CHECK(transaction.commit());
@@ -110,6 +114,7 @@ Status Tables::upgrade(std::int64_t from) {
   if (from < 3) PLAYFS_CHECK(create_log_table(database_));
   if (from < 4) PLAYFS_CHECK(database_.execute(kGivenUpSchema));
   if (from < 5) PLAYFS_CHECK(database_.execute(kReplacementSchema));
+  if (from < 6) PLAYFS_CHECK(database_.execute(kSizeSchema));
   PLAYFS_CHECK(database_.execute("PRAGMA user_version = " + std::to_string(kVersion)));
   PLAYFS_CHECK(transaction.commit());
   return sync();  // or the id that records name could be drawn anew after a power loss
@@ -129,6 +134,7 @@ Status Tables::prepare() {
       {&drop_entry_, "DELETE FROM entry WHERE parent = ? AND name = ?"},
       {&drop_whiteouts_, "DELETE FROM entry WHERE parent = ? AND ino IS NULL"},
       {&touch_, "UPDATE inode SET mtime = ?, ctime = ? WHERE ino = ?"},
+      {&put_size_, "INSERT OR REPLACE INTO spool_size VALUES (?, ?, ?, ?)"},
   };
   for (auto [statement, sql] : statements) {
     PLAYFS_TRY(*statement, database_.prepare(sql));
@@ -255,6 +261,22 @@ Status Tables::run(const DropReplacement& drop) {
   return statement.bind(1, signed_of(drop.spool)).run();
 }
 
+Status Tables::run(const PutSize& put) {
+  put_size_.bind(1, signed_of(put.row.spool)).bind(2, signed_of(put.row.size));
+  return put_size_.bind(3, signed_of(put.row.boot)).bind(4, signed_of(put.row.synced)).run();
+}
+
+Result<std::vector<SizeRow>> Tables::sizes() {
+  PLAYFS_TRY(Statement select, database_.prepare("SELECT spool, size, boot, synced FROM spool_size"));
+  std::vector<SizeRow> rows;
+  for (;;) {
+    PLAYFS_TRY(bool more, select.step());
+    if (!more) return rows;
+    rows.push_back({unsigned_of(select.integer(0)), unsigned_of(select.integer(1)), unsigned_of(select.integer(2)),
+                    unsigned_of(select.integer(3))});
+  }
+}
+
 Result<std::vector<ReplacementRow>> Tables::replacements() {
   PLAYFS_TRY(Statement select, database_.prepare("SELECT spool, size, boot, old_spool, old_path FROM replacement"));
   std::vector<ReplacementRow> rows;
@@ -377,11 +399,21 @@ Result<std::vector<std::uint64_t>> Tables::given_up() {
   }
 }
 
-Status Tables::forget_given_up(const std::vector<std::uint64_t>& numbers) {
+namespace {
+Status run_for_each(Database& database, const char* sql, const std::vector<std::uint64_t>& numbers) {
   if (numbers.empty()) return {};
-  PLAYFS_TRY(Statement forget, database_.prepare("DELETE FROM given_up WHERE spool = ?"));
-  for (std::uint64_t number : numbers) PLAYFS_CHECK(forget.bind(1, signed_of(number)).run());
+  PLAYFS_TRY(Statement statement, database.prepare(sql));
+  for (std::uint64_t number : numbers) PLAYFS_CHECK(statement.bind(1, signed_of(number)).run());
   return {};
+}
+}  // namespace
+
+Status Tables::forget_given_up(const std::vector<std::uint64_t>& numbers) {
+  return run_for_each(database_, "DELETE FROM given_up WHERE spool = ?", numbers);
+}
+
+Status Tables::forget_sizes(const std::vector<std::uint64_t>& numbers) {
+  return run_for_each(database_, "DELETE FROM spool_size WHERE spool = ?", numbers);
 }
 
 Result<std::vector<std::string>> Tables::pending_deletions() {

@@ -53,6 +53,9 @@ class Tables {
   /// Spool files that lost the row that named them and were perhaps not removed yet. One may have another row.
   [[nodiscard]] Result<std::vector<std::uint64_t>> given_up();
   [[nodiscard]] Result<std::vector<ReplacementRow>> replacements();
+  /// Also of spool files that no row names any more.
+  [[nodiscard]] Result<std::vector<SizeRow>> sizes();
+  [[nodiscard]] Status forget_sizes(const std::vector<std::uint64_t>& numbers);
   /// They are removed.
   [[nodiscard]] Status forget_given_up(const std::vector<std::uint64_t>& numbers);
   [[nodiscard]] Status check_integrity() { return database_.check_integrity(); }
@@ -82,11 +85,12 @@ class Tables {
   [[nodiscard]] Status run(const DropPending& drop);
   [[nodiscard]] Status run(const PutReplacement& put);
   [[nodiscard]] Status run(const DropReplacement& drop);
+  [[nodiscard]] Status run(const PutSize& put);
 
   Database database_;
   Statement put_folded_;
   Statement give_up_, give_up_other_;
-  Statement put_inode_, drop_inode_, put_entry_, drop_entry_, drop_whiteouts_, touch_;
+  Statement put_inode_, drop_inode_, put_entry_, drop_entry_, drop_whiteouts_, touch_, put_size_;
 };
 
 }  // namespace playfs::stage

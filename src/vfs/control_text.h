@@ -49,6 +49,7 @@ struct ProjectStatus {
   std::optional<RevisionId> lost;  ///< a base that the service lost when it went back; what it held is staged
   bool branch = false;             ///< the work tree sits on a branch that its own commit made
   std::vector<stage::Change> changes;
+  std::vector<stage::LostFile> lost_files;  ///< staged, and their bytes are gone
   std::vector<std::string> unpublished;
   std::vector<RefusedEntry> refused;  ///< of the base
   bool state_staged = false;

@@ -66,6 +66,7 @@ std::size_t staged_count(const ProjectStatus& status) {
 /// What to type next; "" where nothing has to be done.
 std::string next_command(const ProjectStatus& status) {
   if (status.no_work_tree || status.gone) return {};
+  if (!status.lost_files.empty()) return "write " + status.lost_files.front().path + " anew, or playfs discard it";
   if (!status.conflicts.empty()) return "playfs diff, edit what is in conflict, then playfs commit -m MESSAGE";
   if (is_publishing(status)) return {};
   if (status.branch && status.merging.empty()) return "playfs update";
@@ -166,7 +167,7 @@ std::string progress_text(const ProjectStatus& status) {
 }  // namespace
 
 Json status_json(const ProjectStatus& status) {
-  Json::Array staged, refused, unpublished, conflicts, merging, branches;
+  Json::Array staged, lost_files, refused, unpublished, conflicts, merging, branches;
   for (const stage::Change& change : status.changes) {
     staged.push_back(
         JsonObject{{"path", change.path}, {"change", Json(name_of(change.kind))}, {"pending", change.pending}});
@@ -174,6 +175,8 @@ Json status_json(const ProjectStatus& status) {
   for (const RefusedEntry& entry : status.refused) {
     refused.push_back(JsonObject{{"path", entry.path}, {"reason", entry.reason}});
   }
+  for (const auto& file : status.lost_files)
+    lost_files.push_back(JsonObject{{"path", file.path}, {"reason", file.reason}});
   for (const std::string& path : status.unpublished) unpublished.emplace_back(path);
   for (const auto& conflict : status.conflicts)
     conflicts.push_back(
@@ -192,6 +195,7 @@ Json status_json(const ProjectStatus& status) {
                     {"branch", status.branch},
                     {"staged", std::move(staged)},
                     {"state_staged", status.state_staged},
+                    {"lost_files", std::move(lost_files)},
                     {"conflicts", std::move(conflicts)},
                     {"merging", id_array(status.merging)},
                     {"branches", std::move(branches)},
@@ -213,11 +217,13 @@ std::string status_text(const ProjectStatus& status) {
             duration_words(static_cast<std::uint64_t>(status.head_age->count())) + " ago\n";
   if (status.head_refused)
     text += "Its latest revision is not shown: " + escape_for_terminal(status.head_refused->message) + "\n";
-  std::vector<std::string> staged, pending, unpublished, refused, conflicts, branches;
+  std::vector<std::string> staged, pending, lost_files, unpublished, refused, conflicts, branches;
   for (const stage::Change& change : status.changes) {
     (change.pending ? pending : staged).push_back(padded(name_of(change.kind), 10) + escape_for_terminal(change.path));
   }
   if (status.state_staged) staged.push_back(padded("modified", 10) + "(the project's state)");
+  for (const auto& file : status.lost_files)
+    lost_files.push_back(escape_for_terminal(file.path) + ": " + escape_for_terminal(file.reason));
   for (const std::string& path : status.unpublished) unpublished.push_back(escape_for_terminal(path));
   for (const RefusedEntry& entry : status.refused) {
     refused.push_back(escape_for_terminal(entry.path) + ": " + escape_for_terminal(entry.reason));
@@ -233,6 +239,9 @@ std::string status_text(const ProjectStatus& status) {
   }
   append_section(
       text, "In conflict, to be resolved before a commit (edit them, or \"playfs commit --resolved\"):", conflicts);
+  append_section(
+      text, "Lost, so that nothing can be committed (write them anew, put the bytes back, or \"playfs discard\" them):",
+      lost_files);
   append_section(text, "Staged, to be published by a commit:", staged);
   append_section(text, "Being published:", pending);
   append_section(text, "Branches that head does not hold (\"playfs merge REVISION\" takes one in):", branches);

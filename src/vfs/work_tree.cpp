@@ -396,6 +396,7 @@ Status WorkTree::describe(ProjectStatus& status) {
   status.branch = is_on_branch();
   status.state_staged = stage_->staged_state().has_value();
   PLAYFS_TRY(status.changes, stage_->changes());
+  status.lost_files = stage_->lost_files();
   PLAYFS_TRY(status.unpublished, stage_->unpublished());
   PLAYFS_TRY(status.conflicts, publish::unresolved(*stage_));
   status.merging = stage_->merge_parents();

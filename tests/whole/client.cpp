@@ -108,6 +108,14 @@ void Client::kill(Life& life) {
   if (!plan_.keeps_cache) cache_ = Cache::open(home_ + "/cache" + std::to_string(incarnation_));
 }
 
+void Client::look_at_process(const std::function<void(Process&)>& look) {
+  if (!process_) return;
+  const auto life = life_;
+  ++life->users;
+  look(*process_);
+  --life->users;
+}
+
 void Client::live(const std::shared_ptr<Life>& life) {
   const std::string home = directory();
   auto process = std::make_unique<Process>(Process::Parts{
@@ -134,6 +142,7 @@ void Client::live(const std::shared_ptr<Life>& life) {
   }
   if (!life->is_dead) {
     process_ = process.get();
+    life_ = life;
     ++life->users;
     if (plan_.writes_on) {
       ++life->users;

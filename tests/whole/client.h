@@ -2,6 +2,7 @@
 // being killed.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -67,8 +68,10 @@ class Client {
   [[nodiscard]] std::string directory() const { return home_ + "/" + std::to_string(incarnation_); }
   [[nodiscard]] const Plan& plan() const { return plan_; }
   [[nodiscard]] const std::string& agent() const { return agent_; }
-  /// Of the process that runs, nullptr where none does.
+  /// Of the process that runs, nullptr where none does. It may end while a fiber waits.
   [[nodiscard]] Process* process() const { return process_; }
+  /// Calls `look` with the process that runs, if one does. It does not end meanwhile, though `look` may have to wait.
+  void look_at_process(const std::function<void(Process&)>& look);
 
   Ledger ledger;
   std::vector<Told> told;
@@ -97,6 +100,7 @@ class Client {
   const std::string agent_, home_;
   std::shared_ptr<Cache> cache_;
   Process* process_ = nullptr;
+  std::shared_ptr<Life> life_;  ///< of that
   int processes_ = 0;
   int incarnation_ = 0;
   int committed_ = 0, messages_ = 0;

@@ -469,7 +469,7 @@ class Simulation {
   void go_back(MemoryStore::Backup backup) {
     const Log log = log_of_all();
     for (const auto& client : clients_)
-      if (Process* process = client->process()) client->ledger.in_tree = tokens_in_tree(process->stage(), log);
+      client->look_at_process([&](Process& process) { client->ledger.in_tree = tokens_in_tree(process.stage(), log); });
     for (const auto& [collection, records] : store_.backup().records) {
       const auto& kept = backup.records[collection];
       for (const auto& record : records) {

@@ -234,6 +234,10 @@ bool tell(Findings& findings, const std::string& directory, const stage::StageHe
                  fmt::format("a publication has begun, and the bytes of {} of its files are not there in full: {}",
                              health.lost.size(), health.lost.front()),
                  "look for them in " + directory + "/lost+found, and keep a copy of " + directory);
+  for (const std::string& path : health.gone)
+    findings.add(Finding::wrong, "stage", directory,
+                 "the bytes of a staged file are gone or cut off, and it cannot be read or published: " + path,
+                 "put them back into " + directory + "/spool, or mount and write it anew, or playfs discard it");
   if (!health.bad.empty())
     findings.add(Finding::wrong, "stage", directory,
                  fmt::format("{} files of its spool are not plain, private files of this user: {}/spool/{}",

@@ -121,7 +121,7 @@ TEST_F(OpenTest, AnOlderFormatIsBroughtUpToDate) {
   bench.stage.reset();
   execute(
       "ALTER TABLE inode DROP COLUMN device; DROP TABLE operations_log; DROP TABLE given_up; DROP TABLE replacement; "
-      "PRAGMA user_version = 1");
+      "DROP TABLE spool_size; PRAGMA user_version = 1");
   bench.open(base);
   EXPECT_EQ(bench.read("f"), "kept");
   ASSERT_TRUE(bench.stage->make_special(bench.stage->root(), "null", Kind::block_device, {}, 77));

@@ -1,0 +1,158 @@
+// How long spool files have to be.
+//
+// A file whose bytes were never written has no spool file, and one whose spool file somebody removed looks the same. So
+// what there has to be is written down: with the first bytes of a file and each time it has doubled, when it is copied,
+// frozen or synced, exactly when the stage is closed, and before it is cut. That costs some sixty bytes of the log now
+// and then, and no sync: what was synced is noted where the log is to be synced anyway. The notes say too little rather
+// than too much. After a power loss only those count that say what was synced, and a note is never ahead of the disk:
+// before bytes are cut that were synced the shorter note is, and a file that is cut to nothing gets another spool file.
+//
+// A stage of many files is not slower to open for it: what is missing is seen in the list of the spool, and the size is
+// looked at when a file is first opened (Spool::descriptor).
+#include <sys/stat.h>
+#include <xxhash.h>
+
+#include <algorithm>
+
+#include "base/fd.h"
+#include "base/log.h"
+#include "stage/state.h"
+
+namespace playfs::stage {
+
+std::uint64_t boot_of_system() {
+  auto id = read_file("/proc/sys/kernel/random/boot_id", 100);
+  return id ? XXH3_64bits(id->data(), id->size()) : 0;
+}
+
+void Stage::State::put_size(Batch& batch, const SpoolFilePtr& file, std::uint64_t size, std::uint64_t synced) {
+  rows->put_size({file->number(), size, boot, synced});
+  batch.after_commit([file, size, synced] { file->noted = {size, synced, 0}; });
+}
+
+void Stage::State::note_growth(const Inode& inode, std::uint64_t size) {
+  const SpoolFile::Noted noted = inode.spool->noted;
+  if (!inode.has_row || size == 0 || size < 2 * noted.size) return;
+  // Who appends and syncs in turns would have the log synced for the note alone.
+  if (noted.size > 0 && inode.spool->was_synced() && rows->is_synced()) return;
+  Batch batch = rows->begin();
+  put_size(batch, inode.spool, size, noted.synced);
+  // Where there is no room for it, less is missed if the bytes go; they are written.
+  static_cast<void>(batch.commit());
+  look_after_log();
+}
+
+Result<bool> Stage::State::note_cut(const Inode& inode, std::uint64_t size) {
+  const SpoolFile::Noted noted = inode.spool->noted;
+  if (!inode.has_row || size >= std::max(noted.size, noted.synced)) return false;
+  Batch batch = rows->begin();
+  put_size(batch, inode.spool, std::min(size, noted.size), std::min(size, noted.synced));
+  PLAYFS_CHECK(batch.commit());
+  return size < noted.synced;
+}
+
+void Stage::State::note_synced(Inode& inode) {
+  const SpoolFilePtr& file = inode.spool;
+  if (!file || !file->is_made || !inode.has_row || inode.writers > 0 || !file->is_safe()) return;
+  auto fd = spool->descriptor(*file, false);
+  struct stat found {};
+  if (!fd || !*fd || fstat((*fd)->get(), &found) != 0) return;
+  const auto size = static_cast<std::uint64_t>(found.st_size);
+  if (size <= file->noted.synced) return;
+  Batch batch = rows->begin();
+  put_size(batch, file, size, size);
+  static_cast<void>(batch.commit());
+}
+
+Status Stage::State::note_sizes(const std::vector<InodePtr>& inodes) {
+  constexpr std::size_t of_a_batch = 4096;
+  for (std::size_t at = 0; at < inodes.size(); at += of_a_batch) {
+    Batch batch = rows->begin();
+    for (std::size_t i = at; i < std::min(inodes.size(), at + of_a_batch); ++i) {
+      Inode& inode = *inodes[i];
+      if (!inode.has_row || !inode.spool || !inode.spool->is_made || inode.spool->is_lost) continue;
+      const SpoolFilePtr& file = inode.spool;
+      if (file->noted.changes == file->changes || !measure(inode)) continue;
+      const std::uint64_t synced = file->is_safe() ? inode.size : file->noted.synced;
+      if (inode.size != file->noted.size || synced != file->noted.synced) put_size(batch, file, inode.size, synced);
+    }
+    PLAYFS_CHECK(batch.commit());
+  }
+  return {};
+}
+
+Status Stage::State::load_sizes() {
+  PLAYFS_TRY(auto stored, rows->stored().sizes());
+  for (const SizeRow& row : stored) {
+    known_sizes[row.spool] = {row.least(boot), row.synced, 0};
+  }
+  return {};
+}
+
+SpoolFilePtr Stage::State::file_of_earlier_run(std::uint64_t number) {
+  auto file = std::make_shared<SpoolFile>(spool, number, true);
+  file->is_of_earlier_run();
+  if (auto known = known_sizes.find(number); known != known_sizes.end()) {
+    file->noted = known->second;
+    file->noted.changes = file->changes;
+    file->expected = file->noted.size;
+  }
+  return file;
+}
+
+void Stage::State::tell_of_lost(std::vector<std::string> names) {
+  if (names.empty()) return;
+  std::sort(names.begin(), names.end());
+  const std::string what = std::to_string(names.size()) + " staged files are gone from " + options.directory +
+                           "/spool, and cannot be read: " + names.front() + (names.size() > 1 ? ", …" : "");
+  log_warning(what);
+  if (found_lost) found_lost->message += "; " + what;
+  else
+    found_lost = Error{ErrorCode::corrupt,
+                       what,
+                       "\"playfs status\" names them; put their bytes back, write them anew, or playfs discard them",
+                       std::nullopt,
+                       0,
+                       {}};
+}
+
+std::vector<LostFile> Stage::State::lost_files() {
+  struct Suspect {
+    std::uint64_t ino;  ///< 0: only what is pending needs it, under...
+    std::string path;
+    SpoolFilePtr file;
+  };
+  auto is_doubtful = [](const SpoolFilePtr& file) { return file && (file->expected > 0 || file->is_lost); };
+  std::vector<Suspect> suspects;
+  {
+    MutexLock locked(mutex);
+    for (const auto& [ino, inode] : by_ino) {
+      if (is_doubtful(inode->spool)) suspects.push_back({ino, {}, inode->spool});
+    }
+    if (pending) {
+      for (const auto& [name, file] : pending->files) {
+        auto bytes = frozen.find(file.spool);
+        if (bytes != frozen.end() && is_doubtful(bytes->second)) suspects.push_back({0, name, bytes->second});
+      }
+    }
+  }
+  std::map<std::string, std::string> found;
+  for (auto& [ino, name, file] : suspects) {
+    auto fd = spool->descriptor(*file, false);
+    if (fd || !file->is_lost) continue;
+    if (ino != 0) {
+      MutexLock locked(mutex);
+      auto inode = by_ino.find(ino);
+      if (inode == by_ino.end() || inode->second->spool != file) continue;
+      name = path(*inode->second).value_or("");
+    }
+    found.emplace(std::move(name), fd.error().message);
+  }
+  std::vector<LostFile> listed;
+  for (auto& [name, reason] : found) listed.push_back({name, std::move(reason)});
+  return listed;
+}
+
+std::vector<LostFile> Stage::lost_files() const { return state_->lost_files(); }
+
+}  // namespace playfs::stage

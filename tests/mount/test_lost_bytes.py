@@ -1,0 +1,110 @@
+#!/usr/bin/env python3
+"""Staged bytes that go or are cut while nothing is mounted: no wrong bytes in silence, and everything else goes on."""
+import errno
+import json
+import os
+import shutil
+
+import rig
+
+
+@rig.needs_fuse
+class LostBytes(rig.SharedProject):
+    def setUp(self):
+        super().setUp()
+        self.mounted = self.mount(self.api.origin)
+        self.tree = self.work(self.mounted)
+        self.write('published', 'as it was\n')
+        self.commit(self.tree, 'first')
+        self.bytes = {'gone': 'one\n' * 100, 'cut': 'two\n' * 5000, 'kept': 'three\n', 'published': 'changed\n', 'empty': ''}
+        for name, content in self.bytes.items():
+            self.write(name, content)
+
+    def write(self, name, content):
+        (self.tree / name).write_text(content)
+
+    def spool_file(self, name):
+        found, = (file for file in self.home.glob('ann/state/**/spool/*') if file.read_text() == self.bytes[name])
+        return found
+
+    def lose(self, end):
+        """Ends the mount, loses bytes and mounts again."""
+        end(self.mounted)
+        self.kept = self.home / 'kept'
+        self.was_in = self.spool_file('gone')
+        shutil.move(self.was_in, self.kept)
+        os.truncate(self.spool_file('cut'), 5)
+        self.spool_file('published').unlink()
+        self.doctor = self.playfs('doctor', '--json', check=False)
+        self.mounted = self.mount(self.api.origin)
+        self.tree = self.work(self.mounted)
+
+    def lost(self):
+        return [each['path'] for each in json.loads((self.tree.parent / 'status.json').read_text())['lost_files']]
+
+    def assert_unreadable(self, name):
+        with self.assertRaises(OSError) as refused:
+            (self.tree / name).read_bytes()
+        self.assertEqual(refused.exception.errno, errno.EIO)
+
+    def assert_said_and_healed(self):
+        for name in ('gone', 'cut', 'published'):
+            self.assert_unreadable(name)
+        self.assertEqual((self.tree / 'kept').read_text(), 'three\n')
+        self.assertEqual((self.tree / 'empty').read_text(), '')
+        said = (self.mounted.directory / '.playfs/errors.ndjson').read_text()
+        for name in ('gone', 'cut'):
+            self.assertIn(f'work/{name}"', said)
+        self.assertIn('are gone', said)
+        self.assertIn('cut off', said)
+        self.assertEqual(self.lost(), ['cut', 'gone', 'published'])
+        self.assertIn('cut: the staged bytes', self.playfs('status', self.tree).stdout)
+        self.assertNotEqual(self.doctor.returncode, 0)
+        for name in ('gone', 'cut', 'published'):
+            self.assertIn(f'published: {name}"', self.doctor.stdout)
+        refused = self.playfs('commit', '-m', 'second', self.tree, check=False)
+        self.assertEqual(refused.returncode, 1, refused.stdout + refused.stderr)
+        self.assertIn('cut: ', refused.stderr)
+        self.assertEqual(len(self.api.all('revisions')), 1, 'nothing was published')
+        self.write('cut', 'anew\n')
+        self.playfs('discard', self.tree / 'published')
+        self.assertEqual((self.tree / 'published').read_text(), 'as it was\n')
+        shutil.copy(self.kept, self.tree / 'gone')
+        self.assertEqual(self.lost(), [])
+        self.commit(self.tree, 'second')
+        self.assertEqual(len(self.api.all('revisions')), 2)
+        head = self.tree.parent / 'head'
+        self.assertEqual((head / 'gone').read_text(), self.bytes['gone'])
+        self.assertEqual((head / 'cut').read_text(), 'anew\n')
+
+    def test_after_an_unmount(self):
+        self.lose(lambda mount: mount.unmount())
+        self.assert_said_and_healed()
+
+    def test_after_a_kill(self):
+        def kill(mount):
+            mount.kill()
+            mount.end()
+
+        self.lose(kill)
+        self.assert_said_and_healed()
+
+    def test_it_can_be_removed_and_its_bytes_put_back(self):
+        self.lose(lambda mount: mount.unmount())
+        (self.tree / 'cut').unlink()
+        (self.tree / 'published').unlink()
+        self.assertEqual(self.lost(), ['gone'])
+        self.mounted.unmount()
+        shutil.move(self.kept, self.was_in)
+        self.mounted = self.mount(self.api.origin)
+        self.tree = self.work(self.mounted)
+        self.assertEqual((self.tree / 'gone').read_text(), self.bytes['gone'])
+        self.assertEqual(self.lost(), [])
+        self.mounted.unmount()
+        findings = json.loads(self.playfs('doctor', '--json', check=False).stdout)['findings']
+        # Of this user's directories: other mounts of the machine may be in trouble.
+        self.assertEqual([each for each in findings if each['finding'] == 'wrong' and str(self.home) in each['place']], [])
+
+
+if __name__ == '__main__':
+    rig.main()
