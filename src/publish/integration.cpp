@@ -208,7 +208,7 @@ void Integration::set_beside(const Step& step, const std::string& top, std::stri
 }
 
 /// What is kept here only (ignored, a fifo) stays where it is, and what was published under its name comes beside it.
-Status Integration::clear_the_way(const Step& step, Merge& merge, std::vector<stage::Conflicted>& list) {
+Status Integration::clear_the_way(Step& step, Merge& merge, std::vector<stage::Conflicted>& list) {
   PLAYFS_TRY(auto kept, stage_.unpublished());
   for (std::string name : kept) {
     bool is_directory = name.ends_with('/');
@@ -224,6 +224,7 @@ Status Integration::clear_the_way(const Step& step, Merge& merge, std::vector<st
       bool is_same = path == name, is_above = name.starts_with(path + '/');
       bool is_below = !is_directory && path.starts_with(name + '/');
       if (!is_same && !is_above && !is_below) continue;
+      if (is_same && !is_directory) step.kept.insert(path);
       top = is_above ? path : name;
       displaced.emplace(path, file);
     }
@@ -302,7 +303,8 @@ Status Integration::decide(Step& step, const Merge& merge, const std::vector<sta
       decided.seen = stage_.seen_at(path);
       unstaged.insert(path);
     }
-    if (!is_right) decided.action = wanted ? stage::MergedPath::Action::put : stage::MergedPath::Action::remove;
+    if (!is_right && !step.kept.contains(path))
+      decided.action = wanted ? stage::MergedPath::Action::put : stage::MergedPath::Action::remove;
     if (!is_right && wanted) {
       Bytes content = wanted->text.value_or("");
       if (!wanted->text) {

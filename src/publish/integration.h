@@ -10,6 +10,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -55,6 +56,7 @@ class Integration {
     std::map<std::string, stage::FrozenFile> frozen;  ///< of `base`: what is read from the stage
     std::map<std::string, stage::Seen> seen;          ///< of every staged path
     std::map<std::string, Bytes> own;                 ///< of those with bytes of their own, which stay where they are
+    std::set<std::string> kept;                       ///< where a file that is kept here only stays
     std::optional<std::string> seen_state;
     std::unique_ptr<stage::Stage::Hold> hold;
   };
@@ -70,7 +72,7 @@ class Integration {
   void set_beside(const Step& step, const std::string& top, std::string reason,
                   const std::map<std::string, MergedFile>& displaced, Merge& merge,
                   std::vector<stage::Conflicted>& list);
-  Status clear_the_way(const Step& step, Merge& merge, std::vector<stage::Conflicted>& list);
+  Status clear_the_way(Step& step, Merge& merge, std::vector<stage::Conflicted>& list);
   Status decide(Step& step, const Merge& merge, const std::vector<stage::Conflicted>& list, stage::Merged& merged);
   Result<Bytes> read(Step& step, MergeSide side, const std::string& path, const FileEntry& entry);
   Result<std::optional<ContentHash>> hash_of_left(Step& step, const Merge& merge, const std::string& path);

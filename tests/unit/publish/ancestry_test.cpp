@@ -178,6 +178,41 @@ TEST_F(AncestryTest, WhatIsWrittenWhileABranchIsReadIsMergedToo) {
   EXPECT_NE(both.find("theirs\n"), std::string::npos) << both;
 }
 
+TEST_F(AncestryTest, WhatIsKeptHereOnlyStaysWhereHeadBringsAFileOfThatName) {
+  Contents files = {{".gitignore", "*.o\n"}, {"keep", "k"}};
+  root = publish_files({root}, files);
+  world.set_head(project, root);
+  open();
+  work->write("x.o", "ours");
+  work->write("mine", "m");
+  files["other"] = "o";
+  files["x.o"] = "theirs";
+  world.set_head(project, publish_files({root}, files));
+  files["mine"] = "m";
+  expect_head(files);
+  EXPECT_EQ(work->read("x.o"), "ours");
+  EXPECT_EQ(work->read("x.o.head"), "theirs");
+  EXPECT_EQ(work->read("other"), "o");
+  auto conflicts = work->stage->conflicted();
+  ASSERT_EQ(conflicts.size(), 1u);
+  EXPECT_EQ(conflicts[0].path, "x.o");
+}
+
+TEST_F(AncestryTest, WhatIsKeptHereOnlyStaysWhereHeadBringsAFileForItsDirectory) {
+  Contents files = {{".gitignore", "*.o\n"}, {"keep", "k"}};
+  root = publish_files({root}, files);
+  world.set_head(project, root);
+  open();
+  work->write("d/x.o", "ours");
+  work->write("mine", "m");
+  files["d"] = "theirs";
+  world.set_head(project, publish_files({root}, files));
+  files["mine"] = "m";
+  expect_head(files);
+  EXPECT_EQ(work->read("d/x.o"), "ours");
+  EXPECT_EQ(work->read("d.head"), "theirs");
+}
+
 // Head.
 
 TEST_F(AncestryTest, HeadIsNotMovedOffWhatCannotBeRead) {
