@@ -54,10 +54,14 @@ bool Stage::State::make_room(bool for_removal) {
     Batch batch = rows->begin();
     if (settle_replacements(batch)) static_cast<void>(batch.commit());
   }
-  auto folded = rows->fold_all();
-  if (folded) folded = rows->empty_database_log();
-  if (!folded) log_debug("fold on a full disk: " + folded.error().message);
-  remove_given_up();
+  // What a fold that failed left in SQLite's log, and spool files, may hold the room that the next one needs.
+  for (int tries = 0; tries < 2; ++tries) {
+    auto folded = rows->fold_all();
+    auto emptied = rows->empty_database_log();
+    remove_given_up();
+    if (folded && emptied) break;
+    log_debug("fold on a full disk: " + (folded ? emptied : folded).error().message);
+  }
   return for_removal || has_reserve();
 }
 
