@@ -347,7 +347,7 @@ Result<Standing> Convergence::run(const RevisionTreePtr& ours, bool may_join, co
       standing.left_out.push_back({id, revision->revision.agent, holds_ours, std::move(conflicts)});
     }
     if (head == tip) {
-      if (at_tip) PLAYFS_CHECK(parts_.scan.verified(at_tip->revision.created_at));
+      if (at_tip) standing.verified = at_tip->revision.created_at;
       posted_.reset();
       return standing;
     }

@@ -50,7 +50,10 @@ struct Standing {
   bool ours_is_gone = false;  ///< the service has it no more: it went back to an older state. Nothing else is set then
   std::vector<LeftOut> left_out;
   std::uint32_t writes = 0;  ///< merges and their chunks, and PATCHes
-  bool given_up = false;     ///< head was set back by others time and again, and was left there
+  /// Head stands where it belongs, and was created then: what is older need not be known any more (LogScan::verified),
+  /// once all was announced that head does not hold.
+  std::optional<WallTime> verified;
+  bool given_up = false;  ///< head was set back by others time and again, and was left there
 };
 
 class Convergence {

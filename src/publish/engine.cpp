@@ -273,6 +273,7 @@ Status Engine::converge(Publication& publication) {
   work_.missing_since.reset();
   if (standing->holds_ours) {
     bool is_merged = standing->head != publication.revision && standing->head_is_automatic;
+    PLAYFS_CHECK(pass_by(*standing));
     PLAYFS_CHECK(
         parts_.journal.record_settling(publication, Ending::published, is_merged ? standing->head : RevisionId()));
     log_event("commit_published", publication, {{"head", standing->head.text()}});
@@ -289,6 +290,7 @@ Status Engine::converge(Publication& publication) {
                     .agent = publication.agent,
                     .author = publication.agent,
                     .conflicts = lines_of(conflicts)}));
+  PLAYFS_CHECK(pass_by(*standing));
   PLAYFS_CHECK(parts_.journal.record_settling(publication, Ending::branched, {}, conflicts));
   log_event("commit_branched", publication,
             {{"head", standing->head.text()}, {"base", publication.base.text()}, {"reason", reason}});
@@ -301,6 +303,17 @@ Status Engine::say(const Announcement& announcement) {
   if (said || may_heal(said.error().code)) return said;
   parts_.events.error("projects/" + parts_.project.text(), said.error().while_doing("announce the branch"));
   return {};
+}
+
+/// Of what is older than head nothing is known from then on. So a commit, which does not announce what others left
+/// behind, leaves that to a visit: whoever posted it may be gone, and nobody else have seen it.
+Status Engine::pass_by(const Standing& standing) {
+  if (!standing.verified) return {};
+  for (const auto& left_out : standing.left_out) {
+    PLAYFS_TRY(bool is_said, parts_.journal.is_announced(left_out.revision));
+    if (left_out.is_ours && !is_said) return scan_.save();
+  }
+  return scan_.verified(*standing.verified);
 }
 
 Result<Standing> Engine::visit(const std::string& agent) {
@@ -317,6 +330,7 @@ Result<Standing> Engine::visit(const std::string& agent) {
                       .author = left_out.agent,
                       .conflicts = std::move(paths)}));
   }
+  if (standing.verified) PLAYFS_CHECK(scan_.verified(*standing.verified));
   PLAYFS_CHECK(say_what_came_late());
   PLAYFS_TRY(auto branch, parts_.journal.branch());
   auto is_left_out = [&](const LeftOut& each) { return each.revision == branch; };

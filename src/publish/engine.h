@@ -114,6 +114,7 @@ class Engine {
   Status refused(Publication& publication, const Error& error);
   Status converge(Publication& publication);
   Status say(const Announcement& announcement);
+  Status pass_by(const Standing& standing);
   Status say_what_came_late();
   Status settle(Publication& publication);
   Status thaw(Publication& publication);

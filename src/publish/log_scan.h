@@ -59,6 +59,8 @@ class LogScan {
 
   /// Head was verified, and was created then: what is older need not be known any more.
   Status verified(WallTime head);
+  /// Journals what was found and is not verified.
+  Status save();
 
  private:
   struct Mark {
@@ -95,7 +97,6 @@ class LogScan {
   /// Forgets where the pass stood, and no revision that was found.
   void begin_anew(const std::string& why);
   tl::unexpected<Error> stopped(const std::string& why);
-  Status save();
   [[nodiscard]] ScanChange unsaved() const;
   void is_saved();
   void tell(std::optional<LogReading> reading);

@@ -5,7 +5,9 @@
 // knows nothing of all that.
 #pragma once
 
+#include <atomic>
 #include <chrono>
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <memory>
@@ -41,6 +43,20 @@ class TempDirectory {
 /// The content of a revision as its service has it: bytes by path, put together here and compared with nothing.
 using Contents = std::map<std::string, std::string>;
 
+/// The machine's, put forward by a test.
+class ShiftedClock final : public Clock {
+ public:
+  [[nodiscard]] WallTime wall() const override { return {system_.wall().nanoseconds + shift_.load()}; }
+  [[nodiscard]] SteadyTime steady() const override {
+    return system_.steady() + std::chrono::nanoseconds(shift_.load());
+  }
+  void advance(std::chrono::nanoseconds by) { shift_ += by.count(); }
+
+ private:
+  SystemClock system_;
+  std::atomic<std::int64_t> shift_{0};
+};
+
 class World {
  public:
   World();
@@ -61,7 +77,7 @@ class World {
 
   [[nodiscard]] net::Transport& transport() { return *transport_; }
   [[nodiscard]] Executor& executor() { return executor_; }
-  SystemClock clock;
+  ShiftedClock clock;
   SystemRandom random;
 
  private:

@@ -165,6 +165,62 @@ TEST_F(ConvergenceTest, AVisitorAnnouncesWhatPlayfsLeftAndNotWhatStrangersDid) {
   EXPECT_EQ(world.head(project), head);
 }
 
+/// An hour later, with more than a page of what others published in between: further back nobody reads.
+void let_the_log_grow(test::World& world) {
+  world.clock.advance(std::chrono::minutes(30));
+  auto elsewhere = world.create("projects", R"({"name":"elsewhere"})").id;
+  for (int i = 0; i < 120; ++i)
+    world.create(
+        "revisions",
+        wire::to_text(JsonObject{
+            {"project", elsewhere}, {"parents", Json::Array{}}, {"agent", "stranger"}, {"manifest", JsonObject{}}}));
+  world.clock.advance(std::chrono::minutes(30));
+}
+
+/// Looked for long enough that nobody is still about to say it.
+void expect_said(test::World& world, const std::string& revision) {
+  for (int i = 0; i < 300 && world.all("messages").empty(); ++i)
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  auto messages = world.all("messages");
+  ASSERT_EQ(messages.size(), 1u);
+  EXPECT_NE(messages[0].fields.find("body")->string()->find(revision), std::string::npos);
+}
+
+TEST_F(ConvergenceTest, WhatNobodyWasToldOfIsNotForgottenByACommit) {
+  begin({{"base", "0"}}, {{"base", "0"}, {"branch", "b"}});
+  auto left = publish(root, {{"base", "0"}, {"ours", "o"}}, {{"tx", "c0ffee00c0ffee00c0ffee00c0ffee00"}});
+  open(MergePolicy::Whose::none);
+  let_the_log_grow(world);
+  work->write("mine", "m");
+  auto result = work->commit();
+  ASSERT_TRUE(result) << result.error().message;
+  ASSERT_EQ(world.head(project), result->revision.text());
+  EXPECT_TRUE(world.all("messages").empty());
+  open(MergePolicy::Whose::none, true);
+  expect_said(world, left);
+}
+
+TEST_F(ConvergenceTest, AVisitorForgetsNothingBeforeItIsSaid) {
+  begin({{"base", "0"}}, {{"base", "0"}});
+  auto left = publish(root, {{"base", "0"}, {"ours", "o"}}, {{"tx", "c0ffee00c0ffee00c0ffee00c0ffee00"}});
+  open(MergePolicy::Whose::none);
+  let_the_log_grow(world);
+  world.set_head(project, publish(head, {{"base", "0"}, {"later", "l"}}));
+  work.reset();
+  std::atomic<bool> is_sent = false;
+  MergePolicy policy;
+  policy.whose = MergePolicy::Whose::none;
+  auto lost = [&](const HttpRequest& request) {
+    if (!request.target.ends_with("/messages") || request.method != "POST") return Fault();
+    is_sent = true;
+    return test::lose_request();
+  };
+  work = std::make_unique<WorkTree>(world, project, directory.path() + "/tree", lost, nullptr, true, false, policy);
+  while (!is_sent) std::this_thread::yield();
+  open(MergePolicy::Whose::none, true);
+  expect_said(world, left);
+}
+
 TEST_F(ConvergenceTest, AVisitEnds) {
   begin({{"base", "0"}}, {{"base", "0"}, {"branch", "b"}});
   publish(root, {{"base", "0"}, {"ours", "o"}}, {{"tx", "c0ffee00c0ffee00c0ffee00c0ffee00"}});
