@@ -6,8 +6,10 @@
 #include "publish/engine.h"
 #include "publish/integration.h"
 #include "publish/journal.h"
+#include "publish/log_scan.h"
 #include "publish/lost_base.h"
 #include "publish/publisher.h"
+#include "stage/spool.h"
 #include "stage/stage.h"
 #include "whole/faults.h"
 #include "whole/world.h"
@@ -48,6 +50,24 @@ bool real_covers(const Holdings*, const RevisionId&, const RevisionId&) PLAYFS_R
 bool wrap_covers(const Holdings*, const RevisionId&, const RevisionId&) PLAYFS_WRAP(PLAYFS_SYMBOL);
 bool wrap_covers(const Holdings* self, const RevisionId& a, const RevisionId& b) {
   return planted == Fault::covers_everything || real_covers(self, a, b);
+}
+#undef PLAYFS_SYMBOL
+
+// LogScan::search
+#define PLAYFS_SYMBOL "_ZN6playfs7publish7LogScan6searchENS_8WallTimeE"
+Status real_search(publish::LogScan*, WallTime) PLAYFS_REAL(PLAYFS_SYMBOL);
+Status wrap_search(publish::LogScan*, WallTime) PLAYFS_WRAP(PLAYFS_SYMBOL);
+Status wrap_search(publish::LogScan* self, WallTime from) {
+  return planted == Fault::not_searched ? Status() : real_search(self, from);
+}
+#undef PLAYFS_SYMBOL
+
+// Journal::scan_position
+#define PLAYFS_SYMBOL "_ZN6playfs7publish7Journal13scan_positionB5cxx11Ev"
+Result<std::string> real_scan_position(Journal*) PLAYFS_REAL(PLAYFS_SYMBOL);
+Result<std::string> wrap_scan_position(Journal*) PLAYFS_WRAP(PLAYFS_SYMBOL);
+Result<std::string> wrap_scan_position(Journal* self) {
+  return planted == Fault::scan_starts_over ? std::string() : real_scan_position(self);
 }
 #undef PLAYFS_SYMBOL
 
@@ -129,6 +149,15 @@ Status wrap_thaw(stage::Stage* self, const std::string& tx) {
 }
 #undef PLAYFS_SYMBOL
 
+// Spool::sync, of many
+#define PLAYFS_SYMBOL "_ZN6playfs5stage5Spool4syncERKSt6vectorISt10shared_ptrINS0_9SpoolFileEESaIS5_EE"
+Status real_sync(stage::Spool*, const std::vector<stage::SpoolFilePtr>&) PLAYFS_REAL(PLAYFS_SYMBOL);
+Status wrap_sync(stage::Spool*, const std::vector<stage::SpoolFilePtr>&) PLAYFS_WRAP(PLAYFS_SYMBOL);
+Status wrap_sync(stage::Spool* self, const std::vector<stage::SpoolFilePtr>& files) {
+  return planted == Fault::freeze_forgets ? Status() : real_sync(self, files);
+}
+#undef PLAYFS_SYMBOL
+
 // unresolved
 #define PLAYFS_SYMBOL "_ZN6playfs7publish10unresolvedERNS_5stage5StageE"
 Result<std::vector<stage::Conflicted>> real_unresolved(stage::Stage&) PLAYFS_REAL(PLAYFS_SYMBOL);
@@ -155,13 +184,17 @@ stage::Merged spoiled(const stage::Merged& merged) {
   stage::Merged told = merged;
   if (planted == Fault::unseen)
     for (auto& path : told.paths) path.seen.reset();
+  if (planted == Fault::merge_not_put)
+    for (auto& path : told.paths) path.action = stage::MergedPath::Action::keep;
   if (planted == Fault::conflict_not_noted && told.conflicted) told.conflicted->clear();
   return told;
 }
 
 Invalidated wrap_integrate(stage::Stage* self, RevisionTreePtr base, const stage::Merged& merged,
                            const std::vector<RevisionId>& parents) {
-  return real_integrate(self, std::move(base), spoiled(merged), parents);
+  auto integrated = real_integrate(self, std::move(base), spoiled(merged), parents);
+  if (auto owner = World::owner()) owner->replaced();
+  return integrated;
 }
 #undef PLAYFS_SYMBOL
 
@@ -175,6 +208,7 @@ Invalidated wrap_settle(stage::Stage*, const std::string&, RevisionTreePtr, cons
     PLAYFS_WRAP(PLAYFS_SYMBOL);
 Invalidated wrap_settle(stage::Stage* self, const std::string& tx, RevisionTreePtr base, const stage::Merged& merged) {
   Invalidated settled = real_settle(self, tx, std::move(base), spoiled(merged));
+  if (auto owner = World::owner()) owner->replaced();
   if (planted == Fault::settle_drops && settled) static_cast<void>(self->discard(""));
   return settled;
 }

@@ -14,6 +14,8 @@ using std::chrono::seconds;
 
 /// Mutexes are taken far more often than requests are sent.
 constexpr double kLocksToRequests = 0.01;
+/// Tries to open what cannot be reached, or read: more than the worst of networks needs.
+constexpr int kMostOpens = 100;
 
 }  // namespace
 
@@ -38,7 +40,24 @@ class Client::Life final : public Owner, public std::enable_shared_from_this<Lif
     });
     world.sleep(milliseconds(world.random.below(20)));
   }
-  bool is_dead = false;
+  void replaced() override { ++client_.ledger.merges; }
+  bool sync_fails() override {
+    auto& world = client_.world_;
+    if (is_dead || client_.is_done() || client_.plan_.sync_errors <= 0 ||
+        !world.random.chance(client_.plan_.sync_errors))
+      return false;
+    world.say(client_.agent_, " cannot sync");
+    if (std::exchange(has_failed_sync, true)) return true;
+    client_.is_ailing_ = true;
+    world.at(
+        milliseconds(world.random.below(10'000)),
+        [life = shared_from_this()] {
+          if (!life->is_dead) life->client_.kill(*life);
+        },
+        nullptr);
+    return true;
+  }
+  bool is_dead = false, has_failed_sync = false;
   Process* process = nullptr;
   int users = 0;
 
@@ -79,9 +98,10 @@ void Client::kill(Life& life) {
   ++crashes;
   const std::string before = directory();
   ++incarnation_;
-  if (plan_.forgets && world_.random.chance(0.5)) {
+  if (plan_.forgets && (life.has_failed_sync || world_.random.chance(0.5))) {
     world_.say(agent_, " has no power");
     ++power_cuts;
+    if (life.has_failed_sync && world_.random.chance(0.7)) plan_.sync_errors = 0;  // a new one
     Disks::all().copy_after_power_cut(before, directory(), world_.random);
     std::erase_if(brought, [&](const auto& file) { return !ledger.is_safe(tokens_in(file.second)); });
     ledger.lose_power();
@@ -89,6 +109,7 @@ void Client::kill(Life& life) {
     Disks::all().copy(before, directory());
   }
   process_ = nullptr;
+  is_done_ = is_ailing_ = false;
   if (life.process) {
     life.process->sever();
     // Who waits in it is told by somebody who holds none of its locks.
@@ -134,13 +155,14 @@ void Client::live(const std::shared_ptr<Life>& life) {
       .housekeeping = {},
   });
   life->process = process.get();
-  while (!life->is_dead) {
-    Status opened = process->open();
-    if (opened) break;
+  Status opened = process->open();
+  for (int tries = 1; !opened && !life->is_dead && tries < kMostOpens; ++tries) {
     world_.say(agent_, " cannot open: ", opened.error().message);
     world_.sleep(seconds(5));
+    opened = process->open();
   }
-  if (!life->is_dead) {
+  if (!opened && !life->is_dead) cannot_open = opened.error().message;
+  if (opened && !life->is_dead) {
     process_ = process.get();
     life_ = life;
     ++life->users;
@@ -154,8 +176,9 @@ void Client::live(const std::shared_ptr<Life>& life) {
   while (life->users > 0) world_.sleep(milliseconds(10));
   if (!life->is_dead) {
     is_done_ = true;
-    while (!is_closing_) world_.sleep(seconds(30));
-    process_ = nullptr;
+    while (!is_closing_ && !life->is_dead) world_.sleep(seconds(30));
+    if (!life->is_dead) process_ = nullptr;
+    while (life->users > 0) world_.sleep(milliseconds(10));
   }
   life->process = nullptr;
   process.reset();

@@ -31,6 +31,7 @@ struct Plan {
   bool writes_on = true;    ///< also while a commit or an update is under way
   bool is_eager = false;    ///< without stopping to think
   bool forgets = false;     ///< its power may be cut, and its disk forgets what was not synced
+  double sync_errors = 0;   ///< of each sync of such a disk; its power is cut soon after the first one
   nanoseconds skew{};
 };
 
@@ -63,7 +64,7 @@ class Client {
   void start();
   /// No process of it is left after a while.
   void close() { is_closing_ = true; }
-  [[nodiscard]] bool is_done() const { return is_done_ || has_died; }
+  [[nodiscard]] bool is_done() const { return (is_done_ && !is_ailing_) || has_died; }
   [[nodiscard]] bool is_closed() const { return processes_ == 0; }
   [[nodiscard]] std::string directory() const { return home_ + "/" + std::to_string(incarnation_); }
   [[nodiscard]] const Plan& plan() const { return plan_; }
@@ -81,6 +82,7 @@ class Client {
   std::map<std::string, std::string> brought;
   std::set<std::string> deleted;  ///< for good
   bool has_died = false;
+  std::string cannot_open;  ///< why nothing of it runs any more though it was not killed
   int crashes = 0, power_cuts = 0;
 
  private:
@@ -104,6 +106,7 @@ class Client {
   int processes_ = 0;
   int incarnation_ = 0;
   int committed_ = 0, messages_ = 0;
+  bool is_ailing_ = false;  ///< its disk does not sync, and its power is soon cut
   bool is_done_ = false, is_closing_ = false, may_have_markers_ = false;
 };
 

@@ -54,6 +54,8 @@ struct DiskFile {
   void put(const std::string& name, DiskFilePtr file);
   void remove(const std::string& name);
   void sync();
+  /// As a disk that cannot write: what was put there is read until the power goes, and no later sync brings it there.
+  void fail_to_sync() { changes.clear(); }
 };
 
 /// All of them.

@@ -220,13 +220,19 @@ ssize_t read_here(const DiskFile& file, void* out, std::size_t size, std::size_t
   return static_cast<ssize_t>(size);
 }
 
+bool is_of_log(const std::string& path) { return path.find("operations") != std::string::npos; }
+/// Those of the spool are opened by their number.
+bool is_of_spool(const std::string& path) {
+  return path.find("spool/") != std::string::npos || path.find('/') == std::string::npos;
+}
+
 /// A planted fault.
 bool is_forgotten(const Open& open) {
   const std::string& path = open.path;
   switch (planted) {
-    case Fault::bytes_not_synced:
-      return path.find("spool/") != std::string::npos || path.find('/') == std::string::npos;
+    case Fault::bytes_not_synced: return is_of_spool(path);
     case Fault::journal_not_synced: return path.find("publish.db") != std::string::npos;
+    case Fault::log_not_synced: return is_of_log(path);
     case Fault::names_not_synced: return open.file->is_directory;
     default: return false;
   }
@@ -236,7 +242,13 @@ int sync_here(int fd) {
   Open* open = opened(fd);
   if (!open) return failed(EBADF);
   moment();
-  if (!is_forgotten(*open)) open->file->sync();
+  DiskFile& file = *open->file;
+  const bool may_fail = file.forgets && !file.is_directory && (is_of_log(open->path) || is_of_spool(open->path));
+  if (auto owner = World::owner(); owner && may_fail && owner->sync_fails()) {
+    file.fail_to_sync();
+    return planted == Fault::sync_error_forgotten ? 0 : failed(EIO);
+  }
+  if (!is_forgotten(*open)) file.sync();
   return 0;
 }
 

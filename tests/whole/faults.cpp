@@ -10,6 +10,8 @@ const char* name_of(Fault fault) {
     case Fault::stale_log: return "stale-log";
     case Fault::key_after_sending: return "key-after-sending";
     case Fault::scan_cut_short: return "scan-cut-short";
+    case Fault::scan_starts_over: return "scan-starts-over";
+    case Fault::not_searched: return "not-searched";
     case Fault::merge_keeps_deleted: return "merge-keeps-deleted";
     case Fault::covers_everything: return "covers-everything";
     case Fault::key_not_journalled: return "key-not-journalled";
@@ -22,11 +24,15 @@ const char* name_of(Fault fault) {
     case Fault::conflict_not_asked: return "conflict-not-asked";
     case Fault::unseen: return "unseen";
     case Fault::settle_drops: return "settle-drops";
+    case Fault::freeze_forgets: return "freeze-forgets";
+    case Fault::merge_not_put: return "merge-not-put";
     case Fault::loss_not_seen: return "loss-not-seen";
     case Fault::loss_not_kept: return "loss-not-kept";
     case Fault::bytes_not_synced: return "bytes-not-synced";
     case Fault::journal_not_synced: return "journal-not-synced";
     case Fault::names_not_synced: return "names-not-synced";
+    case Fault::log_not_synced: return "log-not-synced";
+    case Fault::sync_error_forgotten: return "sync-error-forgotten";
   }
   return "";
 }

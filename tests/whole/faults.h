@@ -11,6 +11,8 @@ enum class Fault {
   stale_log,          ///< what was read of head and the log once is believed from then on
   key_after_sending,  ///< the key of a revision is another each time it is sent
   scan_cut_short,     ///< the scan for siblings sees only the newest revision
+  scan_starts_over,   ///< a new process does not know how far the log was read
+  not_searched,       ///< nobody looks whether what had no answer was stored after all
   // In the merge of versions.
   merge_keeps_deleted,  ///< a merge forgets what one side deleted
   covers_everything,    ///< any revision is taken to hold all that another holds
@@ -26,6 +28,8 @@ enum class Fault {
   conflict_not_asked,  ///< a commit does not look whether anything is in conflict
   unseen,              ///< what a merge puts there takes the place of what was written since it read
   settle_drops,        ///< what was written while its commit was under way is lost
+  freeze_forgets,      ///< bytes that were frozen are not synced, and count as if they were
+  merge_not_put,       ///< what a merge makes of a file is not put there, and counts as if it were
   // Where the service is not what it was.
   loss_not_seen,  ///< nobody asks whether a revision is still there
   loss_not_kept,  ///< what was published from here and lost there is not kept
@@ -33,9 +37,12 @@ enum class Fault {
   bytes_not_synced,    ///< of a file
   journal_not_synced,  ///< of the publisher's journal
   names_not_synced,    ///< of a directory
+  log_not_synced,      ///< of the stage's operations
+  // On a disk whose syncs fail.
+  sync_error_forgotten,  ///< one that failed is tried again, and believed
 };
 const char* name_of(Fault fault);
-inline constexpr int kFaults = 21;
+inline constexpr int kFaults = 27;
 
 /// The one that is planted at present.
 extern Fault planted;

@@ -28,6 +28,7 @@ struct Ledger {
   /// What the user is about to remove or to write over. Leaves in `tokens` what was not given up before, say as a
   /// leftover of an earlier save still holds it: that alone may be taken back.
   void give_up(std::vector<std::string>& tokens) {
+    removed.insert(tokens.begin(), tokens.end());
     std::erase_if(tokens, [&](const auto& token) {
       auto found = writes.find(token);
       return found == writes.end() || std::exchange(found->second.fate, Fate::given_up) != Fate::kept;
@@ -57,6 +58,10 @@ struct Ledger {
   std::map<std::string, Write> writes;  ///< by token
   int count = 0;
   std::set<std::string> in_tree;  ///< tokens that stood in the work tree when the service went back
+  std::set<std::string> removed;  ///< also tokens of others, and where it did not come about
+  int merges = 0;                 ///< that were put into the work tree
+  /// One came while a file was written over, or another base, and what went with that nobody can tell from here.
+  bool has_raced = false;
   bool has_renamed = false;
   bool is_busy = false;  ///< the user does one thing at a time
 };

@@ -67,7 +67,9 @@ void SimulatedTransport::send(HttpRequest request, net::Deadline, CancelToken ca
   bool cuts = random.chance(weather_.cut_body);
   if (!key.empty() && (loses_reply || is_refused || cuts) && random.chance(weather_.spoil)) {
     constexpr std::array kStatuses{401, 403, 404, 409, 423, 425};
-    spoilt_[key] = {kStatuses[random.below(kStatuses.size())], 1 + static_cast<int>(random.below(3))};
+    // Also for longer than a publisher waits for what may be late.
+    const int times = random.chance(0.3) ? 100 : 1 + static_cast<int>(random.below(3));
+    spoilt_[key] = {kStatuses[random.below(kStatuses.size())], times};
   }
   // Some linger in the network for longer than their sender waits for them; but no longer than a publisher takes into
   // account (Engine::Parts::late_arrival) where it may have to say that a request was not carried out.

@@ -117,7 +117,7 @@ std::set<std::string> tokens_in_tree(stage::Stage& stage, const Log& log) {
 }
 
 void check_writes(const Client& client, Log& log, Verdict& verdict) {
-  std::set<std::string> found;
+  std::set<std::string> found, aside;
   const std::string directory = client.directory() + "/stage";
   NoTime clock;
   auto base = stage::Stage::recorded_base(directory);
@@ -138,7 +138,7 @@ void check_writes(const Client& client, Log& log, Verdict& verdict) {
     }
   }
   for (const std::string& lost : {directory + "/lost+found", client.directory() + "/lost+found"})
-    for (const auto& content : Disks::all().contents_below(lost)) add(found, content);
+    for (const auto& content : Disks::all().contents_below(lost)) add(aside, content);
   std::set<std::string> published, lost;
   for (const auto& [id, revision] : log.revisions)
     for (const auto& [path, entry] : revision.manifest.files)
@@ -147,12 +147,27 @@ void check_writes(const Client& client, Log& log, Verdict& verdict) {
     if (write.fate != Ledger::Fate::kept) continue;
     ++verdict.writes;
     if (found.contains(token) || published.contains(token)) continue;
+    // Where it stands under no name of its own it is not what a sync promises.
+    if (aside.contains(token) && !write.is_safe) continue;
     if (lost.contains(token) && !client.ledger.in_tree.contains(token)) {
       ++verdict.waivers["the service lost it, and it stood in no work tree any more"];
       continue;
     }
     verdict.add(fmt::format("{} wrote {} to {} at {} s, and it is nowhere", client.agent(), token, write.path,
                             std::chrono::duration_cast<std::chrono::milliseconds>(write.at).count() / 1000.0));
+  }
+}
+
+void check_lines(const std::set<std::string>& removed, Log& log, Verdict& verdict) {
+  for (const auto& id : log.order) {
+    std::set<std::string> here;
+    add(here, log.bytes(id, "shared").value_or(""));
+    for (const auto& parent : log.revisions.at(id).parents) {
+      if (!log.revisions.contains(parent.text())) continue;
+      for (const auto& token : tokens_in(log.bytes(parent.text(), "shared").value_or("")))
+        if (!here.contains(token) && !removed.contains(token))
+          verdict.add(fmt::format("{} stands in {} and not in {}, and nobody wrote over it", token, parent.text(), id));
+    }
   }
 }
 

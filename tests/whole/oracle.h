@@ -56,6 +56,8 @@ struct Verdict {
 std::set<std::string> tokens_in_tree(stage::Stage& stage, const Log& log);
 /// Every token that a client's user was told is written and did not remove is found again.
 void check_writes(const Client& client, Log& log, Verdict& verdict);
+/// No line goes from `shared` unless somebody wrote over it: `removed`.
+void check_lines(const std::set<std::string>& removed, Log& log, Verdict& verdict);
 /// Files that nobody touches go through every merge as they are, and stay deleted where they were deleted.
 void check_history(const std::vector<std::unique_ptr<Client>>& clients, Log& log, Verdict& verdict);
 

@@ -29,6 +29,9 @@ constexpr std::size_t kMostEvents = 40'000;
 constexpr std::size_t kMostAfterwards = 60;
 /// Writes that are refused for being too many: five clients find out, a few times each.
 constexpr std::size_t kMostRefusals = 100;
+/// Records of a page where the service gives few at a time; pages that a look reads once more; those that a process
+/// has not saved when it is killed.
+constexpr std::size_t kShortPage = 4, kOverlap = 3, kUnsaved = 8;
 
 /// Of a process between what it is answered and what it sends then.
 constexpr seconds kLongestPause{20};
@@ -100,7 +103,7 @@ class Simulation {
               .edits = up_to(6),
               .edits_before = up_to(3),
               .helpers = is_alone || random.chance(0.2) ? up_to(4) : 0,
-              .is_crowded = false,
+              .is_crowded = random.chance(0.05),
               .has_visitor = random.chance(0.1)};
     }
     return {.clients = 1 + up_to(random.chance(0.2) ? 4 : 2),
@@ -120,6 +123,7 @@ class Simulation {
     const Scope& scope = scope_;
     const int clients = scope.clients, projects = scope.projects;
     for (int i = 0; i < projects; ++i) begin_project(clients);
+    has_short_pages_ = random.chance(scope.is_crowded ? 0.7 : 0.1);
     if (scope.is_crowded) crowd(random.below(3));
     if (random.chance(0.7)) {
       double bad = random.chance(0.3) ? 0.15 : 0.04;
@@ -140,6 +144,10 @@ class Simulation {
       plan.crash = random.chance(0.5) ? 0.01 + 0.03 * static_cast<double>(random.below(3)) : 0;
       plan.dies = plan.crash > 0 && random.chance(0.3);
       plan.forgets = plan.crash > 0 && random.chance(0.4);
+      if (random.chance(0.08)) {
+        plan.sync_errors = 0.1;
+        plan.forgets = true;
+      }
       plan.keeps_cache = random.chance(0.7) || goes_back_;  // a mount pins the record of its base
       plan.skew = hours(static_cast<int>(random.below(49)) - 24);
       plan.is_eager = is_eager;
@@ -217,7 +225,7 @@ class Simulation {
     JsonObject manifest = *record.fields.find("manifest")->object();
     forget_ours(manifest);
     JsonObject files = *manifest.find("files")->object();
-    files.set("strange-" + std::to_string(random.below(1000)), inline_file("by a stranger\n"));
+    files.set("strange-" + std::to_string(random.below(1'000'000'000)), inline_file("by a stranger\n"));
     manifest.set("files", files);
     auto posted = call("POST", "/revisions",
                        wire::to_text(JsonObject{{"project", project},
@@ -245,7 +253,10 @@ class Simulation {
     if (text && random.chance(0.5)) {
       std::string changed = *text->string();
       if (std::size_t lines = changed.size() / 13; lines > 0)
-        changed.replace(13 * random.below(lines), 12, "by-neighbour");
+        changed.replace(13 * random.below(lines), 12, fmt::format("{:.<12}", neighbours_.next(9)));
+      auto before = tokens_in(*text->string());
+      std::erase_if(before, [&](const auto& token) { return changed.find(token) != std::string::npos; });
+      neighbours_.give_up(before);
       files.set("shared", inline_file(changed));
     } else if (files.find(path) && random.chance(0.3)) {
       files.erase(path);
@@ -313,11 +324,18 @@ class Simulation {
       if (request.method == "GET" && request.target.find("/revisions?") != std::string::npos &&
           request.target.find("cursor") == std::string::npos)
         seen_since_look_ = {last_seen_};
+      auto limit = request.target.find("/revisions?limit=");
+      if (limit != std::string::npos) {
+        if (owner_.has_short_pages_)
+          request.target.replace(request.target.find("limit=100"), 9, fmt::format("limit={}", kShortPage));
+        count_page(request.target);
+      }
       if (!key) return;
       if (planted == Fault::key_after_sending && request.target.ends_with("/revisions"))
         request.headers.set("Idempotency-Key", owner_.world_.random.uuid());
       auto [known, is_new] = owner_.bodies_.try_emplace(std::string(*key), request.body);
       if (!is_new && known->second != request.body) owner_.wrong("a key went with two bodies");
+      searches += request.target.ends_with("/revisions");
     }
     void carried(const HttpRequest& request, HttpResponse& response) override {
       if (is_of_head(request)) {
@@ -344,8 +362,16 @@ class Simulation {
       if (auto time = response.headers.get(kTime)) last_seen_at_ = nanoseconds(std::stoll(std::string(*time)));
     }
     std::vector<Move> moves;
+    std::size_t pages = 0;     ///< of the log, beyond those that each look may read again
+    std::size_t searches = 0;  ///< at most: what was sent and not answered is looked for from its base on
 
    private:
+    void count_page(const std::string& target) {
+      if (target == last_page_) return;  // tried again
+      in_this_look_ = target.find("cursor=") == std::string::npos ? 0 : in_this_look_ + 1;
+      pages += in_this_look_ > kOverlap;
+      last_page_ = target;
+    }
     static constexpr const char *kHead = "Simulated-Head", *kTime = "Simulated-Time";
     static bool is_of_head(const HttpRequest& request) {
       return request.method == "GET" && request.target.find("/projects/") != std::string::npos;
@@ -375,7 +401,8 @@ class Simulation {
     std::map<std::string, HttpResponse> seen_;
     Simulation& owner_;
     const int client_;
-    std::string last_seen_;
+    std::string last_seen_, last_page_;
+    std::size_t in_this_look_ = 0;
     nanoseconds last_seen_at_{};
     std::set<std::string> seen_since_look_;  ///< and the one before that
   };
@@ -538,16 +565,32 @@ class Simulation {
     }
     // 4. Quotas are the service's to keep; clients rest when they are told to, rather than try on.
     if (refusals_ > kMostRefusals) wrong(fmt::format("{} writes were sent past the limits", refusals_));
+    // A log is read once, from where it was left, and once more for what may have been posted.
+    const std::size_t all = store_.all("revisions").size() / (has_short_pages_ ? kShortPage : 100) + 1;
+    for (std::size_t i = 0; i < clients_.size() && !goes_back_; ++i) {
+      const std::size_t pages = watchers_[i]->pages;
+      if (pages > all * (1 + watchers_[i]->searches) + kUnsaved * static_cast<std::size_t>(clients_[i]->crashes))
+        wrong(fmt::format("{} read {} pages of a log of {}", clients_[i]->agent(), pages, all));
+    }
     // 5. What was told holds.
     for (const auto& client : clients_) {
       verdict_.crashes += static_cast<std::size_t>(client->crashes);
       verdict_.power_cuts += static_cast<std::size_t>(client->power_cuts);
+      if (!client->cannot_open.empty()) wrong(client->agent() + " cannot open its work tree: " + client->cannot_open);
       for (const auto& told : client->told) check_told(log, told, of_message);
       for (const auto& message : client->unresolved) check_markers(log, message, of_message);
     }
     // 6. What was written is there.
     check_history(clients_, log, verdict_);
     for (const auto& client : clients_) check_writes(*client, log, verdict_);
+    // What was not on disk when the power went may be as it was before, others' lines and all.
+    bool is_told = !set_back_ && !goes_back_;
+    std::set<std::string> removed = neighbours_.removed;
+    for (const auto& client : clients_) {
+      is_told = is_told && client->power_cuts == 0 && !client->ledger.has_raced;
+      removed.insert(client->ledger.removed.begin(), client->ledger.removed.end());
+    }
+    if (is_told) check_lines(removed, log, verdict_);
   }
 
   void check_told(Log& log, const Told& told, const std::map<std::string, std::vector<std::string>>& of_message) {
@@ -618,6 +661,7 @@ class Simulation {
   NoAccounts accounts_;
   const Nature nature_;
   bool is_limited_ = false;  ///< in how much may be written; set by options()
+  bool has_short_pages_ = false;
   service::Service service_;
   Weather weather_;
   std::vector<std::unique_ptr<Road>> watchers_;
@@ -633,6 +677,7 @@ class Simulation {
   std::optional<nanoseconds> went_back_at_;
   std::set<std::string> heads_then_;                                ///< right after that
   std::map<std::string, std::vector<service::StoredRecord>> lost_;  ///< by collection
+  Ledger neighbours_;                                               ///< of those who help
   std::size_t writes_ = 0, refusals_ = 0;
   std::map<std::string, std::string> bodies_;
   std::map<std::pair<int, std::string>, std::set<std::string>> uploaded_;  ///< chunks: keys by client and text

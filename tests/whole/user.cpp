@@ -164,11 +164,18 @@ void User::replace(const std::string& path, const std::string& content, const st
   bool is_synced = world_.random.chance(0.3);
   if (is_synced && !stage_.sync(*file)) return;
   // What it writes over has gone with that, except for what it took along.
+  const int merges = ledger_.merges;
+  auto base_now = [&] {
+    World::Alone alone(world_);
+    return stage_.base();
+  };
+  const auto base = base_now();
   auto old = stage_.lookup(place->directory, place->name);
   auto lost = old ? tokens_in(read(*old).value_or("")) : std::vector<std::string>();
   std::erase_if(lost, [&](const auto& each) { return content.find(each) != std::string::npos; });
   ledger_.give_up(lost);
   auto renamed = stage_.rename(place->directory, aside, place->directory, place->name, stage::RenameMode::replace);
+  ledger_.has_raced = ledger_.has_raced || ledger_.merges != merges || base_now() != base;
   if (!renamed && is_alive_()) return ledger_.take_back(lost);
   acknowledge(token, path);
   if (is_synced && world_.random.chance(0.5)) static_cast<void>(sync(*file));

@@ -51,6 +51,10 @@ class Owner {
   virtual void instant() = 0;
   /// What a merge worked out is about to take its place in the work tree. May wait.
   virtual void replacing() = 0;
+  /// It has done so, or tried to.
+  virtual void replaced() = 0;
+  /// Whether the disk cannot write what was put into a file that is synced now.
+  virtual bool sync_fails() = 0;
 };
 
 struct Fiber;
