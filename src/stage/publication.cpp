@@ -402,7 +402,8 @@ Result<std::vector<Invalidation>> Stage::State::stand_on(RevisionTreePtr next, c
     std::set<std::string, std::less<>> kept_here;
     for (const auto& name : survey().unpublished) kept_here.insert(name.substr(0, name.find_last_not_of('/') + 1));
     std::erase_if(rebase.obstructed, [&](const std::string& path) {
-      return !rebase.misplaced.contains(path) && (handled.contains(path) || !has_at_or_below(kept_here, path));
+      const bool is_handled = handled.contains(path) && !rebase.shut_out.contains(path);
+      return !rebase.misplaced.contains(path) && (is_handled || !has_at_or_below(kept_here, path));
     });
   }
   if (!rebase.obstructed.empty()) return fail(in_the_way(rebase.obstructed));

@@ -161,6 +161,7 @@ Result<bool> Rebase::visit_file(const InodePtr& parent, const std::string& name,
                        : becomes ? share_that_follows(path, *becomes) != Share::none
                                  : false;
     if (wants_place) obstructed.push_back(path);
+    if (wants_place && !file) shut_out.insert(path);
     keep_bytes(child, path);
     return true;
   }

@@ -55,6 +55,8 @@ class Rebase {
   std::vector<std::string> obstructed;
   /// Those of them that are at or above a path that was to be put.
   std::set<std::string> misplaced;
+  /// Those of them that are a directory of the new base, with content that nobody decided about.
+  std::set<std::string> shut_out;
 
  private:
   using LowerDirectory = Tree::Directory;

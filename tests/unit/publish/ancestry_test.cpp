@@ -213,6 +213,23 @@ TEST_F(AncestryTest, WhatIsKeptHereOnlyStaysWhereHeadBringsAFileForItsDirectory)
   EXPECT_EQ(work->read("d.head"), "theirs");
 }
 
+TEST_F(AncestryTest, AnUpdateDoesNotLeaveOutADirectoryForWhatIsKeptHereOnlyInItsPlace) {
+  root = publish_files({root}, {{"p", "a file"}, {"keep", "k"}});
+  world.set_head(project, root);
+  open();
+  work->remove("p");
+  ASSERT_TRUE(work->stage->make_special(work->stage->root(), "p", stage::Kind::fifo, {}));
+  std::string head = publish_files({root}, {{"p/precious", "theirs"}, {"keep", "k"}});
+  world.set_head(project, head);
+  auto updated = update(head);
+  ASSERT_FALSE(updated) << "what is to become of p/precious was decided by nobody";
+  EXPECT_NE(updated.error().message.find("p is kept here only"), std::string::npos) << updated.error().message;
+  ASSERT_TRUE(work->stage->unlink(work->stage->root(), "p"));
+  ASSERT_TRUE(update(head));
+  work->write("mine", "m");
+  expect_head({{"p/precious", "theirs"}, {"keep", "k"}, {"mine", "m"}});
+}
+
 // Head.
 
 TEST_F(AncestryTest, HeadIsNotMovedOffWhatCannotBeRead) {
