@@ -8,6 +8,7 @@ const char* name_of(Fault fault) {
   switch (fault) {
     case Fault::none: return "none";
     case Fault::stale_log: return "stale-log";
+    case Fault::no_verify: return "no-verify";
     case Fault::key_after_sending: return "key-after-sending";
     case Fault::scan_cut_short: return "scan-cut-short";
     case Fault::scan_starts_over: return "scan-starts-over";

@@ -9,6 +9,7 @@ enum class Fault {
   none,
   // On the way to the service.
   stale_log,          ///< what was read of head and the log once is believed from then on
+  no_verify,          ///< where head was sent to it is taken to stand from then on
   key_after_sending,  ///< the key of a revision is another each time it is sent
   scan_cut_short,     ///< the scan for siblings sees only the newest revision
   scan_starts_over,   ///< a new process does not know how far the log was read
@@ -42,7 +43,7 @@ enum class Fault {
   sync_error_forgotten,  ///< one that failed is tried again, and believed
 };
 const char* name_of(Fault fault);
-inline constexpr int kFaults = 27;
+inline constexpr int kFaults = 28;
 
 /// The one that is planted at present.
 extern Fault planted;
