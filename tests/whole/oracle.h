@@ -9,7 +9,7 @@
 
 #include "model/records.h"
 #include "model/tree.h"
-#include "sim/memory_store.h"
+#include "whole/memory_store.h"
 #include "stage/stage.h"
 #include "whole/world.h"
 

@@ -9,7 +9,7 @@
 
 #include <fmt/format.h>
 
-#include "sim/memory_store.h"
+#include "whole/memory_store.h"
 #include "whole/client.h"
 #include "whole/disk.h"
 #include "wire/json.h"

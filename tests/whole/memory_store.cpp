@@ -1,4 +1,4 @@
-#include "sim/memory_store.h"
+#include "whole/memory_store.h"
 
 #include <algorithm>
 
