@@ -9,8 +9,8 @@
 
 #include "model/records.h"
 #include "model/tree.h"
-#include "whole/memory_store.h"
 #include "stage/stage.h"
+#include "whole/memory_store.h"
 #include "whole/world.h"
 
 namespace playfs::sim {

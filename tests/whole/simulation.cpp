@@ -9,9 +9,9 @@
 
 #include <fmt/format.h>
 
-#include "whole/memory_store.h"
 #include "whole/client.h"
 #include "whole/disk.h"
+#include "whole/memory_store.h"
 #include "wire/json.h"
 #include "wire/records.h"
 
