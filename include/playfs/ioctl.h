@@ -30,6 +30,7 @@ extern "C" {
 #define PLAYFS_IOCTL_VERSION 1
 
 #define PLAYFS_ID_MAX 208       /* bytes of an id with its NUL */
+#define PLAYFS_TX_MAX 40        /* bytes of a commit's own id with its NUL */
 #define PLAYFS_AGENT_MAX 128    /* bytes of an agent's handle with its NUL */
 #define PLAYFS_MESSAGE_MAX 4096 /* bytes of a message with its NUL */
 
@@ -59,6 +60,9 @@ enum playfs_outcome {
 #define PLAYFS_COMMIT_NO_MERGE 2u /* publish a branch rather than merge */
 #define PLAYFS_COMMIT_RESOLVED 4u /* what an update left in conflict is right as it stands */
 #define PLAYFS_COMMIT_DRY_RUN 8u  /* plan it and send nothing */
+/* Begin nothing: tell what became of the commit that `tx` names, and wait for its end unless PLAYFS_COMMIT_NOWAIT is set.
+ * To be asked after PLAYFS_PENDING, with the struct as it came back. ENOENT: it is not known any more, or never was. */
+#define PLAYFS_COMMIT_AGAIN 16u
 
 struct playfs_commit {
   /* in */
@@ -78,7 +82,8 @@ struct playfs_commit {
   char revision[PLAYFS_ID_MAX];
   char merged_revision[PLAYFS_ID_MAX]; /* MERGED: the merge that is head */
   struct playfs_error error;
-  __u64 reserved[8];
+  char tx[PLAYFS_TX_MAX]; /* which commit this is about; in: PLAYFS_COMMIT_AGAIN alone reads it */
+  __u64 reserved[3];
 };
 
 /* playfs_status.phase */

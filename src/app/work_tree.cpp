@@ -59,6 +59,10 @@ Error WorkTree::why(int errnum, const std::string& what, const playfs_error& tol
   return error;
 }
 
+bool is_out_of_time(const Status& called) {
+  return !called && called.error().code == ErrorCode::timed_out && called.error().retry_after;
+}
+
 template <class T>
 Status WorkTree::call(unsigned long request, T& argument, const std::string& what) const {
   if (ioctl(root_.get(), request, &argument) != 0) return fail(why(errno, what, argument.error));
@@ -69,8 +73,7 @@ template <class T>
 Status WorkTree::call_until_it_ends(unsigned long request, T& argument, const std::string& what) const {
   for (const T asked = argument;; argument = asked) {
     auto called = call(request, argument, what);
-    // With a time to ask again at it is the kernel's limit of a request that has passed, not the service's patience.
-    if (called || called.error().code != ErrorCode::timed_out || !called.error().retry_after) return called;
+    if (!is_out_of_time(called)) return called;
     std::this_thread::sleep_for(*called.error().retry_after);
   }
 }

@@ -12,6 +12,9 @@
 
 namespace playfs::app {
 
+/// Whether the kernel's limit of a call has passed, as opposed to the service's patience: it is to be asked again.
+[[nodiscard]] bool is_out_of_time(const Status& called);
+
 class WorkTree {
  public:
   /// The work tree of the project that holds `path`.

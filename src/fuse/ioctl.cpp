@@ -112,8 +112,8 @@ std::optional<std::string> path_of(const std::string& text) {
 void commit(vfs::FileSystem& file_system, vfs::NodeId node, std::string_view input, Request request) {
   auto decoded = decode<playfs_commit>(input);
   if (!decoded) return request.error_number(EINVAL);
-  constexpr __u32 known_flags =
-      PLAYFS_COMMIT_NOWAIT | PLAYFS_COMMIT_NO_MERGE | PLAYFS_COMMIT_RESOLVED | PLAYFS_COMMIT_DRY_RUN;
+  constexpr __u32 known_flags = PLAYFS_COMMIT_NOWAIT | PLAYFS_COMMIT_NO_MERGE | PLAYFS_COMMIT_RESOLVED |
+                                PLAYFS_COMMIT_DRY_RUN | PLAYFS_COMMIT_AGAIN;
   if ((decoded->flags & ~known_flags) != 0) return refuse(request, *decoded, kNoFlag);
   auto agent = text_of(decoded->agent);
   auto message = text_of(decoded->message);
@@ -126,6 +126,11 @@ void commit(vfs::FileSystem& file_system, vfs::NodeId node, std::string_view inp
   wanted.allow_merge = (decoded->flags & PLAYFS_COMMIT_NO_MERGE) == 0;
   wanted.resolved = (decoded->flags & PLAYFS_COMMIT_RESOLVED) != 0;
   wanted.dry_run = (decoded->flags & PLAYFS_COMMIT_DRY_RUN) != 0;
+  if ((decoded->flags & PLAYFS_COMMIT_AGAIN) != 0) {
+    auto tx = text_of(decoded->tx);
+    if (!tx || tx->empty()) return refuse(request, *decoded, tx ? "no commit is named" : kNoText);
+    wanted.again = *tx;
+  }
   vfs::Caller caller = request.caller();
   file_system.commit(caller, node, std::move(wanted),
                      [request = std::move(request), answer = *decoded](Result<vfs::CommitResult> result) mutable {
@@ -136,6 +141,7 @@ void commit(vfs::FileSystem& file_system, vfs::NodeId node, std::string_view inp
                        answer.chunks_done = result->chunks_done;
                        answer.chunks_total = result->chunks_total;
                        answer.retry_after_s = result->retry_after_s;
+                       put(answer.tx, result->tx);
                        put(answer.revision, result->revision.text());
                        put(answer.merged_revision, result->merged_revision.text());
                        request.ioctl_result(&answer, sizeof answer);

@@ -42,6 +42,7 @@ Result<PlannedCommit> dry_run(stage::Stage& stage, Engine& engine, const std::st
 
 CommitResult result_of(const PlannedCommit& planned) {
   CommitResult result;
+  result.tx = planned.id;
   result.outcome = planned.revision_size == 0 ? Outcome::nothing : Outcome::planned;
   result.files_changed = planned.files_changed;
   for (const auto& path : planned.paths) result.chunks_total += path.chunks;

@@ -15,6 +15,7 @@ class Engine;
 
 /// What a commit would send.
 struct PlannedCommit {
+  std::string id;  ///< of this dry run alone: what it found is read back by it
   /// A changed path and what it takes.
   struct Path {
     std::string path;

@@ -26,6 +26,7 @@ std::vector<std::string> lines_of(const std::string& text) {
 CommitResult so_far(const Publication& publication) {
   CommitResult result;
   result.outcome = Outcome::pending;
+  result.tx = publication.tx;
   result.revision = publication.revision;
   result.files_changed = publication.files_changed;
   result.writes_used = publication.writes;

@@ -25,6 +25,7 @@ enum class Outcome {
 
 struct CommitResult {
   Outcome outcome = Outcome::nothing;
+  std::string tx;  ///< the commit's id, by which its outcome can be asked for later; of a dry run its own
   RevisionId revision;
   RevisionId merged_revision;  ///< the automatic merge that became head, where there was one
   std::uint32_t files_changed = 0;

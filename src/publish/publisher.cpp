@@ -18,14 +18,14 @@ void Publisher::State::enqueue(Waiters::Id waiter, const CommitRequest& request,
     if (stopping) return;
   }
   if (Status resolved = request.resolved ? stage.accept_conflicted(tx) : Status(); !resolved) {
-    waiters.answer(waiter, fail(resolved.error()));
+    waiters.answer_all(tx, fail(resolved.error()));
     return;
   }
   if (Status stored = journal->enqueue(tx, request.agent, request.message, request.allow_merge); !stored) {
-    waiters.answer(waiter, fail(stored.error().while_doing("journal the commit")));
+    waiters.answer_all(tx, fail(stored.error().while_doing("journal the commit")));
     return;
   }
-  waiters.is_journalled(waiter);
+  waiters.is_journalled(tx);
   wake();
   auto front = journal->front();
   bool is_behind = front && *front && (*front)->tx != tx;
@@ -56,6 +56,7 @@ CommitResult Publisher::State::pending_result(const std::string& tx) {
   CommitResult result;
   if (progress.tx == tx) result = progress.so_far;
   result.outcome = Outcome::pending;
+  result.tx = tx;
   return result;
 }
 
@@ -107,9 +108,15 @@ Result<std::unique_ptr<Publisher>> Publisher::open(const std::string& directory,
   PLAYFS_CHECK(end_dry_run(stage));
   PLAYFS_CHECK(state->engine->recover());
   PLAYFS_TRY(auto last, state->journal->last());
-  {
+  if (last) {
+    state->waiters.answer_all(last->tx, result_of(*last));
     MutexLock lock(state->mutex);
-    if (last) state->last = result_of(*last);
+    state->last = result_of(*last);
+  }
+  PLAYFS_TRY(auto waiting, state->journal->waiting());
+  for (const Publication& each : waiting) {
+    state->waiters.begin(each.tx);
+    state->waiters.is_journalled(each.tx);
   }
   std::unique_ptr<Publisher> publisher(new Publisher(state));
   publisher->visit();
@@ -140,11 +147,27 @@ Publisher::~Publisher() {
 
 void Publisher::commit(CommitRequest request, CancelToken cancel, Callback<CommitResult> done) {
   std::string tx = state_->random.hex(kTxDigits);
+  state_->waiters.begin(tx);
   auto id = state_->waiters.add(tx, request.wait, std::move(done));
   state_->waiters.keep(id, cancel.on_cancel([weak = std::weak_ptr(state_), id, tx] {
     if (auto state = weak.lock()) state->waiters.answer(id, state->pending_result(tx));
   }));
   state_->executor.post([state = state_, id, request = std::move(request), tx] { state->enqueue(id, request, tx); });
+}
+
+void Publisher::outcome_of(const std::string& tx, bool wait, CancelToken cancel, Callback<CommitResult> done) {
+  Waiters& waiters = state_->waiters;
+  auto id = waiters.add(tx, wait, std::move(done));
+  waiters.keep(id, cancel.on_cancel([weak = std::weak_ptr(state_), id, tx] {
+    if (auto state = weak.lock()) state->waiters.answer(id, state->pending_result(tx));
+  }));
+  // In this order: one that ends in between answers those who are waiting by now.
+  const bool is_under_way = waiters.is_under_way(tx);
+  if (auto outcome = waiters.outcome_of(tx)) return waiters.answer(id, *std::move(outcome));
+  if (is_under_way && !wait) return waiters.answer(id, state_->pending_result(tx));
+  if (is_under_way) return;
+  waiters.answer(id, fail(ErrorCode::not_found, "what became of the commit " + tx + " is not known here any more",
+                          "playfs log shows what was published, playfs status what is not"));
 }
 
 void Publisher::update(RevisionTreePtr head, CancelToken cancel, Callback<Integrated> done) {
@@ -199,6 +222,7 @@ void Publisher::forget_lost_base() {
 void Publisher::plan(CancelToken cancel, Callback<PlannedCommit> done) {
   state_->add_job<PlannedCommit>(std::move(cancel), std::move(done), [state = state_.get()]() -> Result<PlannedCommit> {
     PLAYFS_TRY(auto planned, dry_run(state->stage, *state->engine, state->options.agent));
+    planned.id = state->random.hex(kTxDigits);
     MutexLock lock(state->mutex);
     state->planned = planned;
     return planned;

@@ -38,6 +38,7 @@ struct CommitRequest {
   bool allow_merge = true;  ///< false: rather a branch than an automatic merge
   bool resolved = false;    ///< what was left in conflict is right as it stands
   bool dry_run = false;     ///< for whoever passes this on to plan() instead
+  std::string again = {};   ///< for whoever passes this on to outcome_of() instead: a commit's id
 };
 
 struct PublisherOptions {
@@ -69,6 +70,9 @@ class Publisher {
   /// and the publication goes on. A second commit while one is under way queues behind it, and takes what is staged
   /// when its turn comes.
   void commit(CommitRequest request, CancelToken cancel, Callback<CommitResult> done);
+  /// What became of a commit whose caller was answered `pending`. Likewise waits for its end, with `wait`, and begins
+  /// nothing. Fails with `not_found` where no commit of that id is known: the last that ended and some before it are.
+  void outcome_of(const std::string& tx, bool wait, CancelToken cancel, Callback<CommitResult> done);
 
   /// Moves the base of the work tree to `head`, merging what is staged; or takes in another revision. Waits for a
   /// publication that is under way; fails with `busy` where that has to rest.

@@ -49,6 +49,7 @@ Result<Cancelled> Publisher::State::give_back() {
   for (const auto& each : waiting) {
     if (each.number == front.number) continue;
     ++cancelled.commits;
+    result.tx = each.tx;
     waiters.answer_all(each.tx, result);
   }
   if (cancelled.too_late) return cancelled;

@@ -1,9 +1,31 @@
 #include "publish/waiters.h"
 
+#include <algorithm>
 #include <utility>
 #include <vector>
 
 namespace playfs::publish {
+
+void Waiters::begin(const std::string& tx) {
+  MutexLock lock(mutex_);
+  under_way_.try_emplace(tx, false);
+}
+
+void Waiters::is_journalled(const std::string& tx) {
+  MutexLock lock(mutex_);
+  if (auto found = under_way_.find(tx); found != under_way_.end()) found->second = true;
+}
+
+bool Waiters::is_under_way(const std::string& tx) const {
+  MutexLock lock(mutex_);
+  return under_way_.contains(tx);
+}
+
+std::optional<Result<CommitResult>> Waiters::outcome_of(const std::string& tx) const {
+  MutexLock lock(mutex_);
+  auto found = std::find_if(ended_.begin(), ended_.end(), [&](const Ended& each) { return each.tx == tx; });
+  return found == ended_.end() ? std::nullopt : std::optional(found->result);
+}
 
 Waiters::Id Waiters::add(std::string tx, bool waits, Callback<CommitResult> done) {
   Waiter waiter;
@@ -20,11 +42,6 @@ void Waiters::keep(Id id, CancelToken::Registration on_cancel) {
   if (auto found = waiters_.find(id); found != waiters_.end()) found->second.on_cancel = std::move(on_cancel);
 }
 
-void Waiters::is_journalled(Id id) {
-  MutexLock lock(mutex_);
-  if (auto found = waiters_.find(id); found != waiters_.end()) found->second.is_journalled = true;
-}
-
 void Waiters::answer(Id id, Result<CommitResult> result) {
   Waiter taken;
   {
@@ -38,6 +55,12 @@ void Waiters::answer(Id id, Result<CommitResult> result) {
 }
 
 void Waiters::answer_all(const std::string& tx, const Result<CommitResult>& result) {
+  {
+    MutexLock lock(mutex_);
+    under_way_.erase(tx);
+    ended_.push_back({tx, result});
+    if (ended_.size() > kMostEnded) ended_.pop_front();
+  }
   answer_where([&](const Waiter& waiter) { return waiter.tx == tx; }, result);
 }
 
@@ -46,11 +69,19 @@ void Waiters::answer_hasty(const std::string& tx, const CommitResult& so_far) {
 }
 
 void Waiters::answer_rest() {
-  answer_where([](const Waiter& waiter) { return !waiter.is_journalled; },
-               fail(ErrorCode::interrupted, "the commit was not begun"));
-  CommitResult pending;
-  pending.outcome = Outcome::pending;
-  answer_where([](const Waiter&) { return true; }, pending);
+  std::map<std::string, bool> left;
+  {
+    MutexLock lock(mutex_);
+    left = under_way_;
+  }
+  for (const auto& [tx, is_journalled] : left) {
+    CommitResult pending;
+    pending.outcome = Outcome::pending;
+    pending.tx = tx;
+    answer_where([&, &tx = tx](const Waiter& waiter) { return waiter.tx == tx; },
+                 is_journalled ? Result<CommitResult>(pending)
+                               : Result<CommitResult>(fail(ErrorCode::interrupted, "the commit was not begun")));
+  }
 }
 
 void Waiters::answer_where(const std::function<bool(const Waiter&)>& wanted, const Result<CommitResult>& result) {

@@ -83,6 +83,7 @@ JsonObject commit_members(const CommitResult& result) {
   Json::Array conflicts;
   for (const std::string& path : result.conflicts) conflicts.emplace_back(path);
   return {{"outcome", Json(name_of(result.outcome))},
+          {"tx", result.tx},
           {"revision", result.revision.text()},
           {"merged_revision", result.merged_revision.text()},
           {"files_changed", std::int64_t{result.files_changed}},

@@ -249,7 +249,8 @@ const Form& commit_form() {
                  {"merge", "false: publish a branch rather than merge with what others published"},
                  {"resolved", "true: what was left in conflict is right as it stands"},
                  {"dry_run", "true: say what it would take, and send nothing"},
-                 {"cancel", "true: stage again what is being published and was not sent"}},
+                 {"cancel", "true: stage again what is being published and was not sent"},
+                 {"again", "the \"tx\" of an earlier commit: say what became of that one, and publish nothing"}},
       .example = R"({"message": "Fix the parser", "wait": false})"};
   return form;
 }
@@ -270,7 +271,7 @@ Result<CommitDemand> commit_demand(const std::string& text) {
   demand.cancel = fields && flag(*fields, "cancel", false);
   demand.request.dry_run = fields && flag(*fields, "dry_run", false);
   JsonObject body;
-  if (demand.cancel || demand.request.dry_run) {
+  if (demand.cancel || demand.request.dry_run || (fields && fields->find("again"))) {
     body = *fields;
     PLAYFS_CHECK(check_fields(body, commit_form()));
   } else {
@@ -278,6 +279,9 @@ Result<CommitDemand> commit_demand(const std::string& text) {
   }
   demand.request.message = text_field(body, "message");
   demand.request.agent = text_field(body, "agent");
+  demand.request.again = text_field(body, "again");
+  if (body.find("again") && demand.request.again.empty())
+    return fail(ErrorCode::invalid_argument, "\"again\" is the \"tx\" of a commit");
   demand.request.wait = flag(body, "wait", true);
   demand.request.allow_merge = flag(body, "merge", true);
   demand.request.resolved = flag(body, "resolved", false);

@@ -195,11 +195,12 @@ Attempt<CommitResult> WorkTree::commit(const OperationPtr& op, const CommitReque
     return std::move(*result);
   }
   // What is ignored is decided when the change is frozen, by rule files that may not be here yet.
-  for (const FileRef& rules : stage_->rules_needed()) PLAYFS_ATTEMPT_CHECK(blob_here(mount_, rules));
+  if (request.again.empty())
+    for (const FileRef& rules : stage_->rules_needed()) PLAYFS_ATTEMPT_CHECK(blob_here(mount_, rules));
   if (!publisher()) return missing(on_disk(mount_, [self] { return self->open_publisher(); }));
   CommitRequest complete = request;
   if (complete.agent.empty()) complete.agent = mount_.options().agent;
-  if (request.dry_run) {
+  if (request.dry_run && request.again.empty()) {
     return missing([self, op](CancelToken cancel, Callback<void> done) {
       self->publisher()->plan(std::move(cancel),
                               [op, done = std::move(done)](Result<publish::PlannedCommit> planned) mutable {
@@ -210,13 +211,16 @@ Attempt<CommitResult> WorkTree::commit(const OperationPtr& op, const CommitReque
     });
   }
   return missing([self, op, complete = std::move(complete)](CancelToken cancel, Callback<void> done) {
+    auto ended = [op, done = std::move(done)](Result<CommitResult> result) mutable {
+      if (!result) return done(fail(std::move(result).error()));
+      op->set_outcome(std::move(*result));
+      done({});
+    };
+    publish::Publisher* publishing = self->publisher();
+    if (!complete.again.empty())
+      return publishing->outcome_of(complete.again, complete.wait, std::move(cancel), std::move(ended));
     self->mount_.site().client().ask_now();
-    self->publisher()->commit(complete, std::move(cancel),
-                              [op, done = std::move(done)](Result<CommitResult> result) mutable {
-                                if (!result) return done(fail(std::move(result).error()));
-                                op->set_outcome(std::move(*result));
-                                done({});
-                              });
+    publishing->commit(complete, std::move(cancel), std::move(ended));
   });
 }
 
@@ -414,7 +418,7 @@ Status WorkTree::describe(ProjectStatus& status) {
 std::string WorkTree::document(const CommitResult& result) const {
   publish::Publisher* publishing = publisher();
   auto plan = publishing && result.outcome == Outcome::planned ? publishing->last_plan() : std::nullopt;
-  if (!plan) return {};
+  if (!plan || plan->id != result.tx) return {};  // another dry run's by now
   JsonObject json = commit_members(result);
   json.set("schema_version", kSchemaVersion);
   json.set("plan", plan_json(*plan));

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """A kernel that ends the connection of a file system which lets a request wait for too long (Linux 6.15)."""
 import contextlib
+import json
 import os
 import pathlib
 import signal
@@ -108,6 +109,28 @@ class TimeLimit(rig.Rig):
                                  manifest={'files': {'far': {'inline': 'far away\n'}, 'near': {'inline': 'here\n'}}})['id']
         self.waits_on(mount, branch, 'merge', branch, str(work))
         self.assertEqual((work / 'near').read_text(), 'here\n')
+
+    def test_each_of_two_commits_tells_what_became_of_its_own(self):
+        mount = self.begin('default_request_timeout')
+        work = mount.directory / 'projects' / self.project / 'work'
+        self.assertEqual((work / 'far').read_text(), 'far away\n')
+        self.proxy.set_hanging('/revisions')
+        commits = []
+        for n, message in enumerate(('First', 'Second')):
+            (work / message).write_text(f'{message}\n')
+            commits.append(subprocess.Popen([self.playfs_path, 'commit', '-m', message, str(work)],
+                                            env=self.environment('ann'), stdin=subprocess.DEVNULL, text=True,
+                                            stdout=subprocess.PIPE, stderr=subprocess.PIPE))
+            self.addCleanup(commits[-1].wait)
+            self.addCleanup(commits[-1].kill)
+            under_way = lambda: len(json.loads((work.parent / 'status.json').read_text())['publication']['queue']) == n + 1
+            self.eventually(under_way, f'{message} is under way')
+        time.sleep(LIMIT)  # the calls of both have answered `pending` by now
+        self.proxy.set_hanging(None)
+        for commit, message in zip(commits, ('First', 'Second')):
+            said, why = commit.communicate(timeout=rig.COMMAND_LIMIT)
+            self.assertEqual(commit.returncode, 0, why)
+            self.assertEqual(self.api.get('revisions', said.strip())['message'], message)
 
     def test_a_mount_whose_connection_was_ended_says_so(self):
         mount = self.mount(self.serve().origin)

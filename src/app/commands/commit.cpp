@@ -132,31 +132,23 @@ class InterruptibleWait {
   struct sigaction before_ {};
 };
 
-/// Where the kernel limits how long a call may take, the answer comes before the end, and the rest is asked for.
-/// Interrupted, it is left at `pending`.
+/// Where the kernel limits how long a call may take, it answers `pending` before the end, and the rest is asked for by
+/// the commit's id: others may have committed meanwhile. Interrupted, it is left at `pending`.
 Status wait_for_outcome(const WorkTree& tree, playfs_commit& request) {
-  for (;;) {
+  while (request.outcome == PLAYFS_PENDING) {
     // The call that was interrupted may have answered `pending` as well.
     timespec pause{0, 500'000'000};
     if (InterruptibleWait::was_interrupted() || nanosleep(&pause, nullptr) != 0) return {};
-    auto status = tree.status();
-    if (!status) return {};  // the mount ended; it goes on at the next one
-    if (status->phase == PLAYFS_PHASE_IDLE && status->pending == 0 && status->queued == 0) break;
+    if (*request.tx == '\0') return {};  // an older mount, which cannot be asked
+    playfs_commit again = request;
+    again.flags |= PLAYFS_COMMIT_AGAIN;
+    Status asked = tree.commit(again);
+    if (!asked && asked.error().code == ErrorCode::interrupted) return {};
+    if (!asked && *again.error.code == '\0') return {};  // the mount ended; it goes on at the next one
+    if (is_out_of_time(asked)) continue;
+    PLAYFS_CHECK(asked);
+    request = again;
   }
-  PLAYFS_TRY(JsonObject last, read_json_object(tree.place().project_directory + "/commit"));
-  if (const JsonObject* error = object_of(last, "error"))
-    return fail(publish::code_named(text_of(*error, "code")), text_of(*error, "message"), text_of(*error, "hint"));
-  for (int outcome = PLAYFS_PUBLISHED; outcome <= PLAYFS_CANCELLED; ++outcome) {
-    if (vfs::name_of(outcome_of(static_cast<__u32>(outcome))) == text_of(last, "outcome"))
-      request.outcome = static_cast<__u32>(outcome);
-  }
-  PLAYFS_CHECK(put(request.revision, text_of(last, "revision"), "the revision"));
-  PLAYFS_CHECK(put(request.merged_revision, text_of(last, "merged_revision"), "the merge"));
-  request.files_changed = static_cast<__u32>(number_of(last, "files_changed"));
-  request.writes_used = static_cast<__u32>(number_of(last, "writes_used"));
-  request.chunks_done = static_cast<__u32>(number_of(last, "chunks_done"));
-  request.chunks_total = static_cast<__u32>(number_of(last, "chunks_total"));
-  request.retry_after_s = 0;
   return {};
 }
 
@@ -202,6 +194,7 @@ Result<playfs_commit> request_of(const Context& context, const WorkTree& tree, c
 publish::CommitResult result_of(const playfs_commit& answer) {
   publish::CommitResult result;
   result.outcome = outcome_of(answer.outcome);
+  result.tx = answer.tx;
   result.revision = RevisionId(answer.revision);
   result.merged_revision = RevisionId(answer.merged_revision);
   result.files_changed = answer.files_changed;
@@ -228,10 +221,11 @@ Result<ExitCode> commit(Context& context, const CommitArguments& arguments) {
     return published.error().code == ErrorCode::busy && conflicts_left(tree) > 0 ? ExitCode::branched : code;
   }
   publish::CommitResult result = result_of(request);
-  // What a struct of a fixed size has no room for is read back.
+  // What a struct of a fixed size has no room for is read back, unless the file tells of another commit by now.
   JsonObject full;
   if (result.outcome == publish::Outcome::branched || result.outcome == publish::Outcome::planned) {
-    if (auto read = read_json_object(tree.place().project_directory + "/commit")) full = *std::move(read);
+    auto read = read_json_object(tree.place().project_directory + "/commit");
+    if (read && text_of(*read, "tx") == result.tx) full = *std::move(read);
   }
   if (const Json::Array* paths = array_of(full, "conflicts"))
     for (const Json& path : *paths)
@@ -250,7 +244,7 @@ Result<ExitCode> commit(Context& context, const CommitArguments& arguments) {
     // Of files that were written while their commit was merged with what somebody else did to them.
     code = tell_conflicts(context.out, conflicts_left(tree));
   }
-  JsonObject document{{"project", tree.place().project}};
+  JsonObject document{{"project", tree.place().project}, {"tx", result.tx}};
   for (const auto& [name, value] : commit_document(result)) document.append(name, value);
   if (const Json* plan = full.find("plan")) {
     document.append("hours_under_limits", hours_under_limits(result.chunks_total));

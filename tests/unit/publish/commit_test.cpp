@@ -40,6 +40,37 @@ class CommitTest : public testing::Test {
   std::string project;
 };
 
+Result<CommitResult> outcome_of(const WorkTree& work, const std::string& tx) {
+  return await<CommitResult>([&](auto done) { work.publisher->outcome_of(tx, true, {}, std::move(done)); });
+}
+
+TEST_F(CommitTest, WhoAsksAgainIsToldOfHisOwnCommit) {
+  auto work = tree();
+  std::vector<CommitResult> told;
+  for (const char* name : {"one", "two"}) {
+    work->write(name, name);
+    CommitRequest request;
+    request.message = name;
+    request.wait = false;
+    auto pending = await<CommitResult>([&](auto done) { work->publisher->commit(request, {}, std::move(done)); });
+    ASSERT_TRUE(pending);
+    auto ended = outcome_of(*work, pending->tx);
+    ASSERT_TRUE(ended) << ended.error().message;
+    EXPECT_EQ(ended->tx, pending->tx);
+    told.push_back(*ended);
+  }
+  auto first = outcome_of(*work, told[0].tx);
+  ASSERT_TRUE(first);
+  EXPECT_EQ(first->revision, told[0].revision) << "though another has ended since";
+  EXPECT_EQ(outcome_of(*work, std::string(kTxDigits, 'e')).error().code, ErrorCode::not_found);
+  work.reset();
+  work = tree();
+  auto last = outcome_of(*work, told[1].tx);
+  ASSERT_TRUE(last) << "the journal has the last one";
+  EXPECT_EQ(last->revision, told[1].revision);
+  EXPECT_EQ(outcome_of(*work, told[0].tx).error().code, ErrorCode::not_found) << "and no other";
+}
+
 TEST_F(CommitTest, PublishesWhatWasWritten) {
   auto work = tree();
   Contents expected{{"a", "hello\n"},

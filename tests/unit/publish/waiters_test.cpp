@@ -46,12 +46,27 @@ TEST_F(WaitersTest, WhoDoesNotWaitIsAnsweredEarly) {
 }
 
 TEST_F(WaitersTest, AtTheEndOnlyWhatIsOnDiskIsPending) {
-  add("not on disk");
-  waiters.is_journalled(add("on disk"));
+  for (const char* tx : {"not on disk", "on disk"}) {
+    waiters.begin(tx);
+    add(tx);
+  }
+  waiters.is_journalled("on disk");
   waiters.answer_rest();
   ASSERT_EQ(answers.size(), 2u);
   EXPECT_EQ(answers[0].error().code, ErrorCode::interrupted);
   EXPECT_EQ(answers[1]->outcome, Outcome::pending);
+}
+
+TEST_F(WaitersTest, WhoAsksAgainIsToldOfThatCommit) {
+  waiters.begin("one");
+  EXPECT_TRUE(waiters.is_under_way("one"));
+  EXPECT_FALSE(waiters.outcome_of("one"));
+  waiters.answer_all("one", of(Outcome::merged));
+  EXPECT_FALSE(waiters.is_under_way("one"));
+  ASSERT_TRUE(waiters.outcome_of("one"));
+  EXPECT_EQ((*waiters.outcome_of("one"))->outcome, Outcome::merged);
+  for (std::size_t i = 0; i < Waiters::kMostEnded; ++i) waiters.answer_all(std::to_string(i), of(Outcome::published));
+  EXPECT_FALSE(waiters.outcome_of("one")) << "what is forgotten is not known, and no other is told in its place";
 }
 
 }  // namespace
