@@ -222,23 +222,23 @@ Status Journal::record_came_late(const std::string& tx) {
   return write("came late", change);
 }
 
-Status Journal::record_cancelling(Publication& publication) {
+Status Journal::record_cancelling(Publication& publication, std::vector<std::int64_t> behind) {
   PLAYFS_TRY(int times, times_planned_again(publication));
   Publication next = publication;
   next.step = Step::thawing;
   next.ending = Ending::cancelled;
   JournalChange change;
   change.publication = &next;
-  change.drops_behind = next.number;
+  change.dropped = std::move(behind);
   if (times > 0) change.facts[kGivenBack + next.tx] = "1";  // it was acknowledged once
   PLAYFS_CHECK(write("cancelling", change));
   publication = std::move(next);
   return {};
 }
 
-Status Journal::drop_behind(const Publication& publication) {
+Status Journal::drop(std::vector<std::int64_t> behind) {
   JournalChange change;
-  change.drops_behind = publication.number;
+  change.dropped = std::move(behind);
   return write("drop behind", change);
 }
 

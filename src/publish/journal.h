@@ -129,7 +129,7 @@ struct JournalChange {
   const Publication* publication = nullptr;  ///< its row as it becomes; nullptr: no row changes
   bool is_new = false;                       ///< it gets a row, behind all others
   bool is_last = false;                      ///< it ended: its uploads go, and all rows before it
-  std::optional<std::int64_t> drops_behind;  ///< rows of publications behind this one go
+  std::vector<std::int64_t> dropped;         ///< rows of publications that wait, by number: they go
   std::vector<Upload> added;                 ///< uploads of the publication
   std::vector<Upload> acknowledged;          ///< uploads of the publication that have their chunk now
   const Upload* rekeyed = nullptr;           ///< an upload of the publication that gets another key and body
@@ -215,13 +215,13 @@ class Journal {
                                        std::string conflicts = {});
   /// `in_doubt`: it was sent, and was not found at the service as long as it was looked for.
   [[nodiscard]] Status record_thawing(Publication& publication, const Error& error, bool in_doubt = false);
-  /// Likewise, because somebody asked for it; with all that wait behind it.
-  [[nodiscard]] Status record_cancelling(Publication& publication);
+  /// Likewise, because somebody asked for it; with those that wait behind it.
+  [[nodiscard]] Status record_cancelling(Publication& publication, std::vector<std::int64_t> behind);
   /// The commits that were given back in doubt, by tx, until they are seen at the service after all.
   [[nodiscard]] Result<std::set<std::string>> given_back_in_doubt();
   [[nodiscard]] Status record_came_late(const std::string& tx);
-  /// Forgets all that wait behind it.
-  [[nodiscard]] Status drop_behind(const Publication& publication);
+  /// Forgets those that wait behind it.
+  [[nodiscard]] Status drop(std::vector<std::int64_t> behind);
   /// Keeps the row as the last one and forgets bodies, uploads and the last one before it.
   [[nodiscard]] Status record_ended(Publication& publication);
 

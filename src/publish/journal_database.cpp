@@ -302,7 +302,7 @@ class JournalDatabase final : public JournalStorage {
     PLAYFS_CHECK(forget_chunks(number, change.lost));
     for (const auto& [name, value] : change.facts) PLAYFS_CHECK(write_fact(name, value));
     if (change.is_last) PLAYFS_CHECK(drop_before(number));
-    if (change.drops_behind) PLAYFS_CHECK(drop_behind(*change.drops_behind));
+    for (std::int64_t waiting : change.dropped) PLAYFS_CHECK(drop(waiting));
     return transaction.commit();
   }
 
@@ -584,10 +584,10 @@ class JournalDatabase final : public JournalStorage {
     return earlier.bind(1, publication).run();
   }
 
-  /// They have not begun: nothing else belongs to them.
-  Status drop_behind(std::int64_t publication) PLAYFS_REQUIRES(mutex_) {
-    PLAYFS_TRY(auto behind, database_.prepare("DELETE FROM publications WHERE number > ?"));
-    return behind.bind(1, publication).run();
+  /// It has not begun: nothing else belongs to it.
+  Status drop(std::int64_t publication) PLAYFS_REQUIRES(mutex_) {
+    PLAYFS_TRY(auto row, database_.prepare("DELETE FROM publications WHERE number = ?"));
+    return row.bind(1, publication).run();
   }
 
   Result<std::optional<Publication>> find(std::string_view condition) {

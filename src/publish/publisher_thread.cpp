@@ -43,12 +43,17 @@ Result<Cancelled> Publisher::State::give_back() {
     PLAYFS_TRY(bool is_never_shown, engine->is_never_shown(front));
     cancelled.too_late = !is_never_shown;
   }
-  PLAYFS_CHECK(cancelled.too_late ? journal->drop_behind(front) : journal->record_cancelling(front));
+  // Those that are answered below: what is queued meanwhile is another matter, and whoever waits for it waits on.
+  std::vector<std::int64_t> behind;
+  for (const auto& each : waiting)
+    if (each.number != front.number) behind.push_back(each.number);
+  cancelled.commits = static_cast<std::uint32_t>(behind.size());
+  PLAYFS_CHECK(cancelled.too_late ? journal->drop(std::move(behind))
+                                  : journal->record_cancelling(front, std::move(behind)));
   CommitResult result;
   result.outcome = Outcome::cancelled;
   for (const auto& each : waiting) {
     if (each.number == front.number) continue;
-    ++cancelled.commits;
     result.tx = each.tx;
     waiters.answer_all(each.tx, result);
   }

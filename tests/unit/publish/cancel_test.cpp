@@ -200,6 +200,29 @@ TEST_F(CancelTest, AllThatWaitsBehindItGoesToo) {
   EXPECT_EQ(world.contents(world.head(project)), expected);
 }
 
+TEST_F(CancelTest, WhatIsQueuedMeanwhileIsPublished) {
+  std::future<Result<CommitResult>> second;
+  WorkTree* tree_then = nullptr;
+  auto work = tree("tree", [&](std::string_view what, bool synced) {
+    if (what != "cancelling" || synced) return;
+    tree_then->faults.set_plan({});
+    second = begin_commit(*tree_then, "second");
+    while (tree_then->publisher->queue()->size() < 2) std::this_thread::yield();
+  });
+  tree_then = work.get();
+  edit(*work);
+  work->faults.set_plan([](const HttpRequest&) { return test::lose_request(); });
+  auto first = begin_commit(*work, "first");
+  while (!*work->stage->pending()) std::this_thread::yield();
+  auto cancelled = cancel(*work);
+  ASSERT_TRUE(cancelled) << cancelled.error().message;
+  EXPECT_EQ(cancelled->commits, 1u);
+  EXPECT_EQ(first.get()->outcome, Outcome::cancelled);
+  ASSERT_EQ(second.wait_for(std::chrono::minutes(1)), std::future_status::ready) << "nobody ever answers it";
+  EXPECT_EQ(second.get()->outcome, Outcome::published);
+  EXPECT_EQ(world.contents(world.head(project)), expected);
+}
+
 TEST_F(CancelTest, ACrashAtAnyJournalWriteLeavesItPublishedOrStaged) {
   std::map<std::string, std::string> copies;  // by what was being written
   auto work = tree("tree", [&](std::string_view what, bool synced) {
