@@ -140,6 +140,8 @@ class Engine {
   /// The revision is not there, or would refer to what is not: it is looked for again for a while, then planned once
   /// more.
   Status plan_again(Publication& publication);
+  /// Whether the log has the revision under another id, which it is known by from then on.
+  Result<bool> adopt_copy(Publication& publication);
   Status find_stored_by_others();
   [[nodiscard]] Result<bool> is_known_from_here(std::string_view text) const;
   Status find_near();

@@ -192,6 +192,19 @@ Result<bool> Engine::can_stand(const Publication& publication) {
   return gone.empty();
 }
 
+/// Its request may have lingered on the way, or have been sent twice, and have come to the service that went back. It
+/// was forgotten there, so that made another revision of it, which is the commit now.
+Result<bool> Engine::adopt_copy(Publication& publication) {
+  PLAYFS_TRY(auto found, find_posted(publication));
+  if (!found || found->id == publication.revision.text()) return false;
+  PLAYFS_TRY(bool has_all, can_stand(publication));
+  if (!has_all) return false;
+  PLAYFS_CHECK(adopt(publication, *std::move(found)));
+  work_.missing_since.reset();
+  work_.ours = nullptr;
+  return true;
+}
+
 /// Where reads lag behind writes, what was acknowledged is only not to be seen yet. So it counts as lost once it was
 /// looked for as long as a request may be late, and longer each time, lest a service that never shows anything be
 /// filled with copies. After so many copies no more are sent: it is looked for, and the user may give it back. By
@@ -199,6 +212,10 @@ Result<bool> Engine::can_stand(const Publication& publication) {
 /// merged into head when the user has thrown it away.
 Status Engine::plan_again(Publication& publication) {
   stored_.forget_all();
+  if (publication.step != Step::posting) {  // which has looked
+    PLAYFS_TRY(bool is_back, adopt_copy(publication));
+    if (is_back) return {};
+  }
   PLAYFS_TRY(int times, parts_.journal.times_planned_again(publication));
   const SteadyTime now = parts_.clock.steady();
   if (!work_.missing_since) work_.missing_since = now;

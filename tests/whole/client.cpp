@@ -255,8 +255,7 @@ void Client::commit(Process& process, User& user, const std::shared_ptr<Life>& l
   publish::CommitRequest request{.agent = agent_, .message = "message of " + name};
   begun.push_back(request.message);
   request.resolved = random.chance(0.1);
-  if (request.resolved || ledger.has_renamed)
-    may_have_markers_ = true;  // a file that has them may be written on, and renamed
+  if (request.resolved) may_have_markers_ = true;  // a file that has them may be written on
   if (!may_have_markers_) unresolved.insert(request.message);
   auto result = await<publish::CommitResult>(
       [&](auto done) { process.publisher().commit(request, process.stopping(), std::move(done)); });

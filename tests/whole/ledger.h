@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
@@ -62,7 +63,7 @@ struct Ledger {
   int merges = 0;                 ///< that were put into the work tree
   /// One came while a file was written over, or another base, and what went with that nobody can tell from here.
   bool has_raced = false;
-  bool has_renamed = false;
+  std::optional<nanoseconds> renamed_at;  ///< first
   bool is_busy = false;  ///< the user does one thing at a time
 };
 

@@ -18,6 +18,9 @@ struct SimulatedTransport::Exchange {
 
   void answer(Result<HttpResponse> response) {
     if (std::exchange(is_answered, true)) return;
+    if (transport && transport->world_.is_traced)
+      transport->world_.say(transport->address_, " hears of ", request.method, " ", request.target, ": ",
+                            response ? std::to_string(response->status) : response.error().message);
     if (transport) {
       transport->exchanges_.erase(number);
       if (response) transport->watcher_.receives(request, *response);
@@ -52,6 +55,9 @@ void SimulatedTransport::send(HttpRequest request, net::Deadline, CancelToken ca
   exchanges_.emplace(exchange->number, exchange);
   if (is_severed_) return;
   watcher_.sends(exchange->request);
+  if (world_.is_traced)
+    world_.say(address_, " sends ", exchange->request.method, " ", exchange->request.target, " ",
+               exchange->request.body.substr(0, 150));
 
   std::string key(exchange->request.headers.get("Idempotency-Key").value_or(""));
   auto spoilt = spoilt_.find(key);

@@ -24,6 +24,7 @@ Log::Log(const std::vector<service::StoredRecord>& stored_revisions,
     auto record = wire::decode_record(*json);
     auto revision = record ? wire::decode_revision(*record) : fail(record.error());
     if (!revision) continue;
+    revision->created_at = stored.created_at;
     if (auto& more = revision->manifest.continuation)
       static_cast<void>(wire::read_continuation(revision->manifest, bytes(more->entry)));
     // Somebody else's, who carried along what he read.

@@ -584,7 +584,7 @@ class Simulation {
       verdict_.power_cuts += static_cast<std::size_t>(client->power_cuts);
       if (!client->cannot_open.empty()) wrong(client->agent() + " cannot open its work tree: " + client->cannot_open);
       for (const auto& told : client->told) check_told(log, told, of_message);
-      for (const auto& message : client->unresolved) check_markers(log, message, of_message);
+      for (const auto& message : client->unresolved) check_markers(log, message, client->ledger.renamed_at, of_message);
     }
     // 6. What was written is there.
     check_history(clients_, log, verdict_);
@@ -626,12 +626,16 @@ class Simulation {
     else wrong(told.message + ": it was reported as a success and is not in head");
   }
 
-  /// What was left in conflict is published only where the user says that it is right.
-  void check_markers(const Log& log, const std::string& message,
+  /// What was left in conflict is published only where the user says that it is right. Not asked once something was
+  /// renamed, since that may be a file with markers, or a directory that has one: it is moved then, and not in
+  /// conflict.
+  void check_markers(const Log& log, const std::string& message, std::optional<nanoseconds> renamed_at,
                      const std::map<std::string, std::vector<std::string>>& of_message) {
     auto posted = of_message.find(message);
     if (posted == of_message.end()) return;
     const Revision& revision = log.revisions.at(posted->second.front());
+    const nanoseconds posted_at{revision.created_at.nanoseconds - clock_.wall().nanoseconds + world_.now().count()};
+    if (renamed_at && *renamed_at <= posted_at) return;
     for (const auto& [path, entry] : revision.manifest.files) {
       auto marked = [&, path = path](const std::string& id) {
         auto bytes = log.revisions.contains(id) ? log.bytes(id, path) : std::nullopt;

@@ -325,7 +325,7 @@ void User::rename(const std::string& from, const std::string& to) {
   if (!there || !here) return;
   auto lost = tokens_below(to);
   ledger_.give_up(lost);
-  ledger_.has_renamed = true;
+  if (!ledger_.renamed_at) ledger_.renamed_at = world_.now();
   auto renamed = stage_.rename(there->directory, there->name, here->directory, here->name, stage::RenameMode::replace);
   if (!renamed && is_alive_()) ledger_.take_back(lost);
 }

@@ -192,6 +192,25 @@ TEST_F(WentBackTest, BetweenThePostAndThePatch) {
   EXPECT_EQ(world.all("revisions").size(), 2u);
 }
 
+TEST_F(WentBackTest, ALateRepetitionBringsItBack) {
+  // As a request does that lingered on its way: the service has forgotten its key, and makes another revision of it.
+  write({{"small", "9"}});
+  world.back_up();
+  std::string body, copy;
+  work->faults.set_plan([&](const HttpRequest& request) {
+    if (is_post_of(request, "/revisions") && body.empty()) body = request.body;
+    if (!is_list_of_revisions(request) || body.empty() || !copy.empty()) return Fault();
+    world.restore();
+    copy = world.create("revisions", body).id;
+    world.set_head(project, copy);  // by whoever looks after head
+    return Fault();
+  });
+  auto result = work->commit();
+  expect_published(result);
+  EXPECT_EQ(result->revision.text(), copy);
+  EXPECT_EQ(world.all("revisions").size(), 2u) << "nothing is published twice";
+}
+
 TEST_F(WentBackTest, RightBeforeThePatch) {
   write({{"big", text(30'000, 2)}});
   world.back_up();
