@@ -110,13 +110,8 @@ Result<Attributes> Stage::set_attributes(const InodePtr& inode, const AttributeC
   const bool frees_room = change.size && *change.size == 0;
   if (change.size) {
     Status resized = state_->resize(inode, *change.size);
-    if (!resized && resized.error().code == ErrorCode::no_space) {
-      bool some_made = [&] {
-        MutexLock lock(state_->mutex);
-        return state_->make_room(frees_room);
-      }();
-      if (some_made) resized = state_->resize(inode, *change.size);
-    }
+    bool is_full = !resized && resized.error().code == ErrorCode::no_space;
+    if (is_full && AtOnce::may_wait() && state_->make_room(frees_room)) resized = state_->resize(inode, *change.size);
     PLAYFS_CHECK(resized);
   }
   return state_->with_room(frees_room, [&]() PLAYFS_NO_ANALYSIS { return state_->set_attributes(inode, change); });
@@ -171,6 +166,7 @@ Result<SpoolFilePtr> Stage::State::begin_change(Inode& inode, std::uint64_t keep
     PLAYFS_CHECK(inode.check_may_change());
     if (inode.is_below()) return fail(still_below());
     if (gate_closed || inode.switching) {
+      PLAYFS_CHECK(AtOnce::may_wait());
       moved_on.wait(mutex);
       continue;
     }
@@ -202,8 +198,9 @@ void Stage::State::end_change(Inode& inode, bool done) {
 Status Stage::State::unfreeze(Inode& inode, std::uint64_t keep) {
   PLAYFS_CHECK(measure(inode));
   SpoolFilePtr old = inode.spool;
-  SpoolFilePtr fresh = new_spool_file(false);
   std::uint64_t size = std::min(keep, inode.size);
+  if (size > 0) PLAYFS_CHECK(AtOnce::may_wait());
+  SpoolFilePtr fresh = new_spool_file(false);
   fresh->is_partial = size > 0;
   const Metadata metadata = inode.metadata;
   inode.switching = true;
@@ -256,7 +253,7 @@ Status Stage::State::change_bytes(const InodePtr& inode, std::uint64_t keep, con
     return change(fd->get());
   };
   Result<std::uint64_t> length = attempt();
-  if (!length && length.error().code == ErrorCode::no_space) {
+  if (!length && length.error().code == ErrorCode::no_space && AtOnce::may_wait()) {
     static_cast<void>(settle_replacements());
     if (remove_given_up()) length = attempt();
   }
@@ -299,7 +296,10 @@ Status Stage::State::resize(const InodePtr& inode, std::uint64_t size) {
     MutexLock locked(mutex);
     if (inode->is_directory()) return fail(ErrorCode::is_a_directory, "a directory");
     if (inode->kind != Kind::file) return fail(ErrorCode::invalid_argument, "not a regular file");
-    while (gate_closed || inode->switching) moved_on.wait(mutex);
+    while (gate_closed || inode->switching) {
+      PLAYFS_CHECK(AtOnce::may_wait());
+      moved_on.wait(mutex);
+    }
     PLAYFS_CHECK(inode->check_may_change());
     // What was synced, or has to be there, is not cut: after a power loss it could be gone, and still be named.
     const bool has_safe_bytes =
@@ -311,7 +311,10 @@ Status Stage::State::resize(const InodePtr& inode, std::uint64_t size) {
     MutexLock locked(mutex);
     return inode->spool && replacements.contains(inode->spool->number());
   }();
-  if (has_replaced) PLAYFS_CHECK(settle_replacements());
+  if (has_replaced) {
+    PLAYFS_CHECK(AtOnce::may_wait());
+    PLAYFS_CHECK(settle_replacements());
+  }
   return change_bytes(inode, size, [&](int fd) -> Result<std::uint64_t> {
     if (ftruncate(fd, static_cast<off_t>(size)) != 0)
       return fail(error_from_errno(errno, "change the size of a staged file"));

@@ -110,7 +110,7 @@ Result<std::unique_ptr<Stage>> Stage::open(StageOptions options, const Clock& cl
     if (!loaded) return fail(loaded.error().while_doing("open the staged changes in " + directory));
     PLAYFS_CHECK(state->rows->start());
     PLAYFS_CHECK(state->record_returned());
-    static_cast<void>(state->has_reserve());
+    if (!state->has_reserve()) state->give_up_reserve();
     state->is_open = true;
   }
   return std::unique_ptr<Stage>(new Stage(std::move(state)));

@@ -70,6 +70,7 @@ Status Stage::State::prepare_replacement(const InodePtr& from, std::string_view 
     if (can_be_noted) return {};
     file = moved->spool;
   }
+  PLAYFS_CHECK(AtOnce::may_wait());
   return spool->sync(*file);
 }
 

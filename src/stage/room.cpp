@@ -20,27 +20,19 @@ constexpr std::chrono::seconds kPatience{1};
 }  // namespace
 
 bool Stage::State::has_reserve() {
-  auto wanted = [this]() PLAYFS_NO_ANALYSIS { return kForTheLog + rows->room_to_fold(); };
-  if (reserve >= wanted()) return true;
-  auto grow = [&]() PLAYFS_NO_ANALYSIS {
-    std::uint64_t size = wanted() + kForTheLog;
-    UniqueFd fd(::open(reserve_path().c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
-    if (!fd || posix_fallocate(fd.get(), 0, static_cast<off_t>(size)) != 0) return false;
-    reserve = size;
-    return true;
-  };
-  if (grow()) return true;
-  // Room for a shorter log may be there.
-  static_cast<void>(make_room(true));
-  if (grow()) return true;
-  give_up_reserve();
-  return false;
+  const std::uint64_t wanted = kForTheLog + rows->room_to_fold();
+  if (reserve >= wanted) return true;
+  const std::uint64_t size = wanted + kForTheLog;
+  UniqueFd fd(::open(reserve_path().c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
+  if (!fd || posix_fallocate(fd.get(), 0, static_cast<off_t>(size)) != 0) return false;
+  reserve = size;
+  return true;
 }
 
 void Stage::State::keep_reserve_after_removal() {
   if (reserve > 0 || clock.steady() - reserve_tried < kPatience) return;
   reserve_tried = clock.steady();
-  static_cast<void>(has_reserve());
+  if (!has_reserve()) give_up_reserve();
 }
 
 void Stage::State::give_up_reserve() {
@@ -49,11 +41,11 @@ void Stage::State::give_up_reserve() {
 }
 
 bool Stage::State::make_room(bool for_removal) {
-  give_up_reserve();
   {
-    Batch batch = rows->begin();
-    if (settle_replacements(batch)) static_cast<void>(batch.commit());
+    MutexLock locked(mutex);
+    give_up_reserve();
   }
+  static_cast<void>(settle_replacements());
   // What a fold that failed left in SQLite's log, and spool files, may hold the room that the next one needs.
   for (int tries = 0; tries < 2; ++tries) {
     auto folded = rows->fold_all();
@@ -62,7 +54,11 @@ bool Stage::State::make_room(bool for_removal) {
     if (folded && emptied) break;
     log_debug("fold on a full disk: " + (folded ? emptied : folded).error().message);
   }
-  return for_removal || has_reserve();
+  if (for_removal) return true;
+  MutexLock locked(mutex);
+  if (has_reserve()) return true;
+  give_up_reserve();
+  return false;
 }
 
 }  // namespace playfs::stage

@@ -100,7 +100,7 @@ class Rows {
 
   /// Brings what was committed so far into the database, synced; after a fold that failed, what that left.
   [[nodiscard]] Status fold();
-  /// Everything, with nothing left in the log. REQUIRES: nothing is committed meanwhile.
+  /// Everything, with nothing left in the log where nothing is committed meanwhile.
   [[nodiscard]] Status fold_all();
   /// Gives the room of SQLite's own log back.
   [[nodiscard]] Status empty_database_log();

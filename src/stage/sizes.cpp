@@ -45,10 +45,12 @@ void Stage::State::note_growth(const Inode& inode, std::uint64_t size) {
 Result<bool> Stage::State::note_cut(const Inode& inode, std::uint64_t size) {
   const SpoolFile::Noted noted = inode.spool->noted;
   if (!inode.has_row || size >= std::max(noted.size, noted.synced)) return false;
+  const bool cuts_synced_bytes = size < noted.synced;
+  if (cuts_synced_bytes) PLAYFS_CHECK(AtOnce::may_wait());
   Batch batch = rows->begin();
   put_size(batch, inode.spool, std::min(size, noted.size), std::min(size, noted.synced));
   PLAYFS_CHECK(batch.commit());
-  return size < noted.synced;
+  return cuts_synced_bytes;
 }
 
 void Stage::State::note_synced(Inode& inode) {

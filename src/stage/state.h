@@ -11,6 +11,7 @@
 #include <unordered_set>
 
 #include "base/mutex.h"
+#include "stage/at_once.h"
 #include "stage/housekeeper.h"
 #include "stage/ignore.h"
 #include "stage/inode.h"
@@ -198,20 +199,24 @@ struct Stage::State {
   /// kept for that.
   template <class Operation>
   auto with_room(bool for_removal, const Operation& operation) PLAYFS_EXCLUDES(mutex) {
-    MutexLock locked(mutex);
     using Result = decltype(operation());
-    if (!for_removal && !has_reserve())
-      return Result(fail(ErrorCode::no_space, "the disk of the staged changes is full"));
-    Result result = operation();
+    auto attempt = [&]() -> Result {
+      MutexLock locked(mutex);
+      if (!for_removal && !has_reserve()) return fail(ErrorCode::no_space, "the disk of the staged changes is full");
+      Result result = operation();
+      if (result && for_removal) keep_reserve_after_removal();
+      look_after_log();
+      return result;
+    };
+    Result result = attempt();
     bool is_full = !result && result.error().code == ErrorCode::no_space;
-    if (is_full && make_room(for_removal)) result = operation();
-    if (result && for_removal) keep_reserve_after_removal();
-    look_after_log();
+    if (is_full && AtOnce::may_wait() && make_room(for_removal)) result = attempt();
     return result;
   }
-  /// Whether enough is kept, which it sees to.
+  /// Whether enough is kept, which it sees to where there is room.
   [[nodiscard]] bool has_reserve() PLAYFS_REQUIRES(mutex);
-  [[nodiscard]] bool make_room(bool for_removal) PLAYFS_REQUIRES(mutex);
+  /// Waits for the disk; all else goes on meanwhile.
+  [[nodiscard]] bool make_room(bool for_removal) PLAYFS_EXCLUDES(mutex);
   void keep_reserve_after_removal() PLAYFS_REQUIRES(mutex);
   void give_up_reserve() PLAYFS_REQUIRES(mutex);
   static constexpr const char* kReserve = "/reserve";

@@ -298,7 +298,7 @@ Attempt<Found> ProjectDirectory::commit_file(const OperationPtr& op) {
   Request request;
   request.check = [this](const OperationPtr& writing) -> Attempt<void> {
     PLAYFS_ATTEMPT(std::shared_ptr<WorkTree> tree, mount().works().here(writing, project_));
-    PLAYFS_ATTEMPT_CHECK(tree->check_may_commit(writing->caller));
+    PLAYFS_ATTEMPT_CHECK(tree->check_may_commit(writing));
     return {};
   };
   request.run = [this](const OperationPtr& running, const std::string& text) -> Attempt<RequestAnswer> {

@@ -127,25 +127,32 @@ Attempt<Found> WorkNode::make_node(const OperationPtr& op, const std::string& na
   PLAYFS_ATTEMPT_CHECK(check_new_name(name));
   PLAYFS_ATTEMPT(stage::Creation how, creation(op->caller, mode, false));
   if (S_ISREG(mode) || (mode & S_IFMT) == 0) {
-    PLAYFS_ATTEMPT(stage::InodePtr inode, stage().make_file(inode_, name, how));
+    PLAYFS_ATTEMPT(stage::InodePtr inode, without_waiting<stage::InodePtr>(
+                                              op, [this, name, how] { return stage().make_file(inode_, name, how); }));
     return found(op, inode);
   }
   PLAYFS_ATTEMPT(stage::Kind kind, special_kind(mode));
-  PLAYFS_ATTEMPT(stage::InodePtr inode, stage().make_special(inode_, name, kind, how, device));
+  PLAYFS_ATTEMPT(stage::InodePtr inode, without_waiting<stage::InodePtr>(op, [this, name, kind, how, device] {
+                   return stage().make_special(inode_, name, kind, how, device);
+                 }));
   return found(op, inode);
 }
 
 Attempt<Found> WorkNode::make_directory(const OperationPtr& op, const std::string& name, mode_t mode) {
   PLAYFS_ATTEMPT_CHECK(check_new_name(name));
   PLAYFS_ATTEMPT(stage::Creation how, creation(op->caller, mode, true));
-  PLAYFS_ATTEMPT(stage::InodePtr inode, stage().make_directory(inode_, name, how));
+  PLAYFS_ATTEMPT(stage::InodePtr inode, without_waiting<stage::InodePtr>(op, [this, name, how] {
+                   return stage().make_directory(inode_, name, how);
+                 }));
   return found(op, inode);
 }
 
 Attempt<Found> WorkNode::make_symlink(const OperationPtr& op, const std::string& name, const std::string& target) {
   PLAYFS_ATTEMPT_CHECK(check_new_name(name));
   PLAYFS_ATTEMPT(stage::Creation how, creation(op->caller, 0777, false));
-  PLAYFS_ATTEMPT(stage::InodePtr inode, stage().make_symlink(inode_, name, target, how));
+  PLAYFS_ATTEMPT(stage::InodePtr inode, without_waiting<stage::InodePtr>(op, [this, name, target, how] {
+                   return stage().make_symlink(inode_, name, target, how);
+                 }));
   return found(op, inode);
 }
 
@@ -153,21 +160,20 @@ Attempt<Found> WorkNode::link(const OperationPtr& op, const NodePtr& node, const
   PLAYFS_ATTEMPT_CHECK(check_new_name(name));
   auto other = std::dynamic_pointer_cast<WorkNode>(node);
   if (!other || other->tree_ != tree_) return fail(ErrorCode::cross_device, "a link cannot leave its work tree");
-  PLAYFS_ATTEMPT_CHECK(stage().link(other->inode_, inode_, name));
+  PLAYFS_ATTEMPT_CHECK(
+      without_waiting<void>(op, [this, other, name] { return stage().link(other->inode_, inode_, name); }));
   return found(op, other->inode_);
 }
 
-Attempt<void> WorkNode::unlink(const OperationPtr&, const std::string& name) {
-  PLAYFS_ATTEMPT_CHECK(stage().unlink(inode_, name));
-  return {};
+Attempt<void> WorkNode::unlink(const OperationPtr& op, const std::string& name) {
+  return without_waiting<void>(op, [this, name] { return stage().unlink(inode_, name); });
 }
 
-Attempt<void> WorkNode::remove_directory(const OperationPtr&, const std::string& name) {
-  PLAYFS_ATTEMPT_CHECK(stage().remove_directory(inode_, name));
-  return {};
+Attempt<void> WorkNode::remove_directory(const OperationPtr& op, const std::string& name) {
+  return without_waiting<void>(op, [this, name] { return stage().remove_directory(inode_, name); });
 }
 
-Attempt<void> WorkNode::rename(const OperationPtr&, const std::string& name, const NodePtr& new_parent,
+Attempt<void> WorkNode::rename(const OperationPtr& op, const std::string& name, const NodePtr& new_parent,
                                const std::string& new_name, unsigned flags) {
   PLAYFS_ATTEMPT_CHECK(check_new_name(new_name));
   auto to = std::dynamic_pointer_cast<WorkNode>(new_parent);
@@ -178,8 +184,8 @@ Attempt<void> WorkNode::rename(const OperationPtr&, const std::string& name, con
   if (flags == RENAME_NOREPLACE) mode = stage::RenameMode::no_replace;
   else if (flags == RENAME_EXCHANGE) mode = stage::RenameMode::exchange;
   else if (flags != 0) return fail(ErrorCode::invalid_argument, "a rename of a kind that is not known");
-  PLAYFS_ATTEMPT_CHECK(stage().rename(inode_, name, to->inode_, new_name, mode));
-  return {};
+  return without_waiting<void>(
+      op, [this, name, to, new_name, mode] { return stage().rename(inode_, name, to->inode_, new_name, mode); });
 }
 
 }  // namespace playfs::vfs

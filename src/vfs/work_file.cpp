@@ -47,32 +47,6 @@ std::uint64_t WorkNode::ino() const {
   return attributes ? ino_of(inode_, attributes->ino) : 0;
 }
 
-template <class T, class F>
-Attempt<T> WorkNode::without_waiting(const OperationPtr& op, F change) {
-  if (auto done = op->outcome<Result<T>>()) return or_again(std::move(*done));
-  if (!tree_->is_publishing()) return or_again(change());
-  return missing(on_disk(mount(), [self = shared_from_this(), tree = tree_, inode = inode_, op, change]() -> Status {
-    Result<T> result = change();
-    // Its bytes went below meanwhile: the next try brings them up.
-    const bool again = !result && result.error().code == ErrorCode::busy && tree->stage().lower_content(inode);
-    if (!again) op->set_outcome(std::move(result));
-    return {};
-  }));
-}
-
-template <class T>
-Attempt<T> WorkNode::or_again(Result<T> result) const {
-  if (!result && result.error().code == ErrorCode::busy && stage().lower_content(inode_)) {
-    return missing(on_disk(mount(), [] { return Status(); }));
-  }
-  if (!result) return fail(std::move(result).error());
-  if constexpr (std::is_void_v<T>) {
-    return {};
-  } else {
-    return std::move(*result);
-  }
-}
-
 std::optional<std::string> WorkNode::path_in_work() const { return stage().path_of(inode_); }
 
 std::string WorkNode::path() const {
@@ -159,7 +133,6 @@ Attempt<AttributesReply> WorkNode::set_attributes(const OperationPtr& op, const 
 }
 
 Attempt<stage::Attributes> WorkNode::changed_attributes(const OperationPtr& op, const stage::AttributeChange& change) {
-  if (!change.size) return or_again(stage().set_attributes(inode_, change));
   return without_waiting<stage::Attributes>(
       op, [this, change]() -> Result<stage::Attributes> { return stage().set_attributes(inode_, change); });
 }
@@ -196,20 +169,22 @@ Attempt<void> WorkNode::bring_up() {
 }
 
 Attempt<void> WorkNode::strip_set_id(const OperationPtr& op) {
-  if (!may_be_set_id_ || op->caller.uid == 0) return {};
+  static constexpr const char* kModeTold = "mode told";
+  if (!may_be_set_id_ || op->caller.uid == 0 || op->noted(kModeTold)) return {};
   PLAYFS_ATTEMPT(stage::Attributes now, stage().attributes(inode_));
   unsigned stripped = without_set_id(now.permissions);
-  bool loses_some = stripped != now.permissions;
+  const bool is_done = op->outcome<Result<stage::Attributes>>().has_value();
+  bool loses_some = is_done || stripped != now.permissions;
   if (loses_some) {
     stage::AttributeChange change;
     change.permissions = stripped;
-    PLAYFS_ATTEMPT(now, stage().set_attributes(inode_, change));
+    PLAYFS_ATTEMPT(now, changed_attributes(op, change));
   }
   may_be_set_id_ = (now.permissions & (kSetUid | kSetGid)) != 0;
   if (!loses_some) return {};
   // The answer to a write brings no attributes, and the kernel takes it that the mode is what it was.
   mount().notifications().node_changed(id(), -1);
-  return missing(until_kernel_knows(mount(), op, id(), "mode told"));
+  return missing(until_kernel_knows(mount(), op, id(), kModeTold));
 }
 
 Attempt<std::size_t> WorkNode::write(const OperationPtr& op, std::uint64_t offset, const std::string& data) {

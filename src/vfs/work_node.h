@@ -10,6 +10,7 @@
 #include <memory>
 #include <string>
 
+#include "stage/at_once.h"
 #include "stage/stage.h"
 #include "vfs/fetches.h"
 #include "vfs/node.h"
@@ -66,7 +67,8 @@ class WorkNode final : public Node {
   /// then the attempt is made again.
   template <class T>
   [[nodiscard]] Attempt<T> or_again(Result<T> result) const;
-  /// Changes bytes: here, or where waiting is allowed while a commit may have fixed the file. `change`: as Result<T>().
+  /// Changes something in the stage: here, or where waiting is allowed if the disk has to be waited for. `change`: as
+  /// Result<T>().
   template <class T, class F>
   [[nodiscard]] Attempt<T> without_waiting(const OperationPtr& op, F change);
   [[nodiscard]] Attempt<stage::Attributes> changed_attributes(const OperationPtr& op,
@@ -85,5 +87,35 @@ class WorkNode final : public Node {
   std::atomic<bool> may_be_set_id_ = true;
   ToldSize size_;  ///< while the bytes are the published ones
 };
+
+template <class T>
+Attempt<T> WorkNode::or_again(Result<T> result) const {
+  if (!result && result.error().code == ErrorCode::busy && stage().lower_content(inode_)) {
+    return missing(on_disk(mount(), [] { return Status(); }));
+  }
+  if (!result) return fail(std::move(result).error());
+  if constexpr (std::is_void_v<T>) {
+    return {};
+  } else {
+    return std::move(*result);
+  }
+}
+
+template <class T, class F>
+Attempt<T> WorkNode::without_waiting(const OperationPtr& op, F change) {
+  if (auto done = op->outcome<Result<T>>()) return or_again(std::move(*done));
+  {
+    stage::AtOnce at_once;
+    Result<T> result = change();
+    if (result || !at_once.refused()) return or_again(std::move(result));
+  }
+  return missing(on_disk(mount(), [self = shared_from_this(), tree = tree_, inode = inode_, op, change]() -> Status {
+    Result<T> result = change();
+    // Its bytes went below meanwhile: the next try brings them up.
+    const bool again = !result && result.error().code == ErrorCode::busy && tree->stage().lower_content(inode);
+    if (!again) op->set_outcome(std::move(result));
+    return {};
+  }));
+}
 
 }  // namespace playfs::vfs

@@ -171,11 +171,6 @@ publish::Publisher* WorkTree::publisher() const {
   return publisher_.get();
 }
 
-bool WorkTree::is_publishing() const {
-  publish::Publisher* publishing = publisher();
-  return publishing && publishing->progress().phase != Phase::idle;
-}
-
 bool WorkTree::is_on_branch() const {
   publish::Publisher* publishing = publisher();
   return publishing && publishing->branch().has_value();
@@ -224,11 +219,13 @@ Attempt<CommitResult> WorkTree::commit(const OperationPtr& op, const CommitReque
   });
 }
 
-Status WorkTree::check_may_commit(const Caller& caller) {
-  PLAYFS_CHECK(check_may_write(caller));
-  PLAYFS_TRY(auto pending, stage_->pending());
+Attempt<void> WorkTree::check_may_commit(const OperationPtr& op) {
+  PLAYFS_ATTEMPT_CHECK(check_may_write(op->caller));
+  PLAYFS_ATTEMPT(auto pending, stage_->pending());
   if (pending) return {};  // the commit waits for its turn, and is judged then
-  return publish::check_resolved(*stage_);
+  PLAYFS_ATTEMPT_CHECK(weigh(op));
+  PLAYFS_ATTEMPT_CHECK(publish::check_resolved(*stage_));
+  return {};
 }
 
 Attempt<std::uint32_t> WorkTree::discard(const OperationPtr& op, const std::string& path, bool dry_run) {

@@ -47,15 +47,13 @@ class WorkTree : public std::enable_shared_from_this<WorkTree> {
   // Operations on the whole. All but status need permission to write in the tree.
   [[nodiscard]] Attempt<CommitResult> commit(const OperationPtr& op, const CommitRequest& request);
   /// What of a commit can be refused before its message is known: no permission, conflicts.
-  [[nodiscard]] Status check_may_commit(const Caller& caller);
+  [[nodiscard]] Attempt<void> check_may_commit(const OperationPtr& op);
   [[nodiscard]] Attempt<std::uint32_t> discard(const OperationPtr& op, const std::string& path, bool dry_run);
   [[nodiscard]] Attempt<UpdateResult> update(const OperationPtr& op);
   [[nodiscard]] Attempt<UpdateResult> merge(const OperationPtr& op, const RevisionId& revision);
   [[nodiscard]] Attempt<Cancelled> cancel(const OperationPtr& op);
   [[nodiscard]] Attempt<WorkStatus> work_status(const OperationPtr& op);
   [[nodiscard]] Status stage_state(const Caller& caller, std::string text);
-  /// Whether files may be fixed for a commit: who changes one may have to wait until they are, or to copy it first.
-  [[nodiscard]] bool is_publishing() const;
   /// Fills in what the work tree knows.
   [[nodiscard]] Attempt<void> describe(const OperationPtr& op, ProjectStatus& status);
   /// "staged", "pending", "ignored" or "published", for the attribute of that name.
