@@ -107,6 +107,9 @@ class Engine {
     RevisionTreePtr ours;
   };
 
+  /// Where the journal lost its last rows, or an older one was put in its place.
+  Status catch_up();
+  void say_forgotten(const std::string& tx);
   Status step(Publication& publication);
   Status freeze(Publication& publication);
   Status prepare(Publication& publication);

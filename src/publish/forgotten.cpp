@@ -43,6 +43,26 @@ Error never_stored() {
           {}};
 }
 
+Error has_ended_already() {
+  return {ErrorCode::corrupt,
+          "the publication journal is older than what was published from here: this commit has ended already",
+          "nothing of it is sent again; playfs status says what is staged now",
+          {},
+          0,
+          {}};
+}
+
+/// One at a time, in the order of their numbers: what stands before the one that was sent had ended, and that one has a
+/// key since its body was journalled, whatever became of it afterwards.
+bool is_behind(const Publication& row, const Sent& sent) {
+  if (row.tx == sent.tx) return row.step < Step::posting && row.key.empty();
+  return row.number <= sent.number && row.step < Step::settling;
+}
+
+std::uint32_t changes_in(const stage::Frozen& layer) {
+  return static_cast<std::uint32_t>(layer.files.size() + layer.deletions.size());
+}
+
 }  // namespace
 
 Result<bool> is_revision_of_layer(Upstream& upstream, const RevisionTreePtr& stored, const stage::Frozen& layer,
@@ -77,15 +97,43 @@ Result<bool> is_revision_of_layer(Upstream& upstream, const RevisionTreePtr& sto
 }
 
 Status Engine::recover() {
+  PLAYFS_CHECK(catch_up());
   PLAYFS_TRY(auto pending, parts_.layers.pending());
   if (!pending) return {};
   PLAYFS_TRY(auto waiting, parts_.journal.waiting());
   if (std::any_of(waiting.begin(), waiting.end(), [&](const auto& each) { return each.tx == pending->tx; })) return {};
   PLAYFS_TRY(auto last, parts_.journal.last());
   if (last && last->tx == pending->tx) return parts_.journal.record_ending_again(*last);
-  const auto changed = static_cast<std::uint32_t>(pending->files.size() + pending->deletions.size());
-  PLAYFS_CHECK(parts_.journal.record_forgotten(pending->tx, pending->base, changed));
-  parts_.events.event("commit_forgotten", {{"project", parts_.project.text()}, {"tx", pending->tx}});
+  PLAYFS_CHECK(parts_.journal.record_forgotten(pending->tx, pending->base, changes_in(*pending)));
+  say_forgotten(pending->tx);
+  return {};
+}
+
+Status Engine::catch_up() {
+  PLAYFS_TRY(auto sent, parts_.journal.sent());
+  if (!sent) return {};
+  PLAYFS_TRY(auto pending, parts_.layers.pending());
+  PLAYFS_TRY(auto waiting, parts_.journal.waiting());
+  for (Publication& row : waiting) {
+    if (!is_behind(row, *sent)) continue;
+    if (pending && pending->tx == row.tx) {
+      PLAYFS_CHECK(parts_.journal.record_forgotten_again(row, pending->base, changes_in(*pending)));
+      say_forgotten(row.tx);
+    } else {
+      PLAYFS_CHECK(parts_.journal.record_thawing(row, has_ended_already()));
+    }
+  }
+  PLAYFS_TRY(auto last, parts_.journal.last());
+  if (last) waiting.push_back(*std::move(last));
+  // Another database counts anew, and its rows must not be held to the numbers of the one before.
+  const bool is_of_this = std::any_of(waiting.begin(), waiting.end(), [&](const Publication& row) {
+    return row.tx == sent->tx && row.number == sent->number;
+  });
+  return is_of_this ? Status() : parts_.journal.forget_sent();
+}
+
+void Engine::say_forgotten(const std::string& tx) {
+  parts_.events.event("commit_forgotten", {{"project", parts_.project.text()}, {"tx", tx}});
   parts_.events.error("projects/" + parts_.project.text(),
                       Error{ErrorCode::corrupt,
                             "a commit had begun, and its journal is gone: whether it was sent is not known, so it is "
@@ -95,7 +143,6 @@ Status Engine::recover() {
                             std::nullopt,
                             0,
                             {}});
-  return {};
 }
 
 bool Engine::is_forgotten(const Publication& publication) {

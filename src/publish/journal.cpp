@@ -72,6 +72,16 @@ Status Journal::record_forgotten(const std::string& tx, RevisionId base, std::ui
   return write("forgotten", change);
 }
 
+Status Journal::record_forgotten_again(const Publication& older, RevisionId base, std::uint32_t files_changed) {
+  Publication next = older;
+  next.step = Step::posting;
+  next.base = std::move(base);
+  next.files_changed = files_changed;
+  JournalChange change;
+  change.publication = &next;
+  return write("forgotten", change);
+}
+
 Status Journal::record_ending_again(const Publication& ended) {
   Publication next = ended;
   const bool is_there = next.ending == Ending::published || next.ending == Ending::branched;

@@ -145,11 +145,18 @@ struct ScanChange {
   std::vector<RevisionId> forgotten;
 };
 
+/// The last publication of which a revision may have been sent. It is kept beside the rows, and written once they are
+/// synced: rows that do not go as far as that have been lost since.
+struct Sent {
+  std::int64_t number = 0;
+  std::string tx;
+};
+
 /// Where the journal is kept. Thread-safe.
 class JournalStorage {
  public:
   virtual ~JournalStorage() = default;
-  /// Synced when it returns.
+  /// Synced when it returns, and so is `sent`.
   virtual Status write(const JournalChange& change) = 0;
   virtual Result<std::optional<Publication>> front() = 0;
   /// All that have not ended, oldest first, without their bodies.
@@ -164,6 +171,9 @@ class JournalStorage {
   virtual Result<std::string> fact(const std::string& name) = 0;
   /// All whose names begin like this; by what comes after it.
   virtual Result<std::map<std::string, std::string>> facts(const std::string& prefix) = 0;
+  /// Nothing where nothing was sent, or where that is not known any more.
+  virtual Result<std::optional<Sent>> sent() = 0;
+  virtual Status forget_sent() = 0;
 };
 
 /// A SQLite database in that directory; creates what is missing. It knows `most_known` chunks.
@@ -184,6 +194,11 @@ class Journal {
                                bool may_merge = true);
   /// Likewise one that had begun and of which nothing else is known: perhaps it was sent.
   [[nodiscard]] Status record_forgotten(const std::string& tx, RevisionId base, std::uint32_t files_changed);
+  /// Likewise where its row is there, but older than what was sent.
+  [[nodiscard]] Status record_forgotten_again(const Publication& older, RevisionId base, std::uint32_t files_changed);
+  [[nodiscard]] Result<std::optional<Sent>> sent() { return storage_->sent(); }
+  /// What is known of it belongs to another journal than this one has become.
+  [[nodiscard]] Status forget_sent() { return storage_->forget_sent(); }
   /// One that has ended, and of which the stage does not know that yet.
   [[nodiscard]] Status record_ending_again(const Publication& ended);
   /// The oldest that has not ended.

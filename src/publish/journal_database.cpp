@@ -14,6 +14,7 @@
 #include "base/sqlite.h"
 #include "publish/damaged_journal.h"
 #include "publish/journal.h"
+#include "publish/sent_file.h"
 
 namespace playfs::publish {
 
@@ -287,24 +288,19 @@ Result<int> schema_version(Database& database) {
 
 class JournalDatabase final : public JournalStorage {
  public:
-  JournalDatabase(Database database, std::int64_t most_known)
-      : most_known_(most_known), database_(std::move(database)) {}
+  JournalDatabase(Database database, std::string path, std::int64_t most_known)
+      : most_known_(most_known), path_(std::move(path)), database_(std::move(database)) {}
 
   Status write(const JournalChange& change) override {
-    MutexLock lock(mutex_);
-    PLAYFS_TRY(auto transaction, Transaction::begin(database_));
-    if (change.publication) PLAYFS_CHECK(write_row(*change.publication, change.is_new));
-    std::int64_t number = change.publication ? change.publication->number : 0;
-    PLAYFS_CHECK(write_uploads(number, change.added, change.acknowledged));
-    if (change.rekeyed) PLAYFS_CHECK(write_rekeyed(number, *change.rekeyed));
-    PLAYFS_CHECK(write_known(change.acknowledged));
-    PLAYFS_CHECK(write_known(change.known));
-    PLAYFS_CHECK(forget_chunks(number, change.lost));
-    for (const auto& [name, value] : change.facts) PLAYFS_CHECK(write_fact(name, value));
-    if (change.is_last) PLAYFS_CHECK(drop_before(number));
-    for (std::int64_t waiting : change.dropped) PLAYFS_CHECK(drop(waiting));
-    return transaction.commit();
+    PLAYFS_CHECK(write_rows(change));
+    // Behind the rows and before the request: a crash in between leaves rows that say more than this, never less.
+    const Publication* row = change.publication;
+    const bool is_to_be_sent = row && row->step == Step::posting && !row->body.empty();
+    return is_to_be_sent ? write_sent(path_, {row->number, row->tx}) : Status();
   }
+
+  Result<std::optional<Sent>> sent() override { return read_sent(path_); }
+  Status forget_sent() override { return remove_sent(path_); }
 
   Result<std::optional<Publication>> front() override {
     return find(fmt::format("WHERE step <> {} ORDER BY number", static_cast<int>(Step::ended)));
@@ -424,6 +420,22 @@ class JournalDatabase final : public JournalStorage {
   }
 
  private:
+  Status write_rows(const JournalChange& change) {
+    MutexLock lock(mutex_);
+    PLAYFS_TRY(auto transaction, Transaction::begin(database_));
+    if (change.publication) PLAYFS_CHECK(write_row(*change.publication, change.is_new));
+    std::int64_t number = change.publication ? change.publication->number : 0;
+    PLAYFS_CHECK(write_uploads(number, change.added, change.acknowledged));
+    if (change.rekeyed) PLAYFS_CHECK(write_rekeyed(number, *change.rekeyed));
+    PLAYFS_CHECK(write_known(change.acknowledged));
+    PLAYFS_CHECK(write_known(change.known));
+    PLAYFS_CHECK(forget_chunks(number, change.lost));
+    for (const auto& [name, value] : change.facts) PLAYFS_CHECK(write_fact(name, value));
+    if (change.is_last) PLAYFS_CHECK(drop_before(number));
+    for (std::int64_t waiting : change.dropped) PLAYFS_CHECK(drop(waiting));
+    return transaction.commit();
+  }
+
   Status write_row(const Publication& publication, bool is_new) PLAYFS_REQUIRES(mutex_) {
     if (is_new) {
       PLAYFS_TRY(auto insert,
@@ -601,6 +613,7 @@ class JournalDatabase final : public JournalStorage {
   }
 
   const std::int64_t most_known_;
+  const std::string path_;
   Mutex mutex_;
   Database database_ PLAYFS_GUARDED_BY(mutex_);
   // A plan asks for thousands.
@@ -658,7 +671,7 @@ Result<std::unique_ptr<JournalStorage>> open_journal_database(const std::string&
   PLAYFS_CHECK(as_damage(bring_up_to_date(database, path)));
   PLAYFS_CHECK(as_damage(check_pages(database)));
   PLAYFS_CHECK(as_damage(check_rows(database)));
-  return std::make_unique<JournalDatabase>(std::move(database), most_known);
+  return std::make_unique<JournalDatabase>(std::move(database), path, most_known);
 }
 
 Result<std::string> set_journal_aside(const std::string& directory) {

@@ -103,6 +103,43 @@ class DamagedJournal(rig.Rig):
             part.unlink()
         self.assert_what_was_stored_is_published()
 
+    def test_an_older_journal_gives_nothing_back_that_was_sent(self):
+        """Somebody puts a file back, or the end of the database's log was lost."""
+        (self.work / 'file').write_text(CONTENT)
+        self.proxy.fate = lambda request: (503, 'later')
+        self.playfs('commit', '--no-wait', '-m', 'm', self.work, check=False)
+        self.eventually(lambda: self.status()['publication']['waiting_for'], 'it cannot begin')
+        self.mounted.unmount()
+        journal, = self.home.glob('ann/**/publish.db')
+        older = journal.read_bytes()
+        posts = []
+
+        def fate(request):
+            if posts:
+                return (503, 'later')
+            if request == 'POST /.site/data/revisions':
+                posts.append(request)
+                return 'lose reply'
+            return None
+
+        self.proxy.fate = fate
+        self.mounted = self.mount(self.proxy.url)
+        self.work.stat()
+        self.eventually(lambda: posts, 'it is sent')
+        self.eventually(lambda: self.status()['publication']['waiting_for'], 'it waits')
+        self.mounted.unmount()
+        for part in ('publish.db-wal', 'publish.db-shm'):
+            (journal.parent / part).unlink(missing_ok=True)
+        journal.write_bytes(older)
+        self.mounted = self.mount(self.proxy.url)
+        self.work.stat()
+        self.eventually(lambda: self.status()['publication']['waiting_for'], 'it is looked for')
+        self.playfs('commit', '--cancel', self.work, check=False)
+        self.assertTrue(all(change['pending'] for change in self.status()['staged']), 'it may be published')
+        self.mounted.unmount()
+        self.proxy.fate = lambda request: None
+        self.assert_what_was_stored_is_published()
+
 
 if __name__ == '__main__':
     rig.main()

@@ -7,6 +7,7 @@
 
 #include <gtest/gtest.h>
 
+#include "base/await.h"
 #include "support/publish_world.h"
 #include "wire/json.h"
 
@@ -38,9 +39,10 @@ class ForgottenTest : public testing::Test {
     for (int i = 0; i < 20; ++i) text += std::to_string(i) + "\n";
     return text + last + "\n";
   }
-  void open(test::FaultyTransport::Plan plan, std::chrono::milliseconds late_arrival = kPatient) {
+  void open(test::FaultyTransport::Plan plan, std::chrono::milliseconds late_arrival = kPatient,
+            JournalProbe probe = {}) {
     work.reset();
-    work = std::make_unique<WorkTree>(world, project, directory.path() + "/tree", std::move(plan), JournalProbe(),
+    work = std::make_unique<WorkTree>(world, project, directory.path() + "/tree", std::move(plan), std::move(probe),
                                       false, false, MergePolicy(), late_arrival);
   }
   void publish(const Contents& contents) {
@@ -67,6 +69,26 @@ class ForgottenTest : public testing::Test {
   void damage_journal() {
     std::ofstream(directory.path() + "/tree/journal/publish.db", std::ios::in | std::ios::out) << "no database at all";
   }
+  /// Keeps what the journal's database was at each of its changes: what a lost end of its log would leave, or what
+  /// somebody may put back.
+  JournalProbe keep_journals() {
+    return [this](std::string_view, bool synced) {
+      if (!synced) return;
+      const auto kept = directory.path() + "/kept-" + std::to_string(journals++);
+      std::filesystem::create_directory(kept);
+      copy_database(directory.path() + "/tree/journal", kept);
+    };
+  }
+  void put_journal_back(int kept) const {
+    const auto journal = directory.path() + "/tree/journal";
+    for (const char* part : {"/publish.db", "/publish.db-wal", "/publish.db-shm"})
+      std::filesystem::remove(journal + part);
+    copy_database(directory.path() + "/kept-" + std::to_string(kept), journal);
+  }
+  static void copy_database(const std::string& from, const std::string& to) {
+    for (const char* part : {"/publish.db", "/publish.db-wal"})
+      if (std::filesystem::exists(from + part)) std::filesystem::copy(from + part, to + part);
+  }
   std::size_t revisions() { return world.all("revisions").size(); }
   void expect_published(const Contents& contents) {
     work->wait_until_idle();
@@ -92,6 +114,7 @@ class ForgottenTest : public testing::Test {
   test::TempDirectory directory;
   std::string project;
   std::unique_ptr<WorkTree> work;
+  int journals = 0;
 };
 
 TEST_F(ForgottenTest, WhatWasStoredIsFoundWithoutTheJournal) {
@@ -189,6 +212,77 @@ TEST_F(ForgottenTest, WhatAnotherClientMadeOfOursIsNotTakenForIt) {
   open({}, test::kLateArrival);
   expect_given_back();
   EXPECT_EQ(work->read("new"), "n");
+}
+
+TEST_F(ForgottenTest, AJournalThatLostItsLastRowsGivesNothingBackThatWasSent) {
+  open({}, kPatient, keep_journals());
+  work->write("new", std::string(20'000, 'n'));
+  work->write("more", "m");
+  leave_one_in_doubt(true);
+  const std::string before = directory.path() + "/before";
+  test::copy_directory(directory.path() + "/tree", before);
+  const std::string head = world.head(project);
+  ASSERT_GT(journals, 3);
+  for (int kept = 0; kept < journals; ++kept) {
+    SCOPED_TRACE(kept);
+    std::filesystem::remove_all(directory.path() + "/tree");
+    test::copy_directory(before, directory.path() + "/tree");
+    world.set_head(project, head);
+    put_journal_back(kept);
+    std::atomic<int> posts = 0;
+    std::atomic<bool> is_readable = false;
+    open([&](const HttpRequest& request) {
+      if (is_post_of_revision(request)) ++posts;
+      return is_list_of_revisions(request) && !is_readable ? test::answer_with(403, R"({"code":"forbidden"})")
+                                                           : Fault();
+    });
+    auto cancelled = await<Cancelled>([&](auto done) { work->publisher->cancel(std::move(done)); });
+    ASSERT_TRUE(cancelled) << cancelled.error().message;
+    EXPECT_TRUE(cancelled->too_late);
+    is_readable = true;
+    expect_published(
+        {{"text", lines("")}, {"moved", "m"}, {"deleted", "d"}, {"more", "m"}, {"new", std::string(20'000, 'n')}});
+    EXPECT_EQ(posts, 0);
+    EXPECT_EQ(revisions(), 2u);
+    open({});
+    EXPECT_TRUE(work->publisher->queue()->empty()) << "and once is enough";
+  }
+}
+
+TEST_F(ForgottenTest, AJournalFromBeforePublishesNothingUnasked) {
+  open({}, kPatient, keep_journals());
+  work->write("first", "1");
+  ASSERT_TRUE(work->commit());
+  work->write("second", "2");
+  ASSERT_TRUE(work->commit());
+  ASSERT_GT(journals, 8);
+  work->write("staged", "not to be published");
+  work.reset();
+  const std::string before = directory.path() + "/before";
+  test::copy_directory(directory.path() + "/tree", before);
+  const std::string head = world.head(project);
+  for (int kept = 0; kept < journals; ++kept) {
+    SCOPED_TRACE(kept);
+    std::filesystem::remove_all(directory.path() + "/tree");
+    test::copy_directory(before, directory.path() + "/tree");
+    put_journal_back(kept);
+    open({}, test::kLateArrival);
+    work->wait_until_idle();
+    ASSERT_EQ(revisions(), 3u);
+    EXPECT_EQ(world.head(project), head);
+    EXPECT_EQ(work->read("staged"), "not to be published");
+    ASSERT_FALSE(work->stage->is_clean());
+    EXPECT_FALSE(*work->stage->pending());
+    // A commit that is asked for goes on after a restart, whatever number it got.
+    open([](const HttpRequest&) { return test::lose_request(); });
+    work->publisher->commit({.agent = "who", .message = "why", .wait = false, .allow_merge = true}, {},
+                            [](const Result<CommitResult>&) {});
+    while (!work->publisher->progress().last_error) std::this_thread::yield();
+    open([](const HttpRequest&) { return test::lose_request(); });
+    while (!work->publisher->progress().last_error) std::this_thread::yield();
+    EXPECT_EQ(work->publisher->queue()->size(), 1u);
+    EXPECT_TRUE(*work->stage->pending());
+  }
 }
 
 }  // namespace
