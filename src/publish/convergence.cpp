@@ -105,8 +105,30 @@ Result<Convergence::Log> Convergence::read_log(const RevisionTreePtr& ours, cons
     PLAYFS_TRY(log.ours_is_gone, is_gone(parts_.upstream, ours->revision.id));
   }
   if (!log.ours_is_gone) PLAYFS_CHECK(add(ours, log));
+  if (ours && !log.ours_is_gone) {
+    PLAYFS_TRY(log.ours_is_hollow, is_hollow(*ours));
+  }
   PLAYFS_CHECK(add_head(log));
   return log;
+}
+
+Result<bool> Convergence::is_hollow(const RevisionTree& revision) {
+  if (whole_ == revision.revision.id) return false;
+  ChunkIds needed = chunks_of(revision.tree.manifest());
+  for (const auto& id : revision.revision.parents) {
+    // What a parent refers to is older than it.
+    bool is_parent_gone = false;
+    if (!parts_.scan.has_just_seen(id) && !needed.empty()) {
+      PLAYFS_TRY(is_parent_gone, is_gone(parts_.upstream, id));
+    }
+    if (is_parent_gone) continue;
+    PLAYFS_TRY(auto parent, read(id));
+    if (!parent) continue;
+    for (const auto& chunk : chunks_of(parent->tree.manifest())) needed.erase(chunk);
+  }
+  PLAYFS_TRY(auto lost, parts_.stored.find_lost(needed));
+  if (lost.empty()) whole_ = revision.revision.id;
+  return !lost.empty();
 }
 
 Status Convergence::add_head(Log& log) {
@@ -258,7 +280,8 @@ Result<Standing> Convergence::run(const RevisionTreePtr& ours, bool may_join, co
     PLAYFS_TRY(Log log, read_log(ours, since));
     if (moved_ && log.project.latest_revision != moved_->from) moved_.reset();
     standing.ours_is_gone = log.ours_is_gone;
-    if (log.ours_is_gone) return standing;
+    standing.ours_is_hollow = log.ours_is_hollow;
+    if (log.ours_is_gone || log.ours_is_hollow) return standing;
     if (posted_ && log.revisions.contains(posted_->merge->revision.id)) posted_.reset();
     if (posted_) {
       PLAYFS_TRY(bool gone, is_gone(parts_.upstream, posted_->merge->revision.id));

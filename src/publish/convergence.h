@@ -48,6 +48,9 @@ struct Standing {
   bool head_is_automatic = false;
   bool holds_ours = false;    ///< head holds the revision that was asked about
   bool ours_is_gone = false;  ///< the service has it no more: it went back to an older state. Nothing else is set then
+  /// The service has it, and has lost chunks that it refers to: it went back right before it was posted. Nothing else
+  /// is set then.
+  bool ours_is_hollow = false;
   std::vector<LeftOut> left_out;
   std::uint32_t writes = 0;  ///< merges and their chunks, and PATCHes
   /// Head stands where it belongs, and was created then: what is older need not be known any more (LogScan::verified),
@@ -86,12 +89,15 @@ class Convergence {
     std::map<RevisionId, RevisionTreePtr> revisions;  ///< of the project, from the watermark on, with head and ours
     std::optional<Link> unread_head;  ///< head where nobody here can read its files: it may hold anything
     bool ours_is_gone = false;
+    bool ours_is_hollow = false;
   };
   Result<Log> read_log(const RevisionTreePtr& ours, const RevisionTreePtr& since);
   /// nullptr where nobody can read it, so that nothing of it could be merged.
   Result<RevisionTreePtr> read(const RevisionId& id);
   Status add(const RevisionTreePtr& revision, Log& log);
   Status add_head(Log& log);
+  /// Whether the service lost some of what it refers to before it was posted. Asks once for each revision.
+  Result<bool> is_hollow(const RevisionTree& revision);
   Result<bool> may_merge(const RevisionTreePtr& revision) const;
   [[nodiscard]] bool may_merge_now();
   /// One more merge, posted, or nullopt where it does not fit into a record. `on_heads_line` is named first among its
@@ -119,6 +125,7 @@ class Convergence {
   std::optional<Posted> posted_;                 ///< acknowledged, until a list brings it
   std::deque<SteadyTime> merges_;                ///< of the last hour
   std::map<RevisionId, std::size_t> moves_;      ///< how often head was moved away from there; again: it was set back
+  RevisionId whole_;                             ///< seen to be there with all its chunks
   std::map<RevisionId, RevisionTreePtr> known_;  ///< what the log has, from the watermark on
 };
 

@@ -89,7 +89,7 @@ Status Engine::run(Publication& publication, const CancelToken& cancel) {
   if (work_.tx != publication.tx) {
     work_ = {};
     work_.tx = publication.tx;
-    stored_.forget_all();
+    stored_.begin_anew();
   }
   while (publication.step != Step::ended) {
     if (parts_.cancel.cancelled() || cancel.cancelled())
@@ -270,7 +270,7 @@ Status Engine::converge(Publication& publication) {
     log_event("commit_branched", publication, {{"reason", standing.error().message}});
     return parts_.journal.record_settling(publication, Ending::branched, {}, publication.conflicts);
   }
-  if (standing->ours_is_gone) return plan_again(publication);
+  if (standing->ours_is_gone || standing->ours_is_hollow) return plan_again(publication, standing->ours_is_hollow);
   work_.missing_since.reset();
   if (standing->holds_ours) {
     bool is_merged = standing->head != publication.revision && standing->head_is_automatic;

@@ -97,6 +97,7 @@ class Engine {
     Target target;
     bool trusts_head = true;    ///< where head is the base, the service has it; false once it lost a revision
     bool base_is_lost = false;  ///< the service went back to a state without it; as found for `joined`
+    ChunkIds gone;              ///< of a revision of this publication that others may have carried on
     ChunkTexts fetched;         ///< chunks that others uploaded, compared by us
     Stored stored_by_others;
     bool is_first_post = false;  ///< the body was journalled by this very run, so it was never sent
@@ -133,6 +134,7 @@ class Engine {
   Result<BaseFate> fate_of_base(const Project& project, const RevisionTreePtr& head);
   /// Head may name a revision that is gone: where it belongs then.
   Result<RevisionId> head_that_exists(const RevisionId& head);
+  Status join_hollow(const RevisionId& head);
   /// Of a layer whose base is gone, made a change of what is left of the line.
   Status join_survivor(const RevisionTreePtr& survivor, const RevisionTreePtr& head);
   /// False: some chunks are gone. They are forgotten then, so that the next plan uploads their text again.
@@ -141,8 +143,8 @@ class Engine {
   /// Whether the service has what the body to be posted refers to.
   Result<bool> can_stand(const Publication& publication);
   /// The revision is not there, or would refer to what is not: it is looked for again for a while, then planned once
-  /// more.
-  Status plan_again(Publication& publication);
+  /// more. `is_hollow`: it is there, and chunks of it are not.
+  Status plan_again(Publication& publication, bool is_hollow = false);
   /// Whether the log has the revision under another id, which it is known by from then on.
   Result<bool> adopt_copy(Publication& publication);
   Status find_stored_by_others();

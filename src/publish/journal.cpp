@@ -16,6 +16,7 @@ constexpr const char* kThread = "thread";
 constexpr const char* kLongestId = "longest_id";
 constexpr const char* kLostBase = "lost_base";          // its id, a newline, the survivor's
 constexpr const char* kPlannedAgain = "planned_again";  // how often, a blank, the publication's tx
+constexpr const char* kHollow = "hollow";               // its id, a blank, the publication's tx
 constexpr const char* kScan = "scan";
 constexpr const char* kFound = "scan/found/";
 constexpr const char* kGivenBack = "given_back/";  // with the tx behind it
@@ -278,7 +279,7 @@ Status Journal::record_lost_chunks(const Publication* publication, const std::ve
   return write("lost chunks", change);
 }
 
-Status Journal::record_planning_again(Publication& publication) {
+Status Journal::record_planning_again(Publication& publication, bool is_hollow) {
   PLAYFS_TRY(int times, times_planned_again(publication));
   Publication next = publication;
   next.step = Step::uploading;
@@ -286,6 +287,7 @@ Status Journal::record_planning_again(Publication& publication) {
   JournalChange change;
   change.publication = &next;
   change.facts[kPlannedAgain] = std::to_string(times + 1) + " " + next.tx;
+  if (is_hollow) change.facts[kHollow] = publication.revision.text() + " " + next.tx;
   PLAYFS_CHECK(write("planning again", change));
   publication = std::move(next);
   return {};
@@ -296,6 +298,12 @@ Result<int> Journal::times_planned_again(const Publication& publication) {
   int times = 0;
   if (text.ends_with(" " + publication.tx)) std::from_chars(text.data(), text.data() + text.size(), times);
   return times;
+}
+
+Result<RevisionId> Journal::hollow(const std::string& tx) {
+  PLAYFS_TRY(std::string text, storage_->fact(kHollow));
+  if (tx.empty() || !text.ends_with(" " + tx)) return RevisionId();
+  return RevisionId(text.substr(0, text.size() - tx.size() - 1));
 }
 
 Status Journal::record_lost_base(const LostBase& lost, WallTime verified) {

@@ -57,6 +57,9 @@ class LogScan {
   /// The project's revisions that were found, from the watermark on.
   [[nodiscard]] const std::map<RevisionId, WallTime>& found() const { return found_; }
 
+  /// Whether a page had it in the pass that came to its end last: it was there then.
+  [[nodiscard]] bool has_just_seen(const RevisionId& revision) const { return seen_.contains(revision); }
+
   /// Head was verified, and was created then: what is older need not be known any more.
   Status verified(WallTime head);
   /// Journals what was found and is not verified.

@@ -143,6 +143,7 @@ Status Engine::join_head(bool may_merge, bool asks) {
     has_moved_on = there && holds_base && !holdings.covers(base, head);
   }
   target.parents = work_.frozen.merge_parents;
+  PLAYFS_CHECK(join_hollow(head));
   BaseFate fate;
   if (!holds_base) {
     PLAYFS_TRY(fate, fate_of_base(project, there));
@@ -465,7 +466,7 @@ Status Engine::send(Publication& publication) {
     PLAYFS_CHECK(parts_.upstream.upload(uploads, [&](const std::vector<Upload>& acknowledged) -> Status {
       PLAYFS_CHECK(parts_.journal.record_acknowledged(publication, acknowledged));
       for (const Upload& upload : acknowledged) {
-        stored_.saw(upload.chunk);
+        stored_.stored(upload.chunk);
         ++totals.chunks_done;
         totals.bytes_done += upload.text_size;
       }

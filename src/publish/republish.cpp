@@ -74,6 +74,25 @@ Result<BaseFate> Engine::fate_of_base(const Project& project, const RevisionTree
   return fate;
 }
 
+/// A revision of this publication that lost its chunks stays in the log. The next one is made on it too, so that it is
+/// merged by nobody any more, and refers to none of what is gone, whatever of it others have carried on.
+Status Engine::join_hollow(const RevisionId& head) {
+  work_.gone.clear();
+  PLAYFS_TRY(RevisionId hollow, parts_.journal.hollow(work_.frozen.tx));
+  if (hollow.empty()) return {};
+  PLAYFS_TRY(bool is_hollow_gone, is_gone(parts_.upstream, hollow));
+  if (is_hollow_gone) return {};
+  auto there = parts_.upstream.revision(hollow);
+  if (!there) return fail(there.error().while_doing("read what was published before"));
+  PLAYFS_TRY(work_.gone, stored_.find_missing(chunks_of((*there)->tree.manifest())));
+  if (!head.empty()) {
+    PLAYFS_TRY(auto holdings, Holdings::compare({head, hollow}, merging_.links()));
+    if (holdings.covers(head, hollow)) return {};
+  }
+  work_.target.parents.push_back(hollow);
+  return {};
+}
+
 Status Engine::join_survivor(const RevisionTreePtr& survivor, const RevisionTreePtr& head) {
   Target& target = work_.target;
   const RevisionTreePtr base = target.on;
@@ -98,7 +117,8 @@ Result<bool> Engine::has_all_chunks(const Publication& publication, const Plan& 
   // Head was read a moment ago, and a service that has a revision has what is older.
   for (const RevisionTreePtr& there : {work_.base_is_lost ? nullptr : parts_.layers.base(), work_.target.on})
     if (there)
-      for (const auto& chunk : chunks_of(there->tree.manifest())) needed.erase(chunk);
+      for (const auto& chunk : chunks_of(there->tree.manifest()))
+        if (!work_.gone.contains(chunk)) needed.erase(chunk);
   PLAYFS_TRY(auto gone, stored_.find_missing(needed));
   if (gone.empty()) return true;
 
@@ -128,8 +148,13 @@ Status Engine::bring_back(const Manifest& manifest, const ChunkIds& gone) {
     auto put = std::find_if(target.puts.begin(), target.puts.end(),
                             [&path = path](const PutFile& one) { return one.path == path; });
     if (put != target.puts.end() && !put->published) continue;  // it is planned anew
+    auto is_frozen = [&entry = entry](const PutFile& one) {
+      return !one.published && one.hash.hex() == entry.hash_claim;
+    };
+    auto frozen = std::find_if(work_.puts.begin(), work_.puts.end(), is_frozen);
     RevisionTreePtr near = alone(parts_.project, tx, path, entry);
-    auto content = parts_.upstream.content(near, path, *near->tree.file_at(path));
+    auto content = frozen != work_.puts.end() ? Result<Bytes>(frozen->content)
+                                              : parts_.upstream.content(near, path, *near->tree.file_at(path));
     if (!content && may_heal(content.error().code)) return fail(content.error());
     auto examined = content ? examine(*content) : fail(content.error());
     if (!examined) {
@@ -210,9 +235,9 @@ Result<bool> Engine::adopt_copy(Publication& publication) {
 /// filled with copies. After so many copies no more are sent: it is looked for, and the user may give it back. By
 /// itself it is not given back, however long that goes on: it may turn up whenever the reads catch up, and would be
 /// merged into head when the user has thrown it away.
-Status Engine::plan_again(Publication& publication) {
+Status Engine::plan_again(Publication& publication, bool is_hollow) {
   stored_.forget_all();
-  if (publication.step != Step::posting) {  // which has looked
+  if (publication.step != Step::posting && !is_hollow) {  // which has looked
     PLAYFS_TRY(bool is_back, adopt_copy(publication));
     if (is_back) return {};
   }
@@ -236,7 +261,7 @@ Status Engine::plan_again(Publication& publication) {
   work_.ours = nullptr;
   work_.trusts_head = false;
   log_event("service_lost_revision", publication);
-  return parts_.journal.record_planning_again(publication);
+  return parts_.journal.record_planning_again(publication, is_hollow);
 }
 
 }  // namespace playfs::publish

@@ -1,5 +1,7 @@
 #include "publish/stored_chunks.h"
 
+#include <algorithm>
+
 #include "wire/continuation.h"
 
 namespace playfs::publish {
@@ -11,11 +13,31 @@ Result<ChunkIds> StoredChunks::find_missing(const ChunkIds& chunks) {
     auto seen = seen_.find(chunk);
     if (seen == seen_.end() || now - seen->second >= kLately) doubtful.push_back(chunk);
   }
-  if (doubtful.empty()) return ChunkIds();
-  auto missing = upstream_.missing_chunks(doubtful);
+  return ask_for(doubtful);
+}
+
+Result<ChunkIds> StoredChunks::find_lost(const ChunkIds& chunks) {
+  std::vector<ChunkId> in_order;
+  for (const auto& chunk : stored_)
+    if (chunks.contains(chunk)) in_order.push_back(chunk);
+  std::vector<ChunkId> asked;
+  const std::size_t witnesses = std::min(in_order.size(), kWitnesses);
+  for (std::size_t i = 0; i < witnesses; ++i)
+    asked.push_back(in_order[witnesses == 1 ? 0 : i * (in_order.size() - 1) / (witnesses - 1)]);
+  const ChunkIds has_witnesses(in_order.begin(), in_order.end());
+  for (const auto& chunk : chunks)
+    if (!has_witnesses.contains(chunk)) asked.push_back(chunk);
+  PLAYFS_TRY(auto gone, ask_for(asked));
+  if (gone.empty()) return gone;
+  return ask_for({chunks.begin(), chunks.end()});
+}
+
+Result<ChunkIds> StoredChunks::ask_for(const std::vector<ChunkId>& chunks) {
+  if (chunks.empty()) return ChunkIds();
+  auto missing = upstream_.missing_chunks(chunks);
   if (!missing) return fail(missing.error().while_doing("look whether the service has the chunks that it had"));
   ChunkIds gone(missing->begin(), missing->end());
-  for (const auto& chunk : doubtful) {
+  for (const auto& chunk : chunks) {
     if (gone.contains(chunk)) seen_.erase(chunk);
     else saw(chunk);
   }

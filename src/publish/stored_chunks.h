@@ -4,7 +4,10 @@
 // that were uploaded after that state are gone then, though the journal remembers their ids. So a plan refers to a
 // chunk only if it was seen: acknowledged a moment ago, read by a request, or named by a revision that the service has
 // (a state that holds a revision holds what is older). Reading is cheap; a commit whose chunks are all of those kinds
-// costs no request more. For one thread; waits.
+// costs no request more.
+//
+// All that holds for as long as the service does not go back before the revision is posted. So once that is seen, a few
+// chunks are asked for again (find_lost()). For one thread; waits.
 #pragma once
 
 #include <chrono>
@@ -27,19 +30,41 @@ class StoredChunks {
 
   /// The service has just acknowledged it, or given it.
   void saw(const ChunkId& chunk) { seen_[chunk] = clock_.steady(); }
-  /// What was seen says nothing any more: the service was away, or has gone back.
+  /// The service has just stored it, after those that were told before.
+  void stored(const ChunkId& chunk) {
+    saw(chunk);
+    stored_.push_back(chunk);
+  }
+  /// What was seen says nothing any more: the service was away, or has gone back. What was stored after what is true
+  /// for good.
   void forget_all() { seen_.clear(); }
+  /// Another publication begins.
+  void begin_anew() {
+    seen_.clear();
+    stored_.clear();
+  }
 
   /// Those of `chunks` that the service does not have. Asks for each that was not seen lately, many at once.
   Result<ChunkIds> find_missing(const ChunkIds& chunks);
+  /// The same once a revision that refers to them was seen: the service may have gone back after they were seen and
+  /// before it was posted, and has the revision then, and not the chunks. A service that goes back loses all that was
+  /// stored since the state it goes back to. So of those that were stored in a known order a few are witnesses for the
+  /// others: the first for going back while they were uploaded, the last for going back to a state in between, some
+  /// for both. The others are asked for, and so are all where one is gone.
+  Result<ChunkIds> find_lost(const ChunkIds& chunks);
 
  private:
   /// How long a chunk counts as seen. An upload that takes longer is looked at once more before it is referred to.
   static constexpr std::chrono::minutes kLately{2};
+  /// At least two. What remains is a state that was saved and put back between two witnesses that follow each other.
+  static constexpr std::size_t kWitnesses = 4;
+
+  Result<ChunkIds> ask_for(const std::vector<ChunkId>& chunks);
 
   Upstream& upstream_;
   const Clock& clock_;
   std::unordered_map<ChunkId, SteadyTime> seen_;
+  std::vector<ChunkId> stored_;  ///< by this publication, in that order
 };
 
 /// A planned manifest with the files that went into its continuation, whose text that is; "" where it has none.

@@ -9,6 +9,7 @@ import shutil
 import subprocess
 import urllib.error
 
+import clocks
 import proxy
 import rig
 
@@ -18,7 +19,7 @@ def big(word):
 
 
 @rig.needs_fuse
-class Restore(rig.Rig):
+class Restore(clocks.Clocks, rig.Rig):
     def setUp(self):
         super().setUp()
         self.api = rig.Api(f'http://127.0.0.1:{rig.free_port()}')
@@ -236,6 +237,36 @@ class Restore(rig.Rig):
         assert_kept(ann)
         with self.assertRaises(FileNotFoundError):
             os.listdir(ann.directory / 'projects' / 'nobodysproject')
+
+    def test_restored_between_the_uploads_and_the_revision(self):
+        """The revision is stored, and nobody could read what it refers to: all there is of that is here."""
+        self.let_clocks_jump()
+        between = proxy.CountingProxy(int(self.api.origin.rsplit(':', 1)[1]))
+        self.addCleanup(between.close)
+        ann = self.mount(between.url, options=('refresh=600',))
+        work = self.work(ann)
+        (work / 'small').write_text('1\n')
+        self.publish(ann, 'one')
+        self.back_up()
+        (work / 'big').write_text(big('big'))
+        after = self.describe(work)
+
+        def fate(request):
+            if request == 'POST /.site/data/revisions' and self.backup.exists():
+                self.restore()
+
+        between.fate = fate
+        self.playfs('commit', '--no-wait', '-m', 'two', work, check=False)
+        self.eventually(lambda: self.status(ann)['publication']['waiting_for'], 'chunks are missed')
+        self.assertIn('does not show what it has stored', self.status(ann)['publication']['waiting_for']['message'])
+        self.assertTrue(self.status(ann)['staged'])
+        self.jump('ann', 150)  # reads may have lagged until then
+        limit = rig.COMMAND_LIMIT + (0 if self.clocks else 150)
+        self.eventually(lambda: self.status(ann)['publication']['phase'] == 'idle', 'it is published again', limit)
+        self.assertEqual(self.status(ann)['publication']['last']['outcome'], 'published')
+        self.assertEqual(len(self.events(ann, 'service_lost_chunks')), 1)
+        self.assertEqual(self.describe(work), after)
+        self.assert_published_whole(ann, after)
 
     def test_what_was_lost_can_be_given_up(self):
         ann = self.mount(self.api.origin)

@@ -103,9 +103,10 @@ TEST_F(CommitTest, PublishesWhatWasWritten) {
   EXPECT_EQ(work->stage->base()->revision.id, result->revision);
   EXPECT_FALSE(work->publisher->branch());
   for (const auto& [path, content] : expected) EXPECT_EQ(work->read(path), content) << path;
-  // Neither the revision nor the content that was just sent is fetched.
+  // Neither the revision nor the content that was just sent is fetched, but for the few chunks that tell whether the
+  // service went back meanwhile.
   EXPECT_EQ(count(*work, "GET", "revisions/"), 0u);
-  EXPECT_EQ(count(*work, "GET", "file_chunks"), 0u);
+  EXPECT_LE(count(*work, "GET", "file_chunks"), 4u);
   // Head and the log are looked at before the PATCH and after it.
   EXPECT_EQ(count(*work, "GET", "revisions?"), 2u);
   EXPECT_EQ(count(*work, "GET", "projects/"), 4u) << "with the one when the tree was opened";

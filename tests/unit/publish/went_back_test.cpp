@@ -171,10 +171,10 @@ TEST_F(WentBackTest, GoingBackToAnEarlierVersionCostsReadsAndNoUploads) {
   auto big = text(30'000, 2);
   publish({{"big", big}});
   publish({{"big", "short"}});
-  auto uploads = sent("POST", "file_chunks");
+  auto uploads = sent("POST", "file_chunks"), reads = sent("GET", "file_chunks/");
   publish({{"big", big}});
   EXPECT_EQ(sent("POST", "file_chunks"), uploads);
-  EXPECT_EQ(sent("GET", "file_chunks/"), 3u) << "they may be gone";
+  EXPECT_EQ(sent("GET", "file_chunks/") - reads, 3u + 3u) << "they may be gone before the POST, and right before it";
   EXPECT_EQ(world.contents(world.head(project)), expected);
 }
 
@@ -245,6 +245,148 @@ TEST_F(WentBackTest, WhileChunksAreUploaded) {
     return test::answer_with(503, "being restored");
   });
   expect_published(work->commit());
+}
+
+// Between the uploads and the POST: the revision is stored, and what it refers to is not.
+
+class HollowTest : public WentBackTest {
+ protected:
+  /// The service goes back right before the next revision is stored.
+  void restore_before_the_post() {
+    work->faults.set_plan([this](const HttpRequest& request) {
+      if (is_post_of(request, "/revisions") && !std::exchange(restored_, true)) world.restore();
+      return Fault();
+    });
+  }
+  /// Nobody merges what lost its chunks any more.
+  void expect_published_on_top(const Result<CommitResult>& result) {
+    expect_published(result);
+    EXPECT_TRUE(said("service_lost_chunks"));
+    EXPECT_TRUE(said("service_lost_revision"));
+  }
+
+ private:
+  bool restored_ = false;
+};
+
+TEST_F(HollowTest, ChunksThatWereLostBeforeThePostArePublishedAgain) {
+  write({{"big", text(30'000, 2)}});
+  world.back_up();
+  restore_before_the_post();
+  expect_published_on_top(work->commit());
+  EXPECT_EQ(world.all("revisions").size(), 3u);
+  EXPECT_EQ(world.all("file_chunks").size(), 2u + 3u);
+}
+
+TEST_F(HollowTest, AlsoThoseOfTheEndOnly) {
+  write({{"big", text(120'000, 2)}});
+  std::atomic<int> uploads = 0;
+  work->faults.set_plan([&](const HttpRequest& request) {
+    if (is_post_of(request, "/file_chunks") && ++uploads == 6) world.back_up();
+    if (is_post_of(request, "/revisions") && uploads > 0) {
+      uploads = -1000;
+      world.restore();
+    }
+    return Fault();
+  });
+  expect_published_on_top(work->commit());
+}
+
+TEST_F(HollowTest, AlsoThoseOfTheBeginningOnly) {
+  write({{"big", text(120'000, 2)}});
+  world.back_up();
+  std::atomic<int> uploads = 0;
+  work->faults.set_plan([&](const HttpRequest& request) {
+    if (is_post_of(request, "/file_chunks") && ++uploads == 6) world.restore();
+    return Fault();
+  });
+  expect_published_on_top(work->commit());
+}
+
+TEST_F(HollowTest, AlsoThoseThatWereUploadedBefore) {
+  write({{"big", text(30'000, 2)}});
+  world.back_up();
+  work->faults.set_plan([](const HttpRequest& request) {
+    return is_post_of(request, "/revisions") ? test::answer_with(413, R"({"code":"record_too_large"})") : Fault();
+  });
+  ASSERT_FALSE(work->commit());
+  restore_before_the_post();
+  expect_published_on_top(work->commit());
+}
+
+TEST_F(HollowTest, AlsoThoseOfALostBase) {
+  world.back_up();
+  publish({{"base", text(30'000, 2)}});
+  write({{"small", "2"}});
+  restore_before_the_post();
+  expect_published(work->commit());
+}
+
+TEST_F(HollowTest, WhatOthersMadeOfItIsMended) {
+  write({{"big", text(30'000, 2)}, {"small", "2"}});
+  world.back_up();
+  bool is_posted = false, is_made = false;
+  work->faults.set_plan([&](const HttpRequest& request) {
+    if (is_post_of(request, "/revisions") && !std::exchange(is_posted, true)) world.restore();
+    if (!is_posted || !is_list_of_revisions(request) || std::exchange(is_made, true)) return Fault();
+    // Somebody moves head to a revision made on it, which has the same files.
+    auto ours = world.all("revisions").front();
+    JsonObject manifest = *ours.fields.find("manifest")->object();
+    manifest.erase("tx");
+    auto made = world.create("revisions", R"({"project":")" + project + R"(","parents":[")" + ours.id +
+                                              R"("],"agent":"other","manifest":)" + wire::to_text(manifest) + "}");
+    world.set_head(project, made.id);
+    return Fault();
+  });
+  expect_published_on_top(work->commit());
+}
+
+TEST_F(HollowTest, ItIsSeenByTheProcessThatComesAfterAKill) {
+  write({{"big", text(120'000, 2)}});
+  world.back_up();
+  bool is_posted = false;
+  std::atomic<bool> is_killed = false;
+  work->faults.set_plan([&](const HttpRequest& request) {
+    if (is_post_of(request, "/revisions") && !std::exchange(is_posted, true)) world.restore();
+    if (is_posted && request.method == "GET" && !is_killed) {
+      work->kill();
+      is_killed = true;
+    }
+    return Fault();
+  });
+  work->publisher->commit({.agent = "tester", .message = "m", .wait = false, .allow_merge = true}, {}, [](auto) {});
+  while (!is_killed) std::this_thread::yield();
+  std::filesystem::copy(directory.path() + "/tree", directory.path() + "/killed",
+                        std::filesystem::copy_options::recursive);
+  work.reset();
+  work = std::make_unique<WorkTree>(world, project, directory.path() + "/killed");
+  work->wait_until_idle();
+  auto last = work->publisher->last();
+  ASSERT_TRUE(last);
+  expect_published(*last);
+}
+
+TEST_F(HollowTest, ReadsThatLagAreWaitedFor) {
+  begin(std::chrono::minutes(10));
+  std::atomic<int> looks = 0;
+  std::atomic<bool> is_posted = false;
+  work->faults.set_plan([&](const HttpRequest& request) {
+    if (is_post_of(request, "/revisions")) is_posted = true;
+    bool is_chunk = request.method == "GET" && request.target.find("/file_chunks/") != std::string::npos;
+    return is_chunk && is_posted && ++looks < 6 ? test::answer_with(404, R"({"code":"not_found"})") : Fault();
+  });
+  write({{"big", text(30'000, 2)}});
+  expect_published(work->commit());
+  EXPECT_EQ(world.all("revisions").size(), 2u) << "nothing is published twice";
+}
+
+TEST_F(HollowTest, ToSeeItCostsAFewReads) {
+  auto reads = sent("GET", "file_chunks/"), revisions = sent("GET", "revisions/");
+  publish({{"big", text(200'000, 2)}});
+  EXPECT_EQ(sent("GET", "file_chunks/") - reads, 4u);
+  publish({{"small", "2"}});
+  EXPECT_EQ(sent("GET", "file_chunks/") - reads, 4u) << "those that the base has need no witness";
+  EXPECT_EQ(sent("GET", "revisions/"), revisions);
 }
 
 TEST_F(WentBackTest, AStepAfterAnotherAndAKill) {
