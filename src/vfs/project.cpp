@@ -9,6 +9,7 @@
 #include "vfs/requests.h"
 #include "vfs/revision_tree.h"
 #include "vfs/revisions.h"
+#include "vfs/tree_root.h"
 #include "vfs/work_node.h"
 #include "vfs/work_trees.h"
 #include "wire/json.h"
@@ -125,7 +126,11 @@ Attempt<Found> ProjectDirectory::child(const OperationPtr& op, const std::string
 
 void ProjectDirectory::head_moved() {
   mount().notifications().entry_changed(id(), "head", project_.text());
-  if (!mount().works().find(project_)) mount().notifications().entry_changed(id(), "work", project_.text());
+  head_seen();
+}
+
+void ProjectDirectory::head_seen() {
+  if (auto work = children().living<TreeRoot>("work")) work->head_seen();
 }
 
 Attempt<Found> ProjectDirectory::head(const OperationPtr& op) {
@@ -147,26 +152,26 @@ Attempt<Found> ProjectDirectory::work(const OperationPtr& op) {
   PLAYFS_ATTEMPT(content::Head head, head_for_use(mount(), op, project_));
   begin_fetching(mount(), head.shown.value_or(head.project.latest_revision));
   auto tree = mount().works().here(op, project_);
-  if (tree) {
-    // Who waited for news finds it below here, not what the kernel kept from before.
-    // Not for long: this lookup itself may be what the kernel waits for.
-    if (asked_for_head(op, project_) && !op->noted("told"))
-      return missing(until_kernel_knows(mount(), op, project_, "told", std::chrono::seconds(1)));
-    return found(op, (*tree)->root(shared_from_this(), "work"), kWorkEntrySeconds);
+  std::shared_ptr<TreeRoot> root = children().living<TreeRoot>("work");
+  if (!tree) {
+    if (tree.error().fetch) return tl::unexpected<Stop>(std::move(tree).error());
+    const Error& refusal = tree.error().error;
+    if (refusal.code != ErrorCode::busy && refusal.code != ErrorCode::read_only) return fail(refusal);
+    // Nobody can write here: head itself is shown, and what is shown follows it.
+    PLAYFS_ATTEMPT_CHECK(shown_here(mount(), op, project_));
+    if (!root)
+      root = children().get<TreeRoot>(
+          "work", [](const TreeRoot&) { return true; },
+          [&] { return std::make_shared<TreeRoot>(mount(), shared_from_this(), "work", project_, std::nullopt); });
   }
-  if (tree.error().fetch) return tl::unexpected<Stop>(std::move(tree).error());
-  Error refusal = std::move(tree).error().error;
-  if (refusal.code != ErrorCode::busy && refusal.code != ErrorCode::read_only) return fail(std::move(refusal));
-  // Nobody can write here: head itself is shown, and is asked for again, since it may move or become writable.
-  PLAYFS_ATTEMPT(RevisionTreePtr revision, shown_here(mount(), op, project_));
-  const RevisionId id = revision ? revision->revision.id : RevisionId();
-  auto root = children().get<RevisionDirectory>(
-      "work", [&](const RevisionDirectory& shown) { return shown.revision() == id; },
-      [&] {
-        return std::make_shared<RevisionDirectory>(mount(), shared_from_this(), "work",
-                                                   view_with_refusal(revision, project_, std::move(refusal)));
-      });
-  return found(op, root, mount().refresh_seconds());
+  if (root) root->head_seen();
+  // Who waited for news finds it below here, not what the kernel kept from before.
+  // Not for long: this lookup itself may be what the kernel waits for.
+  if (asked_for_head(op, project_) && !op->noted("told"))
+    return missing(until_kernel_knows(mount(), op, project_, "told", std::chrono::seconds(1)));
+  // Whoever is in there from before it could be written in stays in the same directory.
+  if (root) return found(op, root, mount().refresh_seconds());
+  return found(op, (*tree)->root(shared_from_this(), "work"), kWorkEntrySeconds);
 }
 
 Attempt<Found> ProjectDirectory::control_file(const OperationPtr& op, const std::string& name) {

@@ -17,6 +17,7 @@ class ProjectDirectory final : public VirtualDirectory, public HeadView {
  public:
   ProjectDirectory(Mount& mount, NodePtr parent, std::string name, ProjectId project);
   void head_moved() override;
+  void head_seen() override;
 
  protected:
   [[nodiscard]] mode_t type_of(const std::string& name) const override;

@@ -118,8 +118,15 @@ std::shared_ptr<WorkNode> WorkTree::node(const stage::InodePtr& inode, const Nod
   return node;
 }
 
-std::shared_ptr<WorkNode> WorkTree::known_node(const stage::InodePtr& inode) const {
+void WorkTree::set_stand_in(const NodePtr& node) {
   MutexLock lock(mutex_);
+  stand_in_ = node;
+}
+
+NodePtr WorkTree::known_node(const stage::InodePtr& inode) const {
+  const bool is_root = inode == stage_->root();
+  MutexLock lock(mutex_);
+  if (auto stand_in = is_root ? stand_in_.lock() : nullptr) return stand_in;
   auto found = nodes_.find(inode.get());
   return found == nodes_.end() ? nullptr : found->second.lock();
 }
@@ -504,7 +511,7 @@ void WorkTree::tell_kernel(const std::vector<stage::Invalidation>& changed) {
   keep_base();  // it may have moved
   std::set<NodeId> directories;
   auto known = [&](const stage::InodePtr& inode) -> std::optional<NodeId> {
-    auto node = inode ? known_node(inode) : nullptr;
+    NodePtr node = inode ? known_node(inode) : nullptr;
     return node && mount_.nodes().find(node->id()) ? std::optional(node->id()) : std::nullopt;
   };
   for (const stage::Invalidation& one : changed) {

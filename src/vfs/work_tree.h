@@ -64,6 +64,8 @@ class WorkTree : public std::enable_shared_from_this<WorkTree> {
   [[nodiscard]] std::string document(const CommitResult& result) const;
   /// Where that is read, from the mount's root.
   [[nodiscard]] std::string document_path() const;
+  /// The kernel knows the root as this node.
+  void set_stand_in(const NodePtr& node) PLAYFS_EXCLUDES(mutex_);
 
   /// `head` is the project's latest revision: follows it where nothing is staged.
   void head_changed(const RevisionTreePtr& head);
@@ -111,7 +113,7 @@ class WorkTree : public std::enable_shared_from_this<WorkTree> {
   void tell_kernel(const std::vector<stage::Invalidation>& changed);
   /// Under a clean tree, and the kernel is going to be told.
   [[nodiscard]] Status move_base(const RevisionTreePtr& base) PLAYFS_EXCLUDES(moving_);
-  [[nodiscard]] std::shared_ptr<WorkNode> known_node(const stage::InodePtr& inode) const PLAYFS_EXCLUDES(mutex_);
+  [[nodiscard]] NodePtr known_node(const stage::InodePtr& inode) const PLAYFS_EXCLUDES(mutex_);
   void drop(const stage::Inode* inode) PLAYFS_EXCLUDES(mutex_);
 
   Mount& mount_;
@@ -122,6 +124,7 @@ class WorkTree : public std::enable_shared_from_this<WorkTree> {
   Mutex moving_;   ///< from a change of base until the kernel is going to be told; taken before mutex_
   mutable Mutex mutex_;
   std::unordered_map<const stage::Inode*, std::weak_ptr<WorkNode>> nodes_ PLAYFS_GUARDED_BY(mutex_);
+  std::weak_ptr<Node> stand_in_ PLAYFS_GUARDED_BY(mutex_);
   RevisionId kept_ PLAYFS_GUARDED_BY(mutex_);
   struct Question {
     RevisionId base;

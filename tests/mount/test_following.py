@@ -92,6 +92,61 @@ class OneProject(Following):
 
 
 @rig.needs_fuse
+class WhoeverIsInIt(Following):
+    """By the open directory, which is what a process has that is in it."""
+
+    def read(self, directory, name):
+        try:
+            fd = os.open(name, os.O_RDONLY, dir_fd=directory)
+        except FileNotFoundError:
+            return None
+        with open(fd) as file:
+            return file.read()
+
+    def follows(self, directory, contents):
+        names = {*OLD, *NEW}
+        self.eventually(lambda: {name: self.read(directory, name) for name in names} == {**dict.fromkeys(names), **contents},
+                        'what is there by the open directory is what head has')
+        self.assertEqual(set(os.listdir(directory)), {name.split('/')[0] for name in contents})
+
+    def enter(self, mount, project):
+        directory = os.open(mount.directory / 'projects' / project / 'work', os.O_RDONLY | os.O_DIRECTORY)
+        self.addCleanup(os.close, directory)
+        self.follows(directory, OLD)
+        return directory
+
+    def test_in_a_read_only_mount(self):
+        project = publish(self.api, 'p', OLD)
+        directory = self.enter(self.mount(self.api.origin, options=('refresh=1', 'ro')), project)
+        self.move_head(project, NEW)
+        self.follows(directory, NEW)
+        self.command('sh', '-c', 'cd "/proc/$1/fd/$2" && pwd -P', 'sh', os.getpid(), directory)
+
+    def test_beside_another_process_and_after_it(self):
+        project = publish(self.api, 'p', OLD)
+        other = self.mount(self.api.origin)
+        self.assertEqual(tree(other.directory / 'projects' / project / 'work'), OLD)
+        mount = self.mount(self.api.origin, options=('refresh=1',))
+        directory = self.enter(mount, project)
+        self.move_head(project, NEW)
+        self.follows(directory, NEW)
+        other.unmount()
+
+        def write():
+            with contextlib.suppress(OSError):
+                os.close(os.open('mine', os.O_WRONLY | os.O_CREAT, dir_fd=directory))
+                return True
+
+        self.eventually(write, 'it can be written in once the other process is gone')
+        work = mount.directory / 'projects' / project / 'work'
+        self.assertIn('mine', os.listdir(work))
+        (work / 'mine').unlink()
+        self.assertIsNone(self.read(directory, 'mine'))
+        self.move_head(project, OLD)
+        self.follows(directory, OLD)
+
+
+@rig.needs_fuse
 class Remounted(Following):
     """Head moved while nobody had the project mounted."""
 

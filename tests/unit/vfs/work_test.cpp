@@ -278,10 +278,11 @@ TEST(Work, InAReadOnlyMountIsHead) {
   Mounted mount(service, [](PlaygroundOptions& options) { options.read_only = true; });
   EXPECT_EQ(mount.read_file(project.work + "/a.txt"), "alpha\n");
   EXPECT_EQ(mount.write_file(project.work + "/a.txt", "x").error().code, ErrorCode::read_only);
-  NodeId directory = mount.walk(project.at)->node;
+  NodeId work = mount.walk(project.work)->node;
   service.publish(project.id, {{"a.txt", Service::file("next\n")}}, project.revision.text());
-  EXPECT_TRUE(eventually([&] { return mount.told.of_entry(directory, "work"); }));
+  EXPECT_TRUE(eventually([&] { return mount.told.of_entry(work, "a.txt"); }));
   EXPECT_EQ(mount.read_file(project.work + "/a.txt"), "next\n");
+  EXPECT_EQ(mount.walk(project.work)->node, work) << "whoever is in it stays in it";
 }
 
 TEST(Work, AStrangerMayNotCommit) {
