@@ -88,7 +88,8 @@ class PublishLarge(rig.Rig):
         (tree / 'small').write_text('small\n')
         (tree / 'long').write_text(words(200 * 1024))
         self.publish(ann, 'first')
-        for name, most in ('small', 5), ('long', 6):
+        # One with chunks: their upload, and reading them back once the revision is seen.
+        for name, most in ('small', 5), ('long', 7):
             with open(tree / name, 'r+') as file:
                 file.write('EDIT')
             with counter.counting(quiet=0.3) as count:
