@@ -1,5 +1,6 @@
 #include "publish/lost_base.h"
 
+#include <map>
 #include <set>
 #include <string>
 #include <utility>
@@ -32,16 +33,25 @@ std::set<std::string> differing(const Manifest& a, const Manifest& b) {
   return paths;
 }
 
-/// What cannot be had stays a reference to what was published: a commit says which paths those are.
-Status bring_up(Upstream& upstream, stage::Stage& stage, const stage::InodePtr& inode) {
-  auto lower = stage.lower_content(inode);
-  if (!lower) return {};
-  auto content = upstream.content(lower->revision, lower->path, *lower->entry);
+/// Whether the bytes are here now. What cannot be had stays a reference to what was published.
+Result<bool> bring_up(Upstream& upstream, stage::Stage& stage, const stage::InodePtr& inode, const FileRef& from) {
+  auto content = upstream.content(from.revision, from.path, *from.entry);
   if (!content && may_heal(content.error().code)) return fail(content.error());
-  if (!content) return {};
-  return stage.copy_up(inode, *lower, content->size(), [&](int fd) {
+  if (!content) return false;
+  if (from.entry->mode == FileMode::symlink) {
+    PLAYFS_TRY(std::string target, content->all());
+    PLAYFS_CHECK(stage.copy_up_link(inode, from, std::move(target)));
+    return true;
+  }
+  PLAYFS_CHECK(stage.copy_up(inode, from, content->size(), [&](int fd) {
     return each_piece(*content, [&](std::uint64_t at, std::string_view piece) { return write_all_at(fd, piece, at); });
-  });
+  }));
+  return true;
+}
+
+bool holds(const RevisionTreePtr& revision, const FileRef& file) {
+  const FileEntry* entry = revision ? revision->tree.file_at(file.path) : nullptr;
+  return entry && entry->same_content_and_mode(*file.entry);
 }
 
 }  // namespace
@@ -99,13 +109,35 @@ Result<BaseFate> find_fate(const BaseParts& parts, const RevisionTreePtr& base, 
   return BaseFate{true, std::move(survivor)};
 }
 
+Status keep_what_lies_elsewhere(Upstream& upstream, stage::Stage& stage, const RevisionTreePtr& survivor) {
+  std::map<RevisionId, bool> revisions;
+  std::vector<stage::LowerFile> gone;
+  for (const auto& file : stage.lower_files()) {
+    if (holds(survivor, file.from)) continue;
+    const RevisionId& id = file.from.revision->revision.id;
+    auto known = revisions.find(id);
+    if (known == revisions.end()) {
+      PLAYFS_TRY(bool is_lost, is_gone(upstream, id));
+      known = revisions.emplace(id, is_lost).first;
+    }
+    if (!known->second) continue;
+    PLAYFS_TRY(bool is_here, bring_up(upstream, stage, file.inode, file.from));
+    if (!is_here) gone.push_back(file);
+  }
+  stage.note_gone(gone);
+  return {};
+}
+
 Result<std::vector<stage::Invalidation>> keep_what_was_lost(Upstream& upstream, stage::Stage& stage,
                                                             const RevisionTreePtr& survivor) {
   RevisionTreePtr lost = stage.base();
   std::set<std::string> kept = differing(manifest_of(lost), manifest_of(survivor));
   for (const auto& path : kept) {
-    if (auto inode = stage.find(path)) PLAYFS_CHECK(bring_up(upstream, stage, inode));
+    auto inode = stage.find(path);
+    auto lower = inode ? stage.lower_content(inode) : std::nullopt;
+    if (lower) PLAYFS_CHECK(bring_up(upstream, stage, inode, *lower));
   }
+  PLAYFS_CHECK(keep_what_lies_elsewhere(upstream, stage, survivor));
   const Json none;
   const Json& before = lost ? lost->revision.state : none;
   if (before != (survivor ? survivor->revision.state : none) && !stage.staged_state())

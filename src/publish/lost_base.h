@@ -38,6 +38,12 @@ struct BaseFate {
 Result<BaseFate> find_fate(const BaseParts& parts, const RevisionTreePtr& base, const RevisionTreePtr& head,
                            WallTime begun);
 
+/// Files that were moved, or that are kept here only, lie in the revision that had them under their old name, and that
+/// one may be gone while the tree's base is not, or no longer. They get bytes of their own; what cannot be had is noted
+/// as lost. What `survivor`, which is below the tree or is to be, holds is safe and not asked for. A commit may be
+/// under way.
+Status keep_what_lies_elsewhere(Upstream& upstream, stage::Stage& stage, const RevisionTreePtr& survivor);
+
 /// Puts `survivor` below the work tree in place of its lost base. The tree stays as it is, so what the base held and
 /// `survivor` does not is staged; as far as it can be had, its bytes are here then, and in no cache. Fails with `busy`
 /// while a publication is under way. Repeating it after a crash comes to the same.

@@ -204,6 +204,8 @@ Result<bool> Publisher::State::keep_lost_base(const RevisionTreePtr& head) {
   if (!fate.is_lost) return false;
   PLAYFS_TRY(auto changed, keep_what_was_lost(*upstream, stage, fate.survivor));
   if (settled) settled(changed);
+  // What could not be had is something else than a path of the base only now.
+  keep_what_lies_elsewhere();
   return true;
 }
 

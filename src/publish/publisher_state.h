@@ -75,6 +75,7 @@ struct Publisher::State : std::enable_shared_from_this<Publisher::State> {
   Result<Cancelled> give_back();
   void run_jobs();
   Result<bool> keep_lost_base(const RevisionTreePtr& head);
+  void keep_what_lies_elsewhere();
   void refuse_jobs(const Error& why);
   template <class T, class Work>
   void add_job(CancelToken cancel, Callback<T> done, Work work);

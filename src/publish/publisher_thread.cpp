@@ -1,6 +1,7 @@
 // What a publisher's thread does: one publication after the other, rests where time has to heal an error, jobs and
 // visits in between.
 #include "base/log.h"
+#include "publish/lost_base.h"
 #include "publish/publisher_state.h"
 #include "publish/rest.h"
 
@@ -87,7 +88,16 @@ std::optional<Error> Publisher::State::run_front() {
   upstream->until(cancel);
   if (Status ran = engine->run(**front, cancel); !ran) return ran.error();
   has_ended(**front);
+  // It may be the one that found that the service went back.
+  keep_what_lies_elsewhere();
   return std::nullopt;
+}
+
+void Publisher::State::keep_what_lies_elsewhere() {
+  // What time may heal is done at the next visit.
+  Status kept = publish::keep_what_lies_elsewhere(*upstream, stage, stage.base());
+  if (!kept && !may_heal(kept.error().code))
+    site.events().error("projects/" + project.text(), kept.error().while_doing("keep what the service has lost"));
 }
 
 void Publisher::State::run_jobs() {
@@ -167,6 +177,7 @@ void Publisher::State::wait_for_work() {
   }
   upstream->until(cancel);
   auto standing = engine->visit(options.agent);
+  if (standing) keep_what_lies_elsewhere();
   {
     MutexLock lock(mutex);
     is_visiting = false;

@@ -350,13 +350,10 @@ Status Stage::State::empty_out(Inode& inode) {
 
 Status Stage::copy_up(const InodePtr& inode, const FileRef& from, std::uint64_t size, const Fill& fill) {
   State& state = *state_;
-  auto is_current = [&] {
-    return inode->is_below() && inode->lower.entry == from.entry && inode->lower.path == from.path;
-  };
   SpoolFilePtr fresh;
   {
     MutexLock lock(state.mutex);
-    if (inode->kind != Kind::file || !is_current()) return {};
+    if (inode->kind != Kind::file || !inode->lies_at(from)) return {};
     PLAYFS_CHECK(inode->check_may_change());
     fresh = state.new_spool_file(false);
     fresh->is_partial = size > 0;
@@ -376,7 +373,7 @@ Status Stage::copy_up(const InodePtr& inode, const FileRef& from, std::uint64_t 
   if (fd) PLAYFS_CHECK(state.spool->complete(*fresh));
 
   MutexLock lock(state.mutex);
-  if (!is_current()) return {};
+  if (!inode->lies_at(from)) return {};
   PLAYFS_CHECK(inode->check_may_change());
   if (fd) PLAYFS_CHECK(store_times(fd->get(), inode->metadata));
   if (!state.is_removed(*inode)) {
@@ -394,6 +391,28 @@ Status Stage::copy_up(const InodePtr& inode, const FileRef& from, std::uint64_t 
   inode->lower = {};
   inode->spool = fresh;
   inode->measured = inode->times_ahead = false;
+  ++inode->generation;
+  state.changed();
+  return {};
+}
+
+Status Stage::copy_up_link(const InodePtr& inode, const FileRef& from, std::string target) {
+  State& state = *state_;
+  MutexLock lock(state.mutex);
+  if (inode->kind != Kind::symlink || !inode->lies_at(from)) return {};
+  PLAYFS_CHECK(inode->check_may_change());
+  if (!state.is_removed(*inode)) {
+    Batch batch = state.rows->begin();
+    state.secure(batch, *inode);
+    InodeRow row = state.row_of(*inode);
+    row.target = target;
+    row.lower_path.clear();
+    row.lower_revision.clear();
+    state.rows->put_inode(row);
+    PLAYFS_CHECK(batch.commit());
+  }
+  inode->lower = {};
+  inode->target = std::move(target);
   ++inode->generation;
   state.changed();
   return {};

@@ -83,12 +83,18 @@ class Inode {
   std::string superseded;
 
   [[nodiscard]] bool is_below() const { return lower.entry != nullptr; }
+  [[nodiscard]] bool lies_at(const FileRef& from) const {
+    return is_below() && lower.entry == from.entry && lower.path == from.path;
+  }
   [[nodiscard]] bool is_directory() const { return kind == Kind::directory; }
   [[nodiscard]] Status check_may_change() const {
     if (superseded.empty()) return {};
     return fail(ErrorCode::stale, superseded, "open it again by its path");
   }
 };
+
+/// Of a kind that a revision can hold.
+inline bool is_publishable(const Inode& inode) { return inode.kind == Kind::file || inode.kind == Kind::symlink; }
 
 /// What git calls the mode of a file: what is published of its kind and permissions.
 inline FileMode published_mode(const Inode& inode) {

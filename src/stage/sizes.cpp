@@ -126,10 +126,18 @@ std::vector<LostFile> Stage::State::lost_files() {
   };
   auto is_doubtful = [](const SpoolFilePtr& file) { return file && (file->expected > 0 || file->is_lost); };
   std::vector<Suspect> suspects;
+  std::map<std::string, std::string> found;
   {
     MutexLock locked(mutex);
     for (const auto& [ino, inode] : by_ino) {
       if (is_doubtful(inode->spool)) suspects.push_back({ino, {}, inode->spool});
+    }
+    for (const auto& [noted, from] : noted_gone) {
+      auto inode = noted.lock();
+      auto name = inode && inode->lies_at(from) ? path(*inode) : std::nullopt;
+      if (name)
+        found.emplace(*name, "the service no longer has revision " + from.revision->revision.id.text() +
+                                 ", and its bytes are not here either");
     }
     if (pending) {
       for (const auto& [name, file] : pending->files) {
@@ -138,7 +146,6 @@ std::vector<LostFile> Stage::State::lost_files() {
       }
     }
   }
-  std::map<std::string, std::string> found;
   for (auto& [ino, name, file] : suspects) {
     auto fd = spool->descriptor(*file, false);
     if (fd || !file->is_lost) continue;
@@ -156,5 +163,22 @@ std::vector<LostFile> Stage::State::lost_files() {
 }
 
 std::vector<LostFile> Stage::lost_files() const { return state_->lost_files(); }
+
+std::vector<LowerFile> Stage::lower_files() const {
+  MutexLock lock(state_->mutex);
+  std::vector<LowerFile> files;
+  for (const auto& [ino, inode] : state_->by_ino) {
+    if (!inode->has_row || !inode->is_below()) continue;
+    const Name& name = inode->names.front();
+    files.push_back({name.directory->directory->children.find(name.text)->second.inode, inode->lower});
+  }
+  return files;
+}
+
+void Stage::note_gone(const std::vector<LowerFile>& gone) {
+  MutexLock lock(state_->mutex);
+  state_->noted_gone.clear();
+  for (const auto& [inode, from] : gone) state_->noted_gone.emplace_back(inode, from);
+}
 
 }  // namespace playfs::stage

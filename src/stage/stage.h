@@ -102,6 +102,12 @@ struct LostFile {
   std::string reason;
 };
 
+/// A file or link whose bytes are still those of a revision.
+struct LowerFile {
+  InodePtr inode;
+  FileRef from;
+};
+
 /// What a commit publishes, fixed at one moment: later writes go elsewhere (copy on write).
 struct Frozen {
   std::string tx;                 ///< the commit's 128-bit id, hex
@@ -208,6 +214,11 @@ class Stage {
   [[nodiscard]] const std::optional<Error>& found_lost() const;
   /// The staged files whose bytes are gone or cut off. The first call looks at each that nobody has looked at yet.
   [[nodiscard]] std::vector<LostFile> lost_files() const;
+  /// Files and links that are more to the tree than a path of its base (moved, ignored, with owners or times of their
+  /// own) and whose bytes are still those of a revision: of the base, or of one that the tree stood on before.
+  [[nodiscard]] std::vector<LowerFile> lower_files() const;
+  /// Those among them whose revision and bytes are to be had nowhere: they count as lost from now on, and no others do.
+  void note_gone(const std::vector<LowerFile>& gone);
 
   // Names and attributes.
   [[nodiscard]] InodePtr root() const;
@@ -243,6 +254,8 @@ class Stage {
   /// nothing where it has them already (another thread was faster), or `from` is no longer what lies below.
   using Fill = std::function<Status(int fd)>;
   [[nodiscard]] Status copy_up(const InodePtr& inode, const FileRef& from, std::uint64_t size, const Fill& fill);
+  /// The same of a symbolic link.
+  [[nodiscard]] Status copy_up_link(const InodePtr& inode, const FileRef& from, std::string target);
   /// These four fail with `busy` while there is lower_content(): bring it by copy_up() and try again. It may come
   /// back under a caller's hands, when a publication has settled.
   [[nodiscard]] Result<std::string> read(const InodePtr& inode, std::uint64_t offset, std::size_t size);

@@ -324,6 +324,9 @@ struct Stage::State {
   std::vector<Conflicted> conflicted PLAYFS_GUARDED_BY(mutex);
   std::set<std::string> accepted_by PLAYFS_GUARDED_BY(mutex);  ///< commits that take those as they are
 
+  /// Whose bytes are gone though they were published: as somebody who asked the service has noted it.
+  std::vector<std::pair<std::weak_ptr<Inode>, FileRef>> noted_gone PLAYFS_GUARDED_BY(mutex);
+
   /// While it is opened: how long spool files have to be.
   std::unordered_map<std::uint64_t, SpoolFile::Noted> known_sizes PLAYFS_GUARDED_BY(mutex);
 

@@ -317,6 +317,37 @@ class Restore(clocks.Clocks, rig.Rig):
         self.publish(ann, 'again')
         self.assert_published_whole(ann, after)
 
+    def test_what_was_moved_is_here_in_full(self):
+        """No path of the lost base leads to it: moved, in a moved folder, ignored since, with another name."""
+        ann = self.mount(self.api.origin)
+        work = self.work(ann)
+        (work / '.gitignore').write_text('build/\n')
+        (work / 'seed').write_text('1\n')
+        self.publish(ann, 'one')
+        self.back_up()
+        (work / 'dir').mkdir()
+        for name in ('moved', 'dir/in', 'ignored', 'named', 'run'):
+            (work / name).write_text(big(name))
+        self.publish(ann, 'two')
+        lost = self.head()
+        (work / 'moved').rename(work / 'moved too')
+        (work / 'dir').rename(work / 'folder')
+        (work / 'build').mkdir()
+        (work / 'ignored').rename(work / 'build/ignored')
+        os.link(work / 'named', work / 'other name')
+        (work / 'run').chmod(0o755)
+        after = self.describe(work)
+        self.restore()
+        self.eventually(lambda: self.status(ann)['lost'] == lost, 'status says what was lost')
+        self.eventually(lambda: self.status(ann)['base'] == self.head(), 'the tree stands on what is left')
+        ann.unmount()
+        self.playfs('cache', 'clear')
+        ann = self.mount(self.api.origin, at=ann.directory)
+        self.assertEqual(self.describe(self.work(ann)), after)
+        self.assertEqual(self.status(ann)['lost_files'], [])
+        self.publish(ann, 'again')
+        self.assertEqual(self.describe(self.work(ann)), after)
+
     def test_an_update_takes_nothing_away(self):
         ann = self.mount(self.api.origin, options=('refresh=600',))
         _, after = self.two_revisions(ann)

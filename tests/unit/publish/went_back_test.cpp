@@ -9,6 +9,7 @@
 #include <gtest/gtest.h>
 
 #include "base/await.h"
+#include "base/sqlite.h"
 #include "support/publish_world.h"
 #include "wire/json.h"
 #include "wire/records.h"
@@ -135,6 +136,114 @@ TEST_F(WentBackTest, WhatOnlyTheLostBaseHadIsKeptHereInFull) {
     EXPECT_FALSE(work->stage->lower_content(work->stage->find(path))) << path;
   EXPECT_TRUE(work->stage->lower_content(work->stage->find("old"))) << "which the service still has";
   for (const auto& [path, content] : expected) EXPECT_EQ(work->read(path), content) << path;
+}
+
+/// Files that no path of the lost base leads to: moved, in a moved folder, with another name, ignored.
+class MovedTest : public WentBackTest {
+ protected:
+  MovedTest() { publish({{".gitignore", "build/\n"}, {"build/readme", "tracked"}}); }
+
+  void publish_what_will_be_lost() {
+    world.back_up();
+    publish({{"big", text(30'000, 2)}, {"hidden", text(30'000, 3)}, {"named", text(30'000, 4)}, {"run", "#!"}});
+    publish({{"dir/in/side", text(30'000, 5)}});
+    auto made = work->stage->make_symlink(work->stage->root(), "link", std::string(200, 'l'), {});
+    ASSERT_TRUE(made);
+    expected["link"] = std::string(200, 'l');
+    publish({});
+  }
+  void move() {
+    for (const auto& [from, to] : moved) work->rename(from, to);
+    auto root = work->stage->root();
+    ASSERT_TRUE(work->stage->link(work->stage->find("named"), root, "other name"));
+    ASSERT_TRUE(work->stage->set_attributes(work->stage->find("run"), {.permissions = 0755}));
+  }
+  Result<bool> keep() {
+    auto head = await<RevisionTreePtr>(
+        [&](auto done) { work->site->revision(RevisionId(world.head(project)), {}, std::move(done)); });
+    return await<bool>([&](auto done) { work->publisher->keep_lost_base(*head, {}, std::move(done)); });
+  }
+  [[nodiscard]] std::vector<std::string> below() {
+    std::vector<std::string> paths;
+    for (const auto& file : work->stage->lower_files()) {
+      if (!holds(world.head(project), file.from.path)) paths.push_back(*work->stage->path_of(file.inode));
+    }
+    return paths;
+  }
+  [[nodiscard]] bool holds(const std::string& revision, const std::string& path) {
+    return world.contents(revision).contains(path);
+  }
+  /// All bytes that it holds, though none of its revisions, between two processes.
+  void lose_cache() {
+    namespace fs = std::filesystem;
+    work.reset();
+    for (const auto& file : fs::recursive_directory_iterator(directory.path() + "/tree/cache")) {
+      if (file.is_regular_file() && file.path().parent_path().filename().string().size() == 2) fs::remove(file);
+    }
+    {
+      auto records = Database::open(directory.path() + "/tree/cache/records.db", Database::Durability::normal);
+      ASSERT_TRUE(records && records->execute("DELETE FROM records WHERE collection = 'file_chunks'"));
+    }
+    work = std::make_unique<WorkTree>(world, project, directory.path() + "/tree");
+  }
+  [[nodiscard]] std::vector<std::string> lost() const {
+    std::vector<std::string> paths;
+    for (const auto& file : work->stage->lost_files()) paths.push_back(file.path);
+    return paths;
+  }
+
+  const std::map<std::string, std::string> moved = {
+      {"big", "moved"}, {"dir", "folder"}, {"link", "moved link"}, {"hidden", "build/hidden"}};
+};
+
+TEST_F(MovedTest, WhatWasMovedIsKeptHereInFull) {
+  publish_what_will_be_lost();
+  move();
+  world.restore();
+  auto kept = keep();
+  ASSERT_TRUE(kept && *kept);
+  EXPECT_THAT(below(), testing::IsEmpty()) << "what a cache has may go at any time";
+  EXPECT_EQ(work->read("moved"), expected["big"]);
+  EXPECT_EQ(work->read("folder/in/side"), expected["dir/in/side"]);
+  EXPECT_EQ(work->read("build/hidden"), expected["hidden"]);
+  EXPECT_EQ(work->read("other name"), expected["named"]);
+  EXPECT_EQ(work->stage->symlink_target(work->stage->find("moved link")), expected["link"]);
+  EXPECT_THAT(lost(), testing::IsEmpty());
+}
+
+TEST_F(MovedTest, WhatIsIgnoredLiesInARevisionBeforeTheBase) {
+  publish_what_will_be_lost();
+  move();
+  ASSERT_TRUE(work->commit());
+  world.restore();
+  auto kept = keep();
+  ASSERT_TRUE(kept && *kept);
+  EXPECT_THAT(below(), testing::IsEmpty());
+  EXPECT_EQ(work->read("build/hidden"), expected["hidden"]);
+}
+
+TEST_F(MovedTest, ACommitThatFindsTheLossKeepsWhatItDoesNotPublish) {
+  publish_what_will_be_lost();
+  move();
+  world.restore();
+  auto result = work->commit();
+  ASSERT_TRUE(result) << result.error().message;
+  EXPECT_EQ(result->outcome, Outcome::published);
+  auto kept = keep();
+  ASSERT_TRUE(kept);
+  EXPECT_FALSE(*kept) << "by now the base is there";
+  EXPECT_THAT(below(), testing::IsEmpty());
+  EXPECT_EQ(work->read("build/hidden"), expected["hidden"]);
+}
+
+TEST_F(MovedTest, WhatCanBeHadNowhereIsNamed) {
+  publish_what_will_be_lost();
+  move();
+  world.restore();
+  lose_cache();
+  auto kept = keep();
+  ASSERT_TRUE(kept && *kept);
+  EXPECT_THAT(lost(), testing::UnorderedElementsAre("build/hidden", "folder/in/side", "moved", "named"));
 }
 
 TEST_F(WentBackTest, WhatClashesWithWhatOthersPublishedSinceIsABranch) {
