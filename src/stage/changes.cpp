@@ -109,8 +109,7 @@ class Surveyor {
     if (below) {
       for (const auto& [child_name, child] : below->children) deleted(join_path(path, child_name), child);
     }
-    bool is_special = inode->kind != Kind::file && inode->kind != Kind::symlink;
-    if (is_special || (!tracked && (!publishable || is_ignored(frame, path, false)))) {
+    if (!is_publishable(*inode) || (!tracked && (!publishable || is_ignored(frame, path, false)))) {
       if (tracked) survey_.differences.push_back({path, nullptr, tracked, false, false, 0});
       survey_.unpublished.push_back(std::move(path));
       return;
@@ -215,7 +214,7 @@ Survey Stage::State::survey() {
 }
 
 bool Stage::State::equals(const Inode& inode, const FileEntry& entry) const {
-  if (inode.kind != Kind::file && inode.kind != Kind::symlink) return false;
+  if (!is_publishable(inode)) return false;
   if (published_mode(inode) != entry.mode) return false;
   if (inode.is_below()) return same_content(*inode.lower.entry, entry);
   return has_known_bytes(inode, entry);
@@ -263,7 +262,7 @@ bool Stage::State::is_as_frozen(const std::string& path, const Inode* inode) con
     if (pending->deletions.contains(path)) return !inode;
     if (auto file = pending->files.find(path); file != pending->files.end()) {
       const FrozenFile& as = file->second;
-      if (!inode || (inode->kind != Kind::file && inode->kind != Kind::symlink)) return false;
+      if (!inode || !is_publishable(*inode)) return false;
       if (published_mode(*inode) != as.mode) return false;
       if (as.published && inode->is_below()) return same_content(*inode->lower.entry, *as.published);
       if (as.published) return has_known_bytes(*inode, *as.published);

@@ -183,6 +183,12 @@ Result<bool> Rebase::visit_decided(const InodePtr& parent, const std::string& na
   const Tree::Child* becomes = child_of(after, name);
   bool is_put = decided.action == MergedPath::Action::put;
   bool is_directory = child && child->is_directory();
+  // A fifo, a socket or a device is kept here only. To the merge there was nothing.
+  if (child && !is_directory && !is_publishable(*child)) {
+    if (is_put) obstructed.push_back(path);
+    if (is_put) shut_out.insert(path);
+    return true;
+  }
   if (is_directory) {
     // A file that is put there covers what the new base has of a directory of that name.
     PLAYFS_TRY(bool stays, visit_directory(parent, name, path, child, before, is_put ? nullptr : after, is_put));
@@ -226,7 +232,8 @@ Result<bool> Rebase::visit_to_be_directory(const InodePtr& parent, const std::st
   const Tree::Child* becomes = child_of(after, name);
   if (child) {
     PLAYFS_CHECK(state_.measure(*child));
-    bool goes = decisions_.contains(path) || (!as_file(becomes) && follows_(path, child.get()));
+    bool goes =
+        is_publishable(*child) && (decisions_.contains(path) || (!as_file(becomes) && follows_(path, child.get())));
     if (!goes) {
       obstructed.push_back(path);
       misplaced.insert(path);

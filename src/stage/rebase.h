@@ -55,7 +55,8 @@ class Rebase {
   std::vector<std::string> obstructed;
   /// Those of them that are at or above a path that was to be put.
   std::set<std::string> misplaced;
-  /// Those of them that are a directory of the new base, with content that nobody decided about.
+  /// Those of them where a merge knows of nothing that is in the way: the new base has a directory with content that
+  /// nobody decided about, or what is here is of a kind that is kept here only.
   std::set<std::string> shut_out;
 
  private:

@@ -123,6 +123,23 @@ class Conflicts(SlowProject):
         self.playfs('commit', '-m', 'merged', work)
         self.assertEqual(self.head_files(), {'d/x': 'both\n'})
 
+    def test_a_fifo_where_head_changes_the_file_stays(self):
+        mount = self.begin({})
+        root = self.post([], {'p': 'a file\n', 'keep': 'k\n'})
+        self.eventually(lambda: self.status(mount)['base'] == root, 'the mount follows')
+        work = self.work(mount)
+        (work / 'p').unlink()
+        os.mkfifo(work / 'p')
+        self.post([root], {'p': 'changed\n', 'keep': 'k\n'})
+        refused = self.playfs('update', work, check=False)
+        self.assertEqual(refused.returncode, FAILED, refused.stdout + refused.stderr)
+        self.assertIn('p is kept here only', refused.stderr)
+        self.assertTrue((work / 'p').is_fifo())
+        (work / 'p').rename(work / 'pipe')
+        self.assertEqual(self.playfs('update', work, check=False).returncode, CONFLICTS)
+        self.assertEqual(self.conflicts(mount), ['p'])
+        self.assertTrue((work / 'pipe').is_fifo())
+
 
 if __name__ == '__main__':
     rig.main()

@@ -230,6 +230,27 @@ TEST_F(AncestryTest, AnUpdateDoesNotLeaveOutADirectoryForWhatIsKeptHereOnlyInIts
   expect_head({{"p/precious", "theirs"}, {"keep", "k"}, {"mine", "m"}});
 }
 
+TEST_F(AncestryTest, AnUpdateDoesNotDeleteWhatIsKeptHereOnlyWhereHeadChangesTheFile) {
+  root = publish_files({root}, {{"p", "a file"}, {"q", "another"}, {"keep", "k"}});
+  world.set_head(project, root);
+  open();
+  for (const char* path : {"p", "q"}) {
+    work->remove(path);
+    ASSERT_TRUE(work->stage->make_special(work->stage->root(), path, stage::Kind::fifo, {}));
+  }
+  std::string head = publish_files({root}, {{"p", "theirs"}, {"q/in", "theirs"}, {"keep", "k"}});
+  world.set_head(project, head);
+  for (const std::string path : {"p", "q"}) {
+    auto updated = update(head);
+    ASSERT_FALSE(updated);
+    EXPECT_NE(updated.error().message.find(path + " is kept here only"), std::string::npos) << updated.error().message;
+    EXPECT_EQ(work->stage->attributes(work->stage->find(path))->kind, stage::Kind::fifo);
+    ASSERT_TRUE(work->stage->unlink(work->stage->root(), path));
+  }
+  ASSERT_TRUE(update(head));
+  EXPECT_EQ(work->stage->conflicted().size(), 1u) << "p was deleted here and changed there";
+}
+
 // Head.
 
 TEST_F(AncestryTest, HeadIsNotMovedOffWhatCannotBeRead) {
