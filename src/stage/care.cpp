@@ -15,6 +15,7 @@
 #include "base/fd.h"
 #include "base/sqlite_copy.h"
 #include "base/text.h"
+#include "stage/begun.h"
 #include "stage/lost_found.h"
 #include "stage/rows.h"
 #include "stage/spool.h"
@@ -73,7 +74,7 @@ Status check_names(const std::vector<InodeRow>& inodes, const std::vector<EntryR
 
 Result<DatabaseCopy> copy_database(const std::string& directory) {
   PLAYFS_TRY(DatabaseCopy copy, DatabaseCopy::make(directory + Rows::kDatabase));
-  for (const char* file : OperationsLog::kFiles) {
+  for (const char* file : {OperationsLog::kFiles[0], OperationsLog::kFiles[1], kBegun}) {
     std::error_code problem;
     if (!exists(directory + file)) continue;
     std::filesystem::copy_file(directory + file, copy.directory() + file, problem);
@@ -166,6 +167,7 @@ Result<StageHealth> examine_locked(const std::string& directory) {
     health.pending_tx = named.pending_tx;
     health.operations = named.log.records.size();
     health.torn = named.log.torn;
+    health.has_changed_last = named.log.has_changed_last;
   }
   auto attributes_of = [&](std::uint64_t number, struct stat& attributes) {
     return lstat((directory + "/spool/" + std::to_string(number)).c_str(), &attributes) == 0;
@@ -233,7 +235,7 @@ Status set_aside(const std::string& directory, const std::string& folder) {
   // The spool first: a stage without a database sweeps its spool. The database before its log: whatever is left when
   // this is interrupted is damaged still.
   for (const char* name : {"/spool", "/publication", "/journal", "/stage.db", "/stage.db-wal", "/stage.db-shm",
-                           OperationsLog::kFiles[0], OperationsLog::kFiles[1]})
+                           OperationsLog::kFiles[0], OperationsLog::kFiles[1], kBegun})
     PLAYFS_CHECK(move_to(directory + name, folder + name));
   return {};
 }
@@ -248,7 +250,9 @@ Status mend_log(const std::string& directory, const std::string& folder) {
 
 }  // namespace
 
-bool is_stage(const std::string& directory) { return exists(directory + "/stage.db") || exists(directory + "/spool"); }
+bool is_stage(const std::string& directory) {
+  return exists(directory + Rows::kDatabase) || exists(directory + "/spool") || is_begun(directory);
+}
 
 Result<StageHealth> examine(const std::string& directory) {
   auto lock = lock_stage(directory, false);

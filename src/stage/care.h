@@ -26,6 +26,7 @@ struct StageHealth {
   std::string pending_tx;              ///< of a publication that has begun; its journal knows how far it is
   std::uint64_t operations = 0;        ///< in the log and not in the database: the next mount brings them there
   std::uint64_t torn = 0;              ///< bytes of the log that are no operations
+  bool has_changed_last = false;       ///< they are an operation that was changed since it was written
   bool is_log_damaged = false;         ///< others follow them, so that no mount opens it
 
   [[nodiscard]] bool is_sound() const {

@@ -12,6 +12,7 @@
 #include <unordered_set>
 
 #include "base/log.h"
+#include "stage/begun.h"
 #include "stage/entry_codec.h"
 #include "stage/lost_found.h"
 #include "stage/state.h"
@@ -109,6 +110,9 @@ Result<std::unique_ptr<Stage>> Stage::open(StageOptions options, const Clock& cl
     }();
     if (!loaded) return fail(loaded.error().while_doing("open the staged changes in " + directory));
     PLAYFS_CHECK(state->rows->start());
+    // Without the mark less is noticed, should the database go.
+    if (auto marked = mark_begun(directory, state->rows->stored()); !marked)
+      log_warning("the staged changes in " + directory + " are not marked as begun: " + marked.error().message);
     PLAYFS_CHECK(state->record_returned());
     if (!state->has_reserve()) state->give_up_reserve();
     state->is_open = true;
@@ -214,7 +218,7 @@ Status Stage::State::load_spool() {
   spool->remove(removed);
   // Also those that have a row again: they are given up anew when they lose it.
   rows->forget_given_up(unnamed);
-  if (!lost.empty()) PLAYFS_CHECK(set_aside(lost));
+  if (!lost.empty() || rows->has_changed_last()) PLAYFS_CHECK(set_aside(lost));
   else if (rows->torn() > 0)
     log_warning(options.directory + ": " + std::to_string(rows->torn()) +
                 " bytes of the operations log were never written in full, as a power loss leaves them");
@@ -223,8 +227,13 @@ Status Stage::State::load_spool() {
 }
 
 Status Stage::State::set_aside(const std::vector<std::uint64_t>& numbers) {
-  const std::string what =
-      std::to_string(numbers.size()) + " files with staged bytes that nothing names, or that were not on disk in full";
+  std::string what;
+  if (!numbers.empty())
+    what = std::to_string(numbers.size()) +
+           " files with staged bytes that nothing names, or that were not on disk in full,";
+  if (rows->has_changed_last())
+    what += std::string(what.empty() ? "" : " and ") +
+            "the last operation of its log, which was changed since it was written and does not count,";
   std::string folder;
   auto moved = [&]() PLAYFS_NO_ANALYSIS -> Status {
     PLAYFS_TRY(folder,
@@ -247,6 +256,7 @@ Status Stage::State::set_aside(const std::vector<std::uint64_t>& numbers) {
   }();
   // Where they cannot be moved they stay where they are: nothing takes their numbers.
   std::string where = moved ? "are in " + folder + ", with what is known of their names" : "stay in its spool";
+  if (numbers.empty()) where = moved ? "is in " + folder : "is lost";
   found_lost = Error{ErrorCode::corrupt,
                      options.directory + ": " + what + " " + where,
                      "look at them; a power loss or a damage of the disk leaves such files",

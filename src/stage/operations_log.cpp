@@ -31,6 +31,7 @@ struct Header {
 };
 static_assert(sizeof(Header) == 32);
 constexpr std::uint64_t kMostPayload = 0xffffffff;
+constexpr std::size_t kSector = 512;
 
 std::uint64_t checksum_of(std::string_view record) {
   record.remove_prefix(sizeof(Header::checksum));
@@ -65,11 +66,25 @@ bool was_record(std::string_view bytes, std::uint64_t stage_id, std::uint64_t nu
     std::memcpy(whole.data() + offsetof(Header, number), &number, sizeof number);
     return header.checksum == checksum_of(whole);
   }
-  constexpr std::size_t sector = 512;
   std::size_t empty = 0;
   for (char byte : bytes.substr(0, size)) {
     empty = byte == 0 ? empty + 1 : 0;
-    if (empty >= sector) return false;
+    if (empty >= kSector) return false;
+  }
+  return true;
+}
+
+/// Whether the record `number` was written in full at `at`, though its checksum is wrong now. What a power loss tears
+/// lacks a sector, or its part of one.
+bool was_written_in_full(std::string_view file, std::size_t at, std::uint64_t stage_id, std::uint64_t number) {
+  if (!was_record(file.substr(at), stage_id, number)) return false;
+  Header header;
+  std::memcpy(&header, file.data() + at, sizeof header);
+  const std::size_t end = at + sizeof header + header.length();
+  if (end > file.size()) return false;
+  for (std::size_t begin = at; begin < end; begin = (begin / kSector + 1) * kSector) {
+    const std::string_view part = file.substr(begin, std::min(end, (begin / kSector + 1) * kSector) - begin);
+    if (part.find_first_not_of('\0') == std::string_view::npos) return false;
   }
   return true;
 }
@@ -146,16 +161,18 @@ Result<LogContent> OperationsLog::read(std::uint64_t after) const {
   }
   if (found.torn == 0) return found;
   const std::uint64_t missing = after + 1 + found.records.size();
-  bool has_later = false, was_there = false;
+  bool has_later = false, was_there = false, was_in_full = false;
   for (std::size_t i = 0; i < files.size(); ++i) {
-    was_there =
-        was_there || was_record(std::string_view(files[i]).substr(files[i].size() - torn[i]), stage_id_, missing);
+    const std::size_t end = files[i].size() - torn[i];
+    was_there = was_there || was_record(std::string_view(files[i]).substr(end), stage_id_, missing);
+    was_in_full = was_in_full || was_written_in_full(files[i], end, stage_id_, missing);
     for (const LogRecord& record : salvage(files[i], stage_id_)) {
       has_later = has_later || record.number > missing;
       found.is_damaged = found.is_damaged || (record.number > missing && record.synced >= missing);
     }
   }
   found.is_damaged = found.is_damaged || (has_later && was_there);
+  found.has_changed_last = !has_later && was_in_full;
   return found;
 }
 

@@ -44,6 +44,8 @@ struct LogContent {
   std::uint64_t torn = 0;          ///< bytes behind them that make no record, or one that is out of its turn
   /// The record that would be next was there once and was changed since, or was safe: no power loss does that.
   bool is_damaged = false;
+  /// It was written in full and was changed since, and none follows it: one operation is missing, and no more.
+  bool has_changed_last = false;
 };
 
 class OperationsLog {

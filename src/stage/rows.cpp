@@ -6,6 +6,8 @@
 #include <filesystem>
 #include <unordered_map>
 
+#include "stage/begun.h"
+
 namespace playfs::stage {
 
 namespace {
@@ -18,6 +20,7 @@ std::uint64_t size_of(const std::string& path) {
   return stat(path.c_str(), &attributes) == 0 ? static_cast<std::uint64_t>(attributes.st_size) : 0;
 }
 
+constexpr const char* kChangedLast = "changed_last";
 constexpr const char* kRepair = "playfs doctor --repair";
 
 bool has_spool_files(const std::string& directory) {
@@ -73,6 +76,8 @@ Status Rows::check_database(const std::string& directory) {
     if (size_of(directory + file) > 0) beside = file + 1;
   }
   if (has_spool_files(directory)) beside = "spool";
+  if (beside.empty() && is_begun(directory))
+    return fail(ErrorCode::corrupt, "stage.db is missing or empty, and the staged changes with it", kRepair);
   if (beside.empty()) return {};
   return fail(ErrorCode::corrupt, "stage.db is missing or empty, and " + beside + " holds what belongs to it", kRepair);
 }
@@ -82,6 +87,7 @@ Result<std::unique_ptr<Rows>> Rows::open(const std::string& directory, Damage da
   bool is_new = size_of(directory + OperationsLog::kFiles[0]) == 0 &&
                 size_of(directory + OperationsLog::kFiles[1]) == 0 && !has_spool_files(directory);
   PLAYFS_TRY(Tables tables, Tables::open(directory + kDatabase, is_new));
+  PLAYFS_CHECK(check_begun(directory, tables));
   PLAYFS_TRY(Tables::LogState state, tables.log_state());
   std::unique_ptr<Rows> rows(new Rows(directory, std::move(tables)));
   PLAYFS_TRY(rows->log_, OperationsLog::open(directory, state.stage_id));
@@ -95,6 +101,9 @@ Status Rows::replay(const Tables::LogState& state, Damage damage) {
   if (log_->size() > 0) {
     PLAYFS_TRY(LogContent found, log_->read(folded_));
     torn_ = found.torn;
+    // Noted with the fold, which may be that of a look at the base: afterwards the log does not tell any more.
+    PLAYFS_TRY(auto noted, tables_.value(kChangedLast));
+    has_changed_last_ = found.has_changed_last || noted;
     if (found.is_damaged && damage == Damage::refuse)
       return fail(ErrorCode::corrupt,
                   "the operations log is damaged: record " + std::to_string(folded_ + found.records.size() + 1) +
@@ -103,7 +112,10 @@ Status Rows::replay(const Tables::LogState& state, Damage damage) {
     // Nothing is written into a database that cannot hold it.
     PLAYFS_CHECK(tables_.check_integrity());
     std::uint64_t next = folded_ + found.records.size() + kNumbersOfARun;
-    PLAYFS_CHECK(tables_.fold(next, [&] { return apply(found.records); }));
+    PLAYFS_CHECK(tables_.fold(next, [&]() -> Status {
+      if (found.has_changed_last) PLAYFS_CHECK(tables_.apply(PutValue{kChangedLast, "1"}));
+      return apply(found.records);
+    }));
     // All the way into the database file: pages that SQLite's log has in memory may be ones that an earlier process
     // failed to sync, and which a sync of today takes for written.
     PLAYFS_CHECK(tables_.empty_log());
@@ -115,6 +127,7 @@ Status Rows::replay(const Tables::LogState& state, Damage damage) {
 
 Status Rows::start() {
   MutexLock lock(folding_);
+  if (std::exchange(has_changed_last_, false)) PLAYFS_CHECK(tables_.apply(DropValue{kChangedLast}));
   return log_->start(folded_ + 1);
 }
 

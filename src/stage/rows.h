@@ -66,6 +66,8 @@ class Rows {
   [[nodiscard]] Tables& stored() { return tables_; }
   /// Bytes of the log that are no operations, as a power loss leaves them, before start() empties it.
   [[nodiscard]] std::uint64_t torn() const { return torn_; }
+  /// They are an operation that was changed since it was written. Until start().
+  [[nodiscard]] bool has_changed_last() const { return has_changed_last_; }
   /// Empties the log, all of which is in the database. REQUIRED before the first Batch is committed.
   [[nodiscard]] Status start();
 
@@ -126,6 +128,7 @@ class Rows {
   std::string batch_;  ///< encoded changes of the Batch there is
   std::unique_ptr<OperationsLog> log_;
   std::uint64_t torn_ = 0;
+  bool has_changed_last_ = false;
   std::atomic<std::uint64_t> database_size_ = 0, database_log_size_ = 0;  ///< at the last fold
   Mutex folding_;                                                         ///< guards tables_, once the stage is open
   std::uint64_t folded_ PLAYFS_GUARDED_BY(folding_) = 0;

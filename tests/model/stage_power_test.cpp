@@ -110,6 +110,39 @@ TEST(StagePower, WhatWasSyncedIsThere) {
   for (int done = 0; done < cuts && !HasFailure(); done += kCutsOfARun) run(20261121 + done, kCutsOfARun);
 }
 
+// Whatever a power loss leaves of the first start, it is begun again: that a database is missing is no damage then.
+TEST(StagePower, AFirstStartThatWasCutShortIsBegunAgain) {
+  test::Workbench bench;
+  auto base = test::revision_of("r1", kBase);
+  const std::string directory = bench.options().directory;
+  ASSERT_TRUE(make_private_directory(directory));
+  test::ForgetfulDisk disk(directory);
+  const std::size_t begin = disk.events();
+  bench.open(base);
+  const std::size_t opened = disk.events();
+  ASSERT_TRUE(bench.unlink("a") && bench.rename("b", "c"));
+  ASSERT_TRUE(bench.stage->sync(bench.stage->root()));
+  const std::size_t synced = disk.events();
+  bench.stage.reset();
+  const std::size_t end = disk.events();
+  disk.stop();
+  ASSERT_GT(opened, begin);
+  std::mt19937_64 random(20261121);
+  for (std::size_t at = begin; at <= end; ++at) {
+    for (int luck = 0; luck < 8; ++luck) {
+      disk.lay_out(at, random, directory);
+      ++bench.boot;
+      auto recorded = stage::Stage::recorded_base(directory);
+      ASSERT_TRUE(recorded) << recorded.error().message << " after event " << at << " of " << end;
+      bench.open(base);
+      ASSERT_FALSE(HasFailure()) << "after event " << at << " of " << begin << " to " << end;
+      EXPECT_FALSE(bench.stage->found_lost()) << bench.stage->found_lost()->message;
+      EXPECT_TRUE(at < synced || !bench.find("a")) << "after event " << at;
+      bench.stage.reset();
+    }
+  }
+}
+
 // What editors and package managers count on: write a new file, sync it, rename it over the old one.
 TEST(StagePower, AFileThatIsReplacedIsTheOldOneOrTheNewOne) {
   test::Workbench bench;

@@ -106,5 +106,65 @@ class LostBytes(rig.SharedProject):
         self.assertEqual([each for each in findings if each['finding'] == 'wrong' and str(self.home) in each['place']], [])
 
 
+@rig.needs_fuse
+class LostRows(rig.SharedProject):
+    """Deletions, renames and links, of which the spool holds nothing."""
+    def setUp(self):
+        super().setUp()
+        self.mounted = self.mount(self.api.origin)
+        self.tree = self.work(self.mounted)
+        for name in ('deleted', 'renamed', 'kept'):
+            (self.tree / name).write_text(name)
+        self.commit(self.tree, 'first')
+        (self.tree / 'deleted').unlink()
+        (self.tree / 'renamed').rename(self.tree / 'moved')
+        os.symlink('nowhere', self.tree / 'link')
+
+    def wrong(self):
+        findings = json.loads(self.playfs('doctor', '--json', check=False).stdout)['findings']
+        return [each['what'] for each in findings if each['finding'] == 'wrong' and str(self.home) in each['place']]
+
+    def errors(self):
+        return (self.mounted.directory / '.playfs/errors.ndjson').read_text()
+
+    def test_a_database_that_is_gone_is_no_new_work_tree(self):
+        for change in (lambda path: path.unlink(), lambda path: os.truncate(path, 0)):
+            self.mounted.unmount()
+            database, = self.home.glob('ann/state/**/stage.db')
+            kept = database.read_bytes()
+            change(database)
+            wrong, = self.wrong()
+            self.assertIn('stage.db is missing or empty', wrong)
+            self.mounted = self.mount(self.api.origin)
+            self.tree = self.work(self.mounted)
+            with self.assertRaises(OSError) as refused:
+                os.listdir(self.tree)
+            self.assertEqual(refused.exception.errno, errno.EIO)
+            self.assertIn('stage.db is missing or empty', self.errors())
+            self.mounted.unmount()
+            database.write_bytes(kept)
+            self.mounted = self.mount(self.api.origin)
+            self.tree = self.work(self.mounted)
+            self.assertEqual(sorted(os.listdir(self.tree)), ['kept', 'link', 'moved'])
+
+    def test_a_last_operation_that_was_changed_is_said_and_kept(self):
+        tree = os.open(self.tree, os.O_RDONLY)
+        os.fsync(tree)
+        os.close(tree)
+        self.mounted.kill()
+        self.mounted.end()
+        log = max(self.home.glob('ann/state/**/operations.*'), key=lambda path: path.stat().st_size)
+        changed = bytearray(log.read_bytes())
+        changed[-3] ^= 0x10
+        log.write_bytes(bytes(changed))
+        wrong, = self.wrong()
+        self.assertIn('the last operation of its log was changed', wrong)
+        self.mounted = self.mount(self.api.origin)
+        self.assertEqual(sorted(os.listdir(self.work(self.mounted))), ['kept', 'moved'])
+        self.assertIn('the last operation of its log', self.errors())
+        aside, = self.home.glob(f'ann/state/**/lost+found/*/{log.name}')
+        self.assertEqual(aside.read_bytes(), changed)
+
+
 if __name__ == '__main__':
     rig.main()

@@ -256,9 +256,11 @@ bool tell(Findings& findings, const std::string& directory, const stage::StageHe
         std::string(kRepair) + " (keeps these, and puts the rest with a list of names into lost+found)");
   else if (health.torn > 0)
     findings.add(Finding::wrong, "stage", directory,
-                 fmt::format("{} bytes of its operations log were never written in full, as a power loss leaves them; "
-                             "the next mount would drop them",
-                             health.torn),
+                 health.has_changed_last
+                     ? "the last operation of its log was changed since it was written, and does not count"
+                     : fmt::format("{} bytes of its operations log were never written in full, as a power loss leaves "
+                                   "them; the next mount would drop them",
+                                   health.torn),
                  std::string(kRepair) + " (keeps a copy in lost+found)");
   if (health.is_sound())
     findings.add(Finding::well, "stage", directory,

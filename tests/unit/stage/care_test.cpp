@@ -1,5 +1,6 @@
 // Care of a stage that no mount has open: each damage is seen, looking changes nothing, and mending loses nothing.
 #include "stage/care.h"
+#include "stage/begun.h"
 
 #include <fcntl.h>
 #include <sys/file.h>
@@ -13,6 +14,7 @@
 
 #include "base/fd.h"
 #include "base/sqlite.h"
+#include "stage/begun.h"
 #include "support/workbench.h"
 
 namespace playfs::stage {
@@ -97,6 +99,7 @@ TEST_F(CareTest, AStageOfAnOlderFormatIsSoundAndStaysOfThatFormat) {
   execute(
       "ALTER TABLE inode DROP COLUMN device; DROP TABLE operations_log; DROP TABLE given_up; DROP TABLE replacement; "
       "DROP TABLE spool_size; PRAGMA user_version = 1");
+  std::filesystem::remove(directory() + kBegun);
   auto before = everything();
   EXPECT_TRUE(examine(directory()).value().is_sound());
   EXPECT_EQ(everything(), before);

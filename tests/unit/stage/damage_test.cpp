@@ -243,6 +243,81 @@ TEST_F(DamageTest, ADatabaseThatIsGoneIsNoNewStage) {
   }
 }
 
+// Of deletions, renames and links there is no file in the spool that would tell.
+TEST_F(DamageTest, ADatabaseThatIsGoneIsMissedThoughItHeldNoBytes) {
+  const std::function<void()> damages[] = {
+      [&] { fs::remove(directory() + "/stage.db"); },
+      [&] { fs::resize_file(directory() + "/stage.db", 0); },
+      [&] {
+        fs::remove(directory() + "/stage.db");
+        Database::open(directory() + "/stage.db", Database::Durability::normal).value();
+      },
+      [&] {
+        test::Workbench other;
+        other.open(base);
+        other.stage.reset();
+        fs::copy_file(other.options().directory + "/stage.db", directory() + "/stage.db",
+                      fs::copy_options::overwrite_existing);
+      },
+  };
+  for (bool was_spool_there : {true, false}) {
+    for (const auto& damage : damages) {
+      fs::remove_all(directory());
+      bench.open(base);
+      ASSERT_TRUE(bench.rename("a", "moved"));
+      bench.stage.reset();
+      if (!was_spool_there) fs::remove(bench.spool());
+      damage();
+      EXPECT_TRUE(is_stage(directory()));
+      auto health = examine(directory()).value();
+      ASSERT_TRUE(health.database);
+      EXPECT_EQ(health.database->code, ErrorCode::corrupt);
+      for (int again = 0; again < 2; ++again) {
+        auto opened = open();
+        ASSERT_FALSE(opened);
+        EXPECT_EQ(opened.error().code, ErrorCode::corrupt) << opened.error().message;
+        EXPECT_EQ(opened.error().hint, "playfs doctor --repair");
+      }
+      ASSERT_TRUE(mend(directory(), "now"));
+      EXPECT_TRUE(examine(directory()).value().is_sound());
+      bench.open(base);
+      EXPECT_TRUE(bench.find("a"));
+    }
+  }
+}
+
+TEST_F(DamageTest, TheLastOperationThatWasChangedIsSetAsideAndSaid) {
+  ASSERT_NO_FATAL_FAILURE(make(false, true));
+  const std::string log = log_file();
+  const std::string whole = bytes_of(original() + log);
+  lay_out();
+  change(log, whole.size() - 3, [](char byte) { return static_cast<char>(byte ^ 0x10); });
+  const std::string changed = bytes_of(directory() + log);
+  EXPECT_TRUE(examine(directory()).value().has_changed_last);
+  auto opened = open();
+  ASSERT_TRUE(opened) << opened.error().message;
+  ASSERT_TRUE((*opened)->found_lost());
+  EXPECT_THAT((*opened)->found_lost()->message, HasSubstr("the last operation of its log"));
+  opened->reset();
+  const auto folder = fs::directory_iterator(directory() + "/lost+found")->path();
+  EXPECT_EQ(bytes_of(folder.string() + log), changed);
+  auto again = open();
+  ASSERT_TRUE(again);
+  EXPECT_FALSE((*again)->found_lost()) << "said once";
+}
+
+TEST_F(DamageTest, AnOperationThatAPowerLossToreIsNoDamage) {
+  ASSERT_NO_FATAL_FAILURE(make(false));
+  const std::string log = log_file();
+  const std::string whole = bytes_of(original() + log);
+  auto last = OperationsLog::parse(whole, std::nullopt).records.back();
+  for (std::size_t left = 0; left < last.payload.size(); ++left) {
+    lay_out();
+    fs::resize_file(directory() + log, whole.size() - last.payload.size() + left);
+    EXPECT_FALSE(examine(directory()).value().has_changed_last) << left;
+  }
+}
+
 TEST_F(DamageTest, WhatWasGivenUpIsRemovedAndWhatNothingNamesIsSetAside) {
   ASSERT_NO_FATAL_FAILURE(make(true));
   lay_out();

@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "base/sqlite.h"
+#include "stage/begun.h"
 #include "support/workbench.h"
 
 namespace playfs::stage {
@@ -122,6 +123,7 @@ TEST_F(OpenTest, AnOlderFormatIsBroughtUpToDate) {
   execute(
       "ALTER TABLE inode DROP COLUMN device; DROP TABLE operations_log; DROP TABLE given_up; DROP TABLE replacement; "
       "DROP TABLE spool_size; PRAGMA user_version = 1");
+  std::filesystem::remove(bench.options().directory + kBegun);
   bench.open(base);
   EXPECT_EQ(bench.read("f"), "kept");
   ASSERT_TRUE(bench.stage->make_special(bench.stage->root(), "null", Kind::block_device, {}, 77));

@@ -1,0 +1,42 @@
+#include "stage/begun.h"
+
+#include "base/fd.h"
+
+namespace playfs::stage {
+
+namespace {
+
+/// "" where there is none.
+std::string mark_of(const std::string& directory) {
+  constexpr std::size_t most = 100;
+  return read_file(directory + kBegun, most).value_or("");
+}
+
+Result<std::string> number_of(Tables& stored) {
+  PLAYFS_TRY(Tables::LogState state, stored.log_state());
+  return std::to_string(state.stage_id) + '\n';
+}
+
+}  // namespace
+
+bool is_begun(const std::string& directory) { return !mark_of(directory).empty(); }
+
+Status mark_begun(const std::string& directory, Tables& stored) {
+  PLAYFS_TRY(std::string number, number_of(stored));
+  if (mark_of(directory) == number) return {};
+  PLAYFS_CHECK(stored.empty_log());
+  PLAYFS_CHECK(sync_directory(directory));
+  return write_file_atomically(directory + kBegun, number);
+}
+
+Status check_begun(const std::string& directory, Tables& stored) {
+  const std::string mark = mark_of(directory);
+  if (mark.empty()) return {};
+  PLAYFS_TRY(std::string number, number_of(stored));
+  PLAYFS_TRY(auto base, stored.value("base"));
+  if (mark == number && base) return {};
+  return fail(ErrorCode::corrupt, "stage.db is not the one that the staged changes are in: it was replaced or emptied",
+              "playfs doctor --repair");
+}
+
+}  // namespace playfs::stage
