@@ -122,7 +122,7 @@ class LostRows(rig.SharedProject):
 
     def wrong(self):
         findings = json.loads(self.playfs('doctor', '--json', check=False).stdout)['findings']
-        return [each['what'] for each in findings if each['finding'] == 'wrong' and str(self.home) in each['place']]
+        return [each['message'] for each in findings if each['finding'] == 'wrong' and str(self.home) in each['place']]
 
     def errors(self):
         return (self.mounted.directory / '.playfs/errors.ndjson').read_text()

@@ -156,7 +156,9 @@ class MovedTest : public WentBackTest {
     for (const auto& [from, to] : moved) work->rename(from, to);
     auto root = work->stage->root();
     ASSERT_TRUE(work->stage->link(work->stage->find("named"), root, "other name"));
-    ASSERT_TRUE(work->stage->set_attributes(work->stage->find("run"), {.permissions = 0755}));
+    stage::AttributeChange runs;
+    runs.permissions = 0755;
+    ASSERT_TRUE(work->stage->set_attributes(work->stage->find("run"), runs));
   }
   Result<bool> keep() {
     auto head = await<RevisionTreePtr>(
