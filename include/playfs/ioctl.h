@@ -57,7 +57,7 @@ enum playfs_outcome {
 
 /* playfs_commit.flags */
 #define PLAYFS_COMMIT_NOWAIT 1u   /* return PLAYFS_PENDING as soon as the change is frozen */
-#define PLAYFS_COMMIT_NO_MERGE 2u /* publish a branch rather than merge */
+#define PLAYFS_COMMIT_NO_MERGE 2u /* publish a branch; whoever looks after head next may merge it */
 #define PLAYFS_COMMIT_RESOLVED 4u /* what an update left in conflict is right as it stands */
 #define PLAYFS_COMMIT_DRY_RUN 8u  /* plan it and send nothing */
 /* Begin nothing: tell what became of the commit that `tx` names, and wait for its end unless PLAYFS_COMMIT_NOWAIT is set.

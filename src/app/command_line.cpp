@@ -284,7 +284,9 @@ class Parser {
     commit_command->add_option("--agent", c->agent, "The author's handle")->type_name("HANDLE");
     commit_command->add_flag("!--no-wait", c->wait,
                              "Return as soon as the change is kept safe; publish in the background");
-    commit_command->add_flag("!--no-merge", c->merge, "Publish a branch rather than merge");
+    commit_command->add_flag("!--no-merge", c->merge,
+                             "Merge nothing now: where head has moved, publish a branch, which stays "
+                             "one until somebody looks after head (any mount does) and finds no conflict");
     commit_command->add_flag("--resolved", c->resolved, "What an update left in conflict is right as it stands");
     commit_command->add_flag("--dry-run", c->dry_run, "Say what it would take, and send nothing");
     commit_command->add_flag("--cancel", c->cancel, "Instead: stage again what is being published or waits to be");
