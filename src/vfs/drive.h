@@ -79,9 +79,12 @@ void drive(Mount& mount, Counted counted, OperationPtr op, F attempt, S subject,
   }
   auto ticket = mount.gate()->enter();
   if (!ticket) return reply(fail(ErrorCode::interrupted, "the mount is ending"));
-  const bool may_yield = round == 0 && op->yields;
+  const bool may_yield = round == 0 && op->yields && !mount.sent_back().is_known(op->caller.pid);
   auto hold = mount.notifications().hold(op->locked, may_yield ? std::optional(op->caller.pid) : std::nullopt);
-  if (!hold) return reply(fail(ErrorCode::stale, "the directory is changing: look again"));
+  if (!hold) {
+    mount.sent_back().note(op->caller.pid);
+    return reply(fail(ErrorCode::stale, "the directory is changing: look again"));
+  }
   if (round == 0) {
     mount.metrics().count_waited(counted);
     watch_the_time(mount, op);

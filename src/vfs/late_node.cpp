@@ -29,6 +29,7 @@ Stop LateNode::until_here(const OperationPtr& op) {
     arrived_ = Arrival{std::move(*found), mount().clock().steady()};
   }
   op->note(kRecorded);
+  mount().sent_back().note(op->caller.pid);
   return Error{ErrorCode::stale, "it is here by now: look again", {}, {}, 0, {}};
 }
 

@@ -21,6 +21,7 @@
 #include "vfs/node_table.h"
 #include "vfs/notifications.h"
 #include "vfs/playground.h"
+#include "vfs/sent_back.h"
 
 namespace playfs::vfs {
 
@@ -44,6 +45,7 @@ class Mount {
   const PlaygroundOptions& options() const { return options_; }
   NodeTable& nodes() { return nodes_; }
   Notifications& notifications() { return notifications_; }
+  SentBack& sent_back() { return sent_back_; }
   Metrics& metrics() { return metrics_; }
   WorkTrees& works() { return *works_; }
   ProjectsInUse& in_use() { return *in_use_; }
@@ -86,6 +88,7 @@ class Mount {
   NodeTable nodes_;
   std::shared_ptr<Gate> gate_ = std::make_shared<Gate>();
   Notifications notifications_;
+  SentBack sent_back_;
   std::unique_ptr<ProjectsInUse> in_use_;
   std::unique_ptr<Listings> listings_;
   std::unique_ptr<RequestsUnderWay> requests_;

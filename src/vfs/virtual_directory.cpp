@@ -61,8 +61,9 @@ Attempt<Found> VirtualDirectory::lookup(const OperationPtr& op, const std::strin
   auto here = child(op, name);
   if (here || !here.error().fetch) return here;
   if (!op->noted(kTooLong)) {
-    return missing(
-        fetch_for_a_while(mount(), op, kLookupPatience, kLookupPatience, kTooLong, std::move(here).error().fetch));
+    // Another name of the same path came late: to be sent back once more would be an error.
+    const auto patience = mount().sent_back().is_known(op->caller.pid) ? kListingPatience : kLookupPatience;
+    return missing(fetch_for_a_while(mount(), op, patience, patience, kTooLong, std::move(here).error().fetch));
   }
   auto late = late_.get<LateNode>(
       name, [](const LateNode&) { return true; },

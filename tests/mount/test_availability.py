@@ -9,6 +9,7 @@ import sys
 
 import http2
 import hung
+import proxy
 import rig
 from projects import publish
 
@@ -171,6 +172,22 @@ class NothingIsLocked(hung.HungMount):
         self.assertIn(first, log[0], log[1])
         self.assertIn(first, again[0], again[1])
         self.assertIn('near0', listed[0], listed[1])
+
+
+@rig.needs_fuse
+class EachNameComesLate(rig.Rig):
+    """Each later than a lookup waits for it: the kernel looks again once, from the beginning of the path."""
+
+    def test_a_path_of_such_names(self):
+        api = self.serve()
+        slow = proxy.SlowProxy(int(api.origin.rsplit(':', 1)[1]))
+        self.addCleanup(slow.close)
+        project = publish(api, 'p', {'d/f': 'first\n'})
+        first = api.get('projects', project)['latest_revision']
+        publish(api, 'second', {'d/f': 'second\n'}, project, [first])
+        mount = self.mount(slow.url, options=('refresh=600', 'noprefetch'))
+        slow.delay = 4
+        self.assertEqual(self.command('cat', mount.directory / f'projects/{project}/revisions/{first}/d/f').stdout, 'first\n')
 
 
 @rig.needs_fuse
