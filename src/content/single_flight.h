@@ -1,8 +1,9 @@
 // One fetch for all who want the same thing at the same time. Thread-safe.
 //
 // Whoever finds no flight under way leads: he starts the fetch, and land() answers everybody. A waiter that is
-// cancelled is answered `interrupted` at once, on the cancelling thread; the flight goes on for the others. T is
-// copied to each waiter: hand out pointers.
+// cancelled is answered `interrupted` at once, on the cancelling thread; the flight goes on for the others. It does so
+// where there are none, too, once its request was sent: what comes is kept, for whoever tries again; it takes a turn of
+// its own project's alone (turns.h), and no longer than a request may. T is copied to each waiter: hand out pointers.
 #pragma once
 
 #include <algorithm>
