@@ -257,14 +257,18 @@ class Restore(clocks.Clocks, rig.Rig):
 
         between.fate = fate
         self.playfs('commit', '--no-wait', '-m', 'two', work, check=False)
-        self.eventually(lambda: self.status(ann)['publication']['waiting_for'], 'chunks are missed')
-        self.assertIn('does not show what it has stored', self.status(ann)['publication']['waiting_for']['message'])
+
+        def misses_chunks():
+            why = self.status(ann)['publication']['waiting_for']
+            return why and 'does not show what it has stored' in why['message']
+
+        self.eventually(misses_chunks, 'chunks are missed')
         self.assertTrue(self.status(ann)['staged'])
         self.jump('ann', 150)  # reads may have lagged until then
         limit = rig.COMMAND_LIMIT + (0 if self.clocks else 150)
         self.eventually(lambda: self.status(ann)['publication']['phase'] == 'idle', 'it is published again', limit)
         self.assertEqual(self.status(ann)['publication']['last']['outcome'], 'published')
-        self.assertEqual(len(self.events(ann, 'service_lost_chunks')), 1)
+        self.assertTrue(self.events(ann, 'service_lost_chunks'))
         self.assertEqual(self.describe(work), after)
         self.assert_published_whole(ann, after)
 
