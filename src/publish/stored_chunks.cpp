@@ -21,9 +21,10 @@ Result<ChunkIds> StoredChunks::find_lost(const ChunkIds& chunks) {
   for (const auto& chunk : stored_)
     if (chunks.contains(chunk)) in_order.push_back(chunk);
   std::vector<ChunkId> asked;
-  const std::size_t witnesses = std::min(in_order.size(), kWitnesses);
-  for (std::size_t i = 0; i < witnesses; ++i)
-    asked.push_back(in_order[witnesses == 1 ? 0 : i * (in_order.size() - 1) / (witnesses - 1)]);
+  const std::size_t count = in_order.size();
+  for (std::size_t i = 0; i < count; ++i)
+    if (i < kSideBySide || i + kSideBySide >= count || i == count / 3 || i == count * 2 / 3)
+      asked.push_back(in_order[i]);
   const ChunkIds has_witnesses(in_order.begin(), in_order.end());
   for (const auto& chunk : chunks)
     if (!has_witnesses.contains(chunk)) asked.push_back(chunk);

@@ -48,16 +48,18 @@ class StoredChunks {
   Result<ChunkIds> find_missing(const ChunkIds& chunks);
   /// The same once a revision that refers to them was seen: the service may have gone back after they were seen and
   /// before it was posted, and has the revision then, and not the chunks. A service that goes back loses all that was
-  /// stored since the state it goes back to. So of those that were stored in a known order a few are witnesses for the
-  /// others: the first for going back while they were uploaded, the last for going back to a state in between, some
-  /// for both. The others are asked for, and so are all where one is gone.
+  /// stored since the state it goes back to. So of those that were stored in an order that is about known a few are
+  /// witnesses for the others: the first for going back while they were uploaded, the last for going back to a state in
+  /// between, some for both. The others are asked for, and so are all where one is gone.
   Result<ChunkIds> find_lost(const ChunkIds& chunks);
 
  private:
   /// How long a chunk counts as seen. An upload that takes longer is looked at once more before it is referred to.
   static constexpr std::chrono::minutes kLately{2};
-  /// At least two. What remains is a state that was saved and put back between two witnesses that follow each other.
-  static constexpr std::size_t kWitnesses = 4;
+  /// So many are uploaded side by side at the most (PublisherOptions), and are stored in any order: the one that was
+  /// stored last is among the last that were answered. What remains is a state that was saved and put back between two
+  /// witnesses that follow each other.
+  static constexpr std::size_t kSideBySide = 8;
 
   Result<ChunkIds> ask_for(const std::vector<ChunkId>& chunks);
 

@@ -1,0 +1,80 @@
+// Witnesses: what tells of all chunks whether they are still there, though few are asked for.
+#include "publish/stored_chunks.h"
+
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "base/clock.h"
+
+namespace playfs::publish {
+namespace {
+
+/// Has some chunks, and nothing else.
+class ChunksOnly final : public Upstream {
+ public:
+  Result<std::vector<ChunkId>> missing_chunks(const std::vector<ChunkId>& ids) override {
+    asked += ids.size();
+    std::vector<ChunkId> missing;
+    for (const auto& id : ids)
+      if (gone.contains(id)) missing.push_back(id);
+    return missing;
+  }
+  Result<Project> project() override { return nothing(); }
+  Result<Look> look() override { return nothing(); }
+  Result<wire::RecordPage> page(const std::string&, const std::string&) override { return nothing(); }
+  Result<Record> get(const std::string&, const std::string&) override { return nothing(); }
+  Result<RevisionTreePtr> revision(const RevisionId&) override { return nothing(); }
+  Result<Bytes> content(const RevisionTreePtr&, const std::string&, const FileEntry&) override { return nothing(); }
+  Result<std::vector<FileChunk>> chunks(const std::vector<ChunkId>&) override { return nothing(); }
+  Result<Record> create(const std::string&, const Json&, const std::string&) override { return nothing(); }
+  Status upload(const std::vector<Upload>&, const Acknowledged&) override { return nothing(); }
+  Status move_head(const RevisionId&) override { return nothing(); }
+  void learn(const std::string&, const Record&) override {}
+
+  ChunkIds gone;
+  std::size_t asked = 0;
+
+ private:
+  static tl::unexpected<Error> nothing() { return fail(ErrorCode::not_found, "nothing"); }
+};
+
+TEST(StoredChunksTest, TheOneStoredLastIsAskedForWhicheverWasAnsweredLast) {
+  // Eight are under way together, so the last one may be answered before seven others, and the first one after them.
+  constexpr std::size_t kCount = 100, kTogether = 8;
+  for (std::size_t late = 0; late < kTogether; ++late) {
+    for (std::size_t lost : {late, kCount - 1 - late}) {
+      ChunksOnly upstream;
+      SystemClock clock;
+      StoredChunks stored(upstream, clock);
+      ChunkIds chunks;
+      for (std::size_t i = 0; i < kCount; ++i) {
+        const ChunkId chunk("chunk" + std::to_string(i));
+        stored.stored(chunk);
+        chunks.insert(chunk);
+        if (i == lost) upstream.gone.insert(chunk);
+      }
+      auto found = stored.find_lost(chunks);
+      ASSERT_TRUE(found);
+      EXPECT_EQ(*found, upstream.gone) << lost;
+    }
+  }
+}
+
+TEST(StoredChunksTest, FewAreAskedForWhileAllAreThere) {
+  ChunksOnly upstream;
+  SystemClock clock;
+  StoredChunks stored(upstream, clock);
+  ChunkIds chunks;
+  for (int i = 0; i < 1000; ++i) {
+    const ChunkId chunk("chunk" + std::to_string(i));
+    stored.stored(chunk);
+    chunks.insert(chunk);
+  }
+  ASSERT_TRUE(stored.find_lost(chunks));
+  EXPECT_LE(upstream.asked, 20u);
+}
+
+}  // namespace
+}  // namespace playfs::publish
