@@ -123,6 +123,22 @@ Attempt<std::size_t> RequestFile::write(const OperationPtr& op, std::uint64_t of
   return fail(outcome->error());
 }
 
+Attempt<void> RequestFile::sync(const OperationPtr& op) {
+  const RequestTextPtr text = own().text;
+  if (!text) return {};
+  if (text->phase() == RequestText::Phase::collecting) {
+    auto whole = text->whole();
+    if (whole) return {};
+    mount().site().events().error(path(), whole.error());
+    return fail(std::move(whole).error());
+  }
+  auto outcome = text->outcome();
+  if (!outcome) return missing(until_done(text));
+  if (*outcome) return {};
+  op->note(kRecorded);
+  return fail(outcome->error());
+}
+
 Fetch RequestFile::arm(const RequestTextPtr& text) {
   return [self = self(), text](const CancelToken& cancel, Callback<void> done) {
     auto watcher = self->mount().requests().watcher();

@@ -37,6 +37,9 @@ class RequestFile final : public Node {
   Attempt<AttributesReply> set_attributes(const OperationPtr& op, const SetAttributes& change) override;
   Attempt<std::string> read(const OperationPtr& op, std::uint64_t offset, std::size_t size) override;
   Attempt<std::size_t> write(const OperationPtr& op, std::uint64_t offset, const std::string& data) override;
+  /// Fails while what was written cannot be a request as it stands: nothing would be done with it. Where it was done,
+  /// says what it came to.
+  Attempt<void> sync(const OperationPtr& op) override;
 
   /// The text is complete: runs the request, once.
   void begin(const RequestTextPtr& text);

@@ -142,7 +142,8 @@ Result<std::string> RequestText::whole() const {
   MutexLock lock(mutex_);
   if (!is_valid_utf8(bytes_)) return fail(ErrorCode::invalid_argument, "a request is UTF-8 text");
   if (is_object(bytes_) && !end_of_object(bytes_))
-    return fail(ErrorCode::invalid_argument, "the JSON object has no end: the file was closed before it was whole");
+    return fail(ErrorCode::invalid_argument, "the JSON object has no end: nothing is done with a part of one",
+                "write all of it");
   return bytes_;
 }
 

@@ -56,7 +56,7 @@ class RequestText {
 
   /// From collecting to running: true for the one who is to run it.
   [[nodiscard]] bool start() PLAYFS_EXCLUDES(mutex_);
-  /// The text, where it can be a request at all. REQUIRES: running.
+  /// The text, where it can be a request as it stands.
   [[nodiscard]] Result<std::string> whole() const PLAYFS_EXCLUDES(mutex_);
   /// `document` is what is read, also of an error. Nothing happens where it was done before.
   void finish(Status outcome, std::string document) PLAYFS_EXCLUDES(mutex_);

@@ -159,6 +159,19 @@ class Control(rig.Rig):
         commit.write_text('{"message": "Ann", "resolved": true}')
         self.assertEqual(self.published(commit), 'Ann')
 
+    def test_a_sync_does_not_vouch_for_half_a_document(self):
+        state = self.project() / 'state.json'
+        file = os.open(state, os.O_WRONLY | os.O_TRUNC)
+        os.write(file, b'{"score": 2, ')
+        with self.assertRaises(OSError) as refused:
+            os.fsync(file)
+        self.assertEqual(refused.exception.errno, errno.EINVAL)
+        self.assertIn('the JSON object has no end', (self.top / '.playfs/errors.ndjson').read_text())
+        os.write(file, b'"precious": true}')
+        os.fsync(file)
+        os.close(file)
+        self.assertEqual(json.loads(state.read_text()), {'score': 2, 'precious': True})
+
     def test_what_is_only_known_at_the_end_is_read(self):
         commit = self.project() / 'commit'
         self.stage('text')
