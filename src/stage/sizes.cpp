@@ -120,7 +120,7 @@ void Stage::State::tell_of_lost(std::vector<std::string> names) {
 
 std::vector<LostFile> Stage::State::lost_files() {
   struct Suspect {
-    std::uint64_t ino;  ///< 0: only what is pending needs it, under...
+    std::uint64_t ino;  ///< 0: only what is pending needs it, under this path:
     std::string path;
     SpoolFilePtr file;
   };
