@@ -75,6 +75,10 @@ class Coherence(Clocks, rig.Rig):
         self.replay(('project', 'a'), ('project', 'b'), published(0, 1), published(1, 2),
                     *(('mount', kind, options, False) for kind, options in mounts), ('quiet',), *steps)
 
+    def test_a_head_that_was_set_back_is_followed_while_records_are_missing(self):
+        self.replay_on(FULL, published(0, 3), ('quiet',), ('trouble', 0, 'missing', None, 'revisions'), ('move', 0, 0), ('wait',),
+                       ('quiet',))
+
     def test_mounts_of_one_project_follow_it(self):
         self.replay_on((('one', ()), ('one-ro', ())), published(0, 3), ('quiet',), published(0, 4))
 

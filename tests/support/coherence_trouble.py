@@ -1,7 +1,9 @@
 """What goes wrong between one mount and the service: the fates of requests that a proxy asks for.
 
 Trouble concerns everything, or the records of one project, or of one collection. It never tells a lie that nobody could
-see through: content changes only where its SHA-256 was promised, and records only so that they cannot be read.
+see through: content changes only where its SHA-256 was promised, and records only so that they cannot be read. A revision
+that is missing while head does not hold it is what a service shows that was restored from a backup: what a mount has of it is
+kept then, staged, so that is no trouble of these.
 """
 import json
 import math
@@ -53,7 +55,7 @@ class Trouble:
             return None
         if kind == 'drop':
             return 'lose reply'
-        if method != 'GET':
+        if method != 'GET' or kind == 'missing' and self.world.is_beside_head(path.rpartition('/')[2]):
             return None
         return {'limited': LIMITED, 'failed': FAILED, 'missing': MISSING}.get(kind) or getattr(self, kind)(path)
 

@@ -27,6 +27,7 @@ class Project:
         self.id, self.begin = record, begin
         self.trees = {}      # revision id: {path: (word, bytes)}
         self.manifests = {}  # revision id: as it was sent
+        self.parents = {}    # revision id: what it was made on, or None
         self.heads = [Head(None, begin)]
 
     @property
@@ -87,7 +88,7 @@ class World:
         revision = self.api.create('revisions', project=project.id, parents=[before] if before else [], agent='x',
                                    message='of others', state={}, manifest=manifest)['id']
         self.owners[revision] = project.id
-        project.trees[revision], project.manifests[revision] = files, manifest
+        project.trees[revision], project.manifests[revision], project.parents[revision] = files, manifest, before
         self.move(project, revision)
 
     def entry(self, project, path, word, data, ways):
@@ -107,6 +108,16 @@ class World:
         self.api.call('PATCH', f'/projects/{project.id}', {'latest_revision': revision})
         project.head.end = time.monotonic()
         project.heads.append(Head(revision, begin, alien))
+
+    def is_beside_head(self, record):
+        """Of a revision that head, having been set back, does not hold."""
+        for project in self.projects:
+            if record in project.parents:
+                line = project.own_head
+                while line not in (None, record):
+                    line = project.parents[line]
+                return line is None
+        return False
 
     def lists(self):
         """The ids of all projects, and what each name leads to: the oldest of those that have it."""
