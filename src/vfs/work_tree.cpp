@@ -88,6 +88,8 @@ Result<std::shared_ptr<WorkTree>> WorkTree::open(Mount& mount, const ProjectId& 
 Result<bool> WorkTree::has_unfinished(const std::string& directory) {
   const std::string journal = journal_directory(directory);
   if (::access(journal.c_str(), F_OK) != 0) return false;
+  // What one that is gone had under way only the tree can tell.
+  if (::access((journal + "/publish.db").c_str(), F_OK) != 0) return true;
   auto opened = publish::Journal::open(journal);
   // What a damaged one had under way only the tree can tell, which sets the journal aside as it is opened.
   if (!opened && opened.error().code == ErrorCode::corrupt) return true;

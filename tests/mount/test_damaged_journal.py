@@ -103,6 +103,13 @@ class DamagedJournal(rig.Rig):
             part.unlink()
         self.assert_what_was_stored_is_published()
 
+    def test_nobody_has_to_look_at_the_tree_for_that(self):
+        journal = self.leave_it_posted()
+        for part in journal.parent.glob('publish.db*'):
+            part.unlink()
+        self.mounted = self.mount(self.proxy.url)
+        self.eventually(lambda: self.api.get('projects', self.project).get('latest_revision'), 'head is moved to it')
+
     def test_an_older_journal_gives_nothing_back_that_was_sent(self):
         """Somebody puts a file back, or the end of the database's log was lost."""
         (self.work / 'file').write_text(CONTENT)
