@@ -404,11 +404,12 @@ TEST_F(HollowTest, AlsoThoseOfTheEndOnly) {
 }
 
 TEST_F(HollowTest, AlsoThoseOfTheBeginningOnly) {
-  write({{"big", text(120'000, 2)}});
+  write({{"big", text(400'000, 2)}});
   world.back_up();
   std::atomic<int> uploads = 0;
   work->faults.set_plan([&](const HttpRequest& request) {
-    if (is_post_of(request, "/file_chunks") && ++uploads == 6) world.restore();
+    // Eight are under way together, so four were answered by then.
+    if (is_post_of(request, "/file_chunks") && ++uploads == 12) world.restore();
     return Fault();
   });
   expect_published_on_top(work->commit());
