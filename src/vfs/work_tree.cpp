@@ -354,11 +354,12 @@ Attempt<WorkStatus> WorkTree::work_status(const OperationPtr& op) {
   PLAYFS_ATTEMPT_CHECK(check_may_write(op->caller));
   WorkStatus status;
   status.project = project_.text();
-  status.base = base_id().text();
   if (auto head = mount_.site().try_head(project_))
     status.head = head->shown.value_or(head->project.latest_revision).text();
   PLAYFS_ATTEMPT_CHECK(weigh(op));
-  PLAYFS_ATTEMPT(auto changes, stage_->changes());
+  RevisionTreePtr base;
+  PLAYFS_ATTEMPT(auto changes, staged(base));
+  if (base) status.base = base->revision.id.text();
   for (const stage::Change& change : changes) ++(change.pending ? status.pending : status.staged);
   PLAYFS_ATTEMPT(auto conflicts, publish::unresolved(*stage_));
   status.conflicts = static_cast<std::uint32_t>(conflicts.size());
@@ -399,13 +400,21 @@ Attempt<void> WorkTree::describe(const OperationPtr& op, ProjectStatus& status) 
   return {};
 }
 
+Result<std::vector<stage::Change>> WorkTree::staged(RevisionTreePtr& base) const {
+  for (;;) {
+    base = stage_->base();
+    PLAYFS_TRY(auto changes, stage_->changes());
+    if (stage_->base() == base) return changes;
+  }
+}
+
 Status WorkTree::describe(ProjectStatus& status) {
-  RevisionTreePtr base = stage_->base();
-  if (base) status.base = base->revision.id;
+  RevisionTreePtr base;
+  PLAYFS_TRY(status.changes, staged(base));
+  status.base = base ? base->revision.id : RevisionId();
   if (base) status.refused = base->tree.manifest().refused;
   status.branch = is_on_branch();
   status.state_staged = stage_->staged_state().has_value();
-  PLAYFS_TRY(status.changes, stage_->changes());
   status.lost_files = stage_->lost_files();
   PLAYFS_TRY(status.unpublished, stage_->unpublished());
   PLAYFS_TRY(status.conflicts, publish::unresolved(*stage_));

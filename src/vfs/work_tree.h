@@ -84,6 +84,8 @@ class WorkTree : public std::enable_shared_from_this<WorkTree> {
   /// allowed, and remembered.
   [[nodiscard]] Attempt<void> weigh(const OperationPtr& op);
   [[nodiscard]] Status describe(ProjectStatus& status);
+  /// What is staged, and the base that it is staged on: of one moment.
+  [[nodiscard]] Result<std::vector<stage::Change>> staged(RevisionTreePtr& base) const;
   [[nodiscard]] Result<std::uint32_t> discard_now(const std::string& path, bool dry_run);
   /// By the bits of the root's mode, as the kernel would judge a write there.
   [[nodiscard]] Status check_may_write(const Caller& caller) const;

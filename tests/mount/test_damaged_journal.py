@@ -60,8 +60,7 @@ class DamagedJournal(rig.Rig):
         revision, = self.api.all('revisions')
         self.eventually(lambda: self.api.get('projects', self.project).get('latest_revision'), 'head is moved to it')
         self.eventually(lambda: self.status()['base'] == rig.fields(revision)['id'], 'the tree stands on it')
-        # Status reads one after the other, and the commit may have ended in between.
-        self.eventually(lambda: self.status()['staged'] == [], 'so nothing can be discarded that head has')
+        self.assertEqual(self.status()['staged'], [], 'so nothing can be discarded that head has')
         self.assertEqual(len(self.api.all('revisions')), 1)
         self.assertEqual((self.work / 'file').read_text(), CONTENT)
 

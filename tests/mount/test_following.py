@@ -201,6 +201,18 @@ class Remounted(Following):
 
 @rig.needs_fuse
 class Overtaken(Following):
+    def test_a_tree_that_stands_on_nothing_says_so(self):
+        project = self.api.create('projects', name='p')['id']
+        top = self.mount(self.api.origin, options=('refresh=1',)).directory / 'projects' / project
+        (top / 'work/mine').write_text('mine\n')
+        publish(self.api, 'theirs', OLD, project)
+
+        def status():
+            return json.loads((top / 'status.json').read_text())
+
+        self.eventually(lambda: status()['head'] == self.head(project), 'head is known')
+        self.assertEqual(status()['base'], '')
+
     def test_a_head_that_does_not_come_holds_up_no_later_one(self):
         project = publish(self.api, 'p', OLD)
         way = proxy.CountingProxy(self.port)
