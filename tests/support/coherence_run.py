@@ -98,8 +98,9 @@ class Run:
             site.down(kill)
 
     def do_back(self, site, offline):
+        """A mount of one project shows nothing, not even its root, before it has the tree: not while that cannot be had."""
         site = self.site(site)
-        if site and not site.mount:
+        if site and not site.mount and not (site.project and site.trouble.kind):
             site.up(offline)
 
     def do_command(self, site, project):
