@@ -7,7 +7,6 @@
 #include "publish/integration.h"
 #include "publish/journal.h"
 #include "publish/log_scan.h"
-#include "publish/lost_base.h"
 #include "publish/publisher.h"
 #include "stage/spool.h"
 #include "stage/stage.h"
@@ -206,21 +205,23 @@ Invalidated real_settle(stage::Stage*, const std::string&, RevisionTreePtr, cons
     PLAYFS_REAL(PLAYFS_SYMBOL);
 Invalidated wrap_settle(stage::Stage*, const std::string&, RevisionTreePtr, const stage::Merged&)
     PLAYFS_WRAP(PLAYFS_SYMBOL);
+
+void drop_kept(stage::Stage& stage) {
+  auto kept = stage.unpublished();
+  if (!kept) return;
+  for (const std::string& path : *kept) {
+    const std::size_t slash = path.rfind('/');
+    auto directory = slash == std::string::npos ? stage.root() : stage.find(path.substr(0, slash));
+    if (directory) static_cast<void>(stage.unlink(directory, path.substr(slash + 1)));
+  }
+}
+
 Invalidated wrap_settle(stage::Stage* self, const std::string& tx, RevisionTreePtr base, const stage::Merged& merged) {
   Invalidated settled = real_settle(self, tx, std::move(base), spoiled(merged));
   if (auto owner = World::owner()) owner->replaced();
   if (planted == Fault::settle_drops && settled) static_cast<void>(self->discard(""));
+  if (planted == Fault::kept_dropped && settled) drop_kept(*self);
   return settled;
-}
-#undef PLAYFS_SYMBOL
-
-// is_gone
-#define PLAYFS_SYMBOL "_ZN6playfs7publish7is_goneERNS0_8UpstreamERKNS_2IdINS_11RevisionTagEEE"
-Result<bool> real_is_gone(publish::Upstream&, const RevisionId&) PLAYFS_REAL(PLAYFS_SYMBOL);
-Result<bool> wrap_is_gone(publish::Upstream&, const RevisionId&) PLAYFS_WRAP(PLAYFS_SYMBOL);
-Result<bool> wrap_is_gone(publish::Upstream& upstream, const RevisionId& revision) {
-  if (planted == Fault::loss_not_seen) return false;
-  return real_is_gone(upstream, revision);
 }
 #undef PLAYFS_SYMBOL
 

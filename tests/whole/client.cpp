@@ -29,6 +29,12 @@ class Client::Life final : public Owner, public std::enable_shared_from_this<Lif
     if (is_dead || plan.crash <= 0 || client_.is_done_ || client_.crashes >= plan.crashes) return;
     if (client_.world_.random.chance(plan.crash * share)) client_.kill(*this);
   }
+  void journal(std::string_view what) {
+    instant(1);
+    if (is_dead || client_.is_done_ || what != client_.plan_.killed_at || client_.world_.random.chance(0.5)) return;
+    client_.plan_.killed_at.clear();
+    client_.kill(*this, true);
+  }
   /// Here a writer does the most harm to a merge: all was read that it is made of, and nothing is put there yet.
   void replacing() override {
     auto& world = client_.world_;
@@ -92,13 +98,13 @@ void Client::begin() {
 
 /// Nothing of it can be heard from now on, and what is on disk is what the next one finds. That the code goes on to its
 /// end, in a directory that nobody looks at, is our affair.
-void Client::kill(Life& life) {
+void Client::kill(Life& life, bool loses_power) {
   life.is_dead = true;
   world_.say(agent_, " is killed");
   ++crashes;
   const std::string before = directory();
   ++incarnation_;
-  if (plan_.forgets && (life.has_failed_sync || world_.random.chance(0.5))) {
+  if (plan_.forgets && (life.has_failed_sync || loses_power || world_.random.chance(0.5))) {
     world_.say(agent_, " has no power");
     ++power_cuts;
     if (life.has_failed_sync && world_.random.chance(0.7)) plan_.sync_errors = 0;  // a new one
@@ -151,7 +157,7 @@ void Client::live(const std::shared_ptr<Life>& life) {
       .agent = agent_,
       .skew = plan_.skew,
       .boot = static_cast<std::uint64_t>(power_cuts),
-      .probe = [life = life.get()](std::string_view, bool) { life->instant(1); },
+      .probe = [life = life.get()](std::string_view what, bool) { life->journal(what); },
       .housekeeping = {},
   });
   life->process = process.get();
@@ -201,6 +207,7 @@ void Client::write(Process& process, const std::shared_ptr<Life>& life) {
 void Client::work(Process& process, const std::shared_ptr<Life>& life) {
   auto& random = world_.random;
   User user(process, ledger, plan_.number, [life] { return !life->is_dead; });
+  if (random.chance(0.1)) user.keep_here();
   for (int tries = 0; committed_ < plan_.commits && tries < 12 && !life->is_dead; ++tries) {
     world_.sleep(milliseconds(random.below(4000)));
     if (life->is_dead) return;

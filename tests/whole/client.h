@@ -26,6 +26,7 @@ struct Plan {
   int edits = 60;   ///< of one process's user, beside those that come before a commit
   int edits_before = 5;
   double crash = 0;         ///< of each instant at which it makes a difference
+  std::string killed_at;    ///< one time, at a write of the journal, by its name there: the power goes. "": at none
   bool dies = false;        ///< for good, at its first crash
   bool keeps_cache = true;  ///< of what it read, when it is killed
   bool writes_on = true;    ///< also while a commit or an update is under way
@@ -92,7 +93,7 @@ class Client {
   void work(Process& process, const std::shared_ptr<Life>& life);
   void write(Process& process, const std::shared_ptr<Life>& life);
   void commit(Process& process, User& user, const std::shared_ptr<Life>& life);
-  void kill(Life& life);
+  void kill(Life& life, bool loses_power = false);
 
   World& world_;
   const service::Service& service_;

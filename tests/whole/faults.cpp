@@ -26,6 +26,7 @@ const char* name_of(Fault fault) {
     case Fault::unseen: return "unseen";
     case Fault::settle_drops: return "settle-drops";
     case Fault::freeze_forgets: return "freeze-forgets";
+    case Fault::kept_dropped: return "kept-dropped";
     case Fault::merge_not_put: return "merge-not-put";
     case Fault::loss_not_seen: return "loss-not-seen";
     case Fault::loss_not_kept: return "loss-not-kept";

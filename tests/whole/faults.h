@@ -30,9 +30,10 @@ enum class Fault {
   unseen,              ///< what a merge puts there takes the place of what was written since it read
   settle_drops,        ///< what was written while its commit was under way is lost
   freeze_forgets,      ///< bytes that were frozen are not synced, and count as if they were
+  kept_dropped,        ///< what is kept here alone goes when a commit settles
   merge_not_put,       ///< what a merge makes of a file is not put there, and counts as if it were
   // Where the service is not what it was.
-  loss_not_seen,  ///< nobody asks whether a revision is still there
+  loss_not_seen,  ///< a revision that was there once is taken to be there
   loss_not_kept,  ///< what was published from here and lost there is not kept
   // On disk: a sync that does nothing.
   bytes_not_synced,    ///< of a file
@@ -43,7 +44,7 @@ enum class Fault {
   sync_error_forgotten,  ///< one that failed is tried again, and believed
 };
 const char* name_of(Fault fault);
-inline constexpr int kFaults = 28;
+inline constexpr int kFaults = 29;
 
 /// The one that is planted at present.
 extern Fault planted;

@@ -64,7 +64,7 @@ struct Ledger {
   /// One came while a file was written over, or another base, and what went with that nobody can tell from here.
   bool has_raced = false;
   std::optional<nanoseconds> renamed_at;  ///< first
-  bool is_busy = false;  ///< the user does one thing at a time
+  bool is_busy = false;                   ///< the user does one thing at a time
 };
 
 }  // namespace playfs::sim

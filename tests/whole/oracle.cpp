@@ -91,6 +91,7 @@ void read_tree(stage::Stage& stage, const stage::InodePtr& directory, const Log&
     if (entry.name == "." || entry.name == "..") continue;
     auto attributes = stage.attributes(entry.inode);
     if (!attributes) continue;
+    add(found, entry.name);
     if (attributes->kind == stage::Kind::directory) {
       read_tree(stage, entry.inode, log, found);
     } else if (auto below = stage.lower_content(entry.inode)) {

@@ -96,14 +96,14 @@ class Simulation {
     auto& random = world_.random;
     auto up_to = [&](std::uint64_t most) { return 1 + static_cast<int>(random.below(most)); };
     if (random.chance(0.98)) {
-      const bool is_alone = random.chance(0.8);
+      const bool is_alone = random.chance(0.8), is_crowded = random.chance(0.07);
       return {.clients = is_alone ? 1 : 1 + up_to(random.chance(0.2) ? 2 : 1),
               .commits = random.chance(0.2) ? 2U : 1U,
-              .crashes = static_cast<int>(random.below(is_alone ? 3 : 2)),
+              .crashes = is_crowded ? 4 : static_cast<int>(random.below(is_alone ? 3 : 2)),
               .edits = up_to(6),
               .edits_before = up_to(3),
               .helpers = is_alone || random.chance(0.2) ? up_to(4) : 0,
-              .is_crowded = random.chance(0.05),
+              .is_crowded = is_crowded,
               .has_visitor = random.chance(0.1)};
     }
     return {.clients = 1 + up_to(random.chance(0.2) ? 4 : 2),
@@ -123,7 +123,7 @@ class Simulation {
     const Scope& scope = scope_;
     const int clients = scope.clients, projects = scope.projects;
     for (int i = 0; i < projects; ++i) begin_project(clients);
-    has_short_pages_ = random.chance(scope.is_crowded ? 0.7 : 0.1);
+    has_short_pages_ = random.chance(scope.is_crowded ? 0.8 : 0.1);
     if (scope.is_crowded) crowd(random.below(3));
     if (random.chance(0.7)) {
       double bad = random.chance(0.3) ? 0.15 : 0.04;
@@ -141,9 +141,14 @@ class Simulation {
       plan.crashes = scope.crashes;
       plan.edits = scope.edits;
       plan.edits_before = scope.edits_before;
-      plan.crash = random.chance(0.5) ? 0.01 + 0.03 * static_cast<double>(random.below(3)) : 0;
+      plan.crash = random.chance(scope.is_crowded ? 0.9 : 0.5) ? 0.01 + 0.03 * static_cast<double>(random.below(3)) : 0;
       plan.dies = plan.crash > 0 && random.chance(0.3);
       plan.forgets = plan.crash > 0 && random.chance(0.4);
+      if (random.chance(0.1)) {  // where chance alone hardly ever cuts the power
+        static const std::array<std::string, 6> kWrites{"frozen", "frozen", "posting", "posted", "settling", "thawing"};
+        plan.killed_at = kWrites[random.below(kWrites.size())];
+        plan.forgets = plan.forgets || random.chance(0.8);
+      }
       if (random.chance(0.08)) {
         plan.sync_errors = 0.1;
         plan.forgets = true;
@@ -376,7 +381,18 @@ class Simulation {
     static bool is_of_head(const HttpRequest& request) {
       return request.method == "GET" && request.target.find("/projects/") != std::string::npos;
     }
+    /// As if a cache were believed.
+    void hide_loss(const HttpRequest& request, HttpResponse& response) {
+      constexpr std::string_view kOne = "/revisions/";
+      const std::size_t at = request.target.find(kOne);
+      if (request.method != "GET" || at == std::string::npos) return;
+      const std::string id = request.target.substr(at + kOne.size());
+      if (response.status == 200) was_there_[id] = response;
+      if (response.status != 404) return;
+      if (auto known = was_there_.find(id); known != was_there_.end()) response = known->second;
+    }
     void spoil(const HttpRequest& request, HttpResponse& response) {
+      if (planted == Fault::loss_not_seen) hide_loss(request, response);
       bool is_head = request.target.find("/projects/") != std::string::npos;
       bool is_log = request.target.find("/revisions?") != std::string::npos;
       if (request.method != "GET" || response.status != 200) return;
@@ -404,7 +420,7 @@ class Simulation {
       }
     }
 
-    std::map<std::string, HttpResponse> seen_;
+    std::map<std::string, HttpResponse> seen_, was_there_;
     Simulation& owner_;
     const int client_;
     std::string last_seen_, last_page_;
@@ -472,6 +488,7 @@ class Simulation {
       return client->process() && client->plan().project.text() == project;
     });
     if (scope_.has_visitor || there == clients_.end()) make_home(parts.directory);
+    else looked_[project] = (*there)->plan().number;
     world_.at(nanoseconds(0), [&] {
       if (scope_.has_visitor || there == clients_.end()) {
         Process process(parts);
@@ -522,6 +539,14 @@ class Simulation {
     verdict_.revisions = log.revisions.size();
     for (const auto& project : projects_)
       if (final_heads_[project].empty()) return wrong("head does not settle");
+
+    // Whoever sent head to what is gone knows what that held, and where head belongs.
+    for (const auto& [project, client] : looked_) {
+      const auto& moves = watchers_[static_cast<std::size_t>(client)]->moves;
+      auto is_there = [&, head = final_heads_[project]](const Move& move) { return move.to.text() == head; };
+      if (log.lost.contains(final_heads_[project]) && std::any_of(moves.begin(), moves.end(), is_there))
+        wrong(fmt::format("head stays at {}, which the service has lost", final_heads_[project]));
+    }
 
     // 1. Nothing that was published is lost.
     std::map<std::string, std::vector<std::string>> of_tx, of_message;
@@ -618,12 +643,23 @@ class Simulation {
     if (!is_there) return wrong(told.message + ": it was reported and is not in the log");
     bool is_success = *told.outcome == publish::Outcome::published || *told.outcome == publish::Outcome::merged;
     const std::string& id = posted->second.front();
+    if (is_success) check_chunks(log, told);
     if (!is_success || log.covers(final_heads_[log.revisions.at(id).project.text()], id)) return;
     // It is announced then, which is checked as for all.
     if (is_before_it()) ++verdict_.waivers["the service went back to before it"];
     else if (set_back_) ++verdict_.waivers["a stranger moved head"];
     else if (was_overtaken(log, posted->second.front(), told.at)) ++verdict_.waivers["it was overtaken by a PATCH"];
     else wrong(told.message + ": it was reported as a success and is not in head");
+  }
+
+  /// A revision that was reported can be read, all of it.
+  void check_chunks(const Log& log, const Told& told) {
+    auto revision = log.revisions.find(told.revision.text());
+    if (revision == log.revisions.end() || log.lost.contains(revision->first)) return;
+    for (const auto& [path, entry] : revision->second.manifest.files)
+      for (const auto& chunk : entry.chunks)
+        if (!store_.get("file_chunks", chunk.text()))
+          wrong(fmt::format("{}: {} of {} has a chunk that is not there", told.message, path, told.revision.text()));
   }
 
   /// What was left in conflict is published only where the user says that it is right. Not asked once something was
@@ -680,6 +716,7 @@ class Simulation {
   std::vector<std::unique_ptr<Client>> clients_;
   std::vector<std::string> projects_;
   std::map<std::string, std::string> final_heads_;  ///< by project
+  std::map<std::string, int> looked_;               ///< by project: the client that looked after it in the end
   Scope scope_;
   bool set_back_ = false;                                 ///< a stranger moved head
   bool goes_back_ = false;                                ///< the service does, to an older state

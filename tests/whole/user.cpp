@@ -136,6 +136,7 @@ std::vector<std::string> User::tokens_below(const std::string& path) {
   for (const auto& entry : *entries) {
     auto below = tokens_below(path.empty() ? entry.name : path + "/" + entry.name);
     tokens.insert(tokens.end(), below.begin(), below.end());
+    for (auto& token : tokens_in(entry.name)) tokens.push_back(std::move(token));
   }
   return tokens;
 }
@@ -200,6 +201,16 @@ void User::edit() {
   edit_at(some_path());
 }
 
+void User::keep_here() {
+  Turn turn(*this);
+  auto place = place_of("own/");
+  if (!place) return;
+  const std::string fifo = ledger_.next(client_), ignored = ledger_.next(client_);
+  if (stage_.make_special(place->directory, "fifo-" + fifo, stage::Kind::fifo, kFile)) acknowledge(fifo, "own");
+  auto file = stage_.make_file(place->directory, "aside-" + std::to_string(ledger_.count) + "~", kFile);
+  if (file && stage_.write(*file, 0, ignored + "\n")) acknowledge(ignored, "own");
+}
+
 void User::remove_for_good(const std::string& path) {
   Turn turn(*this);
   remove(path);
@@ -226,6 +237,9 @@ std::string User::bring(const std::string& path) {
   Turn turn(*this);
   std::string token = ledger_.next(client_), content = "brought " + token + "\n";
   if (world_.random.chance(0.1)) content += std::string(9'000, 'x') + "\n";
+  if (world_.random.chance(0.02))  // chunks that go side by side
+    for (int line = 0; content.size() < 70'000; ++line)
+      content += token + std::to_string(line) + std::string(60, '.') + "\n";
   auto place = place_of(path);
   if (!place) return {};
   auto file = stage_.make_file(place->directory, place->name, kFile);

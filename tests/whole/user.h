@@ -30,6 +30,8 @@ class User {
   /// A new file that nobody touches afterwards; its content, or "" where it did not come about.
   std::string bring(const std::string& path);
   void remove_for_good(const std::string& path);
+  /// A fifo and a file that is ignored, which stay here: nobody touches them, and no commit takes them.
+  void keep_here();
   /// Takes conflict markers out of what was left in conflict, and keeps all lines.
   void resolve();
 
