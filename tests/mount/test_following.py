@@ -107,7 +107,9 @@ class WhoeverIsInIt(Following):
         names = {*OLD, *NEW}
         self.eventually(lambda: {name: self.read(directory, name) for name in names} == {**dict.fromkeys(names), **contents},
                         'what is there by the open directory is what head has')
-        self.assertEqual(set(os.listdir(directory)), {name.split('/')[0] for name in contents})
+        # Of which the kernel is told last.
+        listed = {name.split('/')[0] for name in contents}
+        self.eventually(lambda: set(os.listdir(directory)) == listed, 'so is what is listed')
 
     def enter(self, mount, project):
         directory = os.open(mount.directory / 'projects' / project / 'work', os.O_RDONLY | os.O_DIRECTORY)
