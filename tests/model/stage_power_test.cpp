@@ -129,7 +129,7 @@ TEST(StagePower, AFirstStartThatWasCutShortIsBegunAgain) {
   ASSERT_GT(opened, begin);
   std::mt19937_64 random(20261121);
   for (std::size_t at = begin; at <= end; ++at) {
-    for (int luck = 0; luck < 8; ++luck) {
+    for (int luck = 0; luck < 3; ++luck) {
       disk.lay_out(at, random, directory);
       ++bench.boot;
       auto recorded = stage::Stage::recorded_base(directory);
