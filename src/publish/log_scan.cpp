@@ -50,14 +50,17 @@ std::string LogScan::print(const State& state) {
     json.set("read", state.read->id);
     json.set("read_time", json_of(state.read->time));
   }
-  if (state.pass)
-    json.set("pass", JsonObject{{"top", state.pass->top.id},
-                                {"top_time", json_of(state.pass->top.time)},
-                                {"cursor", state.pass->cursor},
-                                {"back_to", json_of(state.pass->back_to)},
-                                {"pages", state.pass->pages},
-                                {"records", state.pass->records},
-                                {"met_at", state.pass->met_at}});
+  if (!state.pass) return wire::to_text(json);
+  Json::Array unseen;
+  for (const auto& id : state.pass->unseen) unseen.emplace_back(id.text());
+  json.set("pass", JsonObject{{"top", state.pass->top.id},
+                              {"top_time", json_of(state.pass->top.time)},
+                              {"cursor", state.pass->cursor},
+                              {"back_to", json_of(state.pass->back_to)},
+                              {"pages", state.pass->pages},
+                              {"records", state.pass->records},
+                              {"met_at", state.pass->met_at},
+                              {"unseen", std::move(unseen)}});
   return wire::to_text(json);
 }
 
@@ -73,9 +76,17 @@ std::optional<LogScan::State> LogScan::parse(const std::string& text) {
   if (!under_way || !under_way->object()) return state;
   const JsonObject& fields = *under_way->object();
   auto top = time_of(fields, "top_time"), back_to = time_of(fields, "back_to");
-  if (top && back_to)
-    state.pass = Pass{{text_of(fields, "top"), *top}, text_of(fields, "cursor"),   *back_to,
-                      count_of(fields, "pages"),      count_of(fields, "records"), count_of(fields, "met_at")};
+  if (!top || !back_to) return state;
+  Pass& pass = state.pass.emplace();
+  pass.top = {text_of(fields, "top"), *top};
+  pass.cursor = text_of(fields, "cursor");
+  pass.back_to = *back_to;
+  pass.pages = count_of(fields, "pages");
+  pass.records = count_of(fields, "records");
+  pass.met_at = count_of(fields, "met_at");
+  const Json* unseen = fields.find("unseen");
+  for (const Json& id : unseen && unseen->array() ? *unseen->array() : Json::Array())
+    if (id.string()) pass.unseen.emplace(*id.string());
   return state;
 }
 
@@ -148,6 +159,7 @@ Status LogScan::catch_up(std::optional<WallTime> from, const std::function<Resul
   for (int passes = 1;; ++passes) {
     PLAYFS_TRY(auto page, first_page());
     state_->pass = Pass();
+    for (const auto& [id, time] : found_) state_->pass->unseen.insert(id);
     PLAYFS_TRY(bool is_done, bring_to_its_end(std::move(page)));
     // While more than a page was read, more may have come in front.
     if (is_done && (was_short_ || passes >= limits_.passes_at_once)) return {};
@@ -156,7 +168,6 @@ Status LogScan::catch_up(std::optional<WallTime> from, const std::function<Resul
 
 Result<bool> LogScan::finish(std::optional<wire::RecordPage> page) {
   Pass& pass = *state_->pass;
-  const bool is_whole = page.has_value();  // and not one that goes on where it stopped
   seen_.clear();
   cursors_.clear();
   last_id_.clear();
@@ -190,8 +201,8 @@ Result<bool> LogScan::finish(std::optional<wire::RecordPage> page) {
   }
   // Everything was read down to where nothing need be known. Where there was a newest record before, it is not there
   // any more: the service went back to an older state, and what this pass did not come across is gone with it.
-  if (is_whole && pass.met_at == 0)
-    std::erase_if(found_, [&](const auto& item) { return !seen_.contains(item.first); });
+  if (pass.met_at == 0)
+    for (const auto& id : pass.unseen) found_.erase(id);
   was_short_ = pass.pages == 1 || pass.met_at == 1;
   if (!pass.top.id.empty()) state_->read = pass.top;
   state_->pass.reset();
@@ -232,6 +243,7 @@ bool LogScan::take_in(const wire::RecordPage& page) {
     const Json* project = record.fields.find("project");
     if (!project || !project->string() || *project->string() != parts_.project.text()) continue;
     seen_.insert(RevisionId(record.id));
+    pass.unseen.erase(RevisionId(record.id));
     if (found_.try_emplace(RevisionId(record.id), time.value_or(WallTime())).second)
       parts_.upstream.learn("revisions", record);
   }

@@ -78,6 +78,9 @@ class LogScan {
     std::int64_t pages = 0;
     std::int64_t records = 0;
     std::int64_t met_at = 0;  ///< the page with the record down from which all was known; 0: not met yet
+    /// Found before it began, and on no page of it so far. Kept with it: it may be interrupted, and the service may
+    /// have gone back before it began.
+    std::set<RevisionId> unseen;
   };
   struct State {
     WallTime from;             ///< nothing is missing from here
@@ -111,7 +114,7 @@ class LogScan {
   std::map<RevisionId, WallTime> found_;
   std::set<RevisionId> saved_;     ///< those of `found_` that are journalled, and some that are to be forgotten
   std::set<std::string> cursors_;  ///< of this pass
-  std::set<RevisionId> seen_;      ///< of the project, in this pass
+  std::set<RevisionId> seen_;      ///< of the project, in this pass since it last went on
   std::string last_id_;            ///< of the page before
   int idle_pages_ = 0;
   int unsaved_pages_ = 0;

@@ -252,6 +252,28 @@ TEST_F(LogScanTest, ALogThatLostWhatWasReadIsReadAgain) {
   EXPECT_EQ(scan->found().size(), 7u);
 }
 
+TEST_F(LogScanTest, WhatTheLogLostIsForgottenHoweverOftenItsReadingIsInterrupted) {
+  ASSERT_TRUE(look());
+  log.add("ours", 12 * kDay);
+  ASSERT_TRUE(look());
+  expect_all_found(7);
+  log.forget(24'000, log.size());
+  log.add("theirs", 12 * kDay + 1);
+  int restarts = 0;
+  auto fail_after_pages = [&](int pages) {
+    log.before = [&, at = log.pages + pages](const std::string&) -> Status {
+      if (log.pages < at) return {};
+      return fail(ErrorCode::unreachable, "not now");
+    };
+  };
+  for (fail_after_pages(50); !look(); fail_after_pages(50)) {
+    restart();
+    ++restarts;
+  }
+  EXPECT_GT(restarts, 3);
+  EXPECT_EQ(scan->found().size(), 6u) << "what was published last is gone";
+}
+
 TEST_F(LogScanTest, ACursorThatIsGivenTwiceEndsIt) {
   log.after = [&](wire::RecordPage& page) { page.next_cursor = "r024000"; };
   auto failed = look();
