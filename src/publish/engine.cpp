@@ -101,11 +101,24 @@ Status Engine::run(Publication& publication, const CancelToken& cancel) {
     if (work_.joined != work_.frozen.base) work_.joined.reset();
     // From `posting` on the revision may exist. Only post() knows when it does not, and gives the layer back itself.
     if (may_heal(done.error().code) || publication.step >= Step::posting) return done;
-    PLAYFS_CHECK(parts_.journal.record_thawing(publication, done.error()));
+    PLAYFS_CHECK(give_back(publication, done.error()));
   }
   work_ = {};
   told_ = {};
   return {};
+}
+
+/// What is in the log without its chunks is not given back: others merge it into head, where the next commit would take
+/// it for what is stored. Only what is nowhere any more cannot be sent again.
+Status Engine::give_back(Publication& publication, const Error& error, bool in_doubt) {
+  PLAYFS_TRY(bool is_in_log, has_hollow(publication));
+  if (!is_in_log || error.code == ErrorCode::corrupt)
+    return parts_.journal.record_thawing(publication, error, in_doubt);
+  Error busy = error;
+  busy.code = ErrorCode::busy;
+  busy.message += "; its revision is in the log without all that it refers to, so it is sent again";
+  busy.hint = "nobody has to wait: it goes on by itself once the service takes it";
+  return fail(std::move(busy));
 }
 
 Status Engine::step(Publication& publication) {
@@ -185,7 +198,7 @@ Status Engine::refused(Publication& publication, const Error& error) {
     if (parts_.clock.steady() - *work_.in_doubt_since < parts_.late_arrival)
       return fail(ErrorCode::busy, error.message + "; an earlier attempt may still arrive, so it is looked for again");
   }
-  return parts_.journal.record_thawing(publication, error, work_.in_doubt_since.has_value());
+  return give_back(publication, error, work_.in_doubt_since.has_value());
 }
 
 /// The oldest record that is this publication's, looked for among the revisions that are newer than its base. Does not

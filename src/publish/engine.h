@@ -69,6 +69,8 @@ class Engine {
   /// The service acknowledged its revision as often as it is published again, and never showed it. Making sure has no
   /// end there, so whoever wants it back may have it.
   [[nodiscard]] Result<bool> is_never_shown(const Publication& publication) const;
+  /// A revision of it is in the log, and chunks of that are lost: it is published again, and not given back.
+  [[nodiscard]] Result<bool> has_hollow(const Publication& publication) const;
 
   /// Looks after what others left behind: merges siblings, brings head back, announces branches whose author did not.
   /// `agent` says what has to be said. REQUIRES: no publication is half done.
@@ -145,6 +147,7 @@ class Engine {
   /// The revision is not there, or would refer to what is not: it is looked for again for a while, then planned once
   /// more. `is_hollow`: it is there, and chunks of it are not.
   Status plan_again(Publication& publication, bool is_hollow = false);
+  Status give_back(Publication& publication, const Error& error, bool in_doubt = false);
   /// Whether the log has the revision under another id, which it is known by from then on.
   Result<bool> adopt_copy(Publication& publication);
   Status find_stored_by_others();

@@ -39,8 +39,9 @@ Result<Cancelled> Publisher::State::give_back() {
   PLAYFS_TRY(auto waiting, journal->waiting());
   if (waiting.empty()) return cancelled;
   Publication& front = waiting.front();
-  cancelled.too_late = !Engine::can_be_cancelled(front);
-  if (cancelled.too_late) {
+  PLAYFS_TRY(bool is_in_log, engine->has_hollow(front));
+  cancelled.too_late = is_in_log || !Engine::can_be_cancelled(front);
+  if (cancelled.too_late && !is_in_log) {
     PLAYFS_TRY(bool is_never_shown, engine->is_never_shown(front));
     cancelled.too_late = !is_never_shown;
   }

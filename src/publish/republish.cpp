@@ -59,6 +59,11 @@ Result<bool> Engine::is_never_shown(const Publication& publication) const {
   return times >= kMostCopies;
 }
 
+Result<bool> Engine::has_hollow(const Publication& publication) const {
+  PLAYFS_TRY(RevisionId hollow, parts_.journal.hollow(publication.tx));
+  return !hollow.empty();
+}
+
 Result<RevisionId> Engine::head_that_exists(const RevisionId& head) {
   PLAYFS_TRY(bool gone, is_gone(parts_.upstream, head));
   if (!gone) return head;
@@ -218,12 +223,10 @@ Result<bool> Engine::can_stand(const Publication& publication) {
 }
 
 /// Its request may have lingered on the way, or have been sent twice, and have come to the service that went back. It
-/// was forgotten there, so that made another revision of it, which is the commit now.
+/// was forgotten there, so that made another revision of it, which is the commit now, with its chunks or without.
 Result<bool> Engine::adopt_copy(Publication& publication) {
   PLAYFS_TRY(auto found, find_posted(publication));
   if (!found || found->id == publication.revision.text()) return false;
-  PLAYFS_TRY(bool has_all, can_stand(publication));
-  if (!has_all) return false;
   PLAYFS_CHECK(adopt(publication, *std::move(found)));
   work_.missing_since.reset();
   work_.ours = nullptr;

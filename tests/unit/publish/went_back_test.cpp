@@ -478,6 +478,37 @@ TEST_F(HollowTest, ItIsSeenByTheProcessThatComesAfterAKill) {
   expect_published(*last);
 }
 
+TEST_F(HollowTest, ARefusalGivesNothingBackThatIsInTheLog) {
+  write({{"big", text(30'000, 2)}});
+  world.back_up();
+  int posts = 0, uploads = 0;
+  work->faults.set_plan([&](const HttpRequest& request) {
+    auto locked = [] { return test::answer_with(423, R"({"code":"locked"})"); };
+    if (is_post_of(request, "/revisions") && ++posts == 1) world.restore();
+    if (is_post_of(request, "/revisions") && posts == 2) return locked();
+    return is_post_of(request, "/file_chunks") && posts == 1 && ++uploads == 1 ? locked() : Fault();
+  });
+  expect_published_on_top(work->commit());
+  EXPECT_GT(posts, 2);
+}
+
+TEST_F(HollowTest, ALateRepetitionMayBringItBackHollow) {
+  write({{"big", text(30'000, 2)}});
+  world.back_up();
+  std::string body, copy;
+  work->faults.set_plan([&](const HttpRequest& request) {
+    if (is_post_of(request, "/revisions") && body.empty()) body = request.body;
+    if (!is_list_of_revisions(request) || body.empty() || !copy.empty()) return Fault();
+    world.restore();
+    copy = world.create("revisions", body).id;
+    world.set_head(project, copy);
+    return Fault();
+  });
+  auto result = work->commit();
+  expect_published_on_top(result);
+  EXPECT_NE(result->revision.text(), copy);
+}
+
 TEST_F(HollowTest, ReadsThatLagAreWaitedFor) {
   begin(std::chrono::minutes(10));
   std::atomic<int> looks = 0;
