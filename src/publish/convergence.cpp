@@ -126,7 +126,7 @@ Result<bool> Convergence::is_hollow(const RevisionTree& revision) {
     if (!parent) continue;
     for (const auto& chunk : chunks_of(parent->tree.manifest())) needed.erase(chunk);
   }
-  PLAYFS_TRY(auto lost, parts_.stored.find_lost(needed));
+  PLAYFS_TRY(auto lost, parts_.stored.find_lost(revision.revision.id, needed));
   if (lost.empty()) whole_ = revision.revision.id;
   return !lost.empty();
 }

@@ -16,7 +16,9 @@ Result<ChunkIds> StoredChunks::find_missing(const ChunkIds& chunks) {
   return ask_for(doubtful);
 }
 
-Result<ChunkIds> StoredChunks::find_lost(const ChunkIds& chunks) {
+Result<ChunkIds> StoredChunks::find_lost(const RevisionId& revision, const ChunkIds& chunks) {
+  if (there_with_ != revision) there_.clear();
+  there_with_ = revision;
   std::vector<ChunkId> in_order;
   for (const auto& chunk : stored_)
     if (chunks.contains(chunk)) in_order.push_back(chunk);
@@ -28,9 +30,15 @@ Result<ChunkIds> StoredChunks::find_lost(const ChunkIds& chunks) {
   const ChunkIds has_witnesses(in_order.begin(), in_order.end());
   for (const auto& chunk : chunks)
     if (!has_witnesses.contains(chunk)) asked.push_back(chunk);
-  PLAYFS_TRY(auto gone, ask_for(asked));
-  if (gone.empty()) return gone;
-  return ask_for({chunks.begin(), chunks.end()});
+  std::erase_if(asked, [&](const ChunkId& chunk) { return there_.contains(chunk); });
+  for (auto at = asked.begin(); at != asked.end();) {
+    auto end = at + std::min<std::ptrdiff_t>(kSideBySide, asked.end() - at);
+    PLAYFS_TRY(auto gone, ask_for({at, end}));
+    if (!gone.empty()) return ask_for({chunks.begin(), chunks.end()});
+    there_.insert(at, end);
+    at = end;
+  }
+  return ChunkIds();
 }
 
 Result<ChunkIds> StoredChunks::ask_for(const std::vector<ChunkId>& chunks) {

@@ -42,6 +42,7 @@ class StoredChunks {
   void begin_anew() {
     seen_.clear();
     stored_.clear();
+    there_.clear();
   }
 
   /// Those of `chunks` that the service does not have. Asks for each that was not seen lately, many at once.
@@ -50,8 +51,9 @@ class StoredChunks {
   /// before it was posted, and has the revision then, and not the chunks. A service that goes back loses all that was
   /// stored since the state it goes back to. So of those that were stored in an order that is about known a few are
   /// witnesses for the others: the first for going back while they were uploaded, the last for going back to a state in
-  /// between, some for both. The others are asked for, and so are all where one is gone.
-  Result<ChunkIds> find_lost(const ChunkIds& chunks);
+  /// between, some for both. The others are asked for, and so are all where one is gone. What was seen once `revision`
+  /// was there stays with it, so it is not asked for again after an error.
+  Result<ChunkIds> find_lost(const RevisionId& revision, const ChunkIds& chunks);
 
  private:
   /// How long a chunk counts as seen. An upload that takes longer is looked at once more before it is referred to.
@@ -67,6 +69,8 @@ class StoredChunks {
   const Clock& clock_;
   std::unordered_map<ChunkId, SteadyTime> seen_;
   std::vector<ChunkId> stored_;  ///< by this publication, in that order
+  RevisionId there_with_;        ///< what find_lost() was asked about last
+  ChunkIds there_;               ///< seen since that was there
 };
 
 /// A planned manifest with the files that went into its continuation, whose text that is; "" where it has none.

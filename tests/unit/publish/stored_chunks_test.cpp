@@ -1,6 +1,7 @@
 // Witnesses: what tells of all chunks whether they are still there, though few are asked for.
 #include "publish/stored_chunks.h"
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -16,6 +17,7 @@ class ChunksOnly final : public Upstream {
  public:
   Result<std::vector<ChunkId>> missing_chunks(const std::vector<ChunkId>& ids) override {
     asked += ids.size();
+    if (asked > fails_after) return fail(ErrorCode::timed_out, "no answer came");
     std::vector<ChunkId> missing;
     for (const auto& id : ids)
       if (gone.contains(id)) missing.push_back(id);
@@ -34,7 +36,7 @@ class ChunksOnly final : public Upstream {
   void learn(const std::string&, const Record&) override {}
 
   ChunkIds gone;
-  std::size_t asked = 0;
+  std::size_t asked = 0, fails_after = SIZE_MAX;
 
  private:
   static tl::unexpected<Error> nothing() { return fail(ErrorCode::not_found, "nothing"); }
@@ -55,7 +57,7 @@ TEST(StoredChunksTest, TheOneStoredLastIsAskedForWhicheverWasAnsweredLast) {
         chunks.insert(chunk);
         if (i == lost) upstream.gone.insert(chunk);
       }
-      auto found = stored.find_lost(chunks);
+      auto found = stored.find_lost(RevisionId("r"), chunks);
       ASSERT_TRUE(found);
       EXPECT_EQ(*found, upstream.gone) << lost;
     }
@@ -72,8 +74,29 @@ TEST(StoredChunksTest, FewAreAskedForWhileAllAreThere) {
     stored.stored(chunk);
     chunks.insert(chunk);
   }
-  ASSERT_TRUE(stored.find_lost(chunks));
+  ASSERT_TRUE(stored.find_lost(RevisionId("r"), chunks));
   EXPECT_LE(upstream.asked, 20u);
+}
+
+TEST(StoredChunksTest, WhatWasSeenWithTheRevisionIsNotAskedForAgainAfterAnError) {
+  ChunksOnly upstream;
+  SystemClock clock;
+  StoredChunks stored(upstream, clock);
+  ChunkIds chunks;
+  for (int i = 0; i < 100; ++i) chunks.emplace("chunk" + std::to_string(i));
+  int attempts = 0;
+  Result<ChunkIds> lost = ChunkIds();
+  do {
+    upstream.fails_after = upstream.asked + 20;
+    lost = stored.find_lost(RevisionId("r"), chunks);
+    stored.forget_all();  // as after each error
+  } while (!lost && ++attempts < 100);
+  ASSERT_TRUE(lost);
+  EXPECT_LT(attempts, 10);
+  upstream.asked = 0;
+  upstream.fails_after = SIZE_MAX;
+  ASSERT_TRUE(stored.find_lost(RevisionId("another"), chunks));
+  EXPECT_EQ(upstream.asked, 100u) << "with another one it says nothing";
 }
 
 }  // namespace
