@@ -77,7 +77,8 @@ std::optional<LogScan::State> LogScan::parse(const std::string& text) {
   const JsonObject& fields = *under_way->object();
   auto top = time_of(fields, "top_time"), back_to = time_of(fields, "back_to");
   if (!top || !back_to) return state;
-  Pass& pass = state.pass.emplace();
+  state.pass = Pass();
+  Pass& pass = *state.pass;
   pass.top = {text_of(fields, "top"), *top};
   pass.cursor = text_of(fields, "cursor");
   pass.back_to = *back_to;
