@@ -56,11 +56,11 @@ install_packages() {
   rm -f "$log"
 }
 
-# use_clang: what is configured from here on is compiled with clang, through ccache where the developer has it.
+# use_clang: what is configured from here on is compiled and linked with clang's, through ccache where the developer has it.
 use_clang() {
   local launcher=
   command -v ccache >/dev/null && launcher='ccache '
-  export CC="${launcher}clang-14" CXX="${launcher}clang++-14"
+  export CC="${launcher}clang-14" CXX="${launcher}clang++-14" CC_LD=lld CXX_LD=lld
 }
 
 # set_up_sanitizers: a report ends the program that it is about, and is printed with the names of functions. They have to
