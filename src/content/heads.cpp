@@ -72,6 +72,8 @@ void Heads::get(const ProjectId& id, const CancelToken& cancel, Callback<Head> d
     done(std::move(result));
   };
   if (!flights_.join(id, cancel, std::move(old_one_will_do))) return;
+  // An earlier flight may have landed since we looked.
+  if (auto landed = known(id); landed && is_fresh(*landed)) return flights_.land(id, std::move(*landed));
   ask(id, [this, id](Result<Head> result) { flights_.land(id, result); });
 }
 
