@@ -60,8 +60,9 @@ enum playfs_outcome {
 #define PLAYFS_COMMIT_NO_MERGE 2u /* publish a branch; whoever looks after head next may merge it */
 #define PLAYFS_COMMIT_RESOLVED 4u /* what an update left in conflict is right as it stands */
 #define PLAYFS_COMMIT_DRY_RUN 8u  /* plan it and send nothing */
-/* Begin nothing: tell what became of the commit that `tx` names, and wait for its end unless PLAYFS_COMMIT_NOWAIT is set.
- * To be asked after PLAYFS_PENDING, with the struct as it came back. ENOENT: it is not known any more, or never was. */
+/* Begin nothing: tell what became of the commit that `tx` names, and wait for its end unless PLAYFS_COMMIT_NOWAIT is
+ * set. To be asked after PLAYFS_PENDING, with the struct as it came back. ENOENT: it is not known any more, or never
+ * was. */
 #define PLAYFS_COMMIT_AGAIN 16u
 
 struct playfs_commit {
