@@ -40,8 +40,8 @@ class DamagedJournal(rig.Rig):
         journal, = self.home.glob('ann/**/publish.db')
         return journal
 
-    def leave_it_posted(self):
-        """The same, where the revision was stored, and nobody here knows."""
+    def stored_unheard(self):
+        """A fate: the revision is stored, and nobody here hears of that or of anything later; and a list of its POST."""
         posts = []
 
         def fate(request):
@@ -52,6 +52,11 @@ class DamagedJournal(rig.Rig):
                 return 'lose reply'
             return None
 
+        return fate, posts
+
+    def leave_it_posted(self):
+        """The same, where the revision was stored, and nobody here knows."""
+        fate, _ = self.stored_unheard()
         return self.leave_it_about_to_be_posted(fate)
 
     def assert_what_was_stored_is_published(self):
@@ -118,17 +123,7 @@ class DamagedJournal(rig.Rig):
         self.mounted.unmount()
         journal, = self.home.glob('ann/**/publish.db')
         older = journal.read_bytes()
-        posts = []
-
-        def fate(request):
-            if posts:
-                return (503, 'later')
-            if request == 'POST /.site/data/revisions':
-                posts.append(request)
-                return 'lose reply'
-            return None
-
-        self.proxy.fate = fate
+        self.proxy.fate, posts = self.stored_unheard()
         self.mounted = self.mount(self.proxy.url)
         self.work.stat()
         self.eventually(lambda: posts, 'it is sent')
