@@ -66,11 +66,9 @@ class Engine {
   /// Whether it can still be given back: nobody else can have seen a revision of it. Past that point a reply may be
   /// lost, or a request late, and only publishing it to the end makes sure of anything.
   [[nodiscard]] static bool can_be_cancelled(const Publication& publication);
-  /// The service acknowledged its revision as often as it is published again, and never showed it. Making sure has no
-  /// end there, so whoever wants it back may have it.
-  [[nodiscard]] Result<bool> is_never_shown(const Publication& publication) const;
-  /// A revision of it is in the log, and chunks of that are lost: it is published again, and not given back.
-  [[nodiscard]] Result<bool> has_hollow(const Publication& publication) const;
+  /// Whether it is given back to whoever asks for that: nothing of it was sent; or making sure of it has no end, since
+  /// the service never shows what it acknowledges.
+  [[nodiscard]] Result<bool> may_be_given_back(const Publication& publication) const;
 
   /// Looks after what others left behind: merges siblings, brings head back, announces branches whose author did not.
   /// `agent` says what has to be said. REQUIRES: no publication is half done.
@@ -148,6 +146,10 @@ class Engine {
   /// more. `is_hollow`: it is there, and chunks of it are not.
   Status plan_again(Publication& publication, bool is_hollow = false);
   Status give_back(Publication& publication, const Error& error, bool in_doubt = false);
+  /// The service acknowledged its revision as often as it is published again, and never showed all of it.
+  [[nodiscard]] Result<bool> is_never_shown(const Publication& publication) const;
+  /// A revision of it is in the log, and chunks of that are lost: it is published again.
+  [[nodiscard]] Result<bool> has_hollow(const Publication& publication) const;
   /// Whether the log has the revision under another id, which it is known by from then on.
   Result<bool> adopt_copy(Publication& publication);
   Status find_stored_by_others();

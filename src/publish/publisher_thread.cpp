@@ -39,12 +39,8 @@ Result<Cancelled> Publisher::State::give_back() {
   PLAYFS_TRY(auto waiting, journal->waiting());
   if (waiting.empty()) return cancelled;
   Publication& front = waiting.front();
-  PLAYFS_TRY(bool is_in_log, engine->has_hollow(front));
-  cancelled.too_late = is_in_log || !Engine::can_be_cancelled(front);
-  if (cancelled.too_late && !is_in_log) {
-    PLAYFS_TRY(bool is_never_shown, engine->is_never_shown(front));
-    cancelled.too_late = !is_never_shown;
-  }
+  PLAYFS_TRY(bool may_be_given_back, engine->may_be_given_back(front));
+  cancelled.too_late = !may_be_given_back;
   // Those that are answered below: what is queued meanwhile is another matter, and whoever waits for it waits on.
   std::vector<std::int64_t> behind;
   for (const auto& each : waiting)

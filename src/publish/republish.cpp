@@ -59,6 +59,12 @@ Result<bool> Engine::is_never_shown(const Publication& publication) const {
   return times >= kMostCopies;
 }
 
+Result<bool> Engine::may_be_given_back(const Publication& publication) const {
+  PLAYFS_TRY(bool is_in_log, has_hollow(publication));
+  if (!is_in_log && can_be_cancelled(publication)) return true;
+  return is_never_shown(publication);
+}
+
 Result<bool> Engine::has_hollow(const Publication& publication) const {
   PLAYFS_TRY(RevisionId hollow, parts_.journal.hollow(publication.tx));
   return !hollow.empty();

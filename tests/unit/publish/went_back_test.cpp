@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <atomic>
 #include <filesystem>
+#include <functional>
 #include <thread>
 #include <utility>
 
@@ -69,6 +70,25 @@ class WentBackTest : public testing::Test {
     for (const auto& parent : revision->parents) EXPECT_EQ(world.get("revisions", parent.text()).id, parent.text());
     EXPECT_TRUE(work->stage->is_clean());
     EXPECT_EQ(work->stage->base()->revision.id, result->revision);
+  }
+  /// Commits until the process is killed, and opens what is on disk then. `meanwhile`: what happens in between.
+  Result<CommitResult> go_on_after_the_kill(const std::atomic<bool>& is_killed,
+                                            const std::function<void(const std::string& tree)>& meanwhile) {
+    work->publisher->commit({.agent = "tester", .message = "m", .wait = false, .allow_merge = true}, {}, [](auto) {});
+    while (!is_killed) std::this_thread::yield();
+    const std::string left = directory.path() + "/killed";
+    std::filesystem::copy(directory.path() + "/tree", left, std::filesystem::copy_options::recursive);
+    work.reset();
+    meanwhile(left);
+    work = std::make_unique<WorkTree>(world, project, left);
+    work->wait_until_idle();
+    auto last = work->publisher->last();
+    if (!last) return fail(ErrorCode::not_found, "no commit has ended");
+    return *last;
+  }
+  std::string last_error() const {
+    auto error = work->publisher->progress().last_error;
+    return error ? error->message + "; " + error->hint : std::string();
   }
   bool said(const std::string& kind) const { return work->events->events_text().find(kind) != std::string::npos; }
   std::size_t sent(const std::string& method, const std::string& part) const {
@@ -466,16 +486,7 @@ TEST_F(HollowTest, ItIsSeenByTheProcessThatComesAfterAKill) {
     }
     return Fault();
   });
-  work->publisher->commit({.agent = "tester", .message = "m", .wait = false, .allow_merge = true}, {}, [](auto) {});
-  while (!is_killed) std::this_thread::yield();
-  std::filesystem::copy(directory.path() + "/tree", directory.path() + "/killed",
-                        std::filesystem::copy_options::recursive);
-  work.reset();
-  work = std::make_unique<WorkTree>(world, project, directory.path() + "/killed");
-  work->wait_until_idle();
-  auto last = work->publisher->last();
-  ASSERT_TRUE(last);
-  expect_published(*last);
+  expect_published(go_on_after_the_kill(is_killed, [](auto) {}));
 }
 
 TEST_F(HollowTest, ARefusalGivesNothingBackThatIsInTheLog) {
@@ -490,6 +501,24 @@ TEST_F(HollowTest, ARefusalGivesNothingBackThatIsInTheLog) {
   });
   expect_published_on_top(work->commit());
   EXPECT_GT(posts, 2);
+}
+
+TEST_F(HollowTest, WhoeverNeverShowsAChunkHasItGivenBackWhenThatIsAskedFor) {
+  std::atomic<bool> is_posted = false;
+  work->faults.set_plan([&](const HttpRequest& request) {
+    if (is_post_of(request, "/revisions")) is_posted = true;
+    bool is_chunk = request.method == "GET" && request.target.find("/file_chunks/") != std::string::npos;
+    return is_chunk && is_posted ? test::answer_with(404, R"({"code":"not_found"})") : Fault();
+  });
+  write({{"big", text(30'000, 2)}});
+  work->publisher->commit({.agent = "t", .message = "m", .wait = false, .allow_merge = true}, {}, [](auto) {});
+  while (last_error().find("never showed it") == std::string::npos) std::this_thread::yield();
+  EXPECT_NE(last_error().find("playfs commit --cancel"), std::string::npos) << last_error();
+  auto cancelled = await<Cancelled>([&](auto done) { work->publisher->cancel(std::move(done)); });
+  ASSERT_TRUE(cancelled) << cancelled.error().message;
+  EXPECT_FALSE(cancelled->too_late);
+  EXPECT_FALSE(*work->stage->pending());
+  EXPECT_EQ(work->read("big"), expected["big"]);
 }
 
 TEST_F(HollowTest, ALateRepetitionMayBringItBackHollow) {
@@ -546,18 +575,10 @@ TEST_F(WentBackTest, AStepAfterAnotherAndAKill) {
     }
     return Fault();
   });
-  work->publisher->commit({.agent = "tester", .message = "m", .wait = false, .allow_merge = true}, {}, [](auto) {});
-  while (!is_killed) std::this_thread::yield();
-  std::filesystem::copy(directory.path() + "/tree", directory.path() + "/killed",
-                        std::filesystem::copy_options::recursive);
-  std::filesystem::remove_all(directory.path() + "/killed/cache");
-  work.reset();
-  world.restore();
-  work = std::make_unique<WorkTree>(world, project, directory.path() + "/killed");
-  work->wait_until_idle();
-  auto last = work->publisher->last();
-  ASSERT_TRUE(last);
-  expect_published(*last);
+  expect_published(go_on_after_the_kill(is_killed, [&](const std::string& tree) {
+    std::filesystem::remove_all(tree + "/cache");
+    world.restore();
+  }));
 }
 
 TEST_F(WentBackTest, ContentThatIsNowhereIsNamedAndNothingIsSent) {
@@ -633,12 +654,9 @@ TEST_F(WentBackTest, WhatIsAcknowledgedAndNeverShownIsSentAFewTimesAndCanBeGiven
   write({{"new", "3"}});
   work->publisher->commit({.agent = "t", .message = "m", .wait = false, .allow_merge = true}, {},
                           [](const Result<CommitResult>&) {});
-  auto why = [&] {
-    auto error = work->publisher->progress().last_error;
-    return error ? error->message + "; " + error->hint : std::string();
-  };
-  while (why().find("never showed it") == std::string::npos) std::this_thread::sleep_for(std::chrono::milliseconds(1));
-  EXPECT_NE(why().find("playfs commit --cancel"), std::string::npos) << why();
+  while (last_error().find("never showed it") == std::string::npos)
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  EXPECT_NE(last_error().find("playfs commit --cancel"), std::string::npos) << last_error();
   const int sent = posts, seen = looks;
   while (looks < seen + 5) std::this_thread::sleep_for(std::chrono::milliseconds(1));
   EXPECT_EQ(posts, sent) << "it is looked for, and no more copies are made";
