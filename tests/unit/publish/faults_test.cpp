@@ -397,8 +397,9 @@ TEST_F(FaultsTest, AServiceThatKeepsAnotherTextIsNotBuiltOn) {
 }
 
 TEST_F(FaultsTest, ALongRateLimitIsShownAndSatOut) {
-  std::atomic<bool> limited = true;
+  std::atomic<bool> limited = true, is_shown_on = false;
   work->faults.set_plan([&](const HttpRequest& request) {
+    if (!limited && work->publisher->progress().last_error) is_shown_on = true;
     if (!is_post_of(request, "/revisions") || !limited) return Fault();
     return test::answer_with(429, R"({"code":"rate_limited","retry_after":1})");
   });
@@ -414,6 +415,7 @@ TEST_F(FaultsTest, ALongRateLimitIsShownAndSatOut) {
   EXPECT_FALSE(answered);
   limited = false;
   work->wait_until_idle();
+  EXPECT_FALSE(is_shown_on) << "it does not wait any more";
   EXPECT_EQ(world.contents(world.head(project)), expected);
 }
 

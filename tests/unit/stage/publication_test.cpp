@@ -406,6 +406,17 @@ TEST_F(PublicationTest, WhatWasTakenInIsPublishedOnce) {
   EXPECT_TRUE(bench.stage->merge_parents().empty());
 }
 
+TEST_F(PublicationTest, WhatWasTakenInIsForgottenWithEverythingElseAlone) {
+  ASSERT_TRUE(put_merged(bench, {}, revision_of("r1", base), {RevisionId("branch")}));
+  ASSERT_TRUE(bench.put("f", "mine") && bench.put("g", "mine"));
+  ASSERT_TRUE(bench.stage->discard("f"));
+  bench.reopen();
+  EXPECT_EQ(bench.stage->merge_parents(), std::vector{RevisionId("branch")});
+  ASSERT_TRUE(bench.stage->discard(""));
+  bench.reopen();
+  EXPECT_TRUE(bench.stage->merge_parents().empty());
+}
+
 TEST_F(PublicationTest, AFileThatBecomesALinkAndBackHasTheModeOfItsKind) {
   for (const char* path : {"a", "run"})
     ASSERT_TRUE(bench.chmod(path, 0640) && bench.chmod(path, path[0] == 'a' ? 0644 : 0755));
@@ -560,6 +571,21 @@ TEST_F(PublicationTest, NothingIsToldOfWhatNobodySaw) {
   EXPECT_EQ(bench.files(), next);
 }
 
+TEST_F(PublicationTest, AFileMayComeAndGoBeforeItsNumberIsWrittenDown) {
+  ASSERT_TRUE(bench.rename("a", "z"));  // and keeps the number that belongs to "a"
+  settle(freeze(), "r2");
+  Texts next = base;
+  next.emplace("a", "again");
+  for (bool is_held : {false, true}) {
+    ASSERT_TRUE(bench.stage->move_base(revision_of(is_held ? "r5" : "r3", next)));
+    auto gone = bench.stage->move_base(revision_of(is_held ? "r6" : "r4", base));
+    ASSERT_TRUE(gone);
+    EXPECT_EQ(told(*gone), Names{"a"});
+    if (!is_held) gone->clear();
+    EXPECT_EQ(bench.files(), base);
+  }
+}
+
 TEST_F(PublicationTest, FilesTouchedButEqualFollowToo) {
   ASSERT_TRUE(bench.put("a", "one"));
   ASSERT_TRUE(bench.chmod("d/b", 0600));
@@ -598,6 +624,17 @@ TEST_F(PublicationTest, ABaseThatWouldCoverLocalFilesIsRefused) {
   ASSERT_TRUE(bench.stage->move_base(revision_of("r2", next)));
   EXPECT_EQ(bench.read("4913"), "theirs");
   EXPECT_EQ(bench.list("d/hollow"), Names());
+}
+
+TEST_F(PublicationTest, NoMergeCoversWhatIsKeptHereOnly) {
+  ASSERT_TRUE(bench.put("4913", "ignored"));
+  Texts next = base;
+  next.emplace("4913", "theirs");
+  auto merged = put_merged(bench, {}, revision_of("r2", next));
+  ASSERT_FALSE(merged);
+  EXPECT_NE(merged.error().message.find("4913 is kept here only"), std::string::npos) << merged.error().message;
+  EXPECT_EQ(bench.stage->base()->revision.id, RevisionId("r1"));
+  EXPECT_EQ(bench.read("4913"), "ignored");
 }
 
 TEST_F(PublicationTest, ABaseDoesNotMoveUnderStagedChanges) {
