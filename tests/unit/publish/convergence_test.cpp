@@ -96,6 +96,18 @@ TEST_F(ConvergenceTest, AMergeIsTheSameWhoeverMakesIt) {
   EXPECT_EQ(result->writes_used, writes()) << "each write is counted before it is sent";
 }
 
+TEST_F(ConvergenceTest, OfTwoFirstCommitsTheSecondIsMadeOnTheFirst) {
+  open();  // while there is nothing
+  root = publish("", {{"theirs", "t"}});
+  world.set_head(project, root);
+  work->write("mine", "m");
+  auto result = work->commit();
+  ASSERT_TRUE(result) << result.error().message;
+  EXPECT_EQ(revision(result->revision.text()).parents, std::vector{RevisionId(root)});
+  EXPECT_EQ(world.contents(world.head(project)), (Contents{{"mine", "m"}, {"theirs", "t"}}));
+  EXPECT_EQ(world.all("revisions").size(), 2U);
+}
+
 TEST_F(ConvergenceTest, WhatIsMergedLineByLineIsUploadedWhereItIsLarge) {
   // Larger than what stands in a manifest, and than one chunk.
   std::string text = lines(1'500);
