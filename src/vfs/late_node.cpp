@@ -49,7 +49,9 @@ Attempt<Found> LateNode::lookup(const OperationPtr& op, const std::string&) {
   return tl::unexpected<Stop>(until_here(op));
 }
 
-Attempt<AttributesReply> LateNode::attributes(const OperationPtr&) {
+Attempt<AttributesReply> LateNode::attributes(const OperationPtr& op) { return tl::unexpected<Stop>(until_here(op)); }
+
+Attempt<AttributesReply> LateNode::attributes_at_once(const OperationPtr&) {
   const mode_t permissions = S_ISREG(type_) ? 0444 : 0555;
   AttributesReply reply{mount().attributes(ino(), type_ | permissions, 0, mount().started()), 0};
   show_size(reply, kUnknownSize);

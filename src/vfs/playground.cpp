@@ -152,7 +152,7 @@ void Playground::forget(NodeId node, std::uint64_t count) {
 
 void Playground::get_attributes(const Caller& caller, NodeId id, Reply<AttributesReply> reply) {
   auto attempt = [mount = mount_.get(), id](const OperationPtr& op) -> Attempt<AttributesReply> {
-    PLAYFS_ATTEMPT(NodePtr node, target_of(*mount, op, id));
+    PLAYFS_ATTEMPT(NodePtr node, node_of(*mount, id));
     return node->attributes(op);
   };
   run<AttributesReply>(*mount_, Counted::get_attributes, caller, id, std::move(attempt), std::move(reply));

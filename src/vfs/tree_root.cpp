@@ -1,5 +1,7 @@
 #include "vfs/tree_root.h"
 
+#include <sys/stat.h>
+
 #include <set>
 
 #include "vfs/fetches.h"
@@ -11,8 +13,41 @@
 #include "vfs/work_trees.h"
 
 namespace playfs::vfs {
+namespace {
+
+/// How long the attributes of the mount's root wait for the tree, and how long nobody's do after that was in vain.
+constexpr std::chrono::seconds kTreePatience{3};
+constexpr std::chrono::seconds kLookAgain{10};
+/// What they asked for goes on for who reads the tree.
+constexpr std::chrono::minutes kTreeGoesOn{1};
+constexpr const char* kNoTree = "no tree";
+
+/// The mount's root is there, whatever is not: readdir(3) would take "not found" for the end of an empty directory.
+Error not_absent(Error error) {
+  if (error.code != ErrorCode::not_found) return error;
+  error.code = ErrorCode::io;
+  if (error.hint.empty()) error.hint = "is the id that was mounted the right one, and the site?";
+  return error;
+}
+
+Stop not_absent(Stop stop) {
+  if (!stop.fetch) return not_absent(std::move(stop.error));
+  return Stop([fetch = std::move(stop.fetch)](CancelToken cancel, Callback<void> done) mutable {
+    fetch(std::move(cancel), [done = std::move(done)](Status came) mutable {
+      done(came ? Status() : Status(fail(not_absent(std::move(came).error()))));
+    });
+  });
+}
+
+}  // namespace
 
 Attempt<NodePtr> TreeRoot::target(const OperationPtr& op) {
+  auto found = tree(op);
+  if (found || parent()) return found;
+  return tl::unexpected<Stop>(not_absent(std::move(found).error()));
+}
+
+Attempt<NodePtr> TreeRoot::tree(const OperationPtr& op) {
   NodePtr now = shown();
   if (revision_) {
     if (now) return now;
@@ -138,8 +173,44 @@ Attempt<std::shared_ptr<WorkTree>> TreeRoot::work_tree(const OperationPtr& op) {
 }
 
 Attempt<AttributesReply> TreeRoot::attributes(const OperationPtr& op) {
+  auto reply = attributes_of_tree(op);
+  if (reply || parent()) return reply;
+  // Nobody comes to `.playfs/`, which says what is wrong with the tree, but by way of this directory.
+  return attributes_without_tree(op, std::move(reply).error());
+}
+
+Attempt<AttributesReply> TreeRoot::attributes_of_tree(const OperationPtr& op) {
   PLAYFS_ATTEMPT(NodePtr tree, target(op));
   return tree->attributes(op);
+}
+
+Attempt<AttributesReply> TreeRoot::attributes_without_tree(const OperationPtr& op, Stop stop) {
+  const AttributesReply bare{mount().attributes(ino(), S_IFDIR | 0755, 0, mount().started()), 0};
+  const SteadyTime now = mount().clock().steady();
+  {
+    MutexLock lock(mutex_);
+    if (now < look_again_) return bare;
+    if (!stop.fetch || op->noted(kNoTree)) look_again_ = now + kLookAgain;
+  }
+  if (stop.fetch && !op->noted(kNoTree)) {
+    auto or_not = [op, fetch = std::move(stop.fetch)](CancelToken cancel, Callback<void> done) mutable {
+      fetch(std::move(cancel), [op, done = std::move(done)](Status came) mutable {
+        if (!came && came.error().code != ErrorCode::interrupted) {
+          op->set_outcome(std::move(came).error());
+          op->note(kNoTree);
+          came = {};
+        }
+        done(std::move(came));
+      });
+    };
+    return missing(fetch_for_a_while(mount(), op, kTreePatience, kTreeGoesOn, kNoTree, std::move(or_not)));
+  }
+  Error why = std::move(stop.error);
+  if (stop.fetch)
+    why = op->outcome<Error>().value_or(
+        Error{ErrorCode::timed_out, "the tree has not come yet", "it goes on coming: try again", {}, 0, {}});
+  mount().site().events().error(path(), why);
+  return bare;
 }
 
 Attempt<Found> TreeRoot::lookup(const OperationPtr& op, const std::string& name) {

@@ -2,15 +2,16 @@
 // where nobody can write in it.
 //
 // Stands for the tree, which is fetched or opened at its first use: mounting asks the service for nothing. Below the
-// mount's root it has `.playfs/` besides, which is not listed. The kernel keeps the names in it without end, so another
-// tree takes the place of the one that is shown as a whole: when head moves under a tree that nobody can write in, and
-// when one that another process had open becomes free. Whoever has the directory open, or is in it, goes along.
-// Thread-safe.
+// mount's root it has `.playfs/` besides, which is not listed, and is there whatever becomes of the tree. The kernel
+// keeps the names in it without end, so another tree takes the place of the one that is shown as a whole: when head
+// moves under a tree that nobody can write in, and when one that another process had open becomes free. Whoever has the
+// directory open, or is in it, goes along. Thread-safe.
 #pragma once
 
 #include <optional>
 #include <string>
 
+#include "base/clock.h"
 #include "vfs/children.h"
 #include "vfs/node.h"
 #include "vfs/projects_in_use.h"
@@ -31,6 +32,8 @@ class TreeRoot final : public Node, public HeadView {
   void head_seen() override { bring_up(); }
 
  private:
+  /// What is shown, fetched or opened at its first use.
+  Attempt<NodePtr> tree(const OperationPtr& op) PLAYFS_EXCLUDES(mutex_);
   /// What is shown; nullptr before the first use.
   [[nodiscard]] NodePtr shown() const PLAYFS_EXCLUDES(mutex_);
   /// The tree as a node of its own; `refusal`: why nothing can be changed in it.
@@ -44,6 +47,10 @@ class TreeRoot final : public Node, public HeadView {
   /// False where that is not here. `come`: the revision that it is, where it is another one than before.
   [[nodiscard]] bool show_known(RevisionTreePtr& come) PLAYFS_EXCLUDES(moving_, mutex_);
   void replace(const NodePtr& tree) PLAYFS_EXCLUDES(mutex_);
+  Attempt<AttributesReply> attributes_of_tree(const OperationPtr& op);
+  /// Of the mount's root while the tree is not here, for what `stop` says: waits for it briefly, and for no time where
+  /// somebody has just waited in vain.
+  Attempt<AttributesReply> attributes_without_tree(const OperationPtr& op, Stop stop) PLAYFS_EXCLUDES(mutex_);
   /// Looks now and then whether the other process has let go of the work tree.
   void try_later();
 
@@ -54,6 +61,7 @@ class TreeRoot final : public Node, public HeadView {
   mutable Mutex mutex_;
   NodePtr shown_ PLAYFS_GUARDED_BY(mutex_);
   std::optional<Error> refusal_ PLAYFS_GUARDED_BY(mutex_);  ///< nullopt: it is the work tree, and stays
+  SteadyTime look_again_ PLAYFS_GUARDED_BY(mutex_);         ///< when the root's attributes wait for the tree again
 };
 
 }  // namespace playfs::vfs

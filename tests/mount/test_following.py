@@ -5,6 +5,7 @@ import errno
 import json
 import os
 import pathlib
+import stat
 import subprocess
 import time
 
@@ -89,6 +90,62 @@ class OneProject(Following):
         self.assertEqual(self.read_all(top), {**OLD, 'a': 'staged\n'}, 'all of it')
         (top / 'd/b').write_text('mine\n')
         self.assertEqual(self.read_all(top), {**OLD, 'a': 'staged\n', 'd/b': 'mine\n'})
+
+
+@rig.needs_fuse
+class OneTreeThatCannotBeHad(Following):
+    """The directory is there, and `.playfs/` in it says why there is nothing else."""
+
+    def setUp(self):
+        super().setUp()
+        self.way = proxy.CountingProxy(self.port)
+        self.addCleanup(self.way.close)
+
+    def errors(self, top):
+        return [json.loads(line) for line in (top / '.playfs/errors.ndjson').read_text().splitlines()]
+
+    def says_why(self, top, number, reason):
+        """Looking alone is enough for that: nothing is read but what stands in `.playfs/`."""
+        self.assertTrue(stat.S_ISDIR(os.stat(top).st_mode))
+        self.assertIn('health', json.loads((top / '.playfs/status.json').read_text()))
+        self.assertIn(reason, [each['code'] for each in self.errors(top)])
+        for act in (lambda: os.listdir(top), lambda: os.stat(top / 'a'), lambda: (top / 'a').write_text('mine\n')):
+            with self.assertRaises(OSError) as refused:
+                act()
+            self.assertEqual(refused.exception.errno, number)
+
+    def comes_after_all(self, top, project):
+        self.eventually(lambda: tree(top) == OLD, 'the tree is there')
+        self.assertEqual(os.getxattr(top, 'user.playfs.revision').decode(), self.head(project))
+        self.eventually(lambda: set(os.listdir(top)) == {'a', 'd', 'gone'}, 'so is its listing')
+
+    def test_for_it_is_refused(self):
+        project = publish(self.api, 'p', OLD)
+        self.way.fate = lambda request: (200, '{}') if '/revisions/' in request else None
+        tops = [self.project_mount(project, who, options, self.way.url)
+                for who, options in (('ann', ()), ('bob', ('ro',)), ('eve', (f'revision={self.head(project)}',)))]
+        for top in tops:
+            self.says_why(top, errno.EIO, 'protocol')
+        self.way.fate = lambda request: None
+        for top in tops:
+            self.comes_after_all(top, project)
+
+    def test_for_there_is_no_such_project(self):
+        self.says_why(self.project_mount('1m00000000000000dead'), errno.EIO, 'io')
+
+    def test_for_nobody_answers(self):
+        project = publish(self.api, 'p', OLD)
+        self.way.set_hanging('/projects/')
+        top = self.project_mount(project, site=self.way.url)
+        reader = subprocess.Popen(['cat', top / 'a'], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True)
+        self.addCleanup(reader.kill)
+        self.eventually(lambda: self.way.hung() > 0, 'it is asked for')
+        self.assertTrue(stat.S_ISDIR(os.stat(top).st_mode))
+        self.assertIn('timed_out', [each['code'] for each in self.errors(top)])
+        self.assertIsNone(reader.poll(), 'who reads the tree waits for it')
+        self.way.set_hanging(None)
+        self.assertEqual(reader.communicate(timeout=rig.COMMAND_LIMIT)[0], OLD['a'])
+        self.comes_after_all(top, project)
 
 
 @rig.needs_fuse
