@@ -150,20 +150,22 @@ void Lists::rename(const std::string& collection, const std::vector<Listed>& now
   tell(collection);
 }
 
-void Lists::look_further(const std::string& collection, std::string behind) {
-  if (never_renamed(collection) || behind.empty()) return;
+void Lists::names_were_shown(const std::string& collection) {
+  if (never_renamed(collection)) return;
+  std::string cursor;
   {
     MutexLock lock(mutex_);
     List& list = lists_[collection];
+    cursor = list.further.empty() ? list.behind : list.further;
+    if (cursor.empty()) return;
     const SteadyTime now = context_.clock.steady();
     if (!list.looked_further) list.looked_further = now;
     if (list.is_looking_further || now - *list.looked_further < context_.options.refresh) return;
     list.is_looking_further = true;
     list.looked_further = now;
-    if (!list.further.empty()) behind = list.further;
   }
   context_.client.list_records(
-      collection, kPageSize, std::move(behind), context_.stop.token(),
+      collection, kPageSize, std::move(cursor), context_.stop.token(),
       context_.answered<wire::RecordPage>([this, collection](const Result<wire::RecordPage>& page) {
         {
           MutexLock lock(mutex_);
@@ -289,6 +291,7 @@ void Lists::finish(const ReadingPtr& reading) {
     };
     const bool fewer = std::erase_if(list.created, is_listed) > 0;
     list.asked_at = reading->asked_at;
+    list.behind = std::move(reading->behind);
     if (list.read != result || fewer) {
       list.read = result;
       list.show();
@@ -299,7 +302,6 @@ void Lists::finish(const ReadingPtr& reading) {
   reading->question.reset();
   if (is_another) tell(reading->collection);
   flights_.land(reading->collection, result);
-  look_further(reading->collection, reading->behind);
 }
 
 }  // namespace playfs::content

@@ -31,6 +31,10 @@ class Lists {
   void created(const std::string& collection, const Record& record);
   /// A record as the service has it now: a list that is in memory names it so.
   void seen(const std::string& collection, const Record& record);
+  /// Somebody was shown names of the list: reads one of the pages behind those that bring it up to date, for the names
+  /// on it, another one each time and at most once a `refresh`. So a name that changed anywhere is seen by whoever goes
+  /// on looking at names, and a listing of ids costs no more for it.
+  void names_were_shown(const std::string& collection);
   /// `changed` runs when a list that was known has become another one, on any thread and with no lock held.
   void on_changed(Changed changed);
   void close() { flights_.close(); }
@@ -45,7 +49,8 @@ class Lists {
     std::vector<Created> created;  ///< by us and on none of its pages yet, newest first
     ListPtr shown;                 ///< both
     std::optional<SteadyTime> asked_at;
-    std::string further;  ///< the cursor at which older pages are looked at next
+    std::string behind;   ///< the cursor of the first page that bringing it up to date did not read
+    std::string further;  ///< that of the page that is looked at next for its names; empty: `behind`
     std::optional<SteadyTime> looked_further;
     bool is_looking_further = false;
     void show();
@@ -58,10 +63,6 @@ class Lists {
   /// Takes a page in. True: there is nothing more to read. Fails on cursors that lead nowhere.
   Result<bool> take_in(Reading& reading, const wire::RecordPage& page);
   void finish(const ReadingPtr& reading);
-  /// Reads one of the pages behind those that were just read, for the names on it: another one each time, once a
-  /// `refresh`, so that a name that changed anywhere is seen by whoever goes on listing. `behind`: the cursor of the
-  /// first of them.
-  void look_further(const std::string& collection, std::string behind);
   /// Gives known records the names that they have now.
   void rename(const std::string& collection, const std::vector<Listed>& now);
 

@@ -93,6 +93,8 @@ ListPtr Site::try_list(const std::string& collection) { return parts_->lists.kno
 
 bool Site::is_list_fresh(const std::string& collection) { return parts_->lists.is_fresh(collection); }
 
+void Site::names_were_shown(const std::string& collection) { parts_->lists.names_were_shown(collection); }
+
 void Site::on_list_changed(std::function<void(const std::string&)> changed) {
   parts_->lists.on_changed(std::move(changed));
 }

@@ -84,6 +84,8 @@ class Site {
   void list(const std::string& collection, CancelToken cancel, Callback<ListPtr> done);
   [[nodiscard]] ListPtr try_list(const std::string& collection);
   [[nodiscard]] bool is_list_fresh(const std::string& collection);
+  /// Somebody was shown names of the list: now and then one of its pages further back is read for the names on it.
+  void names_were_shown(const std::string& collection);
   /// `changed` runs when a list that was known has become another one.
   void on_list_changed(std::function<void(const std::string& collection)> changed);
   /// Any record, for `records/`, `threads/` and their like; immutable ones come from the cache, others are asked for

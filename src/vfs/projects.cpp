@@ -97,6 +97,7 @@ Attempt<RequestAnswer> ProjectsDirectory::create(const OperationPtr& op, const s
 
 Attempt<ListedNames> ByNameDirectory::names(const OperationPtr& op) {
   PLAYFS_ATTEMPT(ListPtr list, list_here(mount(), op, "projects"));
+  mount().site().names_were_shown("projects");
   return derived_.of(list, [](const std::vector<content::Listed>& projects) {
     std::vector<ListedName> names;
     std::unordered_set<std::string_view> seen;
@@ -123,6 +124,7 @@ Attempt<Found> ByNameDirectory::child(const OperationPtr& op, const std::string&
     PLAYFS_ATTEMPT(list, list_here(mount(), op, "projects"));
     project = target(*list);
   }
+  mount().site().names_were_shown("projects");
   if (!project || why_not_a_component(project->id)) return nothing();
   return symlink(op, name, "../" + project->id, project->created_at, mount().refresh_seconds());
 }

@@ -97,6 +97,7 @@ CollectionDirectory::CollectionDirectory(Mount& mount, NodePtr parent, std::stri
 
 Attempt<ListedNames> CollectionDirectory::names(const OperationPtr& op) {
   PLAYFS_ATTEMPT(ListPtr list, list_here(mount(), op, view_.collection));
+  if (view_.by_handle) mount().site().names_were_shown(view_.collection);
   return derived_.of(list, [this](const std::vector<content::Listed>& records) {
     std::vector<ListedName> names;
     if (view_.form) names.push_back({"new", S_IFREG, kFirstPosition});
@@ -116,6 +117,7 @@ Attempt<ListedNames> CollectionDirectory::names(const OperationPtr& op) {
 Attempt<std::string> CollectionDirectory::id_of(const OperationPtr& op, const std::string& stem) {
   if (!view_.by_handle) return stem;
   PLAYFS_ATTEMPT(ListPtr list, list_here(mount(), op, view_.collection));
+  mount().site().names_were_shown(view_.collection);
   auto oldest =
       std::find_if(list->rbegin(), list->rend(), [&](const content::Listed& record) { return record.name == stem; });
   return oldest == list->rend() ? stem : oldest->id;

@@ -51,6 +51,33 @@ TEST_F(ListsTest, ReadsAllPagesOnceAndThenOnlyWhatIsNew) {
   EXPECT_EQ(*site_->try_list("projects"), all);
 }
 
+TEST_F(ListsTest, PagesFurtherBackAreReadForWhoIsShownNames) {
+  put_projects(0, 250);
+  list();
+  list();
+  auto later = [&](bool with_names) {
+    advance(std::chrono::minutes(1));
+    return requests_of([&] {
+      list();
+      if (with_names) site_->names_were_shown("projects");
+      run();
+    });
+  };
+  EXPECT_EQ(later(true), 1) << "the names are as new as the list";
+  service_.put("projects", "p0", {{"name", "renamed"}});
+  for (int times = 0; times < 4; ++times) EXPECT_EQ(later(false), 1) << "whoever lists ids wants no names";
+  EXPECT_EQ(site_->try_list("projects")->back().name, "name of p0");
+  EXPECT_EQ(later(true), 2);
+  EXPECT_EQ(requests_of([&] {
+              site_->names_were_shown("projects");
+              run();
+            }),
+            0)
+      << "once a refresh";
+  EXPECT_EQ(later(true), 2);
+  EXPECT_EQ(site_->try_list("projects")->back().name, "renamed");
+}
+
 TEST_F(ListsTest, WhatWeCreatedIsListedAtOnceAndOnceAndEndsNoReading) {
   put_projects(0, 3);
   list();
