@@ -283,7 +283,8 @@ Status Engine::converge(Publication& publication) {
     log_event("commit_branched", publication, {{"reason", standing.error().message}});
     return parts_.journal.record_settling(publication, Ending::branched, {}, publication.conflicts);
   }
-  if (standing->ours_is_gone || standing->ours_is_hollow) return plan_again(publication, standing->ours_is_hollow);
+  PLAYFS_TRY(RevisionId hollow, find_hollow(*standing));
+  if (standing->ours_is_gone || !hollow.empty()) return plan_again(publication, hollow);
   work_.missing_since.reset();
   if (standing->holds_ours) {
     bool is_merged = standing->head != publication.revision && standing->head_is_automatic;

@@ -98,6 +98,7 @@ class Engine {
     bool trusts_head = true;    ///< where head is the base, the service has it; false once it lost a revision
     bool base_is_lost = false;  ///< the service went back to a state without it; as found for `joined`
     ChunkIds gone;              ///< of a revision of this publication that others may have carried on
+    std::vector<PutFile> lost;  ///< what was published in it, where head holds it
     ChunkTexts fetched;         ///< chunks that others uploaded, compared by us
     Stored stored_by_others;
     bool is_first_post = false;  ///< the body was journalled by this very run, so it was never sent
@@ -134,7 +135,10 @@ class Engine {
   Result<BaseFate> fate_of_base(const Project& project, const RevisionTreePtr& head);
   /// Head may name a revision that is gone: where it belongs then.
   Result<RevisionId> head_that_exists(const RevisionId& head);
-  Status join_hollow(const RevisionId& head);
+  /// What of this publication head holds already, without all its chunks; nullptr for nothing.
+  Result<RevisionTreePtr> join_hollow(const RevisionId& head);
+  /// Head itself is published again, with the bytes that `hollow` lost.
+  Status refill(const RevisionTreePtr& head, const RevisionTreePtr& hollow);
   /// Of a layer whose base is gone, made a change of what is left of the line.
   Status join_survivor(const RevisionTreePtr& survivor, const RevisionTreePtr& head);
   /// False: some chunks are gone. They are forgotten then, so that the next plan uploads their text again.
@@ -143,8 +147,10 @@ class Engine {
   /// Whether the service has what the body to be posted refers to.
   Result<bool> can_stand(const Publication& publication);
   /// The revision is not there, or would refer to what is not: it is looked for again for a while, then planned once
-  /// more. `is_hollow`: it is there, and chunks of it are not.
-  Status plan_again(Publication& publication, bool is_hollow = false);
+  /// more. `hollow`: it is there, or in this one, and chunks of it are not.
+  Status plan_again(Publication& publication, const RevisionId& hollow = {});
+  /// Where what the commit brought stands, and cannot be read: its revision, or a head that holds it; empty: nowhere.
+  Result<RevisionId> find_hollow(const Standing& standing);
   Status give_back(Publication& publication, const Error& error, bool in_doubt = false);
   /// The service acknowledged its revision as often as it is published again, and never showed all of it.
   [[nodiscard]] Result<bool> is_never_shown(const Publication& publication) const;

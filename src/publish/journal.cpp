@@ -279,7 +279,7 @@ Status Journal::record_lost_chunks(const Publication* publication, const std::ve
   return write("lost chunks", change);
 }
 
-Status Journal::record_planning_again(Publication& publication, bool is_hollow) {
+Status Journal::record_planning_again(Publication& publication, const RevisionId& hollow) {
   PLAYFS_TRY(int times, times_planned_again(publication));
   Publication next = publication;
   next.step = Step::uploading;
@@ -287,7 +287,7 @@ Status Journal::record_planning_again(Publication& publication, bool is_hollow) 
   JournalChange change;
   change.publication = &next;
   change.facts[kPlannedAgain] = std::to_string(times + 1) + " " + next.tx;
-  if (is_hollow) change.facts[kHollow] = publication.revision.text() + " " + next.tx;
+  if (!hollow.empty()) change.facts[kHollow] = hollow.text() + " " + next.tx;
   PLAYFS_CHECK(write("planning again", change));
   publication = std::move(next);
   return {};

@@ -246,9 +246,10 @@ class Journal {
   /// it is about one) are to be uploaded again.
   [[nodiscard]] Status record_lost_chunks(const Publication* publication, const std::vector<LostChunk>& lost);
   /// The revision is not there, or must not be sent as it is: back to where it is planned. Its key and body are kept,
-  /// so that the same body is posted under the same key. `is_hollow`: the revision is there, without all its chunks.
-  [[nodiscard]] Status record_planning_again(Publication& publication, bool is_hollow = false);
-  /// The last such revision of the commit; empty: none.
+  /// so that the same body is posted under the same key. `hollow`: a revision that is there and has its files, without
+  /// all their chunks.
+  [[nodiscard]] Status record_planning_again(Publication& publication, const RevisionId& hollow = {});
+  /// The last `hollow` of the commit; empty: none.
   [[nodiscard]] Result<RevisionId> hollow(const std::string& tx);
   /// How often that was for this publication.
   [[nodiscard]] Result<int> times_planned_again(const Publication& publication);

@@ -143,13 +143,14 @@ Status Engine::join_head(bool may_merge, bool asks) {
     has_moved_on = there && holds_base && !holdings.covers(base, head);
   }
   target.parents = work_.frozen.merge_parents;
-  PLAYFS_CHECK(join_hollow(head));
+  PLAYFS_TRY(RevisionTreePtr hollow, join_hollow(head));
   BaseFate fate;
   if (!holds_base) {
     PLAYFS_TRY(fate, fate_of_base(project, there));
   }
   work_.base_is_lost = fate.is_lost;
-  if (fate.is_lost) PLAYFS_CHECK(join_survivor(fate.survivor, may_merge ? there : fate.survivor));
+  if (hollow && there) PLAYFS_CHECK(refill(there, hollow));
+  else if (fate.is_lost) PLAYFS_CHECK(join_survivor(fate.survivor, may_merge ? there : fate.survivor));
   else if (has_moved_on && may_merge) PLAYFS_CHECK(merge_with(snapshot_of(target.on), there));
   target.parents = parents_of(target, head);
   PLAYFS_CHECK(find_stored_by_others());

@@ -87,20 +87,42 @@ Result<BaseFate> Engine::fate_of_base(const Project& project, const RevisionTree
 
 /// A revision of this publication that lost its chunks stays in the log. The next one is made on it too, so that it is
 /// merged by nobody any more, and refers to none of what is gone, whatever of it others have carried on.
-Status Engine::join_hollow(const RevisionId& head) {
+Result<RevisionTreePtr> Engine::join_hollow(const RevisionId& head) {
   work_.gone.clear();
+  work_.lost.clear();
   PLAYFS_TRY(RevisionId hollow, parts_.journal.hollow(work_.frozen.tx));
-  if (hollow.empty()) return {};
+  if (hollow.empty()) return RevisionTreePtr();
   PLAYFS_TRY(bool is_hollow_gone, is_gone(parts_.upstream, hollow));
-  if (is_hollow_gone) return {};
+  if (is_hollow_gone) return RevisionTreePtr();
   auto there = parts_.upstream.revision(hollow);
   if (!there) return fail(there.error().while_doing("read what was published before"));
   PLAYFS_TRY(work_.gone, stored_.find_missing(chunks_of((*there)->tree.manifest())));
   if (!head.empty()) {
     PLAYFS_TRY(auto holdings, Holdings::compare({head, hollow}, merging_.links()));
-    if (holdings.covers(head, hollow)) return {};
+    if (holdings.covers(head, hollow)) return *there;
   }
   work_.target.parents.push_back(hollow);
+  return RevisionTreePtr();
+}
+
+/// Others merged what cannot be read, and may have gone on from there. What the layer changed is in head then, so it
+/// is not merged anew, by a base that would make both sides' changes of it: it would clash with what came after it.
+Status Engine::refill(const RevisionTreePtr& head, const RevisionTreePtr& hollow) {
+  const auto& made_on = hollow->revision.parents;
+  if (!made_on.empty() && made_on.front() != work_.frozen.base) {
+    auto on = parts_.upstream.revision(made_on.front());
+    if (!on && may_heal(on.error().code)) return fail(on.error());
+    if (on) PLAYFS_CHECK(merge_with(snapshot_of(work_.target.on), *on));  // texts of that merge are nowhere else
+  }
+  work_.lost = work_.puts;
+  for (PutFile& put : work_.target.puts) work_.lost.push_back(std::move(put));
+  Target& target = work_.target;
+  target = {};
+  target.on = head;
+  target.from = head->tree.manifest();
+  target.layer.tx = work_.frozen.tx;
+  target.layer.base = head->revision.id;
+  target.state = head->revision.state;
   return {};
 }
 
@@ -162,10 +184,11 @@ Status Engine::bring_back(const Manifest& manifest, const ChunkIds& gone) {
     auto is_frozen = [&entry = entry](const PutFile& one) {
       return !one.published && one.hash.hex() == entry.hash_claim;
     };
-    auto frozen = std::find_if(work_.puts.begin(), work_.puts.end(), is_frozen);
+    const auto& puts = work_.lost.empty() ? work_.puts : work_.lost;
+    auto frozen = std::find_if(puts.begin(), puts.end(), is_frozen);
     RevisionTreePtr near = alone(parts_.project, tx, path, entry);
-    auto content = frozen != work_.puts.end() ? Result<Bytes>(frozen->content)
-                                              : parts_.upstream.content(near, path, *near->tree.file_at(path));
+    auto content = frozen != puts.end() ? Result<Bytes>(frozen->content)
+                                        : parts_.upstream.content(near, path, *near->tree.file_at(path));
     if (!content && may_heal(content.error().code)) return fail(content.error());
     auto examined = content ? examine(*content) : fail(content.error());
     if (!examined) {
@@ -239,14 +262,44 @@ Result<bool> Engine::adopt_copy(Publication& publication) {
   return true;
 }
 
+/// A merge may have come to the service right after it went back: it names chunks that were lost with the revision that
+/// it was made of, and holds what is published again under the same id.
+Result<RevisionId> Engine::find_hollow(const Standing& standing) {
+  if (standing.ours_is_hollow) return work_.ours->revision.id;
+  if (!standing.holds_ours || standing.head == work_.ours->revision.id) return RevisionId();
+  auto head = parts_.upstream.revision(standing.head);
+  if (!head && may_heal(head.error().code)) return fail(head.error());
+  if (!head) return RevisionId();  // nobody can read it here
+  std::vector<RevisionTreePtr> parents;
+  for (const auto& id : work_.ours->revision.parents) {
+    auto parent = parts_.upstream.revision(id);
+    if (!parent && may_heal(parent.error().code)) return fail(parent.error());
+    if (parent) parents.push_back(*std::move(parent));
+  }
+  ChunkIds in_doubt;
+  for (const auto& [path, entry] : work_.ours->tree.manifest().files) {
+    auto has_same_chunks = [&path = path, &entry = entry](const RevisionTreePtr& tree) {
+      auto there = tree->tree.manifest().files.find(path);
+      return there != tree->tree.manifest().files.end() && there->second.chunks == entry.chunks;
+    };
+    auto there = (*head)->tree.manifest().files.find(path);
+    if (there == (*head)->tree.manifest().files.end() || !there->second.same_content_and_mode(entry)) continue;
+    if (has_same_chunks(*head) || std::any_of(parents.begin(), parents.end(), has_same_chunks)) continue;
+    in_doubt.insert(there->second.chunks.begin(), there->second.chunks.end());
+  }
+  if (in_doubt.empty()) return RevisionId();
+  PLAYFS_TRY(auto gone, parts_.upstream.missing_chunks({in_doubt.begin(), in_doubt.end()}));
+  return gone.empty() ? RevisionId() : standing.head;
+}
+
 /// Where reads lag behind writes, what was acknowledged is only not to be seen yet. So it counts as lost once it was
 /// looked for as long as a request may be late, and longer each time, lest a service that never shows anything be
 /// filled with copies. After so many copies no more are sent: it is looked for, and the user may give it back. By
 /// itself it is not given back, however long that goes on: it may turn up whenever the reads catch up, and would be
 /// merged into head when the user has thrown it away.
-Status Engine::plan_again(Publication& publication, bool is_hollow) {
+Status Engine::plan_again(Publication& publication, const RevisionId& hollow) {
   stored_.forget_all();
-  if (publication.step != Step::posting && !is_hollow) {  // which has looked
+  if (publication.step != Step::posting && hollow.empty()) {  // which has looked
     PLAYFS_TRY(bool is_back, adopt_copy(publication));
     if (is_back) return {};
   }
@@ -270,7 +323,7 @@ Status Engine::plan_again(Publication& publication, bool is_hollow) {
   work_.ours = nullptr;
   work_.trusts_head = false;
   log_event("service_lost_revision", publication);
-  return parts_.journal.record_planning_again(publication, is_hollow);
+  return parts_.journal.record_planning_again(publication, hollow);
 }
 
 }  // namespace playfs::publish

@@ -613,6 +613,7 @@ class Simulation {
     }
     // 6. What was written is there.
     check_history(clients_, log, verdict_);
+    for (const auto& [project, head] : final_heads_) check_head(log, head);
     for (const auto& client : clients_) check_writes(*client, log, verdict_);
     // What was not on disk when the power went may be as it was before, others' lines and all.
     bool is_told = !set_back_ && !goes_back_;
@@ -652,14 +653,43 @@ class Simulation {
     else wrong(told.message + ": it was reported as a success and is not in head");
   }
 
-  /// A revision that was reported can be read, all of it.
+  /// What a revision that was reported brought can be read. What it carries on of another, whose chunks were lost
+  /// before it was posted, is for the author of that one to publish again.
   void check_chunks(const Log& log, const Told& told) {
     auto revision = log.revisions.find(told.revision.text());
     if (revision == log.revisions.end() || log.lost.contains(revision->first)) return;
-    for (const auto& [path, entry] : revision->second.manifest.files)
+    for (const auto& path : hollow_files(revision->second)) {
+      const auto& chunks = revision->second.manifest.files.at(path).chunks;
+      const auto& parents = revision->second.parents;
+      bool is_carried = std::any_of(parents.begin(), parents.end(), [&](const RevisionId& id) {
+        auto parent = log.revisions.find(id.text());
+        if (parent == log.revisions.end()) return false;
+        auto there = parent->second.manifest.files.find(path);
+        return there != parent->second.manifest.files.end() && there->second.chunks == chunks;
+      });
+      if (!is_carried)
+        wrong(fmt::format("{}: {} of {} has a chunk that is not there", told.message, path, told.revision.text()));
+    }
+  }
+
+  /// So in the end all of head can be read, unless the author never came back.
+  void check_head(const Log& log, const std::string& head) {
+    auto revision = log.revisions.find(head);
+    if (revision == log.revisions.end() || log.lost.contains(head)) return;
+    auto hollow = hollow_files(revision->second);
+    if (hollow.empty()) return;
+    bool is_anybody_dead =
+        std::any_of(clients_.begin(), clients_.end(), [](const auto& client) { return client->has_died; });
+    if (is_anybody_dead) ++verdict_.waivers["chunks were lost whose author is dead"];
+    else wrong(fmt::format("{} of {}, which is head, has a chunk that is not there", *hollow.begin(), head));
+  }
+
+  std::set<std::string> hollow_files(const Revision& revision) {
+    std::set<std::string> paths;
+    for (const auto& [path, entry] : revision.manifest.files)
       for (const auto& chunk : entry.chunks)
-        if (!store_.get("file_chunks", chunk.text()))
-          wrong(fmt::format("{}: {} of {} has a chunk that is not there", told.message, path, told.revision.text()));
+        if (!store_.get("file_chunks", chunk.text())) paths.insert(path);
+    return paths;
   }
 
   /// What was left in conflict is published only where the user says that it is right. Not asked once something was

@@ -473,6 +473,52 @@ TEST_F(HollowTest, WhatOthersMadeOfItIsMended) {
   expect_published_on_top(work->commit());
 }
 
+TEST_F(HollowTest, WhatOthersChangedOnTopOfItStays) {
+  write({{"big", text(30'000, 2)}, {"small", "2"}});
+  world.back_up();
+  bool is_posted = false, is_made = false;
+  work->faults.set_plan([&](const HttpRequest& request) {
+    if (is_post_of(request, "/revisions") && !std::exchange(is_posted, true)) world.restore();
+    if (!is_posted || !is_list_of_revisions(request) || std::exchange(is_made, true)) return Fault();
+    auto ours = world.all("revisions").front();
+    JsonObject manifest = *ours.fields.find("manifest")->object();
+    manifest.erase("tx");
+    JsonObject files = *manifest.find("files")->object();
+    files.set("small", JsonObject{{"inline", "of another line"}});
+    manifest.set("files", std::move(files));
+    auto made = world.create("revisions", R"({"project":")" + project + R"(","parents":[")" + ours.id +
+                                              R"("],"agent":"other","manifest":)" + wire::to_text(manifest) + "}");
+    world.set_head(project, made.id);
+    return Fault();
+  });
+  auto result = work->commit();
+  expected["small"] = "of another line";
+  expect_published_on_top(result);
+}
+
+TEST_F(HollowTest, AMergeThatWasPostedRightAfterGoingBackIsMended) {
+  WorkTree other(world, project, directory.path() + "/other");
+  world.back_up();
+  write({{"big", text(30'000, 2)}});
+  bool is_made = false, is_restored = false;
+  work->faults.set_plan([&](const HttpRequest& request) {
+    if (!is_post_of(request, "/revisions")) return Fault();
+    if (!std::exchange(is_made, true)) {
+      other.write("theirs", "t");
+      EXPECT_TRUE(other.commit());
+    } else if (request.body.find("\"auto\":true") != std::string::npos && !std::exchange(is_restored, true)) {
+      world.restore();
+    }
+    return Fault();
+  });
+  auto result = work->commit();
+  EXPECT_TRUE(is_restored);
+  expected["theirs"] = "t";
+  ASSERT_TRUE(result) << result.error().message;
+  EXPECT_EQ(result->outcome, Outcome::published);
+  EXPECT_EQ(world.contents(world.head(project)), expected);
+}
+
 TEST_F(HollowTest, ItIsSeenByTheProcessThatComesAfterAKill) {
   write({{"big", text(120'000, 2)}});
   world.back_up();
