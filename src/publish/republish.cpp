@@ -288,8 +288,10 @@ Result<RevisionId> Engine::find_hollow(const Standing& standing) {
     in_doubt.insert(there->second.chunks.begin(), there->second.chunks.end());
   }
   if (in_doubt.empty()) return RevisionId();
-  PLAYFS_TRY(auto gone, parts_.upstream.missing_chunks({in_doubt.begin(), in_doubt.end()}));
-  return gone.empty() ? RevisionId() : standing.head;
+  bool is_hollow = false;
+  PLAYFS_CHECK(parts_.upstream.look_for_chunks({in_doubt.begin(), in_doubt.end()},
+                                               [&](const ChunkId&, bool is_there) { is_hollow |= !is_there; }));
+  return is_hollow ? standing.head : RevisionId();
 }
 
 /// Where reads lag behind writes, what was acknowledged is only not to be seen yet. So it counts as lost once it was

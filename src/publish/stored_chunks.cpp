@@ -13,7 +13,9 @@ Result<ChunkIds> StoredChunks::find_missing(const ChunkIds& chunks) {
     auto seen = seen_.find(chunk);
     if (seen == seen_.end() || now - seen->second >= kLately) doubtful.push_back(chunk);
   }
-  return ask_for(doubtful);
+  ChunkIds there, gone;
+  PLAYFS_CHECK(ask_for(doubtful, there, gone));
+  return gone;
 }
 
 Result<ChunkIds> StoredChunks::find_lost(const RevisionId& revision, const ChunkIds& chunks) {
@@ -33,24 +35,27 @@ Result<ChunkIds> StoredChunks::find_lost(const RevisionId& revision, const Chunk
   std::erase_if(asked, [&](const ChunkId& chunk) { return there_.contains(chunk); });
   for (auto at = asked.begin(); at != asked.end();) {
     auto end = at + std::min<std::ptrdiff_t>(kSideBySide, asked.end() - at);
-    PLAYFS_TRY(auto gone, ask_for({at, end}));
-    if (!gone.empty()) return ask_for({chunks.begin(), chunks.end()});
-    there_.insert(at, end);
+    ChunkIds gone;
+    PLAYFS_CHECK(ask_for({at, end}, there_, gone));
+    if (!gone.empty()) {
+      PLAYFS_CHECK(ask_for({chunks.begin(), chunks.end()}, there_, gone));
+      return gone;
+    }
     at = end;
   }
   return ChunkIds();
 }
 
-Result<ChunkIds> StoredChunks::ask_for(const std::vector<ChunkId>& chunks) {
-  if (chunks.empty()) return ChunkIds();
-  auto missing = upstream_.missing_chunks(chunks);
-  if (!missing) return fail(missing.error().while_doing("look whether the service has the chunks that it had"));
-  ChunkIds gone(missing->begin(), missing->end());
-  for (const auto& chunk : chunks) {
-    if (gone.contains(chunk)) seen_.erase(chunk);
-    else saw(chunk);
-  }
-  return gone;
+Status StoredChunks::ask_for(const std::vector<ChunkId>& chunks, ChunkIds& there, ChunkIds& gone) {
+  if (chunks.empty()) return {};
+  Status asked = upstream_.look_for_chunks(chunks, [&](const ChunkId& chunk, bool is_there) {
+    if (is_there) saw(chunk);
+    else seen_.erase(chunk);
+    (is_there ? there : gone).insert(chunk);
+  });
+  failed_to_ask_ = !asked;
+  if (!asked) return fail(asked.error().while_doing("look whether the service has the chunks that it had"));
+  return {};
 }
 
 Result<Manifest> with_continuation(Manifest planned, std::string_view continuation) {

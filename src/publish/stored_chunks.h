@@ -14,6 +14,7 @@
 #include <string_view>
 #include <unordered_map>
 #include <unordered_set>
+#include <utility>
 #include <vector>
 
 #include "base/clock.h"
@@ -35,9 +36,14 @@ class StoredChunks {
     saw(chunk);
     stored_.push_back(chunk);
   }
-  /// What was seen says nothing any more: the service was away, or has gone back. What was stored after what is true
-  /// for good.
+  /// What was seen says nothing any more: the service has gone back. What was stored after what is true for good.
   void forget_all() { seen_.clear(); }
+  /// Whoever went back as a rule was away before, so it is asked for again after an error. Not after one that came
+  /// while just that was done: on a bad road the next one would come before all are answered, and so for ever. What is
+  /// missed by that, find_lost() finds.
+  void forget_after_an_error() {
+    if (!std::exchange(failed_to_ask_, false)) seen_.clear();
+  }
   /// Another publication begins.
   void begin_anew() {
     seen_.clear();
@@ -63,11 +69,13 @@ class StoredChunks {
   /// witnesses that follow each other.
   static constexpr std::size_t kSideBySide = 8;
 
-  Result<ChunkIds> ask_for(const std::vector<ChunkId>& chunks);
+  /// What is answered counts, also where it fails.
+  Status ask_for(const std::vector<ChunkId>& chunks, ChunkIds& there, ChunkIds& gone);
 
   Upstream& upstream_;
   const Clock& clock_;
   std::unordered_map<ChunkId, SteadyTime> seen_;
+  bool failed_to_ask_ = false;
   std::vector<ChunkId> stored_;  ///< by this publication, in that order
   RevisionId there_with_;        ///< what find_lost() was asked about last
   ChunkIds there_;               ///< seen since that was there

@@ -74,6 +74,12 @@ Status run_parallel(std::size_t count, std::size_t parallel, const Start& start,
   return {};
 }
 
+Status tell(const ChunkId& id, const Result<Record>& record, const ChunkLookedFor& answered) {
+  if (!record && record.error().code != ErrorCode::not_found) return fail(record.error());
+  answered(id, record.has_value());
+  return {};
+}
+
 /// The service must have kept the text: what it changed could not be put together again.
 Status check_kept(const Record& record, const Json& sent) {
   const Json* kept = record.fields.find("content");
@@ -84,15 +90,9 @@ Status check_kept(const Record& record, const Json& sent) {
 
 }  // namespace
 
-Result<std::vector<ChunkId>> Upstream::missing_chunks(const std::vector<ChunkId>& ids) {
-  std::vector<ChunkId> missing;
-  for (const auto& id : ids) {
-    auto record = get("file_chunks", id.text());
-    if (record) continue;
-    if (record.error().code != ErrorCode::not_found) return fail(record.error());
-    missing.push_back(id);
-  }
-  return missing;
+Status Upstream::look_for_chunks(const std::vector<ChunkId>& ids, const ChunkLookedFor& answered) {
+  for (const auto& id : ids) PLAYFS_CHECK(tell(id, get("file_chunks", id.text()), answered));
+  return {};
 }
 
 Result<Project> SiteUpstream::project() {
@@ -199,21 +199,17 @@ Result<std::vector<FileChunk>> SiteUpstream::chunks(const std::vector<ChunkId>& 
   return chunks;
 }
 
-Result<std::vector<ChunkId>> SiteUpstream::missing_chunks(const std::vector<ChunkId>& ids) {
-  std::vector<ChunkId> missing;
+Status SiteUpstream::look_for_chunks(const std::vector<ChunkId>& ids, const ChunkLookedFor& answered) {
   auto start = [&](std::size_t index, Callback<Record> done) {
     site_.client().get_record("file_chunks", ids[index].text(), cancel_, std::move(done));
   };
   auto take = [&](std::vector<Answers<Record>::Answer> batch) -> Status {
-    for (auto& [index, result] : batch) {
-      if (result) continue;
-      if (result.error().code != ErrorCode::not_found) return fail(result.error());
-      missing.push_back(ids[index]);
-    }
-    return {};
+    Status all;
+    for (auto& [index, result] : batch)
+      if (Status told = tell(ids[index], result, answered); !told) all = std::move(told);
+    return all;
   };
-  PLAYFS_CHECK(run_parallel<Record>(ids.size(), parallel_, start, take));
-  return missing;
+  return run_parallel<Record>(ids.size(), parallel_, start, take);
 }
 
 }  // namespace playfs::publish

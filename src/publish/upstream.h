@@ -21,6 +21,8 @@ namespace playfs::publish {
 /// sending.
 using Acknowledged = std::function<Status(const std::vector<Upload>&)>;
 
+using ChunkLookedFor = std::function<void(const ChunkId& id, bool is_there)>;
+
 /// Where head stands and the newest revisions of all projects, asked for at the same time.
 struct Look {
   Project project;
@@ -43,8 +45,9 @@ class Upstream {
   /// local disk, and may hold a descriptor for as long as they are kept.
   virtual Result<Bytes> content(const RevisionTreePtr& near, const std::string& path, const FileEntry& entry) = 0;
   virtual Result<std::vector<FileChunk>> chunks(const std::vector<ChunkId>& ids) = 0;
-  /// Those that the service does not have, each asked for whatever is in the cache.
-  virtual Result<std::vector<ChunkId>> missing_chunks(const std::vector<ChunkId>& ids);
+  /// Asks the service for each, whatever is in the cache. What is answered is told also where others fail, and so the
+  /// call.
+  virtual Status look_for_chunks(const std::vector<ChunkId>& ids, const ChunkLookedFor& answered);
 
   /// Sent again with the same key and the same bytes until it is answered, or fails.
   virtual Result<Record> create(const std::string& collection, const Json& body, const std::string& key) = 0;
@@ -75,7 +78,7 @@ class SiteUpstream final : public Upstream {
   Result<RevisionTreePtr> revision(const RevisionId& id) override;
   Result<Bytes> content(const RevisionTreePtr& near, const std::string& path, const FileEntry& entry) override;
   Result<std::vector<FileChunk>> chunks(const std::vector<ChunkId>& ids) override;
-  Result<std::vector<ChunkId>> missing_chunks(const std::vector<ChunkId>& ids) override;
+  Status look_for_chunks(const std::vector<ChunkId>& ids, const ChunkLookedFor& answered) override;
   Result<Record> create(const std::string& collection, const Json& body, const std::string& key) override;
   Status upload(const std::vector<Upload>& uploads, const Acknowledged& acknowledged) override;
   Status move_head(const RevisionId& to) override;

@@ -15,13 +15,14 @@ namespace {
 /// Has some chunks, and nothing else.
 class ChunksOnly final : public Upstream {
  public:
-  Result<std::vector<ChunkId>> missing_chunks(const std::vector<ChunkId>& ids) override {
-    asked += ids.size();
-    if (asked > fails_after) return fail(ErrorCode::timed_out, "no answer came");
-    std::vector<ChunkId> missing;
-    for (const auto& id : ids)
-      if (gone.contains(id)) missing.push_back(id);
-    return missing;
+  Status look_for_chunks(const std::vector<ChunkId>& ids, const ChunkLookedFor& answered) override {
+    Status all;
+    for (const auto& id : ids) {
+      if (++asked > fails_after || (loses_each > 0 && asked % loses_each == 0))
+        all = fail(ErrorCode::timed_out, "no answer came");
+      else answered(id, !gone.contains(id));
+    }
+    return all;
   }
   Result<Project> project() override { return nothing(); }
   Result<Look> look() override { return nothing(); }
@@ -36,7 +37,7 @@ class ChunksOnly final : public Upstream {
   void learn(const std::string&, const Record&) override {}
 
   ChunkIds gone;
-  std::size_t asked = 0, fails_after = SIZE_MAX;
+  std::size_t asked = 0, fails_after = SIZE_MAX, loses_each = 0;
 
  private:
   static tl::unexpected<Error> nothing() { return fail(ErrorCode::not_found, "nothing"); }
@@ -97,6 +98,24 @@ TEST(StoredChunksTest, WhatWasSeenWithTheRevisionIsNotAskedForAgainAfterAnError)
   upstream.fails_after = SIZE_MAX;
   ASSERT_TRUE(stored.find_lost(RevisionId("another"), chunks));
   EXPECT_EQ(upstream.asked, 100u) << "with another one it says nothing";
+}
+
+TEST(StoredChunksTest, OnABadRoadTheNextCallAsksForWhatWasNotAnswered) {
+  ChunksOnly upstream;
+  SystemClock clock;
+  StoredChunks stored(upstream, clock);
+  upstream.loses_each = 3;
+  ChunkIds chunks;
+  for (int i = 0; i < 1000; ++i) chunks.insert(ChunkId("chunk" + std::to_string(i)));
+  int calls = 1;
+  for (; !stored.find_missing(chunks) && calls < 20; ++calls) stored.forget_after_an_error();
+  EXPECT_LT(calls, 20);
+  EXPECT_LT(upstream.asked, 2 * chunks.size());
+  upstream.asked = 0;
+  upstream.loses_each = 0;
+  stored.forget_after_an_error();  // of something else, after which the service may have gone back
+  ASSERT_TRUE(stored.find_missing(chunks));
+  EXPECT_EQ(upstream.asked, chunks.size());
 }
 
 }  // namespace
