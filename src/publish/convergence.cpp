@@ -22,9 +22,9 @@ constexpr int kRoundsAtOnce = 16;
 /// Plans of one merge: one more for its continuation, and for each time that chunks are found to be gone.
 constexpr int kMostPlans = 5;
 constexpr std::chrono::hours kPolicyHour{1};
-/// Nobody can move head on condition that it stands where it was seen. So what was seen of it longer ago than this is
-/// not acted upon: a look may take minutes where the log is long, or the machine or the network slow.
-constexpr std::chrono::seconds kFreshHead{1};
+/// Nobody can move head on condition that it stands where it was seen. So what was seen of it, or of the log, longer
+/// ago than this is not acted upon: a look may take minutes where the log is long, or the machine or the network slow.
+constexpr std::chrono::seconds kFreshLook{1};
 /// Chunks of a merge whose bodies are in memory together.
 constexpr std::size_t kSentAtOnce = 128;
 
@@ -146,6 +146,16 @@ Status Convergence::add_head(Log& log) {
 }
 
 // Merging.
+
+/// A merge of what the service has lost meanwhile would refer to chunks that are gone too, and seem to hold it.
+Result<bool> Convergence::are_still_there(const std::vector<RevisionId>& listed, SteadyTime since) {
+  if (parts_.clock.steady() - since <= kFreshLook) return true;
+  for (const auto& id : listed) {
+    PLAYFS_TRY(bool gone, is_gone(parts_.upstream, id));
+    if (gone) return false;
+  }
+  return true;
+}
 
 Result<bool> Convergence::may_merge(const RevisionTreePtr& revision) const {
   switch (parts_.policy.whose) {
@@ -341,6 +351,8 @@ Result<Standing> Convergence::run(const RevisionTreePtr& ours, bool may_join, co
         if (in_order != joined.revisions) {
           PLAYFS_TRY(joined, parts_.merging.join(in_order, conflicted));
         }
+        PLAYFS_TRY(bool are_there, are_still_there(joined.revisions, log.began));
+        if (!are_there) continue;
         if (conflicted.empty()) {
           PLAYFS_TRY(auto merge, post_merge(joined, tips.front(), write));
           if (merge) {
@@ -383,7 +395,7 @@ Result<Standing> Convergence::run(const RevisionTreePtr& ours, bool may_join, co
       standing.left_out.push_back({tip, at_tip->revision.agent, true, {}});
       return standing;
     }
-    if (!standing.left_out.empty() || parts_.clock.steady() - log.began > kFreshHead) {
+    if (!standing.left_out.empty() || parts_.clock.steady() - log.began > kFreshLook) {
       // Head was read while the list was. Where it might belong to somebody else by now, that has to be known.
       PLAYFS_TRY(Project now, parts_.upstream.project());
       if (now.latest_revision != head) continue;

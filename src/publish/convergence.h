@@ -98,6 +98,7 @@ class Convergence {
   Status add_head(Log& log);
   /// Whether the service lost some of what it refers to before it was posted. Asks once for each revision.
   Result<bool> is_hollow(const RevisionTree& revision);
+  Result<bool> are_still_there(const std::vector<RevisionId>& listed, SteadyTime since);
   Result<bool> may_merge(const RevisionTreePtr& revision) const;
   [[nodiscard]] bool may_merge_now();
   /// One more merge, posted, or nullopt where it does not fit into a record. `on_heads_line` is named first among its

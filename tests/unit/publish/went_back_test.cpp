@@ -717,6 +717,30 @@ TEST_F(WentBackTest, WhatIsAcknowledgedAndNeverShownIsSentAFewTimesAndCanBeGiven
   expect_published(work->commit());
 }
 
+TEST_F(WentBackTest, WhatWasLostSinceItWasListedIsNotMerged) {
+  const std::string root = world.head(project);
+  std::atomic<bool> is_posted = false, is_listed = false, is_slow = false;
+  work->faults.set_plan([&](const HttpRequest& request) {
+    if (!is_list_of_revisions(request) || !is_posted || is_listed) return Fault();
+    world.back_up();
+    world.create("revisions", R"({"project":")" + project + R"(","parents":[")" + root +
+                                  R"("],"agent":"other","manifest":{"files":{"theirs":{"inline":"t"}}}})");
+    return Fault();
+  });
+  work->faults.on_reply([&](const HttpRequest& request) {
+    if (is_post_of(request, "/revisions")) is_posted = true;
+    if (is_list_of_revisions(request) && is_posted) is_listed = true;
+    bool is_project = request.method == "GET" && request.target.ends_with("/projects/" + project);
+    if (!is_project || !is_posted || is_slow.exchange(true)) return;
+    while (!is_listed) std::this_thread::yield();
+    world.restore();
+    std::this_thread::sleep_for(std::chrono::milliseconds(1'100));
+  });
+  write({{"mine", "m"}});
+  expect_published(work->commit());
+  EXPECT_TRUE(is_slow);
+}
+
 TEST_F(WentBackTest, HeadIsNotMovedAgainWhileReadsMayLag) {
   // Head belongs to somebody whose head would be brought back only once.
   auto foreign = world.create("revisions", R"({"project":")" + project + R"(","parents":[")" + world.head(project) +
