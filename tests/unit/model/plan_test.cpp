@@ -242,6 +242,17 @@ TEST(Plan, AFilePutWhereARefusedEntryStandsReplacesIt) {
   EXPECT_EQ(plan->draft.manifest.files.at("a").inline_text, "3");
 }
 
+TEST(Plan, NothingElseStandsWhereTheManifestGoesOn) {
+  std::vector<PutFile> puts;
+  for (int i = 0; i < 200; ++i) puts.push_back(put("dir/file" + std::to_string(i), text_of(300, i)));
+  Manifest base;
+  base.refused.push_back({kContinuationPath, "no form that is known", JsonObject{{"inline", 1}}});
+  auto plan = make_plan(commit(puts, base), sizes);
+  ASSERT_TRUE(plan);
+  EXPECT_TRUE(plan->draft.manifest.continuation);
+  EXPECT_TRUE(plan->draft.manifest.refused.empty());
+}
+
 TEST(Plan, RefusesWithTheCostsLargestFirst) {
   std::vector<PutFile> puts;
   for (int i = 0; i < 200; ++i) puts.push_back(put("dir/file" + std::to_string(i), text_of(300, i)));
@@ -269,6 +280,10 @@ TEST(Plan, RefusesWithTheCostsLargestFirst) {
   auto refused = check_could_fit(commit({huge}), sizes);
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code, ErrorCode::file_too_big);
+  huge.size = kMaxFileSize;
+  EXPECT_TRUE(check_could_fit(commit({huge}), sizes));
+  ++huge.size;
+  EXPECT_FALSE(check_could_fit(commit({huge}), sizes));
 }
 
 TEST(Plan, RefusesAPathThatLeavesNoRoomForAChunk) {

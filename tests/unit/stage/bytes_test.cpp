@@ -1,11 +1,33 @@
 // Bytes and attributes of staged files.
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
+#include <atomic>
+#include <cerrno>
+#include <filesystem>
 #include <random>
 #include <thread>
 
+#include "stage/spool.h"
 #include "support/workbench.h"
+
+namespace {
+/// What the kernel says when it is to copy from file to file; 0: it does.
+std::atomic<int> copy_error = 0;
+std::atomic<int> copies = 0;
+}  // namespace
+
+// For everything in this process.
+extern "C" ssize_t copy_file_range(int from, off64_t* from_at, int to, off64_t* to_at, size_t size, unsigned flags) {
+  ++copies;
+  if (int error = copy_error; error != 0) {
+    errno = error;
+    return -1;
+  }
+  return syscall(SYS_copy_file_range, from, from_at, to, to_at, size, flags);
+}
 
 namespace playfs::stage {
 namespace {
@@ -107,6 +129,44 @@ TEST_F(BytesTest, ACopyOfWhatAnotherBaseReplacedIsThrownAway) {
   EXPECT_EQ(bench.read("a"), "something else");
   EXPECT_EQ(bench.spool_files(), 0U);
   EXPECT_TRUE(bench.stage->is_clean());
+}
+
+TEST_F(BytesTest, RulesWithoutBytesNeedNoSpoolFile) {
+  ASSERT_TRUE(bench.put(".gitignore", "") && bench.put("f", ""));
+  EXPECT_EQ(bench.changes(), (std::vector<std::string>{"A .gitignore", "A f"}));
+  EXPECT_EQ(bench.spool_files(), 0U);
+}
+
+TEST_F(BytesTest, AsManyFilesStayOpenAsTheSpoolMayHold) {
+  for (int i = 0; i < 10; ++i) ASSERT_TRUE(bench.put("f" + std::to_string(i), "text"));
+  std::size_t open = 0;
+  for (const auto& fd : std::filesystem::directory_iterator("/proc/self/fd")) {
+    std::error_code closed;
+    open += std::filesystem::read_symlink(fd.path(), closed).string().starts_with(bench.spool() + "/");
+  }
+  EXPECT_EQ(open, bench.options().descriptors);
+}
+
+TEST_F(BytesTest, TheSpoolKnowsWhatRoomItsDiskHas) {
+  auto spool = Spool::open(bench.spool(), 1);
+  ASSERT_TRUE(spool);
+  EXPECT_EQ((*spool)->free_room() > 0, std::filesystem::space(bench.spool()).available > 0);
+}
+
+TEST_F(BytesTest, WhatTheKernelDoesNotCopyIsCopiedHere) {
+  const std::string text(3'000'000, 'x');
+  ASSERT_TRUE(bench.put("f", text));
+  ASSERT_TRUE(bench.stage->freeze("tx").value());
+  copies = 0;
+  copy_error = EIO;
+  Status failed = bench.write(bench.find("f"), 1, "y");
+  copy_error = EXDEV;
+  Status copied = bench.write(bench.find("f"), 1, "y");
+  copy_error = 0;
+  if (copies == 0) GTEST_SKIP() << "the disk shares the bytes";
+  EXPECT_FALSE(failed);
+  ASSERT_TRUE(copied) << copied.error().message;
+  EXPECT_EQ(bench.stage->read(bench.find("f"), 0, text.size() + 1), "xy" + text.substr(2));
 }
 
 TEST_F(BytesTest, SizesHolesAndTimes) {

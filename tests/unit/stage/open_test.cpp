@@ -147,6 +147,17 @@ TEST_F(OpenTest, OrphansAreMovedOutOfTheSpoolAndNothingElse) {
   EXPECT_TRUE(std::filesystem::exists(spool + "/4712"));
 }
 
+TEST_F(OpenTest, WhatWasRemovedIsNotRememberedForGood) {
+  bench.open(base);
+  for (int i = 0; i < 100; ++i) ASSERT_TRUE(bench.put("f", "text") && bench.unlink("f"));
+  bench.stage.reset();
+  auto database = Database::open(bench.options().directory + "/stage.db", Database::Durability::normal);
+  ASSERT_TRUE(database);
+  auto given_up = database->prepare("SELECT count(*) FROM given_up");
+  ASSERT_TRUE(given_up && given_up->step());
+  EXPECT_LT(given_up->integer(0), 10);
+}
+
 TEST_F(OpenTest, DamageIsFoundNotGuessedAt) {
   const char* damages[] = {
       "DELETE FROM value WHERE key = 'root'",

@@ -1,4 +1,8 @@
 // Freezing, settling, thawing, moving the base and discarding.
+#include <atomic>
+#include <chrono>
+#include <thread>
+
 #include "support/workbench.h"
 
 namespace playfs {
@@ -350,6 +354,17 @@ TEST_F(PublicationTest, WhatIsPutInADirectoryThatWasRemovedBringsNothingElseBack
   }
 }
 
+TEST_F(PublicationTest, WhatAMergeRemovesStaysRemoved) {
+  stage::Merged merged;
+  for (const char* path : {"a", "d/b"}) merged.paths.push_back({path, stage::MergedPath::Action::remove, {}, {}});
+  ASSERT_TRUE(bench.stage->integrate(revision_of("r2", base), merged, {}));
+  for (int round = 0; round < 2; ++round) {
+    EXPECT_EQ(bench.changes(), (Names{"D a", "D d/b"}));
+    EXPECT_EQ(bench.files(), (Texts{{"d/e/c", "three"}, {"run", base.at("run")}}));
+    bench.reopen();
+  }
+}
+
 TEST_F(PublicationTest, NothingIsPutBelowAFileThatStays) {
   ASSERT_TRUE(bench.put("f", "staged"));
   auto done = put_merged(bench, {{"f/below", "merged"}}, revision_of("r2", base));
@@ -635,6 +650,21 @@ TEST_F(PublicationTest, NoMergeCoversWhatIsKeptHereOnly) {
   EXPECT_NE(merged.error().message.find("4913 is kept here only"), std::string::npos) << merged.error().message;
   EXPECT_EQ(bench.stage->base()->revision.id, RevisionId("r1"));
   EXPECT_EQ(bench.read("4913"), "ignored");
+}
+
+TEST_F(PublicationTest, WhoWaitedForAHoldGoesOnWhenItEnds) {
+  auto hold = bench.stage->hold_writers();
+  std::atomic<bool> is_written = false;
+  std::thread writer([&] {
+    EXPECT_TRUE(bench.put("late", "text"));
+    is_written = true;
+  });
+  // So that it waits. How long that takes it decides nothing else.
+  std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  EXPECT_FALSE(is_written);
+  hold.reset();
+  writer.join();
+  EXPECT_EQ(bench.read("late"), "text");
 }
 
 TEST_F(PublicationTest, ABaseDoesNotMoveUnderStagedChanges) {

@@ -8,6 +8,7 @@
 #include <functional>
 #include <mutex>
 #include <thread>
+#include <utility>
 
 #include <gtest/gtest.h>
 
@@ -168,6 +169,22 @@ TEST_F(SyncTest, WhoFindsNamesBeingSyncedWaitsForIt) {
   moved.notify_all();
   first.join();
   EXPECT_FALSE(second_was_early);
+}
+
+TEST_F(SyncTest, TheBaseDoesNotMoveWhileBytesAreChanged) {
+  ASSERT_TRUE(bench.put("a", "one"));  // as it is published, in bytes of its own
+  ASSERT_TRUE(bench.stage->sync(bench.find("a")));
+  bool has_tried = false, has_moved = false;
+  // Before synced bytes are cut the log is synced.
+  set([&](const std::string& path) {
+    if (path.find("/operations.") != std::string::npos && !std::exchange(has_tried, true))
+      has_moved = bench.stage->move_base(test::revision_of("r2", {{"a", "of others"}})).has_value();
+    return 0;
+  });
+  ASSERT_TRUE(bench.truncate(bench.find("a"), 1));
+  EXPECT_TRUE(has_tried);
+  EXPECT_FALSE(has_moved);
+  EXPECT_EQ(bench.read("a"), "o");
 }
 
 TEST_F(SyncTest, NoStepOfAPublicationIsAnsweredForThatTheLogCouldNotSync) {
