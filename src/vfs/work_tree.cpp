@@ -7,6 +7,7 @@
 #include "publish/conflicts.h"
 #include "vfs/fetches.h"
 #include "vfs/ino.h"
+#include "vfs/once.h"
 #include "vfs/projects_in_use.h"
 #include "vfs/revisions.h"
 #include "vfs/work_node.h"
@@ -341,11 +342,17 @@ Attempt<Cancelled> WorkTree::cancel(const OperationPtr& op) {
   publish::Publisher* publishing = publisher();
   if (!publishing) return Cancelled();  // nothing was ever committed here
   auto self = shared_from_this();
-  return missing([self, publishing, op](CancelToken, Callback<void> done) {
-    publishing->cancel([self, op, done = std::move(done)](Result<Cancelled> cancelled) mutable {
-      if (!cancelled) return done(fail(std::move(cancelled).error()));
+  return missing([self, publishing, op](CancelToken cancel, Callback<void> done) {
+    // The publisher hears of it between two steps, and fixing a large file is a long one: who asked can go before.
+    Once<void> first(std::move(done));
+    auto interrupted = std::make_shared<CancelToken::Registration>(cancel.on_cancel([first] {
+      first(fail(ErrorCode::interrupted,
+                 "interrupted, and still asked for: what has not been sent then is staged again"));
+    }));
+    publishing->cancel([self, op, first, interrupted](Result<Cancelled> cancelled) {
+      if (!cancelled) return first(fail(std::move(cancelled).error()));
       op->set_outcome(*cancelled);
-      done({});
+      first({});
     });
   });
 }

@@ -162,6 +162,20 @@ class Cancel(SlowProject):
         self.assertIn('published in the background', shown)
         self.assertEqual(len(self.status(mount)['publication']['queue']), 1)
 
+    def test_who_cancels_while_a_large_file_is_fixed_can_be_ended(self):
+        mount = self.begin({})
+        with open(self.work(mount) / 'image', 'wb') as image:
+            image.truncate(1 << 40)  # a hole, and hours to hash
+        commit = subprocess.Popen([self.playfs_path, 'commit', '-m', 'By mistake', self.work(mount)], env=self.environment('ann'))
+        self.addCleanup(commit.kill)
+        self.eventually(lambda: self.status(mount)['publication']['phase'] == 'freezing', 'it is being fixed')
+        cancel = subprocess.Popen([self.playfs_path, 'commit', '--cancel', self.work(mount)], env=self.environment('ann'))
+        self.addCleanup(cancel.kill)
+        with self.assertRaises(subprocess.TimeoutExpired):
+            cancel.wait(2)
+        cancel.terminate()
+        cancel.wait(rig.COMMAND_LIMIT)
+
     def test_who_waits_is_told(self):
         mount = self.begin({'file_chunks': 1})
         (self.work(mount) / 'big').write_text(text(40_000, 2))
