@@ -323,6 +323,18 @@ TEST_F(CarriedAlongTest, NorIsOneOfTwoParentsThatIsNotTheirMerge) {
   expect_head({{"keep", "k"}, {"victim", "v"}, {"doc", "theirs"}, {"b", "b"}, {"c", "c"}, {"d", "d"}});
 }
 
+TEST_F(CarriedAlongTest, NorIsOneThatHasSomethingElseAtAPathThatIsNotShown) {
+  world.set_head(project, publish_edited({commit}, commit, "../up", "one"));
+  std::string merge = merge_of_two();
+  auto parents = wire::decode_revision(world.get("revisions", merge))->parents;
+  ASSERT_EQ(parents.size(), 2u);
+  publish_edited({parents[0].text(), parents[1].text()}, merge, "../up", "other");
+  work->write("d", "d");
+  auto refused = wire::decode_revision(world.get("revisions", published()))->manifest.refused;
+  ASSERT_EQ(refused.size(), 1u);
+  EXPECT_NE(wire::to_text(refused[0].entry).find("other"), std::string::npos);
+}
+
 TEST_F(CarriedAlongTest, WhatWasEditedInACopyOfAMergeIsMergedToo) {
   // Head is that merge, and holds both parents; what the copy says besides it does not hold.
   std::string merge = merge_of_two();

@@ -106,6 +106,7 @@ TEST_F(ConvergenceTest, OfTwoFirstCommitsTheSecondIsMadeOnTheFirst) {
   EXPECT_EQ(revision(result->revision.text()).parents, std::vector{RevisionId(root)});
   EXPECT_EQ(world.contents(world.head(project)), (Contents{{"mine", "m"}, {"theirs", "t"}}));
   EXPECT_EQ(world.all("revisions").size(), 2U);
+  EXPECT_EQ(work->events->events_text().find("service_lost"), std::string::npos) << "it names only what there is";
 }
 
 TEST_F(ConvergenceTest, WhatIsMergedLineByLineIsUploadedWhereItIsLarge) {
@@ -116,15 +117,20 @@ TEST_F(ConvergenceTest, WhatIsMergedLineByLineIsUploadedWhereItIsLarge) {
   work->write("text", text);
   auto first = work->commit();
   ASSERT_TRUE(first) << first.error().message;
-  // Somebody else changes its end, beside what we do to its beginning.
-  auto beside = std::make_unique<WorkTree>(world, project, directory.path() + "/beside");
-  beside->write("text", lines(1'500, "", "their last line\n"));
+  // Somebody else changes its end, beside what we do to its beginning, and leaves the merge to us.
+  MergePolicy nobodys;
+  nobodys.whose = MergePolicy::Whose::none;
+  auto beside =
+      std::make_unique<WorkTree>(world, project, directory.path() + "/beside", nullptr, nullptr, false, false, nobodys);
+  std::string theirs = lines(1'500, "", "their last line\n"), both = "our first line\n";
+  theirs.insert(theirs.find("line 791900\n"), "their line in what is one chunk with ours\n");
+  both += theirs;
+  beside->write("text", theirs);
   work->write("text", lines(1'500, "our first line\n"));
   bool came = false;
   work->faults.set_plan([&](const HttpRequest& request) {
     if (request.method == "PATCH" && !std::exchange(came, true)) {
-      auto theirs = beside->commit();
-      EXPECT_TRUE(theirs);
+      EXPECT_TRUE(beside->commit());
     }
     return Fault();
   });
@@ -133,9 +139,21 @@ TEST_F(ConvergenceTest, WhatIsMergedLineByLineIsUploadedWhereItIsLarge) {
   ASSERT_TRUE(result) << result.error().message;
   EXPECT_TRUE(came);
   auto contents = world.contents(world.head(project));
-  EXPECT_EQ(contents["text"], lines(1'500, "our first line\n", "their last line\n"));
+  EXPECT_EQ(contents["text"], both);
   EXPECT_EQ(contents["branch"], "b");
   EXPECT_EQ(result->writes_used, writes() - before);
+}
+
+TEST_F(ConvergenceTest, WhatDoesNotFitIntoOneRevisionStaysABranch) {
+  root = publish("", {{"base", "0"}});
+  branch = publish(root, {{"base", "0"}, {"branch", "b"}}, {{"one", std::string(9'000, '1')}});
+  world.set_head(project, publish(root, {{"base", "0"}, {"head", "h"}}, {{"other", std::string(9'000, '2')}}));
+  open();
+  work->write("mine", "m");
+  auto result = work->commit();
+  ASSERT_TRUE(result) << result.error().message;
+  EXPECT_EQ(result->outcome, Outcome::published);
+  EXPECT_EQ(world.contents(world.head(project)), (Contents{{"base", "0"}, {"head", "h"}, {"mine", "m"}}));
 }
 
 TEST_F(ConvergenceTest, ByPolicyNobodysAreMerged) {

@@ -152,6 +152,45 @@ TEST_F(ForgottenTest, WhatWasMergedWithHeadBeforeItWasSentIsFound) {
   EXPECT_EQ(revisions(), 3u);
 }
 
+TEST_F(ForgottenTest, AParentThatCannotBeReadKeepsNobodyFromFindingIt) {
+  const std::string unread =
+      world
+          .create("revisions", wire::to_text(JsonObject{
+                                   {"project", project}, {"parents", Json::Array{}}, {"manifest", "of years to come"}}))
+          .id;
+  ASSERT_TRUE(work->stage->integrate(work->stage->base(), {}, {RevisionId(unread)}));
+  work->write("new", "n");
+  leave_one_in_doubt(true);
+  lose_journal();
+  open({});
+  expect_published({{"text", lines("")}, {"moved", "m"}, {"deleted", "d"}, {"new", "n"}});
+  EXPECT_EQ(revisions(), 3u);
+}
+
+TEST_F(ForgottenTest, WhatHasAnotherStateThanOursIsNotTakenForIt) {
+  ASSERT_TRUE(work->stage->stage_state(R"({"ours":1})"));
+  leave_one_in_doubt(true);
+  lose_journal();
+  open({});
+  expect_published({{"text", lines("")}, {"moved", "m"}, {"deleted", "d"}});
+  EXPECT_EQ(revisions(), 2u);
+
+  ASSERT_TRUE(work->stage->stage_state(R"({"ours":2})"));
+  leave_one_in_doubt(false);
+  auto journal = Journal::open(directory.path() + "/tree/journal");
+  ASSERT_TRUE(journal) << journal.error().message;
+  JsonObject manifest = *world.get("revisions", world.head(project)).fields.find("manifest")->object();
+  manifest.set("tx", (**(*journal)->front()).tx);
+  journal->reset();
+  world.create("revisions", wire::to_text(JsonObject{{"project", project},
+                                                     {"parents", Json::Array{Json(world.head(project))}},
+                                                     {"state", JsonObject{{"ours", 1}}},
+                                                     {"manifest", std::move(manifest)}}));
+  lose_journal();
+  open({}, test::kLateArrival);
+  expect_given_back();
+}
+
 TEST_F(ForgottenTest, WhatIsNotThereIsStagedAgainOnceTheLogWasSearched) {
   work->write("new", "n");
   leave_one_in_doubt(false);
