@@ -96,7 +96,7 @@ Status Engine::run(Publication& publication, const CancelToken& cancel) {
       return fail(ErrorCode::interrupted, "the publication was interrupted");
     Status done = step(publication);
     if (done) continue;
-    stored_.forget_after_an_error();
+    stored_.doubt_after_an_error();
     if (work_.joined != work_.frozen.base) work_.joined.reset();
     // From `posting` on the revision may exist. Only post() knows when it does not, and gives the layer back itself.
     if (may_heal(done.error().code) || publication.step >= Step::posting) return done;

@@ -1,5 +1,6 @@
 #include "publish/lost_base.h"
 
+#include <iterator>
 #include <map>
 #include <set>
 #include <string>
@@ -13,7 +14,7 @@ namespace playfs::publish {
 
 namespace {
 
-/// How far head's line is followed where parents do not tell.
+/// How far what is gone is followed, and head's line where parents do not tell.
 constexpr int kMostFollowed = 1000;
 
 const Manifest& manifest_of(const RevisionTreePtr& revision) {
@@ -74,9 +75,22 @@ Result<RevisionTreePtr> find_survivor(Upstream& upstream, Merging& merging, cons
     return link;
   };
   PLAYFS_TRY(auto bases, find_merge_bases(lost->revision.id, head->revision.id, links));
-  for (const auto& base : bases.ids) {
-    PLAYFS_TRY(bool gone, is_gone(upstream, base));
-    if (!gone) return upstream.revision(base);
+  // Of what both are made on the newest that is left: head may have come to the service after that went back, and name
+  // what is gone there too.
+  std::set<std::pair<WallTime, RevisionId>> common;
+  auto add = [&](const RevisionId& id) -> Status {
+    PLAYFS_TRY(auto link, links(id));
+    if (link) common.emplace(link->created_at, id);
+    return {};
+  };
+  for (const auto& base : bases.ids) PLAYFS_CHECK(add(base));
+  for (int asked = 0; !common.empty() && asked < kMostFollowed; ++asked) {
+    const RevisionId newest = common.extract(std::prev(common.end())).value().second;
+    PLAYFS_TRY(bool gone, is_gone(upstream, newest));
+    if (!gone) return upstream.revision(newest);
+    PLAYFS_TRY(auto link, links(newest));
+    if (!link) continue;
+    for (const auto& parent : link->parents) PLAYFS_CHECK(add(parent));
   }
   RevisionTreePtr at = is_cut ? head : nullptr;  // otherwise the two have nothing in common
   for (int followed = 0; at && followed < kMostFollowed; ++followed) {

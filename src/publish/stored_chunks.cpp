@@ -11,7 +11,8 @@ Result<ChunkIds> StoredChunks::find_missing(const ChunkIds& chunks) {
   std::vector<ChunkId> doubtful;
   for (const auto& chunk : chunks) {
     auto seen = seen_.find(chunk);
-    if (seen == seen_.end() || now - seen->second >= kLately) doubtful.push_back(chunk);
+    bool was_acknowledged = seen != seen_.end() && now - seen->second < kLately;
+    if (!was_acknowledged && !found_.contains(chunk)) doubtful.push_back(chunk);
   }
   ChunkIds there, gone;
   PLAYFS_CHECK(ask_for(doubtful, there, gone));
@@ -49,11 +50,14 @@ Result<ChunkIds> StoredChunks::find_lost(const RevisionId& revision, const Chunk
 Status StoredChunks::ask_for(const std::vector<ChunkId>& chunks, ChunkIds& there, ChunkIds& gone) {
   if (chunks.empty()) return {};
   Status asked = upstream_.look_for_chunks(chunks, [&](const ChunkId& chunk, bool is_there) {
-    if (is_there) saw(chunk);
-    else seen_.erase(chunk);
     (is_there ? there : gone).insert(chunk);
+    if (is_there) {
+      found_.insert(chunk);
+    } else {
+      seen_.erase(chunk);
+      found_.erase(chunk);
+    }
   });
-  failed_to_ask_ = !asked;
   if (!asked) return fail(asked.error().while_doing("look whether the service has the chunks that it had"));
   return {};
 }

@@ -14,7 +14,6 @@
 #include <string_view>
 #include <unordered_map>
 #include <unordered_set>
-#include <utility>
 #include <vector>
 
 #include "base/clock.h"
@@ -37,21 +36,23 @@ class StoredChunks {
     stored_.push_back(chunk);
   }
   /// What was seen says nothing any more: the service has gone back. What was stored after what is true for good.
-  void forget_all() { seen_.clear(); }
-  /// Whoever went back as a rule was away before, so it is asked for again after an error. Not after one that came
-  /// while just that was done: on a bad road the next one would come before all are answered, and so for ever. What is
-  /// missed by that, find_lost() finds.
-  void forget_after_an_error() {
-    if (!std::exchange(failed_to_ask_, false)) seen_.clear();
+  void forget_all() {
+    seen_.clear();
+    found_.clear();
   }
+  /// Whoever went back as a rule was away before, so what was acknowledged is asked for after an error. What was asked
+  /// for is not asked for again: on a bad road the next error comes before all are answered, and so for ever. What is
+  /// missed by that, find_lost() finds.
+  void doubt_after_an_error() { seen_.clear(); }
   /// Another publication begins.
   void begin_anew() {
-    seen_.clear();
+    forget_all();
     stored_.clear();
     there_.clear();
   }
 
-  /// Those of `chunks` that the service does not have. Asks for each that was not seen lately, many at once.
+  /// Those of `chunks` that the service does not have. Asks for each that was neither acknowledged lately nor
+  /// asked for before, many at once.
   Result<ChunkIds> find_missing(const ChunkIds& chunks);
   /// The same once a revision that refers to them was seen: the service may have gone back after they were seen and
   /// before it was posted, and has the revision then, and not the chunks. A service that goes back loses all that was
@@ -62,7 +63,8 @@ class StoredChunks {
   Result<ChunkIds> find_lost(const RevisionId& revision, const ChunkIds& chunks);
 
  private:
-  /// How long a chunk counts as seen. An upload that takes longer is looked at once more before it is referred to.
+  /// How long what was acknowledged counts. An upload that takes longer is looked at once more before it is referred
+  /// to.
   static constexpr std::chrono::minutes kLately{2};
   /// So many are uploaded side by side at the most (PublisherOptions), and are stored in any order: the one that was
   /// stored last is among the last that were answered. What remains is a state that was saved and put back between two
@@ -74,11 +76,11 @@ class StoredChunks {
 
   Upstream& upstream_;
   const Clock& clock_;
-  std::unordered_map<ChunkId, SteadyTime> seen_;
-  bool failed_to_ask_ = false;
-  std::vector<ChunkId> stored_;  ///< by this publication, in that order
-  RevisionId there_with_;        ///< what find_lost() was asked about last
-  ChunkIds there_;               ///< seen since that was there
+  std::unordered_map<ChunkId, SteadyTime> seen_;  ///< acknowledged, and when
+  ChunkIds found_;                                ///< asked for, and there
+  std::vector<ChunkId> stored_;                   ///< by this publication, in that order
+  RevisionId there_with_;                         ///< what find_lost() was asked about last
+  ChunkIds there_;                                ///< seen since that was there
 };
 
 /// A planned manifest with the files that went into its continuation, whose text that is; "" where it has none.

@@ -100,20 +100,28 @@ TEST(StoredChunksTest, WhatWasSeenWithTheRevisionIsNotAskedForAgainAfterAnError)
   EXPECT_EQ(upstream.asked, 100u) << "with another one it says nothing";
 }
 
-TEST(StoredChunksTest, OnABadRoadTheNextCallAsksForWhatWasNotAnswered) {
+TEST(StoredChunksTest, OnABadRoadEachIsAskedForUntilItIsAnswered) {
   ChunksOnly upstream;
   SystemClock clock;
   StoredChunks stored(upstream, clock);
   upstream.loses_each = 3;
   ChunkIds chunks;
-  for (int i = 0; i < 1000; ++i) chunks.insert(ChunkId("chunk" + std::to_string(i)));
+  for (int i = 0; i < 1000; ++i) {
+    chunks.insert(ChunkId("chunk" + std::to_string(i)));
+    if (i % 2 == 0) stored.stored(ChunkId("chunk" + std::to_string(i)));
+  }
+  stored.doubt_after_an_error();
   int calls = 1;
-  for (; !stored.find_missing(chunks) && calls < 20; ++calls) stored.forget_after_an_error();
+  for (; !stored.find_missing(chunks) && calls < 20; ++calls) stored.doubt_after_an_error();
   EXPECT_LT(calls, 20);
+  EXPECT_GE(upstream.asked, chunks.size()) << "also what was acknowledged before the error";
   EXPECT_LT(upstream.asked, 2 * chunks.size());
   upstream.asked = 0;
   upstream.loses_each = 0;
-  stored.forget_after_an_error();  // of something else, after which the service may have gone back
+  stored.doubt_after_an_error();
+  ASSERT_TRUE(stored.find_missing(chunks));
+  EXPECT_EQ(upstream.asked, 0u);
+  stored.forget_all();
   ASSERT_TRUE(stored.find_missing(chunks));
   EXPECT_EQ(upstream.asked, chunks.size());
 }

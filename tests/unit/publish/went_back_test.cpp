@@ -128,6 +128,31 @@ TEST_F(WentBackTest, AProjectThatIsEmptyAgainGetsItsFilesBack) {
   expect_published(work->commit());
 }
 
+TEST_F(WentBackTest, WhatOthersDeletedStaysDeletedWhereHeadIsMadeOnWhatIsGone) {
+  world.back_up();
+  publish({{"common", "c"}});
+  const std::string common = world.head(project);
+  JsonObject manifest = *world.get("revisions", common).fields.find("manifest")->object();
+  publish({{"mine", "m"}});
+  world.restore();
+  // Posted before, and come to the service after it went back.
+  manifest.erase("tx");
+  JsonObject files = *manifest.find("files")->object();
+  files.erase("small");
+  manifest.set("files", std::move(files));
+  world.set_head(project,
+                 world
+                     .create("revisions", R"({"project":")" + project + R"(","parents":[")" + common +
+                                              R"("],"agent":"other","manifest":)" + wire::to_text(manifest) + "}")
+                     .id);
+  expected.erase("small");
+  write({{"new", "n"}});
+  auto result = work->commit();
+  ASSERT_TRUE(result) << result.error().message;
+  EXPECT_EQ(result->outcome, Outcome::published);
+  EXPECT_EQ(world.contents(world.head(project)), expected);
+}
+
 TEST_F(WentBackTest, WhatOthersPublishedSinceIsMerged) {
   world.back_up();
   publish({{"big", text(30'000, 2)}});
