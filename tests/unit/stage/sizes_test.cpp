@@ -125,6 +125,15 @@ TEST_F(SizesTest, AfterAKillWhatIsLessThanHalfOfItIsNotTheFile) {
   EXPECT_THAT(lost(), ElementsAre("f"));
 }
 
+TEST_F(SizesTest, WhatIsCutWhileTheStageIsOpenIsMissedAtTheNextStart) {
+  ASSERT_TRUE(bench.put("f", "four"));
+  bench.reopen();
+  EXPECT_EQ(bench.read("f"), "four");
+  fs::resize_file(spool_file("four"), 1);
+  bench.reopen();
+  EXPECT_THAT(lost(), ElementsAre("f"));
+}
+
 TEST_F(SizesTest, WhatTheUserCutIsNotMissed) {
   ASSERT_TRUE(bench.put("f", "four") && bench.put("g", "four") && sync("f"));
   ASSERT_TRUE(bench.truncate(bench.find("f"), 2) && bench.truncate(bench.find("g"), 2));
