@@ -89,9 +89,8 @@ void initialise(void*, fuse_conn_info* connection) {
   // Pages and attributes are ours to invalidate: nothing is thrown away because a time stamp looks new.
   want(FUSE_CAP_AUTO_INVAL_DATA, false);
   want(FUSE_CAP_EXPLICIT_INVAL_DATA, true);
-  // A target is asked for at each use: one that the kernel keeps lies in a page, and whoever wants a page that another
-  // waits for waits where no signal reaches him.
-  want(FUSE_CAP_CACHE_SYMLINKS, false);
+  // Links do not change, and reading one waits for nobody (vfs/late_links.h).
+  want(FUSE_CAP_CACHE_SYMLINKS, true);
   // A listing brings all attributes, always: the kernel's guess when it is worth it costs single lookups later.
   want(FUSE_CAP_READDIRPLUS, true);
   want(FUSE_CAP_READDIRPLUS_AUTO, false);

@@ -33,6 +33,10 @@ Stop LateNode::until_here(const OperationPtr& op) {
   return Error{ErrorCode::stale, "it is here by now: look again", {}, {}, 0, {}};
 }
 
+Attempt<std::string> LateNode::read_link(const OperationPtr& op) {
+  return mount().late_links().read(op, id(), tl::unexpected<Stop>(until_here(op)));
+}
+
 std::optional<Found> LateNode::take() {
   std::optional<Arrival> arrived;  // may be the last to hold a node: not under the lock
   {

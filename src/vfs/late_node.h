@@ -27,6 +27,7 @@ class LateNode final : public Node {
   Attempt<NodePtr> target(const OperationPtr& op) override;
   Attempt<Found> lookup(const OperationPtr& op, const std::string& name) override;
   Attempt<AttributesReply> attributes(const OperationPtr& op) override;
+  Attempt<std::string> read_link(const OperationPtr& op) override;
   Attempt<AttributesReply> attributes_at_once(const OperationPtr& op) override;
 
   /// What was just waited for, for one who looks again.

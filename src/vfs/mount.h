@@ -17,6 +17,7 @@
 #include "base/random.h"
 #include "content/site.h"
 #include "vfs/gate.h"
+#include "vfs/late_links.h"
 #include "vfs/metrics.h"
 #include "vfs/node_table.h"
 #include "vfs/notifications.h"
@@ -46,6 +47,7 @@ class Mount {
   NodeTable& nodes() { return nodes_; }
   Notifications& notifications() { return notifications_; }
   SentBack& sent_back() { return sent_back_; }
+  LateLinks& late_links() { return late_links_; }
   Metrics& metrics() { return metrics_; }
   WorkTrees& works() { return *works_; }
   ProjectsInUse& in_use() { return *in_use_; }
@@ -89,6 +91,7 @@ class Mount {
   std::shared_ptr<Gate> gate_ = std::make_shared<Gate>();
   Notifications notifications_;
   SentBack sent_back_;
+  LateLinks late_links_{*this};
   std::unique_ptr<ProjectsInUse> in_use_;
   std::unique_ptr<Listings> listings_;
   std::unique_ptr<RequestsUnderWay> requests_;

@@ -49,6 +49,7 @@ Attempt<AttributesReply> Node::set_attributes(const OperationPtr&, const SetAttr
 Attempt<std::string> Node::read_link(const OperationPtr&) {
   return fail(ErrorCode::invalid_argument, "not a symbolic link");
 }
+Attempt<void> Node::looked_up(const OperationPtr&) { return {}; }
 Attempt<std::string> Node::read(const OperationPtr&, std::uint64_t, std::size_t) {
   return fail(ErrorCode::is_a_directory, "not a file");
 }

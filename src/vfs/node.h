@@ -74,6 +74,9 @@ class Node : public std::enable_shared_from_this<Node> {
                                                std::uint64_t length);
   [[nodiscard]] virtual Attempt<std::uint64_t> seek(const OperationPtr& op, std::uint64_t offset, int whence);
 
+  /// Called in each look-up that finds it: for what cannot be waited for elsewhere.
+  [[nodiscard]] virtual Attempt<void> looked_up(const OperationPtr& op);
+
   // Directories.
   [[nodiscard]] virtual Attempt<Found> lookup(const OperationPtr& op, const std::string& name);
   /// Offers items from `offset` on until `emit` says no. The node goes along where the item has its entry filled in.

@@ -43,7 +43,6 @@ Locked locked_for(Counted operation, std::vector<NodeId> nodes) {
   switch (operation) {
     case Counted::forget:
     case Counted::get_attributes:
-    case Counted::read_link:
     case Counted::seek:
     case Counted::status:
     case Counted::get_xattr:
@@ -52,6 +51,7 @@ Locked locked_for(Counted operation, std::vector<NodeId> nodes) {
     case Counted::discard:
     case Counted::update:
     case Counted::cancel: return {};
+    case Counted::read_link:
     case Counted::read:
     case Counted::write:
     case Counted::allocate: return {std::move(nodes), false, true};
@@ -169,7 +169,7 @@ void Playground::set_attributes(const Caller& caller, NodeId id, const SetAttrib
 
 void Playground::read_link(const Caller& caller, NodeId id, Reply<std::string> reply) {
   auto attempt = [mount = mount_.get(), id](const OperationPtr& op) -> Attempt<std::string> {
-    PLAYFS_ATTEMPT(NodePtr node, target_of(*mount, op, id));
+    PLAYFS_ATTEMPT(NodePtr node, node_of(*mount, id));
     return node->read_link(op);
   };
   run<std::string>(*mount_, Counted::read_link, caller, id, std::move(attempt), std::move(reply));

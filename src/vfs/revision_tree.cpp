@@ -136,6 +136,7 @@ Attempt<Found> RevisionDirectory::lookup(const OperationPtr& op, const std::stri
   auto published = directory_.children.find(name);
   if (published == directory_.children.end()) return Found{nullptr, {}, kEndless};
   NodePtr node = child(name, published->second);
+  PLAYFS_ATTEMPT_CHECK(node->looked_up(op));
   PLAYFS_ATTEMPT(AttributesReply reply, node->attributes_at_once(op));
   return Found{node, reply, kEndless};
 }
@@ -197,11 +198,20 @@ Attempt<AttributesReply> RevisionFile::attributes_at_once(const OperationPtr&) {
   return with_size(size_.tell_at_once(mount(), file()));
 }
 
-Attempt<std::string> RevisionFile::read_link(const OperationPtr&) {
+Attempt<std::string> RevisionFile::link_target() {
   if (entry_.mode != FileMode::symlink) return fail(ErrorCode::invalid_argument, "not a symbolic link");
-  PLAYFS_ATTEMPT(std::string to, read_here(mount(), file(), 0, kMaxPathLength + 1));
+  PLAYFS_ATTEMPT(std::string to, size_.read(*this, mount(), file(), 0, kMaxPathLength + 1));
   PLAYFS_ATTEMPT_CHECK(check_link_target(mount(), path_in_tree_, to));
   return to;
+}
+
+Attempt<std::string> RevisionFile::read_link(const OperationPtr& op) {
+  return mount().late_links().read(op, id(), link_target());
+}
+
+Attempt<void> RevisionFile::looked_up(const OperationPtr& op) {
+  if (entry_.mode != FileMode::symlink || !mount().late_links().is_awaited(op, id())) return {};
+  return mount().late_links().wait(op, id(), link_target());
 }
 
 Attempt<std::string> RevisionFile::read(const OperationPtr&, std::uint64_t offset, std::size_t size) {

@@ -72,6 +72,7 @@ class RevisionFile final : public Node {
   Attempt<AttributesReply> attributes(const OperationPtr& op) override;
   Attempt<AttributesReply> attributes_at_once(const OperationPtr& op) override;
   Attempt<std::string> read_link(const OperationPtr& op) override;
+  Attempt<void> looked_up(const OperationPtr& op) override;
   Attempt<std::string> read(const OperationPtr& op, std::uint64_t offset, std::size_t size) override;
   Attempt<std::optional<std::string>> xattr(const OperationPtr& op, const std::string& name) override;
 
@@ -80,6 +81,7 @@ class RevisionFile final : public Node {
 
  private:
   [[nodiscard]] FileRef file() const { return {view_->revision, path_in_tree_, &entry_}; }
+  [[nodiscard]] Attempt<std::string> link_target();
   [[nodiscard]] AttributesReply with_size(std::uint64_t size) const;
 
   const TreeViewPtr view_;

@@ -58,6 +58,7 @@ bool WorkNode::is_hidden(std::string_view name) const {
 
 Attempt<Found> WorkNode::found(const OperationPtr& op, const stage::InodePtr& inode) {
   NodePtr node = tree_->node(inode, shared_from_this());
+  PLAYFS_ATTEMPT_CHECK(node->looked_up(op));
   PLAYFS_ATTEMPT(AttributesReply reply, node->attributes_at_once(op));
   return Found{node, reply, kEndless};
 }

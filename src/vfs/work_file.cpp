@@ -137,13 +137,22 @@ Attempt<stage::Attributes> WorkNode::changed_attributes(const OperationPtr& op, 
       op, [this, change]() -> Result<stage::Attributes> { return stage().set_attributes(inode_, change); });
 }
 
-Attempt<std::string> WorkNode::read_link(const OperationPtr&) {
+Attempt<std::string> WorkNode::link_target() {
   if (auto lower = stage().lower_content(inode_)) {
-    PLAYFS_ATTEMPT(std::string to, read_here(mount(), *lower, 0, kMaxPathLength + 1));
+    PLAYFS_ATTEMPT(std::string to, size_.read(*this, mount(), *lower, 0, kMaxPathLength + 1));
     PLAYFS_ATTEMPT_CHECK(check_link_target(mount(), lower->path, to));
     return to;
   }
   return or_again(stage().symlink_target(inode_));
+}
+
+Attempt<std::string> WorkNode::read_link(const OperationPtr& op) {
+  return mount().late_links().read(op, id(), link_target());
+}
+
+Attempt<void> WorkNode::looked_up(const OperationPtr& op) {
+  if (!mount().late_links().is_awaited(op, id())) return {};
+  return mount().late_links().wait(op, id(), link_target());
 }
 
 Attempt<std::string> WorkNode::read(const OperationPtr&, std::uint64_t offset, std::size_t size) {

@@ -33,6 +33,7 @@ class WorkNode final : public Node {
   Attempt<AttributesReply> attributes_at_once(const OperationPtr& op) override;
   Attempt<AttributesReply> set_attributes(const OperationPtr& op, const SetAttributes& change) override;
   Attempt<std::string> read_link(const OperationPtr& op) override;
+  Attempt<void> looked_up(const OperationPtr& op) override;
   Attempt<std::string> read(const OperationPtr& op, std::uint64_t offset, std::size_t size) override;
   Attempt<std::size_t> write(const OperationPtr& op, std::uint64_t offset, const std::string& data) override;
   Attempt<void> sync(const OperationPtr& op) override;
@@ -61,6 +62,7 @@ class WorkNode final : public Node {
   template <class Size>
   [[nodiscard]] Attempt<AttributesReply> attributes_with(Size size_below);
   [[nodiscard]] std::uint64_t ino_of(const stage::InodePtr& inode, std::uint64_t ino) const;
+  [[nodiscard]] Attempt<std::string> link_target();
   /// Sees to it that the inode's bytes are its own, to be changed.
   [[nodiscard]] Attempt<void> bring_up();
   /// A publication that settles turns an inode's own bytes into published ones, also between two steps of an attempt:

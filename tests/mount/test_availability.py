@@ -1,5 +1,7 @@
 #!/usr/bin/env python3
 """While readers wait for a server that hangs, the rest of the mount goes on as ever, and who is killed leaves nothing."""
+import contextlib
+import errno
 import hashlib
 import json
 import os
@@ -187,38 +189,90 @@ class EachNameComesLate(rig.Rig):
         publish(api, 'second', {'d/f': 'second\n'}, project, [first])
         mount = self.mount(slow.url, options=('refresh=600', 'noprefetch'))
         slow.delay = 4
-        self.assertEqual(self.command('cat', mount.directory / f'projects/{project}/revisions/{first}/d/f').stdout, 'first\n')
+        for path, text in ((f'{project}/revisions/{first}/d/f', 'first\n'), ('by-name/p/head/d/f', 'second\n')):
+            self.assertEqual(self.command('cat', mount.directory / 'projects' / path).stdout, text)
 
 
 @rig.needs_fuse
 class HungLink(hung.HungMount):
     """The target of a published link is content, which may be elsewhere."""
 
-    def test_all_who_read_a_link_that_is_not_here_can_be_killed(self):
+    def setUp(self):
+        super().setUp()
         self.begin(0)
         target = 'target'
-        chunk = self.api.create('file_chunks', rev='', path='link', seq=0, content=target)['id']
-        link = {'h': hashlib.sha256(target.encode()).hexdigest(), 's': len(target), 'c': [chunk], 'm': '120000'}
+        self.chunk = self.api.create('file_chunks', rev='', path='link', seq=0, content=target)['id']
+        link = {'h': hashlib.sha256(target.encode()).hexdigest(), 's': len(target), 'c': [self.chunk], 'm': '120000'}
         project = self.api.create('projects', name='links')['id']
         revision = self.api.create('revisions', project=project, parents=[], agent='x', message='a link', state={},
                                    manifest={'tx': '0' * 32, 'files': {'link': link}})['id']
         self.api.call('PATCH', f'/projects/{project}', {'latest_revision': revision})
-        mount = self.mount(self.proxy.url, options=('refresh=600', 'noprefetch'))
-        path = mount.directory / 'projects' / project / 'head/link'
-        self.assertTrue(path.is_symlink())
-        self.proxy.set_hanging(f'/file_chunks/{chunk}')
-        before = self.in_flight(mount)
-        readers = [self.reads(path) for _ in range(3)]
-        self.eventually(lambda: self.in_flight(mount) >= before + len(readers), 'each waits for an answer of its own')
-        for reader in readers:
+        self.project = project
+        self.mounted, self.links = self.look('ann', 600)
+
+    def look(self, who, refresh):
+        mount = self.mount(self.proxy.url, who, (f'refresh={refresh}', 'noprefetch'))
+        links = [mount.directory / 'projects' / self.project / place / 'link' for place in ('head', 'work')]
+        for link in links:
+            self.assertTrue(link.is_symlink())
+        return mount, links
+
+    def reads(self, path):
+        reader = subprocess.Popen(['readlink', '-v', path], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                  stderr=subprocess.PIPE, text=True)
+        self.addCleanup(reader.communicate)
+        self.addCleanup(reader.kill)
+        return reader
+
+    def hanging(self):
+        self.proxy.set_hanging(f'/file_chunks/{self.chunk}')
+        before = self.in_flight(self.mounted)
+        readers = [self.reads(link) for link in self.links for _ in range(3)]
+        self.eventually(lambda: self.in_flight(self.mounted) >= before + len(readers), 'each waits for an answer of its own')
+        return readers
+
+    def test_all_who_read_a_link_that_is_not_here_can_be_killed(self):
+        for reader in self.hanging():
             reader.kill()
             self.assertEqual(reader.wait(20), -signal.SIGKILL)
 
-    def reads(self, path):
-        reader = subprocess.Popen(['readlink', path], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
-        self.addCleanup(reader.wait)
-        self.addCleanup(reader.kill)
-        return reader
+    def test_all_of_them_read_it_when_it_comes(self):
+        readers = self.hanging()
+        self.proxy.set_hanging(None)
+        self.assertEqual([reader.communicate(timeout=rig.COMMAND_LIMIT) for reader in readers],
+                         [('target\n', '')] * len(readers))
+
+    def test_one_that_cannot_be_had_fails_with_the_reason(self):
+        self.proxy.fate = lambda request: (404, '{"code": "not_found", "message": "gone"}') if self.chunk in request else None
+        mount, links = self.look('bob', 1)
+        for link in links:
+            for _ in range(2):
+                with self.assertRaises(OSError) as refused:
+                    os.readlink(link)
+                self.assertEqual(refused.exception.errno, errno.EIO)
+        self.assertIn(self.chunk, (mount.directory / '.playfs/errors.ndjson').read_text())
+        self.proxy.fate = lambda request: None
+
+        def is_back():
+            with contextlib.suppress(OSError):  # the same answer is given for a while
+                return [os.readlink(link) for link in links] == ['target'] * 2
+
+        self.eventually(is_back, 'it is back')
+
+    def test_who_holds_the_link_itself_waits_briefly(self):
+        """By a descriptor, which has no path that the kernel could look up once more."""
+        held = [os.open(link, os.O_PATH | os.O_NOFOLLOW) for link in self.links]
+        for fd in held:
+            self.addCleanup(os.close, fd)
+        self.proxy.set_hanging(f'/file_chunks/{self.chunk}')
+        for fd in held:
+            with self.assertRaises(OSError) as refused:
+                os.readlink('', dir_fd=fd)
+            self.assertEqual(refused.exception.errno, errno.ETIMEDOUT)
+        self.proxy.set_hanging(None)
+        self.eventually(lambda: not self.proxy.hung(), 'it is answered')
+        for fd in held:
+            self.assertEqual(os.readlink('', dir_fd=fd), 'target')
 
 
 @rig.needs_fuse

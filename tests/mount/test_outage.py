@@ -40,7 +40,6 @@ class Outage(rig.Rig):
         asked = {name: count - before.get(name, 0) for name, count in metrics(mount).items()}
         asked.pop('status', None)
         asked.pop('forget', None)  # sent when the kernel likes, and not waited for
-        asked.pop('read_link', None)  # links are asked for at each use
         return asked
 
     def test_readers_of_a_hanging_project_harm_nobody_and_can_leave(self):

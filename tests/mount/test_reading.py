@@ -95,6 +95,18 @@ class Reading(rig.Rig):
         self.assertEqual(asked.get('seek', 0), 0, asked)
         self.assertEqual(asked.get('get_attributes', 0), 0, asked)
 
+    def test_a_path_through_a_link_asks_for_its_target_once(self):
+        project = publish(self.api, 'linked', some_files(5))
+        place = self.mount(self.counter.url, 'ann', ('refresh=600',)).directory / 'projects' / project
+        mount = self.mounts[-1]
+        before = metrics(mount)
+        for _ in range(ROUNDS):
+            self.grep(place / 'head')
+        self.assertEqual(metrics(mount).get('read_link', 0) - before.get('read_link', 0), 1)
+        changed = publish(self.api, 'Change all', some_files(5, 'changed'), project)
+        self.playfs('update', place / 'work')
+        self.eventually(lambda: len(self.grep(place / 'head', 'changed')) == 5, 'another head is another link')
+
     def test_without_prefetch_only_what_is_read_is_fetched(self):
         project = publish(self.api, 'lean', some_files(CHUNKS))
         mount = self.mount(self.counter.url, 'ann', ('refresh=600', 'noprefetch'))
