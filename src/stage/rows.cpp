@@ -55,14 +55,18 @@ class Folder {
 
 }  // namespace
 
+Batch::Batch(Rows& rows) : rows_(&rows) { rows.has_batch_ = true; }
+
 Batch::~Batch() {
-  if (rows_) rows_->batch_.clear();
+  if (!rows_) return;
+  rows_->batch_.clear();
+  rows_->has_batch_ = false;
 }
 
 Status Batch::commit() {
   if (!rows_->batch_.empty()) PLAYFS_CHECK(rows_->log_->append(rows_->batch_));
   rows_->batch_.clear();
-  rows_ = nullptr;
+  std::exchange(rows_, nullptr)->has_batch_ = false;
   for (auto& action : then_) action();
   return {};
 }

@@ -42,7 +42,7 @@ class Batch {
 
  private:
   friend class Rows;
-  explicit Batch(Rows& rows) : rows_(&rows) {}
+  explicit Batch(Rows& rows);
   Rows* rows_;
   std::vector<std::function<void()>> then_;
   std::unordered_set<std::uint64_t> secured_;
@@ -72,6 +72,8 @@ class Rows {
   [[nodiscard]] Status start();
 
   [[nodiscard]] Batch begin();
+  /// Whether there is a Batch. Another one, committed within it, would commit half of it, without what follows.
+  [[nodiscard]] bool has_batch() const { return has_batch_; }
   // Each REQUIRES a Batch.
   void put_inode(InodeRow row) { add(PutInode{std::move(row)}); }
   void drop_inode(std::uint64_t ino) { add(DropInode{ino}); }
@@ -126,6 +128,7 @@ class Rows {
 
   const std::string directory_;
   std::string batch_;  ///< encoded changes of the Batch there is
+  bool has_batch_ = false;
   std::unique_ptr<OperationsLog> log_;
   std::uint64_t torn_ = 0;
   bool has_changed_last_ = false;

@@ -116,7 +116,8 @@ InodePtr Stage::State::make_lower(const std::string& path, const Tree::Child& ch
 
 void Stage::State::load_directory(Inode& directory) {
   load_names(directory);
-  if (!unrecorded.empty()) record_numbers();
+  // Within a change that is being made it waits for the next look: what is not recorded may be gone by then.
+  if (!unrecorded.empty() && !rows->has_batch()) record_numbers();
 }
 
 void Stage::State::record_numbers() {

@@ -179,7 +179,7 @@ void check_history(const std::vector<std::unique_ptr<Client>>& clients, Log& log
       for (const auto& id : log.order) {
         auto here = log.bytes(id, path);
         const auto& parents = log.revisions.at(id).parents;
-        auto was_there = [&] {
+        auto was_there = [&, &path = path] {
           return std::any_of(parents.begin(), parents.end(), [&](const RevisionId& parent) {
             return log.revisions.contains(parent.text()) && log.bytes(parent.text(), path);
           });

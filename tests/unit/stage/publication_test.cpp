@@ -365,6 +365,49 @@ TEST_F(PublicationTest, WhatAMergeRemovesStaysRemoved) {
   }
 }
 
+/// What came back under its name has another number than before, which is written down when somebody looks.
+TEST_F(PublicationTest, ARefusedSettleWritesNothingDownThatItHasLookedAt) {
+  ASSERT_TRUE(bench.put("a", "ours"));
+  auto layer = freeze();
+  ASSERT_TRUE(bench.stage->make_special(bench.find(""), "f", stage::Kind::fifo, {}));
+  ASSERT_TRUE(bench.rename("d", "moved"));
+  ASSERT_TRUE(bench.stage->discard("d"));
+  Texts theirs = bench.published(layer, base);
+  theirs.insert_or_assign("f", "in the way");
+  auto settled = bench.stage->settle(layer.tx, revision_of("r2", theirs));
+  ASSERT_FALSE(settled);
+  EXPECT_EQ(settled.error().code, ErrorCode::busy);
+  for (int round = 0; round < 2; ++round) {
+    EXPECT_EQ(bench.stage->base()->revision.id, RevisionId("r1"));
+    EXPECT_EQ(bench.read("d/b"), "two");
+    EXPECT_EQ(bench.read("moved/e/c"), "three");
+    EXPECT_TRUE(bench.stage->pending().value());
+    bench.reopen();
+  }
+}
+
+TEST_F(PublicationTest, WhatASettleRemovesIsNotWrittenDownMeanwhile) {
+  ASSERT_TRUE(bench.put("a", "ours") && bench.put("run", "ours"));
+  auto layer = freeze();
+  ASSERT_TRUE(bench.put("run", "later"));
+  ASSERT_TRUE(bench.rename("d", "moved"));
+  ASSERT_TRUE(bench.stage->discard("d"));
+  stage::Merged merged;
+  merged.paths.push_back({"run", stage::MergedPath::Action::keep, {}, {}});
+  auto settled =
+      bench.stage->settle(layer.tx, revision_of("r2", {{"a", "ours"}, {"d", "a file"}, {"run", "theirs"}}), merged);
+  ASSERT_TRUE(settled) << settled.error().message;
+  Texts expected = {{"a", "ours"},
+                    {"d", "a file"},
+                    {"moved/b", "two"},
+                    {"moved/e/c", "three"},
+                    {"run", {"later", FileMode::executable}}};
+  for (int round = 0; round < 2; ++round) {
+    EXPECT_EQ(bench.files(), expected);
+    bench.reopen();
+  }
+}
+
 TEST_F(PublicationTest, NothingIsPutBelowAFileThatStays) {
   ASSERT_TRUE(bench.put("f", "staged"));
   auto done = put_merged(bench, {{"f/below", "merged"}}, revision_of("r2", base));
