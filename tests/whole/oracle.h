@@ -34,6 +34,7 @@ class Log {
   std::vector<std::string> order;
   std::map<std::string, Revision> revisions;
   std::set<std::string> lost;                   ///< revisions that the service has no more, since it went back
+  std::set<std::string> lost_heads;             ///< those of them that were head then
   std::map<std::string, std::string> messages;  ///< of revisions, by id
 
  private:

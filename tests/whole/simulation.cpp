@@ -512,6 +512,7 @@ class Simulation {
     };
     Log log(all("revisions"), all("file_chunks"), all("messages"));
     for (const auto& record : lost_["revisions"]) log.lost.insert(record.id);
+    log.lost_heads = lost_heads_;
     return log;
   }
 
@@ -528,7 +529,11 @@ class Simulation {
       }
     }
     world_.say("the service goes back: ", lost_["revisions"].size(), " revisions are lost");
+    std::set<std::string> heads;
+    for (const auto& project : projects_) heads.insert(head_of("/projects/" + project));
     store_.go_back_to(std::move(backup));
+    for (const auto& record : lost_["revisions"])
+      if (heads.contains(record.id)) lost_heads_.insert(record.id);
     went_back_at_ = world_.now();
     for (const auto& project : projects_) heads_then_.insert(head_of("/projects/" + project));
   }
@@ -764,6 +769,7 @@ class Simulation {
   bool goes_back_ = false;                                ///< the service does, to an older state
   std::shared_ptr<void> late_ = std::make_shared<int>();  ///< held by whatever is still to come, or to arrive
   std::optional<nanoseconds> went_back_at_;
+  std::set<std::string> lost_heads_;
   std::set<std::string> heads_then_;                                ///< right after that
   std::map<std::string, std::vector<service::StoredRecord>> lost_;  ///< by collection
   Ledger neighbours_;                                               ///< of those who help
