@@ -414,6 +414,24 @@ class HollowTest : public WentBackTest {
       return Fault();
     });
   }
+  /// So it does, and somebody moves head to a revision that is made on it, with `change` made to its files.
+  void have_it_carried_on(std::function<void(JsonObject& files)> change) {
+    world.back_up();
+    work->faults.set_plan([this, change = std::move(change)](const HttpRequest& request) {
+      if (is_post_of(request, "/revisions") && !std::exchange(restored_, true)) world.restore();
+      if (!restored_ || !is_list_of_revisions(request) || std::exchange(is_carried_on_, true)) return Fault();
+      auto ours = world.all("revisions").front();
+      JsonObject manifest = *ours.fields.find("manifest")->object();
+      manifest.erase("tx");
+      JsonObject files = *manifest.find("files")->object();
+      change(files);
+      manifest.set("files", std::move(files));
+      auto made = world.create("revisions", R"({"project":")" + project + R"(","parents":[")" + ours.id +
+                                                R"("],"agent":"other","manifest":)" + wire::to_text(manifest) + "}");
+      world.set_head(project, made.id);
+      return Fault();
+    });
+  }
   /// Nobody merges what lost its chunks any more.
   void expect_published_on_top(const Result<CommitResult>& result) {
     expect_published(result);
@@ -422,7 +440,7 @@ class HollowTest : public WentBackTest {
   }
 
  private:
-  bool restored_ = false;
+  bool restored_ = false, is_carried_on_ = false;
 };
 
 TEST_F(HollowTest, ChunksThatWereLostBeforeThePostArePublishedAgain) {
@@ -481,41 +499,13 @@ TEST_F(HollowTest, AlsoThoseOfALostBase) {
 
 TEST_F(HollowTest, WhatOthersMadeOfItIsMended) {
   write({{"big", text(30'000, 2)}, {"small", "2"}});
-  world.back_up();
-  bool is_posted = false, is_made = false;
-  work->faults.set_plan([&](const HttpRequest& request) {
-    if (is_post_of(request, "/revisions") && !std::exchange(is_posted, true)) world.restore();
-    if (!is_posted || !is_list_of_revisions(request) || std::exchange(is_made, true)) return Fault();
-    // Somebody moves head to a revision made on it, which has the same files.
-    auto ours = world.all("revisions").front();
-    JsonObject manifest = *ours.fields.find("manifest")->object();
-    manifest.erase("tx");
-    auto made = world.create("revisions", R"({"project":")" + project + R"(","parents":[")" + ours.id +
-                                              R"("],"agent":"other","manifest":)" + wire::to_text(manifest) + "}");
-    world.set_head(project, made.id);
-    return Fault();
-  });
+  have_it_carried_on([](JsonObject&) {});
   expect_published_on_top(work->commit());
 }
 
 TEST_F(HollowTest, WhatOthersChangedOnTopOfItStays) {
   write({{"big", text(30'000, 2)}, {"small", "2"}});
-  world.back_up();
-  bool is_posted = false, is_made = false;
-  work->faults.set_plan([&](const HttpRequest& request) {
-    if (is_post_of(request, "/revisions") && !std::exchange(is_posted, true)) world.restore();
-    if (!is_posted || !is_list_of_revisions(request) || std::exchange(is_made, true)) return Fault();
-    auto ours = world.all("revisions").front();
-    JsonObject manifest = *ours.fields.find("manifest")->object();
-    manifest.erase("tx");
-    JsonObject files = *manifest.find("files")->object();
-    files.set("small", JsonObject{{"inline", "of another line"}});
-    manifest.set("files", std::move(files));
-    auto made = world.create("revisions", R"({"project":")" + project + R"(","parents":[")" + ours.id +
-                                              R"("],"agent":"other","manifest":)" + wire::to_text(manifest) + "}");
-    world.set_head(project, made.id);
-    return Fault();
-  });
+  have_it_carried_on([](JsonObject& files) { files.set("small", JsonObject{{"inline", "of another line"}}); });
   auto result = work->commit();
   expected["small"] = "of another line";
   expect_published_on_top(result);
