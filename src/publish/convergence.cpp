@@ -351,9 +351,9 @@ Result<Standing> Convergence::run(const RevisionTreePtr& ours, bool may_join, co
         if (in_order != joined.revisions) {
           PLAYFS_TRY(joined, parts_.merging.join(in_order, conflicted));
         }
-        PLAYFS_TRY(bool are_there, are_still_there(joined.revisions, log.began));
-        if (!are_there) continue;
         if (conflicted.empty()) {
+          PLAYFS_TRY(bool are_there, are_still_there(joined.revisions, log.began));
+          if (!are_there) continue;
           PLAYFS_TRY(auto merge, post_merge(joined, tips.front(), write));
           if (merge) {
             posted_ = Posted{*std::move(merge), parts_.clock.steady()};

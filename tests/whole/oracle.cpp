@@ -142,19 +142,25 @@ void check_writes(const Client& client, Log& log, Verdict& verdict) {
   for (const std::string& lost : {directory + "/lost+found", client.directory() + "/lost+found"})
     for (const auto& content : Disks::all().contents_below(lost)) add(aside, content);
   std::set<std::string> published;
-  std::map<std::string, WallTime> lost;  // since when
+  std::map<std::string, const Revision*> lost;  // the newest that had it
   for (const auto& [id, revision] : log.revisions) {
     std::set<std::string> here;
     for (const auto& [path, entry] : revision.manifest.files) add(here, log.bytes(entry));
-    if (!log.lost.contains(id)) published.merge(here);
-    else
-      for (const auto& token : here) lost[token] = std::max(lost[token], revision.created_at);
+    if (!log.lost.contains(id)) {
+      published.merge(here);
+      continue;
+    }
+    for (const auto& token : here) {
+      const Revision*& newest = lost[token];
+      if (!newest || newest->created_at < revision.created_at) newest = &revision;
+    }
   }
   // A tree that still had it may follow head, as that was known to be, before it hears that the service went back.
-  auto was_reverted = [&](const std::string& token) {
+  auto was_reverted = [&](const Revision& had) {
     return std::any_of(log.lost_heads.begin(), log.lost_heads.end(), [&](const std::string& id) {
       auto head = log.revisions.find(id);
-      return head != log.revisions.end() && head->second.created_at > lost.at(token);
+      return head != log.revisions.end() && head->second.project == had.project &&
+             head->second.created_at > had.created_at;
     });
   };
   for (const auto& [token, write] : client.ledger.writes) {
@@ -163,7 +169,8 @@ void check_writes(const Client& client, Log& log, Verdict& verdict) {
     if (found.contains(token) || published.contains(token)) continue;
     // Where it stands under no name of its own it is not what a sync promises.
     if (aside.contains(token) && !write.is_safe) continue;
-    if (lost.contains(token) && (!client.ledger.in_tree.contains(token) || was_reverted(token))) {
+    auto had = lost.find(token);
+    if (had != lost.end() && (!client.ledger.in_tree.contains(token) || was_reverted(*had->second))) {
       ++verdict.waivers["the service lost it, and it stood in no work tree any more"];
       continue;
     }

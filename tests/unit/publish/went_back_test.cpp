@@ -86,6 +86,19 @@ class WentBackTest : public testing::Test {
     if (!last) return fail(ErrorCode::not_found, "no commit has ended");
     return *last;
   }
+  /// Once the revision is posted the service goes back, and a copy of that request arrives: it has forgotten the key,
+  /// so another revision comes of it, to which whoever looks after head moves that. Returns what its id will be.
+  const std::string& have_a_copy_come_late() {
+    work->faults.set_plan([this](const HttpRequest& request) {
+      if (is_post_of(request, "/revisions") && posted_.empty()) posted_ = request.body;
+      if (!is_list_of_revisions(request) || posted_.empty() || !copy_.empty()) return Fault();
+      world.restore();
+      copy_ = world.create("revisions", posted_).id;
+      world.set_head(project, copy_);
+      return Fault();
+    });
+    return copy_;
+  }
   std::string last_error() const {
     auto error = work->publisher->progress().last_error;
     return error ? error->message + "; " + error->hint : std::string();
@@ -103,6 +116,9 @@ class WentBackTest : public testing::Test {
   std::string project;
   std::unique_ptr<WorkTree> work;
   Contents expected;
+
+ private:
+  std::string posted_, copy_;
 };
 
 TEST_F(WentBackTest, WhatTheBaseHeldIsPublishedAgain) {
@@ -349,18 +365,9 @@ TEST_F(WentBackTest, BetweenThePostAndThePatch) {
 }
 
 TEST_F(WentBackTest, ALateRepetitionBringsItBack) {
-  // As a request does that lingered on its way: the service has forgotten its key, and makes another revision of it.
   write({{"small", "9"}});
   world.back_up();
-  std::string body, copy;
-  work->faults.set_plan([&](const HttpRequest& request) {
-    if (is_post_of(request, "/revisions") && body.empty()) body = request.body;
-    if (!is_list_of_revisions(request) || body.empty() || !copy.empty()) return Fault();
-    world.restore();
-    copy = world.create("revisions", body).id;
-    world.set_head(project, copy);  // by whoever looks after head
-    return Fault();
-  });
+  const std::string& copy = have_a_copy_come_late();
   auto result = work->commit();
   expect_published(result);
   EXPECT_EQ(result->revision.text(), copy);
@@ -585,15 +592,7 @@ TEST_F(HollowTest, WhoeverNeverShowsAChunkHasItGivenBackWhenThatIsAskedFor) {
 TEST_F(HollowTest, ALateRepetitionMayBringItBackHollow) {
   write({{"big", text(30'000, 2)}});
   world.back_up();
-  std::string body, copy;
-  work->faults.set_plan([&](const HttpRequest& request) {
-    if (is_post_of(request, "/revisions") && body.empty()) body = request.body;
-    if (!is_list_of_revisions(request) || body.empty() || !copy.empty()) return Fault();
-    world.restore();
-    copy = world.create("revisions", body).id;
-    world.set_head(project, copy);
-    return Fault();
-  });
+  const std::string& copy = have_a_copy_come_late();
   auto result = work->commit();
   expect_published_on_top(result);
   EXPECT_NE(result->revision.text(), copy);
