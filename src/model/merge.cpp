@@ -26,12 +26,14 @@ bool same_bytes(const FileEntry& a, FileEntry b) {
   return a.same_content_and_mode(b);
 }
 
-/// Of two entries with the same content: which one is written, whoever asks. Inline before chunks, else the lesser.
+/// Of two entries with the same content: which one is written, whoever asks. Inline before chunks; of chunks the later
+/// ones, as ids follow time by and large: where a service went back, the earlier ones are those that it has lost.
 const FileEntry& settled_on(const FileEntry& a, const FileEntry& b) {
   auto key = [](const FileEntry& entry) {
-    return std::tuple(!entry.inline_text, entry.inline_text, entry.chunks, entry.hash_claim, entry.size_claim);
+    return std::tuple(entry.inline_text.has_value(), entry.inline_text, entry.chunks, entry.hash_claim,
+                      entry.size_claim);
   };
-  return key(b) < key(a) ? b : a;
+  return key(a) < key(b) ? b : a;
 }
 
 class Merger {

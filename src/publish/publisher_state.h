@@ -47,6 +47,7 @@ struct Publisher::State : std::enable_shared_from_this<Publisher::State> {
   std::unique_ptr<Integration> integration;
   std::unique_ptr<Layers> layers;
   std::unique_ptr<Engine> engine;
+  int failed_visits = 0;  ///< in a row
   std::thread thread;
 
   Mutex mutex;
@@ -55,6 +56,7 @@ struct Publisher::State : std::enable_shared_from_this<Publisher::State> {
   bool has_work PLAYFS_GUARDED_BY(mutex) = false;
   bool wants_visit PLAYFS_GUARDED_BY(mutex) = false;
   bool is_visiting PLAYFS_GUARDED_BY(mutex) = false;  ///< under way in `round`, and nobody waits for it
+  std::uint64_t visits PLAYFS_GUARDED_BY(mutex) = 0;  ///< counted, so that a late alarm brings no other
   std::deque<Job> jobs PLAYFS_GUARDED_BY(mutex);
   std::uint64_t rest PLAYFS_GUARDED_BY(mutex) = 0;  ///< counts the rests, so that a late alarm ends no other
   bool is_rested PLAYFS_GUARDED_BY(mutex) = false;
@@ -75,7 +77,9 @@ struct Publisher::State : std::enable_shared_from_this<Publisher::State> {
   Result<Cancelled> give_back();
   void run_jobs();
   Result<bool> keep_lost_base(const RevisionTreePtr& head);
-  void keep_what_lies_elsewhere();
+  /// False where something could not be kept. What time may heal is tried again at a later visit.
+  bool keep_what_lies_elsewhere();
+  void visit_later(const Error& error);
   void refuse_jobs(const Error& why);
   template <class T, class Work>
   void add_job(CancelToken cancel, Callback<T> done, Work work);

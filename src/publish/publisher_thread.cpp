@@ -90,11 +90,29 @@ std::optional<Error> Publisher::State::run_front() {
   return std::nullopt;
 }
 
-void Publisher::State::keep_what_lies_elsewhere() {
-  // What time may heal is done at the next visit.
+bool Publisher::State::keep_what_lies_elsewhere() {
   Status kept = publish::keep_what_lies_elsewhere(*upstream, stage, stage.base());
-  if (!kept && !may_heal(kept.error().code))
+  if (kept) return true;
+  if (may_heal(kept.error().code)) {
+    visit_later(kept.error());
+  } else {
     site.events().error("projects/" + project.text(), kept.error().while_doing("keep what the service has lost"));
+  }
+  return false;
+}
+
+/// A visit that failed comes again: head may not move for days, and what it was to say or keep cannot wait for that.
+void Publisher::State::visit_later(const Error& error) {
+  auto length = rest_after(error, ++failed_visits, options.first_rest, options.longest_rest);
+  MutexLock lock(mutex);
+  executor.post_after(length, [weak = weak_from_this(), visit = visits] {
+    auto state = weak.lock();
+    if (!state) return;
+    MutexLock lock(state->mutex);
+    if (state->visits != visit) return;
+    state->wants_visit = state->options.visits;
+    state->changed.notify_all();
+  });
 }
 
 void Publisher::State::run_jobs() {
@@ -169,12 +187,13 @@ void Publisher::State::wait_for_work() {
     while (!stopping && !has_work && !wants_visit && jobs.empty() && cancelling.empty()) changed.wait(mutex);
     if (stopping || has_work || !jobs.empty() || !cancelling.empty() || !std::exchange(wants_visit, false)) return;
     is_visiting = true;
+    ++visits;
     round = CancelSource();
     cancel = round.token();
   }
   upstream->until(cancel);
   auto standing = engine->visit(options.agent);
-  if (standing) keep_what_lies_elsewhere();
+  if (standing && keep_what_lies_elsewhere()) failed_visits = 0;
   {
     MutexLock lock(mutex);
     is_visiting = false;
@@ -184,9 +203,9 @@ void Publisher::State::wait_for_work() {
       for (const auto& each : standing->left_out) left_out.push_back(each.revision);
     }
   }
-  // Nobody waits for it, and the next one does it all again.
-  if (!standing && !may_heal(standing.error().code))
-    site.events().error("projects/" + project.text(), standing.error().while_doing("look after head"));
+  if (standing || cancel.cancelled()) return;
+  if (may_heal(standing.error().code)) return visit_later(standing.error());
+  site.events().error("projects/" + project.text(), standing.error().while_doing("look after head"));
 }
 
 void Publisher::State::has_progress(const Progress& now) {

@@ -53,6 +53,20 @@ TEST(MergeTest, WhatOneSideDidIsTaken) {
   }
 }
 
+TEST(MergeTest, OfTheSameBytesTheChunksThatWereStoredLaterAreNamed) {
+  auto stored_as = [](const char* chunk) {
+    FileEntry file = entry("the same");
+    file.inline_text.reset();
+    file.chunks = {ChunkId(chunk)};
+    return manifest({{"f", file}});
+  };
+  const Manifest lost = stored_as("1m3vrstx0srfwbwfnpr8"), there = stored_as("1m3vrzfxek0xf6f2wb9z");
+  for (const auto& merge : {merged({}, lost, there), merged({}, there, lost)}) {
+    EXPECT_TRUE(merge.conflicts.empty());
+    EXPECT_EQ(merge.files.at("f").entry.chunks, there.files.at("f").chunks);
+  }
+}
+
 TEST(MergeTest, LinesThatLieApartAreJoined) {
   std::string ours = "ONE\ntwo\nthree\nfour\nfive\nsix\nseven\n", theirs = "one\ntwo\nthree\nfour\nfive\nsix\nSEVEN\n";
   auto merge = merged(manifest({{"f", entry(kText)}}), manifest({{"f", entry(ours, FileMode::executable)}}),

@@ -251,6 +251,22 @@ TEST_F(ConvergenceTest, AVisitorForgetsNothingBeforeItIsSaid) {
   expect_said(world, left);
 }
 
+TEST_F(ConvergenceTest, AVisitThatFailsComesAgain) {
+  begin({{"base", "0"}}, {{"base", "0"}});
+  auto left = publish(root, {{"base", "0"}, {"ours", "o"}}, {{"tx", "c0ffee00c0ffee00c0ffee00c0ffee00"}});
+  std::atomic<int> lost = 0;
+  MergePolicy policy;
+  policy.whose = MergePolicy::Whose::none;
+  auto lose_two = [&](const HttpRequest& request) {
+    if (!request.target.ends_with("/messages") || request.method != "POST" || lost == 2) return Fault();
+    ++lost;
+    return test::lose_request();
+  };
+  work = std::make_unique<WorkTree>(world, project, directory.path() + "/tree", lose_two, nullptr, true, false, policy);
+  expect_said(world, left);
+  EXPECT_EQ(lost, 2);
+}
+
 TEST_F(ConvergenceTest, AVisitEnds) {
   begin({{"base", "0"}}, {{"base", "0"}, {"branch", "b"}});
   publish(root, {{"base", "0"}, {"ours", "o"}}, {{"tx", "c0ffee00c0ffee00c0ffee00c0ffee00"}});
