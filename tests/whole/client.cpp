@@ -39,10 +39,10 @@ class Client::Life final : public Owner, public std::enable_shared_from_this<Lif
   void replacing() override {
     auto& world = client_.world_;
     if (is_dead || !process || !client_.process_ || !client_.plan_.writes_on || !world.random.chance(0.4)) return;
-    ++users;
+    users.begin();
     world.at(nanoseconds(0), [life = shared_from_this()] {
       User(*life->process, life->client_.ledger, life->client_.plan_.number, [life] { return !life->is_dead; }).edit();
-      --life->users;
+      life->users.end(life->client_.world_);
     });
     world.sleep(milliseconds(world.random.below(20)));
   }
@@ -65,7 +65,7 @@ class Client::Life final : public Owner, public std::enable_shared_from_this<Lif
   }
   bool is_dead = false, has_failed_sync = false;
   Process* process = nullptr;
-  int users = 0;
+  UseCount users;
 
  private:
   Client& client_;
@@ -119,12 +119,12 @@ void Client::kill(Life& life, bool loses_power) {
   if (life.process) {
     life.process->sever();
     // Who waits in it is told by somebody who holds none of its locks.
-    ++life.users;
+    life.users.begin();
     world_.at(
         nanoseconds(0),
-        [life = life.shared_from_this()] {
+        [this, life = life.shared_from_this()] {
           if (life->process) life->process->interrupt();
-          --life->users;
+          life->users.end(world_);
         },
         nullptr);
   }
@@ -138,9 +138,9 @@ void Client::kill(Life& life, bool loses_power) {
 void Client::look_at_process(const std::function<void(Process&)>& look) {
   if (!process_) return;
   const auto life = life_;
-  ++life->users;
+  life->users.begin();
   look(*process_);
-  --life->users;
+  life->users.end(world_);
 }
 
 void Client::live(const std::shared_ptr<Life>& life) {
@@ -171,20 +171,20 @@ void Client::live(const std::shared_ptr<Life>& life) {
   if (opened && !life->is_dead) {
     process_ = process.get();
     life_ = life;
-    ++life->users;
+    life->users.begin();
     if (plan_.writes_on) {
-      ++life->users;
+      life->users.begin();
       world_.at(nanoseconds(0), [this, life, process = process.get()] { write(*process, life); });
     }
     work(*process, life);
-    --life->users;
+    life->users.end(world_);
   }
-  while (life->users > 0) world_.sleep(milliseconds(10));
+  life->users.wait(world_);
   if (!life->is_dead) {
     is_done_ = true;
     while (!is_closing_ && !life->is_dead) world_.sleep(seconds(30));
     if (!life->is_dead) process_ = nullptr;
-    while (life->users > 0) world_.sleep(milliseconds(10));
+    life->users.wait(world_);
   }
   life->process = nullptr;
   process.reset();
@@ -201,7 +201,7 @@ void Client::write(Process& process, const std::shared_ptr<Life>& life) {
     if (life->is_dead) break;
     user.edit();
   }
-  --life->users;
+  life->users.end(world_);
 }
 
 void Client::work(Process& process, const std::shared_ptr<Life>& life) {
@@ -241,10 +241,10 @@ void Client::work(Process& process, const std::shared_ptr<Life>& life) {
     } else {
       world_.at(milliseconds(random.below(600)), [this, life] {
         if (life->is_dead || !life->process || !process_) return;
-        ++life->users;
+        life->users.begin();
         static_cast<void>(
             await<publish::Cancelled>([&](auto done) { life->process->publisher().cancel(std::move(done)); }));
-        --life->users;
+        life->users.end(world_);
       });
       commit(process, user, life);
     }

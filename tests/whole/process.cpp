@@ -70,7 +70,7 @@ Process::Process(Parts parts)
 Process::~Process() {
   is_ending_ = true;
   interrupt();
-  while (following_ > 0) parts_.world.sleep(std::chrono::milliseconds(1));
+  following_.wait(parts_.world);
   publisher_.reset();
   // What is outstanding refers to the client: it goes before what it uses.
   site_.reset();
@@ -121,10 +121,10 @@ Status Process::open() {
   site_->on_head_changed([this](const ProjectId& changed, const RevisionTreePtr& head) {
     if (changed != parts_.project || is_ending_) return;
     // It may ask the service, which must not be waited for here.
-    ++following_;
+    following_.begin();
     executor_->post([this, head] {
       follow_head(head);
-      --following_;
+      following_.end(parts_.world);
     });
   });
   site_->follow(parts_.project);

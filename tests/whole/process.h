@@ -75,7 +75,7 @@ class Process {
   SimulatedClock clock_;
   CancelSource stop_;
   bool is_ending_ = false;
-  int following_ = 0;  ///< calls of follow_head() that are under way or to come
+  UseCount following_;  ///< calls of follow_head() that are under way or to come
   SimulatedTransport transport_;
   std::unique_ptr<content::EventLog> events_;
   std::unique_ptr<SimulatedExecutor> executor_;

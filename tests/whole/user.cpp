@@ -53,15 +53,19 @@ std::vector<std::string> tokens_in(std::string_view text) {
 /// The user does one thing at a time, in whatever window.
 class User::Turn {
  public:
-  explicit Turn(User& user) : ledger_(user.ledger_) {
-    while (ledger_.is_busy) user.world_.sleep(std::chrono::milliseconds(5));
+  explicit Turn(User& user) : world_(user.world_), ledger_(user.ledger_) {
+    while (ledger_.is_busy) world_.wait_for(&ledger_.is_busy);
     ledger_.is_busy = true;
   }
-  ~Turn() { ledger_.is_busy = false; }
+  ~Turn() {
+    ledger_.is_busy = false;
+    world_.wake(&ledger_.is_busy, false);
+  }
   Turn(const Turn&) = delete;
   Turn& operator=(const Turn&) = delete;
 
  private:
+  World& world_;
   Ledger& ledger_;
 };
 

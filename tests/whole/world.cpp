@@ -216,17 +216,17 @@ void World::instant() {
 
 SimulatedExecutor::~SimulatedExecutor() {
   shared_->has_ended = true;
-  while (shared_->running > 0) world_.sleep(milliseconds(1));
+  shared_->running.wait(world_);
 }
 
 void SimulatedExecutor::post_after(nanoseconds delay, Task task) {
   auto kept = std::make_shared<Task>(std::move(task));
-  world_.at(delay, [kept = std::move(kept), shared = shared_]() mutable {
+  world_.at(delay, [kept = std::move(kept), shared = shared_, &world = world_]() mutable {
     if (shared->has_ended) return;
-    ++shared->running;
+    shared->running.begin();
     (*kept)();
     kept.reset();
-    --shared->running;
+    shared->running.end(world);
   });
 }
 

@@ -169,6 +169,21 @@ class SimulatedClock final : public Clock {
   nanoseconds skew_;
 };
 
+/// How many use a thing whose end waits until nobody does.
+class UseCount {
+ public:
+  void begin() { ++count_; }
+  void end(World& world) {
+    if (--count_ == 0) world.wake(this, true);
+  }
+  void wait(World& world) const {
+    while (count_ > 0) world.wait_for(this);
+  }
+
+ private:
+  int count_ = 0;
+};
+
 /// Tasks are events; after its end they are dropped. Its end waits for those that run.
 class SimulatedExecutor final : public Executor {
  public:
@@ -183,7 +198,7 @@ class SimulatedExecutor final : public Executor {
   World& world_;
   struct Shared {
     bool has_ended = false;
-    int running = 0;
+    UseCount running;
   };
   std::shared_ptr<Shared> shared_ = std::make_shared<Shared>();
 };
