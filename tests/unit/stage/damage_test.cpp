@@ -243,6 +243,23 @@ TEST_F(DamageTest, ADatabaseThatIsGoneIsNoNewStage) {
   }
 }
 
+// So young that nothing else says there was one.
+TEST_F(DamageTest, WhateverIsLeftOfAStageSaysThatItsDatabaseIsGone) {
+  ASSERT_NO_FATAL_FAILURE(make(false));
+  const std::string log = log_file();
+  for (const std::string& left : {log, std::string("/stage.db-wal"), std::string("/spool")}) {
+    lay_out();
+    for (const auto& item : fs::directory_iterator(directory())) {
+      if ('/' + item.path().filename().string() != left) fs::remove_all(item.path());
+    }
+    if (left == "/stage.db-wal") std::ofstream(directory() + left) << "pages";
+    auto opened = Stage::open(bench.options(), bench.clock, base);
+    ASSERT_FALSE(opened) << left;
+    EXPECT_EQ(opened.error().code, ErrorCode::corrupt) << left;
+    EXPECT_THAT(opened.error().message, HasSubstr(' ' + left.substr(1) + ' ')) << left;
+  }
+}
+
 // Of deletions, renames and links there is no file in the spool that would tell.
 TEST_F(DamageTest, ADatabaseThatIsGoneIsMissedThoughItHeldNoBytes) {
   const std::function<void()> damages[] = {

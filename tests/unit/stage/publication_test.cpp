@@ -532,6 +532,19 @@ TEST_F(PublicationTest, DeletionsAfterTheFreezeStayDeletions) {
   }
 }
 
+TEST_F(PublicationTest, ADeletionBeforeItsDirectoryMovedAwayAndBackStaysADeletion) {
+  ASSERT_TRUE(bench.put("new", "x"));
+  Frozen layer = freeze();
+  ASSERT_TRUE(bench.unlink("d/b"));
+  ASSERT_TRUE(bench.rename("d", "moved") && bench.rename("moved", "d"));
+  ASSERT_TRUE(bench.stage->settle(layer.tx, revision_of("r2", bench.published(layer, base))));
+  for (int round = 0; round < 2; ++round) {
+    EXPECT_EQ(bench.list("d"), Names{"e"});
+    EXPECT_EQ(bench.changes(), Names{"D d/b"});
+    bench.reopen();
+  }
+}
+
 TEST_F(PublicationTest, HardLinksThroughAPublication) {
   ASSERT_TRUE(bench.link("a", "a2"));
   ASSERT_TRUE(bench.put("f", "text"));

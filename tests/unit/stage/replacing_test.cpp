@@ -25,13 +25,13 @@ class ReplacingTest : public testing::Test {
     ASSERT_TRUE(bench.put("tmp", text) && bench.rename("tmp", path));
   }
   /// Ends as kill -9 does; with `power_loss` bytes that were not synced are gone, which tests bring about here.
-  void end(bool power_loss, const std::string& without = {}) {
+  void end(bool power_loss, const std::string& without = {}, std::uintmax_t left = 0) {
     fs::copy(directory(), directory() + "-copied", fs::copy_options::recursive);
     bench.stage.reset();
     fs::remove_all(directory());
     fs::rename(directory() + "-copied", directory());
     if (power_loss) ++bench.boot;
-    if (!without.empty()) fs::resize_file(bench.spool() + "/" + without, 0);
+    if (!without.empty()) fs::resize_file(bench.spool() + "/" + without, left);
     bench.open(base);
   }
   std::string newest() {
@@ -62,6 +62,13 @@ TEST_F(ReplacingTest, AfterACrashOfTheProcessTheNewBytesAreThere) {
   EXPECT_EQ(bench.read("f"), "old");
   EXPECT_FALSE(bench.stage->found_lost());
   EXPECT_TRUE(examine(directory()).has_value());
+}
+
+TEST_F(ReplacingTest, NewBytesThatAreNotAllThereGiveWayToTheOldOnes) {
+  ASSERT_TRUE(bench.put("tmp", "new") && bench.write(bench.find("tmp"), 3, "er") && bench.rename("tmp", "f"));
+  end(false, newest(), 4);
+  EXPECT_EQ(bench.read("f"), "old");
+  EXPECT_TRUE(bench.stage->found_lost()) << "and it is said";
 }
 
 TEST_F(ReplacingTest, WhatWasSyncedSinceIsNotTakenBack) {

@@ -134,6 +134,13 @@ TEST_F(SizesTest, WhatIsCutWhileTheStageIsOpenIsMissedAtTheNextStart) {
   EXPECT_THAT(lost(), ElementsAre("f"));
 }
 
+TEST_F(SizesTest, WhatWasAppendedLastIsMissedToo) {
+  ASSERT_TRUE(bench.put("f", "four") && bench.write(bench.find("f"), 4, "56"));
+  unmounted([&] { fs::resize_file(spool_file("four56"), 5); });
+  EXPECT_EQ(bench.read("f").error().code, ErrorCode::corrupt);
+  EXPECT_THAT(lost(), ElementsAre("f"));
+}
+
 TEST_F(SizesTest, WhatTheUserCutIsNotMissed) {
   ASSERT_TRUE(bench.put("f", "four") && bench.put("g", "four") && sync("f"));
   ASSERT_TRUE(bench.truncate(bench.find("f"), 2) && bench.truncate(bench.find("g"), 2));
