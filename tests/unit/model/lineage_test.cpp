@@ -90,6 +90,24 @@ TEST_F(LineageTest, TheSameCommitPostedTwiceIsOne) {
   EXPECT_EQ(tips(), Ids{"next"});
 }
 
+TEST_F(LineageTest, ACommitPostedTwiceIsAsOldAsTheFirst) {
+  for (bool is_first_first : {true, false}) {
+    links.clear();
+    add("root");
+    add("a", {"root"}, "tx");
+    add("b", {"root"});
+    add("again", {"root"}, "tx");
+    add("x", is_first_first ? Ids{"a", "again"} : Ids{"again", "a"});
+    add("y", {"b"});
+    EXPECT_EQ(tips(), (Ids{"x", "y"}));
+    links[1].created_at.nanoseconds += 10;
+    links[2].created_at = links[3].created_at = links[1].created_at;
+    links[1].id = RevisionId("c");  // two of a time: the one whose id comes first
+    links[4].parents[is_first_first ? 0 : 1] = RevisionId("c");
+    EXPECT_EQ(tips(), (Ids{"x", "y"}));
+  }
+}
+
 TEST_F(LineageTest, OnlyWhatHasTwoParentsCanBeAnAutomaticMerge) {
   Revision revision;
   revision.id = RevisionId("r");

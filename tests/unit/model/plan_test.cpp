@@ -148,6 +148,33 @@ TEST(Plan, AppendingToALargeFileUploadsItsEnd) {
   EXPECT_EQ(second->uploads.size(), 1u);
 }
 
+/// A file whose text stands in more stored chunks, all of them small, than a record has room to name.
+PlanInput commit_of_many_small_chunks() {
+  const std::string text = text_of(60'000, 1);
+  auto input = commit({put("file", text)});
+  for (std::size_t at = 0; at < text.size(); at += 100)
+    input.stored.near["file"].push_back(
+        stored_piece(ChunkId(std::string(kUsualIdSize - 6, '0') + std::to_string(100'000 + at)), text.substr(at, 100)));
+  return input;
+}
+
+TEST(Plan, WhereStoredChunksAreTooManyAFileIsCutAnew) {
+  auto plan = make_plan(commit_of_many_small_chunks(), sizes);
+  ASSERT_TRUE(plan);
+  EXPECT_TRUE(plan->continuation.empty());
+  EXPECT_EQ(plan->uploads.size(), (60'000 + kMaxChunkText - 1) / kMaxChunkText);
+  EXPECT_LE(plan->revision_size, kRecordRoom);
+}
+
+TEST(Plan, AFileIsNotCutAnewWhereThatDoesNotHelp) {
+  auto input = commit_of_many_small_chunks();
+  for (int i = 0; i < 200; ++i) input.puts.push_back(put("other" + std::to_string(i), text_of(300, i)));
+  auto plan = make_plan(std::move(input), sizes);
+  ASSERT_TRUE(plan);
+  EXPECT_FALSE(plan->continuation.empty());
+  for (const auto& upload : plan->uploads) EXPECT_NE(plan->texts[upload.text].path, "file") << "all of it is stored";
+}
+
 TEST(Plan, RenamingUploadsNothing) {
   Uploaded service;
   auto first = make_plan(commit({put("old", text_of(50'000, 1)), put("s", "small")}), sizes);
@@ -284,6 +311,29 @@ TEST(Plan, RefusesWithTheCostsLargestFirst) {
   EXPECT_TRUE(check_could_fit(commit({huge}), sizes));
   ++huge.size;
   EXPECT_FALSE(check_could_fit(commit({huge}), sizes));
+}
+
+TEST(Plan, WhatCannotFitByItsSizesAloneIsRefusedUnreadWithTheCosts) {
+  const std::size_t chunks = 64, id_size = 1000;
+  std::vector<PutFile> puts;
+  for (int i = 0; i < 10; ++i) {
+    puts.push_back(put("file" + std::to_string(i), ""));
+    puts.back().size = chunks * kMaxRecordSize;
+  }
+  auto input = commit(puts);
+  EXPECT_TRUE(check_could_fit(input, sizes));
+  input.chunk_id_size = id_size;
+  auto refused = check_could_fit(input, sizes);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, ErrorCode::file_too_big);
+  FileEntry entry;
+  entry.hash_claim = puts[0].hash.hex();
+  entry.size_claim = puts[0].size;
+  entry.chunks.assign(chunks, ChunkId(std::string(id_size, 'x')));
+  const std::size_t each = std::string_view(R"("file0":)").size() + sizes.entry(entry);
+  const std::string& message = refused.error().message;
+  EXPECT_NE(message.find("needs " + std::to_string(10 * each) + " bytes"), std::string::npos) << message;
+  EXPECT_NE(message.find(": file0 " + std::to_string(each) + ", "), std::string::npos) << message;
 }
 
 TEST(Plan, RefusesAPathThatLeavesNoRoomForAChunk) {

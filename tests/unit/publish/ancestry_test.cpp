@@ -178,6 +178,28 @@ TEST_F(AncestryTest, WhatIsWrittenWhileABranchIsReadIsMergedToo) {
   EXPECT_NE(both.find("theirs\n"), std::string::npos) << both;
 }
 
+// A directory of theirs stands where ours has a file, and goes beside it.
+TEST_F(AncestryTest, WhatIsWrittenMeanwhileWhereTheirsWasToGoIsNotCovered) {
+  auto beside = std::make_unique<WorkTree>(world, project, directory.path() + "/beside");
+  beside->write("a/b", std::string(20'000, 'x'));  // in chunks, which have to be fetched
+  auto branch = beside->commit();
+  ASSERT_TRUE(branch) << branch.error().message;
+  world.set_head(project, publish_files({root}, {{"keep", "k"}, {"victim", "v"}, {"a", "ours"}}));
+  open();
+  bool is_written = false;
+  work->faults.set_plan([&](const HttpRequest& request) {
+    if (request.target.find("/file_chunks") != std::string::npos && !std::exchange(is_written, true))
+      work->write("a.branch/b", "mine");
+    return test::Fault();
+  });
+  auto merged = merge(branch->revision.text());
+  ASSERT_TRUE(merged) << merged.error().message;
+  EXPECT_TRUE(is_written);
+  EXPECT_EQ(work->read("a"), "ours");
+  EXPECT_EQ(work->read("a.branch/b"), "mine");
+  EXPECT_EQ(work->read("a.branch-2/b"), std::string(20'000, 'x'));
+}
+
 TEST_F(AncestryTest, WhatIsKeptHereOnlyStaysWhereHeadBringsAFileOfThatName) {
   Contents files = {{".gitignore", "*.o\n"}, {"keep", "k"}};
   root = publish_files({root}, files);

@@ -32,6 +32,13 @@ class AnnounceTest : public testing::Test {
     return "";
   }
 
+  /// Somebody else's message about a revision.
+  void say(const std::string& thread, const std::string& revision) {
+    world.create("messages", R"({"thread":")" + thread +
+                                 R"(","parent":"","agent":"other","body":"in other words","mentions":[],"links":[")" +
+                                 revision + R"("]})");
+  }
+
   test::World world;
   test::TempDirectory directory;
   std::string project;
@@ -71,6 +78,19 @@ TEST_F(AnnounceTest, TheThreadIsLookedForOnce) {
 TEST_F(AnnounceTest, AHeadThatFallsBackIsAnnouncedThoughAMessageNamesItAsHead) {
   words("r1", 0, "r2");
   EXPECT_EQ(words("r2", 0, "r1"), "Revision r2 by author stands beside head r1. To take it in: playfs merge r2");
+  EXPECT_EQ(world.all("messages").size(), 2u);
+}
+
+TEST_F(AnnounceTest, WhatOthersSaidInTheThreadIsNotSaidAgain) {
+  words("r1", 0);
+  say(world.all("threads").front().id, "r2");
+  EXPECT_EQ(words("r2", 0), "");
+  EXPECT_EQ(world.all("messages").size(), 2u);
+}
+
+TEST_F(AnnounceTest, WhatIsSaidInAnotherThreadIsSaidInTheProjectsToo) {
+  say(world.create("threads", R"({"title":"elsewhere","kind":"collab","agent":"other"})").id, "r1");
+  EXPECT_NE(words("r1", 0), "");
   EXPECT_EQ(world.all("messages").size(), 2u);
 }
 

@@ -412,11 +412,26 @@ TEST_F(FaultsTest, ALongRateLimitIsShownAndSatOut) {
   EXPECT_EQ(progress.so_far.outcome, Outcome::pending);
   EXPECT_EQ(progress.so_far.chunks_done, 6u);
   EXPECT_GT(progress.so_far.retry_after_s, 0u);
+  EXPECT_FALSE(progress.seconds_left) << "nothing is left to be uploaded";
   EXPECT_FALSE(answered);
   limited = false;
   work->wait_until_idle();
   EXPECT_FALSE(is_shown_on) << "it does not wait any more";
   EXPECT_EQ(world.contents(world.head(project)), expected);
+}
+
+TEST_F(FaultsTest, HowLongUploadsWillTakeIsShownWhileTheyRest) {
+  work->faults.set_plan([&](const HttpRequest& request) {
+    if (!is_post_of(request, "/file_chunks")) return Fault();
+    return test::answer_with(429, R"({"code":"rate_limited","retry_after":60})");
+  });
+  work->publisher->commit({.agent = "t", .message = "m", .wait = true, .allow_merge = true}, {},
+                          [](const Result<CommitResult>&) {});
+  while (!work->publisher->progress().last_error) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  auto progress = work->publisher->progress();
+  EXPECT_EQ(progress.phase, Phase::uploading);
+  ASSERT_TRUE(progress.seconds_left);
+  EXPECT_GE(*progress.seconds_left, progress.so_far.retry_after_s);
 }
 
 TEST_F(FaultsTest, ForAsLongAsTheServiceAsksNothingIsSent) {

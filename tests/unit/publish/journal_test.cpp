@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <map>
 #include <random>
 
 #include <gtest/gtest.h>
@@ -258,6 +259,38 @@ TEST_F(JournalTest, AChangedByteIsNeverBelieved) {
     EXPECT_TRUE(!said->known || said->known->id == truth->known->id) << at;
   }
   EXPECT_GT(refused, 20);
+}
+
+TEST_F(JournalTest, ARowThatIsNotAsItWasWrittenIsFoundBeforeAnythingIsBuiltOnIt) {
+  {
+    auto journal = open();
+    ASSERT_TRUE(journal->enqueue("earlier", "agent", "message"));
+    auto earlier = front(*journal);
+    ASSERT_TRUE(journal->record_settling(earlier, Ending::branched));
+    ASSERT_TRUE(journal->record_ended(earlier));
+    ASSERT_TRUE(journal->record_thread("thread"));
+    ASSERT_TRUE(journal->enqueue("tx", "agent", "message"));
+    auto publication = front(*journal);
+    Upload upload{0, "key", R"({"content":"text"})", ContentHash::of("text"), 4, {}};
+    ASSERT_TRUE(journal->record_uploads(publication, {upload}));
+  }
+  const std::map<std::string, std::string> changes = {{"publications", "message = 'another' WHERE tx = 'earlier'"},
+                                                      {"uploads", "key = 'another'"},
+                                                      {"facts", "value = value || 'x'"}};
+  for (const auto& [table, change] : changes) {
+    test::TempDirectory changed;
+    test::copy_directory(directory_.path(), changed.path() + "/journal");
+    {
+      auto database = Database::open(changed.path() + "/journal/publish.db", Database::Durability::full);
+      ASSERT_TRUE(database->execute("UPDATE " + table + " SET " + change));
+      auto count = database->prepare("SELECT changes()");
+      ASSERT_TRUE(count && *count->step() && count->integer(0) > 0) << table;
+    }
+    auto opened = Journal::open(changed.path() + "/journal");
+    ASSERT_FALSE(opened) << table;
+    EXPECT_EQ(opened.error().code, ErrorCode::corrupt);
+    EXPECT_NE(opened.error().message.find("a row of " + table), std::string::npos) << opened.error().message;
+  }
 }
 
 TEST_F(JournalTest, WhatIsDamagedIsKept) {

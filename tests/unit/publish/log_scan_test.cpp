@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <functional>
 #include <memory>
+#include <utility>
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -186,6 +187,18 @@ TEST_F(LogScanTest, KilledAtAnyPageItLosesAFewPages) {
   ASSERT_TRUE(next.look(WallTime{10 * kDay * 1'000'000'000}));
   EXPECT_LE(pages_then + log.pages, kPages + limits.unsaved_pages + 4);
   EXPECT_EQ(next.found().size(), 6u);
+}
+
+TEST_F(LogScanTest, WhereEachPageIsToBeSavedNoneIsReadAgain) {
+  limits.unsaved_pages = 1;
+  restart();
+  ASSERT_TRUE(look());
+  restart();
+  log.pages = 0;
+  ASSERT_TRUE(look());
+  const int after_a_restart = std::exchange(log.pages, 0);
+  ASSERT_TRUE(look());
+  EXPECT_EQ(after_a_restart, log.pages);
 }
 
 TEST_F(LogScanTest, WhatComesInFrontMeanwhileIsReadToo) {

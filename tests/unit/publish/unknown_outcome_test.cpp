@@ -200,9 +200,9 @@ INSTANTIATE_TEST_SUITE_P(Statuses, EveryRefusalTest, testing::Values(400, 401, 4
                          status_of);
 INSTANTIATE_TEST_SUITE_P(Statuses, UnknownOutcomeTest, testing::Values(403, 409), status_of);
 
-class LostProjectTest : public testing::Test {};
+class OddServiceTest : public testing::Test {};
 
-TEST_F(LostProjectTest, AProjectThatIsGoneDoesNotHideWhatWasStored) {
+TEST_F(OddServiceTest, AProjectThatIsGoneDoesNotHideWhatWasStored) {
   test::World world;
   test::TempDirectory directory;
   const std::string project = world.create("projects", R"({"name":"p"})").id;
@@ -221,7 +221,32 @@ TEST_F(LostProjectTest, AProjectThatIsGoneDoesNotHideWhatWasStored) {
   EXPECT_EQ(world.get("revisions", result->revision.text()).id, result->revision.text());
 }
 
-TEST_F(LostProjectTest, ABranchThatCannotBeAnnouncedEndsAllTheSame) {
+TEST_F(OddServiceTest, WhereTheAnswerIsAnotherRevisionOursIsLookedFor) {
+  test::World world;
+  test::TempDirectory directory;
+  const std::string project = world.create("projects", R"({"name":"p"})").id;
+  WorkTree work(world, project, directory.path() + "/tree", {}, {}, false, true, {}, std::chrono::minutes(10));
+  work.write("file", "content");
+  std::atomic<int> posts = 0;
+  work.faults.set_plan([&](const HttpRequest& request) {
+    if (!is_post_of_revision(request)) return Fault();
+    if (posts++ == 0) world.create("revisions", request.body);
+    return test::answer_with(201, wire::to_text(JsonObject{{"id", "another"},
+                                                           {"created_at", "2026-01-01T00:00:00.000Z"},
+                                                           {"updated_at", "2026-01-01T00:00:00.000Z"},
+                                                           {"status", "active"},
+                                                           {"project", project},
+                                                           {"parents", Json::Array{}},
+                                                           {"manifest", JsonObject{{"files", JsonObject()}}}}));
+  });
+  auto result = work.commit();
+  ASSERT_TRUE(result) << result.error().message;
+  EXPECT_EQ(result->outcome, Outcome::published);
+  EXPECT_EQ(world.all("revisions").size(), 1u);
+  EXPECT_EQ(world.head(project), result->revision.text());
+}
+
+TEST_F(OddServiceTest, ABranchThatCannotBeAnnouncedEndsAllTheSame) {
   test::World world;
   test::TempDirectory directory;
   const std::string project = world.create("projects", R"({"name":"p"})").id;
