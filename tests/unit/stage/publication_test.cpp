@@ -545,6 +545,20 @@ TEST_F(PublicationTest, ADeletionBeforeItsDirectoryMovedAwayAndBackStaysADeletio
   }
 }
 
+TEST_F(PublicationTest, WhatIsPendingIsTheSameAfterARemount) {
+  ASSERT_TRUE(bench.put("a", "changed") && bench.put("empty", "") && bench.put("tool", "#!"));
+  ASSERT_TRUE(bench.chmod("tool", 0755) && bench.symlink("a", "link") && bench.rename("d/b", "moved"));
+  ASSERT_TRUE(bench.unlink("run"));
+  const Frozen layer = freeze();
+  ASSERT_NO_FATAL_FAILURE(bench.reopen());
+  auto pending = bench.stage->pending();
+  ASSERT_TRUE(pending && *pending);
+  EXPECT_EQ((*pending)->tx, layer.tx);
+  EXPECT_EQ((*pending)->base, layer.base);
+  EXPECT_EQ((*pending)->deletions, layer.deletions);
+  EXPECT_EQ(bench.published(**pending, base), bench.published(layer, base));
+}
+
 TEST_F(PublicationTest, HardLinksThroughAPublication) {
   ASSERT_TRUE(bench.link("a", "a2"));
   ASSERT_TRUE(bench.put("f", "text"));

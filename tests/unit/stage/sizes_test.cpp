@@ -1,4 +1,6 @@
 // Spool files that are removed or cut while nobody has the stage open: no wrong bytes in silence, and all else goes on.
+#include <fcntl.h>
+
 #include <algorithm>
 #include <filesystem>
 #include <functional>
@@ -123,6 +125,17 @@ TEST_F(SizesTest, AfterAKillWhatIsLessThanHalfOfItIsNotTheFile) {
   killed([&] { fs::resize_file(spool_file("foureight"), 3); });
   EXPECT_FALSE(bench.read("f"));
   EXPECT_THAT(lost(), ElementsAre("f"));
+}
+
+TEST_F(SizesTest, RoomIsMissedWhereItBelongsToTheFileAndOnlyThere) {
+  ASSERT_TRUE(bench.put("longer", "a") && bench.put("same", "b"));
+  ASSERT_TRUE(bench.stage->allocate(bench.find("longer"), 0, 0, 100));
+  ASSERT_TRUE(bench.stage->allocate(bench.find("same"), FALLOC_FL_KEEP_SIZE, 0, 100));
+  const fs::path longer = spool_file("a" + std::string(99, '\0'));
+  killed([&] { fs::resize_file(longer, 1); });
+  EXPECT_EQ(bench.read("longer").error().code, ErrorCode::corrupt);
+  EXPECT_EQ(bench.read("same"), "b");
+  EXPECT_THAT(lost(), ElementsAre("longer"));
 }
 
 TEST_F(SizesTest, WhatIsCutWhileTheStageIsOpenIsMissedAtTheNextStart) {
