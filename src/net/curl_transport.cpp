@@ -132,21 +132,26 @@ class CurlTransport::Loop {
     bool add(TransferPtr& transfer) {
       MutexLock lock(mutex);
       if (closed) return false;
+      wake_for_first();
       added.push_back(std::move(transfer));
-      wake();
       return true;
     }
     void cancel(std::uint64_t id) {
       MutexLock lock(mutex);
       if (closed) return;
+      wake_for_first();
       cancelled.push_back(id);
-      wake();
     }
     void close() {
       MutexLock lock(mutex);
       closed = true;
       wake();
       multi = nullptr;
+    }
+    /// Before something is added. The thread takes all there is at once, and each time that it is woken libcurl asks
+    /// the kernel about every request under way: hundreds that are cancelled at once would cost the square of that.
+    void wake_for_first() PLAYFS_REQUIRES(mutex) {
+      if (added.empty() && cancelled.empty()) wake();
     }
     void wake() PLAYFS_REQUIRES(mutex) {
       if (multi) curl_multi_wakeup(multi);

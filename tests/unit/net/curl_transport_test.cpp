@@ -1,5 +1,10 @@
 #include "net/curl_transport.h"
 
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+
+#include <charconv>
+#include <filesystem>
 #include <future>
 #include <thread>
 
@@ -298,6 +303,49 @@ TEST(CurlTransport, DestroyingItAnswersWhatIsOutstanding) {
   owner.reset();
   for (auto& answer : answers) EXPECT_EQ(error_of(answer.get_future().get()).code, ErrorCode::interrupted);
   EXPECT_EQ(error_of(late.get_future().get()).code, ErrorCode::interrupted);
+}
+
+/// What other threads told the I/O thread of a transport and it has not read: libcurl sends a byte for each wake-up.
+/// Nothing, where it counts them in an eventfd.
+int wake_ups_waiting() {
+  int all = 0;
+  for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd")) {
+    const std::string name = entry.path().filename();
+    int fd = -1, family = 0, bytes = 0;
+    socklen_t size = sizeof family;
+    std::from_chars(name.data(), name.data() + name.size(), fd);
+    if (getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &family, &size) == 0 && family == AF_UNIX &&
+        ioctl(fd, FIONREAD, &bytes) == 0)
+      all += bytes;
+  }
+  return all;
+}
+
+TEST(CurlTransport, ManyCancelledAtOnceWakeItOnce) {
+  ScriptedServer server([](Connection& connection) {
+    auto request = connection.read_request();
+    if (request && request->target == "/here") connection.answer(200, "here");
+    else connection.hang();
+  });
+  auto transport = connect_to(server.url());
+  CancelSource source;
+  std::vector<std::promise<Result<HttpResponse>>> answers(50);
+  for (auto& answer : answers)
+    transport->send({"GET", "/hang", {}, {}}, {}, source.token(),
+                    [&](Result<HttpResponse> result) { answer.set_value(std::move(result)); });
+  // Its thread is busy with another answer meanwhile.
+  std::promise<void> busy, go_on;
+  transport->send({"GET", "/here", {}, {}}, {}, {}, [&](const Result<HttpResponse>&) {
+    busy.set_value();
+    go_on.get_future().wait();
+  });
+  busy.get_future().wait();
+  const int before = wake_ups_waiting();
+  source.cancel();
+  const int after = wake_ups_waiting();
+  go_on.set_value();
+  EXPECT_LE(after - before, 1);
+  for (auto& answer : answers) EXPECT_EQ(error_of(answer.get_future().get()).code, ErrorCode::interrupted);
 }
 
 TEST(CurlTransport, ManyRequestsAtOnceAreAllAnswered) {
