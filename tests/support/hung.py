@@ -2,6 +2,7 @@
 them, and who of ours is stuck in the kernel.
 """
 import contextlib
+import math
 import os
 import pathlib
 import subprocess
@@ -189,11 +190,15 @@ class HungMount(rig.Rig):
         return sum(int(line.split()[-1]) for line in text.splitlines()
                    if line.startswith('playfs_operations_waited_total{'))
 
-    def side_by_side(self, calm, hung, rounds, but_for=()):
-        """Durations of each ordinary thing in both mounts, by name: [(calm, hung)], in turns."""
+    def side_by_side(self, calm, hung, rounds, but_for=(), begin=0, seconds=math.inf):
+        """Durations of each ordinary thing in both mounts, by name: [(calm, hung)], in turns. The rounds are numbered from
+        `begin`; none but the first begins after so many seconds."""
+        end = time.monotonic() + seconds
         acts = [(self.ordinary(calm), 0), (self.ordinary(hung), 1)]
         figures = {name: [] for name in acts[0][0] if name not in but_for}
-        for number in range(rounds):
+        for number in range(begin, begin + rounds):
+            if number > begin and time.monotonic() > end:
+                break
             for name, pairs in figures.items():
                 pair = [0.0, 0.0]
                 for act, column in acts if number % 2 else reversed(acts):
