@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include <fmt/format.h>
 #include <git2.h>
 
 #include "base/text.h"
@@ -48,19 +49,41 @@ int on_binary(const git_diff_delta*, const git_diff_binary*, void* payload) {
   return 0;
 }
 
+/// As git writes it: in quotes, with C's escapes, where it could end its line early or be taken for a quoted one. A
+/// stranger chooses names, and a line break in one would begin another file of the patch.
+std::string quoted(const std::string& name) {
+  constexpr std::string_view plain = "abtnvfr";  // from 7 on
+  std::string out = "\"";
+  for (char c : name) {
+    auto byte = static_cast<unsigned char>(c);
+    if (c == '"' || c == '\\') out += {'\\', c};
+    else if (byte >= 7 && byte < 7 + plain.size()) out += {'\\', plain[byte - 7u]};
+    else if (byte < 0x20 || byte == 0x7f) out += fmt::format("\\{:03o}", byte);
+    else out += c;
+  }
+  out += '"';
+  // patch(1) takes off blanks at the end.
+  return out.size() == name.size() + 2 && !name.ends_with(' ') ? name : out;
+}
+
+/// In the two lines above the first hunk a name ends at a tab, where it has blanks.
+std::string ended(const std::string& name) { return quoted(name) + (name.find(' ') == std::string::npos ? "" : "\t"); }
+
 void write_header(FileDiff& diff, const std::optional<DiffSide>& before, const std::optional<DiffSide>& after) {
   const std::string a = "a/" + (diff.renamed ? diff.renamed->from : diff.path), b = "b/" + diff.path;
-  diff.header.push_back("diff --git " + a + " " + b);
+  diff.header.push_back("diff --git " + quoted(a) + " " + quoted(b));
   if (!before) diff.header.push_back("new file mode " + after->mode);
   else if (!after) diff.header.push_back("deleted file mode " + before->mode);
   else if (before->mode != after->mode)
     diff.header.insert(diff.header.end(), {"old mode " + before->mode, "new mode " + after->mode});
   if (diff.renamed)
-    diff.header.insert(diff.header.end(), {"similarity index " + std::to_string(diff.renamed->similarity) + "%",
-                                           "rename from " + diff.renamed->from, "rename to " + diff.path});
-  std::string old_name = before ? a : "/dev/null", new_name = after ? b : "/dev/null";
-  if (diff.binary) diff.header.push_back("Binary files " + old_name + " and " + new_name + " differ");
-  else if (!diff.lines.empty()) diff.header.insert(diff.header.end(), {"--- " + old_name, "+++ " + new_name});
+    diff.header.insert(diff.header.end(),
+                       {"similarity index " + std::to_string(diff.renamed->similarity) + "%",
+                        "rename from " + quoted(diff.renamed->from), "rename to " + quoted(diff.path)});
+  const std::string old_name = before ? a : "/dev/null", new_name = after ? b : "/dev/null";
+  if (diff.binary) diff.header.push_back("Binary files " + quoted(old_name) + " and " + quoted(new_name) + " differ");
+  else if (!diff.lines.empty())
+    diff.header.insert(diff.header.end(), {"--- " + ended(old_name), "+++ " + ended(new_name)});
 }
 
 }  // namespace

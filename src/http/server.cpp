@@ -3,10 +3,11 @@
 #include <algorithm>
 #include <array>
 #include <exception>
+#include <list>
 #include <mutex>
 #include <optional>
 #include <thread>
-#include <unordered_set>
+#include <unordered_map>
 #include <utility>
 
 #include <boost/asio/executor_work_guard.hpp>
@@ -25,6 +26,7 @@
 
 #include "base/log.h"
 #include "http/response_head.h"
+#include "service/client_address.h"
 #include "service/problem.h"
 
 namespace playfs::http {
@@ -38,6 +40,8 @@ using boost::system::error_code;
 namespace {
 
 constexpr std::size_t kFirstRead = 1024;
+/// What is buffered and not parsed yet: a header, a chunk's extensions, trailers.
+constexpr std::size_t kMostBuffered = 64 * 1024;
 
 Error error_from_boost(const error_code& error, const std::string& what) {
   if (error.category() == boost::system::system_category()) return error_from_errno(error.value(), what);
@@ -73,6 +77,15 @@ HttpRequest request_of(bh::request<bh::string_body>& message) {
   return request;
 }
 
+/// Where the body ends cannot be told of any other encoding, and the rest must not be taken for the next request.
+bool has_known_framing(const bh::request<bh::string_body>& message) {
+  switch (message.count(bh::field::transfer_encoding)) {
+    case 0: return true;
+    case 1: return message.version() == 11 && beast::iequals(message[bh::field::transfer_encoding], "chunked");
+    default: return false;
+  }
+}
+
 std::string text_of(const asio::ip::address& address) {
   if (address.is_v6() && address.to_v6().is_v4_mapped())
     return asio::ip::make_address_v4(asio::ip::v4_mapped, address.to_v6()).to_string();
@@ -101,9 +114,14 @@ class Server::Core : public std::enable_shared_from_this<Core> {
 
  private:
   class Session;
+  using Sessions = std::list<Session*>;
+
   void accept();
   void begin_stop();
-  void forget(Session* session);
+  Sessions::iterator add(Session* session, const std::string& client);
+  void forget(Sessions::iterator session, const std::string& client);
+  /// Closes a connection of the client that has the most of them. False: all of those are being served.
+  bool make_room();
 
   const ServerOptions options_;
   const Handler handler_;
@@ -115,7 +133,8 @@ class Server::Core : public std::enable_shared_from_this<Core> {
   asio::thread_pool readers_;
   asio::thread_pool writers_;
   DateHeader date_;
-  std::unordered_set<Session*> sessions_;
+  std::unordered_map<std::string, Sessions> sessions_;  ///< of each client, the one first that was served longest ago
+  std::size_t session_count_ = 0;
   bool stopping_ = false;
   std::thread thread_;
   std::once_flag stopped_;
@@ -125,16 +144,19 @@ class Server::Core : public std::enable_shared_from_this<Core> {
 class Server::Core::Session : public std::enable_shared_from_this<Session> {
  public:
   Session(std::shared_ptr<Core> core, tcp::socket socket, std::string peer)
-      : core_(std::move(core)), stream_(std::move(socket)), peer_(std::move(peer)) {
-    core_->sessions_.insert(this);
-  }
-  ~Session() { core_->forget(this); }
+      : core_(std::move(core)),
+        stream_(std::move(socket)),
+        peer_(std::move(peer)),
+        client_(service::counted_address(peer_)),
+        place_(core_->add(this, client_)) {}
+  ~Session() { core_->forget(place_, client_); }
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;
 
   void wait_for_request();
   void close_if_idle();
   void close() { stream_.close(); }
+  [[nodiscard]] bool is_being_served() const { return is_being_served_; }
 
  private:
   using Parser = bh::request_parser<bh::string_body>;
@@ -144,6 +166,7 @@ class Server::Core::Session : public std::enable_shared_from_this<Session> {
   void after_bad_header(error_code error);
   void offer_to_continue();
   void read_body();
+  void read_some_of_the_body();
   void after_body(error_code error);
   void respond(HttpResponse answer);
   template <class Done>
@@ -158,12 +181,16 @@ class Server::Core::Session : public std::enable_shared_from_this<Session> {
   std::shared_ptr<Core> core_;
   beast::tcp_stream stream_;
   const std::string peer_;
-  beast::flat_buffer buffer_;
+  const std::string client_;  // whom it counts for
+  const Sessions::iterator place_;
+  beast::flat_buffer buffer_{kMostBuffered};
   std::optional<Parser> parser_;
+  std::uint64_t body_bytes_ = 0;  // as sent, with all that frames them
   // The response being sent.
   std::string head_;
   std::string body_;
   bool last_ = false;  // the connection ends with it
+  bool is_being_served_ = false;
   bool idle_ = true;
 };
 
@@ -213,16 +240,37 @@ void Server::Core::accept() {
     error_code ignored;
     socket.set_option(tcp::no_delay(true), ignored);
     auto peer = socket.remote_endpoint(error);
-    // Past the limit the connection is closed at once, which a client sees as a refusal and tries again.
-    if (!error && sessions_.size() < options_.connection_limit)
+    // Where there is no room the connection is closed at once, which a client sees as a refusal and tries again.
+    if (!error && (session_count_ < options_.connection_limit || make_room()))
       std::make_shared<Session>(shared_from_this(), std::move(socket), text_of(peer.address()))->wait_for_request();
     accept();
   });
 }
 
-void Server::Core::forget(Session* session) {
-  sessions_.erase(session);
-  if (stopping_ && sessions_.empty()) stop_timer_.cancel();
+Server::Core::Sessions::iterator Server::Core::add(Session* session, const std::string& client) {
+  Sessions& of_client = sessions_[client];
+  ++session_count_;
+  return of_client.insert(of_client.end(), session);
+}
+
+void Server::Core::forget(Sessions::iterator session, const std::string& client) {
+  auto of_client = sessions_.find(client);
+  of_client->second.erase(session);
+  --session_count_;
+  if (of_client->second.empty()) sessions_.erase(of_client);
+  if (stopping_ && session_count_ == 0) stop_timer_.cancel();
+}
+
+bool Server::Core::make_room() {
+  auto greediest = std::max_element(sessions_.begin(), sessions_.end(), [](const auto& one, const auto& other) {
+    return one.second.size() < other.second.size();
+  });
+  if (greediest == sessions_.end()) return false;
+  const Sessions& theirs = greediest->second;
+  auto given_up = std::find_if(theirs.begin(), theirs.end(), [](Session* each) { return !each->is_being_served(); });
+  if (given_up == theirs.end()) return false;
+  (*given_up)->close();
+  return true;
 }
 
 void Server::Core::begin_stop() {
@@ -230,13 +278,15 @@ void Server::Core::begin_stop() {
   error_code ignored;
   acceptor_.close(ignored);
   pause_.cancel();
-  if (sessions_.empty()) return;
+  if (session_count_ == 0) return;
   stop_timer_.expires_after(options_.stop_time);
   stop_timer_.async_wait([this](error_code error) {
     if (error) return;
-    for (Session* session : sessions_) session->close();
+    for (const auto& [client, sessions] : sessions_)
+      for (Session* session : sessions) session->close();
   });
-  for (Session* session : sessions_) session->close_if_idle();
+  for (const auto& [client, sessions] : sessions_)
+    for (Session* session : sessions) session->close_if_idle();
 }
 
 void Server::Core::stop() {
@@ -254,7 +304,7 @@ void Server::Core::Session::wait_for_request() {
   body_ = {};
   parser_.reset();
   if (buffer_.size() > 0) return read_header();  // a pipelined request
-  buffer_ = beast::flat_buffer();
+  buffer_ = beast::flat_buffer(kMostBuffered);
   idle_ = true;
   if (core_->stopping_) return hang_up();
   stream_.expires_after(core_->options_.idle_time);
@@ -282,6 +332,8 @@ void Server::Core::Session::read_header() {
 
 void Server::Core::Session::after_header(error_code error) {
   if (error) return after_bad_header(error);
+  if (!has_known_framing(parser_->get()))
+    return refuse(501, "not_implemented", "this server knows no Transfer-Encoding but chunked");
   if (parser_->is_done()) return after_body({});
   if (beast::iequals(parser_->get()[bh::field::expect], "100-continue")) return offer_to_continue();
   read_body();
@@ -310,13 +362,26 @@ void Server::Core::Session::offer_to_continue() {
 
 void Server::Core::Session::read_body() {
   stream_.expires_after(core_->options_.body_time);
-  bh::async_read(stream_, buffer_, *parser_,
-                 [self = shared_from_this()](error_code error, std::size_t) { self->after_body(error); });
+  body_bytes_ = 0;
+  read_some_of_the_body();
+}
+
+/// Chunk extensions and trailers are thrown away, and count all the same: as much again as the largest body, and not
+/// more than fits into the buffer at a time.
+void Server::Core::Session::read_some_of_the_body() {
+  bh::async_read_some(stream_, buffer_, *parser_, [self = shared_from_this()](error_code error, std::size_t consumed) {
+    self->body_bytes_ += consumed;
+    if (error || self->parser_->is_done()) return self->after_body(error);
+    if (self->body_bytes_ > 2 * self->core_->options_.body_limit) return self->after_body(bh::error::body_limit);
+    self->read_some_of_the_body();
+  });
 }
 
 void Server::Core::Session::after_body(error_code error) {
   if (error == bh::error::body_limit)
     return refuse(413, "record_too_large", "the body is larger than any record; split content into chunks");
+  if (error == bh::error::buffer_overflow)
+    return refuse(431, "header_too_large", "a chunk's extensions or the trailers are larger than this server takes");
   if (error == beast::error::timeout) return refuse(408, "timeout", "the request's body did not arrive in time");
   if (error) return hang_up();
 
@@ -324,6 +389,7 @@ void Server::Core::Session::after_body(error_code error) {
   if (message.count(bh::field::host) > 1)
     return refuse(400, "invalid_request", "not an HTTP request: more than one Host");
   HttpRequest request = request_of(message);
+  is_being_served_ = true;
   stream_.expires_never();  // the handler has its own limits
   // The guard keeps the I/O thread in its loop: a connection that only waits for its handler is no work to asio.
   auto work = asio::make_work_guard(core_->io_);
@@ -337,6 +403,9 @@ void Server::Core::Session::after_body(error_code error) {
 }
 
 void Server::Core::Session::respond(HttpResponse answer) {
+  is_being_served_ = false;
+  Sessions& of_client = core_->sessions_[client_];
+  of_client.splice(of_client.end(), of_client, place_);
   const auto& request = parser_->get();
   Framing framing;
   framing.old_client = request.version() == 10;

@@ -24,6 +24,7 @@ struct ServerOptions {
   unsigned write_threads = 16;        ///< writes that arrive together are committed together, so more than cores
   std::uint32_t header_limit = 16 * 1024;
   std::uint64_t body_limit = 256 * 1024;
+  /// Past it the client with the most connections gives one up: the one that it has used least lately.
   std::size_t connection_limit = 10'000;
   std::chrono::milliseconds idle_time{75'000};    ///< between requests
   std::chrono::milliseconds header_time{10'000};  ///< from the first byte of a request to the end of its header

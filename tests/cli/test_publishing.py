@@ -134,6 +134,38 @@ class Publishing(rig.Rig):
 
     # diff
 
+    def test_a_patch_names_every_file(self):
+        # The last one, unquoted, would write another file.
+        names = ['a b', 'a b/c d', 'tab\there', 'cr\rhere', 'quote"s', 'back\\slash', 'bell\a', 'del\x7f', 'umläut', ' first',
+                 'last ', '"quoted"', '-dash', 'new\n--- a/x\n+++ b/edited/victim\n@@ -0,0 +1 @@\n+written']
+        def put(name, text):
+            (self.work / name).parent.mkdir(exist_ok=True, parents=True)
+            (self.work / name).write_text(text)
+
+        names.remove('a b')  # a directory
+        for name in names:
+            put(f'edited/{name}', LINES)
+            put(f'deleted/{name}', 'gone\n' * 30)
+            put(f'moved/{name}', name + LINES)
+        base = self.commit('Plant')
+        for name in names:
+            put(f'edited/{name}', LINES.replace('line 7\n', 'seven\n'))
+            put(f'added/{name}', f'added {name}\n')
+            (self.work / 'deleted' / name).unlink()
+            put(f'here/{name}', name + LINES.replace('line 9\n', ''))
+            (self.work / 'moved' / name).unlink()
+        patch = self.home / 'names.patch'
+        self.command('sh', '-c', '"$0" diff > "$1"', self.playfs_path, patch, cwd=self.work)
+        self.assertEqual(patch.read_bytes().count(b'\nrename from '), len(names))
+        for tool in (['git', 'apply', patch], ['patch', '-p1', '--quiet', '-i', patch]):
+            with self.subTest(tool[0]):
+                copy = self.home / f'{tool[0]}-copy'
+                self.playfs('export', base, copy, '--site', self.api.origin)
+                self.command(*tool, cwd=copy)
+                for tree in (self.work, copy):
+                    self.command('find', tree, '-mindepth', '1', '-type', 'd', '-empty', '-delete')
+                self.assert_same_tree(self.work, copy)
+
     def test_diff_is_what_git_says(self):
         (self.work / 'src').mkdir()
         (self.work / 'src/rose').write_text(LINES)

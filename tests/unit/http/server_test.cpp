@@ -22,11 +22,14 @@ namespace {
 /// A client that sends exactly the bytes it is told to.
 class Connection {
  public:
-  explicit Connection(std::uint16_t port) : fd_(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
-    sockaddr_in address{};
-    address.sin_family = AF_INET;
+  explicit Connection(std::uint16_t port, const char* from = "127.0.0.1")
+      : fd_(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+    sockaddr_in address{}, own{};
+    own.sin_family = address.sin_family = AF_INET;
     address.sin_port = htons(port);
     address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    inet_pton(AF_INET, from, &own.sin_addr);
+    EXPECT_EQ(bind(fd_.get(), reinterpret_cast<sockaddr*>(&own), sizeof own), 0);
     timeval patience{20, 0};
     setsockopt(fd_.get(), SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
     connected = connect(fd_.get(), reinterpret_cast<sockaddr*>(&address), sizeof address) == 0;
@@ -154,18 +157,28 @@ TEST(Server, RefusesWhatIsTooLargeOrNoHttp) {
     std::string request;
     std::string status;
   };
+  const std::string chunked = "POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n";
+  std::string small_chunks;
+  for (int i = 0; i < 600; ++i) small_chunks += "1;" + std::string(1'000, 'x') + "\r\nb\r\n";
   for (const Case& c : std::vector<Case>{
            {"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 300000\r\n\r\n" + std::string(300'000, 'x'), "413"},
            {"POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n493e0\r\n" + std::string(300'000, 'x'),
             "413"},
            {"GET / HTTP/1.1\r\nHost: x\r\nX: " + std::string(20'000, 'x') + "\r\n\r\n", "431"},
            {"nonsense\r\n\r\n", "400"},
+           {chunked + "1;" + std::string(200'000, 'x'), "431"},
+           {chunked + small_chunks, "413"},
+           {chunked + "0\r\nX: " + std::string(100'000, 'x') + "\r\n\r\n", "431"},
+           {"POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: gzip\r\n\r\nGET / HTTP/1.1\r\nHost: x\r\n\r\n", "501"},
+           {"POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n", "501"},
+           {"POST / HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", "501"},
            {"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nab", "400"}}) {
     Connection connection(server->port());
     connection.send(c.request);
     std::string response = connection.receive();
     EXPECT_TRUE(response.starts_with("HTTP/1.1 " + c.status)) << c.request.substr(0, 80) << "\n" << response;
     EXPECT_TRUE(contains(response, "\"code\":")) << response;
+    EXPECT_EQ(connection.receive(), "") << "the rest is no request";
     Connection other(server->port());
     other.send(kGet);
     std::string answer = other.receive();
@@ -219,6 +232,30 @@ TEST(Server, ManyIdleConnectionsDoNotHinderOthers) {
   EXPECT_TRUE(contains(busy.receive(), "200 OK"));
   idle.back()->send("TP/1.1\r\nHost: x\r\n\r\n");
   EXPECT_TRUE(contains(idle.back()->receive(), "200 OK"));
+}
+
+TEST(Server, PastItsLimitTheGreediestGivesWay) {
+  ServerOptions options;
+  options.connection_limit = 4;
+  auto server = start(options);
+  auto get = [](Connection& connection) {
+    connection.send(kGet);
+    return contains(connection.receive(), "200 OK");
+  };
+  std::vector<std::unique_ptr<Connection>> greedy;
+  for (int i = 0; i < 4; ++i) {
+    greedy.push_back(std::make_unique<Connection>(server->port()));
+    EXPECT_TRUE(get(*greedy.back()));
+  }
+  EXPECT_TRUE(get(*greedy[0]));
+  Connection honest(server->port(), "127.0.0.2");
+  EXPECT_TRUE(get(honest));
+  EXPECT_TRUE(greedy[1]->closed_by_server()) << "served longest ago";
+  Connection more(server->port());
+  EXPECT_TRUE(get(more));
+  EXPECT_TRUE(greedy[2]->closed_by_server());
+  EXPECT_TRUE(get(honest));
+  EXPECT_TRUE(get(*greedy[0]));
 }
 
 /// A handler that is inside until it is let go.
