@@ -25,11 +25,12 @@ Result<std::unique_ptr<SiteServer>> SiteServer::start(SiteServerOptions options,
     site->outbox_ = options.directory + "/outbox";
     site->mailer_ = std::make_unique<service::Outbox>(site->outbox_);
   }
+  http::Front::Options front;
+  front.site = service::Site(options.service.site_hosts);
   http::PagesOptions pages{options.service.base_path, options.service.site_hosts};
   PLAYFS_TRY(site->playground_,
              Playground::open(options.directory, std::move(options.service), clock, random, site->mailer_.get()));
   site->pages_ = std::make_unique<http::Pages>(site->playground_->store(), std::move(pages));
-  http::Front::Options front;
   front.healthy = [&store = site->playground_->store()] { return read_something(store); };
   front.client = [&proxies = site->proxies_](const HttpRequest& request, const std::string& peer) {
     return proxies.client_of(request, peer);

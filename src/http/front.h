@@ -14,6 +14,7 @@
 #include "base/http.h"
 #include "base/result.h"
 #include "http/server.h"
+#include "service/site.h"
 
 namespace playfs::http {
 
@@ -62,6 +63,7 @@ class Front {
   struct Options {
     std::function<Status()> healthy;  ///< whether the service could answer
     AccessLog* log = nullptr;         ///< none: no log
+    service::Site site{{}};           ///< metrics are for those who ask it by its own name
     /// Whom a request is to be logged for, behind a proxy; none: the peer.
     std::function<std::string(const HttpRequest&, const std::string& peer)> client;
   };

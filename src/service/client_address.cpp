@@ -102,4 +102,8 @@ std::string TrustedProxies::client_of(const HttpRequest& request, std::string_vi
   return client(peer, forwarded_for);
 }
 
+bool TrustedProxies::is_secure(const HttpRequest& request, std::string_view peer) const {
+  return trusts(peer) && equals_ignoring_case(request.headers.get("X-Forwarded-Proto").value_or(""), "https");
+}
+
 }  // namespace playfs::service

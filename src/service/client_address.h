@@ -29,6 +29,8 @@ class TrustedProxies {
   [[nodiscard]] std::string client(std::string_view peer, std::string_view forwarded_for) const;
   /// The same for a request that came from `peer`.
   [[nodiscard]] std::string client_of(const HttpRequest& request, std::string_view peer) const;
+  /// Whether a trusted proxy says that the request came to it by https.
+  [[nodiscard]] bool is_secure(const HttpRequest& request, std::string_view peer) const;
 
  private:
   using Bytes = std::array<std::uint8_t, 16>;  // IPv4 in its mapped form

@@ -56,14 +56,15 @@ void allow_reading_from_anywhere(HttpResponse& response) {
   response.headers.add("Access-Control-Expose-Headers", "ETag, Retry-After");
 }
 
-HttpResponse preflight_answer(const std::string& allow) {
+HttpResponse preflight_answer(const std::string& allow, bool is_public) {
   HttpResponse response;
   response.status = 204;
-  response.headers = {{"Allow", allow},
-                      {"Access-Control-Allow-Origin", "*"},
-                      {"Access-Control-Allow-Methods", "GET, HEAD, OPTIONS"},
-                      {"Access-Control-Allow-Headers", "If-None-Match"},
-                      {"Access-Control-Max-Age", "86400"}};
+  response.headers = {{"Allow", allow}};
+  if (!is_public) return response;
+  allow_reading_from_anywhere(response);
+  response.headers.add("Access-Control-Allow-Methods", "GET, HEAD, OPTIONS");
+  response.headers.add("Access-Control-Allow-Headers", "If-None-Match");
+  response.headers.add("Access-Control-Max-Age", "86400");
   return response;
 }
 

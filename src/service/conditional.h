@@ -27,7 +27,8 @@ void make_cacheable(const HttpRequest& request, HttpResponse& response, std::str
 /// Lets pages of other sites read the answer. Reads are public; nothing of the visitor's goes along.
 void allow_reading_from_anywhere(HttpResponse& response);
 
-/// The answer to an OPTIONS request, the browser's question before a cross-site request: reading is fine.
-HttpResponse preflight_answer(const std::string& allow);
+/// The answer to an OPTIONS request, the browser's question before a cross-site request: reading is fine where the site
+/// is public.
+HttpResponse preflight_answer(const std::string& allow, bool is_public);
 
 }  // namespace playfs::service

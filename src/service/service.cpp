@@ -110,6 +110,8 @@ Result<Contents> contents_of(const Collection& collection, JsonObject fields) {
   return contents;
 }
 
+std::string_view host_of(const HttpRequest& request) { return request.headers.get("Host").value_or(""); }
+
 /// One name for the request of one caller to one collection, of fixed length whatever the client sends. None of the
 /// parts before the key can contain a line break.
 std::string request_key(const Collection& collection, const std::string& caller, std::string_view idempotency_key) {
@@ -135,8 +137,7 @@ HttpResponse Service::handle(const HttpRequest& request, const Caller& caller) c
 }
 
 HttpResponse Service::route(const HttpRequest& request, const Caller& caller) const {
-  std::string_view host = request.headers.get("Host").value_or("");
-  if (!site_.answers_for(host)) return refuse(421, "misdirected", "this host is not one of this site's");
+  if (!site_.answers_for(host_of(request))) return refuse(421, "misdirected", "this host is not one of this site's");
 
   auto target = parse_target(request.target);
   if (!target) return answer(fail(std::move(target).error()));
@@ -156,20 +157,20 @@ HttpResponse Service::route(const HttpRequest& request, const Caller& caller) co
 
 HttpResponse Service::route_root(const HttpRequest& request) const {
   const std::string allow = "GET, HEAD, OPTIONS";
-  if (request.method == "OPTIONS") return preflight_answer(allow);
-  if (is_reading(request)) return readable(capabilities(request));
+  if (request.method == "OPTIONS") return preflight_answer(allow, is_public(request));
+  if (is_reading(request)) return readable(capabilities(request), request);
   return refuse(405, "method_not_allowed", "only GET is possible here", allow);
 }
 
 HttpResponse Service::route_collection(const Collection& collection, const Target& target, const HttpRequest& request,
                                        const Caller& caller) const {
   const std::string allow = "GET, HEAD, POST, OPTIONS";
-  if (request.method == "OPTIONS") return preflight_answer(allow);
-  if (is_reading(request)) return readable(list(collection, target, request));
+  if (request.method == "OPTIONS") return preflight_answer(allow, is_public(request));
+  if (is_reading(request)) return readable(list(collection, target, request), request);
   if (request.method != "POST") return refuse(405, "method_not_allowed", "a collection takes GET and POST", allow);
   auto origin = request.headers.get("Origin");
   if (!origin) return refuse(403, "forbidden", "a POST needs an Origin header that names this site's host");
-  if (!site_.is_own_origin(*origin, request.headers.get("Host").value_or("")))
+  if (!site_.is_own_origin(*origin, host_of(request), options_.proxies.is_secure(request, caller.address)))
     return refuse(403, "forbidden", "Origin does not match this site's host");
   return answer(create(collection, request, caller));
 }
@@ -177,8 +178,8 @@ HttpResponse Service::route_collection(const Collection& collection, const Targe
 HttpResponse Service::route_record(const Collection& collection, const std::string& id, const HttpRequest& request,
                                    const Caller& caller) const {
   const std::string allow = "GET, HEAD, PATCH, OPTIONS";
-  if (request.method == "OPTIONS") return preflight_answer(allow);
-  if (is_reading(request)) return readable(get(collection, id, request));
+  if (request.method == "OPTIONS") return preflight_answer(allow, is_public(request));
+  if (is_reading(request)) return readable(get(collection, id, request), request);
   if (request.method != "PATCH") return refuse(405, "method_not_allowed", "a record takes GET and PATCH", allow);
   return answer(patch(collection, id, request, caller));
 }
@@ -262,8 +263,7 @@ std::optional<Charge> Service::charge_for(const Collection& collection, const st
   std::string name(collection.name);
   auto window = options_.limits.window();
   std::string time = window == std::chrono::hours(1) ? "hour" : std::to_string(window.count()) + " s";
-  return Charge{name + '\n' + client, *allowance, window,
-                std::to_string(*allowance) + " per " + time + " for " + name};
+  return Charge{name + '\n' + client, *allowance, window, std::to_string(*allowance) + " per " + time + " for " + name};
 }
 
 Result<HttpResponse> Service::create(const Collection& collection, const HttpRequest& request,
@@ -326,9 +326,11 @@ HttpResponse Service::answer(Result<HttpResponse> result) const {
   return response_of(problem_of(result.error()), options_.docs_url);
 }
 
-HttpResponse Service::readable(Result<HttpResponse> result) const {
+bool Service::is_public(const HttpRequest& request) const { return site_.is_public(host_of(request)); }
+
+HttpResponse Service::readable(Result<HttpResponse> result, const HttpRequest& request) const {
   HttpResponse response = answer(std::move(result));
-  allow_reading_from_anywhere(response);
+  if (is_public(request)) allow_reading_from_anywhere(response);
   return response;
 }
 

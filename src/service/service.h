@@ -68,7 +68,8 @@ class Service {
   /// The response, or the problem as one.
   [[nodiscard]] HttpResponse answer(Result<HttpResponse> result) const;
   /// The same for reads, which pages of other sites may make too.
-  [[nodiscard]] HttpResponse readable(Result<HttpResponse> result) const;
+  [[nodiscard]] bool is_public(const HttpRequest& request) const;
+  [[nodiscard]] HttpResponse readable(Result<HttpResponse> result, const HttpRequest& request) const;
   /// A request that is refused for what it asks, with that in `details`.
   [[nodiscard]] HttpResponse refuse(const Error& error, JsonObject details) const;
   [[nodiscard]] HttpResponse refuse(int status, std::string code, std::string message, std::string allow = {}) const;

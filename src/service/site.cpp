@@ -1,5 +1,7 @@
 #include "service/site.h"
 
+#include <arpa/inet.h>
+
 #include <algorithm>
 
 #include "base/text.h"
@@ -8,63 +10,102 @@ namespace playfs::service {
 
 namespace {
 
-/// The name of "name", "name:port", "[v6]" or "[v6]:port".
-std::string_view name_of_host(std::string_view host) {
-  if (!host.empty() && host.front() == '[') {
-    auto end = host.find(']');
-    return end == std::string_view::npos ? std::string_view() : host.substr(0, end + 1);
-  }
-  return host.substr(0, host.find(':'));
+constexpr std::size_t kLongestName = 253;
+constexpr std::string_view kImpliedPort[][2] = {{"http", "80"}, {"https", "443"}};
+
+bool is_digit(char c) { return c >= '0' && c <= '9'; }
+
+bool is_port(std::string_view text) {
+  return !text.empty() && text.size() <= 5 && std::all_of(text.begin(), text.end(), is_digit);
 }
 
-/// An address cannot be made to resolve to something else, and localhost always is this machine.
-bool cannot_be_rebound(std::string_view name) {
-  if (name.empty()) return false;
-  if (name.front() == '[') return true;
-  if (name == "localhost" || name.ends_with(".localhost")) return true;
-  return std::all_of(name.begin(), name.end(), [](char c) { return (c >= '0' && c <= '9') || c == '.'; });
+/// The letters, digits and signs of a DNS name, in lower case.
+bool is_dns_name(std::string_view name) {
+  return !name.empty() && name.size() <= kLongestName && std::all_of(name.begin(), name.end(), [](char c) {
+    return is_digit(c) || (c >= 'a' && c <= 'z') || c == '-' || c == '.' || c == '_';
+  });
 }
 
-/// Host and port of an origin, lower case, without the port that its scheme implies anyway.
-std::optional<std::string> host_of_origin(std::string_view origin) {
-  auto scheme_end = origin.find("://");
-  if (scheme_end == std::string_view::npos || scheme_end == 0) return std::nullopt;
-  std::string scheme = to_lower(origin.substr(0, scheme_end));
-  std::string host = to_lower(origin.substr(scheme_end + 3));
-  if (host.empty() || host.find_first_of("/?#@ ") != std::string::npos) return std::nullopt;
-  for (auto [implying, port] : {std::pair{"http", ":80"}, std::pair{"https", ":443"}})
-    if (scheme == implying && host.ends_with(port)) host.resize(host.size() - std::string_view(port).size());
-  return host;
+struct Origin {
+  std::string scheme;
+  Host host;
+};
+
+/// "https://example.org:8443", and nothing behind it.
+std::optional<Origin> parse_origin(std::string_view text) {
+  auto scheme_end = text.find("://");
+  if (scheme_end == std::string_view::npos) return std::nullopt;
+  std::string scheme = to_lower(text.substr(0, scheme_end));
+  auto host = parse_host(text.substr(scheme_end + 3));
+  if (!host) return std::nullopt;
+  for (auto [implying, port] : kImpliedPort)
+    if (scheme == implying) {
+      if (host->port == port) host->port.clear();
+      return Origin{std::move(scheme), *std::move(host)};
+    }
+  return std::nullopt;
 }
 
 /// A Host header carries no scheme, so either implied port may stand in it.
-std::string without_implied_port(std::string host) {
-  for (std::string_view port : {":80", ":443"})
-    if (host.ends_with(port)) return host.substr(0, host.size() - port.size());
-  return host;
+bool is_same(const Host& of_origin, Host of_request) {
+  for (auto [implying, port] : kImpliedPort)
+    if (of_request.port == port) of_request.port.clear();
+  return of_origin.name == of_request.name && of_origin.port == of_request.port;
 }
 
 }  // namespace
 
-Site::Site(std::vector<std::string> hosts) : hosts_(std::move(hosts)) {
-  for (auto& host : hosts_) host = to_lower(host);
+std::optional<Host> parse_host(std::string_view text) {
+  const std::string lower = to_lower(text);
+  const auto name_end = lower.starts_with('[') ? lower.find(']') : lower.find(':');
+  Host host;
+  host.name = lower.substr(0, lower.starts_with('[') && name_end != std::string::npos ? name_end + 1 : name_end);
+  if (const std::string_view rest = std::string_view(lower).substr(host.name.size()); !rest.empty()) {
+    if (rest.front() != ':' || !is_port(rest.substr(1))) return std::nullopt;
+    host.port = rest.substr(1);
+  }
+  if (host.name.starts_with('[')) {
+    in6_addr address{};
+    const std::string inner = host.name.substr(1, host.name.size() - 2);
+    if (!host.name.ends_with(']') || inet_pton(AF_INET6, inner.c_str(), &address) != 1) return std::nullopt;
+    host.is_address = true;
+    host.is_loopback = IN6_IS_ADDR_LOOPBACK(&address);
+    return host;
+  }
+  if (!is_dns_name(host.name)) return std::nullopt;
+  in_addr address{};
+  host.is_address = inet_pton(AF_INET, host.name.c_str(), &address) == 1;
+  host.is_loopback =
+      host.is_address ? host.name.starts_with("127.") : host.name == "localhost" || host.name.ends_with(".localhost");
+  return host;
 }
 
-bool Site::is_configured(std::string_view host) const {
-  return std::any_of(hosts_.begin(), hosts_.end(), [&](const std::string& known) {
-    return known == host || (known.size() == name_of_host(known).size() && known == name_of_host(host));
+Site::Site(const std::vector<std::string>& hosts) {
+  for (const auto& host : hosts)
+    if (auto parsed = parse_host(host)) hosts_.push_back(*std::move(parsed));
+}
+
+bool Site::is_configured(const Host& host) const {
+  return std::any_of(hosts_.begin(), hosts_.end(), [&](const Host& known) {
+    return known.name == host.name && (known.port.empty() || known.port == host.port);
   });
 }
 
 bool Site::answers_for(std::string_view host) const {
-  std::string lower = to_lower(host);
-  return is_configured(lower) || cannot_be_rebound(name_of_host(lower));
+  auto parsed = parse_host(host);
+  return parsed && (is_configured(*parsed) || parsed->is_address || parsed->is_loopback);
 }
 
-bool Site::is_own_origin(std::string_view origin, std::string_view host) const {
-  auto origin_host = host_of_origin(origin);
-  if (!origin_host) return false;
-  return is_configured(*origin_host) || without_implied_port(*origin_host) == without_implied_port(to_lower(host));
+bool Site::is_own_origin(std::string_view origin, std::string_view host, bool is_secure) const {
+  auto from = parse_origin(origin);
+  auto here = parse_host(host);
+  if (!from || !here || (is_secure && from->scheme != "https")) return false;
+  return is_configured(from->host) || is_same(from->host, *here);
+}
+
+bool Site::is_public(std::string_view host) const {
+  auto parsed = parse_host(host);
+  return parsed && is_configured(*parsed) && !parsed->is_loopback;
 }
 
 }  // namespace playfs::service

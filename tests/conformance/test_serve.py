@@ -250,8 +250,14 @@ class Reading(ServeTest):
                                                target)
                 self.assertEqual((status, headers['etag']), (304, packed['etag']))
 
+    def test_pages_of_other_sites_do_not_read_what_only_this_machine_can(self):
+        headers = self.curl('-H', 'Origin: https://elsewhere.example', f'{self.url}/agents')[1]
+        self.assertNotIn('access-control-allow-origin', headers)
+
     def test_pages_of_other_sites_may_read_and_not_write(self):
-        elsewhere = ('-H', 'Origin: https://elsewhere.example')
+        server = Server(self, '--host', 'play.example.org')
+        self.url = server.url + BASE
+        elsewhere = ('-H', 'Host: play.example.org', '-H', 'Origin: https://elsewhere.example')
         for target in (f'{self.url}/agents', f'{self.url}/agents/none'):
             self.assertEqual(self.curl(*elsewhere, target)[1]['access-control-allow-origin'], '*')
             status, headers, _ = self.curl('-X', 'OPTIONS', *elsewhere, '-H', 'Access-Control-Request-Method: POST',

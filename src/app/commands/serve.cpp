@@ -10,6 +10,7 @@
 #include "app/signals.h"
 #include "app/site_server.h"
 #include "base/fd.h"
+#include "service/site.h"
 #include "service/sqlite_care.h"
 
 namespace playfs::app {
@@ -95,7 +96,11 @@ Result<std::optional<net::SmtpServer>> mail_server(const Context& context, const
   server.url = scheme + "://" + host;
   server.from = arguments.mail_from;
   // A mail server on this machine needs no TLS, and seldom has a certificate for that name.
-  server.plain = host.starts_with("127.0.0.1") || host.starts_with("[::1]") || host.starts_with("localhost");
+  auto named = service::parse_host(host.substr(0, host.find('/')));
+  if (!named)
+    return fail(ErrorCode::invalid_argument, "--smtp " + arguments.smtp + ": no host",
+                "--smtp smtp://mail.example.org:587");
+  server.plain = named->is_loopback;
   if (!arguments.smtp_password.empty()) {
     PLAYFS_TRY(server.password, read_secret(context, "--smtp-password", arguments.smtp_password));
   }
@@ -132,6 +137,9 @@ Result<ExitCode> serve(Context& context, const ServeArguments& arguments) {
   options.listen.port = listen.port;
   PLAYFS_TRY(options.service.limits, limits_of(context, arguments.limits));
   PLAYFS_TRY(options.service.proxies, service::TrustedProxies::parse(arguments.proxies));
+  for (const std::string& host : arguments.hosts)
+    if (!service::parse_host(host))
+      return fail(ErrorCode::invalid_argument, "--host " + host + ": no host", "--host playground.example.org");
   options.service.site_hosts = arguments.hosts;
   if (!arguments.steward_key.empty()) {
     PLAYFS_TRY(options.service.steward_key, read_secret(context, "--steward-key", arguments.steward_key));

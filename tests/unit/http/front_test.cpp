@@ -83,10 +83,11 @@ class FrontTest : public testing::Test {
   Front::Options options() {
     Front::Options made;
     made.healthy = [this] { return health; };
+    made.site = service::Site({"play.test"});
     return made;
   }
   HttpResponse get(Front& front, const std::string& target) {
-    return front.handle({"GET", target, {{"Authorization", "Bearer secret"}}, {}}, "192.0.2.1");
+    return front.handle({"GET", target, {{"Host", "play.test"}, {"Authorization", "Bearer secret"}}, {}}, "192.0.2.1");
   }
   static bool contains(const std::string& text, std::string_view part) { return text.find(part) != std::string::npos; }
 
@@ -119,6 +120,15 @@ TEST_F(FrontTest, CountsWhatItAnswered) {
   EXPECT_TRUE(contains(metrics, "playfs_http_request_seconds_count 4\n")) << metrics;
   EXPECT_TRUE(contains(metrics, "playfs_http_request_seconds_bucket{le=\"+Inf\"} 4\n")) << metrics;
   EXPECT_TRUE(contains(metrics, "playfs_http_response_bytes_total 16\n")) << metrics;
+}
+
+TEST_F(FrontTest, MetricsAreForWhoeverKnowsTheSite) {
+  Front front(service, options(), clock);
+  auto metrics = [&](const std::string& host) {
+    return front.handle({"GET", "/metrics", {{"Host", host}}, {}}, "127.0.0.1").status;
+  };
+  EXPECT_EQ(metrics("127.0.0.1:8787"), 200);
+  EXPECT_EQ(metrics("rebound.example"), 421);
 }
 
 TEST_F(FrontTest, LogsALineForEachRequestAndNoSecrets) {

@@ -72,5 +72,14 @@ TEST_F(ConditionalTest, PagesOfOtherSitesMayReadAndNotWrite) {
   }
 }
 
+TEST_F(ConditionalTest, PagesOfOtherSitesDoNotReadWhatOnlyThisNetworkCan) {
+  for (std::string host : {"127.0.0.1:8787", "localhost:8787", "[::1]", "192.168.1.5", "dev.localhost"})
+    for (std::string method : {"GET", "OPTIONS"}) {
+      auto answer = send(method, "/projects", {}, {{"Host", host}});
+      EXPECT_EQ(answer.status, method == "GET" ? 200 : 204);
+      for (const auto& [name, value] : answer.headers) EXPECT_FALSE(name.starts_with("Access-Control")) << host;
+    }
+}
+
 }  // namespace
 }  // namespace playfs::service

@@ -212,6 +212,20 @@ TEST_F(ServiceTest, PostNeedsTheSitesOrigin) {
                  "forbidden");
 }
 
+TEST_F(ServiceTest, NoPageThatCameByHttpPostsToASiteThatIsReachedByHttps) {
+  ServiceOptions options;
+  options.proxies = *TrustedProxies::parse({"192.0.2.1"});
+  serve(std::move(options));
+  auto post = [&](const std::string& origin, const std::string& scheme, const std::string& address) {
+    return send("POST", "/agents", "{}", {{"Origin", origin}, {"X-Forwarded-Proto", scheme}}, address).status;
+  };
+  EXPECT_EQ(post("http://play.test", "https", "192.0.2.1"), 403);
+  EXPECT_EQ(post("https://play.test", "https", "192.0.2.1"), 200);
+  EXPECT_EQ(post("http://play.test", "http", "192.0.2.1"), 200);
+  EXPECT_EQ(post("http://play.test", "https", "192.0.2.9"), 200) << "said by no proxy of ours";
+  EXPECT_EQ(post("ftp://play.test", "http", "192.0.2.1"), 403);
+}
+
 TEST_F(ServiceTest, HostMustBeTheSiteOrSomethingThatCannotBeRebound) {
   auto with_host = [&](const std::string& host, const std::string& origin) {
     return send("POST", "/agents", "{}", {{"Host", host}, {"Origin", origin}});
@@ -222,7 +236,10 @@ TEST_F(ServiceTest, HostMustBeTheSiteOrSomethingThatCannotBeRebound) {
   EXPECT_EQ(with_host("127.0.0.1", "https://play.test").status, 200);
   expect_problem(with_host("127.0.0.1:8787", "http://127.0.0.1:9999"), 403, "forbidden");
   expect_problem(with_host("evil.test:8787", "http://evil.test:8787"), 421, "misdirected");
-  expect_problem(with_host("", "http://"), 421, "misdirected");
+  for (std::string host :
+       {"", "[x]evil.test", "[::1]evil.test", "[::1", "127.0.0.1:", "127.0.0.1:x", "play.test:80:80", "play.test/",
+        "user@play.test", "127.0.0.1.evil.test", "1.2.3", "999.1.1.1", "localhost.evil.test"})
+    expect_problem(with_host(host, "http://" + host), 421, "misdirected");
 }
 
 TEST_F(ServiceTest, RefusesBodiesThatAreNoObjectOfFields) {
