@@ -5,6 +5,7 @@
 
 #include "app/lookup.h"
 #include "app/places.h"
+#include "app/shell.h"
 #include "base/await.h"
 #include "base/fd.h"
 
@@ -67,7 +68,7 @@ Result<ImportBase> base_of_import(World& world, const ProjectId& project, const 
     PLAYFS_TRY(RevisionTreePtr tree, find_revision(world, *named));
     if (tree->revision.project != project)
       return fail(ErrorCode::invalid_argument, "the revision " + *named + " is of another project",
-                  "playfs log --project " + project.text());
+                  "playfs log --project " + shell_word(project.text()));
     base.revision = tree->revision.id;
     // What the directory was made from before is in it still, beside what the user has brought into it.
     if (origin && !holds(world, tree, origin->revision)) base.beside = origin->revision;

@@ -1,5 +1,6 @@
 #include "app/lookup.h"
 
+#include "app/shell.h"
 #include "base/await.h"
 
 namespace playfs::app {
@@ -46,7 +47,7 @@ Result<RevisionTreePtr> find_revision(World& world, const std::string& what) {
   if (project) {
     if (project->latest_revision.empty())
       return fail(ErrorCode::not_found, "the project '" + what + "' has no revision yet",
-                  "playfs import DIR --project " + what);
+                  "playfs import DIR --project " + shell_word(what));
     return fetch(project->latest_revision);
   }
   if (project.error().code != ErrorCode::not_found || !can_be_id(what)) return fail(project.error());

@@ -67,24 +67,43 @@ Status parse_one(std::string_view name, std::optional<std::string_view> value, M
   return {};
 }
 
+/// Up to the next comma that stands behind no backslash; takes it off the list.
+std::string take_item(std::string_view& list) {
+  std::string item;
+  std::size_t at = 0;
+  for (; at < list.size() && list[at] != ','; ++at) {
+    if (list[at] == '\\' && at + 1 < list.size()) ++at;
+    item += list[at];
+  }
+  list.remove_prefix(std::min(at + 1, list.size()));
+  return item;
+}
+
 }  // namespace
 
 Status parse_mount_options(std::string_view list, MountOptions& options, Settings& settings) {
   while (!list.empty()) {
-    auto comma = std::min(list.find(','), list.size());
-    std::string_view item = list.substr(0, comma);
-    list.remove_prefix(std::min(comma + 1, list.size()));
+    const std::string item = take_item(list);
     if (item.empty()) continue;
     auto equals = item.find('=');
     std::optional<std::string_view> value;
-    if (equals != std::string_view::npos) value = item.substr(equals + 1);
-    PLAYFS_CHECK(parse_one(item.substr(0, equals), value, options, settings));
+    if (equals != std::string::npos) value = std::string_view(item).substr(equals + 1);
+    PLAYFS_CHECK(parse_one(std::string_view(item).substr(0, equals), value, options, settings));
   }
   if (options.revision && !options.project)
     return fail(ErrorCode::invalid_argument, "the mount option revision needs project beside it",
                 "-o project=ID,revision=REV");
   if (options.allow_other) options.safe_symlinks = true;
   return {};
+}
+
+std::string mount_option(std::string_view name, std::string_view value) {
+  std::string item = std::string(name) + '=';
+  for (char c : value) {
+    if (c == ',' || c == '\\') item += '\\';
+    item += c;
+  }
+  return item;
 }
 
 }  // namespace playfs::app

@@ -27,9 +27,13 @@ struct MountOptions {
 };
 
 /// Reads one comma-separated list. Options that are settings too (agent, refresh, …) go into `settings` as flags.
-/// Of two that contradict each other the last counts. What belongs to mount(8), fstab or the boot (_netdev, nofail, x-…,
-/// rw, defaults …) is ignored, and so is what every mount does or cannot do; what is unknown fails with
+/// Of two that contradict each other the last counts. What belongs to mount(8), fstab or the boot (_netdev, nofail,
+/// x-…, rw, defaults …) is ignored, and so is what every mount does or cannot do; what is unknown fails with
 /// invalid_argument.
+/// A comma or a backslash in a value stands behind a backslash, as in fstab(5) of other FUSE file systems.
 Status parse_mount_options(std::string_view list, MountOptions& options, Settings& settings);
+
+/// "name=value" for such a list, whatever the value holds: a service may have chosen it.
+std::string mount_option(std::string_view name, std::string_view value);
 
 }  // namespace playfs::app

@@ -1,5 +1,9 @@
 #include "app/shell.h"
 
+#include <algorithm>
+
+#include <fmt/format.h>
+
 namespace playfs::app {
 
 std::string shell_word(std::string_view word) {
@@ -11,6 +15,16 @@ std::string shell_word(std::string_view word) {
   bool plain = !word.empty() && word.front() != '=';
   for (char c : word) plain = plain && is_plain(c);
   if (plain) return std::string(word);
+  auto is_control = [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; };
+  if (std::any_of(word.begin(), word.end(), is_control)) {
+    std::string escaped = "$'";
+    for (char c : word) {
+      if (is_control(c)) escaped += fmt::format("\\{:03o}", static_cast<unsigned char>(c));
+      else if (c == '\'' || c == '\\') escaped += {'\\', c};
+      else escaped += c;
+    }
+    return escaped + "'";
+  }
   std::string quoted = "'";
   for (char c : word) {
     if (c == '\'') quoted += "'\\''";

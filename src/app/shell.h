@@ -7,7 +7,8 @@
 
 namespace playfs::app {
 
-/// `word` as one word of a POSIX shell, quoted where it has to be.
+/// `word` as one word of a POSIX shell, quoted where it has to be; control characters as the $'…' that bash, zsh and
+/// newer shells have.
 std::string shell_word(std::string_view word);
 
 /// `words` as one command line.

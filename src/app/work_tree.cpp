@@ -8,6 +8,7 @@
 #include <cstring>
 #include <thread>
 
+#include "app/shell.h"
 #include "publish/outcome.h"
 
 namespace playfs::app {
@@ -36,7 +37,7 @@ Error WorkTree::why(int errnum, const std::string& what, const playfs_error& tol
   if (code.empty() && (errnum == ENOTTY || errnum == EINVAL))
     return Error{ErrorCode::not_supported,
                  what + ": the mount at " + place_.mount_point + " is of another version of playfs",
-                 "playfs umount " + place_.mount_point + ", then mount it again",
+                 "playfs umount " + shell_word(place_.mount_point) + ", then mount it again",
                  {},
                  0,
                  {}};
@@ -55,7 +56,7 @@ Error WorkTree::why(int errnum, const std::string& what, const playfs_error& tol
               0,
               {}};
   if (told.retry_after_s > 0) error.retry_after = std::chrono::seconds(told.retry_after_s);
-  if (error.hint.empty()) error.hint = "playfs status " + place_.work;
+  if (error.hint.empty()) error.hint = "playfs status " + shell_word(place_.work);
   return error;
 }
 

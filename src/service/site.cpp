@@ -39,11 +39,8 @@ std::optional<Origin> parse_origin(std::string_view text) {
   auto host = parse_host(text.substr(scheme_end + 3));
   if (!host) return std::nullopt;
   for (auto [implying, port] : kImpliedPort)
-    if (scheme == implying) {
-      if (host->port == port) host->port.clear();
-      return Origin{std::move(scheme), *std::move(host)};
-    }
-  return std::nullopt;
+    if (scheme == implying && host->port == port) host->port.clear();
+  return Origin{std::move(scheme), *std::move(host)};
 }
 
 /// A Host header carries no scheme, so either implied port may stand in it.
@@ -57,14 +54,15 @@ bool is_same(const Host& of_origin, Host of_request) {
 
 std::optional<Host> parse_host(std::string_view text) {
   const std::string lower = to_lower(text);
-  const auto name_end = lower.starts_with('[') ? lower.find(']') : lower.find(':');
+  const bool has_brackets = lower.starts_with('[');
+  const auto end = lower.find(has_brackets ? ']' : ':');
   Host host;
-  host.name = lower.substr(0, lower.starts_with('[') && name_end != std::string::npos ? name_end + 1 : name_end);
+  host.name = lower.substr(0, has_brackets && end != std::string::npos ? end + 1 : end);
   if (const std::string_view rest = std::string_view(lower).substr(host.name.size()); !rest.empty()) {
     if (rest.front() != ':' || !is_port(rest.substr(1))) return std::nullopt;
     host.port = rest.substr(1);
   }
-  if (host.name.starts_with('[')) {
+  if (has_brackets) {
     in6_addr address{};
     const std::string inner = host.name.substr(1, host.name.size() - 2);
     if (!host.name.ends_with(']') || inet_pton(AF_INET6, inner.c_str(), &address) != 1) return std::nullopt;

@@ -2,6 +2,7 @@
 #include "app/commands/commands.h"
 #include "app/json_fields.h"
 #include "app/mounted.h"
+#include "app/shell.h"
 #include "app/siblings.h"
 
 namespace playfs::app {
@@ -21,12 +22,13 @@ Result<ExitCode> branches(Context& context, const BranchesArguments& arguments) 
       const std::string revision = text_of(*fields, "revision"), message = text_of(*fields, "message");
       const bool is_base = revision == base;
       item.set("is_base", is_base);
-      item.set("take_in", is_base ? "playfs update" : "playfs merge " + revision);
+      const std::string take_in = is_base ? "playfs update" : "playfs merge " + shell_word(revision);
+      item.set("take_in", take_in);
       items.push_back(std::move(item));
       context.out.line(safe(revision) + "  " + safe(text_of(*fields, "created_at")) + "  " +
                        safe(text_of(*fields, "agent")) + "  " + safe(message.substr(0, message.find('\n'))) +
                        (is_base ? "  (the work tree stands on it)" : ""));
-      if (first.empty()) first = is_base ? "playfs update" : "playfs merge " + revision;
+      if (first.empty()) first = take_in;
     }
   }
   if (items.empty()) context.out.note("No branches: head holds all that was published.");

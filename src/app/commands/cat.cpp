@@ -1,6 +1,7 @@
 // playfs cat: contents of files at a project's head or in a revision, without a mount.
 #include "app/commands/commands.h"
 #include "app/lookup.h"
+#include "app/shell.h"
 #include "model/chunking.h"
 
 namespace playfs::app {
@@ -30,10 +31,10 @@ Result<ExitCode> cat(Context& context, const CatArguments& arguments) {
     const FileEntry* entry = revision->tree.file_at(path);
     if (entry == nullptr && revision->tree.directory_at(path) != nullptr)
       return fail(ErrorCode::is_a_directory, "'" + path + "' is a directory",
-                  "playfs ls " + arguments.what + " " + path);
+                  "playfs ls " + shell_word(arguments.what) + " " + shell_word(path));
     if (entry == nullptr)
       return fail(ErrorCode::not_found, "there is no '" + path + "' in revision " + revision->revision.id.text(),
-                  "playfs ls -R " + arguments.what);
+                  "playfs ls -R " + shell_word(arguments.what));
     PLAYFS_TRY(content::Blob blob, blob_of(*world, FileRef{revision, path, entry}));
     auto content = whole(blob);
     if (!content) return fail(content.error().while_doing(path));

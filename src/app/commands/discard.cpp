@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "app/commands/commands.h"
+#include "app/shell.h"
 #include "app/work_tree.h"
 
 namespace playfs::app {
@@ -36,7 +37,7 @@ Result<Target> target_of(const Context& context, const std::string& named) {
   PLAYFS_TRY(WorkTree tree, WorkTree::open(absolute));
   if (!tree.place().in_work)
     return fail(ErrorCode::invalid_argument, absolute + " is not in the work tree " + tree.place().work,
-                "playfs discard " + tree.place().work);
+                "playfs discard " + shell_word(tree.place().work));
   std::string path = *tree.place().in_work;
   return Target{named, std::move(tree), std::move(path)};
 }

@@ -14,6 +14,7 @@
 #include "app/mount_record.h"
 #include "app/mounted.h"
 #include "app/probe.h"
+#include "app/shell.h"
 #include "base/clock.h"
 #include "base/sqlite.h"
 #include "base/sqlite_copy.h"
@@ -170,7 +171,7 @@ bool look_at_journal(Findings& findings, const std::string& directory, const std
     findings.add(Finding::wrong, "journal", kept,
                  "a publication journal that was damaged is kept here; what was being published was looked for at the "
                  "service, and the errors of the mount say what became of it",
-                 "playfs status, to see that nothing is under way any more, then rm -r " + kept);
+                 "playfs status, to see that nothing is under way any more, then rm -r " + shell_word(kept));
   }
   if (lstat(path.c_str(), &attributes) != 0) return false;
   bool knows = false;

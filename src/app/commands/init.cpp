@@ -1,7 +1,9 @@
 // playfs init: a new, empty project; with a directory, its work tree is mounted there.
 #include "app/commands/commands.h"
+#include "app/mount_options.h"
 #include "app/mount_point.h"
 #include "app/projects.h"
+#include "app/shell.h"
 
 namespace playfs::app {
 
@@ -16,17 +18,18 @@ Result<ExitCode> init(Context& context, const InitArguments& arguments) {
     PLAYFS_TRY(auto world, World::open(source, context.settings, context.places, context.io.clock, context.io.random));
     PLAYFS_TRY(project, create_project(*world, arguments.name));
   }
+  const std::string own = mount_option("project", project.id);
   context.out.line(project.id);
   JsonObject document{{"site", source.text}, {"project", project.id}, {"name", arguments.name}};
   if (!arguments.directory) {
     context.out.note("Created the project '" + safe(arguments.name) +
-                     "'. Try: playfs mount -o project=" + safe(project.id) + " " + source.text + " DIR");
+                     "'. Try: " + safe(shell_line({"playfs", "mount", "-o", own, source.text, "DIR"})));
     context.out.document(std::move(document));
     return ExitCode::done;
   }
   MountArguments where;
   where.places = {source.text, *arguments.directory};
-  where.options = {"project=" + project.id};
+  where.options = {own};
   where.announce = false;
   auto mounted = mount(context, where);
   if (!mounted) return fail(mounted.error().while_doing("the project " + project.id + " was created, but not mounted"));

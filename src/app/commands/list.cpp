@@ -3,6 +3,7 @@
 
 #include "app/commands/commands.h"
 #include "app/lookup.h"
+#include "app/shell.h"
 #include "base/await.h"
 
 namespace playfs::app {
@@ -84,7 +85,7 @@ Result<ExitCode> list(Context& context, const ListArguments& arguments) {
     PLAYFS_CHECK(list_directory(context, listing, path, *directory));
   } else {
     return fail(ErrorCode::not_found, "there is no '" + path + "' in revision " + revision->revision.id.text(),
-                "playfs ls -R " + arguments.what);
+                "playfs ls -R " + shell_word(arguments.what));
   }
   context.out.document(JsonObject{{"site", world->source().text},
                                   {"project", revision->revision.project.text()},

@@ -98,7 +98,7 @@ Result<Plan> plan_of(Context& context, const MountArguments& arguments) {
 MountRecord record_for(const Plan& plan) {
   MountRecord record{plan.source.text, plan.source.directory, plan.lists, {}, {}};
   if (const Source usual; plan.source.base_path != usual.base_path)
-    record.options.push_back("base_path=" + plan.source.base_path);
+    record.options.push_back(mount_option("base_path", plan.source.base_path));
   return record;
 }
 

@@ -12,6 +12,7 @@
 #include "app/mount_status.h"
 #include "app/mounted.h"
 #include "app/probe.h"
+#include "app/shell.h"
 #include "base/fd.h"
 #include "fuse/session.h"
 
@@ -30,7 +31,7 @@ Result<MountEntry> mount_at(const std::string& path, const std::string& real) {
   if (mount != nullptr && mount->type == kMountType && mount->mount_point == real) return *mount;
   if (mount != nullptr && mount->type == kMountType)
     return fail(ErrorCode::not_found, path + " is inside a mount, not where it is mounted",
-                "playfs umount " + mount->mount_point);
+                "playfs umount " + shell_word(mount->mount_point));
   return fail(ErrorCode::not_found, "nothing of playfs is mounted at " + path, "findmnt -t " + std::string(kMountType));
 }
 

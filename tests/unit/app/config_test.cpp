@@ -198,6 +198,16 @@ TEST(MountOptionList, KnowsAllOptions) {
   EXPECT_TRUE(parsed.options.safe_symlinks) << "on by itself with allow_other";
 }
 
+TEST(MountOptionList, AValueOfAStrangerIsOneValue) {
+  for (const char* id : {"p,allow_other,umask=0", "p\\", "p\\,ro", "a=b", ",", "\\\\,"}) {
+    auto parsed = parse(mount_option("project", id) + ",noexec");
+    ASSERT_TRUE(parsed.status) << id;
+    EXPECT_EQ(parsed.options.project, id);
+    EXPECT_TRUE(parsed.options.no_exec);
+    EXPECT_FALSE(parsed.options.allow_other || parsed.options.read_only || parsed.options.umask) << id;
+  }
+}
+
 TEST(MountOptionList, TakesWhatEveryFileSystemTakes) {
   EXPECT_TRUE(parse("default_permissions,suid,dev,nosuid,nodev,atime,noatime,relatime").status);
   auto parsed = parse("exec,noexec,async,sync");

@@ -76,7 +76,8 @@ TEST(Commands, ArePrintedAsAShellReadsThem) {
   EXPECT_EQ(shell_line({"playfs", "mount", "-o", "project=p,agent=ada", "https://example.org", "/home/ada/play"}),
             "playfs mount -o project=p,agent=ada https://example.org /home/ada/play");
   EXPECT_EQ(shell_word("/my play/it's"), "'/my play/it'\\''s'");
-  for (const char* word : {"", "~", "a;b", "$HOME", "*", "a\nb", "#", "=ls"})
+  EXPECT_EQ(shell_word("two\nlines; it's a \\"), "$'two\\012lines; it\\'s a \\\\'");
+  for (const char* word : {"", "~", "a;b", "$HOME", "*", "#", "=ls"})
     EXPECT_EQ(shell_word(word), "'" + std::string(word) + "'");
 }
 
