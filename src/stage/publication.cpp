@@ -488,13 +488,15 @@ Status Stage::thaw(const std::string& tx) {
   return state.rows->sync();
 }
 
-Result<std::vector<Invalidation>> Stage::move_base(RevisionTreePtr base) {
+Result<std::vector<Invalidation>> Stage::move_base(RevisionTreePtr base, const std::optional<RevisionId>& from) {
   State& state = *state_;
   PLAYFS_CHECK(state.settle_replacements());
   PLAYFS_TRY(auto changes, state.changes());
   MutexLock lock(state.mutex);
   if (state.base == base || (state.base && base && state.base->revision.id == base->revision.id))
     return std::vector<Invalidation>();
+  if (from && *from != (state.base ? state.base->revision.id : RevisionId()))
+    return fail(ErrorCode::busy, "the work tree has moved to another revision", "try again");
   if (!changes.empty() || state.changes_generation != state.generation || state.pending || state.freezing ||
       state.staged_state || !state.merge_parents.empty())
     return fail(ErrorCode::busy, "there are staged changes", "commit or discard them first");

@@ -328,8 +328,10 @@ class Stage {
   /// overtaken again and again: to be held for local work only.
   class Hold;
   [[nodiscard]] std::unique_ptr<Hold> hold_writers();
-  /// Another base under a clean work tree. Fails with `busy` where something is staged.
-  [[nodiscard]] Result<std::vector<Invalidation>> move_base(RevisionTreePtr base);
+  /// Another base under a clean work tree. Fails with `busy` where something is staged, or where the base is not `from`
+  /// any more, which is what `base` was compared with; nullopt: whatever it is.
+  [[nodiscard]] Result<std::vector<Invalidation>> move_base(RevisionTreePtr base,
+                                                            const std::optional<RevisionId>& from = std::nullopt);
 
   struct State;  ///< only this room knows what is in it
 

@@ -293,7 +293,8 @@ Attempt<UpdateResult> WorkTree::update(const OperationPtr& op) {
     // Where the tree is being moved at this moment, by news of the same head, the kernel is to know it when we answer.
     MutexLock moving(moving_);
   }
-  if (RevisionTreePtr base = stage_->base(); base && base->revision.id != latest && !op->noted("base")) {
+  const RevisionTreePtr base = stage_->base();
+  if (base && base->revision.id != latest && !op->noted("base")) {
     RevisionTreePtr tree;
     if (!latest.empty()) {
       PLAYFS_ATTEMPT(tree, revision_here(mount_, latest));
@@ -303,7 +304,7 @@ Attempt<UpdateResult> WorkTree::update(const OperationPtr& op) {
   if (!latest.empty() && latest != base_id()) {
     PLAYFS_ATTEMPT(RevisionTreePtr tree, revision_here(mount_, latest));
     if (!stage_->is_clean() || is_on_branch()) return integrate(op, tree, true);
-    PLAYFS_ATTEMPT_CHECK(move_base(tree));
+    PLAYFS_ATTEMPT_CHECK(move_base(tree, base ? base->revision.id : RevisionId()));
   }
   PLAYFS_ATTEMPT(auto conflicts, publish::unresolved(*stage_));
   op->set_outcome(UpdateResult{base_id().text(), static_cast<std::uint32_t>(conflicts.size())});
@@ -479,22 +480,23 @@ void WorkTree::head_changed(const RevisionTreePtr& head) {
   // Whoever takes part looks after what others left behind.
   if (publish::Publisher* publishing = publisher()) publishing->visit();
   RevisionTreePtr base = stage_->base();
-  if (head && (!base || head->revision.id == base->revision.id || is_known_to_hold(head, base))) return follow(head);
+  if (head && (!base || head->revision.id == base->revision.id || is_known_to_hold(head, base)))
+    return follow(head, base ? base->revision.id : RevisionId());
   if (base) look_for_base(head);
 }
 
-void WorkTree::follow(const RevisionTreePtr& head) {
-  if (!head || head->revision.id == base_id() || is_on_branch() || !stage_->is_clean()) return;
-  auto moved = move_base(head);
-  // Something was staged in this instant: base stays, which is right.
+void WorkTree::follow(const RevisionTreePtr& head, const RevisionId& from) {
+  if (!head || head->revision.id == from || is_on_branch() || !stage_->is_clean()) return;
+  auto moved = move_base(head, from);
+  // Something was staged in this instant, and base stays; or a commit has moved it, perhaps past this head.
   if (!moved && moved.error().code != ErrorCode::busy) {
     mount_.site().events().error("projects/" + project_.text() + "/work", moved.error().while_doing("follow head"));
   }
 }
 
-Status WorkTree::move_base(const RevisionTreePtr& base) {
+Status WorkTree::move_base(const RevisionTreePtr& base, const RevisionId& from) {
   MutexLock moving(moving_);
-  PLAYFS_TRY(auto changed, stage_->move_base(base));
+  PLAYFS_TRY(auto changed, stage_->move_base(base, from));
   tell_kernel(changed);
   return {};
 }
@@ -506,7 +508,7 @@ void WorkTree::head_seen() {
 void WorkTree::opened_under(const RevisionTreePtr& head, bool is_current) {
   RevisionTreePtr base = stage_->base();
   if (is_current) head_changed(head);
-  else if (!base || is_known_to_hold(head, base)) follow(head);
+  else if (!base || is_known_to_hold(head, base)) follow(head, base ? base->revision.id : RevisionId());
 }
 
 void WorkTree::follow_head() {

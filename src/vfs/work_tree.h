@@ -97,7 +97,7 @@ class WorkTree : public std::enable_shared_from_this<WorkTree> {
   [[nodiscard]] bool is_on_branch() const;
   void follow_head();
   /// Under a clean tree that stands on no branch.
-  void follow(const RevisionTreePtr& head);
+  void follow(const RevisionTreePtr& head, const RevisionId& from);
   /// Whether head is made on the base, as far as the records that are here tell.
   [[nodiscard]] bool is_known_to_hold(const RevisionTreePtr& head, const RevisionTreePtr& base) const;
   /// Asks the service for the base, which head does not seem to hold: it may have gone back to an older state. Then
@@ -114,7 +114,7 @@ class WorkTree : public std::enable_shared_from_this<WorkTree> {
   [[nodiscard]] Attempt<UpdateResult> integrate(const OperationPtr& op, const RevisionTreePtr& revision, bool is_head);
   void tell_kernel(const std::vector<stage::Invalidation>& changed);
   /// Under a clean tree, and the kernel is going to be told.
-  [[nodiscard]] Status move_base(const RevisionTreePtr& base) PLAYFS_EXCLUDES(moving_);
+  [[nodiscard]] Status move_base(const RevisionTreePtr& base, const RevisionId& from) PLAYFS_EXCLUDES(moving_);
   [[nodiscard]] NodePtr known_node(const stage::InodePtr& inode) const PLAYFS_EXCLUDES(mutex_);
   void drop(const stage::Inode* inode) PLAYFS_EXCLUDES(mutex_);
 

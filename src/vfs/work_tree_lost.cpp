@@ -62,7 +62,7 @@ void WorkTree::look_for_base(const RevisionTreePtr& head) {
 
 void WorkTree::follow_still(const RevisionId& base, const RevisionTreePtr& head) {
   auto known = mount_.site().try_head(project_);
-  if (head && known && known->shown == head->revision.id && base_id() == base) follow(head);
+  if (head && known && known->shown == head->revision.id && base_id() == base) follow(head, base);
 }
 
 void WorkTree::base_was_asked_for(const RevisionId& base, const RevisionTreePtr& head, const Status& there) {

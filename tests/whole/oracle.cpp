@@ -163,6 +163,13 @@ void check_writes(const Client& client, Log& log, Verdict& verdict) {
              head->second.created_at > had.created_at;
     });
   };
+  // Somebody who had it published without it, say to resolve a conflict: where the service had not lost it, the history
+  // would hold it.
+  auto was_replaced = [&](const Revision& had) {
+    return std::any_of(log.order.begin(), log.order.end(), [&](const std::string& id) {
+      return !log.lost.contains(id) && log.revisions.at(id).project == had.project && log.covers(id, had.id.text());
+    });
+  };
   for (const auto& [token, write] : client.ledger.writes) {
     if (write.fate != Ledger::Fate::kept) continue;
     ++verdict.writes;
@@ -172,6 +179,10 @@ void check_writes(const Client& client, Log& log, Verdict& verdict) {
     auto had = lost.find(token);
     if (had != lost.end() && (!client.ledger.in_tree.contains(token) || was_reverted(*had->second))) {
       ++verdict.waivers["the service lost it, and it stood in no work tree any more"];
+      continue;
+    }
+    if (had != lost.end() && was_replaced(*had->second)) {
+      ++verdict.waivers["the service lost it, and what was made on it and is there does not have it"];
       continue;
     }
     verdict.add(fmt::format("{} wrote {} to {} at {} s, and it is nowhere", client.agent(), token, write.path,

@@ -160,7 +160,8 @@ void Process::follow_head(const RevisionTreePtr& head) {
     }
     if (stage_->base() != base) return;
   }
-  if (!publisher_->branch() && stage_->is_clean()) static_cast<void>(stage_->move_base(head));
+  if (!publisher_->branch() && stage_->is_clean())
+    static_cast<void>(stage_->move_base(head, base ? base->revision.id : RevisionId()));
 }
 
 Result<publish::Integrated> Process::update(const RevisionTreePtr& head) {

@@ -179,6 +179,20 @@ TEST_F(PublicationTest, ANameThatOthersReplaceIsNoNameOfTheFileAnyMore) {
   }
 }
 
+TEST_F(PublicationTest, AHeadThatWasComparedWithAnotherBaseIsNotFollowed) {
+  const auto seen = bench.stage->base()->revision.id;
+  auto older = base;
+  older.at("a") = "of others";
+  ASSERT_TRUE(bench.put("a", "mine"));
+  settle(freeze(), "r2");  // between the comparison and the move
+  auto moved = bench.stage->move_base(revision_of("r1b", older, bench.clock.wall()), seen);
+  ASSERT_FALSE(moved);
+  EXPECT_EQ(moved.error().code, ErrorCode::busy);
+  EXPECT_EQ(bench.stage->base()->revision.id.text(), "r2");
+  EXPECT_EQ(bench.read("a"), "mine");
+  EXPECT_TRUE(bench.stage->move_base(revision_of("r3", older, bench.clock.wall()), RevisionId("r2")));
+}
+
 TEST_F(PublicationTest, TimesOfADirectoryThatOthersChangeAreKept) {
   bench.stat("d");
   bench.stat("d/e");
