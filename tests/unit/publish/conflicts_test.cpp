@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "model/path.h"
 #include "support/workbench.h"
 
 namespace playfs::publish {
@@ -59,6 +60,40 @@ TEST_F(ConflictsTest, AnotherKindOrNothingInItsPlaceResolvesIt) {
   leave("f", "published");
   ASSERT_TRUE(bench.mkdir("f"));
   EXPECT_TRUE(is_resolved());
+}
+
+TEST_F(ConflictsTest, WhatStandsBesideItHasToGoAndNothingElse) {
+  ASSERT_TRUE(bench.put("f.head", "theirs"));
+  ASSERT_TRUE(bench.stage->record_conflicted(
+      {{.path = "f", .reason = "", .has_markers = false, .left = std::nullopt, .beside = "f.head"}}));
+  ASSERT_TRUE(bench.put("f", "edited"));
+  EXPECT_FALSE(is_resolved());
+  ASSERT_TRUE(bench.unlink("f.head"));
+  EXPECT_TRUE(is_resolved());
+}
+
+TEST(NameBeside, EndsWithWhatItIsAndANumberFromTheSecondOn) {
+  EXPECT_EQ(name_beside("d.x/a", ".head", 1), "d.x/a.head");
+  EXPECT_EQ(name_beside("d.x/a", ".head", 2), "d.x/a.head-2");
+  EXPECT_EQ(name_beside("a", ".branch", 10), "a.branch-10");
+}
+
+TEST(NameBeside, OfALongNameTheLastCharactersGo) {
+  const std::string longest(kMaxComponentLength, 'x');
+  EXPECT_EQ(name_beside("d/" + longest, ".head", 1), "d/" + std::string(kMaxComponentLength - 5, 'x') + ".head");
+  std::string two_bytes_each = "x";
+  while (two_bytes_each.size() < kMaxComponentLength) two_bytes_each += "ä";
+  EXPECT_EQ(name_beside(two_bytes_each, ".head", 1), two_bytes_each.substr(0, kMaxComponentLength - 6) + ".head")
+      << "whole ones";
+  std::string deep = "x";
+  while (deep.size() < kMaxPathLength) deep += "/x";
+  EXPECT_EQ(name_beside(deep, "", 1), deep);
+  const std::string deepest = std::string(200, 'd') + '/' + std::string(54, 'x');
+  EXPECT_EQ(name_beside(deepest, ".head", 1), deepest + ".head") << "only the last part has that length";
+}
+
+TEST(NameBeside, WhatStandsBehindThePathIsNoneOfIt) {
+  EXPECT_EQ(name_beside(std::string_view("a\xa4", 1), ".head", 1), "a.head");
 }
 
 }  // namespace

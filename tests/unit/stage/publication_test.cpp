@@ -559,6 +559,16 @@ TEST_F(PublicationTest, ADeletionBeforeItsDirectoryMovedAwayAndBackStaysADeletio
   }
 }
 
+TEST_F(PublicationTest, AnEmptyFileIsAsFrozenForAsLongAsItIsEmpty) {
+  ASSERT_TRUE(bench.put("new", "") && bench.put("a", ""));
+  freeze();
+  EXPECT_EQ(bench.changes(), (Names{"M a*", "A new*"}));
+  for (const char* path : {"new", "a"}) ASSERT_TRUE(bench.write(bench.find(path), 0, "x"));
+  EXPECT_EQ(bench.changes(), (Names{"M a", "A new"}));
+  for (const char* path : {"new", "a"}) ASSERT_TRUE(bench.truncate(bench.find(path), 0));
+  EXPECT_EQ(bench.changes(), (Names{"M a*", "A new*"}));
+}
+
 TEST_F(PublicationTest, WhatIsPendingIsTheSameAfterARemount) {
   ASSERT_TRUE(bench.put("a", "changed") && bench.put("empty", "") && bench.put("tool", "#!"));
   ASSERT_TRUE(bench.chmod("tool", 0755) && bench.symlink("a", "link") && bench.rename("d/b", "moved"));

@@ -5,6 +5,7 @@
 #include <atomic>
 #include <cerrno>
 #include <condition_variable>
+#include <fstream>
 #include <functional>
 #include <mutex>
 #include <thread>
@@ -13,6 +14,7 @@
 #include <gtest/gtest.h>
 
 #include "base/sqlite.h"
+#include "stage/care.h"
 #include "stage/operations_log.h"
 #include "support/workbench.h"
 
@@ -201,6 +203,17 @@ TEST_F(SyncTest, NoStepOfAPublicationIsAnsweredForThatTheLogCouldNotSync) {
   EXPECT_FALSE(bench.stage->record_conflicted({{.path = "a", .reason = "both", .left = {}}}));
   EXPECT_FALSE(bench.stage->accept_conflicted("tx2"));
   EXPECT_TRUE(bench.stage->is_accepted_by("tx2"));
+}
+
+TEST_F(SyncTest, WhatIsSetAsideIsSaidToBeOnceItIsOnDisk) {
+  bench.stage.reset();
+  for (const char* folder : {"/stage", "/lost+found/now"}) {
+    std::ofstream(bench.spool() + "/4711") << "orphan";
+    fail_once(folder);
+    EXPECT_FALSE(mend(bench.options().directory, "now")) << folder;
+    EXPECT_TRUE(failed) << folder;
+    fs::remove_all(bench.options().directory + "/lost+found");
+  }
 }
 
 TEST_F(SyncTest, TheLogIsNeverEmptiedIntoADatabaseThatIsNotOnDisk) {
