@@ -57,6 +57,10 @@ Result<std::vector<stage::Conflicted>> unresolved(stage::Stage& stage) {
   return left;
 }
 
+std::string how_to_resolve(const stage::Conflicted& conflicted) {
+  return conflicted.beside.empty() ? "edit or discard it" : "move or delete " + conflicted.beside;
+}
+
 std::string name_beside(std::string_view path, std::string_view ending, int number) {
   std::string added(ending);
   if (number > 1) added += '-' + std::to_string(number);

@@ -13,6 +13,9 @@ std::optional<ContentHash> known_hash(const FileEntry& entry);
 /// Those whose file still has markers, or is still as it was left, or where what theirs has still stands beside it.
 Result<std::vector<stage::Conflicted>> unresolved(stage::Stage& stage);
 
+/// What to do about it, in words for a person.
+std::string how_to_resolve(const stage::Conflicted& conflicted);
+
 /// The name for what theirs has where ours stands at `path`: `path` with `ending`, and from the second on a number. Of
 /// a name that is too long for that the last characters go.
 std::string name_beside(std::string_view path, std::string_view ending, int number);

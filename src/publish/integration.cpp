@@ -64,7 +64,7 @@ bool is_busy(const Error& error) { return error.code == ErrorCode::busy; }
 Error still_in_conflict(const stage::Conflicted& conflicted) {
   return Error{ErrorCode::busy,
                conflicted.path + " is still in conflict: " + conflicted.reason,
-               "resolve it and commit, or discard it",
+               how_to_resolve(conflicted),
                std::nullopt,
                0,
                {}};

@@ -538,7 +538,10 @@ Result<std::vector<Invalidation>> Stage::discard(std::string_view path, bool onl
   bool drops_merge = path.empty() && !state.pending;
   if (drops_merge) state.put_merge_parents({});
   std::vector<Conflicted> conflicted = state.conflicted;
-  std::erase_if(conflicted, [&](const Conflicted& each) { return drops_merge || dropped.contains(each.path); });
+  // What theirs has stands beside it still, and is not to be published unasked.
+  std::erase_if(conflicted, [&](const Conflicted& each) {
+    return drops_merge || (each.beside.empty() && dropped.contains(each.path));
+  });
   state.put_conflicted(conflicted);
   PLAYFS_CHECK(batch.commit());
   if (drops_state) state.staged_state.reset();

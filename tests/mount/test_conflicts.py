@@ -123,6 +123,26 @@ class Conflicts(SlowProject):
         self.playfs('commit', '-m', 'merged', work)
         self.assertEqual(self.head_files(), {'d/x': 'both\n'})
 
+    def test_what_stands_beside_a_discarded_file_is_not_published_unasked(self):
+        mount = self.begin({})
+        root = self.post([], {'f': 'a file\n'})
+        self.eventually(lambda: self.status(mount)['base'] == root, 'the mount follows')
+        work = self.work(mount)
+        (work / 'f').unlink()
+        (work / 'f').mkdir()
+        (work / 'f/in').write_text('ours\n')
+        theirs = self.post([root], {'f': 'theirs\n'})
+        self.eventually(lambda: self.status(mount)['head'] == theirs, 'the mount sees it')
+        self.assertEqual(self.playfs('update', work, check=False).returncode, CONFLICTS)
+        self.playfs('discard', work / 'f')
+        self.assertEqual((work / 'f').read_text(), 'theirs\n')
+        refused = self.playfs('commit', '-m', 'unasked', work, check=False)
+        self.assertEqual(refused.returncode, CONFLICTS, refused.stderr)
+        self.assertIn('move or delete f.head', refused.stderr)
+        self.playfs('discard', work / 'f.head')
+        self.assertEqual(self.conflicts(mount), [])
+        self.assertEqual(os.listdir(work), ['f'])
+
     def test_a_fifo_where_head_changes_the_file_stays(self):
         mount = self.begin({})
         root = self.post([], {'p': 'a file\n', 'keep': 'k\n'})

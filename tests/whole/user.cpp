@@ -393,6 +393,7 @@ void User::discard(const std::string& path) {
 void User::resolve() {
   Turn turn(*this);
   for (const auto& each : stage_.conflicted()) {
+    if (!each.beside.empty() && find(each.beside)) discard(each.beside);
     auto inode = find(each.path);
     if (!inode || !each.has_markers) continue;
     auto text = read(inode);

@@ -72,6 +72,17 @@ TEST_F(ConflictsTest, WhatStandsBesideItHasToGoAndNothingElse) {
   EXPECT_TRUE(is_resolved());
 }
 
+TEST_F(ConflictsTest, WhatStandsBesideItHasToGoAlsoWhereItIsDiscarded) {
+  ASSERT_TRUE(bench.put("f", "ours"));
+  ASSERT_TRUE(bench.put("f.head", "theirs"));
+  ASSERT_TRUE(bench.stage->record_conflicted(
+      {{.path = "f", .reason = "", .has_markers = false, .left = std::nullopt, .beside = "f.head"}}));
+  ASSERT_TRUE(bench.stage->discard("f"));
+  EXPECT_FALSE(is_resolved()) << "f.head would be published unasked";
+  ASSERT_TRUE(bench.stage->discard("f.head"));
+  EXPECT_TRUE(is_resolved());
+}
+
 TEST(NameBeside, EndsWithWhatItIsAndANumberFromTheSecondOn) {
   EXPECT_EQ(name_beside("d.x/a", ".head", 1), "d.x/a.head");
   EXPECT_EQ(name_beside("d.x/a", ".head", 2), "d.x/a.head-2");
