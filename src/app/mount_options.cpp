@@ -4,6 +4,8 @@
 #include <array>
 #include <charconv>
 
+#include "base/text.h"
+
 namespace playfs::app {
 
 namespace {
@@ -98,12 +100,7 @@ Status parse_mount_options(std::string_view list, MountOptions& options, Setting
 }
 
 std::string mount_option(std::string_view name, std::string_view value) {
-  std::string item = std::string(name) + '=';
-  for (char c : value) {
-    if (c == ',' || c == '\\') item += '\\';
-    item += c;
-  }
-  return item;
+  return std::string(name) + '=' + escape_for_mount(value);
 }
 
 }  // namespace playfs::app

@@ -184,6 +184,15 @@ std::string escape_for_terminal(std::string_view text, bool keep_newlines) {
   return out;
 }
 
+std::string escape_for_mount(std::string_view value) {
+  std::string escaped;
+  for (char c : value) {
+    if (c == ',' || c == '\\') escaped += '\\';
+    escaped += c;
+  }
+  return escaped;
+}
+
 std::string to_lower(std::string_view text) {
   std::string out(text);
   for (char& c : out)

@@ -38,6 +38,9 @@ std::optional<std::string> percent_decode(std::string_view text);
 /// visible escapes. Tab is kept, and line breaks where `keep_newlines` says so.
 std::string escape_for_terminal(std::string_view text, bool keep_newlines = false);
 
+/// A value for `-o name=value`: in a list of options a comma ends it, and a backslash takes the next byte as it is.
+std::string escape_for_mount(std::string_view value);
+
 /// ASCII only.
 std::string to_lower(std::string_view text);
 bool equals_ignoring_case(std::string_view a, std::string_view b);

@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "base/log.h"
+#include "base/text.h"
 #include "fuse/handshake.h"
 #include "fuse/inotify_watcher.h"
 #include "fuse/operations.h"
@@ -42,16 +43,6 @@ void log_of_libfuse(fuse_log_level, const char* format, va_list arguments) {
   std::string_view text(line);
   while (text.ends_with('\n')) text.remove_suffix(1);
   log_info(text);
-}
-
-/// A value for `-o name=value`, where libfuse splits at commas.
-std::string escaped(const std::string& value) {
-  std::string out;
-  for (char c : value) {
-    if (c == ',' || c == '\\') out += '\\';
-    out += c;
-  }
-  return out;
 }
 
 Status run_fusermount(const std::string& mountpoint, bool lazy) {
@@ -124,7 +115,8 @@ Session::Session(std::unique_ptr<State> state) : state_(std::move(state)) {}
 
 Result<std::unique_ptr<Session>> Session::mount(vfs::FileSystem& file_system, const MountOptions& options) {
   fuse_set_log_func(log_of_libfuse);
-  std::string settings = "fsname=" + escaped(options.source) + ",subtype=playfs,default_permissions,nosuid,nodev";
+  std::string settings =
+      "fsname=" + escape_for_mount(options.source) + ",subtype=playfs,default_permissions,nosuid,nodev";
   if (options.allow_other) settings += ",allow_other";
   if (options.read_only) settings += ",ro";
   if (options.no_exec) settings += ",noexec";

@@ -49,6 +49,9 @@ struct RevisionTree {
 };
 using RevisionTreePtr = std::shared_ptr<const RevisionTree>;
 
+/// Of no revision: empty.
+inline RevisionId id_of(const RevisionTreePtr& tree) { return tree ? tree->revision.id : RevisionId(); }
+
 /// One published file: an entry and where it stands. Keeps its revision alive.
 struct FileRef {
   RevisionTreePtr revision;

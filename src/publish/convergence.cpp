@@ -313,7 +313,7 @@ Result<Standing> Convergence::run(const RevisionTreePtr& ours, bool may_join, co
     const RevisionId& head = log.project.latest_revision;
     std::vector<RevisionId> compared = tips;
     bool head_is_known = log.revisions.contains(head) || log.unread_head;
-    for (const RevisionId& id : {head_is_known ? head : RevisionId(), ours ? ours->revision.id : RevisionId()})
+    for (const RevisionId& id : {head_is_known ? head : RevisionId(), id_of(ours)})
       if (!id.empty() && std::find(compared.begin(), compared.end(), id) == compared.end()) compared.push_back(id);
     PLAYFS_TRY(Holdings holdings, Holdings::compare(compared, parts_.merging.links()));
     if (head_is_known) {

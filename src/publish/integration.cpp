@@ -265,7 +265,7 @@ Result<stage::Merged> Integration::bring_in(Step& step) {
   std::sort(list.begin(), list.end(), [](const auto& a, const auto& b) { return a.path < b.path; });
 
   stage::Merged merged;
-  merged.seen_base = step.on ? step.on->revision.id : RevisionId();
+  merged.seen_base = id_of(step.on);
   merged.has_state = true;
   merged.seen_state = step.seen_state;
   const Json none;

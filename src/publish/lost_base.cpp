@@ -112,7 +112,7 @@ Result<BaseFate> find_fate(const BaseParts& parts, const RevisionTreePtr& base, 
   }
   if (!gone) return BaseFate();
   PLAYFS_TRY(auto survivor, find_survivor(parts.upstream, parts.merging, base, head));
-  const LostBase lost{base->revision.id, survivor ? survivor->revision.id : RevisionId()};
+  const LostBase lost{base->revision.id, id_of(survivor)};
   PLAYFS_TRY(auto before, parts.journal.lost_base());
   if (before != lost) {
     PLAYFS_CHECK(parts.journal.record_lost_base(lost, survivor ? survivor->revision.created_at : begun));
@@ -157,7 +157,7 @@ Result<std::vector<stage::Invalidation>> keep_what_was_lost(Upstream& upstream, 
   if (before != (survivor ? survivor->revision.state : none) && !stage.staged_state())
     PLAYFS_CHECK(stage.stage_state(wire::to_text(before.is_null() ? Json(JsonObject()) : before)));
   stage::Merged merged;
-  merged.seen_base = lost ? lost->revision.id : RevisionId();
+  merged.seen_base = id_of(lost);
   for (const auto& path : kept) merged.paths.push_back({.path = path, .seen = {}, .content = {}});
   merged.has_state = true;
   merged.state = merged.seen_state = stage.staged_state();

@@ -72,8 +72,7 @@ Status give_content(FileEntry& entry, const PutFile& put, std::initializer_list<
 Status Engine::load(const stage::Frozen& frozen) {
   if (!work_.frozen.tx.empty()) return {};
   auto base = parts_.layers.base();
-  if ((base ? base->revision.id : RevisionId()) != frozen.base)
-    return fail(ErrorCode::internal, "the work tree's base moved during a publication");
+  if (id_of(base) != frozen.base) return fail(ErrorCode::internal, "the work tree's base moved during a publication");
 
   PlanInput sizes_only;
   for (const auto& file : frozen.files)
@@ -250,7 +249,7 @@ Status Engine::merge_with(Snapshot base, const RevisionTreePtr& head) {
   merged.on = head;
   merged.state = merge->state;
   merged.layer.tx = work_.frozen.tx;
-  merged.layer.base = head ? head->revision.id : RevisionId();
+  merged.layer.base = id_of(head);
   merged.parents = target.parents;
   merged.layer.state = work_.frozen.state;
   auto put_file = [&](PutFile put) {

@@ -50,7 +50,7 @@ Result<std::optional<Frozen>> Stage::State::freeze(const std::string& tx) {
       if (difference.inode) candidates.emplace(difference.path, candidate_of(*difference.inode));
     }
     layer.tx = tx;
-    layer.base = base ? base->revision.id : RevisionId();
+    layer.base = id_of(base);
     layer.state = staged_state;
     layer.merge_parents = merge_parents;
     gate_closed = false;
@@ -376,7 +376,7 @@ Result<std::vector<Invalidation>> Stage::settle(const std::string& tx, RevisionT
 /// read the path is never overwritten.
 Result<std::vector<Invalidation>> Stage::State::stand_on(RevisionTreePtr next, const Merged& merged,
                                                          const std::function<void(Batch&)>& also) {
-  if (merged.seen_base && *merged.seen_base != (base ? base->revision.id : RevisionId())) return fail(has_moved_on());
+  if (merged.seen_base && *merged.seen_base != id_of(base)) return fail(has_moved_on());
   std::set<std::string> handled;
   Rebase::Decisions decisions;
   std::vector<std::string> overtaken;
@@ -488,14 +488,14 @@ Status Stage::thaw(const std::string& tx) {
   return state.rows->sync();
 }
 
-Result<std::vector<Invalidation>> Stage::move_base(RevisionTreePtr base, const std::optional<RevisionId>& from) {
+Result<std::vector<Invalidation>> Stage::move_base(RevisionTreePtr base, const RevisionId& from) {
   State& state = *state_;
   PLAYFS_CHECK(state.settle_replacements());
   PLAYFS_TRY(auto changes, state.changes());
   MutexLock lock(state.mutex);
   if (state.base == base || (state.base && base && state.base->revision.id == base->revision.id))
     return std::vector<Invalidation>();
-  if (from && *from != (state.base ? state.base->revision.id : RevisionId()))
+  if (from != id_of(state.base))
     return fail(ErrorCode::busy, "the work tree has moved to another revision", "try again");
   if (!changes.empty() || state.changes_generation != state.generation || state.pending || state.freezing ||
       state.staged_state || !state.merge_parents.empty())

@@ -329,9 +329,8 @@ class Stage {
   class Hold;
   [[nodiscard]] std::unique_ptr<Hold> hold_writers();
   /// Another base under a clean work tree. Fails with `busy` where something is staged, or where the base is not `from`
-  /// any more, which is what `base` was compared with; nullopt: whatever it is.
-  [[nodiscard]] Result<std::vector<Invalidation>> move_base(RevisionTreePtr base,
-                                                            const std::optional<RevisionId>& from = std::nullopt);
+  /// any more, which is what `base` was compared with.
+  [[nodiscard]] Result<std::vector<Invalidation>> move_base(RevisionTreePtr base, const RevisionId& from);
 
   struct State;  ///< only this room knows what is in it
 

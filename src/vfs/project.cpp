@@ -198,8 +198,7 @@ Attempt<Found> ProjectDirectory::control_file(const OperationPtr& op, const std:
     PLAYFS_ATTEMPT(Record record, record_here(mount(), op, "revisions", latest->revision.id.text()));
     return snapshot(op, name, wire::encode_record(record), now);
   }
-  PLAYFS_ATTEMPT(std::vector<RevisionTreePtr> line,
-                 line_of(mount(), op, project_, latest ? latest->revision.id : RevisionId()));
+  PLAYFS_ATTEMPT(std::vector<RevisionTreePtr> line, line_of(mount(), op, project_, id_of(latest)));
   return snapshot(op, name, name == "log" ? log_text(line) : log_ndjson(line), now);
 }
 

@@ -57,7 +57,7 @@ BranchesDirectory::BranchesDirectory(Mount& mount, NodePtr parent, std::string n
 
 Attempt<std::vector<std::string>> BranchesDirectory::branches(const OperationPtr& op) {
   PLAYFS_ATTEMPT(RevisionTreePtr head, shown_here(mount(), op, project_));
-  return branches_of(mount(), op, project_, head ? head->revision.id : RevisionId());
+  return branches_of(mount(), op, project_, id_of(head));
 }
 
 Attempt<Found> BranchesDirectory::child(const OperationPtr& op, const std::string& name) {
@@ -92,7 +92,7 @@ Attempt<Found> AtDirectory::child(const OperationPtr& op, const std::string& nam
   }
   if (!at.settled) {  // head may have moved on since it was seen
     PLAYFS_ATTEMPT(RevisionTreePtr head, shown_here(mount(), op, project_));
-    PLAYFS_ATTEMPT(at, revision_at(mount(), op, project_, head ? head->revision.id : RevisionId(), *time));
+    PLAYFS_ATTEMPT(at, revision_at(mount(), op, project_, id_of(head), *time));
   }
   // Also a settled answer changes where somebody sets head to another line.
   const double timeout = mount().refresh_seconds();

@@ -101,7 +101,7 @@ Result<bool> WorkTree::has_unfinished(const std::string& directory) {
 
 RevisionId WorkTree::base_id() const {
   RevisionTreePtr base = stage_->base();
-  return base ? base->revision.id : RevisionId();
+  return id_of(base);
 }
 
 std::shared_ptr<WorkNode> WorkTree::root(const NodePtr& parent, const std::string& name) {
@@ -304,7 +304,7 @@ Attempt<UpdateResult> WorkTree::update(const OperationPtr& op) {
   if (!latest.empty() && latest != base_id()) {
     PLAYFS_ATTEMPT(RevisionTreePtr tree, revision_here(mount_, latest));
     if (!stage_->is_clean() || is_on_branch()) return integrate(op, tree, true);
-    PLAYFS_ATTEMPT_CHECK(move_base(tree, base ? base->revision.id : RevisionId()));
+    PLAYFS_ATTEMPT_CHECK(move_base(tree, id_of(base)));
   }
   PLAYFS_ATTEMPT(auto conflicts, publish::unresolved(*stage_));
   op->set_outcome(UpdateResult{base_id().text(), static_cast<std::uint32_t>(conflicts.size())});
@@ -419,7 +419,7 @@ Result<std::vector<stage::Change>> WorkTree::staged(RevisionTreePtr& base) const
 Status WorkTree::describe(ProjectStatus& status) {
   RevisionTreePtr base;
   PLAYFS_TRY(status.changes, staged(base));
-  status.base = base ? base->revision.id : RevisionId();
+  status.base = id_of(base);
   if (base) status.refused = base->tree.manifest().refused;
   status.branch = is_on_branch();
   status.state_staged = stage_->staged_state().has_value();
@@ -481,7 +481,7 @@ void WorkTree::head_changed(const RevisionTreePtr& head) {
   if (publish::Publisher* publishing = publisher()) publishing->visit();
   RevisionTreePtr base = stage_->base();
   if (head && (!base || head->revision.id == base->revision.id || is_known_to_hold(head, base)))
-    return follow(head, base ? base->revision.id : RevisionId());
+    return follow(head, id_of(base));
   if (base) look_for_base(head);
 }
 
@@ -508,7 +508,7 @@ void WorkTree::head_seen() {
 void WorkTree::opened_under(const RevisionTreePtr& head, bool is_current) {
   RevisionTreePtr base = stage_->base();
   if (is_current) head_changed(head);
-  else if (!base || is_known_to_hold(head, base)) follow(head, base ? base->revision.id : RevisionId());
+  else if (!base || is_known_to_hold(head, base)) follow(head, id_of(base));
 }
 
 void WorkTree::follow_head() {

@@ -537,7 +537,8 @@ std::optional<ErrorCode> apply(test::Workbench& bench, const Model& before, cons
     case Kind::move_base: {
       Texts next = before.next_base(operation);
       return code(
-          stage.move_base(test::revision_of("r" + std::to_string(std::stoi(before.base_id().substr(1)) + 1), next)));
+          stage.move_base(test::revision_of("r" + std::to_string(std::stoi(before.base_id().substr(1)) + 1), next),
+                          RevisionId(before.base_id())));
     }
     case Kind::reopen: bench.reopen(); return std::nullopt;
     case Kind::check: return std::nullopt;

@@ -98,6 +98,11 @@ class Workbench {
   /// Closes and opens it again on the base it stands on, as an unmount and a mount do.
   void reopen() { open(stage->base()); }
 
+  /// From whatever base it stands on.
+  Result<std::vector<stage::Invalidation>> move_base(RevisionTreePtr base) {
+    return stage->move_base(std::move(base), id_of(stage->base()));
+  }
+
   /// nullptr where there is nothing.
   stage::InodePtr find(std::string_view path) {
     stage::InodePtr at = stage->root();

@@ -160,8 +160,7 @@ void Process::follow_head(const RevisionTreePtr& head) {
     }
     if (stage_->base() != base) return;
   }
-  if (!publisher_->branch() && stage_->is_clean())
-    static_cast<void>(stage_->move_base(head, base ? base->revision.id : RevisionId()));
+  if (!publisher_->branch() && stage_->is_clean()) static_cast<void>(stage_->move_base(head, id_of(base)));
 }
 
 Result<publish::Integrated> Process::update(const RevisionTreePtr& head) {

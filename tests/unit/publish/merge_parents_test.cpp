@@ -101,7 +101,8 @@ TEST(BaseThatMovesTest, AnUpdateThatWasWorkedOutOnAnotherBaseIsWorkedOutAgain) {
   ASSERT_TRUE(head);
   bool has_moved = false;
   work.faults.set_plan([&](const HttpRequest& request) {
-    if (!has_moved && request.target.ends_with("/revisions/" + root)) has_moved = bool(work.stage->move_base(*head));
+    if (!has_moved && request.target.ends_with("/revisions/" + root))
+      has_moved = bool(work.stage->move_base(*head, id_of(work.stage->base())));
     return test::Fault{};
   });
   auto updated = await<Integrated>([&](auto done) { work.publisher->update(*head, CancelToken(), std::move(done)); });

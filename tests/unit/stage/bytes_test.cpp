@@ -90,7 +90,7 @@ TEST_F(BytesTest, CopyUpKeepsBytesAndTimes) {
 TEST_F(BytesTest, ACopyThatNobodyChangedFollowsItsBase) {
   EXPECT_TRUE(bench.stage->is_clean());
   ASSERT_TRUE(bench.copy_up(bench.find("a")));  // opened for writing, and nothing more
-  auto moved = bench.stage->move_base(revision_of("r2", {{"a", "of others"}, {"run", {"#!", FileMode::executable}}}));
+  auto moved = bench.move_base(revision_of("r2", {{"a", "of others"}, {"run", {"#!", FileMode::executable}}}));
   ASSERT_TRUE(moved) << moved.error().message;
   EXPECT_EQ(bench.read("a"), "of others");
 }
@@ -123,7 +123,7 @@ TEST_F(BytesTest, ACopyOfWhatAnotherBaseReplacedIsThrownAway) {
   auto a = bench.find("a");
   auto from = *bench.stage->lower_content(a);
   auto copied = bench.stage->copy_up(a, from, 9, [&](int fd) {
-    EXPECT_TRUE(bench.stage->move_base(test::revision_of("r2", {{"a", "something else"}})));
+    EXPECT_TRUE(bench.move_base(test::revision_of("r2", {{"a", "something else"}})));
     return write_all_at(fd, "published", 0);
   });
   EXPECT_EQ(bench.read("a"), "something else");

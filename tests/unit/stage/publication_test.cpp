@@ -163,7 +163,7 @@ TEST_F(PublicationTest, ANameThatOthersReplaceIsNoNameOfTheFileAnyMore) {
   base.at("a") = "of others";
   base.erase("0");
   bench.clock.advance(std::chrono::hours(1));
-  auto moved = bench.stage->move_base(revision_of("r3", base, bench.clock.wall()));
+  auto moved = bench.move_base(revision_of("r3", base, bench.clock.wall()));
   ASSERT_TRUE(moved) << moved.error().message;
   EXPECT_EQ(told(*moved), (Names{"0", "a"}));
   for (const auto& each : *moved) EXPECT_EQ(each.before, kept);
@@ -198,7 +198,7 @@ TEST_F(PublicationTest, TimesOfADirectoryThatOthersChangeAreKept) {
   bench.stat("d/e");
   base.emplace("d/more", "new");
   bench.clock.advance(std::chrono::hours(1));
-  ASSERT_TRUE(bench.stage->move_base(revision_of("r2", base, bench.clock.wall())));
+  ASSERT_TRUE(bench.move_base(revision_of("r2", base, bench.clock.wall())));
   for (const char* path : {"d", "d/e"}) {
     auto before = bench.stat(path);
     bench.reopen();
@@ -494,10 +494,10 @@ TEST_F(PublicationTest, AFileThatBecomesALinkAndBackHasTheModeOfItsKind) {
     ASSERT_TRUE(bench.chmod(path, 0640) && bench.chmod(path, path[0] == 'a' ? 0644 : 0755));
   ASSERT_TRUE(bench.stage->is_clean());
   base.at("a") = Text("d/b", FileMode::symlink);
-  ASSERT_TRUE(bench.stage->move_base(revision_of("r2", base)));
+  ASSERT_TRUE(bench.move_base(revision_of("r2", base)));
   EXPECT_EQ(bench.stat("a").permissions, 0777U);
   base.at("a") = "a file again";
-  ASSERT_TRUE(bench.stage->move_base(revision_of("r3", base)));
+  ASSERT_TRUE(bench.move_base(revision_of("r3", base)));
   EXPECT_EQ(bench.stat("a").permissions, 0666U & ~bench.options().umask);
 }
 
@@ -649,7 +649,7 @@ TEST_F(PublicationTest, ACleanTreeFollowsItsBase) {
   next.erase("d/e/c");
   next.emplace("d/e2/c", "x");
   next.emplace("n", "y");
-  auto moved = bench.stage->move_base(revision_of("r2", next, bench.clock.wall()));
+  auto moved = bench.move_base(revision_of("r2", next, bench.clock.wall()));
   ASSERT_TRUE(moved) << moved.error().message;
   EXPECT_EQ(told(*moved), (Names{"(gone)/c", "a", "d/e", "d/e2 new", "n new", "run"}));
   for (int round = 0; round < 2; ++round) {
@@ -674,7 +674,7 @@ TEST_F(PublicationTest, NothingIsToldOfWhatNobodySaw) {
   next.insert_or_assign("d/e/c", "newer");
   next.emplace("n", "y");
   bench.find("a");
-  auto moved = bench.stage->move_base(revision_of("r2", next));
+  auto moved = bench.move_base(revision_of("r2", next));
   ASSERT_TRUE(moved);
   EXPECT_EQ(told(*moved), Names{"n new"});
   EXPECT_EQ(bench.files(), next);
@@ -686,8 +686,8 @@ TEST_F(PublicationTest, AFileMayComeAndGoBeforeItsNumberIsWrittenDown) {
   Texts next = base;
   next.emplace("a", "again");
   for (bool is_held : {false, true}) {
-    ASSERT_TRUE(bench.stage->move_base(revision_of(is_held ? "r5" : "r3", next)));
-    auto gone = bench.stage->move_base(revision_of(is_held ? "r6" : "r4", base));
+    ASSERT_TRUE(bench.move_base(revision_of(is_held ? "r5" : "r3", next)));
+    auto gone = bench.move_base(revision_of(is_held ? "r6" : "r4", base));
     ASSERT_TRUE(gone);
     EXPECT_EQ(told(*gone), Names{"a"});
     if (!is_held) gone->clear();
@@ -707,7 +707,7 @@ TEST_F(PublicationTest, FilesTouchedButEqualFollowToo) {
   next.insert_or_assign("d/b", Text("newer", FileMode::executable));
   next.insert_or_assign("d/e/c", "newer");
   next.emplace("d/e/more", "new");
-  auto moved = bench.stage->move_base(revision_of("r2", next));
+  auto moved = bench.move_base(revision_of("r2", next));
   ASSERT_TRUE(moved) << moved.error().message;
   for (int round = 0; round < 2; ++round) {
     EXPECT_EQ(bench.files(), next);
@@ -724,13 +724,13 @@ TEST_F(PublicationTest, ABaseThatWouldCoverLocalFilesIsRefused) {
   ASSERT_TRUE(bench.put("4913", "ignored"));
   Texts next = base;
   next.emplace("4913", "theirs");
-  auto moved = bench.stage->move_base(revision_of("r2", next));
+  auto moved = bench.move_base(revision_of("r2", next));
   EXPECT_EQ(moved.error().code, ErrorCode::busy);
   EXPECT_NE(moved.error().message.find("4913"), std::string::npos);
   EXPECT_EQ(bench.stage->base()->revision.id, RevisionId("r1"));
   EXPECT_EQ(bench.read("4913"), "ignored");
   ASSERT_TRUE(bench.unlink("4913"));
-  ASSERT_TRUE(bench.stage->move_base(revision_of("r2", next)));
+  ASSERT_TRUE(bench.move_base(revision_of("r2", next)));
   EXPECT_EQ(bench.read("4913"), "theirs");
   EXPECT_EQ(bench.list("d/hollow"), Names());
 }
@@ -763,23 +763,23 @@ TEST_F(PublicationTest, WhoWaitedForAHoldGoesOnWhenItEnds) {
 
 TEST_F(PublicationTest, ABaseDoesNotMoveUnderStagedChanges) {
   ASSERT_TRUE(bench.put("f", "x"));
-  EXPECT_EQ(bench.stage->move_base(revision_of("r2", base)).error().code, ErrorCode::busy);
+  EXPECT_EQ(bench.move_base(revision_of("r2", base)).error().code, ErrorCode::busy);
   ASSERT_TRUE(bench.unlink("f"));
-  EXPECT_TRUE(bench.stage->move_base(revision_of("r2", base)));
+  EXPECT_TRUE(bench.move_base(revision_of("r2", base)));
   Frozen layer;
   ASSERT_TRUE(bench.put("f", "x"));
   layer = freeze();
-  EXPECT_EQ(bench.stage->move_base(revision_of("r3", base)).error().code, ErrorCode::busy);
+  EXPECT_EQ(bench.move_base(revision_of("r3", base)).error().code, ErrorCode::busy);
 }
 
 TEST_F(PublicationTest, FilesBecomeDirectoriesAndBack) {
   bench.files();
   Texts next = {{"a/x", "below"}, {"d", "a file now"}, {"run", {"#!", FileMode::executable}}};
-  ASSERT_TRUE(bench.stage->move_base(revision_of("r2", next)));
+  ASSERT_TRUE(bench.move_base(revision_of("r2", next)));
   EXPECT_EQ(bench.files(), next);
   ASSERT_TRUE(bench.chmod("d", 0600));
   ASSERT_TRUE(bench.chmod("a/x", 0600));
-  auto moved = bench.stage->move_base(revision_of("r3", base));
+  auto moved = bench.move_base(revision_of("r3", base));
   ASSERT_TRUE(moved) << moved.error().message;
   EXPECT_EQ(bench.files(), base);
   bench.reopen();
@@ -800,7 +800,7 @@ TEST_F(PublicationTest, TheFirstRevisionOfAProject) {
   EXPECT_EQ(empty.files(), (Texts{{"f", "first"}}));
   test::Workbench other;
   other.open(nullptr);
-  ASSERT_TRUE(other.stage->move_base(revision_of("r1", {{"f", "first"}})));
+  ASSERT_TRUE(other.move_base(revision_of("r1", {{"f", "first"}})));
   EXPECT_EQ(other.files(), (Texts{{"f", "first"}}));
 }
 

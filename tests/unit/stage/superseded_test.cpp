@@ -22,7 +22,7 @@ class SupersededTest : public testing::Test {
   void SetUp() override { bench.open(revision_of("r1", base)); }
 
   void move_to(const std::string& id, const Texts& files) {
-    auto moved = bench.stage->move_base(revision_of(id, files, bench.clock.wall()));
+    auto moved = bench.move_base(revision_of(id, files, bench.clock.wall()));
     ASSERT_TRUE(moved) << moved.error().message;
   }
   void expect_refused(const InodePtr& inode) {
@@ -140,7 +140,7 @@ TEST_F(SupersededTest, WhatIsAcknowledgedWhileTheBaseMovesIsStaged) {
     auto next = revision_of("r" + std::to_string(round + 2), {{"a", "base " + std::to_string(round)}, {"b", "two"}});
     Status written;
     std::thread writer([&] { written = bench.write(file, 0, text); });
-    auto moved = bench.stage->move_base(next);
+    auto moved = bench.move_base(next);
     writer.join();
     if (written) {
       ++acknowledged;

@@ -180,7 +180,7 @@ TEST_F(SyncTest, TheBaseDoesNotMoveWhileBytesAreChanged) {
   // Before synced bytes are cut the log is synced.
   set([&](const std::string& path) {
     if (path.find("/operations.") != std::string::npos && !std::exchange(has_tried, true))
-      has_moved = bench.stage->move_base(test::revision_of("r2", {{"a", "of others"}})).has_value();
+      has_moved = bench.move_base(test::revision_of("r2", {{"a", "of others"}})).has_value();
     return 0;
   });
   ASSERT_TRUE(bench.truncate(bench.find("a"), 1));
