@@ -131,13 +131,15 @@ class Engine {
   /// `common`: what the layer's base and `head` have in common.
   Status take_in_fields();
   Status merge_with(Snapshot common, const RevisionTreePtr& head);
+  [[nodiscard]] bool comes_from_layer(const PutFile& put) const;
   /// Of a base that neither is head nor is held by it.
   Result<BaseFate> fate_of_base(const Project& project, const RevisionTreePtr& head);
   /// Head may name a revision that is gone: where it belongs then.
   Result<RevisionId> head_that_exists(const RevisionId& head);
   /// What of this publication head holds already, without all its chunks; nullptr for nothing.
   Result<RevisionTreePtr> join_hollow(const RevisionId& head);
-  /// Head itself is published again, with the bytes that `hollow` lost.
+  [[nodiscard]] Result<bool> has_more_than_head(const RevisionTree& hollow, const RevisionId& head);
+  /// `head` itself is published again, with the bytes that `hollow` lost.
   Status refill(const RevisionTreePtr& head, const RevisionTreePtr& hollow);
   /// Of a layer whose base is gone, made a change of what is left of the line.
   Status join_survivor(const RevisionTreePtr& survivor, const RevisionTreePtr& head);

@@ -142,7 +142,9 @@ Status Engine::join_head(bool may_merge, bool asks) {
     has_moved_on = there && holds_base && !holdings.covers(base, head);
   }
   target.parents = work_.frozen.merge_parents;
+  const RevisionTreePtr made_on = target.on;
   PLAYFS_TRY(RevisionTreePtr hollow, join_hollow(head));
+  const RevisionTreePtr carried = target.on == made_on ? nullptr : target.on;
   BaseFate fate;
   if (!holds_base) {
     PLAYFS_TRY(fate, fate_of_base(project, there));
@@ -150,7 +152,8 @@ Status Engine::join_head(bool may_merge, bool asks) {
   work_.base_is_lost = fate.is_lost;
   if (hollow && there) PLAYFS_CHECK(refill(there, hollow));
   else if (fate.is_lost) PLAYFS_CHECK(join_survivor(fate.survivor, may_merge ? there : fate.survivor));
-  else if (has_moved_on && may_merge) PLAYFS_CHECK(merge_with(snapshot_of(target.on), there));
+  else if (has_moved_on && may_merge) PLAYFS_CHECK(merge_with(snapshot_of(made_on), there));
+  if (carried && target.on == carried && !fate.is_lost && !base.empty()) target.parents.push_back(base);
   target.parents = parents_of(target, head);
   PLAYFS_CHECK(find_stored_by_others());
   PLAYFS_CHECK(find_near());
@@ -163,7 +166,10 @@ Status Engine::join_head(bool may_merge, bool asks) {
 /// in.
 std::vector<RevisionId> Engine::parents_of(const Target& target, const RevisionId& head) const {
   std::vector<RevisionId> parents = target.parents;
-  if (target.on) parents.insert(parents.begin(), target.on->revision.id);
+  if (target.on) {
+    std::erase(parents, target.on->revision.id);
+    parents.insert(parents.begin(), target.on->revision.id);
+  }
   auto first = std::find(parents.begin(), parents.end(), head);
   if (first != parents.end()) std::rotate(parents.begin(), first, first + 1);
   return parents;
@@ -204,6 +210,13 @@ Status Engine::take_in_fields() {
   return {};
 }
 
+/// Not where the target holds the layer already, and what others changed in the same file with it.
+bool Engine::comes_from_layer(const PutFile& put) const {
+  if (work_.lost.empty()) return true;
+  const FileEntry* there = work_.target.on->tree.file_at(put.path);
+  return !put.published && there && there->hash_claim == put.hash.hex();
+}
+
 /// Where that leaves conflicts the target stays as it was, but says so. Where it cannot be told what is in common it
 /// stays, and the log decides.
 Status Engine::merge_with(Snapshot base, const RevisionTreePtr& head) {
@@ -224,6 +237,7 @@ Status Engine::merge_with(Snapshot base, const RevisionTreePtr& head) {
   for (const auto& path : work_.frozen.deletions) ours.manifest.files.erase(path);
   std::map<std::string_view, const PutFile*> puts;
   for (const PutFile& put : work_.puts) {
+    if (!comes_from_layer(put)) continue;
     puts[put.path] = &put;
     FileEntry& entry = ours.manifest.files[put.path];
     if (put.published) {

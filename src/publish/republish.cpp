@@ -101,8 +101,21 @@ Result<RevisionTreePtr> Engine::join_hollow(const RevisionId& head) {
     PLAYFS_TRY(auto holdings, Holdings::compare({head, hollow}, merging_.links()));
     if (holdings.covers(head, hollow)) return *there;
   }
+  PLAYFS_TRY(bool has_more, has_more_than_head(**there, head));
+  if (has_more) PLAYFS_CHECK(refill(*there, *there));
   work_.target.parents.push_back(hollow);
   return RevisionTreePtr();
+}
+
+/// A revision of this publication was made on what others had published. Whether that is not in head: the service may
+/// have lost it since, and this revision is all that is left of it then.
+Result<bool> Engine::has_more_than_head(const RevisionTree& hollow, const RevisionId& head) {
+  const auto& made_on = hollow.revision.parents;
+  if (made_on.empty() || made_on.front() == work_.frozen.base) return false;
+  PLAYFS_TRY(bool is_on_gone, is_gone(parts_.upstream, made_on.front()));
+  if (is_on_gone || head.empty()) return true;
+  PLAYFS_TRY(auto holdings, Holdings::compare({head, made_on.front()}, merging_.links()));
+  return !holdings.covers(head, made_on.front());
 }
 
 /// Others merged what cannot be read, and may have gone on from there. What the layer changed is in head then, so it

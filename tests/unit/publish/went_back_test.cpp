@@ -541,6 +541,47 @@ TEST_F(HollowTest, AMergeThatWasPostedRightAfterGoingBackIsMended) {
   EXPECT_EQ(world.contents(world.head(project)), expected);
 }
 
+TEST_F(HollowTest, WhatOthersHadBeforeItStaysThoughTheServiceLostIt) {
+  for (bool moves_on : {false, true}) {
+    const std::string name = moves_on ? "2" : "1";
+    const std::string lines = "1\n2\n3\n4\n5\n6\n7\n8\n";
+    publish({{"both", lines}});
+    WorkTree other(world, project, directory.path() + "/other" + name);
+    const std::string root = world.head(project);
+    world.back_up();
+    other.write("theirs" + name, "t");
+    other.write("both", "first\n" + lines);
+    ASSERT_TRUE(other.commit());
+    write({{"big", text(30'000, 2 + moves_on)}, {"both", lines + "last\n"}});
+    bool is_restored = false;
+    std::string head = root;
+    work->faults.set_plan([&](const HttpRequest& request) {
+      if (!is_post_of(request, "/revisions") || std::exchange(is_restored, true)) return Fault();
+      world.restore();
+      if (!moves_on) return Fault();
+      // Somebody goes on from what is left.
+      auto files = *world.get("revisions", root).fields.find("manifest")->object()->find("files")->object();
+      files.set("late", JsonObject{{"inline", "l"}});
+      head = world
+                 .create("revisions", R"({"project":")" + project + R"(","parents":[")" + root +
+                                          R"("],"agent":"other","manifest":{"files":)" + wire::to_text(files) + "}}")
+                 .id;
+      world.set_head(project, head);
+      return Fault();
+    });
+    auto result = work->commit();
+    EXPECT_TRUE(is_restored);
+    expected["theirs" + name] = "t";
+    expected["both"] = "first\n" + lines + "last\n";
+    if (moves_on) expected["late"] = "l";
+    expect_published_on_top(result);
+    auto published = wire::decode_revision(world.get("revisions", result->revision.text()));
+    EXPECT_EQ(published->parents.size(), 2u) << "head, and the one that is not whole";
+    EXPECT_EQ(published->parents.front().text(), head);
+    work->faults.set_plan({});
+  }
+}
+
 TEST_F(HollowTest, ItIsSeenByTheProcessThatComesAfterAKill) {
   write({{"big", text(120'000, 2)}});
   world.back_up();
