@@ -57,6 +57,14 @@ Result<std::vector<stage::Conflicted>> unresolved(stage::Stage& stage) {
   return left;
 }
 
+Status sync_resolved(stage::Stage& stage, const std::vector<stage::Conflicted>& left) {
+  for (const auto& each : stage.conflicted()) {
+    if (std::find(left.begin(), left.end(), each) != left.end()) continue;
+    if (auto inode = stage.find(each.path)) PLAYFS_CHECK(stage.sync(inode));
+  }
+  return {};
+}
+
 std::string how_to_resolve(const stage::Conflicted& conflicted) {
   return conflicted.beside.empty() ? "edit or discard it" : "move or delete " + conflicted.beside;
 }

@@ -13,6 +13,10 @@ std::optional<ContentHash> known_hash(const FileEntry& entry);
 /// Those whose file still has markers, or is still as it was left, or where what theirs has still stands beside it.
 Result<std::vector<stage::Conflicted>> unresolved(stage::Stage& stage);
 
+/// Puts on disk what resolved those that are not in `left`: once they are off the list, a power loss must not bring the
+/// markers back.
+Status sync_resolved(stage::Stage& stage, const std::vector<stage::Conflicted>& left);
+
 /// What to do about it, in words for a person.
 std::string how_to_resolve(const stage::Conflicted& conflicted);
 

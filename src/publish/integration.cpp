@@ -242,6 +242,7 @@ Result<stage::Merged> Integration::bring_in(Step& step) {
   };
   PLAYFS_TRY(Merge merge, merging_.merge(step.base, step.ours, step.theirs, step.labels, reader));
   PLAYFS_TRY(auto list, unresolved(stage_));
+  PLAYFS_CHECK(sync_resolved(stage_, list));
   std::vector<Conflict> conflicts = std::move(merge.conflicts);
   if (!step.unknown.empty()) {
     for (const auto& [path, file] : merge.files) {

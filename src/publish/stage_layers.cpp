@@ -10,8 +10,9 @@ Status check_resolved(stage::Stage& stage, const std::string& tx) {
   if (stage.is_accepted_by(tx)) return {};
   PLAYFS_TRY(auto conflicts, unresolved(stage));
   if (conflicts.empty()) return {};
-  return fail(ErrorCode::busy, conflicts.front().path + " is in conflict: " + conflicts.front().reason,
-              how_to_resolve(conflicts.front()) + ", then commit; or playfs commit --resolved, if it is right as it is");
+  return fail(
+      ErrorCode::busy, conflicts.front().path + " is in conflict: " + conflicts.front().reason,
+      how_to_resolve(conflicts.front()) + ", then commit; or playfs commit --resolved, if it is right as it is");
 }
 
 Result<std::optional<stage::Frozen>> StageLayers::freeze(const std::string& tx) {
@@ -20,7 +21,10 @@ Result<std::optional<stage::Frozen>> StageLayers::freeze(const std::string& tx) 
   if (!pending) PLAYFS_CHECK(check_resolved(stage_, tx));
   PLAYFS_TRY(auto frozen, stage_.freeze(tx));
   // Nothing is in conflict any more, and nothing will be published that ends the list.
-  if (!frozen) PLAYFS_CHECK(stage_.record_conflicted({}));
+  if (!frozen) {
+    PLAYFS_CHECK(sync_resolved(stage_, {}));
+    PLAYFS_CHECK(stage_.record_conflicted({}));
+  }
   return frozen;
 }
 

@@ -8,6 +8,7 @@
 #include <iterator>
 #include <numeric>
 #include <random>
+#include <set>
 
 #include "publish/conflicts.h"
 #include "publish/integration.h"
@@ -68,9 +69,10 @@ struct Moment {
   std::size_t events = 0;          ///< until then
   std::vector<std::string> lines;  ///< sorted
   std::map<std::string, std::string> replaced;
-  std::string stands;                ///< base, further parents and conflicts: they change with an integration
-  bool synced = false;               ///< all of it
-  bool integrated = false;           ///< by an integration that succeeded, and
+  std::set<std::string> unsaid;  ///< of these, what has markers and is not in conflict: the next commit publishes it
+  std::string stands;            ///< base, further parents and conflicts: they change with an integration
+  bool synced = false;           ///< all of it
+  bool integrated = false;       ///< by an integration that succeeded, and
   std::vector<std::string> brought;  ///< these are the lines that it made: they are safe with it
 };
 
@@ -157,6 +159,7 @@ class Play {
     moment.lines = lines(bench_);
     std::sort(moment.lines.begin(), moment.lines.end());
     for (const auto& path : kReplaced) moment.replaced[path] = bench_.read(path).value_or("nothing");
+    moment.unsaid = unsaid();
     moment.stands = stands();
     moment.synced = synced;
     moment.integrated = integrated;
@@ -170,6 +173,14 @@ class Play {
     for (const auto& each : bench_.stage->conflicted())
       all += ", " + each.path + ' ' + (each.left ? each.left->hex() : "") + each.beside;
     return all;
+  }
+
+  std::set<std::string> unsaid() {
+    std::set<std::string> paths;
+    for (const auto& path : kReplaced)
+      if (has_conflict_markers(bench_.read(path).value_or(""))) paths.insert(path);
+    for (const auto& each : bench_.stage->conflicted()) paths.erase(each.path);
+    return paths;
   }
 
   void sync_below(const stage::InodePtr& directory) {
@@ -401,6 +412,12 @@ class Play {
                                    moments_.begin() + static_cast<std::ptrdiff_t>(last) + 1,
                                    [&](const Moment& moment) { return moment.replaced.at(path) == content; });
       ASSERT_TRUE(was_there) << path << " is \"" << content << '"' << where();
+    }
+    for (const auto& path : unsaid()) {
+      bool was_so = std::any_of(moments_.begin() + static_cast<std::ptrdiff_t>(synced),
+                                moments_.begin() + static_cast<std::ptrdiff_t>(last) + 1,
+                                [&](const Moment& moment) { return moment.unsaid.contains(path); });
+      ASSERT_TRUE(was_so) << path << " has conflict markers again, and is not in conflict any more" << where();
     }
     bench_.stage.reset();
   }
