@@ -25,6 +25,11 @@ class Bytes:
         self.path, self.random, self.other = path, random_source, other
         self.fd = os.open(path, os.O_RDWR | os.O_CREAT)
         self.wanted = bytearray(os.pread(self.fd, LARGEST * 2, 0))
+        # Those that the file system has that staged bytes lie on: on tmpfs no range can be zeroed.
+        modes = (0, KEEP_SIZE, PUNCH_HOLE | KEEP_SIZE, ZERO_RANGE, ZERO_RANGE | KEEP_SIZE)
+        with open(other, 'wb') as below:
+            self.modes = [mode for mode in modes if actor.LIBC.fallocate(below.fileno(), mode, ctypes.c_int64(0),
+                                                                         ctypes.c_int64(4096)) == 0]
 
     def range(self):
         offset = self.random.randrange(LARGEST)
@@ -86,7 +91,7 @@ class Bytes:
 
     def allocate(self):
         offset, length = self.range()
-        mode = self.random.choice((0, KEEP_SIZE, PUNCH_HOLE | KEEP_SIZE, ZERO_RANGE, ZERO_RANGE | KEEP_SIZE))
+        mode = self.random.choice(self.modes)
         actor.checked(actor.LIBC.fallocate(self.fd, mode, ctypes.c_int64(offset), ctypes.c_int64(length)))
         if not mode & KEEP_SIZE:
             self.resize(max(len(self.wanted), offset + length))
