@@ -42,7 +42,7 @@ std::int64_t listed_checksum(const std::string& site, const std::string& collect
 }  // namespace
 
 /// Two connections: a lookup must not stand behind a store that waits for another process, or works out what to remove.
-struct RecordIndex::State {
+struct RecordIndex::State : std::enable_shared_from_this<State> {
   State(const std::string& directory, const RecordIndexOptions& options)
       : budget(options.budget),
         clock(options.clock ? *options.clock : system_clock),
@@ -64,13 +64,35 @@ struct RecordIndex::State {
   /// The two connections exclude each other, like those of two processes, by locks of the file that one has to ask for
   /// again and again; here they take turns.
   bool read(const Work& work) {
-    return reading.attempt([&](RecordDatabase& on) {
+    const bool done = reading.attempt([&](RecordDatabase& on) {
       MutexLock lock(turn);
       return work(on);
     });
+    if (!done) look_again_soon();
+    return done;
   }
   bool write(const Work& work) {
-    return writing.attempt([&](RecordDatabase& on) { return transact(on, work); });
+    const bool done = writing.attempt([&](RecordDatabase& on) { return transact(on, work); });
+    if (!done) look_again_soon();
+    return done;
+  }
+  /// Trouble is over once the database can be used again, also where nobody uses it meanwhile.
+  void look_again_soon() {
+    if (!executor || looks_again.exchange(true)) return;
+    executor->post_after(kWrittenAgainAfter, [weak = weak_from_this()] {
+      if (auto self = weak.lock()) self->look_again();
+    });
+  }
+  void look_again() {
+    looks_again = false;
+    if (reading.trouble())
+      read([](RecordDatabase& on) -> Status {
+        PLAYFS_TRY([[maybe_unused]] const auto used, on.used_bytes());
+        return {};
+      });
+    // Whether there is room again only the next record tells.
+    auto trouble = writing.trouble();
+    if (trouble && trouble->code != ErrorCode::no_space) write([](RecordDatabase&) { return Status(); });
   }
   Status transact(RecordDatabase& on, const Work& work) {
     MutexLock lock(turn);
@@ -86,8 +108,9 @@ struct RecordIndex::State {
   RecordChannel writing;
   Executor* const executor;
   PendingRecords<StoredRecord> pending;
-  std::atomic<bool> write_due = false;   ///< a task that writes what is pending has been posted
-  std::atomic<bool> unwritable = false;  ///< the last write of what is pending failed
+  std::atomic<bool> write_due = false;    ///< a task that writes what is pending has been posted
+  std::atomic<bool> unwritable = false;   ///< the last write of what is pending failed
+  std::atomic<bool> looks_again = false;  ///< look_again() has been posted
   const std::shared_ptr<RoomKeeper> room;
   Mutex turn;  ///< after a channel's
   Mutex mutex;

@@ -315,6 +315,26 @@ class LateWriting : public testing::Test {
   test::ManualExecutor executor_{clock_};
 };
 
+TEST_F(LateWriting, TroubleIsOverOnceTheDatabaseCanBeUsedAgainWhoeverAsks) {
+  auto index = open();
+  store(*index, "a", "text");
+  executor_.run_due();
+  auto other = Database::open(directory_.path() + "/records.db", Database::Durability::none);
+  ASSERT_TRUE(other);
+  for (bool writes : {false, true}) {
+    ASSERT_TRUE(other->execute("BEGIN EXCLUSIVE"));
+    if (writes) index->replace_list(kSite, "projects", {});
+    else EXPECT_EQ(text_of(*index, "b"), "absent");
+    ASSERT_TRUE(index->trouble());
+    executor_.advance(std::chrono::seconds(3));
+    EXPECT_TRUE(index->trouble()) << "it is still locked";
+    ASSERT_TRUE(other->execute("COMMIT"));
+    executor_.advance(std::chrono::seconds(1));
+    EXPECT_FALSE(index->trouble());
+  }
+  EXPECT_FALSE(executor_.until_next()) << "nothing is left to look for";
+}
+
 TEST_F(LateWriting, WhatWaitsToBeWrittenIsKnownAtOnce) {
   auto index = open(), other = open();
   store(*index, "a", "first");
