@@ -1,7 +1,7 @@
 // How commands speak: data to stdout, words to stderr, or one JSON document with `--json`.
 //
 // For one thread. Text of strangers goes through `safe` before it reaches a person's terminal; JSON carries it as
-// it is, escaped by JSON's own rules.
+// it is, with JSON's own escapes for what a terminal would obey.
 #pragma once
 
 #include <string>
@@ -19,6 +19,8 @@ namespace playfs::app {
 inline constexpr int kSchemaVersion = 1;
 
 inline std::string safe(std::string_view text) { return escape_for_terminal(text); }
+/// Printed JSON, with the same escaped as JSON has it: it says what it said before.
+std::string safe_json(std::string_view text);
 
 class Output {
  public:

@@ -25,14 +25,15 @@ class Accounts {
   /// The account that a key belongs to; nullopt for a key that nobody has.
   virtual Result<std::optional<std::string>> account_of_key(std::string_view key_hash) = 0;
 
-  /// Makes this the one code of `email`, void after `expires` or kAttemptsPerCode attempts. Errors: rate_limited.
-  virtual Status put_code(std::string_view email, std::string_view code_hash, WallTime expires,
+  /// A code of `email` that `client` asked for, void after `expires`, or once that client has asked for kLiveCodes
+  /// more: what others ask for voids none of them. Errors: rate_limited.
+  virtual Status put_code(std::string_view email, std::string_view client, std::string_view code_hash, WallTime expires,
                           std::span<const Charge> charges) = 0;
 
-  /// Signs in with the code of `email`, which is then used up: as sign_in. nullopt where that is not its code, which
-  /// counts as an attempt. Errors: rate_limited.
+  /// Signs in with a code of `email`, which is then used up: as sign_in. nullopt where that is none of its codes.
+  /// Errors: rate_limited.
   virtual Result<std::optional<SignedIn>> redeem_code(std::string_view email, std::string_view code_hash,
-                                                      std::string_view key_hash, const Charge& charge) = 0;
+                                                      std::string_view key_hash, std::span<const Charge> charges) = 0;
 
   /// Gives the account of `email` another key, creating the account where there is none. An account keeps its
   /// newest kKeysPerAccount keys.
@@ -40,6 +41,6 @@ class Accounts {
 };
 
 inline constexpr int kKeysPerAccount = 10;
-inline constexpr int kAttemptsPerCode = 5;
+inline constexpr int kLiveCodes = 2;  ///< of one address, asked for by one client: a mail may be late
 
 }  // namespace playfs::service

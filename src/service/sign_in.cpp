@@ -19,8 +19,12 @@ constexpr std::size_t kCodeLength = 8;
 constexpr std::size_t kLongestEmail = 254;
 
 constexpr std::chrono::hours kWindow{1};
-constexpr int kCodesPerEmail = 5;
+// A stranger who asks for codes of an address, or tries some, takes nothing from its owner, who does so from elsewhere.
+// Only how much mail one address gets is counted for all together.
+constexpr int kCodesPerEmailAndClient = 5;
+constexpr int kCodesPerEmail = 50;
 constexpr int kCodesPerClient = 20;
+constexpr int kAttemptsPerEmailAndClient = 5;  // while a code lives
 constexpr int kAttemptsPerClient = 60;
 
 std::string make_code(Random& random) {
@@ -96,10 +100,12 @@ Result<HttpResponse> SignIn::request_code(const HttpRequest& request, const std:
   PLAYFS_TRY(std::string email, read_email(body));
   std::string code = make_code(random_);
   WallTime expires{clock_.wall().nanoseconds + std::chrono::nanoseconds(kCodeLife).count()};
-  const std::array<Charge, 2> charges = {
+  const std::array<Charge, 3> charges = {
+      Charge{"code for\n" + email + '\n' + client, kCodesPerEmailAndClient, kWindow,
+             "codes for this address from here"},
       Charge{"code for\n" + email, kCodesPerEmail, kWindow, "codes for this address"},
       Charge{"codes to\n" + client, kCodesPerClient, kWindow, "codes asked for from here"}};
-  PLAYFS_CHECK(accounts_.put_code(email, hash_of_code(email, code), expires, charges));
+  PLAYFS_CHECK(accounts_.put_code(email, client, hash_of_code(email, code), expires, charges));
   std::string shown = code.substr(0, kCodeLength / 2) + "-" + code.substr(kCodeLength / 2);
   PLAYFS_CHECK(
       mailer_.send({email, "Your sign-in code: " + shown,
@@ -113,9 +119,12 @@ Result<HttpResponse> SignIn::verify_code(const HttpRequest& request, const std::
   PLAYFS_TRY(std::string email, read_email(body));
   PLAYFS_TRY(std::string code, read_text(body, "code"));
   std::string key = "playfs_" + random_.hex(48);
-  const Charge charge{"attempts of\n" + client, kAttemptsPerClient, kWindow, "attempts from here"};
+  const std::array<Charge, 2> charges = {
+      Charge{"attempts at\n" + email + '\n' + client, kAttemptsPerEmailAndClient, kCodeLife,
+             "attempts at this address"},
+      Charge{"attempts of\n" + client, kAttemptsPerClient, kWindow, "attempts from here"}};
   PLAYFS_TRY(auto signed_in,
-             accounts_.redeem_code(email, hash_of_code(email, normalise_code(code)), hash_of_secret(key), charge));
+             accounts_.redeem_code(email, hash_of_code(email, normalise_code(code)), hash_of_secret(key), charges));
   if (!signed_in) return fail(ErrorCode::unauthorized, "the code is not valid, or no longer; request a new one");
   return answer({{"success", true}, {"email", email}, {"apiKey", key}, {"isNewUser", signed_in->is_new}});
 }

@@ -17,12 +17,12 @@ constexpr std::string_view kDropOldKeys =
 
 constexpr std::string_view kForgetCodes = "DELETE FROM sign_in_codes WHERE expires <= ?1";
 constexpr std::string_view kPutCode =
-    "INSERT INTO sign_in_codes (email, hash, expires) VALUES (?1, ?2, ?3)"
-    " ON CONFLICT (email) DO UPDATE SET hash = ?2, expires = ?3, attempts = 0";
-constexpr std::string_view kCodeOfEmail =
-    "SELECT hash FROM sign_in_codes WHERE email = ?1 AND expires > ?2 AND attempts < ?3";
-constexpr std::string_view kCountAttempt = "UPDATE sign_in_codes SET attempts = attempts + 1 WHERE email = ?1";
-constexpr std::string_view kUseUp = "DELETE FROM sign_in_codes WHERE email = ?1";
+    "INSERT INTO sign_in_codes (email, client, hash, expires) VALUES (?1, ?2, ?3, ?4)";
+constexpr std::string_view kDropOldCodes =
+    "DELETE FROM sign_in_codes WHERE email = ?1 AND client = ?2 AND rowid NOT IN"
+    " (SELECT rowid FROM sign_in_codes WHERE email = ?1 AND client = ?2 ORDER BY rowid DESC LIMIT ?3)";
+constexpr std::string_view kCodesOfEmail = "SELECT rowid, hash FROM sign_in_codes WHERE email = ?1 AND expires > ?2";
+constexpr std::string_view kUseUp = "DELETE FROM sign_in_codes WHERE rowid = ?1";
 
 Result<SignedIn> add_key(Connection& connection, std::string_view email, std::string_view key_hash, WallTime now,
                          Random& random) {
@@ -44,11 +44,17 @@ Result<SignedIn> add_key(Connection& connection, std::string_view email, std::st
   return result;
 }
 
-Result<bool> is_code_of(Connection& connection, std::string_view email, std::string_view code_hash, WallTime now) {
-  PLAYFS_TRY(auto query, connection.use(kCodeOfEmail));
-  query->bind(1, email).bind(2, to_column(now)).bind(3, static_cast<std::int64_t>(kAttemptsPerCode));
-  PLAYFS_TRY(bool known, query->step());
-  return known && equal_in_constant_time(query->text(0), code_hash);
+/// The code's row; nullopt where the address has no such code.
+Result<std::optional<std::int64_t>> find_code(Connection& connection, std::string_view email,
+                                              std::string_view code_hash, WallTime now) {
+  PLAYFS_TRY(auto query, connection.use(kCodesOfEmail));
+  query->bind(1, email).bind(2, to_column(now));
+  std::optional<std::int64_t> row;
+  for (;;) {
+    PLAYFS_TRY(bool known, query->step());
+    if (!known) return row;
+    if (equal_in_constant_time(query->text(1), code_hash)) row = query->integer(0);
+  }
 }
 }  // namespace
 
@@ -60,29 +66,31 @@ Result<std::optional<std::string>> SqliteStore::account_of_key(std::string_view 
   return std::string(query->text(0));
 }
 
-Status SqliteStore::put_code(std::string_view email, std::string_view code_hash, WallTime expires,
-                             std::span<const Charge> charges) {
+Status SqliteStore::put_code(std::string_view email, std::string_view client, std::string_view code_hash,
+                             WallTime expires, std::span<const Charge> charges) {
   return connections_->write([&](Connection& connection) -> Status {
     WallTime now = clock_.wall();
     for (const Charge& charge : charges) PLAYFS_CHECK(charge_write(connection, charge, now));
     PLAYFS_TRY(auto forget, connection.use(kForgetCodes));
     PLAYFS_CHECK(forget->bind(1, to_column(now)).run());
     PLAYFS_TRY(auto put, connection.use(kPutCode));
-    return put->bind(1, email).bind(2, code_hash).bind(3, to_column(expires)).run();
+    PLAYFS_CHECK(put->bind(1, email).bind(2, client).bind(3, code_hash).bind(4, to_column(expires)).run());
+    PLAYFS_TRY(auto drop, connection.use(kDropOldCodes));
+    return drop->bind(1, email).bind(2, client).bind(3, static_cast<std::int64_t>(kLiveCodes)).run();
   });
 }
 
 Result<std::optional<SignedIn>> SqliteStore::redeem_code(std::string_view email, std::string_view code_hash,
-                                                         std::string_view key_hash, const Charge& charge) {
+                                                         std::string_view key_hash, std::span<const Charge> charges) {
   std::optional<SignedIn> result;
   PLAYFS_CHECK(connections_->write([&](Connection& connection) -> Status {
     WallTime now = clock_.wall();
-    PLAYFS_CHECK(charge_write(connection, charge, now));
-    PLAYFS_TRY(bool right, is_code_of(connection, email, code_hash, now));
+    for (const Charge& charge : charges) PLAYFS_CHECK(charge_write(connection, charge, now));
+    PLAYFS_TRY(auto code, find_code(connection, email, code_hash, now));
     // A wrong code is no error here: the transaction has to commit for the attempt to count.
-    PLAYFS_TRY(auto spend, connection.use(right ? kUseUp : kCountAttempt));
-    PLAYFS_CHECK(spend->bind(1, email).run());
-    if (!right) return {};
+    if (!code) return {};
+    PLAYFS_TRY(auto use_up, connection.use(kUseUp));
+    PLAYFS_CHECK(use_up->bind(1, *code).run());
     PLAYFS_TRY(result, add_key(connection, email, key_hash, now, random_));
     return {};
   }));

@@ -4,7 +4,7 @@ namespace playfs::service {
 
 namespace {
 
-constexpr std::int64_t kVersion = 4;
+constexpr std::int64_t kVersion = 5;
 
 // `position` is the order of all records; the indexes that end in it make a page of one collection, and of what
 // belongs to one record, cost the same wherever it lies. `writes` holds one row for each write that still counts
@@ -45,11 +45,12 @@ constexpr const char* kTables = R"sql(
   );
   CREATE INDEX IF NOT EXISTS api_keys_of_account ON api_keys (account, created_at);
   CREATE TABLE IF NOT EXISTS sign_in_codes (
-    email TEXT PRIMARY KEY,
+    email TEXT NOT NULL,
+    client TEXT NOT NULL,
     hash TEXT NOT NULL,
-    expires INTEGER NOT NULL,
-    attempts INTEGER NOT NULL DEFAULT 0
+    expires INTEGER NOT NULL
   );
+  CREATE INDEX IF NOT EXISTS sign_in_codes_of_email ON sign_in_codes (email, client);
   CREATE INDEX IF NOT EXISTS sign_in_codes_by_expiry ON sign_in_codes (expires);
 )sql";
 
@@ -84,7 +85,9 @@ Result<std::string> prepare_schema(Database& database, Random& random) {
   if (version > kVersion)
     return fail(ErrorCode::not_supported, "the store was written by a newer version of playfs", "update playfs");
   if (version < kVersion) {
-    if (version > 0) PLAYFS_CHECK(database.execute(kAddBelonging));
+    if (version > 0 && version < 4) PLAYFS_CHECK(database.execute(kAddBelonging));
+    // Before version 5 an address had one code, whoever asked for it; they are good for ten minutes.
+    PLAYFS_CHECK(database.execute("DROP TABLE IF EXISTS sign_in_codes"));
     PLAYFS_CHECK(database.execute(kTables));
     PLAYFS_TRY(Statement name,
                database.prepare("INSERT INTO site (id) SELECT ?1 WHERE NOT EXISTS (SELECT * FROM site)"));

@@ -71,6 +71,33 @@ class WithoutMount(rig.Rig):
         self.playfs('export', revision, self.home / 'copy')
         self.assert_same_tree(self.plain, self.home / 'copy')
 
+    def test_an_export_leaves_out_what_cannot_be_had(self):
+        api = self.serve()
+        project = api.create('projects', name='patchy')['id']
+        files = {'a/first': {'inline': 'first\n'},
+                 'a/liar': {'inline': 'lies\n', 'h': '0' * 64},
+                 'b/gone': {'c': ['nobody-has-it'], 's': 9},
+                 'b/nowhere': {'inline': '', 'm': '120000'},
+                 'last': {'inline': 'last\n'}}
+        revision = api.create('revisions', project=project, parents=[], message='m', manifest={'files': files})['id']
+        api.call('PATCH', f'/projects/{project}', {'latest_revision': revision})
+        copy = self.home / 'copy'
+        document = self.json('export', revision, copy, '--site', api.origin, code=FAILED)
+        self.assertEqual([each['path'] for each in document['left_out']], ['a/liar', 'b/gone', 'b/nowhere'])
+        self.assertTrue(all(each['error']['message'] for each in document['left_out']))
+        self.assertEqual(document['files'], 2)
+        self.assertEqual(sorted(str(path.relative_to(copy)) for path in copy.rglob('*') if not path.is_dir()),
+                         ['a/first', 'last'])
+        shutil.rmtree(copy)
+        done = self.playfs('export', revision, copy, '--site', api.origin, check=False)
+        self.assertEqual(done.returncode, FAILED, done.stderr)
+        self.assertIn('Left out b/gone: ', done.stderr)
+        # It is no tree that was merely edited.
+        done = self.playfs('import', copy, '--project', 'patchy', '--site', api.origin, check=False)
+        self.assertEqual(done.returncode, USAGE, done.stdout)
+        self.assertIn('a/liar', done.stderr)
+        self.assertEqual(api.get('projects', project)['latest_revision'], revision)
+
     def test_what_is_not_there(self):
         self.playfs('import', self.plain)
         for words in (['cat', 'garden', 'nothing'], ['cat', 'desert', 'x'], ['ls', 'desert'],

@@ -42,7 +42,7 @@ Result<ExitCode> api(Context& context, const ApiArguments& arguments) {
     context.out.document(
         JsonObject{{"status", response.status}, {"body", body ? std::move(*body) : Json(response.body)}});
   } else {
-    context.out.bytes(response.body);
+    context.out.bytes(context.out.is_terminal() ? safe_json(response.body) : response.body);
     if (!response.body.ends_with('\n')) context.out.bytes("\n");
   }
   if (ok) return ExitCode::done;

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <climits>
 #include <filesystem>
 
 #include "app/commands/commands.h"
@@ -18,17 +19,29 @@ namespace {
 constexpr std::size_t kPiece = 1 << 20;
 
 struct Exporter {
+  struct LeftOut {
+    std::string path;
+    Error why;
+  };
+
   World& world;
   const RevisionTreePtr& revision;
   std::uint64_t files = 0;
   std::uint64_t size = 0;
+  std::vector<LeftOut> left_out = {};  ///< whose content cannot be had, now or later
 
   Status directory(int at, const std::string& path, const Tree::Directory& from) {
     for (const auto& [name, child] : from.children) {
       std::string whole = path.empty() ? name : path + "/" + name;
       if (const auto* entry = std::get_if<const FileEntry*>(&child)) {
         auto written = file(at, name, FileRef{revision, whole, *entry});
-        if (!written) return fail(written.error().while_doing("export " + whole));
+        if (!written && !concerns_content(written.error().code))
+          return fail(written.error().while_doing("export " + whole));
+        if (!written) {
+          // Whoever publishes one bad entry does not keep the others from anybody.
+          static_cast<void>(unlinkat(at, name.c_str(), 0));
+          left_out.push_back({whole, written.error()});
+        }
         continue;
       }
       if (mkdirat(at, name.c_str(), 0777) != 0) return fail(error_from_errno(errno, "create " + whole));
@@ -39,14 +52,20 @@ struct Exporter {
     return {};
   }
 
+  /// What was published is at fault, and no other attempt would bring it.
+  static bool concerns_content(ErrorCode code) {
+    return code == ErrorCode::corrupt || code == ErrorCode::refused_input || code == ErrorCode::file_too_big ||
+           code == ErrorCode::not_found;
+  }
+
   Status file(int at, const std::string& name, const FileRef& ref) {
     PLAYFS_TRY(content::Blob blob, blob_of(world, ref));
-    ++files;
-    size += blob.size();
     if (ref.entry->mode == FileMode::symlink) {
       PLAYFS_TRY(std::string target, blob.read(0, kPiece));
+      if (target.empty() || target.size() >= PATH_MAX || target.find('\0') != std::string::npos)
+        return fail(ErrorCode::refused_input, "no link can lead there");
       if (symlinkat(target.c_str(), at, name.c_str()) != 0) return fail(error_from_errno(errno, "symlink"));
-      return {};
+      return count(blob);
     }
     mode_t mode = ref.entry->mode == FileMode::executable ? 0777 : 0666;  // the umask takes its share
     UniqueFd out(openat(at, name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode));
@@ -57,6 +76,12 @@ struct Exporter {
       PLAYFS_CHECK(write_all(out.get(), piece));
       offset += piece.size();
     }
+    return count(blob);
+  }
+
+  Status count(const content::Blob& blob) {
+    ++files;
+    size += blob.size();
     return {};
   }
 };
@@ -87,7 +112,8 @@ Result<ExitCode> export_revision(Context& context, const ExportArguments& argume
   // Last, and after the files are safe: a tree that is not whole must not pass for one from which files were deleted.
   if (syncfs(directory.get()) != 0) return fail(error_from_errno(errno, "sync " + path));
   const Source& source = world->source();
-  PLAYFS_CHECK(write_mark(path, {source.text, source.base_path, revision->revision.project, revision->revision.id}));
+  if (exporter.left_out.empty())
+    PLAYFS_CHECK(write_mark(path, {source.text, source.base_path, revision->revision.project, revision->revision.id}));
   auto refused = static_cast<std::uint64_t>(revision->tree.manifest().refused.size());
   context.out.line(path);
   context.out.note("Exported revision " + safe(revision->revision.id.text()) + ": " + std::to_string(exporter.files) +
@@ -95,13 +121,21 @@ Result<ExitCode> export_revision(Context& context, const ExportArguments& argume
   if (refused > 0)
     context.out.note(std::to_string(refused) + " entries have unsafe paths and were left out. Try: playfs show " +
                      safe(arguments.revision));
+  Json::Array left_out;
+  for (const auto& [left, why] : exporter.left_out) {
+    context.out.note("Left out " + safe(left) + ": " + safe(why.message));
+    left_out.emplace_back(JsonObject{{"path", left}, {"error", error_document(why)}});
+  }
+  if (!left_out.empty())
+    context.out.note("The directory is not the whole revision, so what is edited in it cannot be imported as such.");
   context.out.document(JsonObject{{"project", revision->revision.project.text()},
                                   {"revision", revision->revision.id.text()},
                                   {"directory", path},
                                   {"files", exporter.files},
                                   {"bytes", exporter.size},
-                                  {"refused", refused}});
-  return ExitCode::done;
+                                  {"refused", refused},
+                                  {"left_out", left_out}});
+  return exporter.left_out.empty() ? ExitCode::done : ExitCode::failed;
 }
 
 }  // namespace playfs::app

@@ -14,10 +14,9 @@ constexpr std::size_t kLargestText = 16 << 20;
 
 Result<ExitCode> status(Context& context, const StatusArguments& arguments) {
   PLAYFS_TRY(MountedPlace place, find_project_at(context.io.absolute(arguments.path)));
-  // The mount has put both into words already, and escaped what strangers wrote.
   if (!context.out.json()) {
     PLAYFS_TRY(std::string text, read_file(place.project_directory + "/status", kLargestText));
-    context.out.bytes(text);
+    context.out.bytes(escape_for_terminal(text, true));  // the mount may be another user's
     return ExitCode::done;
   }
   PLAYFS_TRY(JsonObject document, read_json_object(place.project_directory + "/status.json"));

@@ -90,7 +90,7 @@ Result<ExitCode> watch(Context& context, const WatchArguments& arguments) {
       const std::string line = fresh->substr(begin, end - begin);
       begin = end + 1;
       if (!is_about(line, place->project)) continue;
-      context.out.bytes(line + "\n");
+      context.out.bytes(safe_json(line) + "\n");
       if (++printed == arguments.limit) return ExitCode::done;
     }
     context.io.out.flush();

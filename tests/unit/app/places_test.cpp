@@ -81,6 +81,20 @@ TEST(Commands, ArePrintedAsAShellReadsThem) {
     EXPECT_EQ(shell_word(word), "'" + std::string(word) + "'");
 }
 
+TEST(Json, SaysTheSameWithNothingForATerminalToObey) {
+  const std::string text =
+      "a\x7f\xc2\x9b"
+      "31m\xe2\x80\xae\xc3\xa4\t\x1b";
+  TestIo io;
+  Output(io.io, true).document(JsonObject{{"name", text}});
+  const std::string printed = io.out.str();
+  EXPECT_NE(printed.find("a\\u007f\\u009b31m\\u202e\xc3\xa4\\t\\u001B"), std::string::npos) << printed;
+  for (const char* raw : {"\x7f", "\xc2\x9b", "\xe2\x80\xae", "\x1b"}) EXPECT_EQ(printed.find(raw), std::string::npos);
+  auto parsed = wire::parse_json(printed);
+  ASSERT_TRUE(parsed);
+  EXPECT_EQ(*parsed->object()->find("name")->string(), text);
+}
+
 TEST(Errors, AreWordsOnStderrOrADocumentOnStdout) {
   Error error{
       ErrorCode::rate_limited, "post revision: too many\x1b[2J", "playfs status", std::chrono::seconds(30), 429, {}};
