@@ -2,6 +2,7 @@
 
 #include <sys/stat.h>
 
+#include "vfs/control_text.h"
 #include "vfs/listings.h"
 #include "vfs/projects_in_use.h"
 #include "vfs/request_file.h"
@@ -77,6 +78,11 @@ void Mount::set_last_result(const std::string& path, std::string text) {
   MutexLock lock(mutex_);
   if (results_.size() >= kKeptResults && !results_.contains(path)) results_.erase(results_.begin());
   results_.insert_or_assign(path, std::move(text));
+}
+
+void Mount::set_last_error(const std::string& path, const Error& error) {
+  const bool refused_here = error.code == ErrorCode::permission_denied && error.http_status == 0;
+  if (!refused_here) set_last_result(path, error_document(error));
 }
 
 }  // namespace playfs::vfs

@@ -78,6 +78,9 @@ class Mount {
   /// What the last request through a control file came to, for reading it back; empty: there was none.
   [[nodiscard]] std::string last_result(const std::string& path) const PLAYFS_EXCLUDES(mutex_);
   void set_last_result(const std::string& path, std::string text) PLAYFS_EXCLUDES(mutex_);
+  /// The same for a request that failed, but for one whose maker may not ask for anything here: that is no result of
+  /// those who may.
+  void set_last_error(const std::string& path, const Error& error) PLAYFS_EXCLUDES(mutex_);
 
  private:
   content::Site& site_;

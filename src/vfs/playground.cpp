@@ -383,7 +383,7 @@ void Playground::commit(const Caller& caller, NodeId id, CommitRequest request, 
     return result;
   };
   auto record = [mount = mount_.get(), path, reply = std::move(reply)](Result<CommitResult> result) mutable {
-    if (!result && !path->empty()) mount->set_last_result(*path, error_document(result.error()));
+    if (!result && !path->empty()) mount->set_last_error(*path, result.error());
     reply(std::move(result));
   };
   run_ioctl<CommitResult>(*mount_, Counted::commit, caller, id, std::move(attempt),

@@ -198,7 +198,8 @@ void RequestFile::run(const RequestTextPtr& text) {
 
 void RequestFile::finish(const RequestTextPtr& text, Result<RequestAnswer> result) {
   std::string document = result ? result->text : error_document(result.error());
-  mount().set_last_result(path(), !result || result->lasting ? document : std::string());
+  if (result) mount().set_last_result(path(), result->lasting ? document : std::string());
+  else mount().set_last_error(path(), result.error());
   // The driver wrote down the others.
   if (!result && !is_worth_recording(result.error().code)) mount().site().events().error(path(), result.error());
   text->finish(result ? Status() : Status(fail(result.error())), std::move(document));

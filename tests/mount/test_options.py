@@ -58,6 +58,19 @@ class Options(rig.Rig):
         work.chmod(0o777)
         self.assertEqual(bob('create', 'new'), None)
 
+    @rig.unittest.skipUnless(os.getuid() == 0, 'needs root, to act as somebody else')
+    def test_a_commit_that_is_denied_is_no_result_of_the_owner(self):
+        self.home.chmod(0o711)
+        mount, work = self.mounted('allow_other', 'default_permissions')
+        (work / 'file').write_text('changed\n')
+        self.assertEqual(self.commit(work, 'mine')[0], 'published')
+        said = (mount.project('p') / 'commit').read_text()
+        self.assertIn('"published"', said)
+        done = subprocess.run([self.c_program('commit'), '.', 'not mine'], cwd=work, user=BOB, group=BOB, extra_groups=[],
+                              capture_output=True, text=True)
+        self.assertIn('Permission denied', done.stderr)
+        self.assertEqual((mount.project('p') / 'commit').read_text(), said)
+
 
 if __name__ == '__main__':
     rig.main()
