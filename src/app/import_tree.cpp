@@ -5,14 +5,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <algorithm>
-#include <array>
 #include <cerrno>
 #include <set>
 
 #include "app/tree_origin.h"
 #include "base/fd.h"
 #include "model/path.h"
+#include "model/repository.h"
 
 namespace playfs::app {
 
@@ -20,8 +19,6 @@ namespace {
 
 constexpr std::size_t kPiece = 1 << 20;
 constexpr std::size_t kLongestTarget = 4096;
-/// Folders of version control: never published, and often larger than all the rest, so not even staged.
-constexpr std::array<std::string_view, 6> kVersionControl{".git", ".hg", ".svn", ".bzr", "CVS", ".jj"};
 
 class Importer {
  public:
@@ -71,9 +68,8 @@ class Importer {
       return fail(error_from_errno(errno, "stat " + path));
     if (S_ISDIR(attributes.st_mode)) {
       if (name == kMarkFolder) return false;
-      const bool is_control = std::find(kVersionControl.begin(), kVersionControl.end(), name) != kVersionControl.end();
-      // One that is published stays so: leaving it out here would delete it there.
-      if (is_control && !stage_.lookup(into, name)) return false;
+      // Never published, and often larger than all the rest, so not even staged.
+      if (is_repository_folder(name)) return false;
     }
     if (auto why = why_not_a_component(name)) return skip(path, *why);
     if (S_ISDIR(attributes.st_mode)) {

@@ -231,7 +231,6 @@ Verdict IgnoreRules::judge(std::string_view path, bool is_directory) const {
 
 const IgnoreRules& built_in_rules() {
   static const IgnoreRules rules = IgnoreRules::parse(
-      ".hg/\n.svn/\n.bzr/\n_darcs/\nCVS/\n.jj/\n.sl/\n"
       "*.sw[a-p]\n*~\n.#*\n\\#*#\n4913\n.*.kate-swp\n.~lock.*#\n"
       ".DS_Store\n._*\n.fuse_hidden*\n.nfs[0-9a-f]*\nThumbs.db\n");
   return rules;
