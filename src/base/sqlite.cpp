@@ -123,6 +123,9 @@ Status create_where_missing(const std::string& path) {
   struct stat attributes {};
   if (lstat(path.c_str(), &attributes) != 0) return fail(error_from_errno(errno, "open " + path));
   if (!S_ISREG(attributes.st_mode)) return fail(ErrorCode::permission_denied, path + " is no regular file");
+  // Also for root: the journals would be root's, and the owner be shut out.
+  if (attributes.st_uid != geteuid())
+    return fail(ErrorCode::permission_denied, path + " belongs to another user", "run this as that user");
   return {};
 }
 }  // namespace
@@ -134,6 +137,9 @@ Result<Database> Database::open(const std::string& path, Durability durability) 
                                SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE, nullptr);
   Database database(handle);
   if (result != SQLITE_OK) return fail(sqlite_error(handle, result, "open " + path));
+  // What stands in the file is data: no function runs since its schema says so, and nothing changes it but SQL.
+  sqlite3_db_config(handle, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, nullptr);
+  sqlite3_db_config(handle, SQLITE_DBCONFIG_DEFENSIVE, 1, nullptr);
   if (durability == Durability::none) {
     auto plain = database.execute("PRAGMA mmap_size=0; PRAGMA journal_mode=TRUNCATE; PRAGMA synchronous=OFF");
     if (!plain) return fail(plain.error().while_doing(path));

@@ -7,6 +7,7 @@ import json
 import os
 import re
 import shutil
+import struct
 import subprocess
 import threading
 import unittest
@@ -16,6 +17,7 @@ from rig import ROOT, free_port
 from serve_rig import BASE, Server, ServeTest
 
 JSON = ('-H', 'Content-Type: application/json')
+DENIED = 6  # an exit code
 
 
 class Order(ServeTest):
@@ -189,6 +191,30 @@ class Rules(ServeTest):
         self.assertIn(b'ann@example.org', stored)
         for secret in (answer['apiKey'], code.replace('-', ''), 'the-key-of-the-steward'):
             self.assertNotIn(secret.encode(), stored)
+
+    def test_a_secret_is_for_one_user(self):
+        """As systemd hands it over: root's, and by a list for the one user of the service; the mode shows the list's mask."""
+        secret = self.secret_file('steward', 'the-key-of-the-steward')
+
+        def allow(*entries):
+            packed = b''.join(struct.pack('<HHI', *entry) for entry in ((1, 4, 0xffffffff), *entries, (32, 0, 0xffffffff)))
+            os.setxattr(secret, 'system.posix_acl_access', struct.pack('<I', 2) + packed)
+
+        user, nobody, group, mask = (2, 4, os.geteuid()), (2, 4, 65534), (4, 0, 0xffffffff), (16, 4, 0xffffffff)
+        allow(user, group, mask)
+        self.assertEqual(secret.stat().st_mode & 0o777, 0o440)
+        Server(self, '--steward-key', secret).kill()
+        for others in ((user, nobody, group, mask), (user, (4, 4, 0xffffffff), mask), (user, group, (8, 4, 65534), mask)):
+            allow(*others)
+            done = self.playfs('serve', '--store', self.home / 'other', '--steward-key', secret, check=False)
+            self.assertEqual(done.returncode, DENIED, others)
+            self.assertIn('others may read it', done.stderr)
+        os.removexattr(secret, 'system.posix_acl_access')
+        link = self.home / 'link'
+        link.symlink_to(secret)
+        secret.chmod(0o600)
+        for refused in link, self.home:
+            self.assertNotEqual(self.playfs('serve', '--steward-key', refused, check=False).returncode, 0, refused)
 
     def test_only_its_own_hosts_and_origins(self):
         server = Server(self, '--host', 'play.example.org', '--limits', 'off')

@@ -1,15 +1,11 @@
 // playfs serve: the Data API on a port, over a playground on this disk.
-#include <fcntl.h>
-#include <sys/stat.h>
-
-#include <cerrno>
 #include <charconv>
 
 #include "app/commands/commands.h"
 #include "app/descriptors.h"
+#include "app/secret_file.h"
 #include "app/signals.h"
 #include "app/site_server.h"
-#include "base/fd.h"
 #include "service/site.h"
 #include "service/sqlite_care.h"
 
@@ -18,7 +14,6 @@ namespace playfs::app {
 namespace {
 
 constexpr std::size_t kLargestLimits = 64 * 1024;
-constexpr std::size_t kLargestSecret = 4096;
 
 struct Listen {
   std::string address;
@@ -62,18 +57,8 @@ Result<service::Limits> limits_of(const Context& context, const std::string& lim
   return parsed;
 }
 
-/// A secret from a file that belongs to its user alone; the last line break is not part of it.
 Result<std::string> read_secret(const Context& context, const std::string& option, const std::string& file) {
-  std::string path = context.io.absolute(file);
-  UniqueFd opened(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  struct stat info {};
-  if (!opened || fstat(opened.get(), &info) != 0) return fail(error_from_errno(errno, option + " " + file));
-  if ((info.st_mode & 077) != 0)
-    return fail(ErrorCode::permission_denied, option + " " + file + ": others may read it", "chmod 600 " + file);
-  PLAYFS_TRY(std::string secret, read_at(opened.get(), 0, kLargestSecret));
-  while (!secret.empty() && (secret.back() == '\n' || secret.back() == '\r')) secret.pop_back();
-  if (secret.empty()) return fail(ErrorCode::invalid_argument, option + " " + file + ": empty");
-  return secret;
+  return read_secret_file(context.io.absolute(file), option + " " + file);
 }
 
 /// "smtps://user@mail.example.org:465" with the password beside it.

@@ -117,6 +117,22 @@ TEST_F(SqliteTest, ALinkInPlaceOfTheDatabaseIsRefused) {
   EXPECT_FALSE(Database::open(directory_ + "/link.db", Database::Durability::normal));
 }
 
+TEST_F(SqliteTest, ADatabaseOfAnotherUserIsRefused) {
+  if (geteuid() != 0) GTEST_SKIP() << "needs root, to make one";
+  ASSERT_EQ(chown((directory_ + "/a.db").c_str(), 65534, 65534), 0);
+  auto opened = Database::open(directory_ + "/a.db", Database::Durability::normal);
+  ASSERT_FALSE(opened);
+  EXPECT_EQ(opened.error().code, ErrorCode::permission_denied);
+}
+
+TEST_F(SqliteTest, NothingRunsSinceASchemaSaysSo) {
+  // As somebody might have prepared the file.
+  auto is_trusted = database_->prepare("PRAGMA trusted_schema");
+  ASSERT_TRUE(is_trusted && is_trusted->step().value_or(false));
+  EXPECT_EQ(is_trusted->integer(0), 0);
+  EXPECT_FALSE(database_->execute("PRAGMA writable_schema=ON; UPDATE sqlite_schema SET sql = ''"));
+}
+
 TEST_F(SqliteTest, ADatabaseThatIsNoneSaysSo) {
   std::string path = directory_ + "/junk.db";
   FILE* file = fopen(path.c_str(), "w");
