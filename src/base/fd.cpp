@@ -111,9 +111,6 @@ Status make_private_directory(const std::string& path) {
   if (attributes.st_uid != geteuid())
     return fail(ErrorCode::permission_denied, path + " belongs to another user",
                 "choose another place with the XDG_*_HOME variables, or remove it");
-  // Made by hand, under a wide umask: nobody else makes files there.
-  if ((attributes.st_mode & 022) != 0 && chmod(path.c_str(), attributes.st_mode & 07755) != 0)
-    return fail(error_from_errno(errno, "chmod " + path));
   return {};
 }
 

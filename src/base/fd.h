@@ -45,7 +45,7 @@ Status write_file_atomically(const std::string& path, std::string_view data, uns
 
 Status sync_directory(const std::string& path);
 
-/// Creates a private directory (0700) and its parents. One that exists must be this user's, and is closed to writers.
+/// Creates a private directory (0700) and its missing parents; one that exists must belong to this user.
 Status make_private_directory(const std::string& path);
 
 }  // namespace playfs

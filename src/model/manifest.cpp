@@ -1,7 +1,6 @@
 #include "model/manifest.h"
 
 #include "model/chunking.h"
-#include "model/repository.h"
 
 namespace playfs {
 
@@ -44,11 +43,6 @@ Manifest make_manifest(std::vector<PublishedFile> files) {
     manifest.refused.push_back({file->first, "a file of that name stands where a directory has to",
                                 std::move(published.find(file->first)->second)});
     file = manifest.files.erase(file);
-  }
-  for (const std::string& head : find_repository_heads(manifest.files)) {
-    manifest.refused.push_back({head, "with it the folder would be a git repository, and git runs what one says",
-                                std::move(published.find(head)->second)});
-    manifest.files.erase(head);
   }
   return manifest;
 }

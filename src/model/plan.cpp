@@ -13,7 +13,6 @@
 
 #include "model/chunking.h"
 #include "model/recut.h"
-#include "model/repository.h"
 
 namespace playfs {
 
@@ -88,7 +87,6 @@ class Planner {
   Result<Plan> run() {
     PLAYFS_CHECK(check_names());
     apply_changes();
-    PLAYFS_CHECK(check_no_repository());
     PLAYFS_CHECK(collect_items());
     PLAYFS_TRY(bool fits, choose());
     if (!fits) {
@@ -118,15 +116,6 @@ class Planner {
                     file.path + ": the manifests of large projects go on in a file of that name",
                     "give it another name");
     return {};
-  }
-
-  /// Nobody's client would show the file.
-  [[nodiscard]] Status check_no_repository() const {
-    auto heads = find_repository_heads(plan_.draft.manifest.files);
-    if (heads.empty()) return {};
-    return fail(ErrorCode::invalid_argument,
-                heads.front() + ": with what is beside it the folder would be a git repository, and none is published",
-                "give it another name, or list the folder in .playfsignore");
   }
 
   void apply_changes() {

@@ -97,6 +97,7 @@ class Engine {
     Target target;
     bool trusts_head = true;    ///< where head is the base, the service has it; false once it lost a revision
     bool base_is_lost = false;  ///< the service went back to a state without it; as found for `joined`
+    bool carries = false;       ///< `target` has what others had published, since no other revision has it any more
     ChunkIds gone;              ///< of a revision of this publication that others may have carried on
     std::vector<PutFile> lost;  ///< what was published in it, where head holds it
     ChunkTexts fetched;         ///< chunks that others uploaded, compared by us
@@ -146,6 +147,7 @@ class Engine {
   /// False: some chunks are gone. They are forgotten then, so that the next plan uploads their text again.
   Result<bool> has_all_chunks(const Publication& publication, const Plan& plan);
   Status bring_back(const Manifest& manifest, const ChunkIds& gone);
+  void leave_out(const std::string& path, const Error& why);
   /// Whether the service has what the body to be posted refers to.
   Result<bool> can_stand(const Publication& publication);
   /// The revision is not there, or would refer to what is not: it is looked for again for a while, then planned once

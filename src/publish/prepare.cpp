@@ -145,6 +145,7 @@ Status Engine::join_head(bool may_merge, bool asks) {
   const RevisionTreePtr made_on = target.on;
   PLAYFS_TRY(RevisionTreePtr hollow, join_hollow(head));
   const RevisionTreePtr carried = target.on == made_on ? nullptr : target.on;
+  work_.carries = carried != nullptr;
   BaseFate fate;
   if (!holds_base) {
     PLAYFS_TRY(fate, fate_of_base(project, there));

@@ -107,15 +107,18 @@ Result<RevisionTreePtr> Engine::join_hollow(const RevisionId& head) {
   return RevisionTreePtr();
 }
 
-/// A revision of this publication was made on what others had published. Whether that is not in head: the service may
-/// have lost it since, and this revision is all that is left of it then.
+/// A revision of this publication was made on what others had published, or on one of its own that was. Whether that is
+/// not in head: the service may have lost it since, and this revision is all that is left of it then.
 Result<bool> Engine::has_more_than_head(const RevisionTree& hollow, const RevisionId& head) {
-  const auto& made_on = hollow.revision.parents;
-  if (made_on.empty() || made_on.front() == work_.frozen.base) return false;
-  PLAYFS_TRY(bool is_on_gone, is_gone(parts_.upstream, made_on.front()));
-  if (is_on_gone || head.empty()) return true;
-  PLAYFS_TRY(auto holdings, Holdings::compare({head, made_on.front()}, merging_.links()));
-  return !holdings.covers(head, made_on.front());
+  for (const RevisionId& parent : hollow.revision.parents) {
+    const auto& taken_in = work_.frozen.merge_parents;
+    if (parent == work_.frozen.base || std::find(taken_in.begin(), taken_in.end(), parent) != taken_in.end()) continue;
+    PLAYFS_TRY(bool is_parent_gone, is_gone(parts_.upstream, parent));
+    if (is_parent_gone || head.empty()) return true;
+    PLAYFS_TRY(auto holdings, Holdings::compare({head, parent}, merging_.links()));
+    if (!holdings.covers(head, parent)) return true;
+  }
+  return false;
 }
 
 /// Others merged what cannot be read, and may have gone on from there. What the layer changed is in head then, so it
@@ -204,6 +207,12 @@ Status Engine::bring_back(const Manifest& manifest, const ChunkIds& gone) {
                                         : parts_.upstream.content(near, path, *near->tree.file_at(path));
     if (!content && may_heal(content.error().code)) return fail(content.error());
     auto examined = content ? examine(*content) : fail(content.error());
+    const bool is_ours = std::any_of(work_.puts.begin(), work_.puts.end(),
+                                     [&path = path](const PutFile& one) { return one.path == path; });
+    if (!examined && work_.carries && !is_ours) {
+      leave_out(path, examined.error());
+      continue;
+    }
     if (!examined) {
       lost.push_back(path);
       continue;
@@ -234,6 +243,19 @@ Status Engine::bring_back(const Manifest& manifest, const ChunkIds& gone) {
   }
   if (!lost.empty()) return fail(content_is_lost(lost));
   return {};
+}
+
+/// Others published it, and nobody who publishes from here can have it: that keeps no commit from being published.
+void Engine::leave_out(const std::string& path, const Error& why) {
+  Target& target = work_.target;
+  target.from.files.erase(path);
+  auto put = std::find_if(target.puts.begin(), target.puts.end(), [&](const PutFile& one) { return one.path == path; });
+  if (put != target.puts.end()) {
+    target.layer.files.erase(target.layer.files.begin() + std::distance(target.puts.begin(), put));
+    target.puts.erase(put);
+  }
+  parts_.events.error("projects/" + parts_.project.text(),
+                      why.while_doing("carry on " + path + ", which the service lost"));
 }
 
 Result<bool> Engine::can_stand(const Publication& publication) {

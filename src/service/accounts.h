@@ -30,7 +30,7 @@ class Accounts {
   virtual Status put_code(std::string_view email, std::string_view client, std::string_view code_hash, WallTime expires,
                           std::span<const Charge> charges) = 0;
 
-  /// Signs in with a code of `email`, which is then used up: as sign_in. nullopt where that is none of its codes.
+  /// Signs in with a code of `email`, and voids all it has: as sign_in. nullopt where that is none of its codes.
   /// Errors: rate_limited.
   virtual Result<std::optional<SignedIn>> redeem_code(std::string_view email, std::string_view code_hash,
                                                       std::string_view key_hash, std::span<const Charge> charges) = 0;

@@ -21,8 +21,8 @@ constexpr std::string_view kPutCode =
 constexpr std::string_view kDropOldCodes =
     "DELETE FROM sign_in_codes WHERE email = ?1 AND client = ?2 AND rowid NOT IN"
     " (SELECT rowid FROM sign_in_codes WHERE email = ?1 AND client = ?2 ORDER BY rowid DESC LIMIT ?3)";
-constexpr std::string_view kCodesOfEmail = "SELECT rowid, hash FROM sign_in_codes WHERE email = ?1 AND expires > ?2";
-constexpr std::string_view kUseUp = "DELETE FROM sign_in_codes WHERE rowid = ?1";
+constexpr std::string_view kCodesOfEmail = "SELECT hash FROM sign_in_codes WHERE email = ?1 AND expires > ?2";
+constexpr std::string_view kUseUp = "DELETE FROM sign_in_codes WHERE email = ?1";
 
 Result<SignedIn> add_key(Connection& connection, std::string_view email, std::string_view key_hash, WallTime now,
                          Random& random) {
@@ -44,16 +44,14 @@ Result<SignedIn> add_key(Connection& connection, std::string_view email, std::st
   return result;
 }
 
-/// The code's row; nullopt where the address has no such code.
-Result<std::optional<std::int64_t>> find_code(Connection& connection, std::string_view email,
-                                              std::string_view code_hash, WallTime now) {
+Result<bool> is_code_of(Connection& connection, std::string_view email, std::string_view code_hash, WallTime now) {
   PLAYFS_TRY(auto query, connection.use(kCodesOfEmail));
   query->bind(1, email).bind(2, to_column(now));
-  std::optional<std::int64_t> row;
+  bool is_one = false;
   for (;;) {
     PLAYFS_TRY(bool known, query->step());
-    if (!known) return row;
-    if (equal_in_constant_time(query->text(1), code_hash)) row = query->integer(0);
+    if (!known) return is_one;
+    if (equal_in_constant_time(query->text(0), code_hash)) is_one = true;
   }
 }
 }  // namespace
@@ -86,11 +84,11 @@ Result<std::optional<SignedIn>> SqliteStore::redeem_code(std::string_view email,
   PLAYFS_CHECK(connections_->write([&](Connection& connection) -> Status {
     WallTime now = clock_.wall();
     for (const Charge& charge : charges) PLAYFS_CHECK(charge_write(connection, charge, now));
-    PLAYFS_TRY(auto code, find_code(connection, email, code_hash, now));
+    PLAYFS_TRY(bool right, is_code_of(connection, email, code_hash, now));
     // A wrong code is no error here: the transaction has to commit for the attempt to count.
-    if (!code) return {};
+    if (!right) return {};
     PLAYFS_TRY(auto use_up, connection.use(kUseUp));
-    PLAYFS_CHECK(use_up->bind(1, *code).run());
+    PLAYFS_CHECK(use_up->bind(1, email).run());
     PLAYFS_TRY(result, add_key(connection, email, key_hash, now, random_));
     return {};
   }));

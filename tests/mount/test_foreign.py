@@ -40,42 +40,30 @@ class Foreign(rig.Rig):
         self.curl(api, 'PATCH', f'/projects/{project}', {'latest_revision': revision})
         return project, files, tale
 
-    def test_no_tree_is_a_repository(self):
-        """git runs what the configuration of a repository says, also that of a bare one, which needs no .git."""
+    def test_what_version_control_takes_for_its_own_is_not_shown(self):
         api = self.serve()
-        ran = self.home / 'ran'
-        bare = {'HEAD': 'ref: refs/heads/main\n', 'objects/x': 'x', 'refs/heads/x': 'x', 'note': 'harmless\n',
-                'config': f'[core]\n\trepositoryformatversion = 0\n\tbare = false\n\tworktree = .\n'
-                          f'\tfsmonitor = "touch {ran}; false"\n'}
-        files = {f'{place}{path}': {'inline': text} for place in ('', 'deep/er/') for path, text in bare.items()}
-        files['deep/.hg/hgrc'] = {'inline': f'[hooks]\npre-status = touch {ran}\n'}
+        files = {path: {'inline': 'x'} for path in ('note', 'deep/er/note', '.hg/hgrc', 'deep/.HG/hgrc', 'CVS/Root',
+                                                    'deep/er/.repo/repo/main.py', '.fslckout', 'deep/.svn./hooks/x')}
         project = self.curl(api, 'POST', '/projects', {'name': 'trap'})['id']
         revision = self.curl(api, 'POST', '/revisions', {'project': project, 'parents': [], 'agent': 'x', 'message': 'x',
                                                          'manifest': {'files': files}, 'state': {}})['id']
         self.curl(api, 'PATCH', f'/projects/{project}', {'latest_revision': revision})
-        mount = self.mount(api.origin, 'ann')
-        place = mount.project('trap')
+        place = self.mount(api.origin, 'ann').project('trap')
         self.playfs('export', 'trap', self.home / 'copy', '--site', api.origin)
         for tree in place / 'work', place / 'head', place / 'revisions' / revision, self.home / 'copy':
-            for folder in tree, tree / 'deep/er':
-                self.assertEqual((folder / 'note').read_text(), 'harmless\n')
-                done = self.command('git', '-c', 'safe.directory=*', 'status', cwd=folder, check=False)
-                self.assertIn('not a git repository', done.stderr, folder)
-            self.assertEqual(sorted(os.listdir(tree / 'deep')), ['er'])
-        self.assertFalse(ran.exists())
+            shown = [str(path.relative_to(tree)) for path in tree.rglob('*')]
+            self.assertEqual(sorted(path for path in shown if not path.startswith('.playfs')),
+                             ['deep', 'deep/er', 'deep/er/note', 'note'])
         said = (place / 'status').read_text()
-        for path in 'HEAD: ', 'deep/er/HEAD: ', 'deep/.hg/hgrc: ':
-            self.assertIn(path, said)
-        # What a user makes of it here is his own, and is not published; what is refused is carried along.
-        (place / 'work/HEAD').write_text(bare['HEAD'])
-        done = self.playfs('commit', '-m', 'a repository', place / 'work', check=False)
-        self.assertNotEqual(done.returncode, 0)
-        self.assertIn('HEAD: with what is beside it the folder would be a git repository', done.stderr)
-        (place / 'work/HEAD').rename(place / 'work/HEAD.txt')
-        self.playfs('commit', '-m', 'none', place / 'work')
+        for path in files.keys() - {'note', 'deep/er/note'}:
+            self.assertIn(f'{path}: a name that a version-control system takes', said)
+        # A user may have one here; it is not published, and what is refused is carried along.
+        (place / 'work/.hg').mkdir()
+        (place / 'work/.hg/own').touch()
+        (place / 'work/mine').write_text('mine')
+        self.playfs('commit', '-m', 'mine', place / 'work')
         head = api.get('projects', project)['latest_revision']
-        published = api.get('revisions', head)['manifest']['files']
-        self.assertEqual(sorted(published), sorted([*files, 'HEAD.txt']))
+        self.assertEqual(sorted(api.get('revisions', head)['manifest']['files']), sorted([*files, 'mine']))
 
     def test_it_is_readable_and_what_we_do_not_know_survives_our_commit(self):
         api = self.serve()

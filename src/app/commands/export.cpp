@@ -39,7 +39,6 @@ struct Exporter {
           return fail(written.error().while_doing("export " + whole));
         if (!written) {
           // Whoever publishes one bad entry does not keep the others from anybody.
-          static_cast<void>(unlinkat(at, name.c_str(), 0));
           left_out.push_back({whole, written.error()});
         }
         continue;
@@ -70,13 +69,22 @@ struct Exporter {
     mode_t mode = ref.entry->mode == FileMode::executable ? 0777 : 0666;  // the umask takes its share
     UniqueFd out(openat(at, name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode));
     if (!out) return fail(error_from_errno(errno, "create"));
+    auto copied = copy(blob, out.get());
+    if (!copied) {
+      static_cast<void>(unlinkat(at, name.c_str(), 0));
+      return copied;
+    }
+    return count(blob);
+  }
+
+  static Status copy(const content::Blob& blob, int out) {
     for (std::uint64_t offset = 0; offset < blob.size();) {
       PLAYFS_TRY(std::string piece, blob.read(offset, kPiece));
       if (piece.empty()) return fail(ErrorCode::corrupt, "the content ends before its size is reached");
-      PLAYFS_CHECK(write_all(out.get(), piece));
+      PLAYFS_CHECK(write_all(out, piece));
       offset += piece.size();
     }
-    return count(blob);
+    return {};
   }
 
   Status count(const content::Blob& blob) {

@@ -75,17 +75,6 @@ FileEntry with_chunks(std::vector<std::string> ids, std::string claim = {}) {
   return entry;
 }
 
-TEST(MakeManifest, NoFolderIsARepository) {
-  std::vector<PublishedFile> files;
-  for (auto path : {"a/HEAD", "a/objects/x", "a/refs/x", "a/config", "HEAD"})
-    files.push_back({path, with_inline("x"), Json("published " + std::string(path))});
-  auto manifest = make_manifest(std::move(files));
-  ASSERT_EQ(manifest.refused.size(), 1u);
-  EXPECT_EQ(manifest.refused[0].path, "a/HEAD");
-  EXPECT_EQ(*manifest.refused[0].entry.string(), "published a/HEAD");
-  EXPECT_EQ(manifest.files.size(), 4u);
-}
-
 TEST(FileEntry, InlineContentIsDecoded) {
   EXPECT_EQ(with_inline("YQ==", ContentEncoding::base64).inline_content(), "a");
   EXPECT_FALSE(with_inline("!", ContentEncoding::base64).inline_content());

@@ -582,6 +582,40 @@ TEST_F(HollowTest, WhatOthersHadBeforeItStaysThoughTheServiceLostIt) {
   }
 }
 
+TEST_F(HollowTest, ItStaysAlsoWhereTheServiceLosesTheNextOnesChunks) {
+  WorkTree other(world, project, directory.path() + "/other");
+  write({{"big", text(30'000, 2)}});
+  world.back_up();
+  other.write("theirs", "t");
+  ASSERT_TRUE(other.commit());
+  int posts = 0;
+  bool is_backed_up = false;
+  work->faults.set_plan([&](const HttpRequest& request) {
+    // The first one is there then, and its chunks are not.
+    if (posts == 1 && is_post_of(request, "/file_chunks") && !std::exchange(is_backed_up, true)) world.back_up();
+    if (is_post_of(request, "/revisions") && ++posts <= 2) world.restore();
+    return Fault();
+  });
+  auto result = work->commit();
+  EXPECT_GE(posts, 3);
+  expected["theirs"] = "t";
+  expect_published_on_top(result);
+}
+
+TEST_F(HollowTest, WhatNobodyHasAnyMoreKeepsNoCommitFromBeingPublished) {
+  WorkTree other(world, project, directory.path() + "/other");
+  write({{"big", text(30'000, 2)}});
+  world.back_up();
+  other.write("theirs", text(30'000, 3));
+  other.write("small of theirs", "t");
+  ASSERT_TRUE(other.commit());
+  restore_before_the_post();
+  auto result = work->commit();
+  expected["small of theirs"] = "t";
+  expect_published_on_top(result);
+  EXPECT_NE(work->events->errors_text().find("carry on theirs"), std::string::npos);
+}
+
 TEST_F(HollowTest, ItIsSeenByTheProcessThatComesAfterAKill) {
   write({{"big", text(120'000, 2)}});
   world.back_up();
