@@ -16,7 +16,7 @@ inline constexpr std::size_t kMaxPathLength = 4095;      // bytes, as PATH_MAX w
 
 /// Why a name cannot be one component of a path, in words for a person; nullopt where it can. Refused: empty, "."
 /// and "..", '/' or NUL inside, more than 255 bytes, invalid UTF-8, `.playfs`, and what git or another version-control
-/// system takes for its folder (`.git`, `git~1` or `.hg` in any case, with trailing dots, a stream suffix and the like).
+/// system takes for its folder (`.git`, `git~1` or `.hg` in any case, with trailing dots, a stream suffix, …).
 std::optional<std::string> why_not_a_component(std::string_view name);
 
 /// True for the names that git, on some file system, would take for `.git`.
