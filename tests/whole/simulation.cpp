@@ -685,16 +685,16 @@ class Simulation {
     if (hollow.empty()) return;
     bool is_anybody_dead =
         std::any_of(clients_.begin(), clients_.end(), [](const auto& client) { return client->has_died; });
-    // On its way while the service went back: a merge of what was lost, or a copy of it.
+    // On its way while the service went back: what was made on what was lost, merges too, or a copy of it.
     std::set<std::string> lost;
     for (const auto& id : log.lost)
       if (auto there = log.revisions.find(id); there != log.revisions.end()) lost.insert(there->second.manifest.tx);
     bool came_late = std::any_of(log.order.begin(), log.order.end(), [&](const std::string& id) {
       const Revision& late = log.revisions.at(id);
       if (log.lost.contains(id)) return false;
-      if (!late.manifest.is_automatic) return !late.manifest.tx.empty() && lost.contains(late.manifest.tx);
-      return std::any_of(late.parents.begin(), late.parents.end(),
-                         [&](const RevisionId& parent) { return log.lost.contains(parent.text()); });
+      const bool is_copy = !late.manifest.is_automatic && !late.manifest.tx.empty() && lost.contains(late.manifest.tx);
+      return is_copy || std::any_of(late.parents.begin(), late.parents.end(),
+                                    [&](const RevisionId& parent) { return log.lost.contains(parent.text()); });
     });
     if (is_anybody_dead) ++verdict_.waivers["chunks were lost whose author is dead"];
     else if (came_late) ++verdict_.waivers["chunks were lost right before what names them was stored"];
