@@ -207,14 +207,11 @@ Status Engine::bring_back(const Manifest& manifest, const ChunkIds& gone) {
                                         : parts_.upstream.content(near, path, *near->tree.file_at(path));
     if (!content && may_heal(content.error().code)) return fail(content.error());
     auto examined = content ? examine(*content) : fail(content.error());
-    const bool is_ours = std::any_of(work_.puts.begin(), work_.puts.end(),
-                                     [&path = path](const PutFile& one) { return one.path == path; });
-    if (!examined && work_.carries && !is_ours) {
-      leave_out(path, examined.error());
-      continue;
-    }
     if (!examined) {
-      lost.push_back(path);
+      const bool is_ours = std::any_of(work_.puts.begin(), work_.puts.end(),
+                                       [&path = path](const PutFile& one) { return one.path == path; });
+      if (work_.carries && !is_ours) leave_out(path, examined.error());
+      else lost.push_back(path);
       continue;
     }
     PutFile whole{.path = path,

@@ -35,12 +35,10 @@ struct Exporter {
       std::string whole = path.empty() ? name : path + "/" + name;
       if (const auto* entry = std::get_if<const FileEntry*>(&child)) {
         auto written = file(at, name, FileRef{revision, whole, *entry});
-        if (!written && !concerns_content(written.error().code))
-          return fail(written.error().while_doing("export " + whole));
-        if (!written) {
-          // Whoever publishes one bad entry does not keep the others from anybody.
-          left_out.push_back({whole, written.error()});
-        }
+        if (written) continue;
+        if (!concerns_content(written.error().code)) return fail(written.error().while_doing("export " + whole));
+        // Whoever publishes one bad entry does not keep the others from anybody.
+        left_out.push_back({whole, written.error()});
         continue;
       }
       if (mkdirat(at, name.c_str(), 0777) != 0) return fail(error_from_errno(errno, "create " + whole));
