@@ -21,7 +21,7 @@ struct PlaygroundOptions {
   std::string version;          ///< of the program
   std::string agent;            ///< author of commits and posts that name none
   bool read_only = false;
-  bool safe_symlinks = false;  ///< refuse published links that leave their tree
+  bool safe_symlinks = false;  ///< refuse links that leave their tree
   uid_t uid = 0;               ///< shown as the owner
   gid_t gid = 0;
   mode_t umask = 022;                         ///< taken from the modes of what nobody changed

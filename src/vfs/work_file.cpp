@@ -138,12 +138,15 @@ Attempt<stage::Attributes> WorkNode::changed_attributes(const OperationPtr& op, 
 }
 
 Attempt<std::string> WorkNode::link_target() {
+  std::string to;
   if (auto lower = stage().lower_content(inode_)) {
-    PLAYFS_ATTEMPT(std::string to, size_.read(*this, mount(), *lower, 0, kMaxPathLength + 1));
-    PLAYFS_ATTEMPT_CHECK(check_link_target(mount(), lower->path, to));
-    return to;
+    PLAYFS_ATTEMPT(to, size_.read(*this, mount(), *lower, 0, kMaxPathLength + 1));
+  } else {
+    PLAYFS_ATTEMPT(to, or_again(stage().symlink_target(inode_)));
   }
-  return or_again(stage().symlink_target(inode_));
+  // Whoever made it, since merges bring links as well, and from where it stands now: one that is moved leads elsewhere.
+  PLAYFS_ATTEMPT_CHECK(check_link_target(mount(), path_in_work().value_or(""), to));
+  return to;
 }
 
 Attempt<std::string> WorkNode::read_link(const OperationPtr& op) {

@@ -116,6 +116,26 @@ TEST(Work, RenamesWithinATreeOnly) {
   EXPECT_EQ(rename(mount, one.work, "dir", other.work, "dir").error().code, ErrorCode::cross_device);
 }
 
+TEST(Work, LinksThatLeaveTheTreeAreRefusedWhereverTheyCameFrom) {
+  Service service;
+  ProjectId project = service.project("demo");
+  JsonObject link{{"h", ContentHash::of("../a").hex()}, {"s", 4}, {"m", "120000"}, {"inline", "../a"}};
+  service.publish(project, {{"dir/in", link}, {"dir/moved", link}, {"a", Service::file("a")}});
+  const std::string work = "projects/" + project.text() + "/work";
+  Mounted safe(service, [](PlaygroundOptions& options) { options.safe_symlinks = true; });
+  auto make_link = [&](const std::string& name, const std::string& target) {
+    const NodeId parent = safe.walk(work)->node;
+    return await<Entry>([&](auto done) { safe.fs().make_symlink(safe.caller, parent, name, target, std::move(done)); });
+  };
+  ASSERT_TRUE(make_link("out", "/etc/passwd"));
+  ASSERT_TRUE(make_link("beside", "dir/in"));
+  ASSERT_TRUE(rename(safe, work + "/dir", "moved", work, "moved"));
+  EXPECT_EQ(safe.read_link(work + "/dir/in"), "../a");
+  EXPECT_EQ(safe.read_link(work + "/beside"), "dir/in");
+  EXPECT_EQ(safe.read_link(work + "/out").error().code, ErrorCode::permission_denied);
+  EXPECT_EQ(safe.read_link(work + "/moved").error().code, ErrorCode::permission_denied);
+}
+
 TEST(Work, NamesThatNoRevisionCanHoldAreRefusedAtOnce) {
   Service service;
   Project project(service);
