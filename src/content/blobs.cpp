@@ -4,6 +4,7 @@
 
 #include "base/text.h"
 #include "content/verify.h"
+#include "model/repository.h"
 
 namespace playfs::content {
 
@@ -25,6 +26,15 @@ Result<Blob> immediate_blob(const FileRef& file) {
 }
 
 bool is_immediate(const FileEntry& entry) { return entry.inline_text || entry.chunks.empty(); }
+
+/// Content is given to nobody under a name by which it would make a repository of the directory that it is in.
+Status check_name(const FileRef& file, const Blob& blob) {
+  if (!is_named_as_head(file.path)) return {};
+  PLAYFS_TRY(std::string beginning, blob.read(0, kReadOfHead));
+  if (!is_content_of_head(file.entry->mode, beginning)) return {};
+  return fail(ErrorCode::refused_input, "git would take its directory for a repository, and run what that says",
+              "whoever published it can give it another name");
+}
 
 /// The name under which refusals are kept: inline content comes from its revision and path.
 std::string refusal_key(const FileRef& file) {
@@ -76,9 +86,10 @@ std::optional<ContentHash> Blobs::content_of(const std::string& key) {
 }
 
 std::optional<Blob> Blobs::known(const FileRef& file) {
-  if (!is_immediate(*file.entry)) return stored(file);
-  auto blob = immediate_blob(file);
-  return blob ? std::optional<Blob>(std::move(*blob)) : std::nullopt;
+  std::optional<Blob> blob;
+  if (!is_immediate(*file.entry)) blob = stored(file);
+  else if (auto immediate = immediate_blob(file)) blob = std::move(*immediate);
+  return blob && check_name(file, *blob) ? blob : std::nullopt;
 }
 
 std::optional<std::uint64_t> Blobs::size_of(const FileRef& file) {
@@ -126,7 +137,19 @@ std::optional<Error> Blobs::refused_before(const std::string& key) {
   return refusal->error;
 }
 
+Callback<Blob> Blobs::with_check_of_name(const FileRef& file, Callback<Blob> done) {
+  return [this, file, done = std::move(done)](Result<Blob> blob) mutable {
+    Status checked = blob ? check_name(file, *blob) : Status();
+    if (checked) return done(std::move(blob));
+    // By its path: under another name the same content may be good.
+    const std::string key = subject_of(file);
+    auto before = refused_before(key);
+    done(fail(before ? *before : refuse(file, key, checked.error())));
+  };
+}
+
 void Blobs::get(const FileRef& file, Urgency urgency, const CancelToken& cancel, Callback<Blob> done) {
+  if (is_named_as_head(file.path)) done = with_check_of_name(file, std::move(done));
   const std::string key = refusal_key(file);
   if (is_immediate(*file.entry)) {
     auto blob = immediate_blob(file);

@@ -38,6 +38,7 @@ class Blobs {
   void chunk_arrived(const AssemblyPtr& assembly, const ChunkId& id, Result<ChunkPtr> chunk);
   Result<Blob> finish(Assembly& assembly);
   void end(const AssemblyPtr& assembly, Result<Blob> result);
+  Callback<Blob> with_check_of_name(const FileRef& file, Callback<Blob> done);
   /// Tells the reason, and answers whoever asks again at once, for a while.
   Error refuse(const FileRef& file, const std::string& key, const Error& why);
   [[nodiscard]] std::optional<Error> refused_before(const std::string& key);

@@ -20,8 +20,9 @@ std::optional<std::string> why_not_a_component(std::string_view name) {
   if (name.find('\0') != std::string_view::npos) return "a NUL byte in a name";
   if (name.size() > kMaxComponentLength) return fmt::format("a name longer than {} bytes", kMaxComponentLength);
   if (!is_valid_utf8(name)) return "a name that is not valid UTF-8";
-  if (is_git_alias(name)) return "a name that git takes for its repository folder";
-  if (is_repository_folder(name)) return "a name that a version-control system takes for its own folder";
+  if (is_repository_folder(name))
+    return is_git_alias(name) ? "a name that git takes for its repository folder"
+                              : "a name that a version-control system takes for its own folder";
   // What an export leaves there is believed: a stranger must not be able to publish it.
   if (name == kOwnFolder) return "the name of the folder in which playfs keeps what it knows of an exported tree";
   return std::nullopt;

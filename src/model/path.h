@@ -19,9 +19,6 @@ inline constexpr std::size_t kMaxPathLength = 4095;      // bytes, as PATH_MAX w
 /// system takes for its folder (`.git`, `git~1` or `.hg` in any case, with trailing dots, a stream suffix, …).
 std::optional<std::string> why_not_a_component(std::string_view name);
 
-/// True for the names that git, on some file system, would take for `.git`.
-bool is_git_alias(std::string_view name);
-
 class TreePath {
  public:
   /// nullopt where the text is no valid path; `why` then says the reason.

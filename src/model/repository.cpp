@@ -21,6 +21,8 @@ constexpr std::array<std::string_view, 9> kFolders = {".hg",    ".svn",      ".b
                                                       ".pijul", ".fslckout", ".fos", ".repo"};
 constexpr std::array<std::string_view, 6> kPlainFolders = {"CVS", "_darcs", "_FOSSIL_", "_MTN", "BitKeeper", "{arch}"};
 
+constexpr std::size_t kObjectName = 40;
+
 std::string without_ignorable(std::string_view name) {
   auto is_ascii = [](char c) { return static_cast<unsigned char>(c) < 0x80; };
   if (std::all_of(name.begin(), name.end(), is_ascii)) return std::string(name);
@@ -46,17 +48,33 @@ std::string folded(std::string_view name) {
   return text;
 }
 
+bool is_folder_of_git(std::string_view folded_name) {
+  return folded_name == ".git" || folded_name == "git~1";  // its short name on FAT and NTFS
+}
+
 }  // namespace
 
-bool is_git_alias(std::string_view name) {
-  const std::string text = folded(name);
-  return text == ".git" || text == "git~1";  // its short name on FAT and NTFS
-}
+bool is_git_alias(std::string_view name) { return is_folder_of_git(folded(name)); }
 
 bool is_repository_folder(std::string_view name) {
   const std::string text = folded(name);
-  return is_git_alias(name) || std::find(kFolders.begin(), kFolders.end(), text) != kFolders.end() ||
+  return is_folder_of_git(text) || std::find(kFolders.begin(), kFolders.end(), text) != kFolders.end() ||
          std::find(kPlainFolders.begin(), kPlainFolders.end(), name) != kPlainFolders.end();
+}
+
+bool is_named_as_head(std::string_view path) {
+  return folded(path.substr(path.rfind('/') + 1)) == "head";  // npos + 1 is 0
+}
+
+bool is_content_of_head(FileMode mode, std::string_view beginning) {
+  if (mode == FileMode::symlink) return beginning.starts_with("refs/");
+  if (beginning.starts_with("ref:")) {
+    beginning.remove_prefix(4);
+    beginning.remove_prefix(std::min(beginning.find_first_not_of(" \t\n\v\f\r"), beginning.size()));
+    return beginning.starts_with("refs/");
+  }
+  // An object's name, of SHA-1 at least, whatever follows it.
+  return beginning.size() >= kObjectName && from_hex(beginning.substr(0, kObjectName));
 }
 
 }  // namespace playfs

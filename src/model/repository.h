@@ -1,5 +1,9 @@
-// Folders that version-control systems take for their own, and run programs from: a stranger's hook, pager or
-// file-system monitor, at the next prompt of a shell that shows a branch.
+// What makes a directory a repository to a version-control system, which then runs programs that the repository names:
+// a stranger's hook, pager or file-system monitor, at the next prompt of a shell that shows a branch.
+//
+// One is the name of a folder. The other is git's bare repository, which is any directory with `objects`, `refs` and
+// `HEAD` in it. Harmless names all three, and they may come from three revisions that a merge brings together; so it is
+// HEAD that is looked at, whatever stands beside it: git takes none whose content does not say where it leads.
 //
 // Names are compared as file systems do that fold case, and by the short and long forms that NTFS and HFS+ know. Plain
 // functions.
@@ -7,9 +11,24 @@
 
 #include <string_view>
 
+#include "model/manifest.h"
+
 namespace playfs {
+
+/// True for the names that git, on some file system, would take for `.git`.
+bool is_git_alias(std::string_view name);
 
 /// Whether a folder of that name belongs to a version-control system: `.git`, `.hg`, `CVS` and their like.
 bool is_repository_folder(std::string_view name);
+
+/// Whether a file at that path is named as the HEAD of a repository is. What makes it one is its content.
+bool is_named_as_head(std::string_view path);
+
+/// As much of HEAD as git reads, in bytes.
+inline constexpr std::size_t kReadOfHead = 255;
+
+/// Whether git takes a file so named for the HEAD of a repository, by the first kReadOfHead bytes of its content, or by
+/// where it leads, for a link.
+bool is_content_of_head(FileMode mode, std::string_view beginning);
 
 }  // namespace playfs

@@ -10,7 +10,9 @@
 
 #include <fmt/format.h>
 
+#include "base/text.h"
 #include "model/chunking.h"
+#include "model/repository.h"
 #include "publish/engine.h"
 #include "publish/rest.h"
 #include "publish/reuse.h"
@@ -67,6 +69,16 @@ Status give_content(FileEntry& entry, const PutFile& put, std::initializer_list<
   return {};
 }
 
+/// Nobody could read it afterwards, since no tree shows what git takes for the HEAD of a repository.
+Status check_no_head_of_git(const PutFile& put) {
+  if (!is_named_as_head(put.path)) return {};
+  PLAYFS_TRY(std::string beginning, put.content.read(0, std::min<std::uint64_t>(put.size, kReadOfHead)));
+  if (!is_content_of_head(put.mode, beginning)) return {};
+  return fail(ErrorCode::refused_input,
+              escape_for_terminal(put.path) + ": git would take its directory for a repository, and run what that says",
+              "give it another name, or name it in .playfsignore");
+}
+
 }  // namespace
 
 Status Engine::load(const stage::Frozen& frozen) {
@@ -93,6 +105,7 @@ Status Engine::load(const stage::Frozen& frozen) {
     if (examined.hash != put.hash)
       return fail(ErrorCode::corrupt, fmt::format("{}: the staged bytes changed after they were frozen", put.path));
     put.encoding = examined.encoding;
+    PLAYFS_CHECK(check_no_head_of_git(put));
   }
   work_.puts = std::move(puts);
   work_.frozen = frozen;

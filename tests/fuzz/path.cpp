@@ -3,6 +3,7 @@
 
 #include "base/text.h"
 #include "fuzz.h"
+#include "model/repository.h"
 
 using namespace playfs;
 

@@ -7,16 +7,6 @@ namespace {
 
 using namespace std::string_view_literals;
 
-TEST(GitAlias, IsWhatGitRefuses) {
-  for (auto name :
-       {".git", ".GIT", ".Git", ".git.", ".git ", ".git. . ", "git~1", "GIT~1", "git~1. ", ".git::$INDEX_ALLOCATION",
-        ".git:stream", ".git ::$DATA", ".git\\hooks", ".g\u200cit", "\ufeff.git", ".git\u202e", ".gi\u206ft."})
-    EXPECT_TRUE(is_git_alias(name)) << name;
-  for (auto name : {"git", ".gi", ".gitignore", ".gitmodules", ".github", "git~2", "git~10", "a.git", " .git", ".git x",
-                    "..git", ".g\u0131t", ".git\u00a0"})
-    EXPECT_FALSE(is_git_alias(name)) << name;
-}
-
 TEST(Component, RefusesWhatCannotBeAName) {
   for (auto name : {""sv, "."sv, ".."sv, "a/b"sv, "a\0b"sv, "\xff"sv, "\xed\xa0\x80"sv, ".Git"sv, ".playfs"sv})
     EXPECT_TRUE(why_not_a_component(name).has_value()) << name;
