@@ -7,7 +7,8 @@ namespace playfs::stage {
 
 namespace {
 
-constexpr std::size_t kMaxRules = 1 << 20;  // bytes of a rule file that are read
+/// Steps of judging that a survey may take with the mutex held: a moment. See stage/verdicts.h.
+constexpr std::uint64_t kMomentOfJudging = 1'000'000;
 
 /// What the bytes of a published file hash to, where that can be known without them.
 std::optional<ContentHash> expected_hash(const FileEntry& entry) {
@@ -53,7 +54,7 @@ class Surveyor {
 
   /// REQUIRES: the stage's mutex, which the analysis does not know under this object's name.
   void run() PLAYFS_NO_ANALYSIS {
-    Frame top{nullptr, state_.root.get(), "", state_.base_root(), std::nullopt, {}};
+    Frame top{nullptr, state_.root.get(), "", state_.base_root(), std::nullopt, std::nullopt, nullptr};
     walk(top);
     std::sort(survey_.differences.begin(), survey_.differences.end(),
               [](const Difference& a, const Difference& b) { return a.path < b.path; });
@@ -65,9 +66,10 @@ class Surveyor {
     Frame* above;
     Inode* directory;
     std::string path;
-    const Tree::Directory* lower;  ///< what the base has at this path, whether it shows through or not
-    std::optional<bool> excluded;  ///< the directory is ignored, and what is tracked in it stays tracked
-    std::optional<std::vector<IgnoreRules>> rules;  ///< the strongest first
+    const Tree::Directory* lower;   ///< what the base has at this path, whether it shows through or not
+    std::optional<bool> excluded;   ///< the directory is ignored, and what is tracked in it stays tracked
+    std::optional<bool> is_learnt;  ///< whether all is known that `excluded` and `chain` follow from
+    RuleChainPtr chain;             ///< where it is not excluded
   };
 
   void walk(Frame& frame) PLAYFS_REQUIRES(state_.mutex) {
@@ -101,7 +103,7 @@ class Surveyor {
         survey_.unpublished.push_back(path + '/');
         return;
       }
-      Frame next{&frame, inode.get(), std::move(path), below, std::nullopt, {}};
+      Frame next{&frame, inode.get(), std::move(path), below, std::nullopt, std::nullopt, nullptr};
       if (!below) next.excluded = false;
       walk(next);
       return;
@@ -154,16 +156,10 @@ class Surveyor {
     return inode.spool->number() != as->second.spool && state_.measure(inode) && inode.size == as->second.size;
   }
 
+  /// What is not known yet is asked for, and counts as ignored in a survey that will not be complete.
   bool is_ignored(Frame& frame, std::string_view path, bool is_directory) PLAYFS_REQUIRES(state_.mutex) {
-    if (is_excluded(frame)) return true;
-    for (Frame* at = &frame; at; at = at->above) {
-      std::string_view relative = at->path.empty() ? path : path.substr(at->path.size() + 1);
-      for (const auto& rules : rules_of(*at)) {
-        if (auto verdict = rules.judge(relative, is_directory); verdict != Verdict::none)
-          return verdict == Verdict::ignored;
-      }
-    }
-    return built_in_rules().judge(path, is_directory) == Verdict::ignored;
+    if (!learn(frame) || is_excluded(frame)) return true;
+    return state_.verdicts.is_ignored(frame.chain, path, is_directory).value_or(true);
   }
 
   bool is_excluded(Frame& frame) PLAYFS_REQUIRES(state_.mutex) {
@@ -172,45 +168,68 @@ class Surveyor {
     return *frame.excluded;
   }
 
-  const std::vector<IgnoreRules>& rules_of(Frame& frame) PLAYFS_REQUIRES(state_.mutex) {
-    if (frame.rules) return *frame.rules;
-    frame.rules.emplace();
+  /// Finds the rules that speak of what is in a directory; false where they are asked for.
+  bool learn(Frame& frame) PLAYFS_REQUIRES(state_.mutex) {
+    if (frame.is_learnt) return *frame.is_learnt;
+    bool above = !frame.above || learn(*frame.above);
+    if (above && is_excluded(frame)) return *(frame.is_learnt = true);
+    // Those of all directories on the way are asked for at once.
+    bool own = learn_own(frame);
+    return *(frame.is_learnt = above && own);
+  }
+
+  bool learn_own(Frame& frame) PLAYFS_REQUIRES(state_.mutex) {
+    RuleChain chain{frame.above ? frame.above->chain : nullptr, frame.path.empty() ? 0 : frame.path.size() + 1, {}};
+    bool is_known = true;
     for (const char* name : {".playfsignore", ".gitignore"}) {
       InodePtr file = state_.find(*frame.directory, name);
       if (!file || file->kind != Kind::file) continue;
-      auto text = text_of(*file);
-      if (!text) survey_.unread_rules = text.error().while_doing("the ignore rules in " + join_path(frame.path, name));
-      else if (*text) frame.rules->push_back(IgnoreRules::parse(**text));
+      const RuleFile* known = state_.verdicts.rules_in(join_path(frame.path, name), *file);
+      if (!known) is_known = false;
+      else if (known->rules) chain.rules.push_back(known->rules);
+      else if (known->error) survey_.unread_rules = known->error;
+      else survey_.missing_rules.push_back(file->lower);
     }
-    return *frame.rules;
-  }
-
-  /// Nothing where it lies below and is not at hand.
-  Result<std::optional<std::string>> text_of(const Inode& file) PLAYFS_REQUIRES(state_.mutex) {
-    if (!file.is_below()) {
-      PLAYFS_TRY(SharedFd fd, state_.spool->descriptor(*file.spool, false));
-      if (!fd) return std::optional(std::string());
-      PLAYFS_TRY(std::string text, read_at(fd->get(), 0, kMaxRules + 1));
-      if (text.size() > kMaxRules) return fail(ErrorCode::invalid_argument, "longer than 1 MiB", "shorten the file");
-      return std::optional(std::move(text));
-    }
-    if (auto text = file.lower.entry->inline_content()) return text;
-    if (state_.options.read_lower) {
-      if (auto text = state_.options.read_lower(file.lower)) return text;
-    }
-    survey_.missing_rules.push_back(file.lower);
-    return std::nullopt;
+    if (is_known) frame.chain = state_.verdicts.chain(frame.path, std::move(chain));
+    return is_known;
   }
 
   Stage::State& state_;
   Survey& survey_;
 };
 
+Questions Stage::State::look_over(Survey& survey, Effort effort) {
+  survey = {};
+  survey.base = base;
+  verdicts.begin_survey(effort);
+  Surveyor(*this, survey).run();
+  return verdicts.end_survey();
+}
+
 Survey Stage::State::survey() {
   Survey survey;
-  survey.base = base;
-  Surveyor(*this, survey).run();
+  for (auto questions = look_over(survey, Effort()); !questions.empty(); questions = look_over(survey, Effort())) {
+    auto answers = answer(questions, options, *spool);
+    static_cast<void>(verdicts.learn(std::move(questions), std::move(answers)));
+  }
   return survey;
+}
+
+Survey Stage::State::unhurried_survey() {
+  Survey survey;
+  verdicts.forget_failures();
+  for (;;) {
+    auto questions = look_over(survey, Effort(kMomentOfJudging));
+    if (questions.empty()) return survey;
+    mutex.unlock();
+    auto answers = answer(questions, options, *spool);
+    mutex.lock();
+    auto told = verdicts.learn(std::move(questions), std::move(answers));
+    if (!options.tell_of_rules || told.empty()) continue;
+    mutex.unlock();
+    for (const auto& error : told) options.tell_of_rules(error);
+    mutex.lock();
+  }
 }
 
 bool Stage::State::equals(const Inode& inode, const FileEntry& entry) const {
@@ -283,8 +302,8 @@ Result<std::vector<Change>> Stage::State::changes() {
   {
     MutexLock locked(mutex);
     if (changes_generation == generation) return known_changes;
+    found = unhurried_survey();
     seen = generation;
-    found = survey();
   }
   PLAYFS_CHECK(settle_doubts(found.differences));
   MutexLock locked(mutex);
@@ -327,12 +346,12 @@ bool Stage::is_clean() const {
 
 Result<std::vector<std::string>> Stage::unpublished() const {
   MutexLock lock(state_->mutex);
-  return state_->survey().unpublished;
+  return state_->unhurried_survey().unpublished;
 }
 
 std::vector<FileRef> Stage::rules_needed() const {
   MutexLock lock(state_->mutex);
-  return state_->survey().missing_rules;
+  return state_->unhurried_survey().missing_rules;
 }
 
 RevisionTreePtr Stage::base() const {

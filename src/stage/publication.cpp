@@ -41,11 +41,13 @@ Result<std::optional<Frozen>> Stage::State::freeze(const std::string& tx) {
     if (pending && pending->tx == tx) return std::optional(pending_layer());
     if (pending || freezing) return fail(ErrorCode::busy, "another publication has begun");
     freezing = true;
+    // So that there is little left to judge once everybody has to wait.
+    static_cast<void>(unhurried_survey());
     while (gate_closed) moved_on.wait(mutex);
     // One moment for all files: whoever is writing ends, whoever wants to begin waits.
     gate_closed = true;
     while (writers > 0) moved_on.wait(mutex);
-    found = survey();
+    found = unhurried_survey();
     for (auto& difference : found.differences) {
       if (difference.inode) candidates.emplace(difference.path, candidate_of(*difference.inode));
     }
@@ -328,6 +330,7 @@ Result<std::vector<Invalidation>> Stage::integrate(RevisionTreePtr base, const M
   std::vector<Invalidation> invalidations;
   {
     MutexLock lock(state.mutex);
+    static_cast<void>(state.unhurried_survey());
     if (state.pending || state.freezing)
       return fail(ErrorCode::busy, "a publication is under way", "wait for it to end");
     std::vector<RevisionId> all = state.merge_parents;
@@ -350,6 +353,7 @@ Result<std::vector<Invalidation>> Stage::settle(const std::string& tx, RevisionT
   std::vector<Invalidation> invalidations;
   {
     MutexLock lock(state.mutex);
+    static_cast<void>(state.unhurried_survey());
     if (!state.pending && state.base && base && state.base->revision.id == base->revision.id)
       return invalidations;  // done before, when the caller did not live to write that down
     if (!state.pending || state.pending->tx != tx)

@@ -192,9 +192,12 @@ struct StageOptions {
   Housekeeping housekeeping = {};
   /// Stands for the time since the system was started, which ends with a power loss. nullopt: as the kernel has it.
   std::optional<std::uint64_t> boot = {};
-  /// The bytes of a published file if they are at hand, without waiting: for `.gitignore` and its like below.
-  /// Called under the stage's lock; must not call the stage.
-  std::function<std::optional<std::string>(const FileRef&)> read_lower = {};
+  /// The first `most` bytes of a published file if they are at hand, without waiting: for `.gitignore` and its like
+  /// below. Called without the stage's lock.
+  std::function<std::optional<std::string>(const FileRef&, std::size_t most)> read_lower = {};
+  /// Told when a rule file is read of which something does not count, or nothing: see stage/ignore.h. The message names
+  /// the file. Called without the stage's lock.
+  std::function<void(const Error&)> tell_of_rules = {};
 };
 
 class Stage {

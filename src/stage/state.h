@@ -13,11 +13,11 @@
 #include "base/mutex.h"
 #include "stage/at_once.h"
 #include "stage/housekeeper.h"
-#include "stage/ignore.h"
 #include "stage/inode.h"
 #include "stage/rows.h"
 #include "stage/spool.h"
 #include "stage/stage.h"
+#include "stage/verdicts.h"
 
 namespace playfs::stage {
 
@@ -250,7 +250,13 @@ struct Stage::State {
   [[nodiscard]] Attributes attributes(const Inode& inode) const PLAYFS_REQUIRES(mutex);
 
   // changes.cpp
+  /// Releases the mutex while ignore files are read and what takes long is judged: all may be different when it comes
+  /// back. The survey is of the tree as it is then, and survey() has nothing left to ask until the mutex is released.
+  [[nodiscard]] Survey unhurried_survey() PLAYFS_REQUIRES(mutex);
+  /// REQUIRES: unhurried_survey() came first, or this may take its time with the mutex held.
   [[nodiscard]] Survey survey() PLAYFS_REQUIRES(mutex);
+  /// What has to be answered before the survey is complete.
+  [[nodiscard]] Questions look_over(Survey& survey, Effort effort) PLAYFS_REQUIRES(mutex);
   /// Takes back the differences that turn out to be none, hashing what has to be; the mutex is released meanwhile.
   [[nodiscard]] Status settle_doubts(std::vector<Difference>& differences) PLAYFS_EXCLUDES(mutex);
   [[nodiscard]] Result<std::vector<Change>> changes() PLAYFS_EXCLUDES(mutex);
@@ -353,6 +359,7 @@ struct Stage::State {
   std::uint64_t generation PLAYFS_GUARDED_BY(mutex) = 1;  ///< grows with every change of anything
   std::uint64_t changes_generation PLAYFS_GUARDED_BY(mutex) = 0;
   std::vector<Change> known_changes PLAYFS_GUARDED_BY(mutex);
+  Verdicts verdicts PLAYFS_GUARDED_BY(mutex);
 };
 
 }  // namespace playfs::stage

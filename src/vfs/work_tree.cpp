@@ -42,13 +42,10 @@ bool is_there(stage::Stage& stage, std::string_view path) {
 
 Error mount_ending() { return {ErrorCode::interrupted, "the mount is ending", {}, {}, 0, {}}; }
 
-/// Rules longer than any that a person writes are none.
-constexpr std::size_t kLongestRules = 1 << 20;
-
-std::optional<std::string> rules_text(content::Site& site, const FileRef& file) {
+std::optional<std::string> rules_text(content::Site& site, const FileRef& file, std::size_t most) {
   auto blob = site.try_blob(file);
   if (!blob) return std::nullopt;
-  auto text = blob->read(0, kLongestRules);
+  auto text = blob->read(0, most);
   return text ? std::optional(std::move(*text)) : std::nullopt;
 }
 
@@ -75,7 +72,11 @@ Result<std::shared_ptr<WorkTree>> WorkTree::open(Mount& mount, const ProjectId& 
   stage_options.uid = options.uid;
   stage_options.gid = options.gid;
   stage_options.umask = options.umask;
-  stage_options.read_lower = [&site = mount.site()](const FileRef& file) { return rules_text(site, file); };
+  stage_options.read_lower = [&site = mount.site()](const FileRef& file, std::size_t most) {
+    return rules_text(site, file, most);
+  };
+  stage_options.tell_of_rules = [&events = mount.site().events(), scope = "projects/" + project.text() + "/work"](
+                                    const Error& error) { events.error(scope, error); };
   PLAYFS_TRY(auto stage, stage::Stage::open(stage_options, mount.clock(), std::move(base)));
   if (const auto& lost = stage->found_lost())
     mount.site().events().error("projects/" + project.text() + "/work", *lost);
@@ -200,8 +201,17 @@ Attempt<CommitResult> WorkTree::commit(const OperationPtr& op, const CommitReque
     return std::move(*result);
   }
   // What is ignored is decided when the change is frozen, by rule files that may not be here yet.
-  if (request.again.empty())
+  if (request.again.empty()) {
+    // The first time it may have to judge all that is new by what strangers wrote.
+    if (!op->noted("judged")) {
+      return missing(on_threads_of(mount_.comparing(), [self, op]() -> Status {
+        static_cast<void>(self->stage_->rules_needed());
+        op->note("judged");
+        return {};
+      }));
+    }
     for (const FileRef& rules : stage_->rules_needed()) PLAYFS_ATTEMPT_CHECK(blob_here(mount_, rules));
+  }
   if (!publisher()) return missing(on_disk(mount_, [self] { return self->open_publisher(); }));
   CommitRequest complete = request;
   if (complete.agent.empty()) complete.agent = mount_.options().agent;

@@ -97,17 +97,17 @@ Status Process::open() {
     PLAYFS_TRY(tree,
                await<RevisionTreePtr>([&](auto done) { site_->revision(*base, stop_.token(), std::move(done)); }));
   }
-  PLAYFS_TRY(stage_, stage::Stage::open({.directory = directory,
-                                         .descriptors = 16,
-                                         .housekeeping = parts_.housekeeping,
-                                         .boot = parts_.boot,
-                                         .read_lower = [this](const FileRef& file) -> std::optional<std::string> {
-                                           auto blob = site_->try_blob(file);
-                                           auto text = blob ? blob->read(0, blob->size())
-                                                            : Result<std::string>(fail(ErrorCode::offline, ""));
-                                           return text ? std::optional(*std::move(text)) : std::nullopt;
-                                         }},
-                                        clock_, tree));
+  PLAYFS_TRY(stage_, stage::Stage::open(
+                         {.directory = directory,
+                          .descriptors = 16,
+                          .housekeeping = parts_.housekeeping,
+                          .boot = parts_.boot,
+                          .read_lower = [this](const FileRef& file, std::size_t most) -> std::optional<std::string> {
+                            auto blob = site_->try_blob(file);
+                            auto text = blob ? blob->read(0, most) : Result<std::string>(fail(ErrorCode::offline, ""));
+                            return text ? std::optional(*std::move(text)) : std::nullopt;
+                          }},
+                         clock_, tree));
   publish::PublisherOptions options;
   options.probe = parts_.probe;
   options.agent = parts_.agent;

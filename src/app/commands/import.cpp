@@ -151,11 +151,12 @@ class Import {
     options.directory = stage_directory_;
     options.uid = geteuid();
     options.gid = getegid();
-    options.read_lower = [this](const FileRef& file) -> std::optional<std::string> {
+    options.read_lower = [this](const FileRef& file, std::size_t most) -> std::optional<std::string> {
       auto blob = world_.site().try_blob(file);
-      auto text = blob ? blob->read(0, blob->size()) : Result<std::string>(std::string());
+      auto text = blob ? blob->read(0, most) : Result<std::string>(std::string());
       return blob && text ? std::optional(std::move(*text)) : std::nullopt;
     };
+    options.tell_of_rules = [](const Error& error) { log_warning(error.message); };
     PLAYFS_TRY(stage_, stage::Stage::open(options, world_.clock(), on));
     publish::PublisherOptions publishing;
     // So that a revision of the service is what the directory holds: the base of its next import.

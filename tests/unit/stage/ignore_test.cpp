@@ -11,6 +11,16 @@ namespace {
 
 using Names = std::vector<std::string>;
 
+bool matches(std::string_view pattern, std::string_view text) {
+  Effort all;
+  return Pattern(pattern).matches(text, all).value();
+}
+
+Verdict judged(const IgnoreRules& rules, std::string_view path, bool directory) {
+  Effort all;
+  return rules.judge(path, directory, all).value();
+}
+
 TEST(Wildmatch, KeepsToGit) {
   struct Case {
     const char* pattern;
@@ -67,21 +77,90 @@ TEST(Wildmatch, KeepsToGit) {
       {"a/**/**/x", "a/x", true},
   };
   for (const auto& each : cases)
-    EXPECT_EQ(wildmatch(each.pattern, each.text), each.matches) << each.pattern << " " << each.text;
+    EXPECT_EQ(matches(each.pattern, each.text), each.matches) << each.pattern << " " << each.text;
 }
 
-TEST(Wildmatch, HostilePatternsTakeNoTime) {
-  std::string pattern, text(4000, 'a');
-  for (int i = 0; i < 500; ++i) pattern += "*a";
-  EXPECT_FALSE(wildmatch(pattern + "b", text));
-  std::string deep;
-  for (int i = 0; i < 300; ++i) deep += "**/a/";
-  EXPECT_FALSE(wildmatch(deep + "b", text));
+std::string repeated(std::string_view text, int times) {
+  std::string all;
+  for (; times > 0; --times) all += text;
+  return all;
+}
+
+TEST(Wildmatch, TakesNoMoreStepsThanTheProductOfTheLengths) {
+  struct Case {
+    std::string pattern, text;
+  };
+  const std::string flat(4000, 'a'), deep = repeated("a/", 2000) + "a";
+  const std::vector<Case> cases = {
+      {repeated("*a", 500) + "b", flat},
+      {repeated("*a", 500) + "b*", flat},
+      {"*" + repeated("a", 2000) + "b*", flat},
+      {repeated("*", 4000) + "b?", flat},
+      {repeated("**/a/", 300) + "b", deep},
+      {repeated("**/a/", 300) + "b*", deep},
+      {"**/" + repeated("a/", 1000) + "b*", deep},
+      {repeated("**/*a*/", 300) + "b*", deep},
+      {"**/" + repeated("*a*/", 500) + "b*", deep},
+      {repeated("**/", 1300) + "b*", deep},
+      {repeated("[a-z]", 800) + "b?", flat},
+  };
+  for (const auto& each : cases) {
+    const std::uint64_t most = (each.pattern.size() + 1) * (each.text.size() + 1);
+    Effort effort(most);
+    EXPECT_EQ(Pattern(each.pattern).matches(each.text, effort), false) << each.pattern.substr(0, 30);
+  }
+}
+
+TEST(Wildmatch, StopsWhereTheEffortDoesNotSuffice) {
+  Effort effort(1000);
+  EXPECT_EQ(Pattern("*" + repeated("a", 50) + "b*").matches(std::string(200, 'a'), effort), std::nullopt);
+  EXPECT_EQ(effort.left(), 0U);
+  EXPECT_EQ(Pattern("a").matches("a", effort), std::nullopt) << "and nothing is decided from then on";
+}
+
+/// The same by every way that there is to read a pattern, which takes exponential time.
+bool matches_somehow(std::string_view pattern, std::string_view text, bool after_slash = true) {
+  if (pattern.empty()) return text.empty();
+  if (after_slash && pattern.starts_with("**/")) {
+    for (std::size_t at = 0; at <= text.size(); ++at) {
+      bool at_component = at == 0 || text[at - 1] == '/';
+      if (at_component && matches_somehow(pattern.substr(3), text.substr(at), true)) return true;
+    }
+    return false;
+  }
+  if (after_slash && pattern == "**") return true;
+  if (pattern[0] == '*') {
+    auto rest = pattern.substr(std::min(pattern.find_first_not_of('*'), pattern.size()));
+    for (std::size_t at = 0; at <= text.size(); ++at) {
+      if (matches_somehow(rest, text.substr(at), false)) return true;
+      if (at < text.size() && text[at] == '/') break;
+    }
+    return false;
+  }
+  if (text.empty() || (pattern[0] == '?' ? text[0] == '/' : pattern[0] != text[0])) return false;
+  return matches_somehow(pattern.substr(1), text.substr(1), pattern[0] == '/');
+}
+
+TEST(Wildmatch, OneWayOfReadingAPatternIsEnough) {
+  std::mt19937 random(11);
+  const std::vector<std::string> parts = {"a", "b", "a", "*", "*", "?", "/", "**/", "/**/", "/**", "*a", "a*"};
+  int matched = 0;
+  for (int round = 0; round < 200'000; ++round) {
+    std::string pattern, text;
+    for (unsigned n = 1 + random() % 7; n > 0; --n) pattern += parts[random() % parts.size()];
+    for (unsigned n = 1 + random() % 9; n > 0; --n) text += "aaabb//"[random() % 7];
+    // Three stars between slashes stand for two.
+    if (pattern.find("***") != std::string::npos) continue;
+    bool expected = matches_somehow(pattern, text);
+    matched += expected ? 1 : 0;
+    ASSERT_EQ(matches(pattern, text), expected) << pattern << " " << text;
+  }
+  EXPECT_GT(matched, 5000);
 }
 
 TEST(IgnoreRules, ReadAsGitReadsThem) {
   auto judge = [](std::string_view rules, std::string_view path, bool directory = false) {
-    return IgnoreRules::parse(rules).judge(path, directory);
+    return judged(IgnoreRules::parse(rules), path, directory);
   };
   EXPECT_EQ(judge("*.o", "a.o"), Verdict::ignored);
   EXPECT_EQ(judge("*.o", "sub/a.o"), Verdict::ignored);
@@ -140,8 +219,8 @@ TEST(IgnoreRules, AgreeWithGitOnRandomPatterns) {
       // git is asked about files that do not exist: what is above is a directory, the last component is none.
       bool expected = false;
       for (std::size_t slash = path.find('/'); !expected && slash != path.npos; slash = path.find('/', slash + 1))
-        expected = parsed.judge(path.substr(0, slash), true) == Verdict::ignored;
-      expected = expected || parsed.judge(path, false) == Verdict::ignored;
+        expected = judged(parsed, path.substr(0, slash), true) == Verdict::ignored;
+      expected = expected || judged(parsed, path, false) == Verdict::ignored;
       EXPECT_EQ(expected, ignored.contains(path)) << path << " under\n" << rules;
     }
   }
@@ -208,7 +287,7 @@ TEST_F(IgnoredFilesTest, RulesThatAreNotAtHandStopAFreeze) {
 
   bench.stage.reset();
   auto options = bench.options();
-  options.read_lower = [](const FileRef&) { return std::optional<std::string>("*.key\n"); };
+  options.read_lower = [](const FileRef&, std::size_t) { return std::optional<std::string>("*.key\n"); };
   auto stage = Stage::open(options, bench.clock, base);
   ASSERT_TRUE(stage);
   EXPECT_EQ((*stage)->freeze("tx").value(), std::nullopt);

@@ -1,0 +1,102 @@
+#!/usr/bin/env python3
+"""Ignore files that a stranger published to make others wait: ls, write, status and commit of who works there go on."""
+import json
+import subprocess
+import time
+
+import rig
+from projects import publish
+
+NEW = 30
+NAME = 'a' * 200
+# One line that is longer than any path; and as many rules as there may be, each slow to hold against NAME.
+LONG_LINE = '*a' * 300_000 + '\n'
+COSTLY_RULES = ('*' + 'a' * 8 + 'b*\n') * 10_000
+TOO_MANY_RULES = 'one of many\n' * 10_001
+
+
+@rig.needs_fuse
+class HostileIgnore(rig.Rig):
+    def setUp(self):
+        super().setUp()
+        self.api = self.serve()
+
+    def begin(self, name, rules):
+        """The work tree of a project whose base ignores by `rules`, with names in it that have to be judged."""
+        project = publish(self.api, name, {'.gitignore': rules, 'other/file': 'published\n', 'src/file': 'published\n'})
+        work = self.mounted.directory / 'projects' / project / 'work'
+        for path in ('other/file', '.gitignore'):
+            (work / path).read_text()  # from here on everything is at hand
+        for number in range(NEW):
+            (work / 'src' / f'{NAME}{number}').write_text('new\n')
+        return work
+
+    def longest_wait_while(self, work, process):
+        """Of an ls, a stat, a write or a new file in another folder, while the process runs; and its own seconds."""
+        began, longest, rounds = time.monotonic(), 0.0, 0
+        operations = [lambda: list((work / 'other').iterdir()), (work / 'src/file').stat,
+                      lambda: (work / 'other/file').write_text('changed\n'), (work / 'other/new').touch,
+                      (work / 'other/new').unlink]
+        while process.poll() is None:
+            for operation in operations:
+                before = time.monotonic()
+                operation()
+                longest = max(longest, time.monotonic() - before)
+            rounds += 1
+            time.sleep(0.01)
+        self.assertEqual(process.returncode, 0)
+        self.assertGreater(rounds, 0)
+        return longest, time.monotonic() - began
+
+    def start(self, *words):
+        process = subprocess.Popen([self.playfs_path, *map(str, words)], env=self.environment('ann'),
+                                   stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+        self.addCleanup(process.wait)
+        self.addCleanup(process.kill)
+        return process
+
+    def told(self):
+        lines = (self.mounted.directory / '.playfs/errors.ndjson').read_text().splitlines()
+        return [json.loads(line) for line in lines if 'gitignore' in line]
+
+    def all_of_it(self, work):
+        """Seconds for the longest wait meanwhile, for a status, and for a commit."""
+        longest, status = self.longest_wait_while(work, self.start('status', work))
+        before = time.monotonic()
+        outcome = json.loads(self.playfs('commit', '-m', 'mine', '--json', work).stdout)
+        self.assertEqual(outcome['outcome'], 'published')
+        self.assertIn(outcome['files_changed'], (NEW, NEW + 1), outcome)
+        return longest, status, time.monotonic() - before
+
+    def test_one_long_line_is_no_rule(self):
+        self.mounted = self.mount(self.api.origin)
+        calm = self.all_of_it(self.begin('calm', '*.o\n'))
+        self.assertEqual(self.told(), [])
+        hostile = self.all_of_it(self.begin('hostile', LONG_LINE))
+        print('wait, status, commit:', *(f'{each:.2f}' for each in calm + hostile))
+        self.assertLess(sum(hostile), 10 * sum(calm))
+        self.assertEqual(len(self.told()), 1, self.told())
+
+    def test_costly_rules_keep_nobody_waiting_who_asks_for_no_verdict(self):
+        self.mounted = self.mount(self.api.origin)
+        work = self.begin('hostile', COSTLY_RULES)
+        longest, status, commit = self.all_of_it(work)
+        print(f'wait, status, commit: {longest:.2f} {status:.2f} {commit:.2f}')
+        self.assertLess(longest, status / 4, 'they wait for the judging')
+        # What was judged is known.
+        self.assertLess(commit, status)
+
+    def test_a_commit_beyond_the_bounds_says_what_to_do(self):
+        self.mounted = self.mount(self.api.origin)
+        work = self.begin('hostile', TOO_MANY_RULES)
+        refused = self.playfs('commit', '-m', 'mine', work, check=False)
+        self.assertNotEqual(refused.returncode, 0)
+        self.assertIn('.gitignore', refused.stderr)
+        self.assertIn('more than 10000 rules', refused.stderr)
+        self.assertTrue(self.told())
+        (work / '.gitignore').write_text('*.o\n')
+        self.playfs('commit', '-m', 'mine', work)
+
+
+if __name__ == '__main__':
+    rig.main()
