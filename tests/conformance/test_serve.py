@@ -6,14 +6,11 @@ import http.client
 import json
 import os
 import re
-import shutil
 import struct
-import subprocess
 import threading
 import unittest
 import uuid
 
-from rig import ROOT, free_port
 from serve_rig import BASE, Server, ServeTest
 
 JSON = ('-H', 'Content-Type: application/json')
@@ -370,77 +367,6 @@ class Operation(ServeTest):
         content[at:at + 8] = b'"body"::'
         store.write_bytes(content)
         self.assertNotEqual(self.playfs('serve', 'check', '--store', server.store, check=False).returncode, 0)
-
-
-@unittest.skipUnless(shutil.which('nginx') and shutil.which('openssl'), 'nginx is not installed')
-class BehindNginx(ServeTest):
-    """The example that is shipped, with other ports, paths and certificate."""
-
-    NAME = 'playground.example.org'
-
-    def setUp(self):
-        super().setUp()
-        self.server = Server(self, '--host', self.NAME, '--proxy', '127.0.0.1')
-        self.port, plain = free_port(), free_port()
-        self.command('openssl', 'req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes',
-                     '-keyout', self.home / 'privkey.pem', '-out', self.home / 'fullchain.pem', '-subj', f'/CN={self.NAME}',
-                     '-addext', f'subjectAltName=DNS:{self.NAME}')
-        site = (ROOT / 'tools/nginx/playfs.conf').read_text()
-        for line, changed in ((f'/etc/letsencrypt/live/{self.NAME}', str(self.home)),
-                              ('/var/cache/nginx/playfs', f'{self.home}/cache'),
-                              ('127.0.0.1:8787', self.server.address), ('listen 80;', f'listen 127.0.0.1:{plain};'),
-                              ('listen 443 ', f'listen 127.0.0.1:{self.port} ')):
-            self.assertIn(line, site)
-            site = site.replace(line, changed)
-        site = '\n'.join(line for line in site.splitlines() if 'listen [::]' not in line)
-        (self.home / 'site.conf').write_text(site)
-        temporary = ' '.join(f'{kind}_temp_path {self.home}/{kind};'
-                             for kind in ('client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'))
-        user = 'user root;' if os.geteuid() == 0 else ''
-        configuration = self.home / 'nginx.conf'
-        configuration.write_text(f'daemon off; {user} pid {self.home}/pid; error_log {self.home}/errors; events {{}}\n'
-                                 f'http {{ access_log off; {temporary} include {self.home}/site.conf; }}\n')
-        nginx = subprocess.Popen(['nginx', '-c', str(configuration)], stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        self.addCleanup(nginx.wait)
-        self.addCleanup(nginx.terminate)
-        self.eventually(lambda: self.ask('/healthz')[2] == b'ok\n', 'nginx answers')
-
-    def ask(self, path, *words):
-        """Status, headers and body over TLS and HTTP/2."""
-        done = self.command('curl', '--silent', '--noproxy', '*', '--http2', '--include', '--cacert',
-                            self.home / 'fullchain.pem', '--resolve', f'{self.NAME}:{self.port}:127.0.0.1', *words,
-                            f'https://{self.NAME}:{self.port}{path}', check=False, text=False)
-        if done.returncode:
-            return 0, {}, b''
-        head, _, body = done.stdout.partition(b'\r\n\r\n')
-        first, *lines = head.decode('latin-1').split('\r\n')
-        self.assertEqual(first.split()[0], 'HTTP/2')
-        return int(first.split()[1]), dict(line.split(': ', 1) for line in lines), body
-
-    def post(self, collection, *words):
-        return self.ask(f'{BASE}/{collection}', *JSON, '-H', f'Origin: https://{self.NAME}', '-d', '{"agent":"a"}', *words)
-
-    def test_reads_come_from_its_cache_and_writes_are_counted_for_the_client(self):
-        record = json.loads(self.post('revisions')[2])['record']['id']
-        for _ in range(5):
-            status, headers, body = self.ask(f'{BASE}/revisions/{record}')
-            self.assertEqual((status, json.loads(body)['record']['id']), (200, record))
-        known = self.ask(f'{BASE}/revisions/{record}', '-H', f'If-None-Match: {headers["etag"]}')
-        self.assertEqual(known[0], 304)
-        log = self.server.send_text('/metrics')
-        self.assertIn('playfs_http_requests_total{method="POST",status="2xx"} 1\n', log)
-        asked = int(re.search(r'method="GET",status="2xx"\} (\d+)', log)[1])
-        self.ask(f'{BASE}/revisions/{record}')
-        self.assertIn(f'method="GET",status="2xx"}} {asked + 1}\n', self.server.send_text('/metrics'),
-                      'only the question for the metrics came through')
-        # What is new is there at once: a list is asked for again each time.
-        second = json.loads(self.post('revisions')[2])['record']['id']
-        listed = json.loads(self.ask(f'{BASE}/revisions')[2])['records']
-        self.assertEqual([entry['id'] for entry in listed], [second, record])
-        self.assertEqual(self.ask('/metrics')[0], 404)
-        # The address that a client claims for itself does not count.
-        answers = [self.post('agents', '-H', f'X-Forwarded-For: 192.0.2.{number}')[0] for number in range(31)]
-        self.assertEqual(answers, [200] * 30 + [429])
 
 
 if __name__ == '__main__':

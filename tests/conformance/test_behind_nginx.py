@@ -1,0 +1,178 @@
+#!/usr/bin/env python3
+"""`playfs serve` behind the nginx example that is shipped, with other ports, paths and certificate."""
+import json
+import os
+import re
+import shutil
+import socket
+import ssl
+import subprocess
+import unittest
+
+import rig
+from serve_rig import BASE, Server, ServeTest
+
+JSON = ('-H', 'Content-Type: application/json')
+NAME = 'playground.example.org'
+ANN, BOB = '127.0.0.2', '127.0.0.3'  # two clients; the service sees one peer
+BURST, AT_ONCE = 2000, 256  # of one client, as the example says
+
+
+@unittest.skipUnless(shutil.which('nginx') and shutil.which('openssl'), 'nginx is not installed')
+class BehindNginx(ServeTest):
+    def begin(self, limits='spec'):
+        self.log = self.home / 'access.ndjson'
+        self.server = Server(self, '--host', NAME, '--host', '127.0.0.1', '--proxy', '127.0.0.1', '--access-log', self.log,
+                             '--limits', limits)
+        self.port, self.plain_port = rig.free_port(), rig.free_port()
+        self.certificate = self.home / 'fullchain.pem'
+        self.command('openssl', 'req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes',
+                     '-keyout', self.home / 'privkey.pem', '-out', self.certificate, '-subj', f'/CN={NAME}',
+                     '-addext', f'subjectAltName=DNS:{NAME},IP:127.0.0.1')
+        site = (rig.ROOT / 'tools/nginx/playfs.conf').read_text()
+        for line, changed in ((f'/etc/letsencrypt/live/{NAME}', str(self.home)),
+                              ('/var/cache/nginx/playfs', f'{self.home}/cache'),
+                              ('127.0.0.1:8787', self.server.address),
+                              ('listen 80;', f'listen 127.0.0.1:{self.plain_port};'),
+                              ('listen 443 ', f'listen 127.0.0.1:{self.port} ')):
+            self.assertIn(line, site)
+            site = site.replace(line, changed)
+        site = '\n'.join(line for line in site.splitlines() if 'listen [::]' not in line)
+        (self.home / 'site.conf').write_text(site)
+        temporary = ' '.join(f'{kind}_temp_path {self.home}/{kind};'
+                             for kind in ('client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'))
+        user = 'user root;' if os.geteuid() == 0 else ''
+        configuration = self.home / 'nginx.conf'
+        configuration.write_text(f'daemon off; {user} pid {self.home}/pid; error_log {self.home}/errors; '
+                                 'worker_rlimit_nofile 4096; events { worker_connections 2048; }\n'
+                                 f'http {{ access_log off; {temporary} include {self.home}/site.conf; }}\n')
+        nginx = ['nginx', '-e', str(self.home / 'errors'), '-c', str(configuration)]
+        self.assertNotRegex(self.command(*nginx, '-t').stderr, r'\[(warn|alert|emerg)')
+        process = subprocess.Popen(nginx, stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        self.addCleanup(process.wait)
+        self.addCleanup(process.terminate)
+        self.eventually(lambda: self.ask('/healthz')[2] == b'ok\n', 'nginx answers')
+
+    def to_nginx(self, *words):
+        return ['curl', '--silent', '--noproxy', '*', '--http2', '--cacert', self.certificate, '--resolve',
+                f'{NAME}:{self.port}:127.0.0.1', *words]
+
+    def ask(self, path, *words):
+        """Status, headers and body over TLS and HTTP/2. Of a header that comes twice the values are joined."""
+        done = self.command(*self.to_nginx('--include', *words, f'https://{NAME}:{self.port}{path}'), check=False,
+                            text=False)
+        if done.returncode:
+            return 0, {}, b''
+        head, _, body = done.stdout.partition(b'\r\n\r\n')
+        first, *lines = head.decode('latin-1').split('\r\n')
+        self.assertEqual(first.split()[0], 'HTTP/2')
+        headers = {}
+        for name, value in (line.split(': ', 1) for line in lines):
+            headers[name] = f'{headers[name]}, {value}' if name in headers else value
+        return int(first.split()[1]), headers, body
+
+    def post(self, collection, *words, scheme='https', body='{"agent":"a"}'):
+        return self.ask(f'{BASE}/{collection}', *JSON, '-H', f'Origin: {scheme}://{NAME}', '-d', body, *words)
+
+    def test_pages_and_records(self):
+        self.begin()
+        status, headers, body = self.ask('/')
+        self.assertEqual((status, b'<html' in body.lower()), (200, True))
+        self.assertEqual([headers[name] for name in ('strict-transport-security', 'x-content-type-options',
+                                                     'referrer-policy')], ['max-age=31536000', 'nosniff', 'no-referrer'])
+        self.assertEqual(headers['content-security-policy'].count('default-src'), 1)
+        self.assertNotIn('/', headers['server'], 'no version')
+        self.assertEqual(self.ask('/', '-H', f'If-None-Match: {headers["etag"]}')[0], 304)
+        plain = self.command('curl', '--silent', '--noproxy', '*', '--include', '-H', 'Host: elsewhere.example',
+                             f'http://127.0.0.1:{self.plain_port}/p?q').stdout
+        self.assertIn('308', plain.splitlines()[0])
+        self.assertIn(f'Location: https://{NAME}/p?q', plain.splitlines())
+
+        record = json.loads(self.post('revisions')[2])['record']['id']
+        for path in (f'{BASE}/revisions', f'{BASE}/revisions/{record}'):
+            status, headers, _ = self.ask(path)
+            self.assertEqual(status, 200)
+            self.assertEqual(self.ask(path, '-H', f'If-None-Match: {headers["etag"]}')[0], 304, path)
+        self.assertEqual(self.post('agents', scheme='http')[0], 403, 'a page that came by http')
+        large = self.home / 'large'
+        for size, says in ((64 << 10, b'record_too_large'), (256 << 10, b'nginx')):
+            large.write_text('{"agent":"' + 'x' * size + '"}')
+            status, _, body = self.post('agents', body=f'@{large}')
+            self.assertEqual((status, says in body), (413, True), size)
+
+    def test_reads_come_from_its_cache(self):
+        self.begin()
+        record = json.loads(self.post('revisions')[2])['record']['id']
+        for _ in range(5):
+            status, _, body = self.ask(f'{BASE}/revisions/{record}')
+            self.assertEqual((status, json.loads(body)['record']['id']), (200, record))
+        log = self.server.send_text('/metrics')
+        self.assertIn('playfs_http_requests_total{method="POST",status="2xx"} 1\n', log)
+        asked = int(re.search(r'method="GET",status="2xx"\} (\d+)', log)[1])
+        self.ask(f'{BASE}/revisions/{record}')
+        self.assertIn(f'method="GET",status="2xx"}} {asked + 1}\n', self.server.send_text('/metrics'),
+                      'only the question for the metrics came through')
+        # What is new is there at once: a list is asked for again each time.
+        second = json.loads(self.post('revisions')[2])['record']['id']
+        listed = json.loads(self.ask(f'{BASE}/revisions')[2])['records']
+        self.assertEqual([entry['id'] for entry in listed], [second, record])
+        self.assertEqual(self.ask('/metrics')[0], 404)
+
+    def test_clients_are_told_apart_and_not_believed(self):
+        self.begin()
+        # The address that a client claims for itself does not count.
+        answers = [self.post('agents', '--interface', ANN, '-H', f'X-Forwarded-For: 192.0.2.{number}',
+                             '-H', 'X-Forwarded-Proto: http')[0] for number in range(31)]
+        self.assertEqual(answers, [200] * 30 + [429])
+        self.assertEqual(self.post('agents', '--interface', BOB, '-H', f'X-Forwarded-For: {ANN}')[0], 200)
+        lines = [json.loads(line) for line in self.log.read_text().splitlines()]
+        self.assertEqual([line['client'] for line in lines if line['method'] == 'POST'], [ANN] * 31 + [BOB])
+
+    def test_one_client_does_not_take_all_connections(self):
+        self.begin()
+        trusting = ssl.create_default_context(cafile=self.certificate)
+        slow = f'POST {BASE}/agents HTTP/1.1\r\nHost: {NAME}\r\nContent-Length: 9\r\n\r\n'.encode()
+
+        def hold():
+            peer = socket.create_connection(('127.0.0.1', self.port), rig.COMMAND_LIMIT, (ANN, 0))
+            secured = trusting.wrap_socket(peer, server_hostname=NAME)
+            self.addCleanup(secured.close)
+            secured.sendall(slow)
+            return secured
+
+        _held = [hold() for _ in range(AT_ONCE)]
+        self.eventually(lambda: self.ask('/healthz', '--interface', ANN)[0] == 429, 'one more is refused')
+        _, headers, body = self.ask('/healthz', '--interface', ANN)
+        self.assertEqual((json.loads(body)['code'], headers['retry-after'], headers['strict-transport-security']),
+                         ('rate_limited', '1', 'max-age=31536000'))
+        self.assertEqual(self.ask('/healthz', '--interface', BOB)[0], 200)
+        self.assertEqual(self.ask('/healthz', '--interface', ANN, '-H', f'X-Forwarded-For: {BOB}')[0], 429)
+
+    def test_a_flood_of_one_client_is_refused(self):
+        self.begin()
+        record = json.loads(self.post('revisions', '--interface', BOB)[2])['record']['id']
+        flood = self.to_nginx('--interface', ANN, '--parallel', '--parallel-max', '100', '--write-out', '%{http_code}\\n',
+                              '--output', '/dev/null', f'https://{NAME}:{self.port}{BASE}/revisions/{record}#[1-{BURST}]')
+        answers = []
+        while '429' not in answers and len(answers) < 20 * BURST:
+            answers += self.command(*flood).stdout.split()
+        self.assertEqual(set(answers), {'200', '429'})
+        self.assertGreaterEqual(answers.index('429'), BURST // 2, 'a large project is fetched without')
+        self.assertEqual(self.ask(f'{BASE}/revisions/{record}', '--interface', BOB)[0], 200)
+
+    @rig.needs_fuse
+    def test_a_commit_of_a_mount(self):
+        self.begin(limits='off')
+        url = f'https://127.0.0.1:{self.port}'
+        mount = self.mount(url, options=('refresh=1', f'cafile={self.certificate}'))
+        (mount.directory / 'projects/new').write_text('{"name": "tour"}')
+        work = mount.project('tour') / 'work'
+        for number in range(200):
+            (work / f'f{number}').write_text(f'{number}\n' * 4000)
+        self.assertEqual(self.commit(work, 'Tour')[0], 'published')
+        other = self.mount(url, who='bob', options=('refresh=1', f'cafile={self.certificate}'))
+        self.assert_same_tree(work, other.project('tour') / 'head')
+
+
+if __name__ == '__main__':
+    rig.main()
