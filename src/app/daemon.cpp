@@ -7,6 +7,8 @@
 #include <cerrno>
 #include <cstring>
 
+#include "app/descriptors.h"
+
 namespace playfs::app {
 
 namespace {
@@ -75,6 +77,7 @@ Result<std::optional<StartReport>> go_to_background() {
     return std::optional<StartReport>();
   }
   reading = UniqueFd();
+  close_inherited_descriptors(writing.get());
   setsid();
   if (chdir("/") != 0) return fail(error_from_errno(errno, "chdir /"));
   UniqueFd nothing(open("/dev/null", O_RDONLY | O_CLOEXEC));

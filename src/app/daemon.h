@@ -22,8 +22,9 @@ class StartReport {
   UniqueFd line_;
 };
 
-/// Forks. In the child, which has a session of its own: the line to the command. In the parent nothing, once the
-/// child is ready, or the child's error. REQUIRES: no other thread runs.
+/// Forks. In the child, which has a session of its own and nothing open but the standard streams: the line to the
+/// command. In the parent nothing, once the child is ready, or the child's error. REQUIRES: no other thread runs, and
+/// nothing is open that the child needs.
 Result<std::optional<StartReport>> go_to_background();
 
 }  // namespace playfs::app

@@ -6,6 +6,7 @@
 
 #include "app/command_line.h"
 #include "app/commands/commands.h"
+#include "app/descriptors.h"
 #include "app/io.h"
 
 namespace playfs::app {
@@ -45,6 +46,7 @@ int run(std::vector<std::string> argv, Io& io) {
 }
 
 int run_in_this_process(int argc, char** argv) {
+  hold_standard_streams();
   std::ios::sync_with_stdio(false);
   SystemClock clock;
   SystemRandom random;

@@ -199,6 +199,7 @@ Result<ExitCode> mount(Context& context, const MountArguments& arguments) {
   if (arguments.fake) return ExitCode::done;
   auto document = [&] { return JsonObject{{"site", plan.source.text}, {"directory", plan.directory}}; };
   if (arguments.foreground) {
+    close_inherited_descriptors();
     PLAYFS_CHECK(serve_mount(context, plan, [&]() -> Status {
       context.out.document(document());
       context.io.out.flush();

@@ -133,6 +133,7 @@ Result<ExitCode> serve(Context& context, const ServeArguments& arguments) {
   PLAYFS_TRY(options.smtp, mail_server(context, arguments));
 
   std::string directory = options.directory;
+  close_inherited_descriptors();
   raise_descriptor_limit();
   TerminationSignals signals;
   PLAYFS_TRY(auto site, SiteServer::start(std::move(options), context.io.clock, context.io.random));

@@ -1,0 +1,90 @@
+#!/usr/bin/env python3
+"""The processes that stay, a mount and `playfs serve`: what they hold of whoever started them."""
+import json
+import os
+import select
+import subprocess
+
+import rig
+
+# A shell hands down its standard output as descriptor 9 alone.
+WITH_A_PIPE = ['sh', '-c', 'exec 9>&1 >/dev/null; exec "$@"', 'sh']
+WITHOUT_STREAMS = ['sh', '-c', 'exec <&- >&- 2>&-; exec "$@"', 'sh']
+
+
+class LongLived(rig.Rig):
+    def mount_in_background(self, *before):
+        """By a command that `before` starts, and that ends: the directory, and the process that serves it."""
+        top = self.home / 'mnt'
+        top.mkdir(exist_ok=True)
+        self.addCleanup(lambda: os.path.ismount(top) and self.command('fusermount3', '-u', '-z', top))
+        self.command(*before, self.playfs_path, 'mount', 'local:default', top)
+        return top, json.loads((top / '.playfs/status.json').read_text())['pid']
+
+    def assert_streams_of_a_daemon(self, pid):
+        log = str(self.home / 'ann/state/playfs/log/mount.log')
+        self.assertEqual([os.readlink(f'/proc/{pid}/fd/{number}') for number in range(3)], ['/dev/null', log, log])
+
+    def serve_with(self, *before, **options):
+        """The process, and its address."""
+        address = f'127.0.0.1:{rig.free_port()}'
+        process = subprocess.Popen([*before, self.playfs_path, 'serve', '--listen', address, '--store', self.home / 'store',
+                                    '--limits', 'off'], env=self.environment('server'), stdin=subprocess.DEVNULL, **options)
+        self.addCleanup(process.wait)
+        self.addCleanup(process.terminate)
+        return process, rig.Api(f'http://{address}')
+
+    def answers(self, api):
+        try:
+            return api.request('GET', '/projects')[0] == 200
+        except OSError:
+            return False
+
+    @rig.needs_fuse
+    def test_a_mount_holds_nothing_of_its_shell(self):
+        top, pid = self.mount_in_background(*WITH_A_PIPE)  # comes back when all have closed the pipe
+        self.assert_streams_of_a_daemon(pid)
+        self.command('fusermount3', '-u', top)
+
+        lock = self.home / 'lock'
+        self.mount_in_background('flock', lock)
+        self.command('flock', '-n', lock, 'true')
+        self.assertTrue((top / 'projects').is_dir(), 'the mount lives')
+
+    @rig.needs_fuse
+    def test_a_mount_whose_command_had_no_standard_streams(self):
+        top, pid = self.mount_in_background(*WITHOUT_STREAMS)
+        (top / 'projects/new').write_text('{"name": "tour"}')
+        self.assertEqual(os.listdir(top / 'projects/by-name'), ['tour'])
+        self.assert_streams_of_a_daemon(pid)
+
+    @rig.needs_fuse
+    def test_a_mount_in_the_foreground_holds_only_the_streams(self):
+        top = self.home / 'mnt'
+        top.mkdir()
+        process = subprocess.Popen([*WITH_A_PIPE, self.playfs_path, 'mount', '-f', 'local:default', top],
+                                   env=self.environment('ann'), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE)
+        self.addCleanup(process.wait)
+        self.addCleanup(lambda: os.path.ismount(top) and self.command('fusermount3', '-u', '-z', top))
+        self.assert_ends(process.stdout)
+        self.eventually(lambda: os.path.ismount(top), 'it is mounted')
+
+    def test_serve_holds_only_the_streams(self):
+        process, api = self.serve_with(*WITH_A_PIPE, stdout=subprocess.PIPE)
+        self.assert_ends(process.stdout)
+        self.eventually(lambda: self.answers(api), 'it answers')
+
+    def test_serve_without_standard_streams(self):
+        _, api = self.serve_with(*WITHOUT_STREAMS)
+        self.eventually(lambda: self.answers(api), 'it answers')
+        project = api.create('projects', name='tour')['id']
+        self.assertEqual(api.get('projects', project)['name'], 'tour')
+
+    def assert_ends(self, pipe):
+        self.addCleanup(pipe.close)
+        self.assertTrue(select.select([pipe], [], [], rig.COMMAND_LIMIT)[0], 'it is closed')
+        self.assertEqual(os.read(pipe.fileno(), 1), b'')
+
+
+if __name__ == '__main__':
+    rig.main()
