@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
-"""The processes that stay, a mount and `playfs serve`: what they hold of whoever started them."""
+"""The processes that stay, a mount and `playfs serve`: what they hold of whoever started them, and what they give up."""
 import json
 import os
+import pathlib
 import select
+import shutil
 import subprocess
 
 import rig
@@ -44,6 +46,7 @@ class LongLived(rig.Rig):
     def test_a_mount_holds_nothing_of_its_shell(self):
         top, pid = self.mount_in_background(*WITH_A_PIPE)  # comes back when all have closed the pipe
         self.assert_streams_of_a_daemon(pid)
+        self.assert_given_up(pid, no_new_privileges=False)
         self.command('fusermount3', '-u', top)
 
         lock = self.home / 'lock'
@@ -68,11 +71,13 @@ class LongLived(rig.Rig):
         self.addCleanup(lambda: os.path.ismount(top) and self.command('fusermount3', '-u', '-z', top))
         self.assert_ends(process.stdout)
         self.eventually(lambda: os.path.ismount(top), 'it is mounted')
+        self.assert_given_up(process.pid, no_new_privileges=False)
 
     def test_serve_holds_only_the_streams(self):
         process, api = self.serve_with(*WITH_A_PIPE, stdout=subprocess.PIPE)
         self.assert_ends(process.stdout)
         self.eventually(lambda: self.answers(api), 'it answers')
+        self.assert_given_up(process.pid, no_new_privileges=True)
 
     def test_serve_without_standard_streams(self):
         _, api = self.serve_with(*WITHOUT_STREAMS)
@@ -80,10 +85,25 @@ class LongLived(rig.Rig):
         project = api.create('projects', name='tour')['id']
         self.assertEqual(api.get('projects', project)['name'], 'tour')
 
+    def test_the_unit_leaves_little_to_attack(self):
+        if not shutil.which('systemd-analyze'):
+            self.skipTest('systemd is missing')
+        unit = rig.ROOT / 'tools/systemd/playfs-serve.service'
+        done = self.command('systemd-analyze', 'security', '--offline=true', '--threshold=15', unit, check=False)
+        if 'unrecognized option' in done.stderr:
+            self.skipTest('systemd is too old')
+        self.assertEqual(done.returncode, 0, done.stdout[-200:] + done.stderr)
+
     def assert_ends(self, pipe):
         self.addCleanup(pipe.close)
         self.assertTrue(select.select([pipe], [], [], rig.COMMAND_LIMIT)[0], 'it is closed')
         self.assertEqual(os.read(pipe.fileno(), 1), b'')
+
+    def assert_given_up(self, pid, no_new_privileges):
+        limits = pathlib.Path(f'/proc/{pid}/limits').read_text(encoding='ascii')
+        self.assertRegex(limits, r'Max core file size +0 +0 ')
+        if no_new_privileges:
+            self.assertIn('NoNewPrivs:\t1', pathlib.Path(f'/proc/{pid}/status').read_text(encoding='ascii'))
 
 
 if __name__ == '__main__':

@@ -7,6 +7,7 @@
 #include "app/commands/commands.h"
 #include "app/daemon.h"
 #include "app/descriptors.h"
+#include "app/hardening.h"
 #include "app/mount_options.h"
 #include "app/mount_point.h"
 #include "app/mount_record.h"
@@ -143,6 +144,7 @@ vfs::PlaygroundOptions playground_options(const Context& context, const Plan& pl
 /// Serves until it is unmounted or told to end. `ready` is called when the mount is there.
 template <class Ready>
 Status serve_mount(Context& context, const Plan& plan, Ready ready) {
+  forgo_core_dumps();
   raise_descriptor_limit();  // each reader who waits may cost one
   TerminationSignals signals;
   PLAYFS_TRY(auto world,

@@ -3,6 +3,7 @@
 
 #include "app/commands/commands.h"
 #include "app/descriptors.h"
+#include "app/hardening.h"
 #include "app/secret_file.h"
 #include "app/signals.h"
 #include "app/site_server.h"
@@ -117,6 +118,9 @@ Result<ExitCode> serve(Context& context, const ServeArguments& arguments) {
   SiteServerOptions options;
   PLAYFS_TRY(options.directory, store_directory(context, arguments.store));
   if (!arguments.words.empty()) return care_for_store(context, arguments.words, options.directory);
+  forgo_core_dumps();
+  forgo_new_privileges();
+  forgo_inspection();
   PLAYFS_TRY(Listen listen, parse_listen(arguments.listen));
   options.listen.address = listen.address;
   options.listen.port = listen.port;

@@ -1,0 +1,23 @@
+#include "app/hardening.h"
+
+#include <sys/prctl.h>
+#include <sys/resource.h>
+
+#include "base/log.h"
+
+namespace playfs::app {
+
+void forgo_core_dumps() {
+  const rlimit none{};
+  if (setrlimit(RLIMIT_CORE, &none) != 0) log_warning("core dumps cannot be turned off");
+}
+
+void forgo_new_privileges() {
+  if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) log_warning("no_new_privs cannot be set");
+}
+
+void forgo_inspection() {
+  if (prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) != 0) log_warning("the process cannot be closed to others of its user");
+}
+
+}  // namespace playfs::app
