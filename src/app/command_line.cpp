@@ -409,6 +409,7 @@ class Parser {
     std::shared_ptr<DoctorArguments> d;
     command("doctor", "Whether what playfs keeps on this machine is sound",
             "  playfs doctor            look, and change nothing: exit 0 all is well, 1 something is not\n"
+            "                           (what is only \"left\" by a killed mount is taken up by the next one)\n"
             "  playfs doctor --repair   mend it; nothing is deleted, what is in the way goes to a lost+found folder",
             doctor, d)
         ->add_flag("--repair", d->repair, "Mend what can be mended without losing anything");

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """playfs doctor: what is wrong with the state on this machine is seen, and mended without losing anything."""
+import contextlib
 import errno
 import json
 import os
@@ -92,7 +93,8 @@ class Doctor(rig.Rig):
         self.assertTrue(orphan.exists(), 'what is in use is left alone')
 
         mount.kill()
-        self.assertEqual(self.wrong(self.doctor()), {'mount': [mount.directory], 'stage': [stage]})
+        found = self.doctor()
+        self.assertEqual((self.wrong(found), found['mount', 'left']), ({'stage': [stage]}, [mount.directory]))
         self.assertIn(f' {mount.directory} ', self.mounts_then)
         found = self.doctor('--repair')
         self.assertEqual((found['mount', 'mended'], found['stage', 'mended']), ([mount.directory], [stage]))
@@ -114,6 +116,37 @@ class Doctor(rig.Rig):
         last.unmount()
         self.assertIn('not yet\n', [path.read_text() for path in stage.glob('lost+found/*/spool/*')])
         self.assertEqual(self.wrong(self.doctor()), {})
+
+    @rig.needs_fuse
+    def test_what_the_next_mount_takes_up_needs_nobody(self):
+        """After kill -9, and with a record that was cut off as it was written."""
+        stage, mount = self.stage_with('not yet\n')
+        work = mount.project('notes') / 'work'
+        for number in range(50):
+            (work / f'f{number}').write_text(f'{number}\n')
+        (work / 'gone').write_text('gone\n')
+        held = os.open(work / 'gone', os.O_RDONLY)
+        (work / 'gone').unlink()
+        mount.kill()
+        with contextlib.suppress(OSError):  # it is dead
+            os.close(held)
+        log = max((stage / 'operations.0', stage / 'operations.1'), key=lambda path: path.stat().st_size)
+        with open(log, 'r+b') as records:
+            records.truncate(log.stat().st_size - 7)
+        found = self.doctor()
+        self.assertEqual(self.wrong(found), {})
+        self.assertEqual((found['mount', 'left'], found['stage', 'left']), ([mount.directory], [stage]))
+        words = self.command(*self.alone, self.playfs_path, 'doctor').stdout
+        self.assertIn('the next mount here takes it up', words)
+        self.assertIn(f'→ playfs mount -o refresh=1 local:default {mount.directory}', words)
+        if self.alone:  # no other test's mounts
+            self.assertTrue(words.endswith('Nothing needs to be done: the next mount takes up what is left.\n'), words)
+        again = self.mount(None, at=mount.directory, options=())
+        self.assertEqual((again.project('notes') / 'work/f49').read_text(), '49\n')
+        again.unmount()
+        found = self.doctor()
+        self.assertEqual((self.wrong(found), found['stage', 'well']), ({}, [stage]))
+        self.assertEqual([places for (_, finding), places in found.items() if finding == 'left'], [])
 
     @rig.needs_fuse
     def test_a_mount_that_hangs_lets_nobody_wait_for_ever(self):

@@ -32,7 +32,22 @@ namespace fs = std::filesystem;
 
 constexpr const char* kRepair = "playfs doctor --repair";
 
-enum class Finding { well, mended, wrong };
+enum class Finding {
+  well,
+  left,  ///< by a mount that was killed: the next one takes it up, and nobody has to do anything
+  mended,
+  wrong,
+};
+
+const char* word_for(Finding finding) {
+  switch (finding) {
+    case Finding::well: return "well";
+    case Finding::left: return "left";
+    case Finding::mended: return "mended";
+    case Finding::wrong: return "wrong";
+  }
+  return "";
+}
 
 /// What was found, told at once to people and at the end to programs.
 class Findings {
@@ -41,9 +56,10 @@ class Findings {
 
   void add(Finding finding, std::string_view check, const std::string& place, const std::string& message,
            const std::string& hint = {}) {
-    const char* word = finding == Finding::well ? "well" : finding == Finding::mended ? "mended" : "wrong";
-    if (finding == Finding::wrong) ++wrong_;
+    const char* word = word_for(finding);
+    if (finding == Finding::left) ++left_;
     if (finding == Finding::mended) ++mended_;
+    if (finding == Finding::wrong) ++wrong_;
     out_.line(fmt::format("{:<7} {}: {}", word, safe(place), safe(message)));
     if (!hint.empty()) out_.line("        → " + safe(hint));
     JsonObject fields{{"check", std::string(check)}, {"place", place}, {"finding", word}, {"message", message}};
@@ -55,15 +71,17 @@ class Findings {
   }
 
   ExitCode end() {
-    out_.line(wrong_ == 0 ? "All is well." : fmt::format("{} wrong.", wrong_));
-    out_.document(JsonObject{{"sound", wrong_ == 0}, {"wrong", wrong_}, {"mended", mended_}, {"findings", list_}});
+    if (wrong_ > 0) out_.line(fmt::format("{} wrong.", wrong_));
+    else out_.line(left_ == 0 ? "All is well." : "Nothing needs to be done: the next mount takes up what is left.");
+    out_.document(JsonObject{
+        {"sound", wrong_ == 0}, {"wrong", wrong_}, {"left", left_}, {"mended", mended_}, {"findings", list_}});
     return wrong_ == 0 ? ExitCode::done : ExitCode::failed;
   }
 
  private:
   Output& out_;
   Json::Array list_;
-  std::uint64_t wrong_ = 0, mended_ = 0;
+  std::uint64_t wrong_ = 0, left_ = 0, mended_ = 0;
 };
 
 void look_at_mounts(Findings& findings, const Places& places, bool repair) {
@@ -82,8 +100,13 @@ void look_at_mounts(Findings& findings, const Places& places, bool repair) {
     } else if (state == Probe::State::answers) {
       findings.add(Finding::well, "mount", mount.mount_point, mount.source + " is mounted, and its process lives");
     } else if (!repair) {
-      findings.add(Finding::wrong, "mount", mount.mount_point, "the process of this mount died; what it staged is kept",
-                   kRepair);
+      // Nobody mounts over another user's.
+      const bool is_own = has_option(mount.super_options, "user_id=" + std::to_string(geteuid()));
+      findings.add(is_own ? Finding::left : Finding::wrong, "mount", mount.mount_point,
+                   is_own
+                       ? "the process of this mount died; what it staged is kept, and the next mount here takes it up"
+                       : "the process of this mount, another user's, died; what it staged is kept",
+                   is_own ? mount_command(places, mount) : kRepair);
     } else if (auto detached = detach_dead_mount(mount.mount_point); !detached) {
       findings.add("mount", mount.mount_point, detached.error());
     } else {
@@ -255,14 +278,16 @@ bool tell(Findings& findings, const std::string& directory, const stage::StageHe
                     "or lost; no mount opens it",
                     health.operations),
         std::string(kRepair) + " (keeps these, and puts the rest with a list of names into lost+found)");
-  else if (health.torn > 0)
+  else if (health.has_changed_last)
     findings.add(Finding::wrong, "stage", directory,
-                 health.has_changed_last
-                     ? "the last operation of its log was changed since it was written, and does not count"
-                     : fmt::format("{} bytes of its operations log were never written in full, as a power loss leaves "
-                                   "them; the next mount would drop them",
-                                   health.torn),
+                 "the last operation of its log was changed since it was written, and does not count",
                  std::string(kRepair) + " (keeps a copy in lost+found)");
+  else if (health.torn > 0)
+    findings.add(Finding::left, "stage", directory,
+                 fmt::format("{} bytes of its operations log were never written in full, as a power loss leaves them; "
+                             "the next mount drops them",
+                             health.torn),
+                 std::string(kRepair) + " (keeps a copy in lost+found before)");
   if (health.is_sound())
     findings.add(Finding::well, "stage", directory,
                  fmt::format("sound, {} files with staged bytes", health.files) +
