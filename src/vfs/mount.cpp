@@ -1,5 +1,6 @@
 #include "vfs/mount.h"
 
+#include <malloc.h>
 #include <sys/stat.h>
 
 #include "vfs/control_text.h"
@@ -34,6 +35,7 @@ Mount::Mount(content::Site& site, const Clock& clock, Executor& executor, Random
       random_(random),
       options_(std::move(options)),
       started_(clock.wall()),
+      spare_memory_([this](auto delay, Task task) { later(delay, std::move(task)); }, [] { malloc_trim(0); }),
       in_use_(std::make_unique<ProjectsInUse>(*this)),
       listings_(std::make_unique<Listings>(*this)),
       requests_(std::make_unique<RequestsUnderWay>()),

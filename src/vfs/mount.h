@@ -23,6 +23,7 @@
 #include "vfs/notifications.h"
 #include "vfs/playground.h"
 #include "vfs/sent_back.h"
+#include "vfs/spare_memory.h"
 
 namespace playfs::vfs {
 
@@ -49,6 +50,7 @@ class Mount {
   SentBack& sent_back() { return sent_back_; }
   LateLinks& late_links() { return late_links_; }
   Metrics& metrics() { return metrics_; }
+  SpareMemory& spare_memory() { return spare_memory_; }
   WorkTrees& works() { return *works_; }
   ProjectsInUse& in_use() { return *in_use_; }
   Listings& listings() { return *listings_; }
@@ -95,6 +97,7 @@ class Mount {
   Notifications notifications_;
   SentBack sent_back_;
   LateLinks late_links_{*this};
+  SpareMemory spare_memory_;
   std::unique_ptr<ProjectsInUse> in_use_;
   std::unique_ptr<Listings> listings_;
   std::unique_ptr<RequestsUnderWay> requests_;

@@ -20,16 +20,17 @@ void NodeTable::refer(const NodePtr& node) {
   ++slot.references;
 }
 
-void NodeTable::forget(NodeId id, std::uint64_t count) {
-  if (id == kRootNode) return;
+bool NodeTable::forget(NodeId id, std::uint64_t count) {
+  if (id == kRootNode) return false;
   NodePtr last;  // a node's end may lock much else: outside of the lock
   MutexLock lock(mutex_);
   auto found = slots_.find(id);
-  if (found == slots_.end()) return;
+  if (found == slots_.end()) return false;
   found->second.references -= std::min(count, found->second.references);
-  if (found->second.references > 0) return;
+  if (found->second.references > 0) return false;
   last = std::move(found->second.node);
   slots_.erase(found);
+  return true;
 }
 
 std::size_t NodeTable::size() const {

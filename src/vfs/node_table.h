@@ -20,7 +20,8 @@ class NodeTable {
   [[nodiscard]] NodePtr find(NodeId id) const PLAYFS_EXCLUDES(mutex_);
   /// One more reference of the kernel's.
   void refer(const NodePtr& node) PLAYFS_EXCLUDES(mutex_);
-  void forget(NodeId id, std::uint64_t count) PLAYFS_EXCLUDES(mutex_);
+  /// True: that was the last one, and the node is let go of.
+  bool forget(NodeId id, std::uint64_t count) PLAYFS_EXCLUDES(mutex_);
   [[nodiscard]] std::size_t size() const PLAYFS_EXCLUDES(mutex_);
   /// At the end of a mount, which sends no forgets.
   void clear() PLAYFS_EXCLUDES(mutex_);

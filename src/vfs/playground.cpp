@@ -147,7 +147,7 @@ void Playground::lookup(const Caller& caller, NodeId parent, std::string_view na
 
 void Playground::forget(NodeId node, std::uint64_t count) {
   mount_->metrics().count(Counted::forget);
-  mount_->nodes().forget(node, count);
+  if (mount_->nodes().forget(node, count)) mount_->spare_memory().let_go();
 }
 
 void Playground::get_attributes(const Caller& caller, NodeId id, Reply<AttributesReply> reply) {
