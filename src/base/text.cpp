@@ -41,6 +41,15 @@ int hex_digit(char c) {
 
 constexpr std::string_view kBase64 = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
+/// The value of each character, 64 for what is none of them.
+constexpr std::array<std::uint8_t, 256> kBase64Values = [] {
+  std::array<std::uint8_t, 256> values{};
+  values.fill(64);
+  for (std::size_t i = 0; i < kBase64.size(); ++i)
+    values[static_cast<unsigned char>(kBase64[i])] = static_cast<std::uint8_t>(i);
+  return values;
+}();
+
 bool is_bidirectional_control(std::uint32_t c) {
   return c == 0x061C || c == 0x200E || c == 0x200F || (c >= 0x202A && c <= 0x202E) || (c >= 0x2066 && c <= 0x2069);
 }
@@ -124,9 +133,9 @@ std::optional<std::string> from_base64(std::string_view text) {
       ++padding;
       continue;
     }
-    auto value = kBase64.find(c);
-    if (value == std::string_view::npos || padding > 0) return std::nullopt;
-    group = group << 6 | static_cast<std::uint32_t>(value);
+    const std::uint8_t value = kBase64Values[static_cast<unsigned char>(c)];
+    if (value == 64 || padding > 0) return std::nullopt;
+    group = group << 6 | value;
     if (++digits % 4 == 0)
       for (int shift : {16, 8, 0}) out += static_cast<char>(group >> shift & 255);
   }

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/text.h"
+#include "base/text_check.h"
 #include "model/json.h"
 
 namespace playfs {
@@ -24,18 +25,6 @@ class StringSource final : public ByteSource {
  private:
   const std::string text_;
 };
-
-/// How many bytes at the end of `text` begin a character that goes on behind it.
-std::size_t begun_at_end(std::string_view text) {
-  constexpr std::size_t longest = 4;
-  for (std::size_t back = 1; back <= std::min(longest - 1, text.size()); ++back) {
-    auto c = static_cast<unsigned char>(text[text.size() - back]);
-    if ((c & 0xC0) == 0x80) continue;
-    std::size_t length = c >= 0xF0 ? 4 : c >= 0xE0 ? 3 : c >= 0xC0 ? 2 : 1;
-    return length > back ? back : 0;
-  }
-  return 0;
-}
 
 }  // namespace
 
@@ -62,19 +51,13 @@ Status each_piece(const Bytes& bytes, const std::function<Status(std::uint64_t o
 
 Result<Examined> examine(const Bytes& bytes) {
   ContentHasher hasher;
-  bool is_text = true;
-  std::string part;  // of a character that a piece ends in
-  PLAYFS_CHECK(each_piece(bytes, [&](std::uint64_t at, std::string_view piece) -> Status {
+  TextCheck check;
+  PLAYFS_CHECK(each_piece(bytes, [&](std::uint64_t, std::string_view piece) -> Status {
     hasher.update(piece);
-    if (!is_text) return {};
-    part += piece;
-    std::size_t rest = at + piece.size() < bytes.size() ? begun_at_end(part) : 0;
-    std::string_view whole(part.data(), part.size() - rest);
-    is_text = whole.find('\0') == std::string_view::npos && is_valid_utf8(whole);
-    part.erase(0, whole.size());
+    check.update(piece);
     return {};
   }));
-  return Examined{hasher.finish(), is_text ? ContentEncoding::text : ContentEncoding::base64};
+  return Examined{hasher.finish(), check.is_text() ? ContentEncoding::text : ContentEncoding::base64};
 }
 
 std::uint64_t text_size(std::uint64_t bytes, ContentEncoding encoding) {

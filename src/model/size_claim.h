@@ -1,4 +1,4 @@
-// What a manifest's `s` may count. A pure function.
+// What a manifest's `s` may count. Pure.
 #pragma once
 
 #include <cstdint>
@@ -11,5 +11,18 @@ namespace playfs {
 /// Whether `claim` is the size of `content`: in bytes or, for text, as other clients may have counted it, in code
 /// points or UTF-16 units.
 bool is_size_of(std::uint64_t claim, std::string_view content, ContentEncoding encoding);
+
+/// The same of content that comes in pieces. A plain value. REQUIRES: of text, pieces that are valid UTF-8 each.
+class SizeCount {
+ public:
+  explicit SizeCount(ContentEncoding encoding) : encoding_(encoding) {}
+  void add(std::string_view piece);
+  [[nodiscard]] std::uint64_t bytes() const { return bytes_; }
+  [[nodiscard]] bool is(std::uint64_t claim) const;
+
+ private:
+  ContentEncoding encoding_;
+  std::uint64_t bytes_ = 0, code_points_ = 0, utf16_units_ = 0;
+};
 
 }  // namespace playfs
