@@ -39,6 +39,10 @@ Result<std::unique_ptr<SiteServer>> SiteServer::start(SiteServerOptions options,
     PLAYFS_TRY(site->log_, http::AccessLog::open(options.access_log));
     front.log = site->log_.get();
   }
+  options.listen.is_page = [&pages = *site->pages_](const HttpRequest& request) {
+    return !http::Front::is_own(request) && pages.serves(request.target);
+  };
+  options.listen.client = front.client;
   site->front_ = std::make_unique<http::Front>(
       [&site = *site](const HttpRequest& request, const std::string& peer) { return site.handle(request, peer); },
       std::move(front), clock);
@@ -50,7 +54,7 @@ Result<std::unique_ptr<SiteServer>> SiteServer::start(SiteServerOptions options,
   return site;
 }
 
-HttpResponse SiteServer::handle(const HttpRequest& request, const std::string& peer) const {
+http::Answer SiteServer::handle(const HttpRequest& request, const std::string& peer) const {
   if (pages_->serves(request.target)) return pages_->handle(request);
   return playground_->service().handle(request, {peer});
 }

@@ -40,7 +40,7 @@ class SiteServer {
 
  private:
   SiteServer() = default;
-  HttpResponse handle(const HttpRequest& request, const std::string& peer) const;
+  http::Answer handle(const HttpRequest& request, const std::string& peer) const;
 
   std::string outbox_;
   service::TrustedProxies proxies_;

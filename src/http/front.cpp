@@ -15,6 +15,9 @@ namespace playfs::http {
 
 namespace {
 
+constexpr std::string_view kHealth = "/healthz";
+constexpr std::string_view kMetrics = "/metrics";
+
 HttpResponse plain_text(int status, std::string text) {
   return {status, {{"Content-Type", "text/plain; charset=utf-8"}, {"Cache-Control", "no-store"}}, std::move(text)};
 }
@@ -91,33 +94,35 @@ std::string Counters::prometheus() const {
 Front::Front(Handler service, Options options, const Clock& clock)
     : service_(std::move(service)), options_(std::move(options)), clock_(clock) {}
 
-HttpResponse Front::handle(const HttpRequest& request, const std::string& peer) {
+Answer Front::handle(const HttpRequest& request, const std::string& peer) {
   SteadyTime begin = clock_.steady();
-  HttpResponse response = route(request, peer);
-  response.headers.set("X-Content-Type-Options", "nosniff");
+  Answer answer = route(request, peer);
+  answer.response.headers.set("X-Content-Type-Options", "nosniff");
   auto took = std::chrono::duration_cast<std::chrono::nanoseconds>(clock_.steady() - begin);
-  std::size_t bytes = request.method == "HEAD" ? 0 : response.body.size();
-  counters_.count(request.method, response.status, bytes, took);
+  std::size_t bytes = request.method == "HEAD" ? 0 : answer.size();
+  counters_.count(request.method, answer.response.status, bytes, took);
   if (options_.log)
     options_.log->write({clock_.wall(), options_.client ? options_.client(request, peer) : peer, request.method,
-                         request.target, response.status, bytes, took});
-  return response;
+                         request.target, answer.response.status, bytes, took});
+  return answer;
 }
 
-HttpResponse Front::route(const HttpRequest& request, const std::string& peer) {
-  bool reading = request.method == "GET" || request.method == "HEAD";
-  if (reading && request.target == "/healthz") {
+bool Front::is_own(const HttpRequest& request) {
+  const bool reading = request.method == "GET" || request.method == "HEAD";
+  return reading && (request.target == kHealth || request.target == kMetrics);
+}
+
+Answer Front::route(const HttpRequest& request, const std::string& peer) {
+  if (!is_own(request)) return compressed(request, [&](const HttpRequest& plain) { return service_(plain, peer); });
+  if (request.target == kHealth) {
     auto healthy = options_.healthy();
     return healthy ? plain_text(200, "ok\n") : plain_text(503, "failing\n");
   }
-  if (reading && request.target == "/metrics") {
-    if (!options_.site.answers_for(request.headers.get("Host").value_or("")))
-      return plain_text(421, "This host is not one of this site's.\n");
-    HttpResponse response = plain_text(200, counters_.prometheus());
-    response.headers.set("Content-Type", "text/plain; version=0.0.4; charset=utf-8");
-    return response;
-  }
-  return compressed(request, [&](const HttpRequest& plain) { return service_(plain, peer); });
+  if (!options_.site.answers_for(request.headers.get("Host").value_or("")))
+    return plain_text(421, "This host is not one of this site's.\n");
+  HttpResponse response = plain_text(200, counters_.prometheus());
+  response.headers.set("Content-Type", "text/plain; version=0.0.4; charset=utf-8");
+  return response;
 }
 
 }  // namespace playfs::http

@@ -71,11 +71,13 @@ class Front {
   /// Clock and log must outlive it.
   Front(Handler service, Options options, const Clock& clock);
 
+  /// Whether a request is answered here, without the service.
+  static bool is_own(const HttpRequest& request);
   /// A Handler for a Server.
-  HttpResponse handle(const HttpRequest& request, const std::string& peer);
+  Answer handle(const HttpRequest& request, const std::string& peer);
 
  private:
-  HttpResponse route(const HttpRequest& request, const std::string& peer);
+  Answer route(const HttpRequest& request, const std::string& peer);
   const Handler service_;
   const Options options_;
   const Clock& clock_;

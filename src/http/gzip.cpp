@@ -62,26 +62,27 @@ bool accepts_gzip(std::string_view accept_encoding) {
   return false;
 }
 
-HttpResponse compressed(const HttpRequest& request, const std::function<HttpResponse(const HttpRequest&)>& handler) {
+Answer compressed(const HttpRequest& request, const std::function<Answer(const HttpRequest&)>& handler) {
   std::string sent_tags(request.headers.get("If-None-Match").value_or(""));
   bool knows_compressed = sent_tags.find(kTagSuffix) != std::string::npos;
-  HttpResponse response = handler(knows_compressed ? with_plain_tags(request, sent_tags) : request);
+  Answer answer = handler(knows_compressed ? with_plain_tags(request, sent_tags) : request);
+  HttpResponse& response = answer.response;
 
   if (response.status == 304) {
     // It must name the copy that the client has, or it could not tell which of its copies is meant.
     std::string tag = compressed_tag(response);
     if (!tag.empty() && sent_tags.find(tag) != std::string::npos) response.headers.set("ETag", std::move(tag));
-    return response;
+    return answer;
   }
-  if (response.body.size() < kWorthIt || !is_text(response.headers.get("Content-Type").value_or(""))) return response;
+  if (response.body.size() < kWorthIt || !is_text(response.headers.get("Content-Type").value_or(""))) return answer;
   response.headers.add("Vary", "Accept-Encoding");
-  if (!accepts_gzip(request.headers.get("Accept-Encoding").value_or(""))) return response;
+  if (!accepts_gzip(request.headers.get("Accept-Encoding").value_or(""))) return answer;
   auto packed = gzip(response.body);
-  if (!packed) return response;
+  if (!packed) return answer;
   response.body = *std::move(packed);
   response.headers.add("Content-Encoding", "gzip");
   if (std::string tag = compressed_tag(response); !tag.empty()) response.headers.set("ETag", std::move(tag));
-  return response;
+  return answer;
 }
 
 std::optional<std::string> gzip(std::string_view text) {

@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "base/http.h"
+#include "http/answer.h"
 
 namespace playfs::http {
 
@@ -16,7 +17,8 @@ bool accepts_gzip(std::string_view accept_encoding);
 /// Calls `handler` and compresses its answer where the client takes gzip and it is text worth the effort. An entity tag
 /// names one sequence of bytes, so the compressed form has a tag of its own, made from the handler's, and the handler
 /// sees its own tags only.
-HttpResponse compressed(const HttpRequest& request, const std::function<HttpResponse(const HttpRequest&)>& handler);
+/// What is read while it is sent goes out as it is.
+Answer compressed(const HttpRequest& request, const std::function<Answer(const HttpRequest&)>& handler);
 
 /// nullopt when memory is out.
 std::optional<std::string> gzip(std::string_view text);

@@ -1,9 +1,8 @@
 // An HTTP/1.1 listener for a handler that answers each request on its own: keep-alive, limits, graceful stop.
 //
-// One thread does all network I/O and never blocks; the handler runs on two small pools, one for reading, one for
-// writing, since it waits for disks. An
-// idle connection costs a few kilobytes and no thread. TLS and HTTP/2 are the business of a proxy in front.
-// Thread-safe.
+// One thread does all network I/O and never blocks; the handler runs on small pools, one for reading, one for writing,
+// one for pages, since it waits for disks. An idle connection costs a few kilobytes and no thread. TLS and HTTP/2 are
+// the business of a proxy in front. Thread-safe.
 #pragma once
 
 #include <chrono>
@@ -14,6 +13,7 @@
 
 #include "base/http.h"
 #include "base/result.h"
+#include "http/answer.h"
 
 namespace playfs::http {
 
@@ -22,20 +22,33 @@ struct ServerOptions {
   std::uint16_t port = 0;             ///< 0: a free one
   unsigned read_threads = 0;          ///< for GET, HEAD and OPTIONS; 0: twice the cores
   unsigned write_threads = 16;        ///< writes that arrive together are committed together, so more than cores
+  /// For pages; 0: half the cores.
+  unsigned page_threads = 0;
+  /// Past it one of the client that has the most waiting pages is refused.
+  std::size_t most_waiting_pages = 256;
+  /// Whether a request is for a page, which may cost far more than any other: pages wait for one another alone, and
+  /// clients take turns. None: there are no pages.
+  std::function<bool(const HttpRequest&)> is_page;
+  /// Whom a request counts for, behind a proxy; none: the peer.
+  std::function<std::string(const HttpRequest&, const std::string& peer)> client;
   std::uint32_t header_limit = 16 * 1024;
   std::uint64_t body_limit = 256 * 1024;
   /// Past it the client with the most connections gives one up: the one that it has used least lately.
   std::size_t connection_limit = 10'000;
+  /// Bytes that answers may hold in memory until their clients have taken them. Past it a connection is closed of the
+  /// client that holds the most.
+  std::size_t most_queued = 128 << 20;
+  std::size_t share_of_queued = 32 << 20;         ///< of one client, whose further answers are 503
   std::chrono::milliseconds idle_time{75'000};    ///< between requests
   std::chrono::milliseconds header_time{10'000};  ///< from the first byte of a request to the end of its header
   std::chrono::milliseconds body_time{30'000};    ///< for the body
-  std::chrono::milliseconds write_time{60'000};   ///< for a response
+  std::chrono::milliseconds write_time{60'000};   ///< in which a client takes nothing of a response
   std::chrono::milliseconds stop_time{10'000};    ///< what running requests get to end in stop()
 };
 
 /// Answers a request of the client at `peer` (a numeric address, no port). Called on several threads at once; must
 /// not throw. HEAD comes as it is; a body in its answer is measured and left out.
-using Handler = std::function<HttpResponse(const HttpRequest& request, const std::string& peer)>;
+using Handler = std::function<Answer(const HttpRequest& request, const std::string& peer)>;
 
 class Server {
  public:

@@ -42,7 +42,8 @@ HttpResponse answer(const HttpRequest& request, const std::string& body, const s
 
 HttpResponse ask(HttpHeaders headers, const std::string& body = kLong, const std::string& type = "application/json") {
   return compressed({"GET", "/", std::move(headers), {}},
-                    [&](const HttpRequest& request) { return answer(request, body, type); });
+                    [&](const HttpRequest& request) { return answer(request, body, type); })
+      .response;
 }
 
 TEST(Gzip, CompressesTextForWhoeverAsks) {
@@ -87,7 +88,8 @@ class FrontTest : public testing::Test {
     return made;
   }
   HttpResponse get(Front& front, const std::string& target) {
-    return front.handle({"GET", target, {{"Host", "play.test"}, {"Authorization", "Bearer secret"}}, {}}, "192.0.2.1");
+    return front.handle({"GET", target, {{"Host", "play.test"}, {"Authorization", "Bearer secret"}}, {}}, "192.0.2.1")
+        .response;
   }
   static bool contains(const std::string& text, std::string_view part) { return text.find(part) != std::string::npos; }
 
@@ -125,7 +127,7 @@ TEST_F(FrontTest, CountsWhatItAnswered) {
 TEST_F(FrontTest, MetricsAreForWhoeverKnowsTheSite) {
   Front front(service, options(), clock);
   auto metrics = [&](const std::string& host) {
-    return front.handle({"GET", "/metrics", {{"Host", host}}, {}}, "127.0.0.1").status;
+    return front.handle({"GET", "/metrics", {{"Host", host}}, {}}, "127.0.0.1").response.status;
   };
   EXPECT_EQ(metrics("127.0.0.1:8787"), 200);
   EXPECT_EQ(metrics("rebound.example"), 421);

@@ -123,7 +123,7 @@ std::string printed(const TextDiff& diff) {
 }
 
 TEST(TextDiff, ShowsLinesWithNumbers) {
-  auto diff = diff_texts("a\nb\nc\n", "a\nB\nc\nd", 100);
+  auto diff = diff_texts("a\nb\nc\n", "a\nB\nc\nd", {});
   ASSERT_TRUE(diff);
   EXPECT_EQ(printed(*diff), " a\n-b\n+B\n c\n+d|");
   EXPECT_EQ(diff->added, 2u);
@@ -138,7 +138,7 @@ TEST(TextDiff, ShowsLinesWithNumbers) {
 TEST(TextDiff, StopsAtTheLimit) {
   std::string many;
   for (int i = 0; i < 100; ++i) many += std::to_string(i) + "\n";
-  auto diff = diff_texts("", many, 10);
+  auto diff = diff_texts("", many, {.shown = 10});
   ASSERT_TRUE(diff);
   EXPECT_TRUE(diff->cut);
   EXPECT_EQ(diff->hunks.at(0).lines.size(), 10u);
@@ -146,7 +146,7 @@ TEST(TextDiff, StopsAtTheLimit) {
 }
 
 TEST(TextDiff, OfEqualTextsIsEmpty) {
-  auto diff = diff_texts("x\n", "x\n", 10);
+  auto diff = diff_texts("x\n", "x\n", {});
   ASSERT_TRUE(diff);
   EXPECT_TRUE(diff->hunks.empty());
 }

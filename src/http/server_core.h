@@ -1,0 +1,156 @@
+// The listener's inside, for server.cpp and session.cpp alone: what all connections share, and one connection. These
+// two files are the only ones that include Beast, which compiles slowly.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <list>
+#include <mutex>
+#include <optional>
+#include <thread>
+#include <unordered_map>
+
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/asio/thread_pool.hpp>
+#include <boost/beast/core/flat_buffer.hpp>
+#include <boost/beast/core/tcp_stream.hpp>
+#include <boost/beast/http.hpp>
+
+#include "http/fair_pool.h"
+#include "http/queued_bytes.h"
+#include "http/response_head.h"
+#include "http/server.h"
+#include "service/client_address.h"
+
+namespace playfs::http {
+
+namespace asio = boost::asio;
+namespace beast = boost::beast;
+namespace bh = boost::beast::http;
+using asio::ip::tcp;
+using boost::system::error_code;
+
+/// What is buffered and not parsed yet: a header, a chunk's extensions, trailers.
+inline constexpr std::size_t kMostBuffered = 64 * 1024;
+
+// All members are used on the I/O thread only, but for the options, the handler, the pools and `giving_up_`.
+class Server::Core : public std::enable_shared_from_this<Core> {
+ public:
+  Core(ServerOptions options, Handler handler);
+
+  Status listen();
+  void run();
+  void stop();
+  [[nodiscard]] tcp::endpoint local() const { return local_; }
+
+ private:
+  class Session;
+  using Sessions = std::list<Session*>;
+
+  void accept();
+  void begin_stop();
+  Sessions::iterator add(Session* session, const std::string& client);
+  void forget(Sessions::iterator session, const std::string& client);
+  /// Closes a connection of the client that has the most of them. False: all of those are being served.
+  bool make_room();
+  /// Counts what an answer holds in memory. Where there is no room for it, connections of the client that holds the
+  /// most are closed; false where that is `client` itself, or it has its share.
+  bool take_bytes(const std::string& client, std::size_t bytes);
+  /// The connection that has held memory for this client for longest; there is one.
+  Session* holder_for(const std::string& client);
+
+  const ServerOptions options_;
+  const Handler handler_;
+  asio::io_context io_;
+  tcp::acceptor acceptor_;
+  tcp::endpoint local_;
+  asio::steady_timer pause_;
+  asio::steady_timer stop_timer_;
+  asio::thread_pool readers_;
+  asio::thread_pool writers_;
+  FairPool pages_;
+  QueuedBytes queued_;
+  DateHeader date_;
+  std::unordered_map<std::string, Sessions> sessions_;  ///< of each client, the one first that was served longest ago
+  std::size_t session_count_ = 0;
+  bool stopping_ = false;
+  std::atomic<bool> giving_up_ = false;  ///< no waiting page is begun any more
+  std::thread thread_;
+  std::once_flag stopped_;
+};
+
+/// One connection. It keeps itself alive through the operation it waits for.
+class Server::Core::Session : public std::enable_shared_from_this<Session> {
+ public:
+  Session(std::shared_ptr<Core> core, tcp::socket socket, std::string peer)
+      : core_(std::move(core)),
+        stream_(std::move(socket)),
+        peer_(std::move(peer)),
+        client_(service::counted_address(peer_)),
+        place_(core_->add(this, client_)) {}
+  ~Session() {
+    give_back_bytes();
+    core_->forget(place_, client_);
+  }
+  Session(const Session&) = delete;
+  Session& operator=(const Session&) = delete;
+
+  void wait_for_request();
+  void close_if_idle();
+  void close();
+  [[nodiscard]] bool is_being_served() const { return is_being_served_; }
+  [[nodiscard]] bool holds_bytes_for(const std::string& client) const { return held_ > 0 && asker_ == client; }
+
+ private:
+  using Parser = bh::request_parser<bh::string_body>;
+
+  void read_header();
+  void after_header(error_code error);
+  void after_bad_header(error_code error);
+  void offer_to_continue();
+  void read_body();
+  void read_some_of_the_body();
+  void after_body(error_code error);
+  void serve(HttpRequest request);
+  void serve_page(HttpRequest request);
+  void respond(Answer answer);
+  void respond_busy(std::string message);
+  /// Begins to send an answer; `body_` and `source_` are what follows its head.
+  template <class Done>
+  void write(const HttpResponse& answer, Framing framing, Done done);
+  template <class Done>
+  void write_rest(Done done);
+  void after_write(error_code error);
+  void read_piece();
+  void after_piece(Result<std::string> piece);
+  void give_back_bytes();
+  /// Answers what cannot be read to its end, and closes.
+  void refuse(int status, std::string code, std::string message);
+  /// Reads on for a while before closing: a socket closed with data unread takes the answer down with it.
+  void drain();
+  void hang_up();
+
+  std::shared_ptr<Core> core_;
+  beast::tcp_stream stream_;
+  const std::string peer_;
+  const std::string client_;  // whom it counts for
+  const Sessions::iterator place_;
+  beast::flat_buffer buffer_{kMostBuffered};
+  std::optional<Parser> parser_;
+  std::uint64_t body_bytes_ = 0;  // as sent, with all that frames them
+  // The response being sent.
+  std::string asker_;     // whom the request counts for
+  std::size_t held_ = 0;  // bytes that are counted for it
+  std::string head_;
+  std::string body_;                    // or the piece of it that is being sent
+  std::size_t sent_ = 0;                // of head and body
+  std::unique_ptr<BodySource> source_;  // what follows
+  std::uint64_t left_ = 0;              // bytes that it still has to give
+  bool last_ = false;                   // the connection ends with it
+  bool is_being_served_ = false;
+  bool idle_ = true;
+};
+
+}  // namespace playfs::http

@@ -1,0 +1,114 @@
+#include "http/fair_queue.h"
+
+#include <condition_variable>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "http/fair_pool.h"
+#include "http/queued_bytes.h"
+
+namespace playfs::http {
+namespace {
+
+using testing::ElementsAre;
+
+std::vector<std::string> all(FairQueue<std::string>& queue) {
+  std::vector<std::string> jobs;
+  while (auto job = queue.next()) jobs.push_back(*job);
+  return jobs;
+}
+
+TEST(FairQueue, ClientsTakeTurns) {
+  FairQueue<std::string> queue(100);
+  for (const char* job : {"a1", "a2", "a3", "b1", "c1", "b2"}) EXPECT_FALSE(queue.add(std::string(job, 1), job));
+  EXPECT_THAT(all(queue), ElementsAre("a1", "b1", "c1", "a2", "b2", "a3"));
+}
+
+TEST(FairQueue, WhoComesLaterWaitsForOneOfEach) {
+  FairQueue<std::string> queue(100);
+  for (const char* job : {"a1", "a2", "a3", "a4"}) EXPECT_FALSE(queue.add("a", job));
+  EXPECT_EQ(queue.next(), "a1");
+  EXPECT_FALSE(queue.add("b", "b1"));
+  EXPECT_EQ(queue.next(), "a2");
+  EXPECT_EQ(queue.next(), "b1");
+}
+
+TEST(FairQueue, WithoutRoomTheClientWithTheMostGivesWay) {
+  FairQueue<std::string> queue(3);
+  for (const char* job : {"a1", "a2", "a3"}) EXPECT_FALSE(queue.add("a", job));
+  EXPECT_EQ(queue.add("a", "a4"), "a4");
+  EXPECT_EQ(queue.add("b", "b1"), "a3");
+  EXPECT_EQ(queue.add("c", "c1"), "a2");
+  EXPECT_EQ(queue.add("d", "d1"), "d1") << "nobody has more than the one who comes";
+  EXPECT_THAT(all(queue), ElementsAre("a1", "b1", "c1"));
+  EXPECT_FALSE(queue.add("a", "a5")) << "there is room again";
+}
+
+TEST(FairQueue, WhatWasBegunIsNeverRefused) {
+  FairQueue<std::string> queue(1);
+  for (const char* job : {"a1", "a2", "a3"}) queue.go_on("a", job);
+  EXPECT_FALSE(queue.add("a", "a4"));
+  queue.go_on("a", "a5");
+  EXPECT_EQ(queue.add("a", "a6"), "a6");
+  EXPECT_EQ(queue.add("b", "b1"), "b1");
+  EXPECT_THAT(all(queue), ElementsAre("a1", "a2", "a3", "a4", "a5"));
+}
+
+TEST(FairPool, RunsWhatWaitsBeforeItEndsAndRefusesWhatItHasNoRoomFor) {
+  std::mutex mutex;
+  std::condition_variable changed;
+  bool inside = false, open = false;
+  std::vector<std::string> said;
+  auto say = [&](const std::string& word) {
+    return [&, word](bool has_turn) {
+      std::lock_guard lock(mutex);
+      said.push_back(has_turn ? word : "no " + word);
+    };
+  };
+  FairPool pool(1, 2);
+  pool.go_on("a", [&](bool) {
+    std::unique_lock lock(mutex);
+    inside = true;
+    changed.notify_all();
+    changed.wait(lock, [&] { return open; });
+  });
+  {
+    std::unique_lock lock(mutex);
+    changed.wait(lock, [&] { return inside; });
+  }
+  for (const char* job : {"a1", "a2"}) pool.offer("a", say(job));
+  pool.offer("b", say("b1"));
+  pool.go_on("a", say("rest of a"));
+  {
+    std::lock_guard lock(mutex);
+    EXPECT_THAT(said, ElementsAre("no a2"));
+    open = true;
+    changed.notify_all();
+  }
+  pool.join();
+  EXPECT_THAT(said, ElementsAre("no a2", "a1", "b1", "rest of a"));
+}
+
+TEST(QueuedBytes, AClientHasAShareAndTheGreediestIsKnown) {
+  QueuedBytes queued(100, 40);
+  EXPECT_TRUE(queued.within_share("a", 60)) << "one answer it may always have";
+  queued.add("a", 30);
+  EXPECT_TRUE(queued.within_share("a", 10));
+  EXPECT_FALSE(queued.within_share("a", 11));
+  queued.add("b", 40);
+  EXPECT_TRUE(queued.has_room(30));
+  EXPECT_FALSE(queued.has_room(31));
+  EXPECT_EQ(queued.greediest(), "b");
+  queued.remove("b", 40);
+  EXPECT_EQ(queued.greediest(), "a");
+  EXPECT_EQ(queued.of("b"), 0u);
+  queued.remove("a", 30);
+  EXPECT_EQ(queued.greediest(), "");
+}
+
+}  // namespace
+}  // namespace playfs::http

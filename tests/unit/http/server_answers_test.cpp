@@ -1,0 +1,276 @@
+// How answers leave the listener: pages in turns by client, bodies piece by piece, memory within bounds.
+#include <atomic>
+#include <chrono>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "unit/http/server_rig.h"
+
+namespace playfs::http {
+namespace {
+
+using std::chrono::milliseconds;
+
+std::string get(const std::string& target) { return "GET " + target + " HTTP/1.1\r\nHost: x\r\n\r\n"; }
+
+bool is_page(const HttpRequest& request) { return request.target.starts_with("/page"); }
+
+/// Returns when what other connections sent has been read: one thread reads all, in a few steps each.
+void settle(Connection& connection) {
+  for (int i = 0; i < 5; ++i) {
+    connection.send(get("/api"));
+    EXPECT_TRUE(contains(connection.receive(), "200 OK"));
+  }
+}
+
+/// So many pieces of so many bytes, counting those that were asked for.
+class Pieces final : public BodySource {
+ public:
+  Pieces(std::size_t count, std::size_t bytes, std::atomic<int>& asked, std::size_t there)
+      : count_(count), bytes_(bytes), asked_(asked), there_(there) {}
+  [[nodiscard]] std::uint64_t size() const override { return count_ * bytes_; }
+  Result<std::string> next() override {
+    ++asked_;
+    if (given_ == there_) return fail(ErrorCode::io, "the disk broke");
+    return given_++ < count_ ? std::string(bytes_, 'x') : std::string();
+  }
+
+ private:
+  const std::size_t count_, bytes_;
+  std::atomic<int>& asked_;
+  const std::size_t there_;
+  std::size_t given_ = 0;
+};
+
+constexpr std::size_t kAll = 1'000'000;
+
+Answer stream(std::size_t count, std::size_t bytes, std::atomic<int>& asked, std::size_t there = kAll) {
+  Answer answer(HttpResponse{200, {}, {}});
+  answer.source = std::make_unique<Pieces>(count, bytes, asked, there);
+  return answer;
+}
+
+TEST(Pages, NothingElseWaitsForThem) {
+  Gate gate;
+  ServerOptions options;
+  options.page_threads = 1;
+  options.is_page = is_page;
+  auto server = start(options, [&](const HttpRequest& request, const std::string& peer) {
+    return is_page(request) ? gate() : echo(request, peer);
+  });
+  std::vector<Connection> pages;
+  for (int i = 0; i < 40; ++i) {
+    pages.emplace_back(server->port());
+    pages.back().send(get("/page"));
+  }
+  gate.await_inside(1);
+  Connection other(server->port());
+  for (int i = 0; i < 40; ++i) {
+    other.send(get("/api"));
+    EXPECT_TRUE(contains(other.receive(), "200 OK"));
+  }
+  gate.open();
+  for (auto& page : pages) EXPECT_TRUE(contains(page.receive(), "through"));
+}
+
+TEST(Pages, AnotherClientsComeNextHoweverManyWait) {
+  Gate gate;
+  std::atomic<int> made = 0;
+  ServerOptions options;
+  options.page_threads = 1;
+  options.is_page = is_page;
+  auto server = start(options, [&](const HttpRequest& request, const std::string&) {
+    if (request.target == "/page/first") return gate();
+    if (!is_page(request)) return echo(request, "");
+    return HttpResponse{200, {}, "number " + std::to_string(++made)};
+  });
+  Connection first(server->port());
+  first.send(get("/page/first"));
+  gate.await_inside(1);
+  std::vector<Connection> greedy;
+  for (int i = 0; i < 20; ++i) {
+    greedy.emplace_back(server->port());
+    greedy.back().send(get("/page"));
+  }
+  Connection other(server->port()), honest(server->port(), "127.0.0.2");
+  settle(other);
+  honest.send(get("/page"));
+  settle(other);
+  gate.open();
+  std::string answer = honest.receive();
+  EXPECT_TRUE(answer.ends_with("number 1") || answer.ends_with("number 2")) << answer;
+}
+
+TEST(Pages, PastTheirNumberTheGreediestIsToldToTryAgain) {
+  Gate gate;
+  ServerOptions options;
+  options.page_threads = 1;
+  options.most_waiting_pages = 2;
+  options.is_page = is_page;
+  // A proxy in front: whom a request counts for stands in it.
+  options.client = [](const HttpRequest& request, const std::string&) {
+    return std::string(request.headers.get("X-Client").value_or("192.0.2.1"));
+  };
+  auto server = start(options, [&](const HttpRequest& request, const std::string& peer) {
+    return is_page(request) ? gate() : echo(request, peer);
+  });
+  auto ask_as = [](const std::string& client) {
+    return "GET /page HTTP/1.1\r\nHost: x\r\nX-Client: " + client + "\r\n\r\n";
+  };
+  Connection first(server->port()), honest(server->port()), other(server->port());
+  first.send(ask_as("2001:db8::1"));
+  gate.await_inside(1);
+  std::vector<Connection> theirs;
+  for (int i = 2; i < 5; ++i) {
+    theirs.emplace_back(server->port());
+    theirs.back().send(ask_as("2001:db8::" + std::to_string(i)));
+    settle(other);
+  }
+  // One of the three of that /64 has no room; the other client pushes out another.
+  honest.send(ask_as("192.0.2.7"));
+  settle(other);
+  gate.open();
+  EXPECT_TRUE(contains(honest.receive(), "through"));
+  int refused = 0;
+  for (Connection& each : theirs) {
+    std::string answer = each.receive();
+    if (!answer.starts_with("HTTP/1.1 503 ")) continue;
+    ++refused;
+    EXPECT_TRUE(contains(answer, "Retry-After: ")) << answer;
+    EXPECT_TRUE(contains(answer, "more pages are asked for")) << answer;
+  }
+  EXPECT_EQ(refused, 2);
+}
+
+TEST(Bodies, ArriveWholeInPieces) {
+  std::atomic<int> asked = 0;
+  auto server = start({}, [&](const HttpRequest& request, const std::string& peer) {
+    return request.target == "/big" ? stream(50, 30'000, asked) : Answer(echo(request, peer));
+  });
+  Connection connection(server->port());
+  connection.send(get("/big") + "HEAD /big HTTP/1.1\r\nHost: x\r\n\r\n" + kGet);
+  std::string response = connection.receive();
+  EXPECT_TRUE(contains(response, "\r\nContent-Length: 1500000\r\n")) << response.substr(0, 300);
+  EXPECT_TRUE(response.ends_with("\r\n\r\n" + std::string(1'500'000, 'x')));
+  EXPECT_TRUE(contains(connection.receive(true), "\r\nContent-Length: 1500000\r\n"));
+  EXPECT_TRUE(contains(connection.receive(), "GET /a?b=c")) << "the connection goes on";
+  EXPECT_EQ(asked, 50) << "a HEAD reads nothing";
+}
+
+TEST(Bodies, OneThatCannotBeReadToItsEndIsCutShort) {
+  std::atomic<int> asked = 0;
+  auto server = start({}, [&](const HttpRequest&, const std::string&) { return stream(50, 1000, asked, 7); });
+  Connection connection(server->port());
+  connection.send(get("/big"));
+  std::string response = connection.receive();
+  EXPECT_TRUE(contains(response, "\r\nContent-Length: 50000\r\n"));
+  EXPECT_TRUE(response.ends_with("\r\n\r\n" + std::string(7000, 'x')));
+  EXPECT_TRUE(connection.closed_by_server());
+}
+
+TEST(Bodies, AreReadOnlyAsFastAsTheClientTakesThem) {
+  std::atomic<int> asked = 0;
+  ServerOptions options;
+  options.write_time = milliseconds(400);
+  auto server = start(options, [&](const HttpRequest&, const std::string&) { return stream(1'000, 50'000, asked); });
+  Connection idle(server->port(), "127.0.0.1", 16'000);
+  idle.send(get("/big"));
+  idle.take(1);
+  std::this_thread::sleep_for(options.write_time / 2);
+  const int before = asked;
+  EXPECT_LT(before, 100) << "of a thousand";
+  EXPECT_FALSE(idle.received().empty());
+  while (idle.take(100'000) > 0 && asked == before) {
+  }
+  EXPECT_GT(asked, before) << "what is taken makes room";
+}
+
+TEST(Bodies, ASlowAndSteadyReaderIsServedAndOneThatStopsIsNot) {
+  std::atomic<int> asked = 0;
+  ServerOptions options;
+  options.write_time = milliseconds(1500);
+  auto server = start(options, [&](const HttpRequest& request, const std::string&) {
+    return request.target == "/stream" ? stream(40, 50'000, asked)
+                                       : Answer(HttpResponse{200, {}, std::string(2'000'000, 'x')});
+  });
+  for (const char* target : {"/stream", "/whole"}) {
+    Connection slow(server->port(), "127.0.0.1", 16'000), stopped(server->port(), "127.0.0.1", 16'000);
+    slow.send(get(target));
+    stopped.send(get(target));
+    // It takes several times as long as the limit for a stop.
+    std::size_t taken = 0;
+    auto begun = std::chrono::steady_clock::now();
+    while (std::size_t more = slow.take(16'000)) {
+      taken += more;
+      if (taken >= 2'000'000) break;
+      std::this_thread::sleep_for(milliseconds(more / 400));
+    }
+    EXPECT_GE(taken, 2'000'000u) << target;
+    EXPECT_GT(std::chrono::steady_clock::now() - begun, 3 * options.write_time) << target;
+    EXPECT_LT(stopped.receive().size(), 2'000'000u) << target;
+    EXPECT_TRUE(stopped.closed_by_server()) << target;
+  }
+}
+
+class Memory : public testing::Test {
+ protected:
+  static constexpr std::size_t kAnswer = 4'000'000;  // more than the kernel takes
+
+  void serve(std::size_t most, std::size_t share) {
+    ServerOptions options;
+    options.most_queued = most;
+    options.share_of_queued = share;
+    server = start(options, [](const HttpRequest& request, const std::string& peer) {
+      return request.target == "/big" ? HttpResponse{200, {}, std::string(kAnswer, 'x')} : echo(request, peer);
+    });
+  }
+  /// A client that has begun to read.
+  std::unique_ptr<Connection> reader(const char* from, std::string& first) {
+    auto connection = std::make_unique<Connection>(server->port(), from, 16'000);
+    connection->send(get("/big"));
+    while (connection->received().size() < 12 && connection->take(12) > 0) {
+    }
+    first = connection->received();
+    return connection;
+  }
+  std::unique_ptr<Server> server;
+};
+
+TEST_F(Memory, AClientHasAShareOfIt) {
+  serve(100 * kAnswer, 2 * kAnswer);
+  std::string said;
+  auto one = reader("127.0.0.2", said);
+  EXPECT_EQ(said, "HTTP/1.1 200");
+  auto two = reader("127.0.0.2", said);
+  EXPECT_EQ(said, "HTTP/1.1 200");
+  auto three = reader("127.0.0.2", said);
+  EXPECT_EQ(said, "HTTP/1.1 503");
+  auto other = reader("127.0.0.3", said);
+  EXPECT_EQ(said, "HTTP/1.1 200");
+  Connection small(server->port(), "127.0.0.2");
+  small.send(kGet);
+  EXPECT_TRUE(contains(small.receive(), "200 OK")) << "what is small is answered all the same";
+  EXPECT_GT(one->receive().size(), kAnswer) << "who reads gives back what it held";
+  auto four = reader("127.0.0.2", said);
+  EXPECT_EQ(said, "HTTP/1.1 200");
+}
+
+TEST_F(Memory, WhereItEndsWhoHoldsTheMostIsCutOff) {
+  serve(3 * kAnswer, 3 * kAnswer);
+  std::string said;
+  std::vector<std::unique_ptr<Connection>> greedy;
+  for (int i = 0; i < 3; ++i) greedy.push_back(reader("127.0.0.2", said));
+  auto honest = reader("127.0.0.3", said);
+  EXPECT_EQ(said, "HTTP/1.1 200");
+  EXPECT_LT(greedy[0]->receive().size(), kAnswer);
+  EXPECT_TRUE(greedy[0]->closed_by_server());
+  EXPECT_GT(greedy[1]->receive().size(), kAnswer);
+  EXPECT_GT(honest->receive().size(), kAnswer);
+}
+
+}  // namespace
+}  // namespace playfs::http
