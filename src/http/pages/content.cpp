@@ -1,10 +1,10 @@
 #include "http/pages/content.h"
 
+#include <functional>
 #include <utility>
 
 #include "base/text.h"
-#include "model/chunking.h"
-#include "model/content_hash.h"
+#include "base/text_check.h"
 #include "model/size_claim.h"
 #include "wire/records.h"
 
@@ -12,49 +12,85 @@ namespace playfs::http {
 
 namespace {
 
-Result<std::string> text_of_chunks(Reader& reader, const FileEntry& entry, std::size_t ceiling) {
+constexpr std::size_t kGroup = 4;  // characters of base64
+
+Result<Verdict> examine(Reader& reader, const FileEntry& entry, std::size_t ceiling,
+                        const std::function<void(std::string_view)>& take) {
   if (!reader.may_read(entry.chunks.size())) return fail(ErrorCode::file_too_big, "it has too many chunks to show");
-  std::string text;
-  for (const ChunkId& id : entry.chunks) {
-    auto record = reader.get("file_chunks", id.text());
-    if (!record) return fail(record.error().while_doing("chunk " + id.text()));
-    PLAYFS_TRY(FileChunk chunk, wire::decode_chunk(*std::move(record)));
-    text += chunk.content;
-    if (text.size() > ceiling) return fail(ErrorCode::file_too_big, "it is too large to show");
+  ContentPieces pieces(entry);
+  ContentHasher hasher;
+  TextCheck text;
+  SizeCount sizes(entry.encoding);  // chunks of text are UTF-8, each by itself
+  for (;;) {
+    PLAYFS_TRY(std::string piece, pieces.next(reader));
+    if (piece.empty()) break;
+    hasher.update(piece);
+    text.update(piece);
+    sizes.add(piece);
+    if (sizes.bytes() > ceiling) return fail(ErrorCode::file_too_big, "it is too large to show");
+    take(piece);
   }
-  return text;
+  Verdict verdict{sizes.bytes(), hasher.finish(), text.is_text(), {}, false};
+  if (auto claim = ContentHash::parse(entry.hash_claim)) {
+    verdict.verified = verdict.hash == *claim;
+    if (!verdict.verified)
+      verdict.mismatch =
+          "the SHA-256 of these bytes is " + verdict.hash.hex() + ", but the manifest promises " + claim->hex();
+  }
+  if (verdict.mismatch.empty() && entry.size_claim && !sizes.is(*entry.size_claim)) {
+    verdict.verified = false;
+    verdict.mismatch = "these are " + std::to_string(sizes.bytes()) + " bytes, but the manifest promises " +
+                       std::to_string(*entry.size_claim);
+  }
+  return verdict;
 }
 
 }  // namespace
 
-Result<Content> read_content(Reader& reader, const FileEntry& entry, std::size_t ceiling) {
-  // base64 is four characters for three bytes, and line breaks.
-  std::size_t text_ceiling = entry.encoding == ContentEncoding::base64 ? ceiling * 2 : ceiling;
-  std::string text;
-  if (entry.inline_text) text = *entry.inline_text;
-  else {
-    PLAYFS_TRY(text, text_of_chunks(reader, entry, text_ceiling));
-  }
-  auto bytes = decode_content(std::move(text), entry.encoding);
-  if (!bytes) return fail(ErrorCode::refused_input, "its text is not valid base64");
-  if (bytes->size() > ceiling) return fail(ErrorCode::file_too_big, "it is too large to show");
+ContentPieces::ContentPieces(const FileEntry& entry)
+    : encoding_(entry.encoding), inline_text_(entry.inline_text), chunks_(entry.chunks) {}
 
+Result<std::string> ContentPieces::next(Reader& reader) {
+  while (inline_text_ || read_ < chunks_.size()) {
+    PLAYFS_TRY(std::string bytes, next_text(reader));
+    if (encoding_ == ContentEncoding::base64) {
+      PLAYFS_TRY(bytes, decode(std::move(bytes)));
+    }
+    if (!bytes.empty()) return bytes;
+  }
+  if (!undecoded_.empty()) return fail(ErrorCode::refused_input, "its text is not valid base64");
+  return std::string();
+}
+
+Result<std::string> ContentPieces::next_text(Reader& reader) {
+  if (inline_text_) return *std::exchange(inline_text_, std::nullopt);
+  const std::string& id = chunks_[read_++].text();
+  auto record = reader.get("file_chunks", id);
+  if (!record) return fail(record.error().while_doing("chunk " + id));
+  PLAYFS_TRY(FileChunk chunk, wire::decode_chunk(*std::move(record)));
+  return std::move(chunk.content);
+}
+
+Result<std::string> ContentPieces::decode(std::string text) {
+  std::erase_if(text, [](char c) { return c == '\n' || c == '\r'; });
+  undecoded_ += text;
+  const std::string groups = undecoded_.substr(0, undecoded_.size() / kGroup * kGroup);
+  undecoded_.erase(0, groups.size());
+  auto bytes = from_base64(groups);
+  if (!bytes || (padded_ && !groups.empty())) return fail(ErrorCode::refused_input, "its text is not valid base64");
+  padded_ = padded_ || groups.ends_with('=');
+  return *std::move(bytes);
+}
+
+Result<Content> read_content(Reader& reader, const FileEntry& entry, std::size_t ceiling) {
   Content content;
-  content.bytes = *std::move(bytes);
-  if (auto claim = ContentHash::parse(entry.hash_claim)) {
-    auto hash = ContentHash::of(content.bytes);
-    content.verified = hash == *claim;
-    if (!content.verified)
-      content.mismatch = "the SHA-256 of these bytes is " + hash.hex() + ", but the manifest promises " + claim->hex();
-  }
-  if (content.mismatch.empty() && entry.size_claim && !is_size_of(*entry.size_claim, content.bytes, entry.encoding)) {
-    content.verified = false;
-    content.mismatch = "these are " + std::to_string(content.bytes.size()) + " bytes, but the manifest promises " +
-                       std::to_string(*entry.size_claim);
-  }
+  PLAYFS_TRY(static_cast<Verdict&>(content),
+             examine(reader, entry, ceiling, [&](std::string_view piece) { content.bytes += piece; }));
   return content;
 }
 
-bool is_text(std::string_view bytes) { return bytes.find('\0') == std::string_view::npos && is_valid_utf8(bytes); }
+Result<Verdict> examine_content(Reader& reader, const FileEntry& entry, std::size_t ceiling) {
+  return examine(reader, entry, ceiling, [](std::string_view) {});
+}
 
 }  // namespace playfs::http

@@ -1,28 +1,58 @@
 // The bytes of a published file for a page: put together from the manifest and its chunks, and compared with what the
 // manifest says of them. A page shows what is there even where it is not what was promised, and says so; a mount
-// would refuse to read it.
+// would refuse to read it. For one thread at a time.
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "base/result.h"
 #include "http/pages/reader.h"
+#include "model/content_hash.h"
 #include "model/manifest.h"
 
 namespace playfs::http {
 
-struct Content {
-  std::string bytes;
+/// A file's bytes, about a chunk at a time.
+class ContentPieces {
+ public:
+  explicit ContentPieces(const FileEntry& entry);
+
+  /// The next bytes; empty at the end. Errors: not_found for a chunk that does not exist, refused_input for what cannot
+  /// be decoded, quota_exceeded.
+  Result<std::string> next(Reader& reader);
+
+ private:
+  Result<std::string> next_text(Reader& reader);
+  Result<std::string> decode(std::string text);
+
+  const ContentEncoding encoding_;
+  std::optional<std::string> inline_text_;
+  const std::vector<ChunkId> chunks_;
+  std::size_t read_ = 0;   // chunks
+  std::string undecoded_;  // base64 that is no whole group yet
+  bool padded_ = false;    // base64 has ended
+};
+
+/// What reading a file through tells of it.
+struct Verdict {
+  std::uint64_t size = 0;
+  ContentHash hash;
+  bool is_text = false;   ///< valid UTF-8 without NUL
   std::string mismatch;   ///< what is not as the manifest says, in words for a person; empty where everything is
   bool verified = false;  ///< the manifest's hash has the form of SHA-256, and is that of the bytes
 };
 
-/// Errors: file_too_big past `ceiling` bytes or for want of reads, not_found for a chunk that does not exist,
-/// refused_input for what cannot be decoded.
-Result<Content> read_content(Reader& reader, const FileEntry& entry, std::size_t ceiling);
+struct Content : Verdict {
+  std::string bytes;
+};
 
-/// Valid UTF-8 without NUL.
-bool is_text(std::string_view bytes);
+/// Errors: as ContentPieces::next(), and file_too_big past `ceiling` bytes or for want of reads.
+Result<Content> read_content(Reader& reader, const FileEntry& entry, std::size_t ceiling);
+/// The same, without keeping the bytes.
+Result<Verdict> examine_content(Reader& reader, const FileEntry& entry, std::size_t ceiling);
 
 }  // namespace playfs::http

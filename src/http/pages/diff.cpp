@@ -1,6 +1,7 @@
 #include "http/pages/diff.h"
 
 #include <algorithm>
+#include <map>
 #include <memory>
 #include <unordered_map>
 
@@ -12,14 +13,9 @@ namespace playfs::http {
 
 namespace {
 
-/// libgit2 counts its users, so that each may set it up and none needs to know of the others.
-class Git {
- public:
-  Git() { git_libgit2_init(); }
-  ~Git() { git_libgit2_shutdown(); }
-  Git(const Git&) = delete;
-  Git& operator=(const Git&) = delete;
-};
+/// libgit2 counts its users, so that each may set it up and none needs to know of the others. It stays as it is until
+/// the program ends: setting it up takes longer than to compare two small files.
+void set_up_git() { [[maybe_unused]] static const int users = git_libgit2_init(); }
 
 struct FreePatch {
   void operator()(git_patch* patch) const { git_patch_free(patch); }
@@ -58,8 +54,42 @@ void find_renames(std::vector<FileChange>& changes) {
   std::erase_if(changes, [](const FileChange& change) { return !change.before && !change.after; });
 }
 
-std::string_view without_break(std::string_view line) {
-  return line.ends_with('\n') ? line.substr(0, line.size() - 1) : line;
+constexpr std::size_t kMostIndent = 32;
+
+/// With its line break, where it has one.
+std::vector<std::string_view> lines_of(std::string_view text) {
+  std::vector<std::string_view> lines;
+  while (!text.empty()) {
+    const auto end = std::min(text.find('\n'), text.size() - 1) + 1;
+    lines.push_back(text.substr(0, end));
+    text.remove_prefix(end);
+  }
+  return lines;
+}
+
+/// Lines as numbers, equal ones as the same. So what is compared is short, and nobody can choose lines whose hashes
+/// libgit2 finds hard to tell apart. What it places a change by is kept: how far a line is indented, and if it is
+/// empty.
+class Numbers {
+ public:
+  std::string of(const std::vector<std::string_view>& lines) {
+    std::string text;
+    for (std::string_view line : lines) {
+      if (line != "\n") {
+        text.append(std::min(line.find_first_not_of(" \t"), kMostIndent), ' ');
+        text += std::to_string(numbers_.emplace(line, numbers_.size()).first->second);
+      }
+      text += '\n';
+    }
+    return text;
+  }
+
+ private:
+  std::map<std::string_view, std::size_t> numbers_;
+};
+
+std::size_t count_lines(std::string_view text) {
+  return static_cast<std::size_t>(std::count(text.begin(), text.end(), '\n')) + !text.ends_with('\n');
 }
 
 }  // namespace
@@ -98,21 +128,27 @@ std::string_view name_of(ChangeKind kind) {
   return {};
 }
 
-Result<TextDiff> diff_texts(std::string_view before, std::string_view after, std::size_t most_lines) {
-  Git git;
+Result<TextDiff> diff_texts(std::string_view before, std::string_view after, const DiffLimits& limits) {
+  TextDiff diff;
+  diff.compared = count_lines(before) + count_lines(after);
+  if (diff.compared > limits.compared) return fail(ErrorCode::file_too_big, "it has too many lines to compare here");
+  const auto old_lines = lines_of(before), new_lines = lines_of(after);
+  Numbers numbers;
+  const std::string old_text = numbers.of(old_lines), new_text = numbers.of(new_lines);
+
+  set_up_git();
   git_diff_options options;
   if (git_diff_options_init(&options, GIT_DIFF_OPTIONS_VERSION) != 0)
     return fail(ErrorCode::internal, "libgit2 is older than the one playfs was built with");
   options.flags = GIT_DIFF_FORCE_TEXT | GIT_DIFF_INDENT_HEURISTIC;
   git_patch* raw = nullptr;
-  if (git_patch_from_buffers(&raw, before.data(), before.size(), nullptr, after.data(), after.size(), nullptr,
+  if (git_patch_from_buffers(&raw, old_text.data(), old_text.size(), nullptr, new_text.data(), new_text.size(), nullptr,
                              &options) != 0)
     return fail(ErrorCode::internal, "the two texts cannot be compared");
   std::unique_ptr<git_patch, FreePatch> patch(raw);
 
-  TextDiff diff;
   git_patch_line_stats(nullptr, &diff.added, &diff.removed, patch.get());
-  std::size_t lines = 0;
+  std::size_t shown = 0;
   for (std::size_t h = 0; h < git_patch_num_hunks(patch.get()); ++h) {
     DiffHunk hunk;
     const int count = git_patch_num_lines_in_hunk(patch.get(), h);
@@ -120,19 +156,17 @@ Result<TextDiff> diff_texts(std::string_view before, std::string_view after, std
       const git_diff_line* line = nullptr;
       if (git_patch_get_line_in_hunk(&line, patch.get(), h, static_cast<std::size_t>(l)) != 0)
         return fail(ErrorCode::internal, "the two texts cannot be compared");
-      const char kind = line->origin;
-      if (kind != ' ' && kind != '+' && kind != '-') {
-        // A note that the line before it has no line break.
-        if (!hunk.lines.empty()) hunk.lines.back().ends_in_break = false;
-        continue;
-      }
-      if (lines++ == most_lines) {
+      if (shown++ == limits.shown) {
         diff.cut = true;
         if (!hunk.lines.empty()) diff.hunks.push_back(std::move(hunk));
         return diff;
       }
-      hunk.lines.push_back({kind, std::max(line->old_lineno, 0), std::max(line->new_lineno, 0),
-                            std::string(without_break({line->content, line->content_len})), true});
+      const int old_number = std::max(line->old_lineno, 0), new_number = std::max(line->new_lineno, 0);
+      std::string_view text = new_number > 0 ? new_lines[static_cast<std::size_t>(new_number) - 1]
+                                             : old_lines[static_cast<std::size_t>(old_number) - 1];
+      const bool ends_in_break = text.ends_with('\n');
+      if (ends_in_break) text.remove_suffix(1);
+      hunk.lines.push_back({line->origin, old_number, new_number, std::string(text), ends_in_break});
     }
     diff.hunks.push_back(std::move(hunk));
   }

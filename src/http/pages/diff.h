@@ -39,14 +39,21 @@ struct DiffLine {
 struct DiffHunk {
   std::vector<DiffLine> lines;
 };
+/// What comparing two texts may cost.
+struct DiffLimits {
+  std::size_t compared = 40'000;  ///< lines of both together
+  std::size_t shown = 2000;       ///< lines of the difference
+};
 struct TextDiff {
   std::vector<DiffHunk> hunks;  ///< with three lines of context
   std::size_t added = 0;
   std::size_t removed = 0;
-  bool cut = false;  ///< lines past the limit were left out
+  bool cut = false;          ///< lines past the limit were left out
+  std::size_t compared = 0;  ///< lines of both
 };
 
-/// REQUIRES: at most 1 MiB each.
-Result<TextDiff> diff_texts(std::string_view before, std::string_view after, std::size_t most_lines);
+/// The cost grows with the number of lines, whatever stands in them. Errors: file_too_big for more lines than may be
+/// compared. REQUIRES: at most 1 MiB each.
+Result<TextDiff> diff_texts(std::string_view before, std::string_view after, const DiffLimits& limits);
 
 }  // namespace playfs::http

@@ -16,6 +16,7 @@ namespace {
 
 constexpr std::size_t kFileCeiling = 256 * 1024;  // bytes of a text that is compared
 constexpr std::size_t kTotalCeiling = 2 << 20;    // bytes compared for one page
+constexpr std::size_t kLinesCompared = 40'000;    // of both sides, for one page
 constexpr std::size_t kLinesOfFile = 2000;
 constexpr std::size_t kLinesOfPage = 6000;
 constexpr std::size_t kLineBytes = 2000;
@@ -23,12 +24,17 @@ constexpr std::size_t kLineBytes = 2000;
 /// What one page may still compare and show.
 struct Budget {
   std::size_t bytes = kTotalCeiling;
+  std::size_t compared = kLinesCompared;
   std::size_t lines = kLinesOfPage;
+
+  [[nodiscard]] bool is_whole() const { return bytes == kTotalCeiling; }
 };
 
 struct Sides {
   Revision before;
   Revision after;
+
+  [[nodiscard]] std::string range() const { return before.id.text() + ".." + after.id.text(); }
 };
 
 Result<Revision> find_side(Visit& visit, const std::string& project, const std::string& id) {
@@ -52,7 +58,7 @@ Result<std::string> text_of(Reader& reader, const FileEntry* entry) {
   if (!entry) return std::string();
   PLAYFS_TRY(Content content, read_content(reader, *entry, kFileCeiling));
   if (!content.mismatch.empty()) return fail(ErrorCode::corrupt, content.mismatch);
-  if (!is_text(content.bytes)) return fail(ErrorCode::not_supported, "it is not text");
+  if (!content.is_text) return fail(ErrorCode::not_supported, "it is not text");
   return std::move(content.bytes);
 }
 
@@ -97,20 +103,51 @@ void show_hunks(Html& html, const TextDiff& diff, const std::string& label) {
   }
 }
 
-void show_text_change(Html& html, Reader& reader, const FileChange& change, Budget& budget) {
-  auto before = text_of(reader, change.before);
-  auto after = text_of(reader, change.after);
-  if (!before || !after) {
-    const Error& error = before ? after.error() : before.error();
-    return show_nothing(html, "Its lines are not shown: " + error.message + ".");
+/// Where a file can be had whole that is not shown.
+void show_elsewhere(Html& html, const Sides& sides, const FileChange& change) {
+  auto more = html.open("p", {{"class", "more"}});
+  const std::string& project = sides.after.project.text();
+  if (change.before) html.link(url_of_raw(project, sides.before.id.text(), change.old_path), "The file before");
+  if (change.before && change.after) html.text(" · ");
+  if (change.after) html.link(url_of_raw(project, sides.after.id.text(), change.path), "The file after");
+  html.text(" · in a mount: ");
+  html.element("code", "playfs diff " + sides.range());
+}
+
+void show_link_to_lines(Html& html, const Sides& sides, const FileChange& change) {
+  auto more = html.open("p", {{"class", "more"}});
+  html.link(
+      url_of_diff(sides.after.project.text(), sides.before.id.text(), sides.after.id.text()).with("file", change.path),
+      "Show this file's lines");
+}
+
+Result<TextDiff> compare(Reader& reader, const FileChange& change, Budget& budget) {
+  PLAYFS_TRY(std::string before, text_of(reader, change.before));
+  PLAYFS_TRY(std::string after, text_of(reader, change.after));
+  budget.bytes -= std::min(budget.bytes, before.size() + after.size());
+  PLAYFS_TRY(TextDiff diff, diff_texts(before, after, {budget.compared, std::min(kLinesOfFile, budget.lines)}));
+  budget.compared -= diff.compared;
+  for (const DiffHunk& hunk : diff.hunks) budget.lines -= std::min(budget.lines, hunk.lines.size());
+  return diff;
+}
+
+void show_text_change(Html& html, Reader& reader, const Sides& sides, const FileChange& change, Budget& budget) {
+  const bool by_itself = budget.is_whole();
+  auto diff = compare(reader, change, budget);
+  if (!diff) {
+    const ErrorCode code = diff.error().code;
+    const bool too_large = code == ErrorCode::file_too_big || code == ErrorCode::quota_exceeded;
+    // On a page of its own it may have more.
+    if (too_large && !by_itself) return show_link_to_lines(html, sides, change);
+    show_nothing(html, "Its lines are not shown: " + diff.error().message + ".");
+    if (too_large) show_elsewhere(html, sides, change);
+    return;
   }
-  budget.bytes -= std::min(budget.bytes, before->size() + after->size());
-  auto diff = diff_texts(*before, *after, std::min(kLinesOfFile, budget.lines));
-  if (!diff) return show_nothing(html, "Its lines are not shown: " + diff.error().message + ".");
-  for (const DiffHunk& hunk : diff->hunks) budget.lines -= std::min(budget.lines, hunk.lines.size());
   if (diff->hunks.empty()) return show_nothing(html, "The same bytes.");
   show_hunks(html, *diff, change.path);
-  if (diff->cut) html.element("p", {{"class", "note"}}, "Too many lines differ to show them all.");
+  if (!diff->cut) return;
+  html.element("p", {{"class", "note"}}, "Too many lines differ to show them all.");
+  show_elsewhere(html, sides, change);
 }
 
 std::string_view word_of(FileMode mode) {
@@ -142,11 +179,9 @@ void show_change(Html& html, Visit& visit, const Sides& sides, const FileChange&
     html.element("p", {{"class", "note"}},
                  fmt::format("Was a {}, is now a {}.", word_of(change.before->mode), word_of(change.after->mode)));
   if (change.kind == ChangeKind::mode_only || change.kind == ChangeKind::renamed) return;
-  if (budget.bytes > 0 && budget.lines > 0) return show_text_change(html, visit.reader, change, budget);
-  auto more = html.open("p", {{"class", "more"}});
-  html.link(
-      url_of_diff(sides.after.project.text(), sides.before.id.text(), sides.after.id.text()).with("file", change.path),
-      "Show this file's lines");
+  if (budget.bytes > 0 && budget.lines > 0 && !html.is_full())
+    return show_text_change(html, visit.reader, sides, change, budget);
+  show_link_to_lines(html, sides, change);
 }
 
 void show_side(Html& html, std::string_view label, const Revision& revision) {

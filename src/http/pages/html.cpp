@@ -29,16 +29,25 @@ void append_text(std::string& out, std::string_view text) {
 
 }  // namespace
 
-Html::Html(Html&& other) noexcept : out_(std::move(other.out_)) { assert(other.open_ == 0); }
+Html::Html(Html&& other) noexcept : most_(other.most_), full_(other.full_), out_(std::move(other.out_)) {
+  assert(other.open_ == 0);
+}
 
 Html::Element::~Element() {
   --html_.open_;
+  if (!written_) return;
   html_.out_ += "</";
   html_.out_ += tag_.text();
   html_.out_ += '>';
 }
 
-void Html::start(Tag tag, Attributes attributes) {
+bool Html::has_room(std::size_t bytes) {
+  full_ = full_ || bytes > most_ || out_.size() > most_ - bytes;
+  return !full_;
+}
+
+bool Html::start(Tag tag, Attributes attributes) {
+  if (!has_room(tag.text().size())) return false;
   out_ += '<';
   out_ += tag.text();
   for (const Attribute& attribute : attributes) {
@@ -49,12 +58,10 @@ void Html::start(Tag tag, Attributes attributes) {
     out_ += '"';
   }
   out_ += '>';
+  return true;
 }
 
-Html::Element Html::open(Tag tag, Attributes attributes) {
-  start(tag, attributes);
-  return Element(*this, tag);
-}
+Html::Element Html::open(Tag tag, Attributes attributes) { return Element(*this, tag, start(tag, attributes)); }
 
 void Html::element(Tag tag, Attributes attributes, std::string_view content) {
   Element element = open(tag, attributes);
@@ -63,6 +70,8 @@ void Html::element(Tag tag, Attributes attributes, std::string_view content) {
 
 void Html::lone(Tag tag, Attributes attributes) { start(tag, attributes); }
 
-void Html::text(std::string_view text) { append_text(out_, text); }
+void Html::text(std::string_view text) {
+  if (has_room(text.size())) append_text(out_, text);
+}
 
 }  // namespace playfs::http

@@ -68,7 +68,10 @@ using Attributes = std::initializer_list<Attribute>;
 
 class Html {
  public:
-  Html() = default;
+  /// What one page may come to: past it nothing more is written but the ends of what is open.
+  static constexpr std::size_t kMostBytes = 2 << 20;
+
+  explicit Html(std::size_t most_bytes = kMostBytes) : most_(most_bytes) {}
   /// REQUIRES: no element is open, since its end tag would go to the old place. So a function that returns what it
   /// wrote opens elements in inner scopes.
   Html(Html&& other) noexcept;
@@ -77,7 +80,7 @@ class Html {
   /// An element that is open; its end tag is written when it goes out of scope.
   class [[nodiscard]] Element {
    public:
-    Element(Html& html, Tag tag) : html_(html), tag_(tag) { ++html_.open_; }
+    Element(Html& html, Tag tag, bool written) : html_(html), tag_(tag), written_(written) { ++html_.open_; }
     ~Element();
     Element(const Element&) = delete;
     Element& operator=(const Element&) = delete;
@@ -85,6 +88,7 @@ class Html {
    private:
     Html& html_;
     Tag tag_;
+    bool written_;
   };
 
   Element open(Tag tag, Attributes attributes = {});
@@ -100,13 +104,18 @@ class Html {
   /// What was written into another one.
   void append(const Html& other) { out_ += other.out_; }
 
-  [[nodiscard]] std::size_t size() const { return out_.size(); }
+  /// Something was left out for want of room.
+  [[nodiscard]] bool is_full() const { return full_; }
   /// A whole document: the doctype, and what was written.
   [[nodiscard]] std::string document() && { return "<!doctype html>\n" + std::move(out_); }
   [[nodiscard]] const std::string& fragment() const { return out_; }
 
  private:
-  void start(Tag tag, Attributes attributes);
+  bool start(Tag tag, Attributes attributes);
+  bool has_room(std::size_t bytes);
+
+  const std::size_t most_;
+  bool full_ = false;
   std::string out_;
   int open_ = 0;  ///< elements
 };

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <limits>
 #include <utility>
 
 #include <fmt/format.h>
@@ -92,7 +93,7 @@ void footer(Html& html, const SiteView& site) {
 }  // namespace
 
 std::string print(const Document& document, const SiteView& site) {
-  Html html;
+  Html html(std::numeric_limits<std::size_t>::max());  // what is bounded is what stands in the frame
   {
     auto root = html.open("html", {{"lang", "en"}});
     head(html, document, site);
@@ -103,6 +104,10 @@ std::string print(const Document& document, const SiteView& site) {
       auto main = html.open("main", {{"id", "main"}, {"class", "wide"}, {"tabindex", "-1"}});
       breadcrumbs(html, document);
       html.append(document.main);
+      if (document.main.is_full())
+        html.element("p", {{"class", "note"}},
+                     "There is more, but this page is too large to show whole. Each record is whole at Records and in "
+                     "the Data API, and each file in a mount.");
     }
     footer(html, site);
   }
@@ -148,7 +153,7 @@ void show_fields(Html& html, const JsonObject& fields, std::initializer_list<std
     return;
   auto list = html.open("dl", {{"class", "fields"}});
   for (const auto& [name, value] : fields) {
-    if (is_left_out(name)) continue;
+    if (is_left_out(name) || html.is_full()) continue;
     {
       auto term = html.open("dt");
       show_name(html, name);

@@ -71,20 +71,22 @@ std::string url_of_site(const HttpRequest& request, std::string_view host) {
 }
 
 /// What holds for every answer; caches treat pages by the same rules as records.
-HttpResponse finish(const HttpRequest& request, HttpResponse response) {
+Answer finish(const HttpRequest& request, Answer answer) {
+  HttpResponse& response = answer.response;
   response.headers.add("X-Content-Type-Options", "nosniff");
   response.headers.add("Referrer-Policy", "no-referrer");
   response.headers.add("Cross-Origin-Opener-Policy", "same-origin");
   response.headers.add("Cross-Origin-Resource-Policy", "same-origin");
   if (response.status != 200) {
     response.headers.add("Cache-Control", "no-store");
-    return response;
+    return answer;
   }
   // Anything may change with the next record, but for assets; asking again costs a comparison.
   const bool asset = request.target.starts_with(kAssets);
-  service::make_cacheable(request, response, service::etag_of_text(response.body),
+  service::make_cacheable(request, response, answer.source ? answer.tag : service::etag_of_text(response.body),
                           asset ? service::Freshness::for_ever : service::Freshness::always_ask);
-  return response;
+  if (response.status == 304) answer.source.reset();
+  return answer;
 }
 
 HttpResponse asset_response(std::string_view type, std::string_view bytes) {
@@ -159,7 +161,7 @@ bool Pages::serves(std::string_view target) const {
   return true;
 }
 
-HttpResponse Pages::handle(const HttpRequest& request) const {
+Answer Pages::handle(const HttpRequest& request) const {
   try {
     return finish(request, route(request));
   } catch (const std::exception& exception) {
@@ -172,7 +174,7 @@ HttpResponse Pages::handle(const HttpRequest& request) const {
   }
 }
 
-HttpResponse Pages::route(const HttpRequest& request) const {
+Answer Pages::route(const HttpRequest& request) const {
   const std::string host(request.headers.get("Host").value_or(""));
   const SiteView site{host, url_of_site(request, host), Url().below(std::string_view(options_.base_path).substr(1)),
                       style_url(), icon_url()};
@@ -189,12 +191,12 @@ HttpResponse Pages::route(const HttpRequest& request) const {
   if (target->path == icon_url().text()) return asset_response("image/svg+xml", site_icon());
   auto segments = service::segments_below("", target->path);
   if (!segments) return response_of(page_of(no_such_page()), site);
-  Visit visit{Reader(store_), site, *target};
-  auto response = find(visit, *segments);
-  return response ? *std::move(response) : response_of(page_of(response.error()), site);
+  Visit visit{store_, Reader(store_), site, *target};
+  auto answer = find(visit, *segments);
+  return answer ? *std::move(answer) : response_of(page_of(answer.error()), site);
 }
 
-Result<HttpResponse> Pages::find(Visit& visit, const std::vector<std::string>& segments) const {
+Result<Answer> Pages::find(Visit& visit, const std::vector<std::string>& segments) const {
   const bool in_project = segments.size() > 2 && segments[0] == "projects";
   if (in_project && segments.size() > 5 && segments[2] == "revisions" && segments[4] == "raw")
     return raw_file(visit, segments[1], segments[3], rest_of_path(segments, 5));

@@ -10,6 +10,7 @@
 
 #include "base/http.h"
 #include "base/result.h"
+#include "http/answer.h"
 #include "service/site.h"
 #include "service/store.h"
 
@@ -31,11 +32,11 @@ class Pages {
   [[nodiscard]] bool serves(std::string_view target) const;
 
   /// GET and HEAD. Never throws. Answers carry their ETag, and 304 where the visitor has the page already.
-  [[nodiscard]] HttpResponse handle(const HttpRequest& request) const;
+  [[nodiscard]] Answer handle(const HttpRequest& request) const;
 
  private:
-  [[nodiscard]] HttpResponse route(const HttpRequest& request) const;
-  [[nodiscard]] Result<HttpResponse> find(Visit& visit, const std::vector<std::string>& segments) const;
+  [[nodiscard]] Answer route(const HttpRequest& request) const;
+  [[nodiscard]] Result<Answer> find(Visit& visit, const std::vector<std::string>& segments) const;
 
   service::Store& store_;
   const PagesOptions options_;

@@ -59,7 +59,7 @@ void show_readme(Html& html, Reader& reader, const Manifest& manifest) {
   if (!readme) return;
   auto content = read_content(reader, readme->second, kReadmeCeiling);
   // The file's own page says what is wrong with it.
-  if (!content || !content->mismatch.empty() || !is_text(content->bytes)) return;
+  if (!content || !content->mismatch.empty() || !content->is_text) return;
   auto section = html.open("section", {{"class", "readme"}, {"aria-labelledby", "readme"}});
   html.element("h2", {{"id", "readme"}}, readme->first);
   show_prose(html, content->bytes);

@@ -13,14 +13,6 @@ namespace playfs::http {
 
 namespace {
 
-Result<Record> decode(service::StoredRecord stored) {
-  PLAYFS_TRY(Json fields, wire::parse_json(stored.fields));
-  JsonObject* object = fields.object();
-  if (!object) return fail(ErrorCode::corrupt, "record " + stored.id + " is no JSON object");
-  return Record{std::move(stored.id), format_iso8601(stored.created_at), format_iso8601(stored.updated_at),
-                std::move(stored.status), std::move(*object)};
-}
-
 Result<service::Position> position_of(std::string_view cursor) {
   if (cursor.empty()) return service::kNewest;
   auto position = service::parse_cursor(cursor);
@@ -28,9 +20,7 @@ Result<service::Position> position_of(std::string_view cursor) {
   return *position;
 }
 
-Status too_much() {
-  return fail(ErrorCode::quota_exceeded, "this page would need more records than one page may read");
-}
+Status too_much() { return fail(ErrorCode::quota_exceeded, "it needs more records than are read for one page"); }
 
 }  // namespace
 
@@ -39,6 +29,15 @@ std::string text_field(const JsonObject& fields, std::string_view name) {
   if (value && value->string()) return *value->string();
   if (value && value->number()) return value->number()->text;
   return {};
+}
+
+Result<Record> Reader::decode(service::StoredRecord stored) {
+  bytes_ += stored.fields.size();
+  PLAYFS_TRY(Json fields, wire::parse_json(stored.fields));
+  JsonObject* object = fields.object();
+  if (!object) return fail(ErrorCode::corrupt, "record " + stored.id + " is no JSON object");
+  return Record{std::move(stored.id), format_iso8601(stored.created_at), format_iso8601(stored.updated_at),
+                std::move(stored.status), std::move(*object)};
 }
 
 Result<Record> Reader::get(std::string_view collection, std::string_view id) {

@@ -4,12 +4,11 @@
 
 #include <fmt/format.h>
 
-#include "base/text.h"
 #include "http/pages/content.h"
 #include "http/pages/lists.h"
+#include "http/pages/place.h"
 #include "http/pages/tree.h"
 #include "http/pages/views.h"
-#include "model/content_hash.h"
 #include "wire/json.h"
 #include "wire/records.h"
 
@@ -21,20 +20,6 @@ constexpr std::size_t kParentsShown = 16;
 constexpr std::size_t kShownCeiling = 512 * 1024;  // bytes of a file that is shown as text
 constexpr std::size_t kShownLines = 5000;
 constexpr std::size_t kShownLineBytes = 4000;
-constexpr std::size_t kRawCeiling = 16 << 20;
-
-struct Place {
-  Project project;
-  Revision revision;
-};
-
-Result<Place> find_place(Visit& visit, const std::string& project_id, const std::string& revision_id) {
-  PLAYFS_TRY(Project project, visit.reader.project(project_id));
-  PLAYFS_TRY(Revision revision, visit.reader.revision(revision_id));
-  if (revision.project != project.id)
-    return fail(ErrorCode::not_found, "revision " + revision_id + " is not one of this project");
-  return Place{std::move(project), std::move(revision)};
-}
 
 std::vector<Crumb> crumbs_to(const Place& place, bool into_revision) {
   const std::string& id = place.project.id.text();
@@ -107,8 +92,7 @@ void show_facts_of_file(Html& html, const FileEntry& entry, const Content* conte
   html.element("dt", "hash");
   {
     auto detail = html.open("dd");
-    html.element("code", {{"class", "id"}},
-                 content ? ContentHash::of(content->bytes).hex() : excerpt(entry.hash_claim, 200));
+    html.element("code", {{"class", "id"}}, content ? content->hash.hex() : excerpt(entry.hash_claim, 200));
     if (content) html.text(content->verified ? " SHA-256, as published" : " SHA-256 of these bytes");
   }
   if (entry.mode != FileMode::regular) {
@@ -163,19 +147,14 @@ void show_content(Html& html, const Content& content) {
     html.element("p", "A mount refuses to read this file: " + content.mismatch + ".");
   }
   if (content.bytes.empty()) show_nothing(html, "The file is empty.");
-  else if (is_text(content.bytes)) show_text(html, content.bytes);
+  else if (content.is_text) show_text(html, content.bytes);
   else show_nothing(html, "This is not text, so it is not shown here.");
-}
-
-std::string_view file_name(std::string_view path) {
-  auto slash = path.rfind('/');
-  return slash == std::string_view::npos ? path : path.substr(slash + 1);
 }
 
 }  // namespace
 
 Result<Document> revision_page(Visit& visit, const std::string& project, const std::string& id) {
-  PLAYFS_TRY(Place place, find_place(visit, project, id));
+  PLAYFS_TRY(Place place, find_place(visit.reader, project, id));
   const Revision& revision = place.revision;
   std::string title = headline(revision.message, "Revision " + short_id(id));
   Document document;
@@ -201,11 +180,8 @@ Result<Document> revision_page(Visit& visit, const std::string& project, const s
 
 Result<Document> file_page(Visit& visit, const std::string& project, const std::string& revision,
                            const std::string& path) {
-  PLAYFS_TRY(Place place, find_place(visit, project, revision));
-  auto found = place.revision.manifest.files.find(path);
-  if (found == place.revision.manifest.files.end())
-    return fail(ErrorCode::not_found, "there is no file " + path + " in this revision");
-  const FileEntry& entry = found->second;
+  PLAYFS_TRY(Place place, find_place(visit.reader, project, revision));
+  PLAYFS_TRY(const FileEntry* entry, find_file(place, path));
   Url raw = url_of_raw(project, revision, path);
 
   Document document;
@@ -217,32 +193,11 @@ Result<Document> file_page(Visit& visit, const std::string& project, const std::
     auto heading = html.open("h1", {{"class", "file"}});
     show_path(html, path);
   }
-  auto content = read_content(visit.reader, entry, kShownCeiling);
-  show_facts_of_file(html, entry, content ? &*content : nullptr, raw);
+  auto content = read_content(visit.reader, *entry, kShownCeiling);
+  show_facts_of_file(html, *entry, content ? &*content : nullptr, raw);
   if (content) show_content(html, *content);
   else show_nothing(html, "The content is not shown: " + content.error().message + ".");
   return document;
-}
-
-Result<HttpResponse> raw_file(Visit& visit, const std::string& project, const std::string& revision,
-                              const std::string& path) {
-  PLAYFS_TRY(Place place, find_place(visit, project, revision));
-  auto found = place.revision.manifest.files.find(path);
-  if (found == place.revision.manifest.files.end())
-    return fail(ErrorCode::not_found, "there is no file " + path + " in this revision");
-  PLAYFS_TRY(Content content, read_content(visit.reader, found->second, kRawCeiling));
-  // The file's page can say that these are not the bytes that were promised; a download could not.
-  if (!content.mismatch.empty()) return fail(ErrorCode::refused_input, content.mismatch);
-  HttpResponse response;
-  response.status = 200;
-  bool text = is_text(content.bytes);
-  response.headers.add("Content-Type", text ? "text/plain; charset=utf-8" : "application/octet-stream");
-  // A browser must not make a page of this site out of it, whatever is in it and whatever it is opened with.
-  response.headers.add("Content-Security-Policy", "sandbox; default-src 'none'; frame-ancestors 'none'");
-  if (!text)
-    response.headers.add("Content-Disposition", "attachment; filename*=UTF-8''" + percent_encode(file_name(path)));
-  response.body = std::move(content.bytes);
-  return response;
 }
 
 }  // namespace playfs::http

@@ -8,8 +8,8 @@
 #include <string>
 #include <string_view>
 
-#include "base/http.h"
 #include "base/result.h"
+#include "http/answer.h"
 #include "http/pages/layout.h"
 #include "http/pages/reader.h"
 #include "service/target.h"
@@ -18,6 +18,7 @@ namespace playfs::http {
 
 /// One request as the pages see it.
 struct Visit {
+  service::Store& store;
   Reader reader;
   const SiteView& site;
   const service::Target& target;
@@ -39,8 +40,7 @@ Result<Document> revision_page(Visit& visit, const std::string& project, const s
 Result<Document> file_page(Visit& visit, const std::string& project, const std::string& revision,
                            const std::string& path);
 /// The bytes as they are, never to be taken for anything but text or a download.
-Result<HttpResponse> raw_file(Visit& visit, const std::string& project, const std::string& revision,
-                              const std::string& path);
+Result<Answer> raw_file(Visit& visit, const std::string& project, const std::string& revision, const std::string& path);
 /// `range` is "A..B", two ids of revisions of the project.
 Result<Document> diff_page(Visit& visit, const std::string& project, const std::string& range);
 
