@@ -12,6 +12,8 @@ namespace playfs::app {
 
 namespace {
 
+constexpr std::string_view kEmptyBlob = "e69de29";  ///< as git abbreviates what names an empty content
+
 /// libgit2 counts its users; an init in each call is cheap and leaves nothing behind.
 struct Library {
   Library() { git_libgit2_init(); }
@@ -66,12 +68,19 @@ std::string quoted(const std::string& name) {
   return out.size() == name.size() + 2 && !name.ends_with(' ') ? name : out;
 }
 
+/// In the line that begins a file, where patch(1) takes a blank for the end of a name: all it has to go by where no
+/// content changes.
+std::string quoted_with_blanks(const std::string& name) {
+  const std::string out = quoted(name);
+  return out == name && name.find(' ') != std::string::npos ? '"' + name + '"' : out;
+}
+
 /// In the two lines above the first hunk a name ends at a tab, where it has blanks.
 std::string ended(const std::string& name) { return quoted(name) + (name.find(' ') == std::string::npos ? "" : "\t"); }
 
 void write_header(FileDiff& diff, const std::optional<DiffSide>& before, const std::optional<DiffSide>& after) {
   const std::string a = "a/" + (diff.renamed ? diff.renamed->from : diff.path), b = "b/" + diff.path;
-  diff.header.push_back("diff --git " + quoted(a) + " " + quoted(b));
+  diff.header.push_back("diff --git " + quoted_with_blanks(a) + " " + quoted_with_blanks(b));
   if (!before) diff.header.push_back("new file mode " + after->mode);
   else if (!after) diff.header.push_back("deleted file mode " + before->mode);
   else if (before->mode != after->mode)
@@ -81,6 +90,9 @@ void write_header(FileDiff& diff, const std::optional<DiffSide>& before, const s
                        {"similarity index " + std::to_string(diff.renamed->similarity) + "%",
                         "rename from " + quoted(diff.renamed->from), "rename to " + quoted(diff.path)});
   const std::string old_name = before ? a : "/dev/null", new_name = after ? b : "/dev/null";
+  // Without it patch(1) does not believe that a file which is empty was to go.
+  if (before && !after && before->content.empty())
+    diff.header.push_back("index " + std::string(kEmptyBlob) + "..0000000");
   if (diff.binary) diff.header.push_back("Binary files " + quoted(old_name) + " and " + quoted(new_name) + " differ");
   else if (!diff.lines.empty())
     diff.header.insert(diff.header.end(), {"--- " + ended(old_name), "+++ " + ended(new_name)});

@@ -156,7 +156,7 @@ class Publishing(rig.Rig):
             (self.work / 'moved' / name).unlink()
         patch = self.home / 'names.patch'
         self.command('sh', '-c', '"$0" diff > "$1"', self.playfs_path, patch, cwd=self.work)
-        self.assertEqual(patch.read_bytes().count(b'\nrename from '), len(names))
+        self.assertEqual(patch.read_bytes().count(b'\nrename from '), 2 * len(names))
         for tool in (['git', 'apply', patch], ['patch', '-p1', '--quiet', '-i', patch]):
             with self.subTest(tool[0]):
                 copy = self.home / f'{tool[0]}-copy'
@@ -182,6 +182,10 @@ class Publishing(rig.Rig):
         (self.work / 'moved').rename(self.work / 'src/here')
         (self.work / 'grown').rename(self.work / 'src/old')
         (self.work / 'src/old').write_text(LINES[:100] + 'more\n' * 4)
+            put(f'old/{name}', 'old ' + name + LINES)
+            put(f'mode/{name}', 'mode\n')
+            put(f'both/{name}', 'both\n')
+            put(f'emptied/{name}', '')
         (self.work / 'src/old').chmod(0o755)
         (self.work / 'like').rename(self.work / 'unlike')
         (self.work / 'unlike').write_text(LINES[150:200].replace('line', 'row') + 'another\n' * 30)
@@ -189,6 +193,13 @@ class Publishing(rig.Rig):
         (self.work / 'blob').write_bytes(bytes(reversed(range(256))) * 2)
         (self.work / 'new').write_text('no end of line')
 
+            put(f'kept/{name}', 'old ' + name + LINES)
+            (self.work / 'old' / name).unlink()
+            (self.work / 'mode' / name).chmod(0o755)
+            put(f'both/{name}', 'other\n')
+            (self.work / 'both' / name).chmod(0o755)
+            (self.work / 'emptied' / name).unlink()
+            put(f'empty/{name}', '')
         def git(*words):
             said = self.command('git', 'diff', '--no-index', '-M', *words, old, self.work, check=False, cwd=self.home)
             self.assertEqual(said.returncode, 1, said.stderr)
