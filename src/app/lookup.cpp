@@ -33,8 +33,9 @@ Result<Project> find_project(World& world, const std::string& id_or_name) {
   for (const content::Listed& listed : *list)
     if (listed.name == id_or_name) oldest = &listed;
   if (oldest == nullptr)
-    return fail(ErrorCode::not_found, "there is no project '" + id_or_name + "' at " + world.source().text,
-                "playfs ls");
+    return fail(
+        ErrorCode::not_found, "there is no project '" + id_or_name + "' at " + world.source().text,
+        world.site().is_list_whole("projects") ? "playfs ls" : "its list of projects goes on: name it by its id");
   PLAYFS_TRY(content::Head head, head_of(world, oldest->id));
   return std::move(head.project);
 }

@@ -405,7 +405,8 @@ Status add_on_top(RecordDatabase& on, const std::string& site, const std::string
 
 }  // namespace
 
-std::vector<ListedRecord> RecordIndex::list(const std::string& site, const std::string& collection) {
+std::vector<ListedRecord> RecordIndex::list(const std::string& site, const std::string& collection,
+                                            std::size_t most_bytes) {
   std::vector<ListedRecord> records;
   bool damaged = false;
   const bool read = state_->read([&](RecordDatabase& on) -> Status {
@@ -415,7 +416,7 @@ std::vector<ListedRecord> RecordIndex::list(const std::string& site, const std::
     if (!whole) return {};
     Statement& select = on.select_list;
     select.bind(1, site).bind(2, collection);
-    for (;;) {
+    for (std::size_t bytes = 0; bytes <= most_bytes; bytes += records.back().bytes()) {
       PLAYFS_TRY(const bool row, select.step());
       if (!row) return {};
       ListedRecord record{std::string(select.text(0)), WallTime{select.integer(1)}, std::string(select.text(2)),
@@ -423,6 +424,8 @@ std::vector<ListedRecord> RecordIndex::list(const std::string& site, const std::
       damaged = damaged || select.integer(4) != listed_checksum(site, collection, record);
       records.push_back(std::move(record));
     }
+    select.reset();
+    return {};
   });
   // A list with a hole would never be completed, since its newest records are known.
   if (damaged) replace_list(site, collection, {});

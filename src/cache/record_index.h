@@ -33,6 +33,10 @@ struct ListedRecord {
   std::string name;     ///< what the list shows of it beside the id
   std::string project;  ///< the project or thread it belongs to, where it does
   bool operator==(const ListedRecord&) const = default;
+  /// What it takes of a list in memory.
+  [[nodiscard]] std::size_t bytes() const {
+    return sizeof(ListedRecord) + id.capacity() + name.capacity() + project.capacity();
+  }
 };
 
 struct RecordIndexOptions {
@@ -84,8 +88,10 @@ class RecordIndex {
   [[nodiscard]] std::optional<ContentHash> content_of(const std::string& site, const std::string& key);
   void store_content_of(const std::string& site, const std::string& key, const ContentHash& hash);
 
-  /// A collection's list, newest first, as it was when it was stored last; empty where it is not here as a whole.
-  [[nodiscard]] std::vector<ListedRecord> list(const std::string& site, const std::string& collection);
+  /// A collection's list, newest first, as it was when it was stored last; empty where it is not here as a whole. Of
+  /// one that takes more than `most_bytes` the newest records, down to the one that is too many.
+  [[nodiscard]] std::vector<ListedRecord> list(const std::string& site, const std::string& collection,
+                                               std::size_t most_bytes = SIZE_MAX);
   /// Adds what is newer than `after`, newest first. A record that is there already gets its new name. False where no
   /// whole list with `after` is stored (it was cleared, or never written), so that adding would leave a hole: replace
   /// it.

@@ -2,7 +2,11 @@
 
 #include <algorithm>
 #include <chrono>
+#include <deque>
+#include <span>
 #include <unordered_set>
+
+#include <fmt/format.h>
 
 #include "base/text.h"
 
@@ -10,10 +14,10 @@ namespace playfs::content {
 
 namespace {
 
-constexpr int kPageSize = 100;
-// Bounds on what a service can make us read: pages that never end cost it more than us.
-constexpr std::size_t kMostRecords = 500'000;
+constexpr int kPageSize = remote::kMostInPage;
 constexpr std::size_t kLongestName = 1'000;  // bytes; no path component is as long, and a hundred thousand are kept
+/// Of what we created, kept until a page has shown it.
+constexpr std::size_t kMostCreated = 1'000;
 constexpr int kMostEmptyPages = 3;
 // How far into the known list a new page is held against it. Records are never deleted by the service's rules, so the
 // newest one would do; a steward who removes some thousands in one go costs one full reading.
@@ -50,12 +54,15 @@ Listed listed(const std::string& collection, const Record& record) {
 /// One bringing up to date. Only ever touched by the page that has just arrived.
 struct Lists::Reading {
   std::string collection;
-  ListPtr known;                                              ///< never nullptr
+  ListPtr known;  ///< never nullptr
+  bool is_known_whole = true;
   std::unordered_map<std::string_view, std::size_t> anchors;  ///< ids of the newest known records, into `known`
-  std::vector<Listed> fresh;
+  std::deque<Listed> fresh;                                   ///< down to the first that is too many
+  std::size_t bytes = 0;                                      ///< of `fresh`
   std::vector<Listed> renamed;
-  std::unordered_set<std::string> fresh_ids;
+  std::unordered_set<std::string_view> fresh_ids;  ///< into `fresh`
   std::unordered_set<std::string> cursors;
+  std::size_t cursor_bytes = 0;
   std::string cursor;  ///< of the next page
   std::string behind;  ///< of the page behind the last one that was read
   SteadyTime asked_at;
@@ -69,15 +76,20 @@ ListPtr Lists::known(const std::string& collection) {
     MutexLock lock(mutex_);
     if (auto found = lists_.find(collection); found != lists_.end() && found->second.read) return found->second.shown;
   }
-  auto stored = context_.records.list(context_.site, collection);
+  auto stored = context_.records.list(context_.site, collection, context_.options.list_bytes);
   if (stored.empty()) return nullptr;
-  MutexLock lock(mutex_);
-  List& list = lists_[collection];
-  if (!list.read) {
+  const bool is_cut = cut(stored);
+  const std::size_t count = stored.size();
+  {
+    MutexLock lock(mutex_);
+    List& list = lists_[collection];
+    if (list.read) return list.shown;
     list.read = std::make_shared<const std::vector<Listed>>(std::move(stored));
+    list.is_cut = is_cut;
     list.show();
   }
-  return list.shown;
+  if (is_cut) tell_cut(collection, count);
+  return known(collection);
 }
 
 void Lists::List::show() {
@@ -90,6 +102,32 @@ void Lists::List::show() {
   for (const Created& own : created) both.push_back(own.item);
   both.insert(both.end(), read->begin(), read->end());
   shown = std::make_shared<const std::vector<Listed>>(std::move(both));
+}
+
+bool Lists::cut(std::vector<Listed>& items) const {
+  std::size_t bytes = 0;
+  auto too_many = std::find_if(items.begin(), items.end(), [&](const Listed& item) {
+    return (bytes += item.bytes()) > context_.options.list_bytes;
+  });
+  const bool is_cut = too_many != items.end();
+  items.erase(too_many, items.end());
+  return is_cut;
+}
+
+void Lists::tell_cut(const std::string& collection, std::size_t shown) {
+  context_.events.error(collection,
+                        {ErrorCode::refused_input,
+                         fmt::format("the list of {} goes on: its newest {} records are shown", collection, shown),
+                         "what is not listed is opened by its id",
+                         {},
+                         0,
+                         {}});
+}
+
+bool Lists::is_whole(const std::string& collection) {
+  MutexLock lock(mutex_);
+  auto found = lists_.find(collection);
+  return found == lists_.end() || !found->second.is_cut;
 }
 
 bool Lists::is_fresh(const std::string& collection) {
@@ -111,6 +149,7 @@ void Lists::created(const std::string& collection, const Record& record) {
                     list.read->begin() + std::min<std::ptrdiff_t>(kPageSize, std::ssize(*list.read)), is_it))
       return;
     list.created.insert(list.created.begin(), {listed(collection, record), context_.clock.steady()});
+    if (list.created.size() > kMostCreated) list.created.pop_back();
     list.show();
   }
   tell(collection);
@@ -129,6 +168,7 @@ void Lists::rename(const std::string& collection, const std::vector<Listed>& now
   };
   std::vector<Listed> renamed;
   ListPtr all;
+  bool is_cut = false;
   {
     MutexLock lock(mutex_);
     auto found = lists_.find(collection);
@@ -142,11 +182,13 @@ void Lists::rename(const std::string& collection, const std::vector<Listed>& now
     auto items = *list.read;
     for (Listed& known : items)
       if (const Listed* item = other(known)) known = *item;
+    is_cut = cut(items) && !std::exchange(list.is_cut, true);
     list.read = all = std::make_shared<const std::vector<Listed>>(std::move(items));
     list.show();
   }
   if (!context_.records.extend_list(context_.site, collection, all->front().id, renamed))
     context_.records.replace_list(context_.site, collection, *all);
+  if (is_cut) tell_cut(collection, all->size());
   tell(collection);
 }
 
@@ -171,7 +213,10 @@ void Lists::names_were_shown(const std::string& collection) {
           MutexLock lock(mutex_);
           List& list = lists_[collection];
           list.is_looking_further = false;
-          list.further = page ? page->next_cursor : "";
+          // Behind the oldest record that is kept there is nothing to look for.
+          const bool is_past_end = page && !page->records.empty() && list.read && !list.read->empty() &&
+                                   listed(collection, page->records.front()).created_at < list.read->back().created_at;
+          list.further = page && !is_past_end ? page->next_cursor : "";
         }
         if (!page) return;
         std::vector<Listed> now;
@@ -206,6 +251,7 @@ void Lists::get(const std::string& collection, const CancelToken& cancel, Callba
     {
       MutexLock lock(mutex_);
       reading->known = lists_[collection].read;
+      reading->is_known_whole = !lists_[collection].is_cut;
     }
     if (!reading->known) reading->known = std::make_shared<const std::vector<Listed>>();
     for (std::size_t i = 0; i < std::min(kAnchors, reading->known->size()); ++i)
@@ -243,22 +289,46 @@ Result<bool> Lists::take_in(Reading& reading, const wire::RecordPage& page) {
       continue;
     }
     // Behind the first known record: added late by a clock that lags, unless it is one known from further back.
-    const bool older_than_anchors = reading.anchors.size() < reading.known->size() &&
+    const bool goes_on = reading.anchors.size() < reading.known->size() || !reading.is_known_whole;
+    const bool older_than_anchors = goes_on && !reading.anchors.empty() &&
                                     item.created_at <= (*reading.known)[reading.anchors.size() - 1].created_at;
     if (reading.met_known && older_than_anchors) continue;
-    if (reading.fresh_ids.insert(item.id).second) reading.fresh.push_back(std::move(item));
+    if (reading.fresh_ids.contains(item.id)) continue;
+    reading.bytes += item.bytes();
+    reading.fresh.push_back(std::move(item));
+    reading.fresh_ids.insert(reading.fresh.back().id);
+    if (reading.bytes > context_.options.list_bytes) {
+      reading.behind.clear();
+      return true;
+    }
   }
   reading.behind = page.next_cursor;
   if (reading.met_known || page.next_cursor.empty()) return true;
 
-  if (reading.fresh.size() > kMostRecords)
-    return fail(ErrorCode::refused_input,
-                "the list of " + reading.collection + " has more than " + std::to_string(kMostRecords) + " records");
   reading.empty_pages = reading.fresh.size() > before ? 0 : reading.empty_pages + 1;
-  if (reading.empty_pages >= kMostEmptyPages || !reading.cursors.insert(page.next_cursor).second)
+  reading.cursor_bytes += sizeof(std::string) + page.next_cursor.size();
+  if (reading.empty_pages >= kMostEmptyPages || reading.cursor_bytes > context_.options.list_bytes ||
+      !reading.cursors.insert(page.next_cursor).second)
     return fail(ErrorCode::protocol, "the list of " + reading.collection + " does not end: its cursors lead nowhere");
   reading.cursor = page.next_cursor;
   return false;
+}
+
+std::vector<Listed> Lists::put_together(Reading& reading, const std::vector<Listed>* known) const {
+  std::vector<Listed> list;
+  list.reserve(reading.fresh.size() + (known ? known->size() : 0));
+  // Ids stay there too, as `fresh_ids` refers to them.
+  for (Listed& item : reading.fresh)
+    list.push_back({item.id, item.created_at, std::move(item.name), std::move(item.project)});
+  if (!known) return list;
+  std::size_t bytes = reading.bytes;
+  for (auto item = known->begin(); item != known->end() && bytes <= context_.options.list_bytes; ++item) {
+    bytes += item->bytes();
+    list.push_back(*item);
+  }
+  for (const Listed& item : reading.renamed)
+    if (const std::size_t at = reading.fresh.size() + reading.anchors.at(item.id); at < list.size()) list[at] = item;
+  return list;
 }
 
 void Lists::finish(const ReadingPtr& reading) {
@@ -270,18 +340,20 @@ void Lists::finish(const ReadingPtr& reading) {
     if (ListPtr now = lists_[reading->collection].read) known = now;
   }
   ListPtr result = known;
+  bool is_cut = false;
   if (replaced || !reading->fresh.empty() || !reading->renamed.empty()) {
-    std::vector<Listed> list = reading->fresh;
-    if (!replaced) list.insert(list.end(), known->begin(), known->end());
-    for (const Listed& item : reading->renamed) list[reading->fresh.size() + reading->anchors.at(item.id)] = item;
-    result = std::make_shared<const std::vector<Listed>>(std::move(list));
-    reading->fresh.insert(reading->fresh.end(), reading->renamed.begin(), reading->renamed.end());
+    std::vector<Listed> list = put_together(*reading, replaced ? nullptr : known.get());
+    const auto newer = std::span<const Listed>(list).first(reading->fresh.size());
     // What is stored may have been cleared since it was read here, or have gone to make room.
-    const bool extended = !replaced && context_.records.extend_list(context_.site, reading->collection,
-                                                                    known->front().id, reading->fresh);
-    if (!extended) context_.records.replace_list(context_.site, reading->collection, *result);
+    auto extends = [&](std::span<const Listed> by) {
+      return context_.records.extend_list(context_.site, reading->collection, known->front().id, by);
+    };
+    const bool extended = !replaced && extends(reading->renamed) && extends(newer);
+    if (!extended) context_.records.replace_list(context_.site, reading->collection, list);
+    is_cut = cut(list);
+    result = std::make_shared<const std::vector<Listed>>(std::move(list));
   }
-  bool is_another = false;
+  bool is_another = false, is_news = false;
   {
     MutexLock lock(mutex_);
     List& list = lists_[reading->collection];
@@ -297,9 +369,12 @@ void Lists::finish(const ReadingPtr& reading) {
       list.show();
     }
     is_another = before && before != list.shown && *before != *list.shown;
+    is_news = is_cut && !list.is_cut;
+    list.is_cut = is_cut || (list.is_cut && !replaced);
     result = list.shown;
   }
   reading->question.reset();
+  if (is_news) tell_cut(reading->collection, result->size());
   if (is_another) tell(reading->collection);
   flights_.land(reading->collection, result);
 }

@@ -1,5 +1,7 @@
 // The lists of collections, newest first, brought up to date by reading pages until something known appears, and kept
 // on disk. What we created ourselves stands in them at once, whether a page has shown it yet or not. Thread-safe.
+//
+// A list has the newest records that fit `list_bytes`, whatever the service sends; that it goes on is told.
 #pragma once
 
 #include <functional>
@@ -27,6 +29,8 @@ class Lists {
   void get(const std::string& collection, const CancelToken& cancel, Callback<ListPtr> done);
   /// Whether the list as it is known was asked for within `refresh`.
   [[nodiscard]] bool is_fresh(const std::string& collection);
+  /// Whether the list as it is known has all records; otherwise there are older ones.
+  [[nodiscard]] bool is_whole(const std::string& collection);
   /// The service has just created this record for us.
   void created(const std::string& collection, const Record& record);
   /// A record as the service has it now: a list that is in memory names it so.
@@ -53,6 +57,7 @@ class Lists {
     std::string further;  ///< that of the page that is looked at next for its names; empty: `behind`
     std::optional<SteadyTime> looked_further;
     bool is_looking_further = false;
+    bool is_cut = false;  ///< there are older records, which did not fit
     void show();
   };
   struct Reading;
@@ -63,6 +68,12 @@ class Lists {
   /// Takes a page in. True: there is nothing more to read. Fails on cursors that lead nowhere.
   Result<bool> take_in(Reading& reading, const wire::RecordPage& page);
   void finish(const ReadingPtr& reading);
+  /// The list as read, with what is known behind it (nullptr: nothing), down to the first record that is too many: so
+  /// it is stored too, and whoever loads it sees that it goes on.
+  [[nodiscard]] std::vector<Listed> put_together(Reading& reading, const std::vector<Listed>* known) const;
+  /// Takes the oldest records off that are too many. True where there were any.
+  [[nodiscard]] bool cut(std::vector<Listed>& items) const;
+  void tell_cut(const std::string& collection, std::size_t shown);
   /// Gives known records the names that they have now.
   void rename(const std::string& collection, const std::vector<Listed>& now);
 

@@ -98,6 +98,8 @@ void Site::names_were_shown(const std::string& collection) { parts_->lists.names
 void Site::on_list_changed(std::function<void(const std::string&)> changed) {
   parts_->lists.on_changed(std::move(changed));
 }
+bool Site::is_list_whole(const std::string& collection) { return parts_->lists.is_whole(collection); }
+
 
 void Site::record(const std::string& collection, const std::string& id, CancelToken cancel, Callback<Record> done) {
   parts_->records.get(collection, id, cancel, std::move(done));

@@ -87,6 +87,8 @@ class Site {
   /// Somebody was shown names of the list: now and then one of its pages further back is read for the names on it.
   void names_were_shown(const std::string& collection);
   /// `changed` runs when a list that was known has become another one.
+  /// Whether it has all records; otherwise its oldest ones did not fit `list_bytes`.
+  [[nodiscard]] bool is_list_whole(const std::string& collection);
   void on_list_changed(std::function<void(const std::string& collection)> changed);
   /// Any record, for `records/`, `threads/` and their like; immutable ones come from the cache, others are asked for
   /// each time and answered as last seen where the service is away.

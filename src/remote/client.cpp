@@ -145,12 +145,16 @@ void Client::list_records(std::string collection, int limit, std::string cursor,
                           Callback<wire::RecordPage> done) {
   std::string target = target_of({collection});
   if (!target.empty()) {
-    target += fmt::format("?limit={}", std::clamp(limit, 1, 100));
+    target += fmt::format("?limit={}", std::clamp(limit, 1, kMostInPage));
     if (!cursor.empty()) target += "&cursor=" + percent_encode(cursor);
   }
   auto decode = [](const HttpResponse& response) -> Result<wire::RecordPage> {
     PLAYFS_TRY(Json json, parse_body(response));
-    return wire::decode_page(json);
+    PLAYFS_TRY(wire::RecordPage page, wire::decode_page(json));
+    // What a list may cost is reckoned in pages of that size.
+    if (const std::size_t count = page.records.size() + page.unreadable; count > kMostInPage)
+      return fail(ErrorCode::protocol, fmt::format("a page of {} records, where one may have {}", count, kMostInPage));
+    return page;
   };
   read(*engine_, std::move(target), {}, std::move(cancel), decoded(std::move(done), decode));
 }

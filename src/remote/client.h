@@ -51,6 +51,9 @@ struct Health {
   std::uint64_t requests = 0;            ///< sent, retries included
 };
 
+/// How many records a page may have: the most that the service's document lets a client ask for.
+inline constexpr int kMostInPage = 100;
+
 /// An answer to a conditional GET.
 template <class T>
 struct Fetched {
@@ -71,6 +74,8 @@ class Client {
   /// others of it, and nothing of other records (breaker.h).
   void get_record(std::string collection, std::string id, CancelToken cancel, Callback<Record> done,
                   std::string subject = {});
+  /// A page of more records than `limit` is tolerated, since a service may clamp it by rules of its own; one of more
+  /// than kMostInPage answers `protocol`.
   void list_records(std::string collection, int limit, std::string cursor, CancelToken cancel,
                     Callback<wire::RecordPage> done);
   void get_project(ProjectId id, std::string etag, CancelToken cancel, Callback<Fetched<Project>> done);

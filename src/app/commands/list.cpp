@@ -66,8 +66,13 @@ Result<ExitCode> list_projects(Context& context, World& world) {
         JsonObject{{"id", project.id}, {"name", project.name}, {"created_at", format_iso8601(project.created_at)}});
     context.out.line(safe(project.id) + "  " + safe(project.name));
   }
+  const bool is_whole = world.site().is_list_whole("projects");
+  if (!is_whole)
+    context.out.note("The list goes on: these are its newest " + std::to_string(items.size()) + " projects.");
   if (items.empty()) context.out.note("No projects yet. Try: playfs init NAME, or playfs import DIR");
-  context.out.document(JsonObject{{"site", world.source().text}, {"projects", std::move(items)}});
+  JsonObject document{{"site", world.source().text}, {"projects", std::move(items)}};
+  if (!is_whole) document.append("more", true);
+  context.out.document(std::move(document));
   return ExitCode::done;
 }
 

@@ -254,6 +254,82 @@ TEST_F(ListsTest, PagesThatBringNothingEndWithAnError) {
   EXPECT_LE(service_.requests(), 5);
 }
 
+TEST_F(ListsTest, WhatDoesNotFitIsNotKeptAndThatTheListGoesOnIsToldOnce) {
+  SiteOptions options;
+  options.list_bytes = 80'000;  // some hundreds of them
+  restart(options);
+  put_projects(0, 5000);
+  const auto first = ids(list());
+  ASSERT_GT(first.size(), 100U);
+  ASSERT_LT(first.size(), 800U);
+  EXPECT_EQ(first.front(), "p4999");
+  EXPECT_EQ(first.back(), "p" + std::to_string(5000 - first.size()));
+  EXPECT_LE(service_.requests(), 9) << "nor is it read";
+  EXPECT_FALSE(site_->is_list_whole("projects"));
+  EXPECT_THAT(events_->errors_text(), HasSubstr("goes on: its newest " + std::to_string(first.size()) + " records"));
+  const std::string told = events_->errors_text();
+
+  // New ones push out old ones, and what lies behind the last one is no news.
+  put_projects(5000, 5030);
+  EXPECT_EQ(requests_of([&] {
+              const auto now = ids(list());
+              EXPECT_EQ(now.front(), "p5029");
+              EXPECT_EQ(now.back(), "p" + std::to_string(5030 - now.size()));
+              EXPECT_LE(now.size(), first.size());
+            }),
+            1);
+  EXPECT_EQ(events_->errors_text(), told);
+  const auto before = ids(list());
+  restart(options);
+  ASSERT_TRUE(site_->try_list("projects"));
+  EXPECT_FALSE(site_->is_list_whole("projects"));
+  EXPECT_THAT(events_->errors_text(), HasSubstr("goes on"));
+  EXPECT_EQ(ids(list()), before);
+}
+
+TEST_F(ListsTest, NewsThatFillAllOfItReplaceWhatWasKnown) {
+  SiteOptions options;
+  options.list_bytes = 80'000;
+  restart(options);
+  put_projects(0, 300);
+  EXPECT_EQ(ids(list()).size(), 300U);
+  EXPECT_TRUE(site_->is_list_whole("projects"));
+  put_projects(300, 5000);
+  const auto all = ids(list());
+  EXPECT_EQ(all.front(), "p4999");
+  EXPECT_EQ(all.back(), "p" + std::to_string(5000 - all.size()));
+  EXPECT_FALSE(site_->is_list_whole("projects"));
+}
+
+TEST_F(ListsTest, NamesThatGrowTakeNoMoreThanFits) {
+  SiteOptions options;
+  options.list_bytes = 80'000;
+  restart(options);
+  put_projects(0, 90);
+  list();
+  for (int i = 0; i < 90; ++i) service_.put("projects", "p" + std::to_string(i), {{"name", std::string(999, 'n')}});
+  const auto now = ids(list());
+  EXPECT_GT(now.size(), 60U);
+  EXPECT_LT(now.size(), 80U);
+  EXPECT_EQ(now.front(), "p89");
+  EXPECT_FALSE(site_->is_list_whole("projects"));
+}
+
+TEST_F(ListsTest, CursorsThatTakeMoreThanAListMayEndWithAnError) {
+  SiteOptions options;
+  options.list_bytes = 80'000;
+  restart(options);
+  const std::string filler(3'000, 'x');
+  for (int i = 0; i < 100; ++i) {
+    const std::string cursor = i == 0 ? "" : "&cursor=" + filler + std::to_string(i);
+    service_.instead["/.site/data/projects?limit=100" + cursor] =
+        wire::to_text(JsonObject{{"records", Json::Array{JsonObject{{"id", "p" + std::to_string(i)}}}},
+                                 {"nextCursor", filler + std::to_string(i + 1)}});
+  }
+  EXPECT_EQ(list().code(), ErrorCode::protocol);
+  EXPECT_LE(service_.requests(), 30);
+}
+
 TEST_F(ListsTest, ACancelledReaderIsAnsweredAtOnce) {
   put_projects(0, 3);
   service_.hold();

@@ -80,6 +80,22 @@ TEST_F(ClientTest, ListsArePaged) {
   EXPECT_EQ(page->next_cursor, "c");
 }
 
+TEST_F(ClientTest, APageMayHaveAsManyRecordsAsTheContractLetsOneAskFor) {
+  auto page_of = [](int count) {
+    Json::Array records;
+    for (int i = 0; i < count; ++i) records.push_back(JsonObject{{"id", "r" + std::to_string(i)}});
+    return wire::to_text(JsonObject{{"records", std::move(records)}});
+  };
+  Answer<wire::RecordPage> clamped, too_large;
+  client().list_records("revisions", 20, "", {}, clamped.callback());
+  client().list_records("revisions", 100, "", {}, too_large.callback());
+  transport.answer(0, 200, page_of(100));
+  transport.answer(1, 200, page_of(101));
+  ASSERT_TRUE(clamped.ok()) << "a service may clamp what is asked for in its own way";
+  EXPECT_EQ(clamped->records.size(), 100u);
+  EXPECT_TRUE(too_large.is(ErrorCode::protocol));
+}
+
 TEST_F(ClientTest, ProjectsAreAskedForOnCondition) {
   Answer<Fetched<Project>> first, second, third;
   client().get_project(ProjectId("a"), "", {}, first.callback());
