@@ -21,11 +21,12 @@ constexpr std::size_t kLargestAttribute = 64 << 10;
 /// From here on the mount is asked for its log, which it fetches many at a time.
 constexpr std::uint64_t kMany = 16;
 
-std::optional<Revision> revision_of_line(const std::string& line) {
+std::optional<ShownRevision> revision_of_line(const std::string& line) {
   auto entry = wire::parse_json(line);
   const JsonObject* fields = entry ? entry->object() : nullptr;
   if (fields == nullptr) return std::nullopt;
-  Revision revision;
+  ShownRevision shown;
+  Revision& revision = shown.revision;
   revision.id = RevisionId(text_of(*fields, "revision"));
   revision.agent = text_of(*fields, "agent");
   revision.message = text_of(*fields, "message");
@@ -33,7 +34,9 @@ std::optional<Revision> revision_of_line(const std::string& line) {
   if (const Json::Array* parents = array_of(*fields, "parents"))
     for (const Json& parent : *parents)
       if (parent.string() != nullptr) revision.parents.emplace_back(*parent.string());
-  return revision;
+  if (const Json* more = fields->find("more_parents"))
+    shown.more_parents = static_cast<std::uint64_t>(more->integer().value_or(0));
+  return shown;
 }
 
 /// The attribute of that name; nullopt where neither file nor attribute is there.
@@ -51,14 +54,15 @@ class MountedRevisions final : public RevisionSource {
   MountedRevisions(std::string project_directory, std::uint64_t limit)
       : directory_(std::move(project_directory)), reads_log_(limit == 0 || limit > kMany) {}
 
-  Result<std::optional<Revision>> find(const RevisionId& id) override {
+  Result<std::optional<ShownRevision>> find(const RevisionId& id) override {
     if (std::exchange(reads_log_, false)) PLAYFS_CHECK(read_log());
     if (auto known = known_.find(id); known != known_.end()) return std::optional(known->second);
-    if (why_not_a_component(id.text())) return std::optional<Revision>();
+    if (why_not_a_component(id.text())) return std::optional<ShownRevision>();
     const std::string path = directory_ + "/revisions/" + id.text();
     PLAYFS_TRY(auto agent, attribute(path, "agent"));
-    if (!agent) return std::optional<Revision>();
-    Revision revision;
+    if (!agent) return std::optional<ShownRevision>();
+    ShownRevision shown;
+    Revision& revision = shown.revision;
     revision.id = id;
     revision.agent = *agent;
     PLAYFS_TRY(auto message, attribute(path, "message"));
@@ -66,9 +70,11 @@ class MountedRevisions final : public RevisionSource {
     PLAYFS_TRY(auto parents, attribute(path, "parents"));
     revision.message = message.value_or("");
     revision.created_at = parse_iso8601(created_at.value_or("")).value_or(WallTime{});
+    PLAYFS_TRY(auto more_parents, attribute(path, "more_parents"));
     std::istringstream lines(parents.value_or(""));
     for (std::string line; std::getline(lines, line);) revision.parents.emplace_back(line);
-    return std::optional(std::move(revision));
+    std::istringstream(more_parents.value_or("0")) >> shown.more_parents;
+    return std::optional(std::move(shown));
   }
 
  private:
@@ -76,24 +82,24 @@ class MountedRevisions final : public RevisionSource {
     PLAYFS_TRY(std::string text, read_file(directory_ + "/log.ndjson", kLargestLog));
     std::istringstream lines(text);
     for (std::string line; std::getline(lines, line);)
-      if (auto revision = revision_of_line(line)) known_.emplace(revision->id, *revision);
+      if (auto shown = revision_of_line(line)) known_.emplace(shown->revision.id, *shown);
     return {};
   }
 
   const std::string directory_;
   bool reads_log_;
-  std::map<RevisionId, Revision> known_;
+  std::map<RevisionId, ShownRevision> known_;
 };
 
 class RemoteRevisions final : public RevisionSource {
  public:
   explicit RemoteRevisions(World& world) : world_(world) {}
 
-  Result<std::optional<Revision>> find(const RevisionId& id) override {
+  Result<std::optional<ShownRevision>> find(const RevisionId& id) override {
     auto revision = await<RevisionTreePtr>([&](auto done) { world_.site().revision(id, {}, std::move(done)); });
-    if (!revision && revision.error().code == ErrorCode::not_found) return std::optional<Revision>();
+    if (!revision && revision.error().code == ErrorCode::not_found) return std::optional<ShownRevision>();
     if (!revision) return fail(revision.error());
-    return std::optional((*revision)->revision);
+    return std::optional(as_shown((*revision)->revision));
   }
 
  private:
@@ -108,24 +114,35 @@ std::unique_ptr<RevisionSource> mounted_revisions(const std::string& project_dir
 
 std::unique_ptr<RevisionSource> remote_revisions(World& world) { return std::make_unique<RemoteRevisions>(world); }
 
-bool History::Older::operator()(const Revision& a, const Revision& b) const {
-  return std::tie(a.created_at, a.id) < std::tie(b.created_at, b.id);
+bool History::Older::operator()(const ShownRevision& a, const ShownRevision& b) const {
+  return std::tie(a.revision.created_at, a.revision.id) < std::tie(b.revision.created_at, b.revision.id);
 }
 
 Status History::add(const RevisionId& id) {
   if (id.empty() || !seen_.insert(id).second) return {};
-  PLAYFS_TRY(auto revision, source_.find(id));
-  if (!revision) return {};
-  revision->project = project_;
-  next_.push(*std::move(revision));
+  PLAYFS_TRY(auto shown, source_.find(id));
+  if (!shown) return {};
+  found_.insert(id);
+  shown->revision.project = project_;
+  next_.push(*std::move(shown));
   return {};
 }
 
-Result<std::optional<Revision>> History::next() {
-  if (next_.empty()) return std::optional<Revision>();
-  Revision newest = next_.top();
+Result<std::optional<ShownRevision>> History::next() {
+  if (next_.empty()) return std::optional<ShownRevision>();
+  ShownRevision newest = next_.top();
   next_.pop();
-  for (const RevisionId& parent : newest.parents) PLAYFS_CHECK(add(parent));
+  left_out_ = left_out_ || newest.more_parents > 0;
+  budget_.next_revision();
+  for (std::size_t i = 0; i < newest.revision.parents.size(); ++i) {
+    const RevisionId& parent = newest.revision.parents[i];
+    if (seen_.contains(parent)) continue;
+    if (!budget_.allows(i)) {
+      left_out_ = true;
+      break;
+    }
+    PLAYFS_CHECK(add(parent));
+  }
   return std::optional(std::move(newest));
 }
 

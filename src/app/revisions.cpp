@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "vfs/history.h"
+
 namespace playfs::app {
 
 namespace {
@@ -21,21 +23,35 @@ std::string labels_text(const Output& out, const std::vector<std::string>& label
 
 }  // namespace
 
-JsonObject revision_document(const Revision& revision) {
-  Json::Array parents;
-  for (const RevisionId& parent : revision.parents) parents.push_back(parent.text());
-  return JsonObject{{"revision", revision.id.text()}, {"project", revision.project.text()},
-                    {"parents", std::move(parents)},  {"agent", revision.agent},
-                    {"message", revision.message},    {"created_at", format_iso8601(revision.created_at)}};
+ShownRevision as_shown(Revision revision) {
+  const std::size_t all = revision.parents.size();
+  revision.parents.resize(vfs::shown_parents(revision).size());
+  revision.agent = vfs::shown_text(revision.agent);
+  revision.message = vfs::shown_text(revision.message);
+  const std::size_t more = all - revision.parents.size();
+  return {std::move(revision), more};
 }
 
-std::vector<std::string> revision_lines(const Output& out, const Revision& revision,
+JsonObject revision_document(const ShownRevision& shown) {
+  const Revision& revision = shown.revision;
+  Json::Array parents;
+  for (const RevisionId& parent : revision.parents) parents.push_back(parent.text());
+  JsonObject json{{"revision", revision.id.text()}, {"project", revision.project.text()},
+                  {"parents", std::move(parents)},  {"agent", revision.agent},
+                  {"message", revision.message},    {"created_at", format_iso8601(revision.created_at)}};
+  if (shown.more_parents > 0) json.append("more_parents", shown.more_parents);
+  return json;
+}
+
+std::vector<std::string> revision_lines(const Output& out, const ShownRevision& shown,
                                         const std::vector<std::string>& labels) {
+  const Revision& revision = shown.revision;
   std::vector<std::string> lines{coloured(out, kYellow, "revision " + safe(revision.id.text())) +
                                  labels_text(out, labels)};
   if (revision.parents.size() > 1) {
     std::string line = "Merge: ";
     for (const RevisionId& parent : revision.parents) line += " " + safe(parent.text());
+    if (shown.more_parents > 0) line += " and " + std::to_string(shown.more_parents) + " more";
     lines.push_back(line);
   }
   lines.push_back("Author: " + safe(revision.agent));

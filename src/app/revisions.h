@@ -1,6 +1,7 @@
 // Revisions as commands print them.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -9,11 +10,18 @@
 
 namespace playfs::app {
 
-/// {"revision", "project", "parents", "agent", "message", "created_at"}
-JsonObject revision_document(const Revision& revision);
+/// A revision as histories show it.
+struct ShownRevision {
+  Revision revision;               ///< with the first of its parents
+  std::uint64_t more_parents = 0;  ///< that it has besides
+};
+ShownRevision as_shown(Revision revision);
+
+/// {"revision", "project", "parents", "agent", "message", "created_at"}, and "more_parents" where there are more.
+JsonObject revision_document(const ShownRevision& shown);
 /// As `git log` shows a commit, line by line: a headline with what is found there ("head", "base" …), the author, the
 /// date, the message indented, a blank line.
-std::vector<std::string> revision_lines(const Output& out, const Revision& revision,
+std::vector<std::string> revision_lines(const Output& out, const ShownRevision& shown,
                                         const std::vector<std::string>& labels = {});
 /// On one line: the id, what is found there, the message's first line, the author.
 std::string revision_line(const Output& out, const Revision& revision, const std::vector<std::string>& labels);

@@ -74,17 +74,33 @@ void Revisions::get(const RevisionId& id, const ProjectId& of, const CancelToken
   // One of which nothing is known stands for itself.
   turns_.take(of.empty() ? id.text() : of.text(), context_.guarded([this, id, of](Turns::Turn turn) {
     if (flights_.abandon(id)) return;
-    context_.client.get_record(
-        kCollection, id.text(), context_.stop.token(),
-        context_.answered<Record>([this, id, turn = std::move(turn)](Result<Record> answer) mutable {
-          turn.reset();
-          arrived(id, std::move(answer));
-        }),
-        of.text());
+    context_.client.get_record(kCollection, id.text(), context_.stop.token(),
+                               context_.answered<Record>([this, id, asked_at = context_.clock.steady(),
+                                                          turn = std::move(turn)](Result<Record> answer) mutable {
+                                 turn.reset();
+                                 arrived(id, asked_at, std::move(answer));
+                               }),
+                               of.text());
   }));
 }
 
-void Revisions::arrived(const RevisionId& id, Result<Record> answer) {
+bool Revisions::was_absent(const RevisionId& id) {
+  MutexLock lock(mutex_);
+  const SteadyTime* said = absent_.find(id);
+  return said && *said > news_at_ && context_.clock.steady() - *said < context_.options.refresh;
+}
+
+void Revisions::forget_absent() {
+  MutexLock lock(mutex_);
+  news_at_ = context_.clock.steady();
+}
+
+void Revisions::arrived(const RevisionId& id, SteadyTime asked_at, Result<Record> answer) {
+  {
+    MutexLock lock(mutex_);
+    static_cast<void>(absent_.take(id));
+    if (!answer && answer.error().code == ErrorCode::not_found) static_cast<void>(absent_.insert(id, asked_at));
+  }
   if (!answer) return flights_.land(id, fail(std::move(answer).error()));
   const std::size_t cost = json_size(wire::encode_record(*answer));
   auto revision = wire::decode_revision(*answer);

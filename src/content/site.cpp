@@ -26,7 +26,12 @@ struct Site::Parts {
 Site::Site(remote::Client& client, cache::ObjectStore& objects, cache::RecordIndex& records, Executor& executor,
            const Clock& clock, EventLog& events, SiteOptions options)
     : parts_(new Parts{Context{client, objects, records, executor, clock, events, options, client.site(),
-                               OutageWatch(client.site(), clock, events)}}) {}
+                               OutageWatch(client.site(), clock, events)}}) {
+  parts_->heads.on_changed([this](const ProjectId&, const RevisionTreePtr&) { parts_->revisions.forget_absent(); });
+  parts_->lists.on_changed([this](const std::string& collection) {
+    if (collection == "revisions") parts_->revisions.forget_absent();
+  });
+}
 
 Site::~Site() {
   // First nobody comes in any more, then requests end (their answers find the gate closed), then waiters are told.
@@ -46,6 +51,8 @@ RevisionTreePtr Site::try_revision(const RevisionId& id) { return parts_->revisi
 void Site::revision(const RevisionId& id, CancelToken cancel, Callback<RevisionTreePtr> done, const ProjectId& of) {
   parts_->revisions.get(id, of, cancel, std::move(done));
 }
+
+bool Site::was_absent(const RevisionId& id) { return parts_->revisions.was_absent(id); }
 
 std::optional<Head> Site::try_head(const ProjectId& id) { return parts_->heads.known(id); }
 
@@ -91,6 +98,8 @@ void Site::list(const std::string& collection, CancelToken cancel, Callback<List
 
 ListPtr Site::try_list(const std::string& collection) { return parts_->lists.known(collection); }
 
+bool Site::is_list_whole(const std::string& collection) { return parts_->lists.is_whole(collection); }
+
 bool Site::is_list_fresh(const std::string& collection) { return parts_->lists.is_fresh(collection); }
 
 void Site::names_were_shown(const std::string& collection) { parts_->lists.names_were_shown(collection); }
@@ -98,8 +107,6 @@ void Site::names_were_shown(const std::string& collection) { parts_->lists.names
 void Site::on_list_changed(std::function<void(const std::string&)> changed) {
   parts_->lists.on_changed(std::move(changed));
 }
-bool Site::is_list_whole(const std::string& collection) { return parts_->lists.is_whole(collection); }
-
 
 void Site::record(const std::string& collection, const std::string& id, CancelToken cancel, Callback<Record> done) {
   parts_->records.get(collection, id, cancel, std::move(done));
@@ -112,6 +119,7 @@ std::optional<Record> Site::try_record(const std::string& collection, const std:
 void Site::learn(const std::string& collection, const Record& record) {
   parts_->context.store(collection, record);
   parts_->lists.created(collection, record);
+  if (collection == "revisions") parts_->revisions.forget_absent();
 }
 
 void Site::keep(const std::string& owner, const RevisionId& id) {

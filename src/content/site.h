@@ -44,6 +44,10 @@ class Site {
   /// `of`: the project, for whoever asks for many.
   void revision(const RevisionId& id, CancelToken cancel, Callback<RevisionTreePtr> done, const ProjectId& of = {});
 
+  /// Whether the service said a while ago that it has no such revision, so that a history may leave it out without
+  /// asking again. Nothing that decides what is published goes by it: revision() always asks.
+  [[nodiscard]] bool was_absent(const RevisionId& id);
+
   // Heads. A head is fresh for `refresh`; then `head` asks again (conditionally), and `try_head` still gives the
   // old one while `is_fresh` says no.
   [[nodiscard]] std::optional<Head> try_head(const ProjectId& id);
@@ -83,12 +87,12 @@ class Site {
   // are left out.
   void list(const std::string& collection, CancelToken cancel, Callback<ListPtr> done);
   [[nodiscard]] ListPtr try_list(const std::string& collection);
+  /// Whether it has all records; otherwise its oldest ones did not fit `list_bytes`.
+  [[nodiscard]] bool is_list_whole(const std::string& collection);
   [[nodiscard]] bool is_list_fresh(const std::string& collection);
   /// Somebody was shown names of the list: now and then one of its pages further back is read for the names on it.
   void names_were_shown(const std::string& collection);
   /// `changed` runs when a list that was known has become another one.
-  /// Whether it has all records; otherwise its oldest ones did not fit `list_bytes`.
-  [[nodiscard]] bool is_list_whole(const std::string& collection);
   void on_list_changed(std::function<void(const std::string& collection)> changed);
   /// Any record, for `records/`, `threads/` and their like; immutable ones come from the cache, others are asked for
   /// each time and answered as last seen where the service is away.

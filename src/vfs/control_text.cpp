@@ -1,6 +1,7 @@
 #include "vfs/control_text.h"
 
 #include "base/text.h"
+#include "vfs/history.h"
 #include "wire/json.h"
 #include "wire/records.h"
 
@@ -9,7 +10,7 @@ namespace {
 
 Json time_or_null(const std::optional<WallTime>& time) { return time ? Json(format_iso8601(*time)) : Json(); }
 
-Json id_array(const std::vector<RevisionId>& ids) {
+Json id_array(std::span<const RevisionId> ids) {
   Json::Array array;
   for (const RevisionId& id : ids) array.emplace_back(id.text());
   return array;
@@ -145,14 +146,17 @@ std::string log_text(const std::vector<RevisionTreePtr>& line) {
   for (const RevisionTreePtr& tree : line) {
     const Revision& revision = tree->revision;
     text += "revision " + escape_for_terminal(revision.id.text()) + "\n";
-    if (revision.parents.size() > 1) {
+    const auto parents = shown_parents(revision);
+    if (parents.size() > 1) {
       text += "Merges:";
-      for (const RevisionId& parent : revision.parents) text += " " + escape_for_terminal(parent.text());
+      for (const RevisionId& parent : parents) text += " " + escape_for_terminal(parent.text());
+      if (const std::size_t more = revision.parents.size() - parents.size(); more > 0)
+        text += " and " + std::to_string(more) + " more";
       text += "\n";
     }
-    text += "Agent:  " + escape_for_terminal(revision.agent) + "\n";
+    text += "Agent:  " + escape_for_terminal(shown_text(revision.agent)) + "\n";
     text += "Date:   " + format_iso8601(revision.created_at) + "\n\n";
-    text += indented(escape_for_terminal(revision.message, true)) + "\n";
+    text += indented(escape_for_terminal(shown_text(revision.message), true)) + "\n";
   }
   return text;
 }
@@ -161,12 +165,15 @@ std::string log_ndjson(const std::vector<RevisionTreePtr>& line) {
   std::string text;
   for (const RevisionTreePtr& tree : line) {
     const Revision& revision = tree->revision;
-    text += wire::to_text(JsonObject{{"revision", revision.id.text()},
-                                     {"parents", id_array(revision.parents)},
-                                     {"agent", revision.agent},
-                                     {"message", revision.message},
-                                     {"created_at", format_iso8601(revision.created_at)}});
-    text += "\n";
+    const auto parents = shown_parents(revision);
+    JsonObject json{{"revision", revision.id.text()},
+                    {"parents", id_array(parents)},
+                    {"agent", shown_text(revision.agent)},
+                    {"message", shown_text(revision.message)},
+                    {"created_at", format_iso8601(revision.created_at)}};
+    if (const std::size_t more = revision.parents.size() - parents.size(); more > 0)
+      json.append("more_parents", std::uint64_t{more});
+    text += wire::to_text(json) + "\n";
   }
   return text;
 }

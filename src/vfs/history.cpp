@@ -14,7 +14,21 @@ struct Newer {
   }
 };
 
+/// More than agents who work at the same time ever merge at once.
+constexpr std::size_t kMostParents = 32;
+
 }  // namespace
+
+std::span<const RevisionId> shown_parents(const Revision& revision) {
+  return std::span(revision.parents).first(std::min(revision.parents.size(), kMostParents));
+}
+
+std::string shown_text(std::string_view text) {
+  if (text.size() <= kMaxRecordSize) return std::string(text);
+  std::size_t end = kMaxRecordSize;
+  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0) == 0x80) --end;  // within a character
+  return std::string(text.substr(0, end)) + "…";
+}
 
 std::vector<const content::Listed*> revisions_of(const std::vector<content::Listed>& list, const ProjectId& project) {
   std::vector<const content::Listed*> of_project;
@@ -39,15 +53,23 @@ Walk walk_from(Mount& mount, const OperationPtr& op, const RevisionId& head) {
   Walk walk;
   std::priority_queue<RevisionTreePtr, std::vector<RevisionTreePtr>, Newer> next;
   auto visit = [&](const RevisionId& id) {
-    if (id.empty() || !walk.seen.insert(id).second || op->noted("gone/" + id.text())) return;
+    if (op->noted("gone/" + id.text())) return;
     if (auto tree = mount.site().try_revision(id)) next.push(std::move(tree));
-    else walk.wanted.push_back(id);
+    else if (!mount.site().was_absent(id)) walk.wanted.push_back(id);
   };
-  visit(head);
+  ParentBudget budget;
+  if (!head.empty() && walk.seen.insert(head).second) visit(head);
   while (!next.empty() && walk.line.size() < kMostHistory) {
     walk.line.push_back(next.top());
     next.pop();
-    for (const RevisionId& parent : walk.line.back()->revision.parents) visit(parent);
+    budget.next_revision();
+    const auto parents = shown_parents(walk.line.back()->revision);
+    for (std::size_t i = 0; i < parents.size(); ++i) {
+      if (parents[i].empty() || walk.seen.contains(parents[i])) continue;
+      if (!budget.allows(i)) break;
+      walk.seen.insert(parents[i]);
+      visit(parents[i]);
+    }
   }
   if (walk.line.size() == kMostHistory) walk.wanted.clear();
   return walk;
@@ -89,7 +111,10 @@ Attempt<std::vector<std::string>> branches_of(Mount& mount, const OperationPtr& 
   PLAYFS_ATTEMPT(ListPtr list, list_here(mount, op, "revisions"));
   PLAYFS_ATTEMPT(std::vector<RevisionTreePtr> line, line_of(mount, op, project, head));
   std::set<std::string> merged;
-  for (const RevisionTreePtr& tree : line) merged.insert(tree->revision.id.text());
+  for (const RevisionTreePtr& tree : line) {
+    merged.insert(tree->revision.id.text());
+    for (const RevisionId& parent : tree->revision.parents) merged.insert(parent.text());  // not all are followed
+  }
   std::vector<std::string> branches;
   for (const content::Listed* item : revisions_of(*list, project)) {
     // Older than all that was looked at: nobody knows.

@@ -5,7 +5,9 @@
 
 #include <optional>
 #include <set>
+#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "vfs/fetches.h"
@@ -14,6 +16,30 @@ namespace playfs::vfs {
 
 /// How far back `log` and `branches/` look.
 inline constexpr std::size_t kMostHistory = 200;
+
+/// The parents of a revision that histories show, and follow at all: the first of as many as a stranger may have named.
+std::span<const RevisionId> shown_parents(const Revision& revision);
+
+/// An author or a message as histories show it, as far as a record of the service has room for one.
+std::string shown_text(std::string_view text);
+
+/// Which parents one look at a history asks for: the first of each revision, which is the line that it was made on, and
+/// of the others about as many as there are revisions, so that no look costs more than a few requests for each.
+class ParentBudget {
+ public:
+  /// Before the parents of each revision.
+  void next_revision() { left_ += kEach; }
+  /// Whether the revision's `nth` parent, which was not looked for yet, is to be.
+  [[nodiscard]] bool allows(std::size_t nth) {
+    if (left_ == 0) return nth == 0;
+    --left_;
+    return true;
+  }
+
+ private:
+  static constexpr std::size_t kAtFirst = 32, kEach = 4;
+  std::size_t left_ = kAtFirst;
+};
 
 /// The listed revisions of one project, newest first.
 std::vector<const content::Listed*> revisions_of(const std::vector<content::Listed>& list, const ProjectId& project);

@@ -6,6 +6,7 @@
 
 #include "model/path.h"
 #include "vfs/fetches.h"
+#include "vfs/history.h"
 #include "vfs/ino.h"
 #include "vfs/mount.h"
 
@@ -52,7 +53,7 @@ namespace {
 /// One a line.
 std::string parents_text(const Revision& revision) {
   std::string text;
-  for (const RevisionId& parent : revision.parents) text += (text.empty() ? "" : "\n") + parent.text();
+  for (const RevisionId& parent : shown_parents(revision)) text += (text.empty() ? "" : "\n") + parent.text();
   return text;
 }
 
@@ -63,10 +64,12 @@ std::optional<std::string> published_xattr(const RevisionTree& revision, const P
   if (name == "project") return project.text();
   if (!revision.revision.id.empty()) {
     if (name == "revision") return revision.revision.id.text();
-    if (name == "agent") return revision.revision.agent;
-    if (name == "message") return revision.revision.message;
+    if (name == "agent") return shown_text(revision.revision.agent);
+    if (name == "message") return shown_text(revision.revision.message);
     if (name == "created_at") return format_iso8601(revision.revision.created_at);
     if (name == "parents") return parents_text(revision.revision);
+    if (name == "more_parents")
+      return std::to_string(revision.revision.parents.size() - shown_parents(revision.revision).size());
   }
   if (!entry) return std::nullopt;
   if (name == "hash" && !entry->hash_claim.empty()) return entry->hash_claim;

@@ -24,6 +24,9 @@ void begin_fetching(Mount& mount, const RevisionId& id) {
 }
 
 Attempt<RevisionTreePtr> revision_of_project(Mount& mount, const RevisionId& id, const ProjectId& project) {
+  // Parents that a history looks for time and again may not exist.
+  if (!mount.site().try_revision(id) && mount.site().was_absent(id))
+    return fail(ErrorCode::not_found, "the service has no such revision");
   PLAYFS_ATTEMPT(RevisionTreePtr tree, revision_here(mount, id));
   if (tree->revision.project != project) return fail(ErrorCode::not_found, "a revision of another project");
   return tree;

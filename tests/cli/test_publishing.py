@@ -129,6 +129,41 @@ class Publishing(rig.Rig):
         messages = [json.loads(line)['message'] for line in self.run_in('log', '--json').stdout.splitlines()]
         self.assertEqual(messages, [f'step {number}' for number in reversed(range(260))])
 
+    def test_parents_without_number_cost_a_few_requests_and_lines(self):
+        parent, shown = '', 20
+        for number in range(shown):
+            parents = [parent] * bool(parent) + [f'nobody-has-{number}-{other}' for other in range(500)]
+            parent = self.api.create('revisions', project=self.project, parents=parents, agent='bob', message=f'm{number}',
+                                     manifest={'files': {}}, state={})['id']
+        self.api.call('PATCH', f'/projects/{self.project}', {'latest_revision': parent})
+        # What the service said while this goes on is news for the whole of it.
+        self.top = self.mount(self.api.origin, options=('refresh=600',))
+        self.work = self.top.directory / 'projects' / self.project / 'work'
+        self.eventually(lambda: self.json('status')['head'] == parent, 'the mount has seen it')
+        for words in (('-n', str(shown)), ('-n', '5'), ('--no-graph',), ('--site', self.api.origin, '--project', self.project)):
+            with self.subTest(words):
+                before = self.requests()
+                done = self.run_in('log', *words)
+                self.assertLess(self.requests() - before, 8 * shown)
+                self.assertLess(len(done.stdout), 2_000 * shown)
+                self.assertIn('revision ' + parent, done.stdout)
+                self.assertRegex(done.stdout, r'nobody-has-19-30 and 469 more\n')
+                self.assertIn('not all that these were made from is shown', done.stderr)
+                again = self.requests()
+                self.assertEqual(self.run_in('log', *words).stdout, done.stdout)
+                self.assertLess(self.requests() - again, 5, 'what is missing is not asked for at every look')
+        items = [json.loads(line) for line in self.run_in('log', '--json').stdout.splitlines()]
+        self.assertEqual([item['message'] for item in items], [f'm{number}' for number in reversed(range(shown))])
+        self.assertEqual([(len(item['parents']), item['more_parents']) for item in items],
+                         [(32, 469)] * (shown - 1) + [(32, 468)])
+        self.assertIn(' and 469 more\n', (self.work.parent / 'log').read_text())
+        self.assertEqual(len(self.api.get('revisions', parent)['parents']), 501)
+        # What is published meanwhile is found all the same.
+        self.assertFalse((self.work.parent / 'revisions/nobody-has-19-0').exists())
+        (self.work / 'rose').write_text('rosa\n')
+        mine = self.commit('Plant')
+        self.assertEqual(self.api.get('revisions', mine)['parents'], [parent])
+
     def requests(self):
         return json.loads((self.top.directory / '.playfs/status.json').read_text())['health']['requests']
 
@@ -147,6 +182,10 @@ class Publishing(rig.Rig):
             put(f'edited/{name}', LINES)
             put(f'deleted/{name}', 'gone\n' * 30)
             put(f'moved/{name}', name + LINES)
+            put(f'old/{name}', 'old ' + name + LINES)
+            put(f'mode/{name}', 'mode\n')
+            put(f'both/{name}', 'both\n')
+            put(f'emptied/{name}', '')
         base = self.commit('Plant')
         for name in names:
             put(f'edited/{name}', LINES.replace('line 7\n', 'seven\n'))
@@ -154,6 +193,13 @@ class Publishing(rig.Rig):
             (self.work / 'deleted' / name).unlink()
             put(f'here/{name}', name + LINES.replace('line 9\n', ''))
             (self.work / 'moved' / name).unlink()
+            put(f'kept/{name}', 'old ' + name + LINES)
+            (self.work / 'old' / name).unlink()
+            (self.work / 'mode' / name).chmod(0o755)
+            put(f'both/{name}', 'other\n')
+            (self.work / 'both' / name).chmod(0o755)
+            (self.work / 'emptied' / name).unlink()
+            put(f'empty/{name}', '')
         patch = self.home / 'names.patch'
         self.command('sh', '-c', '"$0" diff > "$1"', self.playfs_path, patch, cwd=self.work)
         self.assertEqual(patch.read_bytes().count(b'\nrename from '), 2 * len(names))
@@ -182,10 +228,6 @@ class Publishing(rig.Rig):
         (self.work / 'moved').rename(self.work / 'src/here')
         (self.work / 'grown').rename(self.work / 'src/old')
         (self.work / 'src/old').write_text(LINES[:100] + 'more\n' * 4)
-            put(f'old/{name}', 'old ' + name + LINES)
-            put(f'mode/{name}', 'mode\n')
-            put(f'both/{name}', 'both\n')
-            put(f'emptied/{name}', '')
         (self.work / 'src/old').chmod(0o755)
         (self.work / 'like').rename(self.work / 'unlike')
         (self.work / 'unlike').write_text(LINES[150:200].replace('line', 'row') + 'another\n' * 30)
@@ -193,13 +235,6 @@ class Publishing(rig.Rig):
         (self.work / 'blob').write_bytes(bytes(reversed(range(256))) * 2)
         (self.work / 'new').write_text('no end of line')
 
-            put(f'kept/{name}', 'old ' + name + LINES)
-            (self.work / 'old' / name).unlink()
-            (self.work / 'mode' / name).chmod(0o755)
-            put(f'both/{name}', 'other\n')
-            (self.work / 'both' / name).chmod(0o755)
-            (self.work / 'emptied' / name).unlink()
-            put(f'empty/{name}', '')
         def git(*words):
             said = self.command('git', 'diff', '--no-index', '-M', *words, old, self.work, check=False, cwd=self.home)
             self.assertEqual(said.returncode, 1, said.stderr)

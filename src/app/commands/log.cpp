@@ -46,12 +46,13 @@ Status print(Context& context, History& history, const Starts& starts, const Log
   Graph graph;
   for (std::uint64_t count = 0; arguments.limit == 0 || count < arguments.limit; ++count) {
     if (!context.io.out) return {};  // whoever read it has gone
-    PLAYFS_TRY(auto revision, history.next());
-    if (!revision) return {};
+    PLAYFS_TRY(auto shown, history.next());
+    if (!shown) return {};
+    const Revision* revision = &shown->revision;
     auto found = starts.labels.find(revision->id);
     const auto labels = found == starts.labels.end() ? std::vector<std::string>() : found->second;
     if (context.out.json()) {
-      JsonObject item = revision_document(*revision);
+      JsonObject item = revision_document(*shown);
       Json::Array names;
       for (const std::string& label : labels) names.emplace_back(label);
       item.append("labels", std::move(names));
@@ -59,10 +60,11 @@ Status print(Context& context, History& history, const Starts& starts, const Log
       continue;
     }
     auto lines = arguments.oneline ? std::vector{revision_line(context.out, *revision, labels)}
-                                   : revision_lines(context.out, *revision, labels);
+                                   : revision_lines(context.out, *shown, labels);
     if (arguments.graph) {
       std::vector<std::string> parents;
-      for (const RevisionId& parent : revision->parents) parents.push_back(parent.text());
+      for (const RevisionId& parent : revision->parents)
+        if (history.has(parent)) parents.push_back(parent.text());
       lines = graph.draw(revision->id.text(), parents, lines);
     }
     for (const std::string& line : lines) context.out.line(line);
@@ -94,6 +96,8 @@ Result<ExitCode> log(Context& context, const LogArguments& arguments) {
   History history(*source, ProjectId(project));
   for (const RevisionId& id : starts.revisions) PLAYFS_CHECK(history.add(id));
   PLAYFS_CHECK(print(context, history, starts, arguments));
+  if (history.left_parents_out())
+    context.out.note("There are revisions with very many parents: not all that these were made from is shown.");
   return ExitCode::done;
 }
 

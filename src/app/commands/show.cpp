@@ -27,9 +27,10 @@ Result<ExitCode> show(Context& context, const ShowArguments& arguments) {
   PLAYFS_TRY(auto world, context.open_world());
   PLAYFS_TRY(RevisionTreePtr revision, find_revision(*world, arguments.what));
   PLAYFS_TRY(auto changes, changes_of(*world, revision));
-  JsonObject document = revision_document(revision->revision);
+  const ShownRevision shown = as_shown(revision->revision);
+  JsonObject document = revision_document(shown);
   Json::Array items, refused;
-  for (const std::string& line : revision_lines(context.out, revision->revision)) context.out.line(line);
+  for (const std::string& line : revision_lines(context.out, shown)) context.out.line(line);
   for (const PathChange& change : changes) {
     items.push_back(JsonObject{{"path", change.path}, {"change", change.kind}});
     context.out.line("  " + std::string(change.kind) + "  " + safe(change.path));

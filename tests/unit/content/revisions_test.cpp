@@ -67,6 +67,76 @@ TEST_F(RevisionsTest, AbsentOnesAndImpossibleIdsAreNotFound) {
   EXPECT_EQ(service_.requests(), 0);
 }
 
+TEST_F(RevisionsTest, AnAbsenceIsRememberedForAWhileAndAnswersNobodyWhoAsks) {
+  const RevisionId id("r");
+  auto ask = [&] {
+    Answer<RevisionTreePtr> answer;
+    site_->revision(id, {}, answer.callback());
+    run();
+    return answer.code();
+  };
+  EXPECT_FALSE(site_->was_absent(id)) << "nobody has asked";
+  EXPECT_EQ(ask(), ErrorCode::not_found);
+  EXPECT_TRUE(site_->was_absent(id));
+  EXPECT_FALSE(site_->was_absent(RevisionId("other")));
+  EXPECT_EQ(ask(), ErrorCode::not_found);
+  EXPECT_EQ(service_.requests("revisions/r"), 2) << "whoever asks, asks the service";
+  advance(SiteOptions().refresh);
+  EXPECT_FALSE(site_->was_absent(id)) << "it may be there by now";
+
+  EXPECT_EQ(ask(), ErrorCode::not_found);
+  put_revision("r", {});
+  EXPECT_EQ(ask(), std::nullopt) << "it is there";
+  EXPECT_FALSE(site_->was_absent(id));
+  service_.away = true;
+  const RevisionId unknown("unknown");
+  Answer<RevisionTreePtr> unreachable;
+  site_->revision(unknown, {}, unreachable.callback());
+  run();
+  EXPECT_FALSE(site_->was_absent(unknown)) << "the service did not say so";
+}
+
+TEST_F(RevisionsTest, NewsOfRevisionsEndsWhatWasSaidOfAbsentOnesAlsoOfThoseAskedForBefore) {
+  put_project("p", "");
+  put_revision("first", {});
+  Answer<ListPtr> list, longer;
+  site_->list("revisions", {}, list.callback());
+  run();
+  const RevisionId id("r");
+  auto ask = [&] {
+    advance(std::chrono::milliseconds(1));
+    site_->revision(id, {}, [](const Result<RevisionTreePtr>&) {});
+    run();
+    return site_->was_absent(id);
+  };
+  EXPECT_TRUE(ask());
+  advance(std::chrono::milliseconds(1));
+  put_revision("second", {});
+  site_->list("revisions", {}, longer.callback());
+  run();
+  EXPECT_FALSE(site_->was_absent(id)) << "the list has another one";
+
+  EXPECT_TRUE(ask());
+  Answer<Head> head;
+  site_->shown_head(ProjectId("p"), {}, head.callback());
+  run();
+  EXPECT_TRUE(site_->was_absent(id)) << "the head is where it was";
+  put_project("p", "first");
+  site_->refresh_head(ProjectId("p"), {}, [](const Result<Head>&) {});
+  run();
+  EXPECT_FALSE(site_->was_absent(id)) << "head has moved";
+
+  service_.hold();
+  advance(std::chrono::milliseconds(1));
+  site_->revision(id, {}, [](const Result<RevisionTreePtr>&) {});
+  run();
+  advance(std::chrono::milliseconds(1));
+  site_->learn("revisions", *wire::decode_record(*wire::parse_json(R"({"id": "own"})")));
+  service_.release();
+  run();
+  EXPECT_FALSE(site_->was_absent(id)) << "it was asked for before";
+}
+
 TEST_F(RevisionsTest, AnUnreadableOneIsAnErrorWithAReason) {
   service_.put("revisions", "r", {{"project", "p"}, {"manifest", "none"}});
   Answer<RevisionTreePtr> answer;

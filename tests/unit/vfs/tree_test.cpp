@@ -220,6 +220,34 @@ TEST(Trees, BranchesAreWhatHeadHasNotMerged) {
   EXPECT_THAT(*log, Not(HasSubstr("\"revision\":\"" + left.text())));
 }
 
+TEST(Trees, OfParentsWithoutNumberAFewAreAskedForAndOnlyOnce) {
+  Service service;
+  ProjectId project = service.project("demo");
+  RevisionId base = service.publish(project, {{"a", Service::file("base")}});
+  RevisionId beside = service.publish(project, {{"a", Service::file("beside")}}, base.text());
+  Json::Array parents{base.text()};
+  for (int i = 0; i < 500; ++i) parents.emplace_back("nobody-has-" + std::to_string(i));
+  parents.emplace_back(beside.text());
+  JsonObject manifest{{"files", JsonObject{{"a", Service::file("head")}}}};
+  Record head = service.create("revisions", JsonObject{{"project", project.text()},
+                                                       {"parents", std::move(parents)},
+                                                       {"message", std::string(5'000, 'm')},
+                                                       {"manifest", std::move(manifest)}});
+  service.patch("projects", project.text(), JsonObject{{"latest_revision", head.id}});
+  Mounted mount(service);
+  const std::string at = "projects/" + project.text();
+  auto log = mount.read_file(at + "/log.ndjson");
+  ASSERT_TRUE(log);
+  EXPECT_THAT(*log, HasSubstr(base.text()));
+  EXPECT_THAT(*log, HasSubstr("\"more_parents\":470"));
+  EXPECT_THAT(*mount.read_file(at + "/log"), HasSubstr("nobody-has-30 and 470 more\n"));
+  EXPECT_EQ(mount.road.count("revisions/nobody-has-"), 31);
+  EXPECT_EQ(mount.xattr(at + "/revisions/" + head.id, "user.playfs.more_parents"), "470");
+  EXPECT_FALSE(mount.walk(at + "/revisions/nobody-has-7"));
+  EXPECT_EQ(mount.road.count("revisions/nobody-has-"), 31) << "the service has just said so";
+  EXPECT_FALSE(mount.walk(at + "/branches/" + beside.text())) << "a parent of head, though none that is followed";
+}
+
 TEST(Trees, AttributesTellTheClaims) {
   Service service;
   ProjectId project = service.project("demo");
