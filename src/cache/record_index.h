@@ -33,10 +33,8 @@ struct ListedRecord {
   std::string name;     ///< what the list shows of it beside the id
   std::string project;  ///< the project or thread it belongs to, where it does
   bool operator==(const ListedRecord&) const = default;
-  /// What it takes of a list in memory.
-  [[nodiscard]] std::size_t bytes() const {
-    return sizeof(ListedRecord) + id.capacity() + name.capacity() + project.capacity();
-  }
+  /// What it takes of a list in memory, about: the same for the same record, wherever it comes from.
+  [[nodiscard]] std::size_t bytes() const { return sizeof(ListedRecord) + id.size() + name.size() + project.size(); }
 };
 
 struct RecordIndexOptions {

@@ -37,7 +37,7 @@ struct SiteOptions {
   std::size_t prefetch_chunks = 4096;
   std::uint64_t prefetch_bytes = 64 << 20;    ///< as claimed by the manifest, or what its chunks may hold
   std::uint64_t file_ceiling = kMaxFileSize;  ///< bytes; larger files are refused
-  /// Bytes that the list of one collection may take in memory: some 130,000 records with usual names. What is older
+  /// Bytes that the list of one collection may take in memory: some 150,000 records with usual names. What is older
   /// than what fits is not kept.
   std::size_t list_bytes = 20 << 20;
   std::size_t parallel_chunks = 512;  ///< chunk requests under way at once, where the transport is as wide
