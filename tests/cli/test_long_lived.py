@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The processes that stay, a mount and `playfs serve`: what they hold of whoever started them, and what they give up."""
+"""The processes that stay, a mount and `playfs serve`: what they hold of who started them, and what they give up."""
 import json
 import os
 import pathlib
@@ -30,8 +30,8 @@ class LongLived(rig.Rig):
     def serve_with(self, *before, **options):
         """The process, and its address."""
         address = f'127.0.0.1:{rig.free_port()}'
-        process = subprocess.Popen([*before, self.playfs_path, 'serve', '--listen', address, '--store', self.home / 'store',
-                                    '--limits', 'off'], env=self.environment('server'), stdin=subprocess.DEVNULL, **options)
+        serve = [self.playfs_path, 'serve', '--listen', address, '--store', self.home / 'store', '--limits', 'off']
+        process = subprocess.Popen([*before, *serve], env=self.environment('server'), stdin=subprocess.DEVNULL, **options)
         self.addCleanup(process.wait)
         self.addCleanup(process.terminate)
         return process, rig.Api(f'http://{address}')
