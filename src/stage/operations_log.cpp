@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <cstddef>
 #include <cstring>
+#include <tuple>
 
 namespace playfs::stage {
 
@@ -200,7 +201,7 @@ Status OperationsLog::append(std::string_view payload) {
   std::memcpy(record_.data(), &header.checksum, sizeof header.checksum);
   if (auto written = write_all_at(file.fd.get(), record_, file.size); !written) {
     // What is there of it would be overwritten by the next record; cut off it gives its room back.
-    static_cast<void>(ftruncate(file.fd.get(), static_cast<off_t>(file.size)));
+    std::ignore = ftruncate(file.fd.get(), static_cast<off_t>(file.size));
     return fail(written.error().while_doing("write down the operation"));
   }
   file.size += record_.size();

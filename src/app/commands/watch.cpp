@@ -5,6 +5,7 @@
 #include <array>
 #include <chrono>
 #include <thread>
+#include <tuple>
 
 #include "app/commands/commands.h"
 #include "app/json_fields.h"
@@ -65,7 +66,7 @@ bool is_about(const std::string& line, const std::string& project) {
 void use(const MountedPlace& place) {
   std::array<char, 4096> ignored{};
   if (!place.project.empty())
-    static_cast<void>(readlink((place.project_directory + "/head").c_str(), ignored.data(), ignored.size()));
+    std::ignore = readlink((place.project_directory + "/head").c_str(), ignored.data(), ignored.size());
 }
 
 }  // namespace

@@ -34,6 +34,7 @@
 #include <memory>
 #include <set>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -222,7 +223,7 @@ class Proxy {
           accept_all();
         } else if (who == &timer_) {
           std::uint64_t expirations = 0;
-          static_cast<void>(read(timer_.get(), &expirations, sizeof expirations));
+          std::ignore = read(timer_.get(), &expirations, sizeof expirations);
         } else {
           touched.insert(static_cast<Connection*>(who));
         }

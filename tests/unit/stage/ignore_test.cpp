@@ -3,6 +3,7 @@
 
 #include <fstream>
 #include <random>
+#include <tuple>
 
 #include "support/workbench.h"
 
@@ -210,7 +211,8 @@ TEST(IgnoreRules, AgreeWithGitOnRandomPatterns) {
     std::ofstream input(directory + "/../paths");
     for (const auto& path : paths) input << path << "\n";
     input.close();
-    std::system(("cd " + directory + " && git check-ignore --no-index --stdin <../paths >../ignored").c_str());
+    std::ignore =
+        std::system(("cd " + directory + " && git check-ignore --no-index --stdin <../paths >../ignored").c_str());
     std::set<std::string> ignored;
     std::ifstream output(directory + "/../ignored");
     for (std::string line; std::getline(output, line);) ignored.insert(line);
