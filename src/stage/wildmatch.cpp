@@ -135,9 +135,10 @@ std::optional<bool> Pattern::matches(std::string_view text, Effort& effort) cons
     if (places_[places_.size() - i].byte != text[text.size() - i]) return false;
   }
   struct Resumption {
-    std::size_t place, at;
+    bool is_possible = false;
+    std::size_t place = 0, at = 0;
   };
-  std::optional<Resumption> star, directories;  // what follows them, and where it was looked for last
+  Resumption star, directories;  // what follows them, and where it was looked for last
   std::size_t place = 0, at = 0;
   while (place < places_.size() || at < text.size()) {
     if (!effort.spend()) return std::nullopt;
@@ -145,33 +146,33 @@ std::optional<bool> Pattern::matches(std::string_view text, Effort& effort) cons
       const Place& next = places_[place];
       if (next.kind == Kind::everything) return true;
       if (next.kind == Kind::star) {
-        star = {++place, at};
+        star = {true, ++place, at};
         continue;
       }
       if (next.kind == Kind::directories) {
-        directories = {++place, at};
-        star.reset();
+        directories = {true, ++place, at};
+        star = {};
         continue;
       }
       if (at < text.size() && takes(next, text[at])) {
-        if (text[at] == '/') star.reset();  // another component
+        if (text[at] == '/') star = {};  // another component
         ++place;
         ++at;
         continue;
       }
     }
-    if (star && star->at < text.size() && text[star->at] != '/') {
-      place = star->place;
-      at = ++star->at;
+    if (star.is_possible && star.at < text.size() && text[star.at] != '/') {
+      place = star.place;
+      at = ++star.at;
       continue;
     }
-    if (!directories) return false;
-    auto slash = text.find('/', directories->at);
+    if (!directories.is_possible) return false;
+    auto slash = text.find('/', directories.at);
     if (slash == std::string_view::npos) return false;
-    star.reset();
-    directories->at = slash + 1;
-    place = directories->place;
-    at = directories->at;
+    star = {};
+    directories.at = slash + 1;
+    place = directories.place;
+    at = directories.at;
   }
   return true;
 }
