@@ -1,6 +1,10 @@
 #include "base/text.h"
 
+#include <string>
+
 #include <gtest/gtest.h>
+
+#include "base/text_check.h"
 
 namespace playfs {
 namespace {
@@ -12,6 +16,22 @@ TEST(Utf8, AcceptsAllAndOnlyUnicode) {
     EXPECT_FALSE(is_valid_utf8(bad));
   EXPECT_EQ(count_code_points("aä€😀"), 4u);
   EXPECT_EQ(count_utf16_units("aä€😀"), 5u);
+}
+
+TEST(TextCheck, TellsTextWhereverItIsCut) {
+  const std::string text = "aä€😀";
+  auto is_text = [](std::string_view first, std::string_view second) {
+    TextCheck check;
+    check.update(first);
+    check.update(second);
+    return check.is_text();
+  };
+  for (std::size_t cut = 0; cut <= text.size(); ++cut)
+    EXPECT_TRUE(is_text(text.substr(0, cut), text.substr(cut))) << cut;
+  EXPECT_FALSE(is_text(text, std::string_view("\0", 1)));
+  EXPECT_FALSE(is_text(text, "\xf0\x9f\x98")) << "a character that does not end";
+  EXPECT_FALSE(is_text("\xe2\x82", "a")) << "a character that another follows";
+  EXPECT_FALSE(is_text("\xff", text));
 }
 
 TEST(Base64, RoundTripsEveryLengthAndRefusesRubbish) {
