@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <array>
-#include <sstream>
 
 #include "app/probe.h"
 #include "base/fd.h"
@@ -12,25 +11,6 @@
 namespace playfs::app {
 
 namespace {
-
-/// The kernel writes space, tab, newline and backslash as three octal digits.
-std::string unescape(std::string_view field) {
-  std::string text;
-  for (std::size_t i = 0; i < field.size(); ++i) {
-    if (field[i] == '\\' && i + 3 < field.size()) {
-      text += static_cast<char>((field[i + 1] - '0') * 64 + (field[i + 2] - '0') * 8 + (field[i + 3] - '0'));
-      i += 3;
-    } else {
-      text += field[i];
-    }
-  }
-  return text;
-}
-
-bool is_within(std::string_view path, std::string_view directory) {
-  if (directory == "/") return true;
-  return path.starts_with(directory) && (path.size() == directory.size() || path[directory.size()] == '/');
-}
 
 /// What is left of `path` below `directory`, without a slash in front. REQUIRES: is_within.
 std::string below(std::string_view path, std::string_view directory) {
@@ -69,43 +49,9 @@ void find_project(MountedPlace& place, const MountEntry& mount) {
 
 }  // namespace
 
-std::vector<MountEntry> parse_mount_table(std::string_view text) {
-  std::vector<MountEntry> table;
-  std::istringstream lines{std::string(text)};
-  for (std::string line; std::getline(lines, line);) {
-    // 36 35 98:0 ROOT MOUNT_POINT options optional… - TYPE SOURCE super_options
-    std::istringstream fields(line);
-    std::string ignored, device, root, mount_point, options, field, type, source, super_options;
-    fields >> ignored >> ignored >> device >> root >> mount_point >> options;
-    while (fields >> field && field != "-") continue;
-    if (!(fields >> type >> source)) continue;
-    fields >> super_options;
-    table.push_back(
-        {unescape(mount_point), unescape(root), unescape(type), unescape(source), device, options, super_options});
-  }
-  return table;
-}
-
-bool has_option(std::string_view list, std::string_view item) {
-  while (!list.empty()) {
-    auto comma = std::min(list.find(','), list.size());
-    if (list.substr(0, comma) == item) return true;
-    list.remove_prefix(std::min(comma + 1, list.size()));
-  }
-  return false;
-}
-
 Result<std::vector<MountEntry>> read_mount_table() {
   PLAYFS_TRY(std::string text, read_file("/proc/self/mountinfo", 64 << 20));
   return parse_mount_table(text);
-}
-
-const MountEntry* mount_holding(const std::vector<MountEntry>& table, std::string_view path) {
-  const MountEntry* best = nullptr;
-  for (const MountEntry& entry : table)
-    if (is_within(path, entry.mount_point) && (best == nullptr || entry.mount_point.size() >= best->mount_point.size()))
-      best = &entry;
-  return best;
 }
 
 Result<std::optional<MountedPlace>> find_mount(const std::string& path) {

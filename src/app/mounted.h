@@ -7,29 +7,13 @@
 #include <string_view>
 #include <vector>
 
+#include "app/mount_table.h"
 #include "base/result.h"
 
 namespace playfs::app {
 
-/// A line of the mount table.
-struct MountEntry {
-  std::string mount_point;
-  std::string root;    ///< the directory of the file system that is mounted there; "/" but for bind mounts
-  std::string type;    ///< "fuse.playfs"
-  std::string source;  ///< SRC as it was mounted
-  std::string device;  ///< "0:52": tells it from every other mount while it is in the table
-  std::string options, super_options;  ///< comma-separated: of this mount point, of the whole file system
-};
-
-/// Whether `item` ("ro", "user_id=0") is in a comma-separated list.
-bool has_option(std::string_view list, std::string_view item);
-
-/// Parses /proc/self/mountinfo; lines that are not understood are left out.
-std::vector<MountEntry> parse_mount_table(std::string_view text);
+/// That of this process.
 Result<std::vector<MountEntry>> read_mount_table();
-
-/// The last mount on top of `path`'s longest mounted prefix. REQUIRES: absolute, without links.
-const MountEntry* mount_holding(const std::vector<MountEntry>& table, std::string_view path);
 
 inline constexpr std::string_view kMountType = "fuse.playfs";
 

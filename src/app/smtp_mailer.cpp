@@ -20,7 +20,7 @@ std::string mail_date(WallTime now) {
 Status SmtpMailer::send(const service::Mail& mail) {
   auto at = server_.from.rfind('@');
   std::string id = random_.uuid() + (at == std::string::npos ? "@localhost" : server_.from.substr(at));
-  net::SmtpMessage message{mail.to, mail.subject, mail.text, std::move(id), mail_date(clock_.wall())};
+  net::MailMessage message{mail.to, mail.subject, mail.text, std::move(id), mail_date(clock_.wall())};
   thread_.post([this, message = std::move(message)] {
     if (auto sent = net::send_mail(server_, message); !sent) log_error(sent.error().message);
   });

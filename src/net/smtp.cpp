@@ -16,20 +16,6 @@ struct Cleanup {
   void operator()(curl_slist* list) const { curl_slist_free_all(list); }
 };
 
-bool is_one_line(std::string_view text) { return text.find_first_of("\r\n") == std::string_view::npos; }
-
-std::string rfc5322(const SmtpServer& server, const SmtpMessage& message) {
-  std::string mail = "Date: " + message.date + "\r\nFrom: <" + server.from + ">\r\nTo: <" + message.to +
-                     ">\r\nSubject: " + message.subject + "\r\nMessage-ID: <" + message.message_id +
-                     ">\r\nAuto-Submitted: auto-generated\r\nMIME-Version: 1.0\r\n"
-                     "Content-Type: text/plain; charset=utf-8\r\n\r\n";
-  for (char c : message.text) {
-    if (c == '\n') mail += '\r';
-    mail += c;
-  }
-  return mail;
-}
-
 std::size_t read_from(char* buffer, std::size_t, std::size_t size, void* data) {
   auto& rest = *static_cast<std::string_view*>(data);
   std::size_t count = std::min(size, rest.size());
@@ -50,14 +36,12 @@ ErrorCode code_of(CURLcode result) {
 
 }  // namespace
 
-Status send_mail(const SmtpServer& server, const SmtpMessage& message) {
-  for (const std::string* line : {&server.from, &message.to, &message.subject, &message.message_id, &message.date})
-    if (!is_one_line(*line)) return fail(ErrorCode::invalid_argument, "a line break in a mail's header");
+Status send_mail(const SmtpServer& server, const MailMessage& message) {
+  PLAYFS_TRY(const std::string mail, mail_text(server.from, message));
   std::unique_ptr<CURL, Cleanup> easy(curl_easy_init());
   std::unique_ptr<curl_slist, Cleanup> to(curl_slist_append(nullptr, ("<" + message.to + ">").c_str()));
   if (!easy || !to) return fail(ErrorCode::internal, "out of memory");
   CURL* handle = easy.get();
-  const std::string mail = rfc5322(server, message);
   std::string_view rest = mail;
   char error_text[CURL_ERROR_SIZE] = {};
 

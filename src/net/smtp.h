@@ -5,6 +5,7 @@
 #include <string>
 
 #include "base/result.h"
+#include "net/mail_text.h"
 
 namespace playfs::net {
 
@@ -18,16 +19,8 @@ struct SmtpServer {
   std::chrono::seconds limit{60};
 };
 
-struct SmtpMessage {
-  std::string to;
-  std::string subject;
-  std::string text;        ///< lines end in '\n'
-  std::string message_id;  ///< without angle brackets
-  std::string date;        ///< as in the Date header
-};
-
 /// Errors: invalid_argument for a line break in an address or a subject; unreachable, timed_out; unauthorized; io with
 /// what the server said.
-Status send_mail(const SmtpServer& server, const SmtpMessage& message);
+Status send_mail(const SmtpServer& server, const MailMessage& message);
 
 }  // namespace playfs::net

@@ -21,6 +21,7 @@ bool is_mapped_v4(const Bytes& bytes) {
 }
 
 std::optional<Bytes> parse_address(std::string_view text) {
+  if (text.find('\0') != std::string_view::npos) return std::nullopt;
   std::string terminated(text);
   Bytes bytes{};
   if (inet_pton(AF_INET6, terminated.c_str(), bytes.data()) == 1) return bytes;

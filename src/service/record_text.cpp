@@ -93,7 +93,7 @@ std::optional<Position> parse_cursor(std::string_view text) {
   Position position = 0;
   const char* end = text.data() + text.size();
   auto [stop, error] = std::from_chars(text.data() + 1, end, position, 16);
-  if (error != std::errc() || stop != end || position < 0) return std::nullopt;
+  if (error != std::errc() || stop != end || position < 0 || print_cursor(position) != text) return std::nullopt;
   return position;
 }
 

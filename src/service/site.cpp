@@ -44,10 +44,11 @@ std::optional<Origin> parse_origin(std::string_view text) {
 }
 
 /// A Host header carries no scheme, so either implied port may stand in it.
-bool is_same(const Host& of_origin, Host of_request) {
-  for (auto [implying, port] : kImpliedPort)
-    if (of_request.port == port) of_request.port.clear();
-  return of_origin.name == of_request.name && of_origin.port == of_request.port;
+bool is_same(const Host& of_origin, const Host& of_request) {
+  if (of_origin.name != of_request.name) return false;
+  if (of_origin.port == of_request.port) return true;
+  return of_origin.port.empty() && std::any_of(std::begin(kImpliedPort), std::end(kImpliedPort),
+                                               [&](const auto& implied) { return implied[1] == of_request.port; });
 }
 
 }  // namespace
@@ -65,7 +66,8 @@ std::optional<Host> parse_host(std::string_view text) {
   if (has_brackets) {
     in6_addr address{};
     const std::string inner = host.name.substr(1, host.name.size() - 2);
-    if (!host.name.ends_with(']') || inet_pton(AF_INET6, inner.c_str(), &address) != 1) return std::nullopt;
+    const bool is_whole = host.name.ends_with(']') && inner.find('\0') == std::string::npos;
+    if (!is_whole || inet_pton(AF_INET6, inner.c_str(), &address) != 1) return std::nullopt;
     host.is_address = true;
     host.is_loopback = IN6_IS_ADDR_LOOPBACK(&address);
     return host;

@@ -72,6 +72,19 @@ TEST(MountTable, IsParsedWithItsEscapes) {
   EXPECT_EQ(mount_holding(table, "/bound"), &table[2]);
 }
 
+TEST(MountTable, EndsFieldsAtSpacesAlone) {
+  auto table = parse_mount_table(
+      "40 22 0:50 / /home/ada/a\rb\vc\fd rw - fuse.playfs local:default rw\n"
+      "41 22 0:51 / /no/source rw -  \n"
+      "42 22 0:52 / /cut rw - tmpfs\n"
+      "43 22 0:53 / /no/options rw - tmpfs none");
+  ASSERT_EQ(table.size(), 3u);
+  EXPECT_EQ(table[0].mount_point, "/home/ada/a\rb\vc\fd");
+  EXPECT_EQ(table[0].type, kMountType);
+  EXPECT_EQ(table[1].source, "");
+  EXPECT_EQ(table[2].source, "none");
+}
+
 TEST(Commands, ArePrintedAsAShellReadsThem) {
   EXPECT_EQ(shell_line({"playfs", "mount", "-o", "project=p,agent=ada", "https://example.org", "/home/ada/play"}),
             "playfs mount -o project=p,agent=ada https://example.org /home/ada/play");

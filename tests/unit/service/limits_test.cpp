@@ -159,6 +159,7 @@ TEST(TrustedProxies, RefuseWhatIsNoNetwork) {
   ASSERT_TRUE(all);
   EXPECT_EQ(all->client("::1", "2001:db8::1"), "2001:db8::1");
   EXPECT_EQ(all->client("1.2.3.4", "rubbish"), "1.2.3.4");
+  EXPECT_EQ(all->client("1.2.3.4", std::string("2001:db8::1\0rubbish", 19)), "1.2.3.4");
 }
 
 }  // namespace

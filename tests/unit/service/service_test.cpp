@@ -140,8 +140,8 @@ TEST_F(ServiceTest, PageSizesAndCursors) {
   for (int i = 0; i < 101; ++i) send("POST", "/messages", "{}");
   EXPECT_EQ(json(send("GET", "/messages")).find("records")->array()->size(), 50u);
   EXPECT_EQ(json(send("GET", "/messages?limit=100")).find("records")->array()->size(), 100u);
-  for (std::string query :
-       {"limit=0", "limit=101", "limit=-1", "limit=1.5", "limit=x", "limit=", "cursor=!", "cursor=p-1", "limit=%zz"})
+  for (std::string query : {"limit=0", "limit=101", "limit=-1", "limit=1.5", "limit=x", "limit=", "cursor=!",
+                            "cursor=p-1", "cursor=p-0", "cursor=p01", "cursor=pA", "limit=%zz"})
     expect_problem(send("GET", "/messages?" + query), 400, "invalid_request");
 }
 
@@ -232,12 +232,14 @@ TEST_F(ServiceTest, HostMustBeTheSiteOrSomethingThatCannotBeRebound) {
   EXPECT_EQ(with_host("127.0.0.1:8787", "http://127.0.0.1:8787").status, 200);
   EXPECT_EQ(with_host("[::1]:8787", "http://[::1]:8787").status, 200);
   EXPECT_EQ(with_host("localhost", "http://localhost").status, 200);
+  EXPECT_EQ(with_host("localhost:443", "http://localhost:443").status, 200);
   EXPECT_EQ(with_host("127.0.0.1", "https://play.test").status, 200);
   expect_problem(with_host("127.0.0.1:8787", "http://127.0.0.1:9999"), 403, "forbidden");
   expect_problem(with_host("evil.test:8787", "http://evil.test:8787"), 421, "misdirected");
-  for (std::string host :
-       {"", "[x]evil.test", "[::1]evil.test", "[::1", "127.0.0.1:", "127.0.0.1:x", "play.test:80:80", "play.test/",
-        "user@play.test", "127.0.0.1.evil.test", "1.2.3", "999.1.1.1", "localhost.evil.test"})
+  for (const std::string& host :
+       std::vector<std::string>{"", "[x]evil.test", "[::1]evil.test", "[::1", "127.0.0.1:", "127.0.0.1:x",
+                                "play.test:80:80", "play.test/", "user@play.test", "127.0.0.1.evil.test", "1.2.3",
+                                "999.1.1.1", "localhost.evil.test", std::string("[::1\0.evil.test]", 17)})
     expect_problem(with_host(host, "http://" + host), 421, "misdirected");
 }
 
