@@ -111,7 +111,8 @@ Answers answer(const Questions& questions, const StageOptions& options, Spool& s
 }
 
 void Verdicts::forget_failures() {
-  auto [bytes, rules] = known();
+  const auto [known_bytes, known_rules] = known();
+  const std::size_t bytes = known_bytes, rules = known_rules;  // a binding cannot be captured by clang 14
   std::erase_if(files_, [&](const auto& each) {
     const RuleFile& file = each.second.value;
     if (file.rules) return false;
