@@ -1,0 +1,147 @@
+// A mount without a kernel over a service in memory: the whole client. A target may change each answer of the service;
+// time can go faster then, so that whoever waits before he tries again does not hold up the fuzzer.
+//
+// Operations are made one after the other by the thread of the target; each is held to get exactly one reply.
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "app/local_transport.h"
+#include "base/executor.h"
+#include "content/site.h"
+#include "directory.h"
+#include "remote/client.h"
+#include "site.h"
+#include "vfs/playground.h"
+
+namespace playfs::fuzz {
+
+class HurriedClock final : public Clock {
+ public:
+  explicit HurriedClock(int times) : times_(times) {}
+  [[nodiscard]] WallTime wall() const override { return {kBegin + since().count()}; }
+  [[nodiscard]] SteadyTime steady() const override { return SteadyTime(std::chrono::hours(1) + since()); }
+
+ private:
+  static constexpr std::int64_t kBegin = 1'790'856'000'000'000'000;  // 2026-10-01T12:00:00Z
+  [[nodiscard]] std::chrono::nanoseconds since() const { return (std::chrono::steady_clock::now() - begin_) * times_; }
+  const int times_;
+  const SteadyTime begin_ = std::chrono::steady_clock::now();
+};
+
+class HurriedExecutor final : public Executor {
+ public:
+  explicit HurriedExecutor(int times) : times_(times) {}
+  void post(Task task) override { threads_.post(std::move(task)); }
+  void post_after(std::chrono::nanoseconds delay, Task task) override {
+    threads_.post_after(delay / times_, std::move(task));
+  }
+  void stop() { threads_.stop(); }
+
+ private:
+  const int times_;
+  ThreadPool threads_{2};
+};
+
+/// What is done with an answer; called for one request at a time. May make an error of it.
+using Change = std::function<void(const HttpRequest&, Result<HttpResponse>&)>;
+
+/// The way to the service, on which answers are changed.
+class Road final : public net::Transport {
+ public:
+  Road(net::Transport& below, Change change) : below_(below), change_(std::move(change)) {}
+  void send(HttpRequest request, net::Deadline deadline, CancelToken cancel, Callback<HttpResponse> done) override;
+  [[nodiscard]] const std::string& origin() const override { return below_.origin(); }
+  [[nodiscard]] std::size_t sent() const { return sent_; }
+
+ private:
+  net::Transport& below_;
+  std::mutex mutex_;
+  const Change change_;
+  std::atomic<std::size_t> sent_ = 0;
+};
+
+class Mount {
+ public:
+  /// Until it has to have an effect that an operation is cancelled, on a machine that is busy with much else.
+  static constexpr std::chrono::milliseconds kLongest{40'000};
+
+  /// Of the whole service, or of its project's work tree alone. In a `hurry`, time goes so many times as fast, and
+  /// operations are cancelled that take too long. What has a time limit may fail then on a machine that is busy.
+  explicit Mount(bool of_project, Change change = {}, int hurry = 1);
+  ~Mount();
+
+  /// Makes an operation and waits for its reply, with `impatient` only for as long as it takes to cancel it.
+  template <class T, class Start>
+  Result<T> ask(const Start& start, bool impatient = false) {
+    auto asked = std::make_shared<Asked<T>>();
+    asked_.push_back(asked);
+    CancelSource cancel;
+    const vfs::Caller caller{owner(), group(), 1, cancel.token()};
+    start(caller, Callback<T>([asked](Result<T> result) {
+            std::lock_guard lock(asked->mutex);
+            if (++asked->replies == 1) asked->result.emplace(std::move(result));
+            asked->replied.notify_all();
+          }));
+    std::unique_lock lock(asked->mutex);
+    auto is_there = [&] { return asked->result.has_value(); };
+    if (impatient || !asked->replied.wait_for(lock, patience_, is_there)) {
+      lock.unlock();
+      cancel.cancel();
+      lock.lock();
+      FUZZ_CHECK(asked->replied.wait_for(lock, kLongest, is_there));
+    }
+    return *asked->result;
+  }
+
+  [[nodiscard]] vfs::FileSystem& fs() { return *fs_; }
+  [[nodiscard]] const std::string& project() const { return project_; }
+  [[nodiscard]] const std::string& revision() const { return revision_; }
+  [[nodiscard]] const Road& road() const { return road_; }
+  [[nodiscard]] static uid_t owner();
+  [[nodiscard]] static gid_t group();
+
+ private:
+  struct Counted {
+    virtual ~Counted() = default;
+    std::mutex mutex;
+    std::condition_variable replied;
+    int replies = 0;
+  };
+  template <class T>
+  struct Asked final : Counted {
+    std::optional<Result<T>> result;
+  };
+  std::string create(const std::string& collection, JsonObject fields);
+
+  const std::chrono::milliseconds patience_;
+  Directory directory_;
+  HurriedClock clock_;
+  CountedRandom random_;
+  sim::MemoryStore store_{clock_, random_};
+  MemoryAccounts accounts_;
+  service::Service service_;
+  std::string project_, revision_;
+  HurriedExecutor executor_;
+  SystemRandom own_random_;  // random_ is the service's, which has one thread
+  ThreadPool service_thread_{1};
+  app::LocalTransport transport_{service_, "play.test", service_thread_};
+  Road road_;
+  std::unique_ptr<remote::Client> client_;
+  std::unique_ptr<cache::ObjectStore> objects_;
+  std::unique_ptr<cache::RecordIndex> records_;
+  std::unique_ptr<content::EventLog> events_;
+  std::unique_ptr<content::Site> site_;
+  std::unique_ptr<vfs::Playground> fs_;
+  std::vector<std::shared_ptr<Counted>> asked_;
+};
+
+}  // namespace playfs::fuzz
