@@ -44,7 +44,14 @@ Json with_marks(const Json& value) {
 
 void check(const http::Pages& pages, const std::string& target) {
   if (!pages.serves(target)) return;
-  const HttpResponse response = pages.handle({"GET", target, {{"Host", "play.test"}}, {}});
+  http::Answer answer = pages.handle({"GET", target, {{"Host", "play.test"}}, {}});
+  const HttpResponse& response = answer.response;
+  if (answer.source) {
+    std::uint64_t sent = 0;
+    for (auto piece = answer.source->next(); piece && !piece->empty(); piece = answer.source->next())
+      sent += piece->size();
+    FUZZ_CHECK(sent == answer.source->size());
+  }
   FUZZ_CHECK(response.status >= 200 && response.status < 500);
   for (const auto& [name, value] : response.headers)
     FUZZ_CHECK(value.find_first_of(std::string_view("\r\n\0", 3)) == std::string::npos);
