@@ -360,7 +360,8 @@ Attempt<Cancelled> WorkTree::cancel(const OperationPtr& op) {
       first(fail(ErrorCode::interrupted,
                  "interrupted, and still asked for: what has not been sent then is staged again"));
     }));
-    publishing->cancel([self, op, first, interrupted](Result<Cancelled> cancelled) {
+    // Without `self`: kept until the publisher's own thread lets it go, the tree could end there, and it with it.
+    publishing->cancel([op, first, interrupted](Result<Cancelled> cancelled) {
       if (!cancelled) return first(fail(std::move(cancelled).error()));
       op->set_outcome(*cancelled);
       first({});
