@@ -3,9 +3,13 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 
+#include <csignal>
+
 #include "base/log.h"
 
 namespace playfs::app {
+
+void outlive_readers() { std::signal(SIGPIPE, SIG_IGN); }
 
 void forgo_core_dumps() {
   const rlimit none{};

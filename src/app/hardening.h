@@ -4,6 +4,9 @@
 
 namespace playfs::app {
 
+/// Outlives whoever reads its log or started it: what it writes to them then is lost, and not it.
+void outlive_readers();
+
 /// Leaves no core dump: it would hold keys and what others have staged.
 void forgo_core_dumps();
 

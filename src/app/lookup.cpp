@@ -32,10 +32,14 @@ Result<Project> find_project(World& world, const std::string& id_or_name) {
   const content::Listed* oldest = nullptr;
   for (const content::Listed& listed : *list)
     if (listed.name == id_or_name) oldest = &listed;
+  if (!world.site().is_list_whole("projects"))
+    return fail(ErrorCode::not_found,
+                "there are more projects at " + world.source().text +
+                    " than are listed, and an older one may be called '" + id_or_name + "'",
+                "name it by its id");
   if (oldest == nullptr)
-    return fail(
-        ErrorCode::not_found, "there is no project '" + id_or_name + "' at " + world.source().text,
-        world.site().is_list_whole("projects") ? "playfs ls" : "its list of projects goes on: name it by its id");
+    return fail(ErrorCode::not_found, "there is no project '" + id_or_name + "' at " + world.source().text,
+                "playfs ls");
   PLAYFS_TRY(content::Head head, head_of(world, oldest->id));
   return std::move(head.project);
 }

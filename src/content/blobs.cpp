@@ -32,8 +32,7 @@ Status check_name(const FileRef& file, const Blob& blob) {
   if (!is_named_as_head(file.path)) return {};
   PLAYFS_TRY(std::string beginning, blob.read(0, kReadOfHead));
   if (!is_content_of_head(file.entry->mode, beginning)) return {};
-  return fail(ErrorCode::refused_input, "git would take its directory for a repository, and run what that says",
-              "whoever published it can give it another name");
+  return fail(ErrorCode::refused_input, std::string(kWhyNoHead), "whoever published it can give it another name");
 }
 
 /// The name under which refusals are kept: inline content comes from its revision and path.

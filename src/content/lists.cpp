@@ -118,7 +118,7 @@ void Lists::tell_cut(const std::string& collection, std::size_t shown) {
   context_.events.error(collection,
                         {ErrorCode::refused_input,
                          fmt::format("the list of {} goes on: its newest {} records are shown", collection, shown),
-                         "what is not listed is opened by its id",
+                         "what is not listed is opened by its id, and no project by its name: an older one may have it",
                          {},
                          0,
                          {}});

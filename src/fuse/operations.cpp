@@ -76,7 +76,7 @@ WallTime now() {
   return wall_time(time);
 }
 
-void initialise(void*, fuse_conn_info* connection) {
+void initialise(void* user_data, fuse_conn_info* connection) {
   // Reads into the page cache count as "background": past the most of these, 12 by default, the kernel lets every other
   // read of the mount wait, also of what is here. A few readers of a hanging server would use them up. Past the
   // threshold it reads less ahead, which would make the others slow instead. The most that there can be: who waits for
@@ -90,7 +90,7 @@ void initialise(void*, fuse_conn_info* connection) {
   want(FUSE_CAP_AUTO_INVAL_DATA, false);
   want(FUSE_CAP_EXPLICIT_INVAL_DATA, true);
   // Links do not change, and reading one waits for nobody (vfs/late_links.h).
-  want(FUSE_CAP_CACHE_SYMLINKS, true);
+  want(FUSE_CAP_CACHE_SYMLINKS, static_cast<Context*>(static_cast<InFlight*>(user_data))->keeps_links);
   // A listing brings all attributes, always: the kernel's guess when it is worth it costs single lookups later.
   want(FUSE_CAP_READDIRPLUS, true);
   want(FUSE_CAP_READDIRPLUS_AUTO, false);

@@ -14,7 +14,8 @@ namespace playfs::fuse {
 struct Context : InFlight {
   explicit Context(vfs::FileSystem& served) : file_system(served) {}
   vfs::FileSystem& file_system;
-  bool read_only = false;                       ///< the whole mount; set before it is served
+  bool read_only = false;                       ///< the whole mount; set before it is served, as the next
+  bool keeps_links = true;                      ///< the kernel keeps where links lead
   std::atomic<std::uint64_t> init_request = 0;  ///< the kernel's INIT, until it is answered; see handshake.h
   std::atomic<bool> takes_limit = false;        ///< whether that INIT offers to agree on a limit
   unsigned request_limit_s = 0;                 ///< after which the kernel ends the connection; 0: none

@@ -128,6 +128,7 @@ Result<std::unique_ptr<Session>> Session::mount(vfs::FileSystem& file_system, co
 
   auto state = std::make_unique<State>(file_system, options.mountpoint);
   state->context.read_only = options.read_only;
+  state->context.keeps_links = options.keeps_links;
   const fuse_lowlevel_ops& table = operations();
   state->session = fuse_session_new(&arguments, &table, sizeof table, static_cast<InFlight*>(&state->context));
   fuse_opt_free_args(&arguments);

@@ -23,6 +23,7 @@ struct MountOptions {
   bool read_only = false;
   bool no_exec = false;
   bool synchronous = false;  ///< the kernel sends an fsync behind each write
+  bool keeps_links = true;   ///< the kernel keeps where links lead, also once they stand elsewhere
 };
 
 class Session {

@@ -1,10 +1,12 @@
 #include "http/server.h"
 
 #include <algorithm>
+#include <chrono>
 #include <exception>
 #include <utility>
 
 #include <netinet/tcp.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 
 #include <boost/asio/post.hpp>
@@ -40,10 +42,20 @@ std::string text_of(const asio::ip::address& address) {
   return address.to_string();
 }
 
+/// Whoever connects while no descriptor is left waits for strangers to leave, so none may take the last ones.
+ServerOptions within_descriptors(ServerOptions options) {
+  constexpr std::size_t for_all_else = 256;  // databases, files, the log
+  rlimit limit{};
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return options;
+  const std::size_t most = limit.rlim_cur;
+  options.connection_limit = std::min(options.connection_limit, most - std::min(most / 2, for_all_else));
+  return options;
+}
+
 }  // namespace
 
 Server::Core::Core(ServerOptions options, Handler handler)
-    : options_(std::move(options)),
+    : options_(within_descriptors(std::move(options))),
       handler_(std::move(handler)),
       io_(1),
       acceptor_(io_),
@@ -52,6 +64,7 @@ Server::Core::Core(ServerOptions options, Handler handler)
       readers_(options_.read_threads ? options_.read_threads : default_readers()),
       writers_(options_.write_threads),
       pages_(options_.page_threads ? options_.page_threads : default_page_threads(), options_.most_waiting_pages),
+      pieces_(default_page_threads(), options_.most_waiting_pages),
       queued_(options_.most_queued, options_.share_of_queued) {}
 
 Status Server::Core::listen() {
@@ -89,8 +102,13 @@ void Server::Core::accept() {
     if (stopping_) return;
     if (error == asio::error::operation_aborted) return;
     if (error) {
-      // Out of descriptors, most likely: those who are connected are served, and somebody will leave.
-      log_warning("cannot accept a connection: " + error.message());
+      // Out of descriptors, most likely: those who are connected are served, and whoever has the most gives way.
+      const auto now = std::chrono::steady_clock::now();
+      if (!complained_ || now - *complained_ >= std::chrono::minutes(1)) {
+        complained_ = now;
+        log_warning("cannot accept connections: " + error.message());
+      }
+      static_cast<void>(make_room());
       pause_.expires_after(std::chrono::milliseconds(100));
       pause_.async_wait([this](error_code) {
         if (!stopping_) accept();
@@ -179,6 +197,7 @@ void Server::Core::stop() {
     readers_.join();
     writers_.join();
     pages_.join();
+    pieces_.join();
   });
 }
 

@@ -4,6 +4,7 @@
 
 #include <array>
 #include <atomic>
+#include <chrono>
 #include <list>
 #include <mutex>
 #include <optional>
@@ -71,10 +72,12 @@ class Server::Core : public std::enable_shared_from_this<Core> {
   asio::thread_pool readers_;
   asio::thread_pool writers_;
   FairPool pages_;
+  FairPool pieces_;  ///< of what is read while it is sent: each would wait for a page of every client otherwise
   QueuedBytes queued_;
   DateHeader date_;
   std::unordered_map<std::string, Sessions> sessions_;  ///< of each client, the one first that was served longest ago
   std::size_t session_count_ = 0;
+  std::optional<std::chrono::steady_clock::time_point> complained_;  ///< that none can be accepted; once a minute
   bool stopping_ = false;
   std::atomic<bool> giving_up_ = false;  ///< no waiting page is begun any more
   std::thread thread_;

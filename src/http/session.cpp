@@ -250,7 +250,7 @@ void Server::Core::Session::after_write(error_code error) {
 void Server::Core::Session::read_piece() {
   stream_.expires_never();
   auto work = asio::make_work_guard(core_->io_);
-  core_->pages_.go_on(asker_, [self = shared_from_this(), work](bool) mutable {
+  core_->pieces_.go_on(asker_, [self = shared_from_this(), work](bool) mutable {
     auto piece = self->source_->next();
     auto& io = self->core_->io_;
     asio::post(io,

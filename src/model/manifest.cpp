@@ -1,6 +1,8 @@
 #include "model/manifest.h"
 
 #include "model/chunking.h"
+#include "model/path.h"
+#include "model/repository.h"
 
 namespace playfs {
 
@@ -23,12 +25,23 @@ bool FileEntry::same_content_and_mode(const FileEntry& other) const {
   return identity && identity == ContentHash::parse(other.hash_claim);
 }
 
+namespace {
+
+/// What stands inline is judged at once, so that neither a merge nor anything else takes it for a file.
+bool is_head_of_git(const PublishedFile& file, std::string* why) {
+  if (!is_named_as_head(file.path) || !is_content_of_head(file.entry)) return false;
+  *why = kWhyNoHead;
+  return true;
+}
+
+}  // namespace
+
 Manifest make_manifest(std::vector<PublishedFile> files) {
   Manifest manifest;
   std::map<std::string, Json> published;
   for (auto& file : files) {
     std::string why;
-    if (!TreePath::parse(file.path, &why)) {
+    if (!TreePath::parse(file.path, &why) || is_head_of_git(file, &why)) {
       manifest.refused.push_back({std::move(file.path), std::move(why), std::move(file.published)});
     } else if (manifest.files.emplace(file.path, std::move(file.entry)).second) {
       published.emplace(std::move(file.path), std::move(file.published));

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "model/chunking.h"
+#include "model/repository.h"
 
 namespace playfs {
 
@@ -112,13 +113,14 @@ class Merger {
     if (base && !is_link(*base)) {
       PLAYFS_TRY(base_bytes, read_(MergeSide::base, path, *base));
     }
-    bool is_text = !is_link(ours);
+    // Lines of two sides may make of HEAD what neither was (model/repository.h).
+    bool is_text = !is_link(ours) && !is_named_as_head(path);
     for (const std::string* bytes : {&base_bytes, &our_bytes, &their_bytes})
       is_text = is_text && encoding_for(*bytes) == ContentEncoding::text;
     if (!is_text) {
       take(path, ours);
       conflict(path, ConflictKind::content,
-               is_link(ours) ? "links to two places" : "changed on both sides, and no text");
+               is_link(ours) ? "links to two places" : "changed on both sides, and not merged line by line");
       return {};
     }
     if (std::max({base_bytes.size(), our_bytes.size(), their_bytes.size()}) > kMaxMergedText)

@@ -70,11 +70,16 @@ bool is_content_of_head(FileMode mode, std::string_view beginning) {
   if (mode == FileMode::symlink) return beginning.starts_with("refs/");
   if (beginning.starts_with("ref:")) {
     beginning.remove_prefix(4);
-    beginning.remove_prefix(std::min(beginning.find_first_not_of(" \t\n\v\f\r"), beginning.size()));
+    beginning.remove_prefix(std::min(beginning.find_first_not_of(" \t\n\r"), beginning.size()));
     return beginning.starts_with("refs/");
   }
   // An object's name, of SHA-1 at least, whatever follows it.
   return beginning.size() >= kObjectName && from_hex(beginning.substr(0, kObjectName));
+}
+
+bool is_content_of_head(const FileEntry& entry) {
+  auto content = entry.inline_content();
+  return content && is_content_of_head(entry.mode, std::string_view(*content).substr(0, kReadOfHead));
 }
 
 }  // namespace playfs

@@ -30,5 +30,10 @@ inline constexpr std::size_t kReadOfHead = 255;
 /// Whether git takes a file so named for the HEAD of a repository, by the first kReadOfHead bytes of its content, or by
 /// where it leads, for a link.
 bool is_content_of_head(FileMode mode, std::string_view beginning);
+/// The same of an entry; false where its content does not stand inline.
+bool is_content_of_head(const FileEntry& entry);
+
+/// Why it is not shown, in words for a person.
+inline constexpr std::string_view kWhyNoHead = "git would take its directory for a repository, and run what that says";
 
 }  // namespace playfs

@@ -74,8 +74,7 @@ Status check_no_head_of_git(const PutFile& put) {
   if (!is_named_as_head(put.path)) return {};
   PLAYFS_TRY(std::string beginning, put.content.read(0, std::min<std::uint64_t>(put.size, kReadOfHead)));
   if (!is_content_of_head(put.mode, beginning)) return {};
-  return fail(ErrorCode::refused_input,
-              escape_for_terminal(put.path) + ": git would take its directory for a repository, and run what that says",
+  return fail(ErrorCode::refused_input, escape_for_terminal(put.path) + ": " + std::string(kWhyNoHead),
               "give it another name, or name it in .playfsignore");
 }
 
@@ -99,7 +98,11 @@ Status Engine::load(const stage::Frozen& frozen) {
   auto puts = std::move(sizes_only.puts);
   for (std::size_t i = 0; i < puts.size(); ++i) {
     PutFile& put = puts[i];
-    if (put.published) continue;
+    if (put.published) {
+      // Under the name that it had it was good. Whoever reads it under this one is told whether it is.
+      if (is_named_as_head(put.path)) PLAYFS_CHECK(parts_.upstream.content(base, put.path, *put.published));
+      continue;
+    }
     put.content = Bytes(std::make_shared<FrozenBytes>(parts_.layers, frozen.files[i]), put.size);
     PLAYFS_TRY(Examined examined, examine(put.content));
     if (examined.hash != put.hash)

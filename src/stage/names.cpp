@@ -38,6 +38,15 @@ std::optional<std::string> Stage::path_of(const InodePtr& inode) const {
   return state_->path(*inode);
 }
 
+std::vector<std::string> Stage::paths_of(const InodePtr& inode) const {
+  MutexLock lock(state_->mutex);
+  std::vector<std::string> paths;
+  for (const Name& name : inode->names) {
+    if (auto directory = state_->path(*name.directory)) paths.push_back(join_path(*directory, name.text));
+  }
+  return paths;
+}
+
 Result<InodePtr> Stage::State::make(const InodePtr& directory, std::string_view name, Kind kind,
                                     const Creation& creation, std::string_view target, dev_t device) {
   PLAYFS_CHECK(check_directory(*directory, name));

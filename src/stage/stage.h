@@ -247,6 +247,8 @@ class Stage {
   [[nodiscard]] Result<std::string> symlink_target(const InodePtr& inode) const;
   /// Relative to the root, "" for the root itself; of any of its names; nullopt where it has none left.
   [[nodiscard]] std::optional<std::string> path_of(const InodePtr& inode) const;
+  /// Of all its names, in no order.
+  [[nodiscard]] std::vector<std::string> paths_of(const InodePtr& inode) const;
   /// What stands at a path of that form; nullptr for nothing.
   [[nodiscard]] InodePtr find(std::string_view path);
 

@@ -60,6 +60,7 @@ std::optional<Pattern::Set> Pattern::take_set(std::string_view& rest) {
       high = take();
       if (!high) return std::nullopt;
     }
+    set.set(*low);  // also of a range that runs backwards, as git has it
     for (unsigned byte = *low; byte <= *high; ++byte) set.set(byte);
   }
   rest.remove_prefix(1);

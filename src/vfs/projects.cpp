@@ -98,8 +98,10 @@ Attempt<RequestAnswer> ProjectsDirectory::create(const OperationPtr& op, const s
 Attempt<ListedNames> ByNameDirectory::names(const OperationPtr& op) {
   PLAYFS_ATTEMPT(ListPtr list, list_here(mount(), op, "projects"));
   mount().site().names_were_shown("projects");
-  return derived_.of(list, [](const std::vector<content::Listed>& projects) {
+  const bool is_whole = mount().site().is_list_whole("projects");
+  return derived_.of(list, [is_whole](const std::vector<content::Listed>& projects) {
     std::vector<ListedName> names;
+    if (!is_whole) return names;
     std::unordered_set<std::string_view> seen;
     for (std::size_t i = projects.size(); i > 0; --i) {
       const content::Listed& project = projects[i - 1];
@@ -125,7 +127,8 @@ Attempt<Found> ByNameDirectory::child(const OperationPtr& op, const std::string&
     project = target(*list);
   }
   mount().site().names_were_shown("projects");
-  if (!project || why_not_a_component(project->id)) return nothing();
+  // Where older projects are not listed any more, a stranger may have the oldest listed one of a name.
+  if (!project || !mount().site().is_list_whole("projects") || why_not_a_component(project->id)) return nothing();
   return symlink(op, name, "../" + project->id, project->created_at, mount().refresh_seconds());
 }
 

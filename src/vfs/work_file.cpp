@@ -144,8 +144,9 @@ Attempt<std::string> WorkNode::link_target() {
   } else {
     PLAYFS_ATTEMPT(to, or_again(stage().symlink_target(inode_)));
   }
-  // Whoever made it, since merges bring links as well, and from where it stands now: one that is moved leads elsewhere.
-  PLAYFS_ATTEMPT_CHECK(check_link_target(mount(), path_in_work().value_or(""), to));
+  // Whoever made it, since merges bring links as well, and from everywhere where it stands: one that is moved leads
+  // elsewhere.
+  for (const std::string& path : stage().paths_of(inode_)) PLAYFS_ATTEMPT_CHECK(check_link_target(mount(), path, to));
   return to;
 }
 

@@ -3,8 +3,10 @@
 import json
 import os
 import pathlib
+import re
 import select
 import shutil
+import signal
 import subprocess
 
 import rig
@@ -102,8 +104,11 @@ class LongLived(rig.Rig):
     def assert_given_up(self, pid, no_new_privileges):
         limits = pathlib.Path(f'/proc/{pid}/limits').read_text(encoding='ascii')
         self.assertRegex(limits, r'Max core file size +0 +0 ')
+        status = pathlib.Path(f'/proc/{pid}/status').read_text(encoding='ascii')
+        ignored = int(re.search(r'SigIgn:\s+([0-9a-f]+)', status)[1], 16)
+        self.assertTrue(ignored & 1 << (signal.SIGPIPE - 1), 'it outlives whoever reads its log')
         if no_new_privileges:
-            self.assertIn('NoNewPrivs:\t1', pathlib.Path(f'/proc/{pid}/status').read_text(encoding='ascii'))
+            self.assertIn('NoNewPrivs:\t1', status)
 
 
 if __name__ == '__main__':

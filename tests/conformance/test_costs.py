@@ -14,6 +14,7 @@ from rig import COMMAND_LIMIT
 from serve_rig import BASE, Server, ServeTest
 
 MIB = 1 << 20
+PIECE = 64 << 10  # of a download
 HOSTILE = 24
 IDLE = 60
 
@@ -134,6 +135,7 @@ class Costs(ServeTest):
 
     def test_others_are_answered_before_the_pages_of_one_who_asks_for_many(self):
         dear, _ = self.difference(19_000)
+        raw, size = self.large_file()
         ended = threading.Event()
         answered = [0] * HOSTILE
 
@@ -157,6 +159,10 @@ class Costs(ServeTest):
                 self.assertEqual(self.get(target)[0], 200)
                 before_us.append(sum(answered) - count)
             self.assertLess(sorted(before_us)[len(before_us) // 2], HOSTILE / 4, f'{target}: {before_us}')
+        # A download waits for its turn once, and not with each of its pieces.
+        count = sum(answered)
+        self.assertEqual(len(self.get(raw)[1]), size)
+        self.assertLess(sum(answered) - count, size // PIECE // 2)
 
 
 if __name__ == '__main__':

@@ -111,6 +111,17 @@ class EndlessLists(rig.Rig):
         self.page = self.endless()
         self.the_newest_are_shown_and_that_there_are_more_is_told()
 
+    def test_a_name_is_nobodys_while_older_projects_are_not_listed(self):
+        self.page = self.endless(name='good')
+        mount = self.mount(self.counter.url, options=('refresh=600',))
+        self.listed(mount)
+        self.assertEqual(os.listdir(mount.directory / 'projects/by-name'), [])
+        self.assertFalse(os.path.lexists(mount.directory / 'projects/by-name/good'))
+        mount.unmount()
+        said = self.playfs('show', 'good', '--site', self.counter.url, check=False)
+        self.assertNotEqual(said.returncode, 0)
+        self.assertIn('an older one may be called', said.stderr)
+
     def test_records_with_long_names_without_end(self):
         self.page = self.endless(name='n' * 1000)
         self.the_newest_are_shown_and_that_there_are_more_is_told()

@@ -65,6 +65,23 @@ class Foreign(rig.Rig):
         head = api.get('projects', project)['latest_revision']
         self.assertEqual(sorted(api.get('revisions', head)['manifest']['files']), sorted([*files, 'mine']))
 
+    def test_with_safe_symlinks_a_link_is_judged_from_wherever_it_stands(self):
+        api = self.serve()
+        deep = 'd/' * 14
+        project = self.curl(api, 'POST', '/projects', {'name': 'links'})['id']
+        files = {f'{deep}{name}': {'m': '120000', 'inline': '../' * 14 + 'etc/hostname'} for name in ('moved', 'linked')}
+        revision = self.curl(api, 'POST', '/revisions', {'project': project, 'parents': [], 'agent': 'x', 'message': 'x',
+                                                         'manifest': {'files': files}, 'state': {}})['id']
+        self.curl(api, 'PATCH', f'/projects/{project}', {'latest_revision': revision})
+        work = self.mount(api.origin, 'ann', options=('refresh=1', 'safe_symlinks')).project('links') / 'work'
+        for name in 'moved', 'linked':
+            self.assertTrue(os.readlink(work / deep / name).endswith('etc/hostname'), 'inside of the tree')
+        (work / deep / 'moved').rename(work / 'moved')
+        os.link(work / deep / 'linked', work / 'linked', follow_symlinks=False)
+        for name in 'moved', 'linked':
+            with self.assertRaises(PermissionError):
+                os.readlink(work / name)
+
     def test_it_is_readable_and_what_we_do_not_know_survives_our_commit(self):
         api = self.serve()
         project, files, tale = self.publish(api)

@@ -53,8 +53,13 @@ class Repositories(rig.Rig):
             for directory in '.', 'in/side', 'objects', 'chunked', 'linked':
                 self.assertIn('not a git repository', self.git_status(tree / directory).stderr, f'{tree}/{directory}')
         self.assertFalse(witness.exists())
+        # What stands in the manifest is not shown; what is in chunks is known once it is read.
+        self.assertFalse((place / 'work/HEAD').exists() or os.path.lexists(place / 'work/linked/HEAD'))
+        said = (place / 'status').read_text()
+        for path in 'HEAD', 'in/side/HEAD', 'linked/HEAD':
+            self.assertIn(f'{path}: git would take its directory for a repository', said)
         with self.assertRaises(OSError) as refused:
-            (place / 'work/HEAD').read_text()
+            (place / 'work/chunked/HEAD').read_text()
         self.assertNotEqual(refused.exception.errno, errno.ENOENT)
         self.assertIn('take its directory for a repository', (place.parent.parent / '.playfs/errors.ndjson').read_text())
         # Everything else is as it was published, the same content under another name too.
@@ -77,6 +82,59 @@ class Repositories(rig.Rig):
         for tree in 'work', 'head':
             self.assertIn('not a git repository', self.git_status(place / tree).stderr)
         self.assertFalse(witness.exists())
+
+    def test_no_merge_brings_one_into_a_work_tree(self):
+        api = self.serve()
+        witness = self.home / 'witness'
+        whole = bare_repository('', witness)
+        link = {'m': '120000', 'inline': 'refs/heads/main'}
+        top, half = 'top\n' + whole['HEAD'] + 'line\n' * 9, 'aaa\n\n\n\nfoo\n'
+        changes = {
+            'branch': ({}, whole, None),
+            'linked': ({}, {**whole, 'HEAD': link}, None),
+            'mode': ({**whole, 'HEAD': 'harmless\n'}, whole, lambda work: (work / 'HEAD').chmod(0o755)),
+            'removed': ({**whole, 'HEAD': 'harmless\n'}, whole, lambda work: (work / 'HEAD').unlink()),
+            'beside': ({}, bare_repository('sub/', witness), lambda work: (work / 'sub').write_text('mine')),
+            'lines': ({**whole, 'HEAD': top}, {**whole, 'HEAD': top.removeprefix('top\n')},
+                      lambda work: (work / 'HEAD').write_text(top + 'mine\n')),
+            'halves': ({**whole, 'HEAD': half}, {**whole, 'HEAD': half.replace('aaa', 'ref:')},
+                       lambda work: (work / 'HEAD').write_text(half.replace('foo', 'refs/heads/main'))),
+        }
+        mount = self.mount(api.origin, 'ann')
+        for name, (before, after, change) in changes.items():
+            with self.subTest(name):
+                project = api.create('projects', name=name)['id']
+                root = self.publish(api, project, {'note': 'n', **before})
+                self.set_head(api, project, root)
+                work = mount.project(name) / 'work'
+                (work / 'note').read_text()
+                if change:
+                    change(work)
+                    self.set_head(api, project, self.publish(api, project, {'note': 'n', **after}, [root]))
+                    said = self.playfs('update', work, check=False)
+                else:
+                    self.set_head(api, project, self.publish(api, project, {'note': 'n', 'more': 'm'}, [root]))
+                    branch = self.publish(api, project, {'note': 'n', **after}, [root])
+                    said = self.playfs('merge', branch, work, check=False)
+                self.assertIn(said.returncode, (0, 3), said.stderr)
+                for directory in '.', 'sub', 'sub.head':
+                    if (work / directory).is_dir():
+                        self.assertIn('not a git repository', self.git_status(work / directory).stderr, directory)
+                self.assertFalse(witness.exists())
+
+    def test_no_rename_publishes_one(self):
+        api = self.serve()
+        project = api.create('projects', name='renamed')['id']
+        text = 'ref: refs/heads/main\n'
+        chunk = api.create('file_chunks', rev='', path='y', seq=0, hash='x', content=text)['id']
+        self.set_head(api, project, self.publish(api, project, {'x': text, 'y': {'h': 'x', 's': len(text), 'c': [chunk]}}))
+        work = self.mount(api.origin, 'ann').project('renamed') / 'work'
+        for name in 'x', 'y':
+            (work / name).rename(work / 'HEAD')
+            said = self.playfs('commit', '-m', 'moved', work, check=False)
+            self.assertNotEqual(said.returncode, 0)
+            self.assertIn('git would take its directory for a repository', said.stderr)
+            (work / 'HEAD').rename(work / name)
 
     def test_what_only_has_the_name_is_a_file_like_any_other(self):
         api = self.serve()

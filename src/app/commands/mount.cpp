@@ -144,6 +144,7 @@ vfs::PlaygroundOptions playground_options(const Context& context, const Plan& pl
 /// Serves until it is unmounted or told to end. `ready` is called when the mount is there.
 template <class Ready>
 Status serve_mount(Context& context, const Plan& plan, Ready ready) {
+  outlive_readers();
   forgo_core_dumps();
   raise_descriptor_limit();  // each reader who waits may cost one
   TerminationSignals signals;
@@ -161,7 +162,8 @@ Status serve_mount(Context& context, const Plan& plan, Ready ready) {
   options.read_only = plan.options.read_only || plan.options.revision;
   options.no_exec = plan.options.no_exec;
   options.synchronous = plan.options.synchronous;
-  std::optional<KeptRecord> record;  // gone only after the session, and with it the mount
+  options.keeps_links = !plan.options.safe_symlinks;  // judged by where they stand, each time
+  std::optional<KeptRecord> record;                   // gone only after the session, and with it the mount
   PLAYFS_TRY(auto session, fuse::Session::mount(playground, options));
   record.emplace(context.places, plan);
   playground.set_notifier(&session->notifier());

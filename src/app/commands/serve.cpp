@@ -118,6 +118,7 @@ Result<ExitCode> serve(Context& context, const ServeArguments& arguments) {
   SiteServerOptions options;
   PLAYFS_TRY(options.directory, store_directory(context, arguments.store));
   if (!arguments.words.empty()) return care_for_store(context, arguments.words, options.directory);
+  outlive_readers();
   forgo_core_dumps();
   forgo_new_privileges();
   forgo_inspection();

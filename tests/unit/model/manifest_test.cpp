@@ -5,6 +5,8 @@
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
 
+#include "model/chunking.h"
+
 namespace playfs {
 namespace {
 
@@ -28,6 +30,31 @@ TEST(MakeManifest, RefusesPathsThatCannotBeShown) {
     EXPECT_FALSE(refused.reason.empty());
     EXPECT_EQ(*refused.entry.string(), "published " + refused.path);
   }
+}
+
+TEST(MakeManifest, RefusesTheHeadOfARepository) {
+  auto entry = [](std::string text, FileMode mode = FileMode::regular) {
+    FileEntry entry;
+    entry.inline_text = std::move(text);
+    entry.mode = mode;
+    return entry;
+  };
+  FileEntry encoded = entry(encode_content("ref: refs/heads/main\n", ContentEncoding::base64));
+  encoded.encoding = ContentEncoding::base64;
+  FileEntry chunked;
+  chunked.chunks = {ChunkId("c")};
+  Manifest manifest = make_manifest({{"HEAD", entry("ref: refs/heads/main\n"), "1"},
+                                     {"a/head", entry(std::string(40, 'a')), "2"},
+                                     {"b/HEAD", entry("refs/heads/main", FileMode::symlink), "3"},
+                                     {"c/HEAD", encoded, "4"},
+                                     {"d/HEAD", entry("Headlines"), "5"},
+                                     {"e/HEAD", chunked, "6"},
+                                     {"f", entry("ref: refs/heads/main\n"), "7"}});
+  std::vector<std::string> refused;
+  for (const auto& each : manifest.refused) refused.push_back(each.path);
+  EXPECT_EQ(refused, (std::vector<std::string>{"HEAD", "a/head", "b/HEAD", "c/HEAD"}));
+  EXPECT_EQ(names(manifest), (std::vector<std::string>{"d/HEAD", "e/HEAD", "f"}))
+      << "what is in chunks is judged when it is read";
 }
 
 TEST(MakeManifest, ADirectoryWinsOverAFileOfItsName) {

@@ -37,8 +37,8 @@ TEST(Repository, HasAHeadThatSaysWhereItLeads) {
                                   std::string("ref:\t\n refs/x"), sha1, sha1 + "\n", sha256, sha1 + "g"})
     EXPECT_TRUE(is_content_of_head(FileMode::regular, text)) << text;
   for (const std::string& text :
-       {std::string(), std::string("ref:"), std::string("ref: heads/main"), std::string(" ref: refs/x"),
-        std::string("refs/heads/main"), sha1.substr(1), "g" + sha1})
+       {std::string(), std::string("ref:"), std::string("ref: heads/main"), std::string("ref:\vrefs/x"),
+        std::string(" ref: refs/x"), std::string("refs/heads/main"), sha1.substr(1), "g" + sha1})
     EXPECT_FALSE(is_content_of_head(FileMode::executable, text)) << text;
   EXPECT_TRUE(is_content_of_head(FileMode::symlink, "refs/heads/main"));
   EXPECT_FALSE(is_content_of_head(FileMode::symlink, "ref: refs/heads/main")) << "git looks at no link's content";

@@ -58,6 +58,8 @@ TEST(Wildmatch, KeepsToGit) {
       {"[!]]", "]", false},
       {"[]-]", "-", true},
       {"[a-]", "-", true},
+      {"[9-0]", "9", true},
+      {"[9-0]", "0", false},
       {"a[/]b", "a/b", false},
       {"a[!x]b", "a/b", false},
       {"[[:digit:]]", "7", true},
