@@ -57,6 +57,8 @@ Result<RevisionTreePtr> find_revision(World& world, const std::string& what) {
   }
   if (project.error().code != ErrorCode::not_found || !can_be_id(what)) return fail(project.error());
   auto revision = fetch(RevisionId(what));
+  if (!revision && means_absent(revision.error()) && !world.site().is_list_whole("projects"))
+    return fail(project.error());
   if (!revision && means_absent(revision.error()))
     return fail(ErrorCode::not_found, "there is no project and no revision '" + what + "' at " + world.source().text,
                 "playfs ls");
