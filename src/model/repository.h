@@ -2,8 +2,8 @@
 // a stranger's hook, pager or file-system monitor, at the next prompt of a shell that shows a branch.
 //
 // One is the name of a folder. The other is git's bare repository, which is any directory with `objects`, `refs` and
-// `HEAD` in it. Harmless names all three, and they may come from three revisions that a merge brings together; so it is
-// HEAD that is looked at, whatever stands beside it: git takes none whose content does not say where it leads.
+// `HEAD` in it. Each name alone is harmless, and a merge may bring the three together from three revisions. So only
+// HEAD is looked at, whatever stands beside it: git believes none whose content does not say where it leads.
 //
 // Names are compared as file systems do that fold case, and by the short and long forms that NTFS and HFS+ know. Plain
 // functions.
