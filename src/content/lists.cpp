@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "base/text.h"
+#include "wire/cursors.h"
 
 namespace playfs::content {
 
@@ -61,8 +62,7 @@ struct Lists::Reading {
   std::size_t bytes = 0;                                      ///< of `fresh`
   std::vector<Listed> renamed;
   std::unordered_set<std::string_view> fresh_ids;  ///< into `fresh`
-  std::unordered_set<std::string> cursors;
-  std::size_t cursor_bytes = 0;
+  wire::Cursors cursors;
   std::string cursor;  ///< of the next page
   std::string behind;  ///< of the page behind the last one that was read
   SteadyTime asked_at;
@@ -306,9 +306,7 @@ Result<bool> Lists::take_in(Reading& reading, const wire::RecordPage& page) {
   if (reading.met_known || page.next_cursor.empty()) return true;
 
   reading.empty_pages = reading.fresh.size() > before ? 0 : reading.empty_pages + 1;
-  reading.cursor_bytes += sizeof(std::string) + page.next_cursor.size();
-  if (reading.empty_pages >= kMostEmptyPages || reading.cursor_bytes > context_.options.list_bytes ||
-      !reading.cursors.insert(page.next_cursor).second)
+  if (reading.empty_pages >= kMostEmptyPages || reading.cursors.comes_again(page.next_cursor))
     return fail(ErrorCode::protocol, "the list of " + reading.collection + " does not end: its cursors lead nowhere");
   reading.cursor = page.next_cursor;
   return false;

@@ -2,9 +2,10 @@
 
 #include <algorithm>
 #include <optional>
-#include <set>
 
 #include <fmt/format.h>
+
+#include "wire/cursors.h"
 
 namespace playfs::publish {
 
@@ -41,12 +42,12 @@ bool is_about(const Record& message, const RevisionId& revision) {
 template <class Look>
 Status look_through(Upstream& upstream, const std::string& collection, const Look& look) {
   std::string cursor;
-  std::set<std::string> cursors;
+  wire::Cursors cursors;
   for (int pages = 0; pages < kMostPages; ++pages) {
     PLAYFS_TRY(auto page, upstream.page(collection, cursor));
     for (const auto& record : page.records)
       if (look(record)) return {};
-    if (page.next_cursor.empty() || !cursors.insert(page.next_cursor).second) return {};
+    if (page.next_cursor.empty() || cursors.comes_again(page.next_cursor)) return {};
     cursor = page.next_cursor;
   }
   return {};

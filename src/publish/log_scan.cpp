@@ -40,6 +40,14 @@ std::int64_t count_of(const JsonObject& object, std::string_view name) {
   return value ? value->integer().value_or(0) : 0;
 }
 
+std::size_t bytes_of(const RevisionId& revision) { return sizeof(revision) + revision.text().size(); }
+
+std::size_t bytes_of(const std::map<RevisionId, WallTime>& revisions) {
+  std::size_t bytes = 0;
+  for (const auto& [id, time] : revisions) bytes += bytes_of(id);
+  return bytes;
+}
+
 }  // namespace
 
 // What is kept.
@@ -95,6 +103,7 @@ Status LogScan::load() {
   if (is_loaded_) return {};
   PLAYFS_TRY(auto position, parts_.journal.scan_position());
   PLAYFS_TRY(found_, parts_.journal.scan_found());
+  found_bytes_ = bytes_of(found_);
   for (const auto& [id, time] : found_) saved_.insert(id);
   state_ = parse(position);
   is_loaded_ = true;
@@ -170,7 +179,7 @@ Status LogScan::catch_up(std::optional<WallTime> from, const std::function<Resul
 Result<bool> LogScan::finish(std::optional<wire::RecordPage> page) {
   Pass& pass = *state_->pass;
   seen_.clear();
-  cursors_.clear();
+  cursors_ = {};
   last_id_.clear();
   idle_pages_ = 0;
   for (;;) {
@@ -181,8 +190,10 @@ Result<bool> LogScan::finish(std::optional<wire::RecordPage> page) {
       }
       ++unsaved_pages_;
       if (take_in(*page)) break;
-      if (!cursors_.insert(pass.cursor).second) return stopped("it gave the same cursor twice");
+      if (cursors_.comes_again(pass.cursor)) return stopped("it gave the same cursor twice");
       if (idle_pages_ >= limits_.most_idle_pages) return stopped(fmt::format("{} pages brought nothing", idle_pages_));
+      if (found_bytes_ > limits_.most_found_bytes)
+        return stopped(fmt::format("it names {} revisions of the project", found_.size()));
       if (pass.pages >= limits_.most_pages) return stopped(fmt::format("{} pages were read", pass.pages));
       if (unsaved_pages_ >= limits_.unsaved_pages) PLAYFS_CHECK(save());
     }
@@ -203,7 +214,8 @@ Result<bool> LogScan::finish(std::optional<wire::RecordPage> page) {
   // Everything was read down to where nothing need be known. Where there was a newest record before, it is not there
   // any more: the service went back to an older state, and what this pass did not come across is gone with it.
   if (pass.met_at == 0)
-    for (const auto& id : pass.unseen) found_.erase(id);
+    for (const auto& id : pass.unseen)
+      if (found_.erase(id) > 0) found_bytes_ -= bytes_of(id);
   was_short_ = pass.pages == 1 || pass.met_at == 1;
   if (!pass.top.id.empty()) state_->read = pass.top;
   state_->pass.reset();
@@ -245,8 +257,10 @@ bool LogScan::take_in(const wire::RecordPage& page) {
     if (!project || !project->string() || *project->string() != parts_.project.text()) continue;
     seen_.insert(RevisionId(record.id));
     pass.unseen.erase(RevisionId(record.id));
-    if (found_.try_emplace(RevisionId(record.id), time.value_or(WallTime())).second)
-      parts_.upstream.learn("revisions", record);
+    auto [revision, is_new] = found_.try_emplace(RevisionId(record.id), time.value_or(WallTime()));
+    if (!is_new) continue;
+    found_bytes_ += bytes_of(revision->first);
+    parts_.upstream.learn("revisions", record);
   }
   idle_pages_ = page.records.empty() || page.records.back().id == last_id_ ? idle_pages_ + 1 : 0;
   if (!page.records.empty()) last_id_ = page.records.back().id;
@@ -272,6 +286,7 @@ Status LogScan::verified(WallTime head) {
   if (!state_ || (watermark && *watermark >= head)) return {};
   state_->from = std::max(state_->from, head);
   std::erase_if(found_, [&](const auto& item) { return item.second < before(head, limits_.overlap); });
+  found_bytes_ = bytes_of(found_);
   PLAYFS_CHECK(parts_.journal.record_watermark(head, unsaved()));
   is_saved();
   return {};

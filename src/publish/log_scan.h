@@ -23,6 +23,7 @@
 #include "publish/journal.h"
 #include "publish/outcome.h"
 #include "publish/upstream.h"
+#include "wire/cursors.h"
 
 namespace playfs::publish {
 
@@ -36,7 +37,9 @@ class LogScan {
     int unsaved_pages = 8;     ///< read again after a crash, at the most
     int most_pages = 100'000;  ///< of one pass: a list that is longer does not end
     int most_idle_pages = 16;  ///< in a row, which bring nothing
-    int passes_at_once = 3;    ///< for what comes in front while a long pass is read
+    /// Of the revisions that were found, each counted once: up to four lists name it.
+    std::size_t most_found_bytes = 8 << 20;
+    int passes_at_once = 3;  ///< for what comes in front while a long pass is read
   };
   struct Parts {
     ProjectId project;
@@ -112,10 +115,11 @@ class LogScan {
   bool is_loaded_ = false;
   std::optional<State> state_;
   std::map<RevisionId, WallTime> found_;
-  std::set<RevisionId> saved_;     ///< those of `found_` that are journalled, and some that are to be forgotten
-  std::set<std::string> cursors_;  ///< of this pass
-  std::set<RevisionId> seen_;      ///< of the project, in this pass since it last went on
-  std::string last_id_;            ///< of the page before
+  std::size_t found_bytes_ = 0;  ///< of `found_`
+  std::set<RevisionId> saved_;   ///< those of `found_` that are journalled, and some that are to be forgotten
+  wire::Cursors cursors_;        ///< of this pass
+  std::set<RevisionId> seen_;    ///< of the project, in this pass since it last went on
+  std::string last_id_;          ///< of the page before
   int idle_pages_ = 0;
   int unsaved_pages_ = 0;
   bool was_short_ = false;  ///< the last pass: it found nothing new behind its first page

@@ -317,5 +317,17 @@ TEST_F(LogScanTest, AListThatGoesOnForEverEnds) {
   EXPECT_NE(failed.error().message.find("100 pages were read"), std::string::npos) << failed.error().message;
 }
 
+TEST_F(LogScanTest, MoreOfTheProjectThanMayBeKeptEndsIt) {
+  limits.most_found_bytes = 10'000;
+  restart();
+  for (int i = 0; i < 2'000; ++i) log.add("ours", 12 * kDay + i);
+  for (int again = 0; again < 2; ++again) {
+    auto failed = look();
+    ASSERT_FALSE(failed);
+    EXPECT_NE(failed.error().message.find("revisions of the project"), std::string::npos) << failed.error().message;
+    EXPECT_LT(scan->found().size(), 500u);
+  }
+}
+
 }  // namespace
 }  // namespace playfs::publish
