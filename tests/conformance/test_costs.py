@@ -3,14 +3,12 @@ reads. Nothing is timed but by comparison with the same server."""
 import contextlib
 import hashlib
 import http.client
-import pathlib
 import random
-import re
 import socket
 import threading
 import unittest
 
-from rig import COMMAND_LIMIT
+from rig import COMMAND_LIMIT, memory
 from serve_rig import BASE, Server, ServeTest
 
 MIB = 1 << 20
@@ -57,10 +55,6 @@ class Costs(ServeTest):
             answer = connection.getresponse()
             return answer.status, answer.read()
 
-    def resident(self):
-        status = pathlib.Path(f'/proc/{self.server.process.pid}/status').read_text(encoding='ascii')
-        return int(re.search(r'VmRSS:\s+(\d+)', status)[1]) * 1024
-
     def asked_and_not_read(self, target, count):
         """Connections that asked for it, with the first bytes of what each was answered."""
         peers, begun = [], []
@@ -80,12 +74,12 @@ class Costs(ServeTest):
     def test_a_large_file_that_nobody_reads_takes_no_memory(self):
         target, size = self.large_file()
         self.assertEqual(len(self.get(target)[1]), size)
-        before = self.resident()
+        before = memory(self.server.process)
         peers, begun = self.asked_and_not_read(target, IDLE)
         self.assertEqual(set(begun), {b'HTTP/1.1 200'})
-        grown = self.resident() - before
+        grown = memory(self.server.process) - before
         # All of them together less than a few copies of it, of sixty.
-        self.assertLess(grown, 5 * size, f'{grown / MIB:.0f} MiB for {IDLE} who do not read')
+        self.assert_memory(grown, 5 * size, f'{grown / MIB:.0f} MiB for {IDLE} who do not read')
         # Whoever goes on reading after all gets all of it.
         answer = begun[0]
         while len(answer.partition(b'\r\n\r\n')[2]) < size:
@@ -103,21 +97,21 @@ class Costs(ServeTest):
 
     def test_a_client_that_stays_keeps_nothing_of_its_answer(self):
         target, size = self.listing()
-        before = self.resident()
+        before = memory(self.server.process)
         for _ in range(IDLE):
             connection = self.server.connect()
             connection.request('GET', target)
             self.assertEqual(len(connection.getresponse().read()), size)
-        grown = self.resident() - before
-        self.assertLess(grown, IDLE / 4 * size, f'{grown / MIB:.0f} MiB after {IDLE} answers of {size / MIB:.1f} MiB')
+        grown = memory(self.server.process) - before
+        self.assert_memory(grown, IDLE / 4 * size, f'{grown / MIB:.0f} MiB after {IDLE} answers of {size / MIB:.1f} MiB')
 
     def test_answers_that_nobody_reads_have_a_bound(self):
         listing, size = self.listing()
-        before = self.resident()
+        before = memory(self.server.process)
         peers, begun = self.asked_and_not_read(listing, 2 * IDLE)
         self.assertEqual(set(begun), {b'HTTP/1.1 200', b'HTTP/1.1 503'})
-        grown = self.resident() - before
-        self.assertLess(grown, IDLE * size, f'{grown / MIB:.0f} MiB for {2 * IDLE} unread answers')
+        grown = memory(self.server.process) - before
+        self.assert_memory(grown, IDLE * size, f'{grown / MIB:.0f} MiB for {2 * IDLE} unread answers')
         self.assertEqual(self.get(listing, '127.0.0.2')[0], 200, 'another client')
         for peer in peers:
             peer.close()

@@ -10,7 +10,6 @@ import json
 import os
 import pathlib
 import random
-import re
 import shutil
 import time
 
@@ -43,10 +42,6 @@ def content(number, size):
 
 
 class CommitMemory(rig.Rig):
-    def memory(self, mount, what):
-        status = pathlib.Path(f'/proc/{mount.process.pid}/status').read_text()
-        return int(re.search(rf'{what}:\s+(\d+) kB', status)[1]) * 1024
-
     @contextlib.contextmanager
     def limited(self, mount):
         """In a memory cgroup of its own, where one is wanted."""
@@ -71,13 +66,13 @@ class CommitMemory(rig.Rig):
     @contextlib.contextmanager
     def grows_little(self, mount, chunks, what):
         """Says by how much the mount grew at the most."""
-        pathlib.Path(f'/proc/{mount.process.pid}/clear_refs').write_text('5')  # VmHWM begins anew
-        before, begin = self.memory(mount, 'VmRSS'), time.monotonic()
+        rig.forget_most_memory(mount.process)
+        before, begin = rig.memory(mount.process), time.monotonic()
         yield
-        grown, most = self.memory(mount, 'VmHWM') - before, MAY_GROW + chunks * OF_A_CHUNK
+        grown, most = rig.memory(mount.process, 'VmHWM') - before, MAY_GROW + chunks * OF_A_CHUNK
         print(f'{what}: {chunks} chunks, {time.monotonic() - begin:.0f} s; resident before {before / MEGABYTE:.0f} MB, '
               f'grown by {grown / MEGABYTE:.0f} of {most / MEGABYTE:.0f} MB')
-        self.assertLess(grown, most)
+        self.assert_memory(grown, most)
 
     def commit_within(self, mount, work, chunks, message):
         with self.grows_little(mount, chunks, message):

@@ -6,8 +6,6 @@ directory makes of it, and the page that is being read.
 """
 import json
 import os
-import pathlib
-import re
 import urllib.parse
 
 import proxy
@@ -17,11 +15,6 @@ MEGABYTE = 1 << 20
 MAY_GROW = 96 * MEGABYTE
 PAGE = 100
 MOST = 6_000  # pages; what goes on longer is taken for endless
-
-
-def memory(mount, what):
-    status = pathlib.Path(f'/proc/{mount.process.pid}/status').read_text(encoding='ascii')
-    return int(re.search(rf'{what}:\s+(\d+) kB', status)[1]) * 1024
 
 
 def record(number, **fields):
@@ -64,12 +57,12 @@ class EndlessLists(rig.Rig):
         return found
 
     def grows(self, mount, look):
-        pathlib.Path(f'/proc/{mount.process.pid}/clear_refs').write_text('5')  # VmHWM begins anew
-        before = memory(mount, 'VmRSS')
+        rig.forget_most_memory(mount.process)
+        before = rig.memory(mount.process)
         look()
-        grown = memory(mount, 'VmHWM') - before
+        grown = rig.memory(mount.process, 'VmHWM') - before
         print(f'{self.id()}: {self.pages} pages, {grown / MEGABYTE:.0f} MB', flush=True)
-        self.assertLess(grown, MAY_GROW)
+        self.assert_memory(grown, MAY_GROW)
 
     def errors(self, mount):
         lines = (mount.directory / '.playfs/errors.ndjson').read_text().splitlines()

@@ -8,8 +8,6 @@ import http.client
 import json
 import math
 import os
-import pathlib
-import re
 
 import proxy
 import rig
@@ -22,12 +20,6 @@ CREATED = 30
 
 def pages(count):
     return math.ceil(count / PAGE)
-
-
-def memory(mount, what):
-    """Bytes: VmRSS now, VmHWM at most."""
-    text = pathlib.Path(f'/proc/{mount.process.pid}/status').read_text(encoding='ascii')
-    return int(re.search(rf'{what}:\s+(\d+) kB', text).group(1)) * 1024
 
 
 @rig.needs_fuse
@@ -52,8 +44,8 @@ class Listing(rig.Rig):
             return [made for some in pool.map(create_some, [bodies[n::workers] for n in range(workers)]) for made in some]
 
     def report(self, what, count, mount, **more):
-        figures = {'requests': len(count.requests), 'bytes': count.bytes, 'rss_mib': memory(mount, 'VmRSS') >> 20,
-                   'peak_mib': memory(mount, 'VmHWM') >> 20, **more}
+        figures = {'requests': len(count.requests), 'bytes': count.bytes, 'rss_mib': rig.memory(mount.process) >> 20,
+                   'peak_mib': rig.memory(mount.process, 'VmHWM') >> 20, **more}
         print(what, json.dumps(figures), flush=True)
 
     def list(self, mount, place):

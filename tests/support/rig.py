@@ -30,12 +30,25 @@ COMMAND_LIMIT = 60  # seconds that one command or one wait may take
 # Seconds until the mounts of a test are killed, which ends whatever hangs on them.
 TEST_LIMIT = int(os.environ.get('PLAYFS_TEST_LIMIT', '240'))
 RECORD_LIMIT = 16 * 1024
+# tools/test --sanitize=… says so. Sanitizers keep what was freed, so memory tells nothing.
+IS_SANITIZED = not os.environ.keys().isdisjoint({'ASAN_OPTIONS', 'TSAN_OPTIONS'})
 
 
 def free_port():
     with socket.socket() as probe:
         probe.bind(('127.0.0.1', 0))
         return probe.getsockname()[1]
+
+
+def memory(process, what='VmRSS'):
+    """Bytes: VmRSS now, VmHWM at most."""
+    status = pathlib.Path(f'/proc/{process.pid}/status').read_text(encoding='ascii')
+    return int(re.search(rf'{what}:\s+(\d+) kB', status)[1]) * 1024
+
+
+def forget_most_memory(process):
+    """VmHWM begins anew."""
+    pathlib.Path(f'/proc/{process.pid}/clear_refs').write_text('5')
 
 
 def fields(record):
@@ -271,6 +284,11 @@ class Rig(unittest.TestCase):
             if time.monotonic() > end:
                 self.fail(f'not within {limit} s: {what}')
             time.sleep(0.05)
+
+    def assert_memory(self, grown, most, what=None):
+        """Less than `most` bytes, where that can be told."""
+        if not IS_SANITIZED:
+            self.assertLess(grown, most, what)
 
     def describe(self, tree, without=()):
         """Everything below a folder by path: kind, x bit, target or content. The mark of an exported tree is no content."""
