@@ -7,18 +7,13 @@
 #include <git2.h>
 
 #include "base/text.h"
+#include "model/git_library.h"
 
 namespace playfs::app {
 
 namespace {
 
 constexpr std::string_view kEmptyBlob = "e69de29";  ///< as git abbreviates what names an empty content
-
-/// libgit2 counts its users; an init in each call is cheap and leaves nothing behind.
-struct Library {
-  Library() { git_libgit2_init(); }
-  ~Library() { git_libgit2_shutdown(); }
-};
 
 DiffLine line_of(const git_diff_line& line) {
   std::string_view content(line.content, line.content_len);
@@ -102,7 +97,7 @@ void write_header(FileDiff& diff, const std::optional<DiffSide>& before, const s
 
 Result<FileDiff> diff_file(const std::string& path, const std::optional<DiffSide>& before,
                            const std::optional<DiffSide>& after, std::optional<Renamed> renamed) {
-  Library library;
+  set_up_git_library();
   FileDiff diff;
   diff.path = path;
   diff.renamed = std::move(renamed);

@@ -3,20 +3,12 @@
 
 #include <git2.h>
 
+#include "model/git_library.h"
 #include "model/merge.h"
 
 namespace playfs {
 
 namespace {
-
-/// libgit2 counts its users; a merge of text needs no other state of it.
-class GitLibrary {
- public:
-  GitLibrary() { git_libgit2_init(); }
-  ~GitLibrary() { git_libgit2_shutdown(); }
-  GitLibrary(const GitLibrary&) = delete;
-  GitLibrary& operator=(const GitLibrary&) = delete;
-};
 
 git_merge_file_input input_of(std::string_view text, const char* name) {
   git_merge_file_input input;
@@ -31,7 +23,7 @@ git_merge_file_input input_of(std::string_view text, const char* name) {
 
 Result<MergedText> merge_text(std::string_view base, std::string_view ours, std::string_view theirs,
                               const MergeLabels& labels) {
-  GitLibrary library;
+  set_up_git_library();
   git_merge_file_options options;
   git_merge_file_options_init(&options, GIT_MERGE_FILE_OPTIONS_VERSION);
   options.ancestor_label = "base";

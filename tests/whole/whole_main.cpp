@@ -13,9 +13,8 @@
 #include <string>
 #include <vector>
 
-#include <git2.h>
-
 #include "base/log.h"
+#include "model/git_library.h"
 #include "whole/simulation.h"
 
 namespace {
@@ -106,7 +105,7 @@ int main(int argc, char** argv) {
     return 2;
   }
   playfs::set_log_level(playfs::LogLevel::error);
-  git_libgit2_init();  // once, rather than at each merge
+  playfs::set_up_git_library();  // not on a fiber
   bool is_good = true;
   for (Fault planted : arguments->faults) {
     arguments->nature.fault = planted;
@@ -123,6 +122,5 @@ int main(int argc, char** argv) {
     std::cout << std::flush;
     is_good = is_good && (planted == Fault::none) == (count.wrong == 0);
   }
-  git_libgit2_shutdown();
   return is_good ? 0 : 1;
 }

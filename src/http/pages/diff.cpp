@@ -8,14 +8,11 @@
 #include <git2.h>
 
 #include "model/content_hash.h"
+#include "model/git_library.h"
 
 namespace playfs::http {
 
 namespace {
-
-/// libgit2 counts its users, so that each may set it up and none needs to know of the others. It stays as it is until
-/// the program ends: setting it up takes longer than to compare two small files.
-void set_up_git() { [[maybe_unused]] static const int users = git_libgit2_init(); }
 
 struct FreePatch {
   void operator()(git_patch* patch) const { git_patch_free(patch); }
@@ -136,7 +133,7 @@ Result<TextDiff> diff_texts(std::string_view before, std::string_view after, con
   Numbers numbers;
   const std::string old_text = numbers.of(old_lines), new_text = numbers.of(new_lines);
 
-  set_up_git();
+  set_up_git_library();
   git_diff_options options;
   if (git_diff_options_init(&options, GIT_DIFF_OPTIONS_VERSION) != 0)
     return fail(ErrorCode::internal, "libgit2 is older than the one playfs was built with");
