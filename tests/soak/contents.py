@@ -1,0 +1,47 @@
+"""What files of the soak consist of: records that say of which file they are and which change wrote them, so that whoever
+reads one, through any mount, knows every wrong byte without asking who wrote it.
+
+A file's name is KIND-KEY. A `whole` has one record, for it is always replaced; a `log` has records that were appended one
+by one; of `slots` each is overwritten in place. What begins with `tmp` may be anything.
+"""
+import hashlib
+
+SLOT = 4096  # bytes
+SLOTS = 8
+
+
+def record(key, change, size):
+    """`size` is that of the body, in bytes."""
+    body = hashlib.shake_128(f'{key} {change}'.encode()).hexdigest(size // 2 + 1)[:size]
+    return f'{key} {change} {size}\n{body}\n'.encode()
+
+
+def slot(key, place, change):
+    """A record of exactly SLOT bytes."""
+    head = len(record(f'{key}.{place}', change, 1000)) - 1000
+    return record(f'{key}.{place}', change, SLOT - head)
+
+
+def first_record(key, data):
+    """Its change and what is behind it. Raises ValueError where it is not one of this file."""
+    line, _, rest = data.partition(b'\n')
+    name, change, size = line.decode('utf-8', 'replace').rsplit(' ', 2)
+    whole = record(key, int(change), int(size))
+    if name != key or not data.startswith(whole):
+        raise ValueError(f'{line[:80]} begins no record of {key}')
+    return int(change), data[len(whole):]
+
+
+def changes(name, data):
+    """Those that the records of a file are of, in their order. Raises ValueError where it could never be its content."""
+    kind, _, key = name.partition('-')
+    found = []
+    while data:
+        change, data = first_record(f'{key}.{len(found)}' if kind == 'slots' else key, data)
+        found.append(change)
+    wanted = {'whole': 1, 'slots': SLOTS}.get(kind, len(found))
+    if len(found) != wanted:
+        raise ValueError(f'{name} has {len(found)} records')
+    if kind == 'log' and found != list(range(found[0], found[0] + len(found)) if found else []):
+        raise ValueError(f'{name} lacks an append: {found[:20]}')
+    return found
