@@ -32,7 +32,7 @@ bool same_bytes(const FileEntry& a, FileEntry b) {
 const FileEntry& settled_on(const FileEntry& a, const FileEntry& b) {
   auto key = [](const FileEntry& entry) {
     return std::tuple(entry.inline_text.has_value(), entry.inline_text, entry.chunks, entry.hash_claim,
-                      entry.size_claim);
+                      entry.size_claim, entry.encoding);
   };
   return key(a) < key(b) ? b : a;
 }
@@ -69,8 +69,10 @@ class Merger {
       merge_.files[path].entry.extra = merged_extra(base, *ours, *theirs);
       return {};
     }
-    if (same_file(base, ours)) return take_side(path, theirs, base, ours);
-    if (same_file(base, theirs)) return take_side(path, ours, base, theirs);
+    const bool ours_kept = same_file(base, ours), theirs_kept = same_file(base, theirs);
+    // Both only where claims contradict each other: what they say is read then.
+    if (ours_kept != theirs_kept)
+      return ours_kept ? take_side(path, theirs, base, ours) : take_side(path, ours, base, theirs);
     if (!ours || !theirs) {
       take(path, ours ? *ours : *theirs);
       conflict(path, ConflictKind::deleted, ours ? "changed here and deleted there" : "deleted here and changed there");
@@ -94,11 +96,13 @@ class Merger {
       conflict(path, ConflictKind::kind, "a symbolic link on one side and a file on the other");
       return {};
     }
-    // With one bit of mode and a base, two different ones cannot both be new; without a base, a script stays one.
-    FileMode mode = !base ? std::max(ours.mode, theirs.mode) : ours.mode == base->mode ? theirs.mode : ours.mode;
+    // With one bit of mode and a base, two different ones cannot both be new; without such a base, a script stays one.
+    FileMode mode = !base || is_link(*base)   ? std::max(ours.mode, theirs.mode)
+                    : ours.mode == base->mode ? theirs.mode
+                                              : ours.mode;
     bool ours_has_base = base && same_bytes(*base, ours), theirs_has_base = base && same_bytes(*base, theirs);
-    if (ours_has_base || theirs_has_base || same_bytes(ours, theirs)) {
-      FileEntry entry = ours_has_base ? theirs : theirs_has_base ? ours : settled_on(ours, theirs);
+    if (ours_has_base != theirs_has_base || same_bytes(ours, theirs)) {
+      FileEntry entry = ours_has_base == theirs_has_base ? settled_on(ours, theirs) : ours_has_base ? theirs : ours;
       entry.mode = mode;
       entry.extra = merged_extra(base, ours, theirs);
       take(path, std::move(entry));
@@ -161,13 +165,21 @@ class Merger {
     return merged.object() ? *merged.object() : JsonObject();
   }
 
-  /// Some order of values that does not depend on who asks.
+  /// Some order of values that does not depend on who asks: no two have the same text.
   static std::string json_order(const Json& value) {
+    auto quoted = [](std::string_view text) {
+      std::string out = "\"";
+      for (char c : text) {
+        if (c == '"' || c == '\\') out += '\\';
+        out += c;
+      }
+      return out + '"';
+    };
     if (auto* object = value.object()) {
       std::map<std::string, std::string> members;
       for (const auto& [name, member] : *object) members[name] = json_order(member);
       std::string text = "{";
-      for (const auto& [name, member] : members) text += name + ":" + member + ",";
+      for (const auto& [name, member] : members) text += quoted(name) + member + ",";
       return text;
     }
     if (auto* array = value.array()) {
@@ -175,7 +187,7 @@ class Merger {
       for (const auto& item : *array) text += json_order(item) + ",";
       return text;
     }
-    if (auto* string = value.string()) return "\"" + *string;
+    if (auto* string = value.string()) return quoted(*string);
     if (auto* number = value.number()) return "#" + number->text;
     return value.is_null() ? "0" : *value.boolean() ? "t" : "f";
   }

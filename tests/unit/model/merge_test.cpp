@@ -165,6 +165,19 @@ TEST(MergeTest, OfWordsAboutAFileTheSameStandWhoeverMerges) {
   }
 }
 
+TEST(MergeTest, ALinkThatBecameAFileAndAScriptIsAScriptWhoeverMerges) {
+  auto with = [](FileMode mode) {
+    FileEntry file = entry("same");
+    file.mode = mode;
+    return manifest({{"f", file}});
+  };
+  auto base = with(FileMode::symlink), ours = with(FileMode::regular), theirs = with(FileMode::executable);
+  for (const auto& merge : {merged(base, ours, theirs), merged(base, theirs, ours)}) {
+    EXPECT_TRUE(merge.conflicts.empty());
+    EXPECT_EQ(merge.files.at("f").entry.mode, FileMode::executable);
+  }
+}
+
 TEST(MergeTest, WhatIsSaidToBeTooLargeIsNotRead) {
   auto read = [](MergeSide, const std::string&, const FileEntry&) -> Result<std::string> {
     return fail(ErrorCode::internal, "nothing has to be read");
