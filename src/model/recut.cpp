@@ -17,7 +17,7 @@ namespace {
 constexpr std::size_t kWindow = 32;
 /// Bytes that may be compared in vain for each byte of the text, which repetitive texts would need without end.
 constexpr std::size_t kComparedPerByte = 64;
-/// How many neighbours are looked at together when pieces are joined. More than enough: a new piece has room for few.
+/// How many neighbours are joined where one new piece has no room for them.
 constexpr std::size_t kMostJoined = 24;
 constexpr std::size_t kNever = std::numeric_limits<std::size_t>::max() / 4;
 
@@ -211,8 +211,13 @@ Result<std::vector<Piece>> cut_around(Text& text, std::span<const StoredPiece> n
     PLAYFS_TRY(auto whole, whole_of_known(text, known));
     if (!whole.empty()) stretches = std::move(whole);
   }
-  std::vector<std::size_t> json_sizes;
-  for (const auto& stretch : stretches) json_sizes.push_back(json_inside(text, stretch.begin, stretch.end));
+  std::vector<std::size_t> json_before = {0};
+  for (const auto& stretch : stretches)
+    json_before.push_back(json_before.back() + json_inside(text, stretch.begin, stretch.end));
+  auto pieces_in = [&](std::size_t from, std::size_t to) {
+    const std::size_t bytes = stretches[to - 1].end - stretches[from].begin, json = json_before[to] - json_before[from];
+    return std::max((bytes + kMaxChunkText - 1) / kMaxChunkText, (json + json_room - 3) / (json_room - 2));
+  };
   // The cheapest way to cut what is before each stretch: the last one is stored, or the last few are cut anew together.
   struct Step {
     Cost cost;
@@ -221,33 +226,26 @@ Result<std::vector<Piece>> cut_around(Text& text, std::span<const StoredPiece> n
   };
   std::vector<Step> best(stretches.size() + 1);
   best[0].cost = {0, 0};
+  std::size_t first = 0;  // of those that one piece has room for
   for (std::size_t i = 1; i <= stretches.size(); ++i) {
     auto consider = [&](std::size_t from, std::size_t uploads, std::size_t pieces, bool is_new) {
       const Cost& before = best[from].cost;
       Cost cost{before.uploads + uploads, before.pieces + pieces};
       if (cost < best[i].cost) best[i] = {cost, from, is_new};
     };
-    if (stretches[i - 1].stored) consider(i - 1, 0, 1, false);
-    std::size_t bytes = 0, json = 0;
-    for (std::size_t from = i; from-- > 0 && i - from <= kMostJoined;) {
-      const Stretch& stretch = stretches[from];
-      bytes += stretch.end - stretch.begin;
-      json += json_sizes[from];
-      std::size_t pieces =
-          std::max((bytes + kMaxChunkText - 1) / kMaxChunkText, (json + json_room - 3) / (json_room - 2));
+    auto consider_new = [&](std::size_t from) {
+      const std::size_t pieces = pieces_in(from, i);
       consider(from, pieces, pieces, true);
-    }
+    };
+    if (stretches[i - 1].stored) consider(i - 1, 0, 1, false);
+    for (std::size_t from = i; from-- > 0 && i - from <= kMostJoined;) consider_new(from);
+    while (first + 1 < i && pieces_in(first, i) > 1) ++first;
+    consider_new(first);
+    if (i == stretches.size()) consider_new(0);
   }
   std::vector<std::size_t> ends;
   for (std::size_t i = stretches.size(); i > 0; i = best[i].from) ends.push_back(i);
-  std::vector<Piece> pieces;
-  for (auto end = ends.rbegin(); end != ends.rend(); ++end) {
-    const Step& step = best[*end];
-    std::size_t begin = stretches[step.from].begin, until = stretches[*end - 1].end;
-    if (!step.is_new) {
-      pieces.push_back({begin, until - begin, stretches[*end - 1].stored, {}});
-      continue;
-    }
+  auto cut_anew = [&](std::size_t begin, std::size_t until, std::vector<Piece>& pieces) -> Status {
     for (std::size_t size : cut_text(text, begin, until, json_room)) {
       ContentHash hash = hash_of(text, begin, begin + size);
       std::optional<ChunkId> stored;
@@ -257,6 +255,26 @@ Result<std::vector<Piece>> cut_around(Text& text, std::span<const StoredPiece> n
       pieces.push_back({begin, size, std::move(stored), hash});
       begin += size;
     }
+    return {};
+  };
+  std::vector<Piece> pieces;
+  for (auto end = ends.rbegin(); end != ends.rend(); ++end) {
+    const Step& step = best[*end];
+    std::size_t begin = stretches[step.from].begin, until = stretches[*end - 1].end;
+    if (!step.is_new) {
+      pieces.push_back({begin, until - begin, stretches[*end - 1].stored, {}});
+      continue;
+    }
+    PLAYFS_CHECK(cut_anew(begin, until, pieces));
+  }
+  // The steps were weighed by sizes alone. Where characters do not fill pieces, they may come to more than that.
+  auto uploads = [](const std::vector<Piece>& all) {
+    return std::count_if(all.begin(), all.end(), [](const Piece& piece) { return !piece.stored; });
+  };
+  if (uploads(pieces) > static_cast<std::ptrdiff_t>(best.back().cost.uploads)) {
+    std::vector<Piece> anew;
+    PLAYFS_CHECK(cut_anew(0, text.size(), anew));
+    if (uploads(anew) < uploads(pieces)) pieces = std::move(anew);
   }
   PLAYFS_CHECK(text.status());
   return pieces;

@@ -45,10 +45,10 @@ struct Piece {
   ContentHash hash;               ///< of the part; only where `stored` is not engaged
 };
 
-/// Cuts text so that the fewest pieces are not stored, and among such cuts, the fewest pieces. `near` are chunks that
-/// the text probably has most of, in their order: those of the file before it was changed. Such a chunk is found
-/// wherever it stands in the text; one of `known` (nullptr: none) only where a cut is anyway. Fails where `known` does,
-/// or the text cannot be read. REQUIRES: as cut_text; texts in `near` are valid UTF-8.
+/// Cuts text so that few pieces are not stored, never more than cut_text makes, and among such cuts, so that there are
+/// few pieces. `near` are chunks that the text probably has most of, in their order: those of the file before it was
+/// changed. Such a chunk is found wherever it stands in the text; one of `known` (nullptr: none) only where a cut is
+/// anyway. Fails where `known` does, or the text cannot be read. REQUIRES: as cut_text; texts in `near` are valid UTF-8.
 Result<std::vector<Piece>> cut_around(Text& text, std::span<const StoredPiece> near, const KnownPieces* known,
                                       std::size_t json_room);
 

@@ -147,6 +147,22 @@ TEST(CutAround, RepetitionTakesNoTimeWithoutEnd) {
   EXPECT_EQ(cut_around(windows, near, nullptr, kRoom)->size(), 82u);
 }
 
+TEST(CutAround, ManySmallChunksCostNoMoreThanNone) {
+  const std::string line = lines_of(40), rest = lines_of(300'000, 5);
+  std::string repeated;
+  for (int i = 0; i < 1000; ++i) repeated += line + std::to_string(i);
+  Stored alone;
+  alone.store(line);
+  const std::size_t fresh = cut_text(repeated, kRoom).size();
+  EXPECT_EQ(alone.store(repeated), fresh);
+  Stored among;
+  among.store(line);
+  const StoredPiece small = among.near.front();
+  among.store(rest);
+  among.near.push_back(small);
+  EXPECT_LE(among.store(repeated + rest), fresh + 1);
+}
+
 TEST(CutAround, WhateverIsStoredTheTextIsWhole) {
   EXPECT_TRUE(rc::check([] {
     auto unit = rc::gen::element<std::string>("a", "\n", "\"", "\x01", "ä", "😀", lines_of(40, 1), lines_of(900, 2),
