@@ -64,6 +64,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       FUZZ_CHECK(has_mark || judge(both, path, is_directory) == expected);
     }
     const bool is_matched = matches(later, path);
+    // What is described takes all ways to share a text among the stars.
+    if (std::count(later.begin(), later.end(), '*') > 5) continue;
     if (later.size() > 16 || path.size() > 24 || later.find('[') != std::string::npos) continue;
     FUZZ_CHECK(is_matched == described(later, path));
   }

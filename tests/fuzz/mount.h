@@ -79,9 +79,13 @@ class Mount {
   explicit Mount(bool of_project, Change change = {}, int hurry = 1);
   ~Mount();
 
-  /// Makes an operation and waits for its reply, with `impatient` only for as long as it takes to cancel it.
+  /// Makes an operation and waits for its reply; cancels it when `patience` is over.
   template <class T, class Start>
-  Result<T> ask(const Start& start, bool impatient = false) {
+  Result<T> ask(const Start& start) {
+    return ask<T>(start, patience_);
+  }
+  template <class T, class Start>
+  Result<T> ask(const Start& start, std::chrono::milliseconds patience) {
     auto asked = std::make_shared<Asked<T>>();
     asked_.push_back(asked);
     CancelSource cancel;
@@ -93,7 +97,7 @@ class Mount {
           }));
     std::unique_lock lock(asked->mutex);
     auto is_there = [&] { return asked->result.has_value(); };
-    if (impatient || !asked->replied.wait_for(lock, patience_, is_there)) {
+    if (!asked->replied.wait_for(lock, patience, is_there)) {
       lock.unlock();
       cancel.cancel();
       lock.lock();

@@ -57,7 +57,7 @@ class Kernel {
 
   template <class T, class Start>
   Result<T> ask(const Start& start) {
-    return mount_.ask<T>(start, impatient());
+    return mount_.ask<T>(start, impatient() ? std::chrono::milliseconds(0) : fuzz::Mount::kLongest);
   }
   void refer(NodeId node) {
     if (node == 0) return;
@@ -159,7 +159,8 @@ void Kernel::read_or_write(unsigned kind) {
     if (file && found) FUZZ_CHECK(*found >= from && *found < file->size());
   } else {
     const int mode = input_.byte();
-    const std::uint64_t from = offset(), length = offset();
+    // The room is really taken, mostly in memory.
+    const std::uint64_t from = offset(), length = offset() % (1 << 20);
     files_.erase(id);
     static_cast<void>(ask<void>(
         [&](const auto& caller, auto reply) { fs_.allocate(caller, id, mode, from, length, std::move(reply)); }));
