@@ -1,7 +1,5 @@
 // The web page over records of strangers: the first field is a target, each further one a record, its first letter
 // saying of which collection. Whatever they hold, all of it comes out as text.
-#include <git2.h>
-
 #include "base/text.h"
 #include "fuzz.h"
 #include "http/pages/pages.h"
@@ -76,8 +74,6 @@ void check(const http::Pages& pages, const std::string& target) {
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   if (as_text(data, size).find(kMark) != std::string_view::npos) return 0;
-  static const int kept = git_libgit2_init();  // a difference sets the library up where nobody else has
-  FUZZ_CHECK(kept > 0);
   Input input(data, size);
   fuzz::Site site;
   const std::string_view asked = input.field();
