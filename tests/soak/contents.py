@@ -5,6 +5,7 @@ A file's name is KIND-KEY. A `whole` has one record, for it is always replaced; 
 by one; of `slots` each is overwritten in place. What begins with `tmp` may be anything.
 """
 import hashlib
+import os
 
 SLOT = 4096  # bytes
 SLOTS = 8
@@ -27,8 +28,11 @@ def first_record(key, data):
     line, _, rest = data.partition(b'\n')
     name, change, size = line.decode('utf-8', 'replace').rsplit(' ', 2)
     whole = record(key, int(change), int(size))
-    if name != key or not data.startswith(whole):
+    if name != key:
         raise ValueError(f'{line[:80]} begins no record of {key}')
+    if not data.startswith(whole):
+        at = len(os.path.commonprefix([whole, data]))
+        raise ValueError(f'{line[:80]} is right for {at} of {len(whole)} bytes, then {data[at:at + 40]}, {len(data)} in all')
     return int(change), data[len(whole):]
 
 

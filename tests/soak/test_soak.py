@@ -46,6 +46,8 @@ STALLED = 1.0      # seconds that this process was held up, so others may have b
 # What a mount or service has at the end, beyond the most that it had in the second quarter: that much comes of what the
 # allocator does with threads that come and go, and of a history that gets longer. A leak of a megabyte a minute shows in an hour.
 MORE_MEMORY, MORE_SHARE = 32 << 20, 0.25
+# Files that a mount keeps open for the next one who reads or writes them: of its cache, and of each work tree.
+KEPT_OPEN = 256 * (1 + PROJECTS)
 MORE_DESCRIPTORS = 8
 
 
@@ -297,7 +299,7 @@ class Soak(rig.Rig):
                     begin + (end - begin) / 2]
             last = [each for each in self.watch.samples if each[1] == name][-3:]
             for what, at, more in (('bytes', 2, lambda most: most * MORE_SHARE + MORE_MEMORY),
-                                   ('descriptors', 3, lambda most: MORE_DESCRIPTORS)):
+                                   ('descriptors', 3, lambda most: MORE_DESCRIPTORS + max(0, KEPT_OPEN - most))):
                 most, now = max(each[at] for each in warm), min(each[at] for each in last)
                 self.assertLess(now, most + more(most), f'{name}: {what}, from {most} to {now}')
 
