@@ -106,9 +106,10 @@ class User {
     }
     return from;
   }
-  Result<std::string> read(NodeId node) { return mount_.ask<std::string>(reading(node)); }
-  /// Of what is here, whatever the service answers: however busy the machine is.
-  Result<std::string> read_own(NodeId node) { return mount_.ask<std::string>(reading(node), fuzz::Mount::kLongest); }
+  Result<std::string> read(NodeId node, fuzz::Mount::Patience patience = {}) {
+    return mount_.ask<std::string>(
+        [&](const auto& caller, auto reply) { fs_.read(caller, node, 0, 1 << 16, std::move(reply)); }, patience);
+  }
   std::vector<std::string> list(NodeId node) {
     auto names = std::make_shared<std::vector<std::string>>();
     auto room = [names](const vfs::DirectoryItem& item) {
@@ -146,10 +147,6 @@ class User {
   }
 
  private:
-  auto reading(NodeId node) {
-    return [this, node](const auto& caller, auto reply) { fs_.read(caller, node, 0, 1 << 16, std::move(reply)); };
-  }
-
   fuzz::Mount& mount_;
   vfs::FileSystem& fs_;
 };
@@ -181,7 +178,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const NodeId file = user.write_new(work, "new", text);
   auto check_file = [&] {
     if (file == 0) return;
-    auto read = user.read_own(file);
+    // It is here, whatever the service answers and however busy the machine is.
+    auto read = user.read(file, fuzz::Mount::kLongest);
     FUZZ_CHECK(read && *read == text);
   };
   FUZZ_CHECK(!is_honest || file != 0);

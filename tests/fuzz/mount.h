@@ -79,13 +79,12 @@ class Mount {
   explicit Mount(bool of_project, Change change = {}, int hurry = 1);
   ~Mount();
 
-  /// Makes an operation and waits for its reply; cancels it when `patience` is over.
+  using Patience = std::optional<std::chrono::milliseconds>;
+
+  /// Makes an operation and waits for its reply, cancels it when the patience is over; without one, what a hurry
+  /// leaves.
   template <class T, class Start>
-  Result<T> ask(const Start& start) {
-    return ask<T>(start, patience_);
-  }
-  template <class T, class Start>
-  Result<T> ask(const Start& start, std::chrono::milliseconds patience) {
+  Result<T> ask(const Start& start, Patience patience = {}) {
     auto asked = std::make_shared<Asked<T>>();
     asked_.push_back(asked);
     CancelSource cancel;
@@ -97,7 +96,7 @@ class Mount {
           }));
     std::unique_lock lock(asked->mutex);
     auto is_there = [&] { return asked->result.has_value(); };
-    if (!asked->replied.wait_for(lock, patience, is_there)) {
+    if (!asked->replied.wait_for(lock, patience.value_or(patience_), is_there)) {
       lock.unlock();
       cancel.cancel();
       lock.lock();
