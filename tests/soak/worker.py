@@ -120,6 +120,8 @@ class Worker:
                 found.append((folder, data))
         if not found and None not in (file.content, file.other[1]):
             raise Wrong(f'{file.name} is lost')
+        if file.kind == 'log' and found and found[0][1] == file.content != file.other[1]:
+            file.change -= 1  # there was no such append
         file.folder, file.content = found[0] if found else (None, None)
         file.other = None
         return file
