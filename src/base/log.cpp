@@ -1,12 +1,21 @@
 #include "base/log.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <climits>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <utility>
 
+#include <fmt/format.h>
+#include <spdlog/sinks/base_sink.h>
 #include <spdlog/sinks/basic_file_sink.h>
-#include <spdlog/sinks/stdout_sinks.h>
 #include <spdlog/spdlog.h>
 
 #include "base/fd.h"
@@ -15,9 +24,36 @@
 namespace playfs {
 
 namespace {
+
+/// Standard error, which may be a pipe that nobody reads: what it does not take at once is left out and counted. Whoever
+/// logs never waits for whoever reads. No thread of its own, which would be lost with a fork.
+class StandardError final : public spdlog::sinks::base_sink<std::mutex> {
+ protected:
+  void sink_it_(const spdlog::details::log_msg& message) override {
+    pollfd end{STDERR_FILENO, POLLOUT, 0};
+    if (poll(&end, 1, 0) == 0) {
+      ++left_out_;
+      return;
+    }
+    spdlog::memory_buf_t line;
+    formatter_->format(message, line);
+    std::string text;
+    if (left_out_ > 0) text = fmt::format("({} lines were left out: nobody read them)\n", std::exchange(left_out_, 0));
+    // A pipe that takes anything takes this many bytes without waiting.
+    text.append(line.data(), std::min(line.size(), kMostBytes - text.size() - 1));
+    if (!text.ends_with('\n')) text += '\n';
+    static_cast<void>(write_all(STDERR_FILENO, text));
+  }
+  void flush_() override {}
+
+ private:
+  static constexpr std::size_t kMostBytes = PIPE_BUF;
+  std::size_t left_out_ = 0;
+};
+
 spdlog::logger& logger() {
   static const auto to_stderr = [] {
-    auto created = spdlog::stderr_logger_mt("playfs");
+    auto created = std::make_shared<spdlog::logger>("playfs", std::make_shared<StandardError>());
     created->set_pattern("%Y-%m-%dT%H:%M:%S.%eZ %l %v", spdlog::pattern_time_type::utc);
     created->set_level(spdlog::level::warn);
     created->flush_on(spdlog::level::info);
@@ -25,6 +61,7 @@ spdlog::logger& logger() {
   }();
   return *to_stderr;
 }
+
 }  // namespace
 
 void set_log_level(LogLevel level) {

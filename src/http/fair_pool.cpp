@@ -1,12 +1,24 @@
 #include "http/fair_pool.h"
 
+#include <chrono>
+#include <ctime>
 #include <optional>
 #include <utility>
 
 namespace playfs::http {
 
-FairPool::FairPool(unsigned threads, std::size_t most_waiting) : queue_(most_waiting) {
-  for (unsigned i = 0; i < threads; ++i) threads_.emplace_back([this] { work(); });
+namespace {
+/// Of this thread on a processor: what a job costs does not depend on who else is busy.
+std::chrono::nanoseconds time_on_processor() {
+  timespec time{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+  return std::chrono::seconds(time.tv_sec) + std::chrono::nanoseconds(time.tv_nsec);
+}
+}  // namespace
+
+FairPool::FairPool(unsigned threads, std::size_t most_waiting, unsigned light_threads) : queue_(most_waiting) {
+  for (unsigned i = 0; i < threads + light_threads; ++i)
+    threads_.emplace_back([this, light_only = i >= threads] { work(light_only); });
 }
 
 FairPool::~FairPool() { join(); }
@@ -17,7 +29,7 @@ void FairPool::offer(const std::string& client, Job job) {
     MutexLock lock(mutex_);
     refused = queue_.add(client, std::move(job));
   }
-  changed_.notify_one();
+  changed_.notify_all();  // not each of them takes each job
   if (refused) (*refused)(false);
 }
 
@@ -26,20 +38,25 @@ void FairPool::go_on(const std::string& client, Job job) {
     MutexLock lock(mutex_);
     queue_.go_on(client, std::move(job));
   }
-  changed_.notify_one();
+  changed_.notify_all();  // not each of them takes each job
 }
 
-void FairPool::work() {
+void FairPool::work(bool light_only) {
   for (;;) {
-    std::optional<Job> job;
+    std::optional<FairQueue<Job>::Turn> turn;
     {
       MutexLock lock(mutex_);
-      while (!(job = queue_.next())) {
+      while (!(turn = light_only ? queue_.next_light() : queue_.next())) {
         if (ending_) return;
         changed_.wait(mutex_);
       }
     }
-    (*job)(true);
+    const auto begun = time_on_processor();
+    turn->job(true);
+    turn->job = nullptr;
+    const auto cost = time_on_processor() - begun;
+    MutexLock lock(mutex_);
+    queue_.note_cost(turn->client, cost);
   }
 }
 

@@ -18,7 +18,8 @@ class FairPool {
   /// Called once, must not throw: on one of the threads when it has its turn, otherwise refused in a call of offer().
   using Job = std::function<void(bool has_turn)>;
 
-  FairPool(unsigned threads, std::size_t most_waiting);
+  /// `light_threads` more are for clients alone whose jobs have cost little lately.
+  FairPool(unsigned threads, std::size_t most_waiting, unsigned light_threads = 0);
   /// As join().
   ~FairPool();
   FairPool(const FairPool&) = delete;
@@ -33,7 +34,7 @@ class FairPool {
   void join();
 
  private:
-  void work();
+  void work(bool light_only);
 
   Mutex mutex_;
   Condition changed_;

@@ -63,9 +63,10 @@ Server::Core::Core(ServerOptions options, Handler handler)
       stop_timer_(io_),
       readers_(options_.read_threads ? options_.read_threads : default_readers()),
       writers_(options_.write_threads),
-      pages_(options_.page_threads ? options_.page_threads : default_page_threads(), options_.most_waiting_pages),
+      pages_(options_.page_threads ? options_.page_threads : default_page_threads(), options_.most_waiting_pages,
+             options_.light_page_threads),
       pieces_(default_page_threads(), options_.most_waiting_pages),
-      queued_(options_.most_queued, options_.share_of_queued) {}
+      held_(options_.most_held, options_.share_of_held) {}
 
 Status Server::Core::listen() {
   error_code error;
@@ -141,35 +142,29 @@ void Server::Core::forget(Sessions::iterator session, const std::string& client)
 }
 
 bool Server::Core::make_room() {
-  auto greediest = std::max_element(sessions_.begin(), sessions_.end(), [](const auto& one, const auto& other) {
-    return one.second.size() < other.second.size();
-  });
-  if (greediest == sessions_.end()) return false;
-  const Sessions& theirs = greediest->second;
-  auto given_up = std::find_if(theirs.begin(), theirs.end(), [](Session* each) { return !each->is_being_served(); });
-  if (given_up == theirs.end()) return false;
-  (*given_up)->close();
-  return true;
-}
-
-bool Server::Core::take_bytes(const std::string& client, std::size_t bytes) {
-  if (!queued_.within_share(client, bytes)) return false;
-  while (!queued_.has_room(bytes)) {
-    const std::string greediest = queued_.greediest();
-    if (greediest == client) return false;
-    holder_for(greediest)->close();
+  Session* given_up = nullptr;
+  std::size_t most = 0;
+  for (const auto& [client, theirs] : sessions_) {
+    if (theirs.size() <= most) continue;
+    auto found = std::find_if(theirs.begin(), theirs.end(), [](Session* each) { return !each->is_being_served(); });
+    if (found != theirs.end()) given_up = *found, most = theirs.size();
   }
-  queued_.add(client, bytes);
-  return true;
+  if (given_up) given_up->close();
+  return given_up != nullptr;
 }
 
-Server::Core::Session* Server::Core::holder_for(const std::string& client) {
-  // Looked for among all, since behind a proxy one peer's connections count for many; it is done only where memory is
-  // short.
-  for (const auto& [peer, sessions] : sessions_)
-    for (Session* session : sessions)
-      if (session->holds_bytes_for(client)) return session;
-  return nullptr;
+bool Server::Core::hold(Session* session, const std::string& client, std::size_t bytes, bool can_go) {
+  const auto now = std::chrono::steady_clock::now();
+  for (;;) {
+    const auto verdict = held_.room_for(session, client, bytes, now);
+    if (!verdict.fits && verdict.in_the_way) {
+      verdict.in_the_way->close();
+      continue;
+    }
+    if (!verdict.fits && bytes > kAlwaysRoom) return false;
+    held_.hold(session, client, bytes, can_go, now);
+    return true;
+  }
 }
 
 void Server::Core::begin_stop() {

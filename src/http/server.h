@@ -24,6 +24,8 @@ struct ServerOptions {
   unsigned write_threads = 16;        ///< writes that arrive together are committed together, so more than cores
   /// For pages; 0: half the cores.
   unsigned page_threads = 0;
+  /// For pages of clients whose pages have cost little lately.
+  unsigned light_page_threads = 1;
   /// Past it one of the client that has the most waiting pages is refused.
   std::size_t most_waiting_pages = 256;
   /// Whether a request is for a page, which may cost far more than any other: pages wait for one another alone, and
@@ -35,10 +37,12 @@ struct ServerOptions {
   std::uint64_t body_limit = 256 * 1024;
   /// Past it the client with the most connections gives one up: the one that it has used least lately.
   std::size_t connection_limit = 10'000;
-  /// Bytes that answers may hold in memory until their clients have taken them. Past it a connection is closed of the
-  /// client that holds the most.
-  std::size_t most_queued = 128 << 20;
-  std::size_t share_of_queued = 32 << 20;         ///< of one client, whose further answers are 503
+  /// Header fields of one request.
+  std::size_t field_limit = 128;
+  /// Bytes that connections may hold in memory: unfinished requests, and answers until their clients have taken them.
+  /// Past it a connection is closed that does not move, or one of the client that holds the most.
+  std::size_t most_held = 48 << 20;
+  std::size_t share_of_held = 12 << 20;           ///< of one client, whose further requests and answers are 503
   std::chrono::milliseconds idle_time{75'000};    ///< between requests
   std::chrono::milliseconds header_time{10'000};  ///< from the first byte of a request to the end of its header
   std::chrono::milliseconds body_time{30'000};    ///< for the body

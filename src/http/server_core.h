@@ -20,7 +20,7 @@
 #include <boost/beast/http.hpp>
 
 #include "http/fair_pool.h"
-#include "http/queued_bytes.h"
+#include "http/held_bytes.h"
 #include "http/response_head.h"
 #include "http/server.h"
 #include "service/client_address.h"
@@ -35,6 +35,8 @@ using boost::system::error_code;
 
 /// What is buffered and not parsed yet: a header, a chunk's extensions, trailers.
 inline constexpr std::size_t kMostBuffered = 64 * 1024;
+/// What nobody is refused for: a refusal is not much less.
+inline constexpr std::size_t kAlwaysRoom = 4 * 1024;
 
 // All members are used on the I/O thread only, but for the options, the handler, the pools and `giving_up_`.
 class Server::Core : public std::enable_shared_from_this<Core> {
@@ -54,13 +56,11 @@ class Server::Core : public std::enable_shared_from_this<Core> {
   void begin_stop();
   Sessions::iterator add(Session* session, const std::string& client);
   void forget(Sessions::iterator session, const std::string& client);
-  /// Closes a connection of the client that has the most of them. False: all of those are being served.
+  /// Closes a connection that is not being served, of the client that has the most of them all. False: there is none.
   bool make_room();
-  /// Counts what an answer holds in memory. Where there is no room for it, connections of the client that holds the
-  /// most are closed; false where that is `client` itself, or it has its share.
-  bool take_bytes(const std::string& client, std::size_t bytes);
-  /// The connection that has held memory for this client for longest; there is one.
-  Session* holder_for(const std::string& client);
+  /// Counts what a connection holds in memory from now on. Where there is no room for it, others are closed; false
+  /// where none has to give way to it.
+  bool hold(Session* session, const std::string& client, std::size_t bytes, bool can_go);
 
   const ServerOptions options_;
   const Handler handler_;
@@ -73,7 +73,7 @@ class Server::Core : public std::enable_shared_from_this<Core> {
   asio::thread_pool writers_;
   FairPool pages_;
   FairPool pieces_;  ///< of what is read while it is sent: each would wait for a page of every client otherwise
-  QueuedBytes queued_;
+  HeldBytes<Session> held_;
   DateHeader date_;
   std::unordered_map<std::string, Sessions> sessions_;  ///< of each client, the one first that was served longest ago
   std::size_t session_count_ = 0;
@@ -89,12 +89,13 @@ class Server::Core::Session : public std::enable_shared_from_this<Session> {
  public:
   Session(std::shared_ptr<Core> core, tcp::socket socket, std::string peer)
       : core_(std::move(core)),
+        descriptor_(socket.native_handle()),
         stream_(std::move(socket)),
         peer_(std::move(peer)),
         client_(service::counted_address(peer_)),
         place_(core_->add(this, client_)) {}
   ~Session() {
-    give_back_bytes();
+    core_->held_.release(this);
     core_->forget(place_, client_);
   }
   Session(const Session&) = delete;
@@ -104,20 +105,24 @@ class Server::Core::Session : public std::enable_shared_from_this<Session> {
   void close_if_idle();
   void close();
   [[nodiscard]] bool is_being_served() const { return is_being_served_; }
-  [[nodiscard]] bool holds_bytes_for(const std::string& client) const { return held_ > 0 && asker_ == client; }
 
  private:
   using Parser = bh::request_parser<bh::string_body>;
 
   void read_header();
-  void after_header(error_code error);
+  void take_what_came();
+  void read_more();
+  void after_header();
   void after_bad_header(error_code error);
   void offer_to_continue();
   void read_body();
-  void read_some_of_the_body();
   void after_body(error_code error);
+  /// What the request takes as far as it came, in bytes.
+  [[nodiscard]] std::size_t size_of_request() const;
   void serve(HttpRequest request);
   void serve_page(HttpRequest request);
+  /// Whether the client has closed its end: nobody waits for the answer. On any thread.
+  [[nodiscard]] bool has_hung_up() const;
   void respond(Answer answer);
   void respond_busy(std::string message);
   /// Begins to send an answer; `body_` and `source_` are what follows its head.
@@ -128,24 +133,28 @@ class Server::Core::Session : public std::enable_shared_from_this<Session> {
   void after_write(error_code error);
   void read_piece();
   void after_piece(Result<std::string> piece);
-  void give_back_bytes();
+  /// Counts what is held now, all of it; false where there is no room.
+  bool hold(std::size_t bytes);
   /// Answers what cannot be read to its end, and closes.
+  void refuse(HttpResponse answer);
   void refuse(int status, std::string code, std::string message);
   /// Reads on for a while before closing: a socket closed with data unread takes the answer down with it.
   void drain();
   void hang_up();
 
   std::shared_ptr<Core> core_;
+  const int descriptor_;  // of the stream
   beast::tcp_stream stream_;
   const std::string peer_;
   const std::string client_;  // whom it counts for
   const Sessions::iterator place_;
   beast::flat_buffer buffer_{kMostBuffered};
   std::optional<Parser> parser_;
+  std::uint64_t head_bytes_ = 0;
   std::uint64_t body_bytes_ = 0;  // as sent, with all that frames them
+  std::size_t fields_ = 0;        // of the head
+  std::string asker_;             // whom the request counts for
   // The response being sent.
-  std::string asker_;     // whom the request counts for
-  std::size_t held_ = 0;  // bytes that are counted for it
   std::string head_;
   std::string body_;                    // or the piece of it that is being sent
   std::size_t sent_ = 0;                // of head and body

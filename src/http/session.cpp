@@ -1,7 +1,10 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <iterator>
 #include <utility>
+
+#include <poll.h>
 
 #include <boost/asio/executor_work_guard.hpp>
 #include <boost/asio/post.hpp>
@@ -17,22 +20,30 @@ namespace playfs::http {
 namespace {
 
 constexpr std::size_t kFirstRead = 1024;
+constexpr std::size_t kReadOfBody = 16 * 1024;
+/// What a header field takes beside its text, as it is parsed and as it is handed on.
+constexpr std::size_t kOfField = 160;
+/// How long a page may have waited whose client is taken to want it even if it has closed its end: some do so when they
+/// have asked.
+constexpr std::chrono::seconds kSurelyWanted{1};
 
 /// What an answer holds that is read piece by piece: a piece, and the list of where the others are.
 constexpr std::size_t kHeldByStream = 128 * 1024;
-/// What no answer is refused for: the kernel takes as much, and a refusal is not much less.
-constexpr std::size_t kAlwaysRoom = 4 * 1024;
 constexpr std::chrono::seconds kTryAgain{5};
 
 HttpResponse problem_response(int status, std::string code, std::string message) {
   return service::response_of({status, std::move(code), std::move(message), std::nullopt, {}, {}});
 }
 
+HttpResponse busy_response(std::string message) {
+  return service::response_of({503, "unavailable", std::move(message), kTryAgain, {}, {}});
+}
+
 /// Requests that only read: they are many and short, and wait for nobody.
 bool is_reading(std::string_view method) { return method == "GET" || method == "HEAD" || method == "OPTIONS"; }
 
-/// Takes the message's body along. A target may name the site too, as proxies are sent it; then that is the host.
-HttpRequest request_of(bh::request<bh::string_body>& message) {
+/// Without its body. A target may name the site too, as proxies are sent it; then that is the host.
+HttpRequest head_of(bh::request<bh::string_body>& message) {
   constexpr std::string_view scheme = "http://";
   std::string_view target(message.target().data(), message.target().size());
   if (beast::iequals(target.substr(0, scheme.size()), scheme)) {
@@ -45,7 +56,6 @@ HttpRequest request_of(bh::request<bh::string_body>& message) {
   request.method = std::string(message.method_string());
   request.target = std::string(message.target());
   for (const auto& field : message) request.headers.add(std::string(field.name_string()), std::string(field.value()));
-  request.body = std::move(message.body());
   return request;
 }
 
@@ -65,6 +75,7 @@ void Server::Core::Session::wait_for_request() {
   std::string().swap(head_);
   std::string().swap(body_);
   parser_.reset();
+  asker_ = client_;
   if (buffer_.size() > 0) return read_header();  // a pipelined request
   buffer_ = beast::flat_buffer(kMostBuffered);
   idle_ = true;
@@ -87,17 +98,61 @@ void Server::Core::Session::read_header() {
   parser_.emplace();
   parser_->header_limit(core_->options_.header_limit);
   parser_->body_limit(core_->options_.body_limit);
+  head_bytes_ = body_bytes_ = fields_ = 0;
   stream_.expires_after(core_->options_.header_time);
-  bh::async_read_header(stream_, buffer_, *parser_,
-                        [self = shared_from_this()](error_code error, std::size_t) { self->after_header(error); });
+  take_what_came();
 }
 
-void Server::Core::Session::after_header(error_code error) {
-  if (error) return after_bad_header(error);
-  if (!has_known_framing(parser_->get()))
+/// Parses what is buffered, and reads on where the request is not whole. Chunk extensions and trailers are thrown away,
+/// and count all the same: as much again as the largest body, and not more than fits into the buffer at a time.
+void Server::Core::Session::take_what_came() {
+  error_code error;
+  while (buffer_.size() > 0 && !error) {
+    const bool in_header = !parser_->is_header_done();
+    const std::size_t used = parser_->put(buffer_.data(), error);
+    buffer_.consume(used);
+    (in_header ? head_bytes_ : body_bytes_) += used;
+    if (error && error != bh::error::need_more) return in_header ? after_bad_header(error) : after_body(error);
+    if (in_header && parser_->is_header_done()) return after_header();
+    if (parser_->is_done()) return after_body({});
+    if (body_bytes_ > 2 * core_->options_.body_limit) return after_body(bh::error::body_limit);
+  }
+  read_more();
+}
+
+void Server::Core::Session::read_more() {
+  if (buffer_.size() == buffer_.max_size()) return after_body(bh::error::buffer_overflow);
+  const std::size_t wanted = parser_->is_header_done() ? kReadOfBody : kFirstRead;
+  auto room = buffer_.prepare(std::min(wanted, buffer_.max_size() - buffer_.size()));
+  if (!hold(size_of_request()))
+    return refuse(busy_response("the unfinished requests of this client are all that this server holds for it"));
+  stream_.async_read_some(room, [self = shared_from_this()](error_code error, std::size_t size) {
+    if (error) return self->parser_->is_header_done() ? self->after_body(error) : self->after_bad_header(error);
+    self->buffer_.commit(size);
+    self->core_->held_.moved(self.get(), size, std::chrono::steady_clock::now());
+    self->take_what_came();
+  });
+}
+
+std::size_t Server::Core::Session::size_of_request() const {
+  // The head twice: as it was parsed, and as it is handed on.
+  return buffer_.capacity() + 2 * head_bytes_ + kOfField * fields_ + parser_->get().body().capacity();
+}
+
+void Server::Core::Session::after_header() {
+  const ServerOptions& options = core_->options_;
+  auto& message = parser_->get();
+  fields_ = static_cast<std::size_t>(std::distance(message.begin(), message.end()));
+  if (fields_ > options.field_limit)
+    return refuse(431, "header_too_large", "the request has more header fields than this server takes");
+  if (!has_known_framing(message))
     return refuse(501, "not_implemented", "this server knows no Transfer-Encoding but chunked");
   if (parser_->is_done()) return after_body({});
-  if (beast::iequals(parser_->get()[bh::field::expect], "100-continue")) return offer_to_continue();
+  if (options.client) {
+    core_->held_.release(this);
+    asker_ = service::counted_address(options.client(head_of(message), peer_));
+  }
+  if (beast::iequals(message[bh::field::expect], "100-continue")) return offer_to_continue();
   read_body();
 }
 
@@ -107,9 +162,7 @@ void Server::Core::Session::after_bad_header(error_code error) {
   if (error == bh::error::body_limit)
     return refuse(413, "record_too_large", "the body is larger than any record; split content into chunks");
   if (error == beast::error::timeout) return refuse(408, "timeout", "the request's header did not arrive in time");
-  if (error == bh::error::end_of_stream || error.category() == boost::system::system_category() ||
-      error == asio::error::eof)
-    return hang_up();
+  if (error.category() == boost::system::system_category() || error == asio::error::eof) return hang_up();
   refuse(400, "invalid_request", "not an HTTP request: " + error.message());
 }
 
@@ -124,19 +177,7 @@ void Server::Core::Session::offer_to_continue() {
 
 void Server::Core::Session::read_body() {
   stream_.expires_after(core_->options_.body_time);
-  body_bytes_ = 0;
-  read_some_of_the_body();
-}
-
-/// Chunk extensions and trailers are thrown away, and count all the same: as much again as the largest body, and not
-/// more than fits into the buffer at a time.
-void Server::Core::Session::read_some_of_the_body() {
-  bh::async_read_some(stream_, buffer_, *parser_, [self = shared_from_this()](error_code error, std::size_t consumed) {
-    self->body_bytes_ += consumed;
-    if (error || self->parser_->is_done()) return self->after_body(error);
-    if (self->body_bytes_ > 2 * self->core_->options_.body_limit) return self->after_body(bh::error::body_limit);
-    self->read_some_of_the_body();
-  });
+  take_what_came();
 }
 
 void Server::Core::Session::after_body(error_code error) {
@@ -150,13 +191,22 @@ void Server::Core::Session::after_body(error_code error) {
   auto& message = parser_->get();
   if (message.count(bh::field::host) > 1)
     return refuse(400, "invalid_request", "not an HTTP request: more than one Host");
-  serve(request_of(message));
+  HttpRequest request = head_of(message);
+  const std::size_t held = size_of_request();
+  request.body = std::move(message.body());
+  const auto& client = core_->options_.client;
+  core_->held_.release(this);
+  asker_ = client ? service::counted_address(client(request, peer_)) : client_;
+  is_being_served_ = true;
+  if (!hold(held)) {
+    is_being_served_ = false;
+    return refuse(busy_response("the requests of this client are all that this server holds for it"));
+  }
+  serve(std::move(request));
 }
 
 void Server::Core::Session::serve(HttpRequest request) {
-  is_being_served_ = true;
   const ServerOptions& options = core_->options_;
-  asker_ = options.client ? service::counted_address(options.client(request, peer_)) : client_;
   stream_.expires_never();  // the handler has its own limits
   if (options.is_page && options.is_page(request)) return serve_page(std::move(request));
   // The guard keeps the I/O thread in its loop: a connection that only waits for its handler is no work to asio.
@@ -172,11 +222,14 @@ void Server::Core::Session::serve(HttpRequest request) {
 
 void Server::Core::Session::serve_page(HttpRequest request) {
   auto work = asio::make_work_guard(core_->io_);
-  core_->pages_.offer(asker_, [self = shared_from_this(), work, request = std::move(request)](bool has_turn) mutable {
+  const auto asked = std::chrono::steady_clock::now();
+  core_->pages_.offer(asker_, [self = shared_from_this(), work, asked,
+                               request = std::move(request)](bool has_turn) mutable {
     if (!has_turn)
       return self->respond_busy("more pages are asked for than this server can make; try again in a moment");
     Answer answer;
-    const bool begun = !self->core_->giving_up_;
+    const bool is_wanted = std::chrono::steady_clock::now() - asked < kSurelyWanted || !self->has_hung_up();
+    const bool begun = is_wanted && !self->core_->giving_up_;
     if (begun) answer = self->core_->handler_(request, self->peer_);
     auto& io = self->core_->io_;
     asio::post(io, [self = std::move(self), begun, answer = std::move(answer)]() mutable {
@@ -186,9 +239,12 @@ void Server::Core::Session::serve_page(HttpRequest request) {
   });
 }
 
-void Server::Core::Session::respond_busy(std::string message) {
-  respond(service::response_of({503, "unavailable", std::move(message), kTryAgain, {}, {}}));
+bool Server::Core::Session::has_hung_up() const {
+  pollfd end{descriptor_, POLLRDHUP, 0};
+  return poll(&end, 1, 0) > 0;
 }
+
+void Server::Core::Session::respond_busy(std::string message) { respond(busy_response(std::move(message))); }
 
 void Server::Core::Session::respond(Answer answer) {
   is_being_served_ = false;
@@ -204,13 +260,12 @@ void Server::Core::Session::respond(Answer answer) {
     body_ = std::move(answer.response.body);
     source_ = std::move(answer.source);
     left_ = source_ ? source_->size() : 0;
-    const std::size_t held = source_ ? kHeldByStream : body_.size();
-    if (held > kAlwaysRoom && !core_->take_bytes(asker_, held)) {
-      source_.reset();
-      return respond_busy("the answers that this client has not taken yet are all that this server holds for it");
-    }
-    held_ = held > kAlwaysRoom ? held : 0;
   }
+  if (!hold(buffer_.capacity() + (source_ ? kHeldByStream : body_.capacity()))) {
+    source_.reset();
+    return respond_busy("the answers that this client has not taken yet are all that this server holds for it");
+  }
+  parser_.reset();
   write(answer.response, framing, [self = shared_from_this()](error_code error) { self->after_write(error); });
 }
 
@@ -233,6 +288,7 @@ void Server::Core::Session::write_rest(Done done) {
   stream_.async_write_some(
       rest, [self = shared_from_this(), done = std::move(done)](error_code error, std::size_t size) mutable {
         self->sent_ += size;
+        self->core_->held_.moved(self.get(), size, std::chrono::steady_clock::now());
         if (error || self->sent_ == self->head_.size() + self->body_.size()) return done(error);
         self->write_rest(std::move(done));
       });
@@ -242,7 +298,7 @@ void Server::Core::Session::after_write(error_code error) {
   if (error) return hang_up();
   if (source_ && left_ > 0) return read_piece();
   source_.reset();
-  give_back_bytes();
+  core_->held_.release(this);
   if (last_) return hang_up();
   wait_for_request();
 }
@@ -269,15 +325,21 @@ void Server::Core::Session::after_piece(Result<std::string> piece) {
   write_rest([self = shared_from_this()](error_code error) { self->after_write(error); });
 }
 
-void Server::Core::Session::give_back_bytes() { core_->queued_.remove(asker_, std::exchange(held_, 0)); }
+bool Server::Core::Session::hold(std::size_t bytes) { return core_->hold(this, asker_, bytes, !is_being_served_); }
 
 void Server::Core::Session::close() {
-  give_back_bytes();
+  core_->held_.release(this);
   stream_.close();
 }
 
 void Server::Core::Session::refuse(int status, std::string code, std::string message) {
-  HttpResponse answer = problem_response(status, std::move(code), std::move(message));
+  refuse(problem_response(status, std::move(code), std::move(message)));
+}
+
+void Server::Core::Session::refuse(HttpResponse answer) {
+  core_->held_.release(this);
+  parser_.reset();
+  buffer_ = beast::flat_buffer(kMostBuffered);
   Framing framing;
   framing.keep_alive = false;  // where the next request would begin is unknown
   framing.content_length = answer.body.size();
@@ -300,7 +362,7 @@ void Server::Core::Session::drain() {
 }
 
 void Server::Core::Session::hang_up() {
-  give_back_bytes();
+  core_->held_.release(this);
   error_code ignored;
   stream_.socket().shutdown(tcp::socket::shutdown_send, ignored);
   stream_.close();

@@ -18,7 +18,7 @@ using testing::ElementsAre;
 
 std::vector<std::string> all(FairQueue<std::string>& queue) {
   std::vector<std::string> jobs;
-  while (auto job = queue.next()) jobs.push_back(*job);
+  while (auto turn = queue.next()) jobs.push_back(turn->job);
   return jobs;
 }
 
@@ -31,10 +31,10 @@ TEST(FairQueue, ClientsTakeTurns) {
 TEST(FairQueue, WhoComesLaterWaitsForOneOfEach) {
   FairQueue<std::string> queue(100);
   for (const char* job : {"a1", "a2", "a3", "a4"}) EXPECT_FALSE(queue.add("a", job));
-  EXPECT_EQ(queue.next(), "a1");
+  EXPECT_EQ(queue.next()->job, "a1");
   EXPECT_FALSE(queue.add("b", "b1"));
-  EXPECT_EQ(queue.next(), "a2");
-  EXPECT_EQ(queue.next(), "b1");
+  EXPECT_EQ(queue.next()->job, "a2");
+  EXPECT_EQ(queue.next()->job, "b1");
 }
 
 TEST(FairQueue, WithoutRoomTheClientWithTheMostGivesWay) {
@@ -56,6 +56,52 @@ TEST(FairQueue, WhatWasBegunIsNeverRefused) {
   EXPECT_EQ(queue.add("a", "a6"), "a6");
   EXPECT_EQ(queue.add("b", "b1"), "b1");
   EXPECT_THAT(all(queue), ElementsAre("a1", "a2", "a3", "a4", "a5"));
+}
+
+constexpr std::chrono::milliseconds kLittle{2}, kMuch{900};
+
+TEST(FairQueue, WhoAsksForLittleComesBeforeStrangersAndWhoAsksForMuchLast) {
+  FairQueue<std::string> queue(100);
+  queue.note_cost("d", kMuch);
+  queue.note_cost("l", kLittle);
+  for (const char* job : {"d1", "u1", "l1"}) EXPECT_FALSE(queue.add(std::string(job, 1), job));
+  EXPECT_THAT(all(queue), ElementsAre("l1", "u1", "d1"));
+  queue.note_cost("l", kMuch);
+  for (const char* job : {"l2", "u2"}) EXPECT_FALSE(queue.add(std::string(job, 1), job));
+  EXPECT_THAT(all(queue), ElementsAre("u2", "l2")) << "what it was does not help who has become dear";
+}
+
+TEST(FairQueue, HoweverManyAskForLittleOthersComeToo) {
+  FairQueue<std::string> queue(100);
+  queue.note_cost("d", kMuch);
+  queue.note_cost("l", kLittle);
+  EXPECT_FALSE(queue.add("d", "d"));
+  EXPECT_FALSE(queue.add("u", "u"));
+  for (int i = 0; i < 20; ++i) EXPECT_FALSE(queue.add("l", "l"));
+  auto jobs = all(queue);
+  jobs.resize(8);
+  EXPECT_THAT(jobs, ElementsAre("l", "l", "l", "u", "l", "l", "l", "d"));
+}
+
+TEST(FairQueue, AmongClientsWithOneEachWhoAsksForMuchGivesWay) {
+  FairQueue<std::string> queue(2);
+  queue.note_cost("d", kMuch);
+  queue.note_cost("l", kLittle);
+  EXPECT_FALSE(queue.add("d", "d1"));
+  EXPECT_FALSE(queue.add("u", "u1"));
+  EXPECT_EQ(queue.add("v", "v1"), "d1") << "who is not known pushes out who is known for worse";
+  EXPECT_EQ(queue.add("w", "w1"), "w1");
+  EXPECT_TRUE(queue.add("l", "l1"));
+  EXPECT_EQ(queue.add("d", "d2"), "d2");
+  EXPECT_EQ(queue.next()->job, "l1");
+}
+
+TEST(FairQueue, WhoWasNotSeenForLongIsNotKnown) {
+  FairQueue<std::string> queue(100);
+  queue.note_cost("d", kMuch);
+  for (int i = 0; i < 5000; ++i) queue.note_cost("client " + std::to_string(i), kLittle);
+  for (const char* job : {"u1", "d1"}) EXPECT_FALSE(queue.add(std::string(job, 1), job));
+  EXPECT_THAT(all(queue), ElementsAre("u1", "d1"));
 }
 
 TEST(FairPool, RunsWhatWaitsBeforeItEndsAndRefusesWhatItHasNoRoomFor) {

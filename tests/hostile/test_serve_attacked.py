@@ -1,0 +1,184 @@
+"""One `playfs serve` under all attacks of serve_attackers.py at once: what it holds in memory, and how an honest client
+fares meanwhile.
+
+An honest request is compared with the same request under the same program when nobody attacks, in the same run. Attackers
+are processes of the lowest priority, and as many processes of that priority keep the processors busy when nobody attacks;
+so the two measurements differ by what attackers make the *service* do, and not by what it costs to attack. Both are made
+in rounds, and the quietest round of each counts: what else runs on the machine can only add to a round, while what the
+attack does is there in all of them."""
+import contextlib
+import hashlib
+import http.client
+import itertools
+import json
+import os
+import pathlib
+import random
+import re
+import subprocess
+import sys
+import time
+import unittest
+
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent / 'conformance'))
+
+import serve_attackers  # noqa: E402
+from rig import COMMAND_LIMIT, main  # noqa: E402
+from serve_rig import BASE, Server, ServeTest  # noqa: E402
+
+MIB = 1 << 20
+MOST_MEMORY = 128 * MIB
+MOST_DELAY = 5
+HONEST, PROXY = '127.0.0.1', '127.99.0.1'
+ROUNDS = int(os.environ.get('ROUNDS', 4))
+LIMIT = 20  # seconds for an honest request
+REQUESTS = 100  # of a round
+ATTACKER_SECONDS = 3  # before the first round
+
+
+class Filled:
+    """A playground with something of everything that is dear to show."""
+
+    def __init__(self, server):
+        self.server, self.connection = server, server.connect()
+        self.project = self.create('projects', {'name': 'p'})
+        self.agents = [self.create('agents', {'handle': f'{number} ' + 'x' * 15_000}) for number in range(100)]
+        self.thread = self.create('threads', {'title': 't'})
+        chunk = self.create('file_chunks', {'content': 'x' * 12_000})
+        large = self.publish({'f': {'h': 'unknown', 'c': [chunk] * 660}})
+        parents = [self.publish({'f': {'h': 'unknown', 'inline': str(number)}}) for number in range(200)]
+        many = self.publish({'f': {'h': 'unknown', 'inline': 'many'}}, parents)
+        choose = random.Random(1)
+        sides = [self.publish({'f': self.file(''.join(choose.choice('ab') + '\n' for _ in range(19_000)))})
+                 for _ in range(4)]
+        self.readme = self.publish({'README.md': {'h': 'unknown', 'inline': 'Read me.\n' * 50}})
+        revisions = f'/projects/{self.project}/revisions'
+        self.facts = {
+            'address': server.address, 'proxy': PROXY, 'raw': [f'{revisions}/{large}/raw/f'],
+            'diffs': [f'/projects/{self.project}/diff/{one}..{other}' for one, other in itertools.permutations(sides, 2)],
+            'pages': [f'{revisions}/{many}', f'/projects/{self.project}/log', f'{revisions}/{large}/files/f', '/agents',
+                      '/projects', f'/threads/{self.thread}'],
+        }
+
+    def create(self, collection, body):
+        return self.server.create(collection, body, connection=self.connection)['id']
+
+    def publish(self, files, parents=()):
+        return self.create('revisions', {'project': self.project, 'parents': list(parents), 'agent': 'mallory',
+                                         'message': 'm', 'manifest': {'files': files}})
+
+    def file(self, text):
+        chunks = [self.create('file_chunks', {'content': text[at:at + 7500]}) for at in range(0, len(text), 7500)]
+        return {'h': hashlib.sha256(text.encode()).hexdigest(), 's': len(text), 'c': chunks}
+
+
+class Attacked(ServeTest):
+    def setUp(self):
+        super().setUp()
+        limits = self.home / 'limits.json'
+        limits.write_text(json.dumps({'messages': None, 'agents': 2000, 'file_chunks': None, 'revisions': None}))
+        self.server = Server(self, '--limits', limits, '--proxy', PROXY)
+        self.filled = Filled(self.server)
+
+    def status(self, field):
+        text = pathlib.Path(f'/proc/{self.server.process.pid}/status').read_text(encoding='ascii')
+        return int(re.search(rf'{field}:\s+(\d+)', text)[1]) * 1024
+
+    def descriptors(self):
+        return len(os.listdir(f'/proc/{self.server.process.pid}/fd'))
+
+    @contextlib.contextmanager
+    def running(self, names):
+        """These attackers, each a process; ended by their ids."""
+        environment = {**os.environ, 'PYTHONPATH': str(HERE), 'PYTHONDONTWRITEBYTECODE': '1'}
+        processes = []
+        try:
+            for name in names:
+                process = subprocess.Popen([sys.executable, str(HERE / 'serve_attackers.py'), name], env=environment,
+                                           stdin=subprocess.PIPE, text=True, stderr=subprocess.PIPE)
+                processes.append(process)
+                process.stdin.write(json.dumps(self.filled.facts) + '\n')
+                process.stdin.flush()
+            yield processes
+        finally:
+            for process in processes:
+                process.kill()
+            for process in processes:
+                process.communicate()
+
+    def requests(self):
+        """What an honest client does in turn: what it is, and the request."""
+        message = json.dumps({'thread': self.filled.thread, 'author': 'ann', 'body': 'hello ' * 50}).encode()
+        fields = {'Content-Type': 'application/json', 'Origin': self.server.url}
+        project, revision = self.filled.project, self.filled.readme
+        return [('write', 'POST', f'{BASE}/messages', message, fields),
+                ('read', 'GET', f'{BASE}/projects/{project}', None, {}),
+                ('list', 'GET', f'{BASE}/agents?limit=20', None, {}),
+                ('page', 'GET', f'/projects/{project}/revisions/{revision}/files/README.md', None, {})]
+
+    def honest_round(self):
+        """Seconds of each request, by kind, and what else was answered than 200."""
+        took, troubles = {}, []
+        for number in range(REQUESTS):
+            for kind, method, target, body, fields in self.requests():
+                if kind == 'page' and number % 10:
+                    continue
+                begin = time.monotonic()
+                try:
+                    # One in ten comes by a new connection, as new clients do.
+                    if number % 10 == 0 or not self.honest:
+                        if self.honest:
+                            self.honest.close()
+                        self.honest = http.client.HTTPConnection(self.server.address, timeout=LIMIT,
+                                                                 source_address=(HONEST, 0))
+                    self.honest.request(method, target, body, fields)
+                    answer = self.honest.getresponse()
+                    answer.read()
+                    if answer.status != 200:
+                        troubles.append(f'{kind}: {answer.status}')
+                except (OSError, http.client.HTTPException) as trouble:
+                    troubles.append(f'{kind}: {trouble!r}')
+                    self.honest.close()
+                    self.honest = None
+                took.setdefault(kind, []).append(time.monotonic() - begin)
+        return took, troubles
+
+    def honest_rounds(self, what):
+        """By kind the median and the 99th percentile of the quietest round."""
+        self.honest = None
+        best, troubles = {}, []
+        for _ in range(ROUNDS):
+            took, more = self.honest_round()
+            troubles += more
+            for kind, seconds in took.items():
+                seconds.sort()
+                measured = (seconds[len(seconds) // 2], seconds[len(seconds) * 99 // 100])
+                best[kind] = tuple(map(min, best.get(kind, measured), measured))
+        print(what, {kind: f'{median * 1000:.1f} / {p99 * 1000:.1f} ms' for kind, (median, p99) in best.items()},
+              f'resident {self.status("VmRSS") / MIB:.0f} MiB, at the most {self.status("VmHWM") / MIB:.0f} MiB,',
+              f'{self.descriptors()} descriptors', file=sys.stderr)
+        return best, troubles
+
+    def test_all_attacks_at_once(self):
+        names = os.environ.get('ATTACKS', '').split() or [attack.__name__ for attack in serve_attackers.ALL]
+        before = self.descriptors()
+        with self.running(['spin'] * len(names)):
+            calm, troubles = self.honest_rounds('calm:    ')
+        self.assertEqual(troubles, [])
+        resident = self.status('VmRSS')
+        with self.running(names) as attackers:
+            time.sleep(ATTACKER_SECONDS)
+            attacked, troubles = self.honest_rounds('attacked:')
+            peak = self.status('VmHWM')
+            self.assertEqual([each.args[-1] for each in attackers if each.poll() is not None], [], 'all are at it still')
+        print(peak / MIB, troubles[:10], len(troubles), file=sys.stderr)
+        for _ in range(4):
+            time.sleep(2)
+            print(self.descriptors(), subprocess.run(f"ss -tan 'sport = :{self.server.address.rpartition(':')[2]}' | awk '{{print $1}}' | sort | uniq -c", shell=True, capture_output=True, text=True).stdout.split(), f'{self.status("VmRSS") / MIB:.0f}', file=sys.stderr)
+        self.eventually(lambda: self.descriptors() <= before + 8, 'their connections are closed')
+        print(f'after: {self.status("VmRSS") / MIB:.0f}', file=sys.stderr)
+
+
+if __name__ == '__main__':
+    main()
