@@ -1,8 +1,9 @@
-// What waits, by client: each client that waits has one in turn, so that who asks for much delays nobody but itself. Who
-// is known to ask for little comes before who is not known, and who asks for what is dear comes last. A plain value, to
-// be guarded by whoever shares it.
+// What waits, by client: each client that waits has one in turn, so that who asks for much delays nobody but itself.
+// Who is known to ask for little comes before who is not known, and who asks for what is dear comes last. A plain
+// value, to be guarded by whoever shares it.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <chrono>
 #include <cstddef>
@@ -99,7 +100,8 @@ class FairQueue {
   std::deque<std::string>& turns(Standing standing) { return turns_[static_cast<std::size_t>(standing)]; }
 
   void stand_in_line(const std::string& client, Waiting& waiting) {
-    waiting.standing = past_.of(client);
+    // Whose turn has just been, and who asks for more, is not before those who ask for one thing at a time.
+    waiting.standing = waiting.entries.empty() ? past_.of(client) : std::max(past_.of(client), Standing::unknown);
     turns(waiting.standing).push_back(client);
   }
 

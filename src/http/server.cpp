@@ -36,6 +36,8 @@ unsigned default_page_threads() { return std::max(1u, std::thread::hardware_conc
 /// that takes half as much is seen to make progress, where it would be megabytes otherwise.
 constexpr int kMostUnsent = 64 * 1024;
 
+constexpr int kAcceptedAtOnce = 32;
+
 std::string text_of(const asio::ip::address& address) {
   if (address.is_v6() && address.to_v6().is_v4_mapped())
     return asio::ip::make_address_v4(asio::ip::v4_mapped, address.to_v6()).to_string();
@@ -78,6 +80,7 @@ Status Server::Core::listen() {
   if (!error) acceptor_.set_option(asio::socket_base::reuse_address(true), error);
   if (!error) acceptor_.bind(wanted, error);
   if (!error) acceptor_.listen(asio::socket_base::max_listen_connections, error);
+  if (!error) acceptor_.non_blocking(true, error);
   if (!error) local_ = acceptor_.local_endpoint(error);
   if (error) return fail(error_from_boost(error, what));
   return {};
@@ -116,15 +119,25 @@ void Server::Core::accept() {
       });
       return;
     }
-    error_code ignored;
-    socket.set_option(tcp::no_delay(true), ignored);
-    setsockopt(socket.native_handle(), IPPROTO_TCP, TCP_NOTSENT_LOWAT, &kMostUnsent, sizeof kMostUnsent);
-    auto peer = socket.remote_endpoint(error);
-    // Where there is no room the connection is closed at once, which a client sees as a refusal and tries again.
-    if (!error && (session_count_ < options_.connection_limit || make_room()))
-      std::make_shared<Session>(shared_from_this(), std::move(socket), text_of(peer.address()))->wait_for_request();
+    take(std::move(socket));
+    // One at a time would let newcomers wait for a round of all that the others send.
+    for (int i = 0; i < kAcceptedAtOnce; ++i) {
+      tcp::socket another(io_);
+      if (acceptor_.accept(another, error)) break;
+      take(std::move(another));
+    }
     accept();
   });
+}
+
+void Server::Core::take(tcp::socket socket) {
+  error_code error;
+  socket.set_option(tcp::no_delay(true), error);
+  setsockopt(socket.native_handle(), IPPROTO_TCP, TCP_NOTSENT_LOWAT, &kMostUnsent, sizeof kMostUnsent);
+  auto peer = socket.remote_endpoint(error);
+  // Where there is no room the connection is closed at once, which a client sees as a refusal and tries again.
+  if (!error && (session_count_ < options_.connection_limit || make_room()))
+    std::make_shared<Session>(shared_from_this(), std::move(socket), text_of(peer.address()))->wait_for_request();
 }
 
 Server::Core::Sessions::iterator Server::Core::add(Session* session, const std::string& client) {
@@ -154,15 +167,14 @@ bool Server::Core::make_room() {
 }
 
 bool Server::Core::hold(Session* session, const std::string& client, std::size_t bytes, bool can_go) {
-  const auto now = std::chrono::steady_clock::now();
   for (;;) {
-    const auto verdict = held_.room_for(session, client, bytes, now);
+    const auto verdict = held_.room_for(session, client, bytes);
     if (!verdict.fits && verdict.in_the_way) {
       verdict.in_the_way->close();
       continue;
     }
     if (!verdict.fits && bytes > kAlwaysRoom) return false;
-    held_.hold(session, client, bytes, can_go, now);
+    held_.hold(session, client, bytes, can_go);
     return true;
   }
 }

@@ -53,6 +53,7 @@ class Server::Core : public std::enable_shared_from_this<Core> {
   using Sessions = std::list<Session*>;
 
   void accept();
+  void take(tcp::socket socket);
   void begin_stop();
   Sessions::iterator add(Session* session, const std::string& client);
   void forget(Sessions::iterator session, const std::string& client);

@@ -59,6 +59,12 @@ HttpRequest head_of(bh::request<bh::string_body>& message) {
   return request;
 }
 
+/// Whether the head that these bytes begin with has more fields than that, as far as it is there.
+bool has_more_fields(std::string_view bytes, std::size_t most) {
+  const std::string_view head = bytes.substr(0, bytes.find("\r\n\r\n"));
+  return static_cast<std::size_t>(std::count(head.begin(), head.end(), '\n')) > most;
+}
+
 /// Where the body ends cannot be told of any other encoding, and the rest must not be taken for the next request.
 bool has_known_framing(const bh::request<bh::string_body>& message) {
   switch (message.count(bh::field::transfer_encoding)) {
@@ -109,6 +115,11 @@ void Server::Core::Session::take_what_came() {
   error_code error;
   while (buffer_.size() > 0 && !error) {
     const bool in_header = !parser_->is_header_done();
+    const auto bytes = buffer_.cdata();
+    // Looked at first: each field costs more to parse than it does to send.
+    if (in_header &&
+        has_more_fields({static_cast<const char*>(bytes.data()), bytes.size()}, core_->options_.field_limit))
+      return refuse(431, "header_too_large", "the request has more header fields than this server takes");
     const std::size_t used = parser_->put(buffer_.data(), error);
     buffer_.consume(used);
     (in_header ? head_bytes_ : body_bytes_) += used;
@@ -129,7 +140,7 @@ void Server::Core::Session::read_more() {
   stream_.async_read_some(room, [self = shared_from_this()](error_code error, std::size_t size) {
     if (error) return self->parser_->is_header_done() ? self->after_body(error) : self->after_bad_header(error);
     self->buffer_.commit(size);
-    self->core_->held_.moved(self.get(), size, std::chrono::steady_clock::now());
+    self->core_->held_.moved(self.get(), size);
     self->take_what_came();
   });
 }
@@ -143,8 +154,6 @@ void Server::Core::Session::after_header() {
   const ServerOptions& options = core_->options_;
   auto& message = parser_->get();
   fields_ = static_cast<std::size_t>(std::distance(message.begin(), message.end()));
-  if (fields_ > options.field_limit)
-    return refuse(431, "header_too_large", "the request has more header fields than this server takes");
   if (!has_known_framing(message))
     return refuse(501, "not_implemented", "this server knows no Transfer-Encoding but chunked");
   if (parser_->is_done()) return after_body({});
@@ -223,20 +232,20 @@ void Server::Core::Session::serve(HttpRequest request) {
 void Server::Core::Session::serve_page(HttpRequest request) {
   auto work = asio::make_work_guard(core_->io_);
   const auto asked = std::chrono::steady_clock::now();
-  core_->pages_.offer(asker_, [self = shared_from_this(), work, asked,
-                               request = std::move(request)](bool has_turn) mutable {
-    if (!has_turn)
-      return self->respond_busy("more pages are asked for than this server can make; try again in a moment");
-    Answer answer;
-    const bool is_wanted = std::chrono::steady_clock::now() - asked < kSurelyWanted || !self->has_hung_up();
-    const bool begun = is_wanted && !self->core_->giving_up_;
-    if (begun) answer = self->core_->handler_(request, self->peer_);
-    auto& io = self->core_->io_;
-    asio::post(io, [self = std::move(self), begun, answer = std::move(answer)]() mutable {
-      if (begun) self->respond(std::move(answer));
-      else self->hang_up();
-    });
-  });
+  core_->pages_.offer(
+      asker_, [self = shared_from_this(), work, asked, request = std::move(request)](bool has_turn) mutable {
+        if (!has_turn)
+          return self->respond_busy("more pages are asked for than this server can make; try again in a moment");
+        Answer answer;
+        const bool is_wanted = std::chrono::steady_clock::now() - asked < kSurelyWanted || !self->has_hung_up();
+        const bool begun = is_wanted && !self->core_->giving_up_;
+        if (begun) answer = self->core_->handler_(request, self->peer_);
+        auto& io = self->core_->io_;
+        asio::post(io, [self = std::move(self), begun, answer = std::move(answer)]() mutable {
+          if (begun) self->respond(std::move(answer));
+          else self->hang_up();
+        });
+      });
 }
 
 bool Server::Core::Session::has_hung_up() const {
@@ -288,7 +297,7 @@ void Server::Core::Session::write_rest(Done done) {
   stream_.async_write_some(
       rest, [self = shared_from_this(), done = std::move(done)](error_code error, std::size_t size) mutable {
         self->sent_ += size;
-        self->core_->held_.moved(self.get(), size, std::chrono::steady_clock::now());
+        self->core_->held_.moved(self.get(), size);
         if (error || self->sent_ == self->head_.size() + self->body_.size()) return done(error);
         self->write_rest(std::move(done));
       });

@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <map>
 #include <memory>
+#include <optional>
 #include <unordered_map>
+#include <utility>
 
 #include <git2.h>
 
@@ -20,11 +22,17 @@ struct FreePatch {
 
 /// Equal names for contents that are the same for sure.
 std::string identity_of(const FileEntry& entry) {
-  if (auto hash = ContentHash::parse(entry.hash_claim)) return "h" + hash->hex();
-  if (entry.inline_text) return "i" + *entry.inline_text;
+  if (auto content = entry.inline_content()) return "i" + *content;
   std::string chunks = entry.encoding == ContentEncoding::base64 ? "b" : "t";
   for (const auto& id : entry.chunks) chunks += id.text() + '\n';
   return chunks;
+}
+
+/// Equal names for contents that are the same by what their publishers say; none for one that says nothing.
+std::optional<std::string> claim_of(const FileEntry& entry) {
+  auto hash = ContentHash::parse(entry.hash_claim);
+  if (!hash) return std::nullopt;
+  return hash->hex();
 }
 
 bool same_content(const FileEntry& a, const FileEntry& b) {
@@ -33,20 +41,34 @@ bool same_content(const FileEntry& a, const FileEntry& b) {
   return a.same_content_and_mode(moded);
 }
 
+/// Takes a file that was removed for the one that `change` adds.
+void pair(FileChange& from, FileChange& change, bool by_claim) {
+  change.kind = ChangeKind::renamed;
+  change.by_claim = by_claim;
+  change.old_path = from.path;
+  change.before = std::exchange(from.before, nullptr);  // told by the other one
+}
+
 void find_renames(std::vector<FileChange>& changes) {
-  std::unordered_map<std::string, FileChange*> removed;
-  for (auto& change : changes)
-    if (change.kind == ChangeKind::removed) removed.emplace(identity_of(*change.before), &change);
+  std::unordered_map<std::string, FileChange*> stored, claimed;
+  for (auto& change : changes) {
+    if (change.kind != ChangeKind::removed) continue;
+    stored.emplace(identity_of(*change.before), &change);
+    if (auto claim = claim_of(*change.before)) claimed.emplace(*claim, &change);
+  }
   for (auto& change : changes) {
     if (change.kind != ChangeKind::added) continue;
-    auto found = removed.find(identity_of(*change.after));
-    if (found == removed.end()) continue;
-    FileChange& from = *found->second;
-    change.kind = ChangeKind::renamed;
-    change.old_path = from.path;
-    change.before = from.before;
-    from.before = nullptr;  // told by the other one
-    removed.erase(found);
+    auto found = stored.find(identity_of(*change.after));
+    if (found != stored.end() && found->second->before) pair(*found->second, change, false);
+  }
+  for (auto& change : changes) {
+    if (change.kind != ChangeKind::added) continue;
+    auto claim = claim_of(*change.after);
+    auto found = claim ? claimed.find(*claim) : claimed.end();
+    if (found == claimed.end() || !found->second->before) continue;
+    // Both are here to be seen, and differ.
+    if (found->second->before->inline_text && change.after->inline_text) continue;
+    pair(*found->second, change, true);
   }
   std::erase_if(changes, [](const FileChange& change) { return !change.before && !change.after; });
 }

@@ -17,14 +17,16 @@ enum class ChangeKind { added, removed, modified, renamed, mode_only };
 /// One file that is not the same in both. The entries are owned by the manifests.
 struct FileChange {
   ChangeKind kind = ChangeKind::modified;
-  std::string path;      ///< in the newer manifest; in the older one where it was removed
-  std::string old_path;  ///< of a renamed file; otherwise as `path`
+  std::string path;       ///< in the newer manifest; in the older one where it was removed
+  std::string old_path;   ///< of a renamed file; otherwise as `path`
+  bool by_claim = false;  ///< of a renamed file: that the content is the same is what its publisher wrote, and no more
   const FileEntry* before = nullptr;
   const FileEntry* after = nullptr;
 };
 
 /// In the order of paths. Judged by the manifests alone, so a file whose publisher wrote another hash for the same
-/// bytes counts as modified. A removed file whose content an added one has is a rename.
+/// bytes counts as modified. A removed file whose content an added one has is a rename: what is stored
+/// tells it for sure, and equal hashes where it cannot.
 std::vector<FileChange> changes_between(const Manifest& before, const Manifest& after);
 
 std::string_view name_of(ChangeKind kind);

@@ -20,12 +20,15 @@ constexpr std::size_t kLinesCompared = 40'000;    // of both sides, for one page
 constexpr std::size_t kLinesOfFile = 2000;
 constexpr std::size_t kLinesOfPage = 6000;
 constexpr std::size_t kLineBytes = 2000;
+// Lines take no more of a page than this, so that each file has its section, if only with a link.
+constexpr std::size_t kHtmlOfLines = Html::kMostBytes / 2;
 
 /// What one page may still compare and show.
 struct Budget {
   std::size_t bytes = kTotalCeiling;
   std::size_t compared = kLinesCompared;
   std::size_t lines = kLinesOfPage;
+  std::size_t html = kHtmlOfLines;
 
   [[nodiscard]] bool is_whole() const { return bytes == kTotalCeiling; }
 };
@@ -144,17 +147,20 @@ void show_text_change(Html& html, Reader& reader, const Sides& sides, const File
     return;
   }
   if (diff->hunks.empty()) return show_nothing(html, "The same bytes.");
-  show_hunks(html, *diff, change.path);
-  if (!diff->cut) return;
+  Html lines(budget.html);
+  show_hunks(lines, *diff, change.path);
+  budget.html -= std::min(budget.html, lines.fragment().size());
+  html.append(lines);
+  if (!diff->cut && !lines.is_full()) return;
   html.element("p", {{"class", "note"}}, "Too many lines differ to show them all.");
   show_elsewhere(html, sides, change);
 }
 
 std::string_view word_of(FileMode mode) {
   switch (mode) {
-    case FileMode::regular: return "plain file";
-    case FileMode::executable: return "executable";
-    case FileMode::symlink: return "symbolic link";
+    case FileMode::regular: return "a plain file";
+    case FileMode::executable: return "an executable";
+    case FileMode::symlink: return "a symbolic link";
   }
   return {};
 }
@@ -171,15 +177,15 @@ void show_change(Html& html, Visit& visit, const Sides& sides, const FileChange&
   }
   if (change.kind == ChangeKind::renamed) {
     auto line = html.open("p", {{"class", "note"}});
-    html.text("The same content as ");
+    html.text(change.by_claim ? "By the hash that its publisher wrote, the same content as " : "The same content as ");
     show_path(html, change.old_path);
     html.text(" had.");
   }
   if (change.before && change.after && change.before->mode != change.after->mode)
     html.element("p", {{"class", "note"}},
-                 fmt::format("Was a {}, is now a {}.", word_of(change.before->mode), word_of(change.after->mode)));
+                 fmt::format("Was {}, is now {}.", word_of(change.before->mode), word_of(change.after->mode)));
   if (change.kind == ChangeKind::mode_only || change.kind == ChangeKind::renamed) return;
-  if (budget.bytes > 0 && budget.lines > 0 && !html.is_full())
+  if (budget.bytes > 0 && budget.lines > 0 && budget.html > 0)
     return show_text_change(html, visit.reader, sides, change, budget);
   show_link_to_lines(html, sides, change);
 }

@@ -9,7 +9,7 @@
 #include <gtest/gtest.h>
 
 #include "http/fair_pool.h"
-#include "http/queued_bytes.h"
+#include "http/held_bytes.h"
 
 namespace playfs::http {
 namespace {
@@ -74,10 +74,13 @@ TEST(FairQueue, WhoAsksForLittleComesBeforeStrangersAndWhoAsksForMuchLast) {
 TEST(FairQueue, HoweverManyAskForLittleOthersComeToo) {
   FairQueue<std::string> queue(100);
   queue.note_cost("d", kMuch);
-  queue.note_cost("l", kLittle);
   EXPECT_FALSE(queue.add("d", "d"));
   EXPECT_FALSE(queue.add("u", "u"));
-  for (int i = 0; i < 20; ++i) EXPECT_FALSE(queue.add("l", "l"));
+  for (int i = 0; i < 20; ++i) {
+    const std::string client = "l" + std::to_string(i);
+    queue.note_cost(client, kLittle);
+    EXPECT_FALSE(queue.add(client, "l"));
+  }
   auto jobs = all(queue);
   jobs.resize(8);
   EXPECT_THAT(jobs, ElementsAre("l", "l", "l", "u", "l", "l", "l", "d"));
@@ -139,21 +142,37 @@ TEST(FairPool, RunsWhatWaitsBeforeItEndsAndRefusesWhatItHasNoRoomFor) {
   EXPECT_THAT(said, ElementsAre("no a2", "a1", "b1", "rest of a"));
 }
 
-TEST(QueuedBytes, AClientHasAShareAndTheGreediestIsKnown) {
-  QueuedBytes queued(100, 40);
-  EXPECT_TRUE(queued.within_share("a", 60)) << "one answer it may always have";
-  queued.add("a", 30);
-  EXPECT_TRUE(queued.within_share("a", 10));
-  EXPECT_FALSE(queued.within_share("a", 11));
-  queued.add("b", 40);
-  EXPECT_TRUE(queued.has_room(30));
-  EXPECT_FALSE(queued.has_room(31));
-  EXPECT_EQ(queued.greediest(), "b");
-  queued.remove("b", 40);
-  EXPECT_EQ(queued.greediest(), "a");
-  EXPECT_EQ(queued.of("b"), 0u);
-  queued.remove("a", 30);
-  EXPECT_EQ(queued.greediest(), "");
+TEST(HeldBytes, AClientHasAShareAndOneThingAlways) {
+  int one = 0, two = 0;
+  HeldBytes<int> held(100'000, 40'000);
+  EXPECT_TRUE(held.room_for(&one, "a", 60'000).fits);
+  held.hold(&one, "a", 30'000, true);
+  EXPECT_TRUE(held.room_for(&two, "a", 10'000).fits);
+  EXPECT_FALSE(held.room_for(&two, "a", 10'001).fits);
+  EXPECT_EQ(held.room_for(&two, "a", 10'001).in_the_way, nullptr) << "its own trouble";
+  EXPECT_TRUE(held.room_for(&one, "a", 60'000).fits) << "in place of what it holds";
+  held.release(&one);
+  EXPECT_TRUE(held.room_for(&two, "a", 60'000).fits);
+}
+
+TEST(HeldBytes, WhoMovedLongestAgoIsInTheWayUnlessItIsBeingServed) {
+  int served = 0, drips = 0, reads = 0, other = 0;
+  HeldBytes<int> held(100, 100);
+  held.hold(&served, "a", 40, false);
+  held.hold(&drips, "b", 20, true);
+  held.hold(&reads, "c", 40, true);
+  EXPECT_EQ(held.room_for(&other, "d", 1).in_the_way, &drips);
+  held.moved(&drips, 1);
+  EXPECT_EQ(held.room_for(&other, "d", 1).in_the_way, &drips) << "a byte is no movement";
+  held.moved(&drips, HeldBytes<int>::kStep);
+  EXPECT_EQ(held.room_for(&other, "d", 1).in_the_way, &reads);
+  EXPECT_EQ(held.room_for(&reads, "c", 50).in_the_way, &drips) << "not itself";
+  held.hold(&reads, "c", 10, true);
+  EXPECT_TRUE(held.room_for(&other, "d", 30).fits);
+  held.release(&drips);
+  held.release(&reads);
+  EXPECT_FALSE(held.room_for(&other, "d", 61).fits);
+  EXPECT_EQ(held.room_for(&other, "d", 61).in_the_way, nullptr);
 }
 
 }  // namespace

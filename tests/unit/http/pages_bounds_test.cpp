@@ -72,6 +72,24 @@ TEST_F(PageBounds, WhatIsLeftOfAPageIsLinkedToAPageOfItsOwn) {
   EXPECT_THAT(page(range + "?file=3").text, HasSubstr("Too many lines differ to show them all"));
 }
 
+TEST_F(PageBounds, EachFileHasItsSectionHoweverMuchTheLinesTake) {
+  // Long lines full of what grows when it is escaped.
+  const std::string lines = repeated(repeated("&", 1000) + "\n", 7);
+  auto side = [&](const std::string& end) {
+    JsonObject files{{"a", file(chunk(lines + end), 30)}};
+    for (int i = 0; i < 60; ++i) files.set("f" + std::to_string(i), inline_file(end + std::to_string(i) + "\n"));
+    return publish(project, std::move(files));
+  };
+  const std::string before = side("1"), after = side("2");
+  const std::string body = get(diff(before, after)).body;
+  for (int i = 1; i <= 61; ++i) {
+    const std::string name = "file-" + std::to_string(i) + "\"";
+    EXPECT_THAT(body, HasSubstr("href=\"#" + name));
+    EXPECT_THAT(body, HasSubstr("id=\"" + name));
+  }
+  EXPECT_THAT(body, HasSubstr("Show this file"));
+}
+
 TEST_F(PageBounds, RecordsOfNothingAreReadOnlySoFar) {
   Json::Array nothing;
   for (int i = 0; i < 7000; ++i) nothing.emplace_back(1);

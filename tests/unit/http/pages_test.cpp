@@ -318,6 +318,26 @@ TEST_F(PagesTest, LogShowsBranchesAndGoesOn) {
   EXPECT_THAT(text, Not(HasSubstr("of another project")));
 }
 
+TEST_F(PagesTest, DifferenceSaysWhatItKnowsOfARename) {
+  std::string project = create("projects", {{"name", "p"}});
+  auto moved = [](const char* text, const char* mode) {
+    JsonObject entry = inline_file(text);
+    entry.set("m", mode);
+    return entry;
+  };
+  std::string before = publish(project, {{"kept", moved("1\n", "100644")}, {"old", inline_file("moved\n")}});
+  std::string after = publish(project, {{"kept", moved("1\n", "100755")}, {"new", inline_file("moved\n")}}, {before});
+  auto markup = page("/projects/" + project + "/diff/" + before + ".." + after);
+  EXPECT_THAT(markup.text, HasSubstr("Was a plain file, is now an executable."));
+  EXPECT_THAT(markup.text, Not(HasSubstr("publisher")));
+  JsonObject elsewhere = inline_file("moved\n");
+  elsewhere = JsonObject{{"h", *elsewhere.find("h")}, {"c", Json::Array{create("file_chunks", {{"content", "x"}})}}};
+  std::string claimed = publish(project, {{"kept", moved("1\n", "100644")}, {"new", elsewhere}}, {before});
+  const std::string target = "/projects/" + project + "/diff/" + before + ".." + claimed;
+  EXPECT_THAT(page(target).text, HasSubstr("By the hash that its publisher wrote, the same content as old had."));
+  EXPECT_THAT(page(target).text, HasSubstr("was old, its publisher says"));
+}
+
 TEST_F(PagesTest, DifferenceShowsLinesAndRenames) {
   std::string project = create("projects", {{"name", "p"}});
   std::string before = publish(project, {{"a.txt", inline_file("one\ntwo\n")}, {"old", inline_file("moved\n")}});

@@ -115,6 +115,24 @@ TEST(Changes, OneRemovedFileIsRenamedOnlyOnce) {
   EXPECT_THAT(said(changes_between(before, after)), ElementsAre("renamed a b", "added c c"));
 }
 
+TEST(Changes, WhatIsStoredTellsARenameAndAHashIsAClaim) {
+  auto chunks = [](const std::string& id, const std::string& claimed) {
+    FileEntry entry = text(claimed);
+    entry.inline_text.reset();
+    entry.chunks = {ChunkId(id)};
+    return entry;
+  };
+  FileEntry liar = text("one thing");
+  liar.hash_claim = text("another").hash_claim;
+  Manifest before, after;
+  before.files = {{"a", chunks("c1", "same")}, {"b", chunks("c2", "b")}, {"c", text("another")}};
+  after.files = {{"x", chunks("c3", "same")}, {"y", chunks("c2", "something else")}, {"z", liar}};
+  const auto changes = changes_between(before, after);
+  EXPECT_THAT(said(changes), ElementsAre("removed c c", "renamed a x", "renamed b y", "added z z"));
+  EXPECT_TRUE(changes[1].by_claim);
+  EXPECT_FALSE(changes[2].by_claim);
+}
+
 std::string printed(const TextDiff& diff) {
   std::string text;
   for (const auto& hunk : diff.hunks)

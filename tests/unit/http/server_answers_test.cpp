@@ -218,12 +218,13 @@ TEST(Bodies, ASlowAndSteadyReaderIsServedAndOneThatStopsIsNot) {
 
 class Memory : public testing::Test {
  protected:
-  static constexpr std::size_t kAnswer = 4'000'000;  // more than the kernel takes
+  static constexpr std::size_t kAnswer = 4'000'000;        // more than the kernel takes
+  static constexpr std::size_t kRoom = kAnswer + 100'000;  // with what is held beside it
 
   void serve(std::size_t most, std::size_t share) {
     ServerOptions options;
-    options.most_queued = most;
-    options.share_of_queued = share;
+    options.most_held = most;
+    options.share_of_held = share;
     server = start(options, [](const HttpRequest& request, const std::string& peer) {
       return request.target == "/big" ? HttpResponse{200, {}, std::string(kAnswer, 'x')} : echo(request, peer);
     });
@@ -241,7 +242,7 @@ class Memory : public testing::Test {
 };
 
 TEST_F(Memory, AClientHasAShareOfIt) {
-  serve(100 * kAnswer, 2 * kAnswer);
+  serve(100 * kAnswer, 2 * kRoom);
   std::string said;
   auto one = reader("127.0.0.2", said);
   EXPECT_EQ(said, "HTTP/1.1 200");
@@ -259,8 +260,8 @@ TEST_F(Memory, AClientHasAShareOfIt) {
   EXPECT_EQ(said, "HTTP/1.1 200");
 }
 
-TEST_F(Memory, WhereItEndsWhoHoldsTheMostIsCutOff) {
-  serve(3 * kAnswer, 3 * kAnswer);
+TEST_F(Memory, WhereItEndsWhoMovedLongestAgoIsCutOff) {
+  serve(3 * kRoom, 3 * kRoom);
   std::string said;
   std::vector<std::unique_ptr<Connection>> greedy;
   for (int i = 0; i < 3; ++i) greedy.push_back(reader("127.0.0.2", said));
@@ -270,6 +271,82 @@ TEST_F(Memory, WhereItEndsWhoHoldsTheMostIsCutOff) {
   EXPECT_TRUE(greedy[0]->closed_by_server());
   EXPECT_GT(greedy[1]->receive().size(), kAnswer);
   EXPECT_GT(honest->receive().size(), kAnswer);
+}
+
+TEST_F(Memory, ASlowReaderStaysAndWhoStandsStillGoes) {
+  serve(3 * kRoom, 3 * kRoom);
+  std::string said;
+  auto slow = reader("127.0.0.2", said);
+  auto also_slow = reader("127.0.0.2", said);  // its client holds the most
+  auto still = reader("127.0.0.3", said);
+  for (Connection* each : {slow.get(), also_slow.get()})
+    while (each->received().size() < 400'000 && each->take(16'000) > 0) {
+    }
+  auto honest = reader("127.0.0.4", said);
+  EXPECT_EQ(said, "HTTP/1.1 200");
+  EXPECT_LT(still->receive().size(), kAnswer);
+  EXPECT_TRUE(still->closed_by_server());
+  EXPECT_GT(slow->receive().size(), kAnswer);
+  EXPECT_GT(also_slow->receive().size(), kAnswer);
+}
+
+class UnfinishedBodies : public testing::Test {
+ protected:
+  static constexpr std::size_t kBody = 200'000;
+  static constexpr std::size_t kRoom = kBody + 80'000;
+
+  void serve(std::size_t most, std::size_t share) {
+    ServerOptions options;
+    options.most_held = most;
+    options.share_of_held = share;
+    server = start(options, [](const HttpRequest& request, const std::string&) {
+      return HttpResponse{200, {}, std::to_string(request.body.size())};
+    });
+  }
+  /// All but its last byte.
+  std::unique_ptr<Connection> begin(const char* from) {
+    auto connection = std::make_unique<Connection>(server->port(), from);
+    connection->send("POST /a HTTP/1.1\r\nHost: x\r\nContent-Length: " + std::to_string(kBody) + "\r\n\r\n" +
+                     std::string(kBody - 1, 'x'));
+    Connection other(server->port());
+    settle(other);
+    return connection;
+  }
+  static std::string end(Connection& connection) {
+    connection.send("x");
+    return connection.receive();
+  }
+  std::unique_ptr<Server> server;
+};
+
+TEST_F(UnfinishedBodies, WhoMovedLongestAgoGoes) {
+  serve(3 * kRoom, 3 * kRoom);
+  std::vector<std::unique_ptr<Connection>> held;
+  for (int i = 0; i < 4; ++i) held.push_back(begin(("127.0.0." + std::to_string(2 + i)).c_str()));
+  EXPECT_TRUE(held[0]->closed_by_server());
+  for (int i = 1; i < 4; ++i) EXPECT_TRUE(contains(end(*held[static_cast<std::size_t>(i)]), "200 OK")) << i;
+}
+
+TEST_F(UnfinishedBodies, AClientHasAShare) {
+  serve(100 * kRoom, 2 * kRoom);
+  auto one = begin("127.0.0.2"), two = begin("127.0.0.2"), three = begin("127.0.0.2"), other = begin("127.0.0.3");
+  std::string answer = three->receive();
+  EXPECT_TRUE(contains(answer, "HTTP/1.1 503 ")) << answer;
+  EXPECT_TRUE(contains(answer, "Retry-After: ")) << answer;
+  EXPECT_TRUE(contains(end(*one), "200 OK"));
+  EXPECT_TRUE(contains(end(*two), "200 OK"));
+  EXPECT_TRUE(contains(end(*other), "200 OK"));
+  auto four = begin("127.0.0.2");
+  EXPECT_TRUE(contains(end(*four), "200 OK")) << "what was answered is held no more";
+}
+
+TEST(Fields, HaveABound) {
+  auto server = start();
+  std::string many;
+  for (int i = 0; i < 129; ++i) many += "a:\r\n";
+  Connection connection(server->port());
+  connection.send("GET / HTTP/1.1\r\nHost: x\r\n" + many + "\r\n");
+  EXPECT_TRUE(contains(connection.receive(), "HTTP/1.1 431 "));
 }
 
 }  // namespace
