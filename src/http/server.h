@@ -41,8 +41,8 @@ struct ServerOptions {
   std::size_t field_limit = 128;
   /// Bytes that connections may hold in memory: unfinished requests, and answers until their clients have taken them.
   /// Past it a connection is closed that does not move, or one of the client that holds the most.
-  std::size_t most_held = 48 << 20;
-  std::size_t share_of_held = 12 << 20;           ///< of one client, whose further requests and answers are 503
+  std::size_t most_held = 24 << 20;
+  std::size_t share_of_held = 8 << 20;           ///< of one client, whose further requests and answers are 503
   std::chrono::milliseconds idle_time{75'000};    ///< between requests
   std::chrono::milliseconds header_time{10'000};  ///< from the first byte of a request to the end of its header
   std::chrono::milliseconds body_time{30'000};    ///< for the body

@@ -30,10 +30,12 @@ from serve_rig import BASE, Server, ServeTest  # noqa: E402
 MIB = 1 << 20
 MOST_MEMORY = 128 * MIB
 MOST_DELAY = 5
+LEAST_MEASURED = 0.02  # seconds: a turn or two of the scheduler on a busy machine, whatever is asked
+OWN_DESCRIPTORS = 16  # the store's, opened as they are needed
 HONEST, PROXY = '127.0.0.1', '127.99.0.1'
-ROUNDS = int(os.environ.get('ROUNDS', 4))
+ROUNDS = 2
 LIMIT = 20  # seconds for an honest request
-REQUESTS = 100  # of a round
+REQUESTS = 50  # of a round, of each kind; of pages a tenth
 ATTACKER_SECONDS = 3  # before the first round
 
 
@@ -161,23 +163,21 @@ class Attacked(ServeTest):
         return best, troubles
 
     def test_all_attacks_at_once(self):
-        names = os.environ.get('ATTACKS', '').split() or [attack.__name__ for attack in serve_attackers.ALL]
+        names = [attack.__name__ for attack in serve_attackers.ALL]
         before = self.descriptors()
         with self.running(['spin'] * len(names)):
             calm, troubles = self.honest_rounds('calm:    ')
         self.assertEqual(troubles, [])
-        resident = self.status('VmRSS')
         with self.running(names) as attackers:
             time.sleep(ATTACKER_SECONDS)
             attacked, troubles = self.honest_rounds('attacked:')
-            peak = self.status('VmHWM')
             self.assertEqual([each.args[-1] for each in attackers if each.poll() is not None], [], 'all are at it still')
-        print(peak / MIB, troubles[:10], len(troubles), file=sys.stderr)
-        for _ in range(4):
-            time.sleep(2)
-            print(self.descriptors(), subprocess.run(f"ss -tan 'sport = :{self.server.address.rpartition(':')[2]}' | awk '{{print $1}}' | sort | uniq -c", shell=True, capture_output=True, text=True).stdout.split(), f'{self.status("VmRSS") / MIB:.0f}', file=sys.stderr)
-        self.eventually(lambda: self.descriptors() <= before + 8, 'their connections are closed')
-        print(f'after: {self.status("VmRSS") / MIB:.0f}', file=sys.stderr)
+        self.assertLessEqual(self.status('VmHWM'), MOST_MEMORY)
+        self.assertEqual(troubles, [])
+        for kind, (_, p99) in attacked.items():
+            self.assertLessEqual(p99, MOST_DELAY * max(calm[kind][1], LEAST_MEASURED), f'{kind}: {calm} {attacked}')
+        self.eventually(lambda: self.descriptors() <= before + OWN_DESCRIPTORS, 'their connections are closed')
+        self.assertLessEqual(self.status('VmRSS'), MOST_MEMORY * 3 // 4, 'what they held is given back')
 
 
 if __name__ == '__main__':
