@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <future>
 #include <iterator>
 #include <utility>
 
@@ -29,6 +30,8 @@ constexpr std::chrono::seconds kSurelyWanted{1};
 
 /// What an answer holds that is read piece by piece: a piece, and the list of where the others are.
 constexpr std::size_t kHeldByStream = 128 * 1024;
+/// A thread that made a larger one makes nothing else until the connection has it.
+constexpr std::size_t kLargeAnswer = 64 * 1024;
 constexpr std::chrono::seconds kTryAgain{5};
 
 HttpResponse problem_response(int status, std::string code, std::string message) {
@@ -223,9 +226,15 @@ void Server::Core::Session::serve(HttpRequest request) {
   auto& pool = is_reading(request.method) ? core_->readers_ : core_->writers_;
   asio::post(pool, [self = shared_from_this(), work, request = std::move(request)]() mutable {
     auto answer = self->core_->handler_(request, self->peer_);
+    const bool is_large = answer.response.body.size() > kLargeAnswer;
+    std::promise<void> taking;
+    auto taken = taking.get_future();
     auto& io = self->core_->io_;
-    asio::post(io,
-               [self = std::move(self), answer = std::move(answer)]() mutable { self->respond(std::move(answer)); });
+    asio::post(io, [self = std::move(self), answer = std::move(answer), taking = std::move(taking)]() mutable {
+      self->respond(std::move(answer));
+    });
+    // It is counted from then on: otherwise threads would make more of them than the I/O thread can look at.
+    if (is_large) taken.wait();
   });
 }
 
