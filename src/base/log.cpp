@@ -25,8 +25,8 @@ namespace playfs {
 
 namespace {
 
-/// Standard error, which may be a pipe that nobody reads: what it does not take at once is left out and counted. Whoever
-/// logs never waits for whoever reads. No thread of its own, which would be lost with a fork.
+/// Standard error, which may be a pipe that nobody reads: what it does not take at once is left out and counted.
+/// Whoever logs never waits for whoever reads. No thread of its own, which would be lost with a fork.
 class StandardError final : public spdlog::sinks::base_sink<std::mutex> {
  protected:
   void sink_it_(const spdlog::details::log_msg& message) override {

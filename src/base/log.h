@@ -2,7 +2,8 @@
 //
 // One line a fact, to stderr until `log_to_file` says otherwise. Secrets never go through here: whoever logs a
 // request logs its method and path, not its headers. Text of strangers is escaped before it is written. A log that
-// nobody reads stops nobody: lines that stderr does not take are left out, and how many is said when it takes some again.
+// nobody reads stops nobody: lines that stderr does not take are left out, and how many is said when it takes some
+// again.
 #pragma once
 
 #include <string>
