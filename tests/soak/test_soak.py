@@ -4,7 +4,7 @@ it is slow, hangs or fails; then everybody finds what they wrote, and nothing is
 
 What is claimed:
  - no byte is wrong: one's own files are what one wrote last, everybody else's could be what somebody wrote (contents.py),
-   revisions never change, head goes forward, and at the end every mount has the last of everybody's work;
+   revisions never change, and at the end every mount has the last of everybody's work;
  - operations fail only while something is wrong, and what is here already never waits for the service;
  - memory and descriptors do not grow, all gauges come back, and whoever ends, ends well.
 
