@@ -12,6 +12,8 @@ namespace playfs::vfs {
 namespace {
 /// How many records are looked at to see that head only moved forward, which is what it nearly always did.
 constexpr std::size_t kMostLooked = 64;
+/// How long a head that was set back is not followed by a tree that takes part in repairing it.
+constexpr std::chrono::seconds kRepairedWithin{20};
 }  // namespace
 
 bool WorkTree::is_known_to_hold(const RevisionTreePtr& head, const RevisionTreePtr& base) const {
@@ -66,7 +68,14 @@ void WorkTree::follow_still(const RevisionId& base, const RevisionTreePtr& head)
 }
 
 void WorkTree::base_was_asked_for(const RevisionId& base, const RevisionTreePtr& head, const Status& there) {
-  if (there) return follow_still(base, head);  // head was set back, which is repaired by whoever takes part
+  if (there) {
+    // Head was set back: by two who published at once, most likely. Whoever takes part repairs that, so a tree that
+    // does waits for it: meanwhile what was published from here would vanish, and writes go to what was there before.
+    if (!publisher()) return follow_still(base, head);
+    return mount_.later(kRepairedWithin, [weak = weak_from_this(), base, head] {
+      if (auto tree = weak.lock()) tree->follow_still(base, head);
+    });
+  }
   if (there.error().code == ErrorCode::not_found) {
     if (Status opened = open_publisher(); !opened)
       return mount_.site().events().error("projects/" + project_.text() + "/work", opened.error());

@@ -384,6 +384,29 @@ class Restore(clocks.Clocks, rig.Rig):
         self.assertEqual(self.status(ann)['staged'], [])
         self.assertEqual(self.events(ann, 'service_went_back'), [])
 
+    def test_what_was_published_from_here_stays_while_two_who_published_at_once_mend_it(self):
+        """Both set head, and the second had not seen the first."""
+        ann = self.mount(self.api.origin)
+        self.two_revisions(ann)
+        ours = self.head()
+        before = self.api.get('revisions', ours)['parents'][0]
+        work, files = self.work(ann), self.api.get('revisions', before)['manifest']['files']
+        wanted = self.describe(work)
+        theirs = self.api.create('revisions', project=self.project, parents=[before], agent='bob', message='at once', state={},
+                                 manifest={'files': {**files, 'theirs': {'h': 'x', 'inline': 'theirs\n'}}})['id']
+        opened = open(work / 'changed', 'ab', buffering=0)
+        self.addCleanup(opened.close)
+        self.api.call('PATCH', f'/projects/{self.project}', {'latest_revision': theirs})
+
+        def is_mended():
+            seen = self.describe(work)
+            self.assertEqual({path: what for path, what in seen.items() if path != 'theirs'}, wanted)
+            return 'theirs' in seen
+
+        self.eventually(is_mended, 'what both have is here')
+        opened.write(b'behind it\n')
+        self.assertEqual((work / 'changed').read_bytes(), wanted['changed'][1] + b'behind it\n')
+
     def test_a_base_is_asked_for_once_while_the_answer_is_to_come(self):
         between = proxy.CountingProxy(int(self.api.origin.rsplit(':', 1)[1]))
         self.addCleanup(between.close)

@@ -360,7 +360,10 @@ class Contents(unittest.TestCase):
         self.assertEqual((contents.changes('whole-a.1', one), contents.changes('log-a.1', one + two)), ([4], [4, 5]))
         self.assertEqual((contents.changes('log-a.1', b''), contents.changes('slots-a.3', slots)), ([], [9] * contents.SLOTS))
         flipped = one[:200] + bytes([one[200] ^ 1]) + one[201:]
-        for name, data in (('whole-a.1', flipped), ('whole-a.1', one[:-1]), ('whole-a.1', b''), ('whole-a.2', one),
+        in_pages = contents.record('a.1', 6, 5000)
+        self.assertEqual(contents.changes('log-a.1', in_pages[:contents.PAGE]), [])
+        for name, data in (('log-a.1', in_pages[:contents.PAGE - 1]), ('whole-a.1', in_pages[:contents.PAGE]),
+                           ('whole-a.1', flipped), ('whole-a.1', one[:-1]), ('whole-a.1', b''), ('whole-a.2', one),
                            ('whole-a.1', one + two), ('log-a.1', two + one), ('log-a.1', one + two[:-5]),
                            ('slots-a.3', slots[:-contents.SLOT]), ('slots-a.3', slots[contents.SLOT:] + slots[:contents.SLOT])):
             self.assertRaises(ValueError, contents.changes, name, data)
