@@ -79,6 +79,10 @@ class CountingProxy:
     `fate` is asked of each request ("METHOD /path") what becomes of it: None passes it on, 'lose reply' passes it on and
     closes the connection without the answer, (status, body) answers that in the service's place, a number passes it on to
     another port.
+
+    `raw` is asked before that, with method, path, headers, body, and a function that gives the service's own answer to
+    this or another path as (status, headers, data). What it gives, pieces of bytes, goes out as it is, status line and
+    all, and the connection is closed; None goes on as ever.
     """
 
     def __init__(self, port):
@@ -86,6 +90,7 @@ class CountingProxy:
         self.hanging = None
         self.away = False
         self.fate = lambda request: None
+        self.raw = lambda method, path, headers, body, ask: None
         self._port = port
         self._over = False
         self._hung = 0
@@ -184,20 +189,30 @@ class CountingProxy:
                     return
                 proxy._wait_while_hanging(self.path)
                 body = self.rfile.read(int(self.headers.get('Content-Length') or 0))
+                pieces = proxy.raw(self.command, self.path, self.headers, body,
+                                   lambda path=None: self.ask(proxy._port, body, path))
+                if pieces is not None:
+                    self.close_connection = True
+                    for piece in pieces:
+                        self.wfile.write(piece)
+                    return
                 fate = proxy.fate(entry[0])
                 if isinstance(fate, tuple):
                     return self.answer(entry, fate[0], [('Content-Type', 'application/json')], fate[1].encode())
-                server = http.client.HTTPConnection('127.0.0.1', fate if isinstance(fate, int) else proxy._port)
-                try:
-                    server.request(self.command, self.path, body or None, dict(self.headers))
-                    answer = server.getresponse()
-                    data = answer.read()
-                finally:
-                    server.close()
+                status, headers, data = self.ask(fate if isinstance(fate, int) else proxy._port, body)
                 if fate == 'lose reply':
                     self.close_connection = True
                     return
-                self.answer(entry, answer.status, answer.getheaders(), data)
+                self.answer(entry, status, headers, data)
+
+            def ask(self, port, body, path=None):
+                server = http.client.HTTPConnection('127.0.0.1', port)
+                try:
+                    server.request(self.command, path or self.path, body or None, dict(self.headers))
+                    answer = server.getresponse()
+                    return answer.status, answer.getheaders(), answer.read()
+                finally:
+                    server.close()
 
             def answer(self, entry, status, headers, data):
                 proxy._answered(entry, status, len(data))
