@@ -1,5 +1,5 @@
-"""A service that lies: a proxy before a real one, which puts records of its own into lists, and answers of its own, byte
-by byte, in the place of any other."""
+"""A service that lies: a proxy before a real one, which puts records of its own into lists, and answers of its own,
+byte by byte, in the place of any other."""
 import json
 import socket
 import threading
