@@ -1,7 +1,6 @@
 #!/usr/bin/env python3
 """A service that attacks with everything at once, behind one real mount, in which honest projects stand beside."""
 import concurrent.futures
-import hashlib
 import json
 import os
 import re
@@ -36,7 +35,7 @@ def read_below(root, path):
     with open(path, 'rb', opener=lambda name, flags: os.open(name, flags, dir_fd=root)) as file:
         return file.read()
 
-MORE_DESCRIPTORS = 8  # of each project: the databases of its work tree, as long as it is mounted
+MORE_DESCRIPTORS = 8  # of each hostile project that was looked at: a bound, not that all are back
 MAY_GROW = 128 << 20
 UNSAFE = re.compile('[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]')
 
@@ -216,7 +215,7 @@ class HostileService(rig.Rig):
         for _, path, _ in self.site.asked:
             self.assertRegex(path, PLACES)
         self.eventually(lambda: descriptors(mount) <= before + MORE_DESCRIPTORS * len(self.attacks),
-                        'descriptors are back')
+                        'descriptors are bounded')
         grown = memory(mount) - resident
         print(f'{len(self.attacks)} trees, {len(self.wires)} answers, {len(users)} programs, '
               f'{len(self.site.asked)} requests: '
