@@ -36,12 +36,11 @@ def paths():
     refused = {
         '': 'empty', '.': '"."', '..': '".."', '/etc/passwd': 'absolute', '../outside': '".."', 'a/../../b': '".."',
         'a//b': 'empty', 'a/': 'empty', './a': '"."', 'nul\0byte': 'NUL', 'n' * 256: '255',
-               'd/' * 2047 + 'long': '4095',
-        'ü' * 128: '255', 'both': 'directory', '.playfs/export.json': 'playfs', 'sub/.playfs/x': 'playfs'}
+        'd/' * 2047 + 'long': '4095', 'ü' * 128: '255', 'both': 'directory', '.playfs/export.json': 'playfs',
+        'sub/.playfs/x': 'playfs'}
     shown = ['n' * 255, 'README', 'readme', 'Readme', unicodedata.normalize('NFC', 'é'),
              unicodedata.normalize('NFD', 'é'), '...', ' ', '-rf', '--help', '~', 'CON', 'aux.txt', 'a\\b', 'a:b', '*',
-             '?',
-             'both/below']
+             '?', 'both/below']
     return Attack('paths', {path: inline(f'{path[:40]!r}\n') for path in [*refused, *shown]}, refuses=refused,
                   shows={path: f'{path[:40]!r}\n'.encode() for path in shown})
 
@@ -50,8 +49,7 @@ def repositories(witness):
     run = f'touch {witness}\n'
     config = f'[core]\n\tbare = false\n\tworktree = .\n\tfsmonitor = "touch {witness}; false"\n'
     refused = ['.git/config', '.GIT/hooks/post-checkout', '.git./config', 'git~1/config', '.g\u200cit/config',
-               '.git ./config',
-               '.hg/hgrc', '.Hg/hgrc', '.svn/wc.db', '.bzr/x', '.jj/x', '_darcs/prefs', 'sub/.git/config', 'sub/.git',
+               '.git ./config', '.hg/hgrc', '.Hg/hgrc', '.svn/wc.db', '.bzr/x', '.jj/x', '_darcs/prefs', 'sub/.git/config', 'sub/.git',
                '.git::$INDEX_ALLOCATION/config']
     files = {path: inline(config, m='100755') for path in refused}
     files.update({'HEAD': inline('ref: refs/heads/main\n'), 'objects/x': inline(''), 'refs/x': inline(''),
