@@ -63,8 +63,9 @@ struct Lists::Reading {
   std::vector<Listed> renamed;
   std::unordered_set<std::string_view> fresh_ids;  ///< into `fresh`
   wire::Cursors cursors;
-  std::string cursor;  ///< of the next page
-  std::string behind;  ///< of the page behind the last one that was read
+  std::size_t cursor_bytes = 0;  ///< of all that were read
+  std::string cursor;            ///< of the next page
+  std::string behind;            ///< of the page behind the last one that was read
   SteadyTime asked_at;
   Patience::Question question;
   int empty_pages = 0;
@@ -306,7 +307,9 @@ Result<bool> Lists::take_in(Reading& reading, const wire::RecordPage& page) {
   if (reading.met_known || page.next_cursor.empty()) return true;
 
   reading.empty_pages = reading.fresh.size() > before ? 0 : reading.empty_pages + 1;
-  if (reading.empty_pages >= kMostEmptyPages || reading.cursors.comes_again(page.next_cursor))
+  reading.cursor_bytes += sizeof(std::string) + page.next_cursor.size();
+  if (reading.empty_pages >= kMostEmptyPages || reading.cursor_bytes > context_.options.list_bytes ||
+      reading.cursors.comes_again(page.next_cursor))
     return fail(ErrorCode::protocol, "the list of " + reading.collection + " does not end: its cursors lead nowhere");
   reading.cursor = page.next_cursor;
   return false;

@@ -159,7 +159,7 @@ bool Server::Core::make_room() {
   std::size_t most = 0;
   for (const auto& [client, theirs] : sessions_) {
     if (theirs.size() <= most) continue;
-    auto found = std::find_if(theirs.begin(), theirs.end(), [](Session* each) { return !each->is_being_served(); });
+    auto found = std::find_if(theirs.begin(), theirs.end(), [](Session* each) { return each->can_give_way(); });
     if (found != theirs.end()) given_up = *found, most = theirs.size();
   }
   if (given_up) given_up->close();

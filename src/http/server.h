@@ -40,9 +40,9 @@ struct ServerOptions {
   /// Header fields of one request.
   std::size_t field_limit = 128;
   /// Bytes that connections may hold in memory: unfinished requests, and answers until their clients have taken them.
-  /// Past it a connection is closed that does not move, or one of the client that holds the most.
-  std::size_t most_held = 24 << 20;
-  std::size_t share_of_held = 8 << 20;           ///< of one client, whose further requests and answers are 503
+  /// Past it the connection is closed that moved longest ago.
+  std::size_t most_held = 32 << 20;
+  std::size_t share_of_held = 16 << 20;           ///< of one client, whose further requests and answers are 503
   std::chrono::milliseconds idle_time{75'000};    ///< between requests
   std::chrono::milliseconds header_time{10'000};  ///< from the first byte of a request to the end of its header
   std::chrono::milliseconds body_time{30'000};    ///< for the body

@@ -105,7 +105,8 @@ class Server::Core::Session : public std::enable_shared_from_this<Session> {
   void wait_for_request();
   void close_if_idle();
   void close();
-  [[nodiscard]] bool is_being_served() const { return is_being_served_; }
+  /// Nothing of it is being worked on, and it is not closed already: that takes effect only after a while.
+  [[nodiscard]] bool can_give_way() const { return !is_being_served_ && stream_.socket().is_open(); }
 
  private:
   using Parser = bh::request_parser<bh::string_body>;

@@ -281,7 +281,9 @@ void Server::Core::Session::respond(Answer answer) {
   }
   if (!hold(buffer_.capacity() + (source_ ? kHeldByStream : body_.capacity()))) {
     source_.reset();
-    return respond_busy("the answers that this client has not taken yet are all that this server holds for it");
+    left_ = 0;
+    return refuse(
+        busy_response("the answers that this client has not taken yet are all that this server holds for it"));
   }
   parser_.reset();
   write(answer.response, framing, [self = shared_from_this()](error_code error) { self->after_write(error); });

@@ -315,6 +315,21 @@ TEST_F(ListsTest, NamesThatGrowTakeNoMoreThanFits) {
   EXPECT_FALSE(site_->is_list_whole("projects"));
 }
 
+TEST_F(ListsTest, CursorsThatTakeMoreThanAListMayEndWithAnError) {
+  SiteOptions options;
+  options.list_bytes = 80'000;
+  restart(options);
+  const std::string filler(3'000, 'x');
+  for (int i = 0; i < 100; ++i) {
+    const std::string cursor = i == 0 ? "" : "&cursor=" + filler + std::to_string(i);
+    service_.instead["/.site/data/projects?limit=100" + cursor] =
+        wire::to_text(JsonObject{{"records", Json::Array{JsonObject{{"id", "p" + std::to_string(i)}}}},
+                                 {"nextCursor", filler + std::to_string(i + 1)}});
+  }
+  EXPECT_EQ(list().code(), ErrorCode::protocol);
+  EXPECT_LE(service_.requests(), 30);
+}
+
 TEST_F(ListsTest, ACancelledReaderIsAnsweredAtOnce) {
   put_projects(0, 3);
   service_.hold();

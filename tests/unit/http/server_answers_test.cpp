@@ -260,6 +260,31 @@ TEST_F(Memory, AClientHasAShareOfIt) {
   EXPECT_EQ(said, "HTTP/1.1 200");
 }
 
+TEST(Answers, OneThatFindsNoRoomLeftIsRefusedOnce) {
+  // The connection has more room to read than a small request needs, of a large one that came before.
+  ServerOptions options;
+  options.share_of_held = 10'000;
+  Gate gate;
+  auto server = start(options, [&](const HttpRequest& request, const std::string& peer) {
+    if (request.target != "/slow") return echo(request, peer);
+    gate();
+    return HttpResponse{200, {}, std::string(1'000, 'x')};
+  });
+  Connection one(server->port()), other(server->port());
+  const std::string body(16'000, 'x');
+  one.send("POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 16000\r\n\r\n" + body.substr(1));
+  std::this_thread::sleep_for(milliseconds(50));
+  one.send("xGET /slow HTTP/1.0\r\n\r\n");
+  EXPECT_TRUE(contains(one.receive(), "200 OK"));
+  gate.await_inside(1);
+  other.send("GET / HTTP/1.1\r\nX: " + std::string(1'000, 'x'));
+  std::this_thread::sleep_for(milliseconds(50));
+  gate.open();
+  EXPECT_TRUE(one.receive().starts_with("HTTP/1.1 503 "));
+  other.send("\r\nHost: x\r\n\r\n");
+  EXPECT_TRUE(contains(other.receive(), "200 OK"));
+}
+
 TEST_F(Memory, WhereItEndsWhoMovedLongestAgoIsCutOff) {
   serve(3 * kRoom, 3 * kRoom);
   std::string said;
