@@ -204,7 +204,8 @@ void Kernel::change_names(unsigned kind) {
       fs_.make_directory(caller, parent, first, 0755, std::move(reply));
     })).value_or(Entry{});
   } else if (kind == 22) {
-    const std::string target(input_.field());
+    std::string target(input_.field());
+    target = target.c_str();  // a kernel has it end with a NUL
     auto made = take(ask<Entry>(
         [&](const auto& caller, auto reply) { fs_.make_symlink(caller, parent, first, target, std::move(reply)); }));
     if (!made || made->node == 0) return;

@@ -179,8 +179,8 @@ class CountingProxy:
             def handle_one_request(self):
                 try:
                     super().handle_one_request()
-                except OSError:
-                    self.close_connection = True  # the client went away
+                except (OSError, http.client.HTTPException):
+                    self.close_connection = True  # the client went away, or the service in the middle of an answer
 
             def pass_on(self):
                 entry = proxy._arrived(f'{self.command} {self.path}')
