@@ -58,6 +58,7 @@ STALLED = 1.0      # seconds that this process was held up, so others may have b
 MORE_MEMORY, MORE_SHARE = 32 << 20, 0.25
 # Files that a mount keeps open for the next one who reads or writes them: of its cache, and of each work tree.
 KEPT_BELOW, KEPT_OPEN = re.compile('/(objects|spool)/'), 256 * (1 + PROJECTS)
+CONNECTIONS = 64 + 8  # to the service, which a mount keeps; what else is a socket
 MORE_DESCRIPTORS = 8
 
 
@@ -100,12 +101,14 @@ class Service:
 
 
 def descriptors(process):
-    """How many it has in all, and without one for each file that it may keep open."""
+    """How many it has: in all, files that it may keep open, connections, and what is neither. A file that is open twice is
+    kept once."""
     of = []
     for each in os.listdir(f'/proc/{process.pid}/fd'):
         with contextlib.suppress(FileNotFoundError):  # closed by now
             of.append(os.readlink(f'/proc/{process.pid}/fd/{each}'))
-    return len(of), len(of) - len({each for each in of if KEPT_BELOW.search(each)})
+    kept, connections = len({each for each in of if KEPT_BELOW.search(each)}), sum(each.startswith('socket:') for each in of)
+    return len(of), kept, connections, len(of) - kept - connections
 
 
 class Watch(threading.Thread):
@@ -328,17 +331,19 @@ class Soak(rig.Rig):
     def assert_flat(self, begin, end):
         if rig.IS_SANITIZED:
             return
-        for name in ('serve', *self.played):
+        for name, process in self.watch.processes().items():
+            # A service opens its store, and the log of it, for as many threads as have read at once.
+            more_opened = MORE_DESCRIPTORS + 2 * len(os.listdir(f'/proc/{process.pid}/task')) * (name == 'serve')
             # A service is young after each kill: all its lives count.
             warm = [each for each in self.watch.samples if each[1] == name and begin + (end - begin) / 4 < each[0] <
                     begin + (end - begin) / 2]
             last = [each for each in self.watch.samples if each[1] == name][-3:]
             for what, at, more in (('bytes', 2, lambda most: most * MORE_SHARE + MORE_MEMORY),
-                                   ('descriptors but for those kept open', 4, lambda _: MORE_DESCRIPTORS)):
+                                   ('other descriptors', 6, lambda _: more_opened)):
                 most, now = max(each[at] for each in warm), min(each[at] for each in last)
                 self.assertLess(now, most + more(most), f'{name}: {what}, from {most} to {now}')
-            kept = min(each[3] - each[4] for each in last)
-            self.assertLessEqual(kept, KEPT_OPEN, f'{name}: files that are kept open')
+            for what, at, bound in (('files kept open', 4, KEPT_OPEN), ('connections', 5, CONNECTIONS)):
+                self.assertLessEqual(min(each[at] for each in last), bound, f'{name}: {what}')
 
     # What it was like.
 
@@ -362,7 +367,8 @@ class Soak(rig.Rig):
             memory = [each[2] >> 20 for each in self.watch.samples if each[1] == name]
             opened = [each[3:] for each in self.watch.samples if each[1] == name]
             print(f'{name:14}{memory[len(memory) // 3]:4} MB after a third, {max(memory)} at most, {memory[-1]} at the end; '
-                  f'{max(opened)[0]} descriptors at most, {opened[-1][0]} at the end, {opened[-1][1]} of them not kept for the next')
+                  f'{max(opened)[0]} descriptors at most, {opened[-1][0]} at the end: '
+                  '{1} files kept open, {2} connections, {3} others'.format(*opened[-1]))
         if OUT:
             self.write_figures(pathlib.Path(OUT), table, begin)
 
@@ -372,7 +378,7 @@ class Soak(rig.Rig):
         (out / 'figures.json').write_text(json.dumps({'seed': SEED, 'operations_ms': table, 'samples': samples}))
         names = ('serve', *self.played)
         for name in names:
-            (out / f'{name}.dat').write_text(''.join(f'{at} {memory / 1e6} {opened}\n' for at, each, memory, opened, _
+            (out / f'{name}.dat').write_text(''.join(f'{at} {memory / 1e6} {opened}\n' for at, each, memory, opened, *_
                                                      in samples if each == name))
         curves = ', '.join(f'"{out}/{name}.dat" using ($1/60):COLUMN with lines title "{name}"' for name in names)
         script = f'''set terminal svg size 1100,700 font "sans,12" background "white"
