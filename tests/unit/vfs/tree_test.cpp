@@ -234,7 +234,7 @@ TEST(Trees, OfParentsWithoutNumberAFewAreAskedForAndOnlyOnce) {
                                                        {"message", std::string(5'000, 'm')},
                                                        {"manifest", std::move(manifest)}});
   service.patch("projects", project.text(), JsonObject{{"latest_revision", head.id}});
-  Mounted mount(service);
+  Mounted mount(service, [](PlaygroundOptions& options) { options.refresh = std::chrono::hours(1); });
   const std::string at = "projects/" + project.text();
   auto log = mount.read_file(at + "/log.ndjson");
   ASSERT_TRUE(log);
