@@ -10,7 +10,7 @@ void Output::document(JsonObject fields) {
   if (!json_) return;
   JsonObject whole{{"schema_version", kSchemaVersion}};
   for (const auto& [name, value] : fields) whole.append(name, value);
-  io_.out << safe_json(wire::to_pretty_text(Json(std::move(whole))));
+  io_.out << wire::to_pretty_text(Json(std::move(whole)));
 }
 
 void Output::stream_item(JsonObject fields) {
@@ -43,16 +43,6 @@ ExitCode Output::error(const Error& error) {
     if (!error.hint.empty()) note("Try: " + escape_for_terminal(error.hint, true));
   }
   return exit_code_for(error.code);
-}
-
-std::string safe_json(std::string_view text) {
-  // All that is escaped stands in strings, and the escapes for a terminal are JSON's too, but for this one.
-  std::string without_delete;
-  for (char c : text) {
-    if (c == 0x7f) without_delete += "\\u007f";
-    else without_delete += c;
-  }
-  return escape_for_terminal(without_delete, true);
 }
 
 JsonObject error_document(const Error& error) {

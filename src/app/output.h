@@ -20,7 +20,7 @@ inline constexpr int kSchemaVersion = 1;
 
 inline std::string safe(std::string_view text) { return escape_for_terminal(text); }
 /// Printed JSON, with the same escaped as JSON has it: it says what it said before.
-std::string safe_json(std::string_view text);
+inline std::string safe_json(std::string_view text) { return escape_json_for_terminal(text); }
 
 class Output {
  public:

@@ -193,6 +193,16 @@ std::string escape_for_terminal(std::string_view text, bool keep_newlines) {
   return out;
 }
 
+std::string escape_json_for_terminal(std::string_view json) {
+  // All that is escaped stands in strings, and the escapes for a terminal are JSON's too, but for this one.
+  std::string without_delete;
+  for (char c : json) {
+    if (c == 0x7f) without_delete += "\\u007f";
+    else without_delete += c;
+  }
+  return escape_for_terminal(without_delete, true);
+}
+
 std::string escape_for_mount(std::string_view value) {
   std::string escaped;
   for (char c : value) {

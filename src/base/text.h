@@ -37,6 +37,8 @@ std::optional<std::string> percent_decode(std::string_view text);
 /// Text of a stranger made safe to print: control characters, bidirectional overrides and invalid UTF-8 become
 /// visible escapes. Tab is kept, and line breaks where `keep_newlines` says so.
 std::string escape_for_terminal(std::string_view text, bool keep_newlines = false);
+/// The same of a JSON document, with JSON's own escapes: it says what it said before.
+std::string escape_json_for_terminal(std::string_view json);
 
 /// A value for `-o name=value`: in a list of options a comma ends it, and a backslash takes the next byte as it is.
 std::string escape_for_mount(std::string_view value);

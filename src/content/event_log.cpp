@@ -3,6 +3,7 @@
 #include <deque>
 
 #include "base/mutex.h"
+#include "base/text.h"
 #include "wire/json.h"
 
 namespace playfs::content {
@@ -46,7 +47,7 @@ struct EventLog::State {
   std::vector<std::shared_ptr<const std::function<void()>>> listeners PLAYFS_GUARDED_BY(mutex);
 
   void append(Ring State::*ring, const JsonObject& line) {
-    std::string text = wire::to_text(line) + "\n";
+    std::string text = escape_json_for_terminal(wire::to_text(line)) + "\n";
     decltype(listeners) called;
     {
       MutexLock lock(mutex);

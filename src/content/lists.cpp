@@ -27,9 +27,11 @@ constexpr std::size_t kAnchors = 2'000;
 // was hidden from lists by the service.
 constexpr std::chrono::minutes kLag{1};
 
-std::string text_of(const Record& record, std::string_view name) {
+/// Empty where it is longer than `most`: a string that has held it would keep its memory, however short it is made.
+std::string text_of(const Record& record, std::string_view name, std::size_t most) {
   const Json* value = record.fields.find(name);
-  return value && value->string() ? *value->string() : std::string();
+  const std::string* text = value ? value->string() : nullptr;
+  return text && text->size() <= most ? *text : std::string();
 }
 
 /// Records that stay as they were made, of collections that may have very many.
@@ -41,12 +43,10 @@ Listed listed(const std::string& collection, const Record& record) {
   Listed item{record.id,
               parse_iso8601(record.created_at).value_or(WallTime{}),
               {},
-              text_of(record, collection == "messages" ? "thread" : "project")};
-  if (collection == "agents") item.name = text_of(record, "handle");
-  if (item.name.empty()) item.name = text_of(record, "name");
-  if (item.name.empty()) item.name = text_of(record, "title");
-  if (item.name.size() > kLongestName) item.name.clear();
-  if (item.project.size() > kMaxIdLength) item.project.clear();
+              text_of(record, collection == "messages" ? "thread" : "project", kMaxIdLength)};
+  if (collection == "agents") item.name = text_of(record, "handle", kLongestName);
+  if (item.name.empty()) item.name = text_of(record, "name", kLongestName);
+  if (item.name.empty()) item.name = text_of(record, "title", kLongestName);
   return item;
 }
 

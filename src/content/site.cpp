@@ -117,7 +117,9 @@ std::optional<Record> Site::try_record(const std::string& collection, const std:
 }
 
 void Site::learn(const std::string& collection, const Record& record) {
-  parts_->context.store(collection, record);
+  // These stay as they were made: whoever answers with the id of another one changes nothing of what is known of that.
+  const bool is_fixed = collection == "revisions" || collection == "file_chunks";
+  if (!is_fixed || !try_record(collection, record.id)) parts_->context.store(collection, record);
   parts_->lists.created(collection, record);
   if (collection == "revisions") parts_->revisions.forget_absent();
 }

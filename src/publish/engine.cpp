@@ -258,6 +258,10 @@ Status Engine::bring_ours(const Publication& publication) {
   if (work_.ours) return {};
   auto ours = parts_.upstream.revision(publication.revision);
   if (!ours) return fail(ours.error().while_doing("read back what was published"));
+  // Its id is the service's word, and may be another revision's: what that does not have would be gone from the tree.
+  if ((*ours)->revision.project != parts_.project || (*ours)->tree.manifest().tx != publication.tx)
+    return fail(ErrorCode::not_found, "revision " + escape_for_terminal(publication.revision.text()) +
+                                          " is another one than what was published");
   work_.ours = *std::move(ours);
   return {};
 }

@@ -173,7 +173,7 @@ std::string log_ndjson(const std::vector<RevisionTreePtr>& line) {
                     {"created_at", format_iso8601(revision.created_at)}};
     if (const std::size_t more = revision.parents.size() - parents.size(); more > 0)
       json.append("more_parents", std::uint64_t{more});
-    text += wire::to_text(json) + "\n";
+    text += escape_json_for_terminal(wire::to_text(json)) + "\n";
   }
   return text;
 }

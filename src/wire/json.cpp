@@ -245,7 +245,7 @@ std::string to_pretty_text(const Json& value) {
   writer.SetIndent(' ', 2);
   write(writer, value);
   out.text += '\n';
-  return std::move(out.text);
+  return escape_json_for_terminal(out.text);
 }
 
 }  // namespace playfs::wire

@@ -32,7 +32,8 @@ Result<Json> parse_answer(std::string_view text, const JsonLimits& limits = {});
 /// Compact; strings escaped as json_size_of_string counts them. A string that is not valid UTF-8 gets U+FFFD in
 /// place of each bad byte.
 std::string to_text(const Json& value);
-/// Indented by two spaces, for files that people read; ends with a newline.
+/// Indented by two spaces, for files that people read, on terminals too (escape_json_for_terminal); ends with a
+/// newline.
 std::string to_pretty_text(const Json& value);
 
 }  // namespace playfs::wire

@@ -124,6 +124,16 @@ TEST_F(ListsTest, NamesFollowTheRecordsThatAreRead) {
   EXPECT_EQ(site_->try_list("projects")->back().name, "another");
 }
 
+TEST_F(ListsTest, ANameThatIsTooLongToBeKeptTakesNoMemory) {
+  service_.put("projects", "p0", JsonObject{{"name", std::string(100'000, 'n')}});
+  service_.put("messages", "m0", JsonObject{{"thread", std::string(100'000, 't')}});
+  for (const char* collection : {"projects", "messages"}) {
+    Answer<ListPtr> answer = list(collection);
+    const Listed& item = answer->get()->front();
+    EXPECT_LE(item.name.capacity() + item.project.capacity(), 100u) << collection;
+  }
+}
+
 TEST_F(ListsTest, IsFreshForAsLongAsAHead) {
   put_projects(0, 1);
   EXPECT_FALSE(site_->is_list_fresh("projects"));

@@ -13,6 +13,7 @@
 namespace playfs::publish {
 namespace {
 
+using test::Contents;
 using test::Fault;
 using test::WorkTree;
 
@@ -244,6 +245,38 @@ TEST_F(OddServiceTest, WhereTheAnswerIsAnotherRevisionOursIsLookedFor) {
   EXPECT_EQ(result->outcome, Outcome::published);
   EXPECT_EQ(world.all("revisions").size(), 1u);
   EXPECT_EQ(world.head(project), result->revision.text());
+}
+
+TEST_F(OddServiceTest, AnAnswerWithTheIdOfAnotherProjectsRevisionTakesNothingFromTheTree) {
+  test::World world;
+  test::TempDirectory directory;
+  const std::string project = world.create("projects", R"({"name":"p"})").id;
+  const std::string stranger = world.create("projects", R"({"name":"stranger"})").id;
+  const std::string theirs =
+      world
+          .create("revisions",
+                  R"({"project":")" + stranger + R"(","parents":[],"manifest":{"files":{"t":{"inline":"t"}}}})")
+          .id;
+  WorkTree work(world, project, directory.path() + "/tree", {}, {}, false, true, {}, std::chrono::seconds(0));
+  ASSERT_TRUE(await<RevisionTreePtr>([&](auto done) { work.site->revision(RevisionId(theirs), {}, std::move(done)); }));
+  work.write("file", "content");
+  std::atomic<int> posts = 0;
+  work.faults.set_plan([&](const HttpRequest& request) {
+    if (!is_post_of_revision(request) || posts++ > 0) return Fault();
+    // All that it says is right but for the id, and nothing of it is stored.
+    auto record = *wire::parse_json(request.body)->object();
+    record.set("id", theirs);
+    record.set("created_at", "2030-01-01T00:00:00.000Z");
+    return test::answer_with(200, wire::to_text(JsonObject{{"record", std::move(record)}}));
+  });
+  auto result = work.commit();
+  ASSERT_TRUE(result) << result.error().message;
+  EXPECT_EQ(result->outcome, Outcome::published);
+  EXPECT_NE(result->revision.text(), theirs);
+  EXPECT_EQ(world.contents(world.head(project)), (Contents{{"file", "content"}}));
+  auto known = work.site->try_record("revisions", theirs);
+  ASSERT_TRUE(known);
+  EXPECT_EQ(*known->fields.find("project")->string(), stranger) << "nor is anything of theirs another one";
 }
 
 TEST_F(OddServiceTest, ABranchThatCannotBeAnnouncedEndsAllTheSame) {
