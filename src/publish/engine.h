@@ -168,6 +168,7 @@ class Engine {
   Result<PlanInput> plan_input(const std::string& agent, const std::string& message, const KnownPieces& known) const;
   Status journal_uploads(Publication& publication, const Plan& plan);
   Status send(Publication& publication);
+  Status check_names(const Publication& publication, const std::vector<Upload>& acknowledged);
   Status make_body(const Publication& publication, Upload& upload);
   Result<std::optional<ChunkText>> text_of(const ChunkId& chunk) const;
   Status journal_body(Publication& publication, const Plan& plan);

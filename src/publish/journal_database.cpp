@@ -529,16 +529,20 @@ class JournalDatabase final : public JournalStorage {
     if (uploads.empty()) return {};
     PLAYFS_TRY(auto size, database_.prepare("INSERT OR IGNORE INTO known_sizes(size) VALUES(?)"));
     for (const auto& upload : uploads) PLAYFS_CHECK(size.bind(1, static_cast<std::int64_t>(upload.text_size)).run());
+    // A service that went back to an older state may give an id away again: what it was before is nowhere then.
+    PLAYFS_TRY(auto before, database_.prepare("DELETE FROM known_chunks WHERE chunk = ? AND text_hash <> ?"));
     PLAYFS_TRY(auto known,
                database_.prepare(
                    "INSERT OR REPLACE INTO known_chunks(text_hash, text_size, chunk, digest) VALUES(?, ?, ?, ?)"));
-    for (const auto& upload : uploads)
+    for (const auto& upload : uploads) {
+      PLAYFS_CHECK(before.bind(1, upload.chunk.text()).bind(2, upload.text_hash.hex()).run());
       PLAYFS_CHECK(known.bind(1, upload.text_hash.hex())
                        .bind(2, static_cast<std::int64_t>(upload.text_size))
                        .bind(3, upload.chunk.text())
                        .bind(4, digest_of_known(upload.text_hash.hex(), static_cast<std::int64_t>(upload.text_size),
                                                 upload.chunk.text()))
                        .run());
+    }
     PLAYFS_TRY(auto oldest, database_.prepare("DELETE FROM known_chunks WHERE number <= "
                                               "(SELECT max(number) FROM known_chunks) - ?"));
     return oldest.bind(1, most_known_).run();

@@ -6,6 +6,7 @@
 #include <initializer_list>
 #include <map>
 #include <memory>
+#include <set>
 #include <utility>
 
 #include <fmt/format.h>
@@ -484,6 +485,29 @@ Status Engine::journal_uploads(Publication& publication, const Plan& plan) {
   return {};
 }
 
+/// One id cannot stand for two texts. Where it would, the service says which it has: a new one, if it went back to an
+/// older state and gives ids away again, or else it lied, perhaps of both: then neither is taken to be there.
+Status Engine::check_names(const Publication& publication, const std::vector<Upload>& acknowledged) {
+  std::map<ChunkId, ContentHash> named;
+  std::set<ChunkId> doubtful;
+  for (const Upload& upload : acknowledged) {
+    PLAYFS_TRY(auto known, parts_.journal.known_text(upload.chunk));
+    const ContentHash& before = named.try_emplace(upload.chunk, known ? known->hash : upload.text_hash).first->second;
+    if (before != upload.text_hash) doubtful.insert(upload.chunk);
+  }
+  for (const Upload& upload : acknowledged) {
+    if (!doubtful.contains(upload.chunk)) continue;
+    auto record = parts_.upstream.get("file_chunks", upload.chunk.text());
+    if (!record && may_heal(record.error().code)) return fail(record.error());
+    auto chunk = record ? wire::decode_chunk(*std::move(record)) : Result<FileChunk>(fail(record.error()));
+    if (chunk && ContentHash::of(chunk->content) == upload.text_hash) continue;
+    PLAYFS_CHECK(parts_.journal.record_lost_chunks(&publication, {{upload.chunk, parts_.random.uuid()}}));
+    return fail(ErrorCode::corrupt, "the service answered with another chunk than the one that was sent: " +
+                                        escape_for_terminal(upload.chunk.text()));
+  }
+  return {};
+}
+
 /// Sends all that have no chunk yet, a window of them at a time.
 Status Engine::send(Publication& publication) {
   PLAYFS_TRY(UploadTotals totals, parts_.journal.totals(publication));
@@ -495,6 +519,7 @@ Status Engine::send(Publication& publication) {
     for (Upload& upload : uploads) PLAYFS_CHECK(make_body(publication, upload));
     from = uploads.back().number + 1;
     PLAYFS_CHECK(parts_.upstream.upload(uploads, [&](const std::vector<Upload>& acknowledged) -> Status {
+      PLAYFS_CHECK(check_names(publication, acknowledged));
       PLAYFS_CHECK(parts_.journal.record_acknowledged(publication, acknowledged));
       for (const Upload& upload : acknowledged) {
         stored_.stored(upload.chunk);

@@ -1,11 +1,15 @@
 // Chunks between being journalled and being sent: where their text stands, in which windows, after a crash.
+#include <atomic>
+#include <chrono>
 #include <filesystem>
 #include <set>
+#include <thread>
 
 #include <gtest/gtest.h>
 
 #include "base/sqlite.h"
 #include "support/publish_world.h"
+#include "wire/json.h"
 
 namespace playfs::publish {
 namespace {
@@ -119,6 +123,58 @@ TEST_F(UploadsTest, AnotherTextIsNotSent) {
   EXPECT_FALSE(work.stage->is_clean()) << "staged again";
   EXPECT_NE(work.events->errors_text().find("corrupt"), std::string::npos);
   EXPECT_TRUE(world.all("file_chunks").empty());
+}
+
+/// What a service answers to every upload: the record that it was sent, under an id of another one.
+test::Fault answered_as(const std::string& id, const HttpRequest& request) {
+  if (request.method != "POST" || !request.target.ends_with("/file_chunks")) return {};
+  JsonObject record = *wire::parse_json(request.body)->object();
+  record.set("id", id);
+  record.set("created_at", "2030-01-01T00:00:00.000Z");
+  return test::answer_with(200, wire::to_text(JsonObject{{"record", std::move(record)}}));
+}
+
+TEST_F(UploadsTest, AnAnswerWithTheIdOfAnotherChunkDoesNotStopWhatFollows) {
+  const std::string other = world.create("file_chunks", R"({"path":"f","seq":0,"content":"another"})").id;
+  WorkTree work(world, project, directory.path() + "/tree");
+  // The first alone, so that it is believed before the others are looked at.
+  std::atomic<int> uploads = 0;
+  work.faults.set_plan([&](const HttpRequest& request) {
+    test::Fault lie = answered_as(other, request);
+    if (request.method == "POST" && request.target.ends_with("/file_chunks") && uploads++ > 0)
+      std::this_thread::sleep_for(std::chrono::milliseconds(200));
+    return lie;
+  });
+  work.write("text", lines(40'000, 1));
+  auto lied_to = work.commit();
+  ASSERT_FALSE(lied_to);
+  EXPECT_EQ(lied_to.error().code, ErrorCode::corrupt) << lied_to.error().message;
+  work.faults.set_plan({});
+  auto result = work.commit();
+  ASSERT_TRUE(result) << result.error().message;
+  EXPECT_EQ(world.contents(result->revision.text()), (Contents{{"text", lines(40'000, 1)}}));
+}
+
+TEST_F(UploadsTest, AnIdThatIsGivenAwayAgainStandsForWhatItHasNow) {
+  WorkTree work(world, project, directory.path() + "/tree");
+  work.write("first", lines(10'000, 1));
+  ASSERT_TRUE(work.commit());
+  const std::string id = world.all("file_chunks").front().id;
+  // The service has gone back to before the first commit, and counts its chunks.
+  std::string now;
+  work.faults.set_plan([&](const HttpRequest& request) {
+    test::Fault created = answered_as(id, request);
+    if (request.method == "POST" && request.target.ends_with("/file_chunks")) now = request.body;
+    if (now.empty() || request.method != "GET" || !request.target.ends_with("/file_chunks/" + id)) return created;
+    JsonObject record = *wire::parse_json(now)->object();
+    record.set("id", id);
+    return test::answer_with(200, wire::to_text(JsonObject{{"record", std::move(record)}}));
+  });
+  work.write("second", lines(10'000, 2));
+  auto result = work.commit();
+  ASSERT_TRUE(result) << result.error().message;
+  EXPECT_EQ(column(directory.path() + "/tree", "SELECT text_hash FROM known_chunks WHERE chunk = '" + id + "'"),
+            std::vector{ContentHash::of(lines(10'000, 2)).hex()});
 }
 
 }  // namespace
