@@ -81,6 +81,9 @@ class LyingWrites(rig.Rig):
         entry = self.manifest_of(self.ids[name])['files'].get('mine', {})
         return ''.join(self.api.get('file_chunks', part)['content'] for part in entry.get('c', [])) == text_of(name)
 
+    def says_that_it_is_not_shown(self, name):
+        return 'does not show what it has stored' in (self.work(name).parent / 'status').read_text()
+
     def commit(self, name, *options):
         """Which may fail, with a reason and by none but the exit codes that a script may expect."""
         done = self.command(self.playfs_path, 'commit', '-m', name, *options, self.work(name), check=False)
@@ -106,12 +109,11 @@ class LyingWrites(rig.Rig):
                 (self.work(name) / 'mine').write_text(text_of(name))
             list(users.map(lambda name: self.commit(name, '--no-wait'), self.lies))
             self.eventually(lambda: self.was_told == set(self.lies), 'each lie is told')
+            self.eventually(lambda: all(map(self.says_that_it_is_not_shown, write_lies.LOOKED_FOR)), 'it is looked for')
             self.nothing_is_lost()
             self.site.answers.clear()
             self.nothing_is_lost()
             list(users.map(self.publish_in_the_end, [name for name in self.lies if name not in write_lies.LOOKED_FOR]))
-        for name in write_lies.LOOKED_FOR:
-            self.assertIn('does not show what it has stored', (self.work(name).parent / 'status').read_text(), name)
         self.nothing_is_lost()
         self.assertEqual(self.head_of(self.honest), self.honest_head)
         self.assertEqual(self.trap.heard, [])
