@@ -1,6 +1,7 @@
 #include "http/front.h"
 
 #include <fcntl.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -37,18 +38,24 @@ std::string quoted(std::string_view text) {
 }  // namespace
 
 Result<std::unique_ptr<AccessLog>> AccessLog::open(const std::string& path) {
-  UniqueFd file(::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600));
+  UniqueFd file(::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600));
+  if (!file && errno == ENXIO)
+    return fail(ErrorCode::invalid_argument, "open " + path + ": it is a pipe that nobody reads",
+                "start its reader first, or name a file");
   if (!file) return fail(error_from_errno(errno, "open " + path));
   return std::unique_ptr<AccessLog>(new AccessLog(std::move(file)));
 }
 
 void AccessLog::write(const Entry& entry) {
-  std::string line = fmt::format(
-      "{{\"time\":\"{}\",\"client\":{},\"method\":{},\"target\":{},\"status\":{},\"bytes\":{},\"ms\":{:.3f}}}\n",
-      format_iso8601(entry.time), quoted(entry.client), quoted(entry.method), quoted(entry.target), entry.status,
-      entry.bytes, std::chrono::duration<double, std::milli>(entry.took).count());
-  // A log that cannot be written must not stop the service; whoever runs it sees the full disk elsewhere.
-  static_cast<void>(write_all(file_.get(), line));
+  const bool was_torn = torn_.exchange(false);
+  const std::string line = fmt::format(
+      "{}{{\"time\":\"{}\",\"client\":{},\"method\":{},\"target\":{},\"status\":{},\"bytes\":{},\"ms\":{:.3f}}}\n",
+      was_torn ? "\n" : "", format_iso8601(entry.time), quoted(entry.client), quoted(entry.method),
+      quoted(entry.target), entry.status, entry.bytes, std::chrono::duration<double, std::milli>(entry.took).count());
+  // A log that cannot be written must not stop the service; whoever runs it sees the full disk elsewhere. Nor does a
+  // pipe that nobody reads: what it does not take at once is left out.
+  const ssize_t written = ::write(file_.get(), line.data(), line.size());
+  if (written < static_cast<ssize_t>(line.size())) torn_ = was_torn || written > 0;
 }
 
 void Counters::count(std::string_view method, int status, std::size_t bytes, std::chrono::nanoseconds took) {

@@ -19,7 +19,7 @@
 namespace playfs::http {
 
 /// A line of JSON for each request: when, who, what, how it ended, how long it took. No header and no body of the
-/// request goes into it. Thread-safe; lines are appended whole.
+/// request goes into it. Thread-safe; lines are appended whole. It may be a pipe: what that does not take is left out.
 class AccessLog {
  public:
   /// Created 0600.
@@ -39,6 +39,7 @@ class AccessLog {
  private:
   explicit AccessLog(UniqueFd file) : file_(std::move(file)) {}
   UniqueFd file_;
+  std::atomic<bool> torn_ = false;  ///< the last line was only begun: the disk or the pipe was full
 };
 
 /// What `/metrics` shows, in Prometheus' text format.

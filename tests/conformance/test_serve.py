@@ -307,6 +307,30 @@ class Reading(ServeTest):
 
 
 class Operation(ServeTest):
+    def test_a_log_that_nobody_reads_stops_nobody(self):
+        pipe = self.home / 'access'
+        os.mkfifo(pipe)
+        reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+        server = Server(self, '--limits', 'off', '--access-log', pipe)
+        connection = server.connect()
+        for n in range(1000):
+            connection.request('GET', f'{BASE}/projects?limit=1&nothing={"n" * 100}{n}')
+            answer = connection.getresponse()
+            answer.read()
+            self.assertEqual(answer.status, 200)
+        lines = os.read(reader, 1 << 20).decode().splitlines()
+        self.assertLess(len(lines), 1000, 'the pipe was full')
+        for line in lines:
+            self.assertEqual(json.loads(line)['status'], 200)
+        os.close(reader)
+        connection.request('GET', f'{BASE}/projects')
+        self.assertEqual(connection.getresponse().status, 200, 'its reader is gone')
+        connection.close()
+        done = self.command(self.playfs_path, 'serve', '--store', self.home / 'second', '--access-log', pipe,
+                            check=False)
+        self.assertEqual(done.returncode, 2)
+        self.assertIn('a pipe that nobody reads', done.stderr)
+
     def test_slow_and_oversized_requests_do_not_stop_others(self):
         server = Server(self, '--limits', 'off')
         slow = [server.raw() for _ in range(300)]
