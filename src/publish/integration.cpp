@@ -7,6 +7,7 @@
 #include "model/chunking.h"
 #include "publish/conflicts.h"
 #include "publish/dry_run.h"
+#include "publish/lost_base.h"
 #include "publish/staged_bytes.h"
 #include "wire/json.h"
 
@@ -150,6 +151,19 @@ Status Integration::add_frozen(Step& step) const {
     PLAYFS_TRY(version.state, wire::parse_json(*layer->state));
   }
   return {};
+}
+
+Result<bool> Integration::know_what_came_back(Step& step) const {
+  PLAYFS_TRY(auto changes, stage_.changes());
+  std::set<std::string> paths;
+  for (const auto& change : changes) paths.insert(change.path);
+  auto lacks_bytes = [&](const std::string& path) {
+    auto inode = stage_.find(path);
+    return inode && stage_.lower_content(inode);
+  };
+  const Staged staged{[&](const std::string& path) { return paths.contains(path); }, stage_.staged_state().has_value(),
+                      lacks_bytes};
+  return add_what_came_back(upstream_, journal_, staged, step.next, step.base);
 }
 
 Result<Bytes> Integration::read(Step& step, MergeSide side, const std::string& path, const FileEntry& entry) {
@@ -351,6 +365,7 @@ Result<Integrated> Integration::update(const RevisionTreePtr& head) {
   PLAYFS_TRY(auto open, unresolved(stage_));
   if (!open.empty()) return fail(still_in_conflict(open.front()));
   std::vector<RevisionId> parents;
+  bool is_all_back = false;
   auto begin = [&](Step& step) -> Status {
     const RevisionTreePtr& base = step.on;
     step.theirs = snapshot_of(head);
@@ -359,16 +374,19 @@ Result<Integrated> Integration::update(const RevisionTreePtr& head) {
     step.labels = {"work tree", "head " + head->revision.id.text()};
     step.ending = ".head";
     parents.clear();
-    if (!base) return {};
-    PLAYFS_TRY(CommonBase common, merging_.base_of(lines(base), head->revision.id));
-    if (!common.unknown.empty()) return fail(cannot_be_brought_in(common.unknown, head->revision.id));
-    step.base = std::move(common.snapshot);
-    PLAYFS_TRY(auto holdings, Holdings::compare({base->revision.id, head->revision.id}, merging_.links()));
-    if (!holdings.covers(head->revision.id, base->revision.id)) parents.push_back(base->revision.id);
+    if (base) {
+      PLAYFS_TRY(CommonBase common, merging_.base_of(lines(base), head->revision.id));
+      if (!common.unknown.empty()) return fail(cannot_be_brought_in(common.unknown, head->revision.id));
+      step.base = std::move(common.snapshot);
+      PLAYFS_TRY(auto holdings, Holdings::compare({base->revision.id, head->revision.id}, merging_.links()));
+      if (!holdings.covers(head->revision.id, base->revision.id)) parents.push_back(base->revision.id);
+    }
+    PLAYFS_TRY(is_all_back, know_what_came_back(step));
     return {};
   };
   PLAYFS_TRY(auto changed,
              carry_out(begin, [&](const auto& merged) { return stage_.integrate(head, merged, parents); }));
+  if (is_all_back) PLAYFS_CHECK(journal_.record_no_lost_base());
   return integrated(head, changed);
 }
 

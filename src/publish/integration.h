@@ -14,6 +14,7 @@
 #include <string>
 #include <vector>
 
+#include "publish/journal.h"
 #include "publish/merging.h"
 #include "publish/stage_layers.h"
 #include "stage/stage.h"
@@ -27,8 +28,8 @@ struct Integrated {
 
 class Integration {
  public:
-  Integration(Upstream& upstream, Merging& merging, stage::Stage& stage, const Settled& settled)
-      : upstream_(upstream), merging_(merging), stage_(stage), settled_(settled) {}
+  Integration(Upstream& upstream, Merging& merging, Journal& journal, stage::Stage& stage, const Settled& settled)
+      : upstream_(upstream), merging_(merging), journal_(journal), stage_(stage), settled_(settled) {}
 
   /// `head` becomes the base; where it does not hold the old one, that becomes a further parent of the next commit.
   /// Fails with `busy` where something is still in conflict, with `refused_input` where it cannot be told what the two
@@ -80,9 +81,12 @@ class Integration {
   /// The tree now; of files that theirs did not change against the base not even the bytes are read.
   Status add_local(Step& step) const;
   Status add_frozen(Step& step) const;
+  /// add_what_came_back(), of the tree as it is now.
+  Result<bool> know_what_came_back(Step& step) const;
 
   Upstream& upstream_;
   Merging& merging_;
+  Journal& journal_;
   stage::Stage& stage_;
   const Settled& settled_;
   /// Content that was fetched for the integration under way, so that a further attempt waits for nothing.

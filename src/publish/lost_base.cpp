@@ -55,6 +55,14 @@ bool holds(const RevisionTreePtr& revision, const FileRef& file) {
   return entry && entry->same_content_and_mode(*file.entry);
 }
 
+/// nullptr where it cannot be had, and where there is none.
+Result<RevisionTreePtr> as_far_as_it_is_there(Upstream& upstream, const RevisionId& id) {
+  if (id.empty()) return RevisionTreePtr();
+  auto revision = upstream.revision(id);
+  if (!revision && may_heal(revision.error().code)) return fail(revision.error());
+  return revision ? *revision : RevisionTreePtr();
+}
+
 }  // namespace
 
 Result<bool> is_gone(Upstream& upstream, const RevisionId& revision) {
@@ -96,9 +104,7 @@ Result<RevisionTreePtr> find_survivor(Upstream& upstream, Merging& merging, cons
   for (int followed = 0; at && followed < kMostFollowed; ++followed) {
     if (at->revision.created_at < lost->revision.created_at) return at;
     if (at->revision.parents.empty()) break;
-    auto parent = upstream.revision(at->revision.parents.front());
-    if (!parent && may_heal(parent.error().code)) return fail(parent.error());
-    at = parent ? *parent : nullptr;
+    PLAYFS_TRY(at, as_far_as_it_is_there(upstream, at->revision.parents.front()));
   }
   return RevisionTreePtr();
 }
@@ -162,6 +168,45 @@ Result<std::vector<stage::Invalidation>> keep_what_was_lost(Upstream& upstream, 
   merged.has_state = true;
   merged.state = merged.seen_state = stage.staged_state();
   return stage.integrate(survivor, merged, {});
+}
+
+Result<bool> add_what_came_back(Upstream& upstream, Journal& journal, const Staged& staged, const RevisionTreePtr& head,
+                                Snapshot& base) {
+  PLAYFS_TRY(auto known, journal.lost_base());
+  if (!known || !head) return false;
+  PLAYFS_TRY(auto lost, as_far_as_it_is_there(upstream, known->revision));
+  PLAYFS_TRY(auto survivor, as_far_as_it_is_there(upstream, known->survivor));
+  if (!lost || (!survivor && !known->survivor.empty())) return false;
+  std::set<std::string> missing = differing(manifest_of(lost), manifest_of(survivor));
+  std::erase_if(missing, [&](const std::string& path) { return !staged.has(path); });
+  const Json none;
+  bool lacks_state = staged.has_state && lost->revision.state != (survivor ? survivor->revision.state : none);
+  const RevisionId begin = id_of(base.near);
+  RevisionTreePtr at = head;
+  for (int followed = 0; at && at->revision.id != begin && followed < kMostFollowed; ++followed) {
+    if (missing.empty() && !lacks_state) break;
+    std::erase_if(missing, [&](const std::string& path) {
+      const FileEntry *was = lost->tree.file_at(path), *is = at->tree.file_at(path);
+      if (was && is ? !is->same_content_and_mode(*was) : was != is) return false;
+      if (is) base.manifest.files.insert_or_assign(path, *is);
+      else base.manifest.files.erase(path);
+      return true;
+    });
+    if (lacks_state && at->revision.state == lost->revision.state) {
+      base.state = at->revision.state;
+      lacks_state = false;
+    }
+    const auto& parents = at->revision.parents;
+    PLAYFS_TRY(at, as_far_as_it_is_there(upstream, parents.empty() ? RevisionId() : parents.front()));
+  }
+  std::erase_if(missing, [&](const std::string& path) {
+    const FileEntry *was = lost->tree.file_at(path), *is = head->tree.file_at(path);
+    if (!was || !is || !staged.lacks_bytes || !staged.lacks_bytes(path) || holds(survivor, {head, path, is}))
+      return false;
+    base.manifest.files.insert_or_assign(path, *was);
+    return true;
+  });
+  return missing.empty() && !lacks_state;
 }
 
 }  // namespace playfs::publish

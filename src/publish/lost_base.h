@@ -5,6 +5,9 @@
 // the log that is built on it goes on, and a network that fails says nothing. For one thread; waits.
 #pragma once
 
+#include <functional>
+#include <string>
+
 #include "content/event_log.h"
 #include "publish/journal.h"
 #include "publish/merging.h"
@@ -49,5 +52,19 @@ Status keep_what_lies_elsewhere(Upstream& upstream, stage::Stage& stage, const R
 /// while a publication is under way. Repeating it after a crash comes to the same.
 Result<std::vector<stage::Invalidation>> keep_what_was_lost(Upstream& upstream, stage::Stage& stage,
                                                             const RevisionTreePtr& survivor);
+
+/// What of a work tree is not as the revision below it has it.
+struct Staged {
+  std::function<bool(const std::string& path)> has;
+  bool has_state = false;
+  /// Whether it is only known what stood there, and its bytes could not be had any more. May be empty.
+  std::function<bool(const std::string& path)> lacks_bytes = {};
+};
+/// What was lost and is staged is nobody's change where head's line has had it again since: the service went back by
+/// mistake, or its reads lagged, or somebody who had kept it too published it again. Then it belongs to `base`, which
+/// the tree is to be merged with `head` on, or what head did to it since would be undone. So does a file whose bytes
+/// are nowhere, where head has another one by now. Whether that is all that was lost.
+Result<bool> add_what_came_back(Upstream& upstream, Journal& journal, const Staged& staged, const RevisionTreePtr& head,
+                                Snapshot& base);
 
 }  // namespace playfs::publish

@@ -89,7 +89,8 @@ Result<std::unique_ptr<Publisher>> Publisher::open(const std::string& directory,
   state->upstream->until(state->stop.token());
   state->settled = std::move(settled);
   state->merging = std::make_unique<Merging>(*state->upstream);
-  state->integration = std::make_unique<Integration>(*state->upstream, *state->merging, stage, state->settled);
+  state->integration =
+      std::make_unique<Integration>(*state->upstream, *state->merging, *state->journal, stage, state->settled);
   state->layers = std::make_unique<StageLayers>(stage, *state->integration);
   state->engine = std::make_unique<Engine>(
       Engine::Parts{.project = state->project,

@@ -372,6 +372,40 @@ class Restore(clocks.Clocks, rig.Rig):
         self.publish(ann, 'again')
         self.assert_published_whole(ann, after)
 
+    def test_what_was_never_gone_is_not_published_again(self):
+        """A replica lags: for a while it answers one mount as of before the last revision."""
+        between = proxy.CountingProxy(int(self.api.origin.rsplit(':', 1)[1]))
+        self.addCleanup(between.close)
+        ann, bob = self.mount(self.api.origin, 'ann'), self.mount(between.url, 'bob')
+        (self.work(ann) / 'changed').write_text('4\n')
+        self.publish(ann, 'one')
+        before = self.head()
+        (self.work(ann) / 'changed').write_text('5\n')
+        (self.work(ann) / 'added').write_text('5\n')
+        self.publish(ann, 'two')
+        lost = self.head()
+        self.eventually(lambda: (self.work(bob) / 'added').exists(), 'bob has seen it')
+        self.describe(self.work(bob))
+        project = self.api.get('projects', self.project)
+
+        def as_of_before(request):
+            if request.endswith(f'/projects/{self.project}'):
+                return 200, json.dumps({'record': {**project, 'latest_revision': before}})
+            return (404, '{"code":"not_found"}') if request.endswith(f'/revisions/{lost}') else None
+
+        between.fate = lambda request: as_of_before(request) if request.startswith('GET') else None
+        self.eventually(lambda: self.status(bob)['base'] == before, 'bob takes it for lost')
+        between.fate = lambda request: None
+        (self.work(ann) / 'changed').write_text('6\n')
+        (self.work(ann) / 'added').unlink()
+        self.publish(ann, 'three')
+        (self.work(bob) / 'late').write_text('7\n')
+        self.publish(bob, 'late')
+        self.assertEqual({path: content[1] for path, content in self.describe(self.work(bob)).items()},
+                         {'changed': b'6\n', 'late': b'7\n'})
+        self.eventually(lambda: self.status(bob)['base'] == self.head(), 'bob follows again')
+        self.assertEqual(self.status(bob)['staged'], [])
+
     def test_a_head_that_was_set_back_is_no_loss(self):
         ann = self.mount(self.api.origin)
         self.two_revisions(ann)
