@@ -45,7 +45,8 @@ Error content_is_lost(const std::vector<std::string>& paths) {
   if (paths.size() > kPathsNamed) named += " and " + std::to_string(paths.size() - kPathsNamed) + " more";
   return {ErrorCode::corrupt,
           named + ": the service went back to an older state and has lost this content, and it is not here either",
-          "put it back from elsewhere, or delete it, then commit again",
+          "playfs update brings in what head has of it by now; or put it back from elsewhere, or delete it, then "
+          "commit again",
           {},
           0,
           {}};
