@@ -310,7 +310,7 @@ class Play {
   }
 
   /// The stage is another object each time that it is opened.
-  publish::Integration integration() { return {revisions_, merging_, *bench_.stage, settled_}; }
+  publish::Integration integration() { return {revisions_, merging_, **journal_, *bench_.stage, settled_}; }
 
   template <class Operation>
   void integrate(const std::string& what, const Operation& operation) {
@@ -436,6 +436,9 @@ class Play {
   publish::Merging merging_{
       revisions_, [this](const Version& base, const Version& ours, const Version& theirs, const ReadEntry& read,
                          const MergeLabels& labels) { return merge_and_write(base, ours, theirs, read, labels); }};
+  /// Nothing is in it: it is asked whether the service has lost anything.
+  const Result<std::unique_ptr<publish::Journal>> journal_ =
+      publish::Journal::open(bench_.options().directory + "/../journal");
   const publish::Settled settled_;
 };
 
