@@ -153,17 +153,18 @@ Status Integration::add_frozen(Step& step) const {
   return {};
 }
 
-Result<bool> Integration::know_what_came_back(Step& step) const {
-  PLAYFS_TRY(auto changes, stage_.changes());
-  std::set<std::string> paths;
-  for (const auto& change : changes) paths.insert(change.path);
-  auto lacks_bytes = [&](const std::string& path) {
-    auto inode = stage_.find(path);
-    return inode && stage_.lower_content(inode);
+Result<bool> Integration::add_what_is_back(Step& step) const {
+  auto tell = [&](const std::string& path, FileEntry& entry) {
+    auto own = step.own.find(path);
+    return own == step.own.end() || !entry.hash_claim.empty() ? Status() : tell_content(entry, own->second, false);
   };
-  const Staged staged{[&](const std::string& path) { return paths.contains(path); }, stage_.staged_state().has_value(),
-                      lacks_bytes};
-  return add_what_came_back(upstream_, journal_, staged, step.next, step.base);
+  auto lacks_bytes = [&](const std::string& path) {
+    auto seen = step.seen.find(path);
+    return seen != step.seen.end() && seen->second.inode && stage_.lower_content(seen->second.inode);
+  };
+  return add_what_came_back(
+      upstream_, journal_,
+      {.base = step.base, .ours = step.ours, .theirs = step.next, .tell = tell, .lacks_bytes = lacks_bytes});
 }
 
 Result<Bytes> Integration::read(Step& step, MergeSide side, const std::string& path, const FileEntry& entry) {
@@ -351,6 +352,7 @@ Result<std::vector<stage::Invalidation>> Integration::carry_out(const BeginStep&
     if (round >= kPatientRounds) step.hold = stage_.hold_writers();
     auto attempt = [&]() -> Result<std::vector<stage::Invalidation>> {
       PLAYFS_CHECK(add_local(step));
+      if (step.complete) PLAYFS_CHECK(step.complete(step));
       PLAYFS_TRY(auto merged, bring_in(step));
       return stand(merged);
     };
@@ -381,7 +383,10 @@ Result<Integrated> Integration::update(const RevisionTreePtr& head) {
       PLAYFS_TRY(auto holdings, Holdings::compare({base->revision.id, head->revision.id}, merging_.links()));
       if (!holdings.covers(head->revision.id, base->revision.id)) parents.push_back(base->revision.id);
     }
-    PLAYFS_TRY(is_all_back, know_what_came_back(step));
+    step.complete = [&](Step& seen) -> Status {
+      PLAYFS_TRY(is_all_back, add_what_is_back(seen));
+      return {};
+    };
     return {};
   };
   PLAYFS_TRY(auto changed,

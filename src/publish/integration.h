@@ -59,6 +59,7 @@ class Integration {
     std::map<std::string, Bytes> own;                 ///< of those with bytes of their own, which stay where they are
     std::set<std::string> kept;                       ///< where a file that is kept here only stays
     std::optional<std::string> seen_state;
+    std::function<Status(Step&)> complete;  ///< what is left to do once what is local is there; may be empty
     std::unique_ptr<stage::Stage::Hold> hold;
   };
   /// All but what is local: that is added once writers are held, where they are.
@@ -81,8 +82,8 @@ class Integration {
   /// The tree now; of files that theirs did not change against the base not even the bytes are read.
   Status add_local(Step& step) const;
   Status add_frozen(Step& step) const;
-  /// add_what_came_back(), of the tree as it is now.
-  Result<bool> know_what_came_back(Step& step) const;
+  /// add_what_came_back(), once it is known what is local.
+  Result<bool> add_what_is_back(Step& step) const;
 
   Upstream& upstream_;
   Merging& merging_;

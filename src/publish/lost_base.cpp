@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/fd.h"
+#include "publish/conflicts.h"
 #include "publish/rest.h"
 #include "wire/json.h"
 
@@ -53,6 +54,14 @@ Result<bool> bring_up(Upstream& upstream, stage::Stage& stage, const stage::Inod
 bool holds(const RevisionTreePtr& revision, const FileRef& file) {
   const FileEntry* entry = revision ? revision->tree.file_at(file.path) : nullptr;
   return entry && entry->same_content_and_mode(*file.entry);
+}
+
+/// Where an entry has no hash, its text tells.
+bool is_same(const FileEntry* a, const FileEntry* b) {
+  if (!a || !b) return a == b;
+  if (a->same_content_and_mode(*b)) return true;
+  auto hash = known_hash(*a);
+  return a->mode == b->mode && hash && hash == known_hash(*b);
 }
 
 /// nullptr where it cannot be had, and where there is none.
@@ -118,13 +127,18 @@ Result<BaseFate> find_fate(const BaseParts& parts, const RevisionTreePtr& base, 
   }
   if (!gone) return BaseFate();
   PLAYFS_TRY(auto survivor, find_survivor(parts.upstream, parts.merging, base, head));
-  const LostBase lost{base->revision.id, id_of(survivor)};
   PLAYFS_TRY(auto before, parts.journal.lost_base());
+  LostBase lost{base->revision.id, id_of(survivor)};
+  if (before) {
+    // It went back once more, and the tree still has what was lost the first time.
+    PLAYFS_TRY(auto holdings, Holdings::compare({before->revision, base->revision.id}, parts.merging.links()));
+    if (holdings.covers(before->revision, base->revision.id)) lost.revision = before->revision;
+  }
   if (before != lost) {
     PLAYFS_CHECK(parts.journal.record_lost_base(lost, survivor ? survivor->revision.created_at : begun));
     parts.events.event(
         "service_went_back",
-        {{"project", parts.project.text()}, {"lost", lost.revision.text()}, {"survivor", lost.survivor.text()}});
+        {{"project", parts.project.text()}, {"lost", base->revision.id.text()}, {"survivor", lost.survivor.text()}});
   }
   return BaseFate{true, std::move(survivor)};
 }
@@ -170,40 +184,50 @@ Result<std::vector<stage::Invalidation>> keep_what_was_lost(Upstream& upstream, 
   return stage.integrate(survivor, merged, {});
 }
 
-Result<bool> add_what_came_back(Upstream& upstream, Journal& journal, const Staged& staged, const RevisionTreePtr& head,
-                                Snapshot& base) {
+Result<bool> add_what_came_back(Upstream& upstream, Journal& journal, const LostSides& sides) {
   PLAYFS_TRY(auto known, journal.lost_base());
-  if (!known || !head) return false;
+  if (!known || !sides.theirs) return false;
   PLAYFS_TRY(auto lost, as_far_as_it_is_there(upstream, known->revision));
   PLAYFS_TRY(auto survivor, as_far_as_it_is_there(upstream, known->survivor));
   if (!lost || (!survivor && !known->survivor.empty())) return false;
-  std::set<std::string> missing = differing(manifest_of(lost), manifest_of(survivor));
-  std::erase_if(missing, [&](const std::string& path) { return !staged.has(path); });
+  auto &base = sides.base.manifest.files, &ours = sides.ours.manifest.files;
+  std::set<std::string> missing;
+  for (const auto& path : differing(manifest_of(lost), manifest_of(survivor))) {
+    auto mine = ours.find(path);
+    if (mine != ours.end() && sides.tell) PLAYFS_CHECK(sides.tell(path, mine->second));
+    if (is_same(mine == ours.end() ? nullptr : &mine->second, lost->tree.file_at(path))) missing.insert(path);
+  }
   const Json none;
-  bool lacks_state = staged.has_state && lost->revision.state != (survivor ? survivor->revision.state : none);
-  const RevisionId begin = id_of(base.near);
-  RevisionTreePtr at = head;
-  for (int followed = 0; at && at->revision.id != begin && followed < kMostFollowed; ++followed) {
-    if (missing.empty() && !lacks_state) break;
+  bool lacks_state =
+      sides.ours.state == lost->revision.state && lost->revision.state != (survivor ? survivor->revision.state : none);
+  // It came back at a revision that has it and whose parent has not. Those that are older than what was left when it
+  // was lost tell nothing: what is made on them may have by chance what was changed since.
+  RevisionTreePtr at = sides.theirs;
+  for (int followed = 0; followed < kMostFollowed && (lacks_state || !missing.empty()); ++followed) {
+    if (!at || (survivor && at->revision.created_at <= survivor->revision.created_at)) break;
+    const auto& parents = at->revision.parents;
+    PLAYFS_TRY(auto before, as_far_as_it_is_there(upstream, parents.empty() ? RevisionId() : parents.front()));
+    if (!before && !parents.empty()) break;
     std::erase_if(missing, [&](const std::string& path) {
       const FileEntry *was = lost->tree.file_at(path), *is = at->tree.file_at(path);
-      if (was && is ? !is->same_content_and_mode(*was) : was != is) return false;
-      if (is) base.manifest.files.insert_or_assign(path, *is);
-      else base.manifest.files.erase(path);
+      if (!is_same(is, was) || is_same(before ? before->tree.file_at(path) : nullptr, was)) return false;
+      if (is) base.insert_or_assign(path, *is);
+      else base.erase(path);
+      if (is) ours.insert_or_assign(path, *is);
       return true;
     });
-    if (lacks_state && at->revision.state == lost->revision.state) {
-      base.state = at->revision.state;
+    const Json& state_before = before ? before->revision.state : none;
+    if (lacks_state && at->revision.state == lost->revision.state && state_before != lost->revision.state) {
+      sides.base.state = sides.ours.state;
       lacks_state = false;
     }
-    const auto& parents = at->revision.parents;
-    PLAYFS_TRY(at, as_far_as_it_is_there(upstream, parents.empty() ? RevisionId() : parents.front()));
+    at = std::move(before);
   }
   std::erase_if(missing, [&](const std::string& path) {
-    const FileEntry *was = lost->tree.file_at(path), *is = head->tree.file_at(path);
-    if (!was || !is || !staged.lacks_bytes || !staged.lacks_bytes(path) || holds(survivor, {head, path, is}))
+    const FileEntry *was = lost->tree.file_at(path), *is = sides.theirs->tree.file_at(path);
+    if (!was || !is || !sides.lacks_bytes || !sides.lacks_bytes(path) || holds(survivor, {sides.theirs, path, is}))
       return false;
-    base.manifest.files.insert_or_assign(path, *was);
+    base.insert_or_assign(path, ours.at(path));
     return true;
   });
   return missing.empty() && !lacks_state;

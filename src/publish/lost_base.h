@@ -53,18 +53,21 @@ Status keep_what_lies_elsewhere(Upstream& upstream, stage::Stage& stage, const R
 Result<std::vector<stage::Invalidation>> keep_what_was_lost(Upstream& upstream, stage::Stage& stage,
                                                             const RevisionTreePtr& survivor);
 
-/// What of a work tree is not as the revision below it has it.
-struct Staged {
-  std::function<bool(const std::string& path)> has;
-  bool has_state = false;
-  /// Whether it is only known what stood there, and its bytes could not be had any more. May be empty.
+/// The sides of a merge of a work tree with `theirs`, which is on head's line.
+struct LostSides {
+  Snapshot& base;
+  Snapshot& ours;
+  const RevisionTreePtr& theirs;
+  /// Gives an entry of ours the hash of its content. May be empty where all have theirs.
+  std::function<Status(const std::string& path, FileEntry& entry)> tell = {};
+  /// Whether of a file of ours it is only known what stood there: its bytes could not be had any more. May be empty.
   std::function<bool(const std::string& path)> lacks_bytes = {};
 };
-/// What was lost and is staged is nobody's change where head's line has had it again since: the service went back by
-/// mistake, or its reads lagged, or somebody who had kept it too published it again. Then it belongs to `base`, which
-/// the tree is to be merged with `head` on, or what head did to it since would be undone. So does a file whose bytes
-/// are nowhere, where head has another one by now. Whether that is all that was lost.
-Result<bool> add_what_came_back(Upstream& upstream, Journal& journal, const Staged& staged, const RevisionTreePtr& head,
-                                Snapshot& base);
+/// What was lost and still stands in the tree as it was is nobody's change here where head's line has got it again
+/// since: the service went back by mistake, or its reads lagged, or somebody who had kept it too published it again.
+/// Base and ours have it alike then, so that what head did to it since is not undone. So they have a file whose bytes
+/// are nowhere, where head has another one by now. What was edited here since it was lost stays a change. Whether
+/// head's line has got all that the tree still has of it.
+Result<bool> add_what_came_back(Upstream& upstream, Journal& journal, const LostSides& sides);
 
 }  // namespace playfs::publish

@@ -248,22 +248,15 @@ Status Engine::merge_with(Snapshot base, const RevisionTreePtr& head) {
     if (!common.unknown.empty()) return {};
     base = std::move(common.snapshot);
   }
-  std::map<std::string_view, const PutFile*> puts;
-  for (const PutFile& put : work_.puts)
-    if (comes_from_layer(put)) puts[put.path] = &put;
-  const auto& deletions = work_.frozen.deletions;
-  auto is_staged = [&](const std::string& path) {
-    return work_.base_is_lost || puts.contains(path) || std::ranges::find(deletions, path) != deletions.end();
-  };
-  const Staged staged{is_staged, work_.base_is_lost || work_.frozen.state};
-  PLAYFS_CHECK(add_what_came_back(parts_.upstream, parts_.journal, staged, head, base));
   Snapshot theirs = snapshot_of(head);
   ours.state = target.state;
   ours.manifest.extra = target.from.extra;
   ours.manifest.refused = target.from.refused;
-  for (const auto& path : deletions) ours.manifest.files.erase(path);
-  for (const auto& [path, staged_put] : puts) {
-    const PutFile& put = *staged_put;
+  for (const auto& path : work_.frozen.deletions) ours.manifest.files.erase(path);
+  std::map<std::string_view, const PutFile*> puts;
+  for (const PutFile& put : work_.puts) {
+    if (!comes_from_layer(put)) continue;
+    puts[put.path] = &put;
     FileEntry& entry = ours.manifest.files[put.path];
     if (put.published) {
       entry = *put.published;
@@ -275,6 +268,7 @@ Status Engine::merge_with(Snapshot base, const RevisionTreePtr& head) {
     }
     entry.mode = put.mode;
   }
+  PLAYFS_CHECK(add_what_came_back(parts_.upstream, parts_.journal, {.base = base, .ours = ours, .theirs = head}));
   auto merge = merging_.merge(base, ours, theirs);
   if (!merge && may_heal(merge.error().code)) return fail(merge.error());
   if (!merge || !merge->conflicts.empty()) {

@@ -107,15 +107,16 @@ Contents World::contents(const std::string& revision) {
   return contents;
 }
 
-void World::back_up() {
+void World::back_up(const std::string& name) {
   auto store = take(Database::open(directory_.path() + "/playground/playground.db", Database::Durability::full));
-  std::filesystem::remove(directory_.path() + "/backup.db");
-  take(store.backup_to(directory_.path() + "/backup.db"));
+  const std::string file = directory_.path() + "/" + name + ".db";
+  std::filesystem::remove(file);
+  take(store.backup_to(file));
 }
 
-void World::restore() {
+void World::restore(const std::string& name) {
   auto store = take(Database::open(directory_.path() + "/playground/playground.db", Database::Durability::full));
-  take(store.execute("ATTACH '" + directory_.path() + "/backup.db' AS backup"));
+  take(store.execute("ATTACH '" + directory_.path() + "/" + name + ".db' AS backup"));
   auto transaction = take(Transaction::begin(store));
   take(store.execute("DELETE FROM main.records; INSERT INTO main.records SELECT * FROM backup.records"));
   take(transaction.commit());

@@ -72,8 +72,8 @@ class World {
 
   /// The store as it is now, to be put back later: what was written in between is gone then, keys included, as after
   /// an operator restored the service from a backup.
-  void back_up();
-  void restore();
+  void back_up(const std::string& name = "backup");
+  void restore(const std::string& name = "backup");
 
   [[nodiscard]] net::Transport& transport() { return *transport_; }
   [[nodiscard]] Executor& executor() { return executor_; }

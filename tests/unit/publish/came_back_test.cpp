@@ -1,6 +1,7 @@
 // What a service had lost, and has again: whoever only read it changes nothing of what became of it since.
 #include <memory>
 #include <string>
+#include <vector>
 
 #include <gtest/gtest.h>
 
@@ -26,10 +27,36 @@ class CameBackTest : public testing::Test {
     for (const auto& [path, content] : more) ann->write(path, content);
     commit(*ann, {{"added", "5"}, {"changed", "5\n"}});
     bob = tree("bob");
-    world.restore();
+    lose_it();
+  }
+  void lose_it(const std::string& backup = "backup") {
+    world.restore(backup);
     auto head = revision(world.head(project));
     auto kept = await<bool>([&](auto done) { bob->publisher->keep_lost_base(head, {}, std::move(done)); });
     ASSERT_TRUE(kept && *kept);
+  }
+  /// Of some lines, so that two can change it: the first and the last.
+  static std::string text_of(const std::string& first, const std::string& last) {
+    return first + "\nb\nc\nd\ne\nf\n" + last + "\n";
+  }
+  /// As lose(), of a file of which the lost revision changed the first line.
+  void lines(const std::string& first) {
+    auto ann = tree("ann");
+    commit(*ann, {{"deleted", "4"}, {"changed", "4\n"}, {"lines", text_of("one", "two")}});
+    world.back_up();
+    ann->remove("deleted");
+    commit(*ann, {{"added", "5"}, {"changed", "5\n"}, {"lines", text_of(first, "two")}});
+    bob = tree("bob");
+    lose_it();
+  }
+  /// A revision by another client.
+  std::string create(const std::vector<std::string>& parents, const std::string& files) {
+    std::string quoted;
+    for (const auto& parent : parents) quoted += (quoted.empty() ? "\"" : ",\"") + parent + '"';
+    return world
+        .create("revisions", R"({"project":")" + project + R"(","parents":[)" + quoted +
+                                 R"(],"agent":"carol","manifest":{"files":)" + files + "}}")
+        .id;
   }
 
   std::unique_ptr<WorkTree> tree(const std::string& name) {
@@ -47,9 +74,10 @@ class CameBackTest : public testing::Test {
     ASSERT_NE(result->outcome, Outcome::branched);
   }
   /// Somebody else who had kept what was lost.
-  std::unique_ptr<WorkTree> publish_it_again() {
+  std::unique_ptr<WorkTree> publish_it_again(const Contents& more = {}) {
     auto zoe = tree("zoe");
     zoe->remove("deleted");
+    for (const auto& [path, content] : more) zoe->write(path, content);
     commit(*zoe, {{"added", "5"}, {"changed", "5\n"}});
     return zoe;
   }
@@ -87,12 +115,52 @@ TEST_P(WayOfGoingOnTest, WhatHeadDidToItSinceStands) {
             (Contents{{"changed", "4\n"}, {"deleted", "6"}, {"late", "7"}, {"stays", "4"}}));
 }
 
-TEST_P(WayOfGoingOnTest, WhatWasDoneToItHereIsNoConflict) {
-  lose();
-  publish_it_again();
-  commit_of_bob({{"changed", "5\nof bob\n"}});
+TEST_P(WayOfGoingOnTest, WhatWasMadeOfWhatIsLeftIsMergedWithIt) {
+  lines("one of the second");
+  ASSERT_TRUE(bob->stage->discard("lines", false));
+  EXPECT_EQ(bob->read("lines"), text_of("one", "two"));
+  publish_it_again({{"lines", text_of("one of the second", "two")}});
+  commit_of_bob({{"lines", text_of("one", "two of bob")}});
+  EXPECT_EQ(world.contents(world.head(project)).at("lines"), text_of("one of the second", "two of bob"));
+}
+
+TEST_P(WayOfGoingOnTest, WhatIsOlderThanWhatWasLeftIsNotWhatCameBack) {
+  // The lost revision had taken back what the one before it did.
+  auto ann = tree("ann");
+  commit(*ann, {{"file", "A"}});
+  const std::string oldest = world.head(project);
+  commit(*ann, {{"file", "B"}, {"added", "y"}});
+  world.back_up();
+  const std::string left = world.head(project);
+  ann->remove("added");
+  commit(*ann, {{"file", "A"}, {"more", "x"}});
+  bob = tree("bob");
+  lose_it();
+  // Somebody's revision that was made at the same time as that, and the merge of both.
+  const std::string theirs = create({oldest}, R"({"file":{"inline":"A"},"theirs":{"inline":"c"}})");
+  world.set_head(project,
+                 create({theirs, left}, R"({"file":{"inline":"B"},"added":{"inline":"y"},"theirs":{"inline":"c"}})"));
+  commit_of_bob({{"late", "7"}});
   EXPECT_EQ(world.contents(world.head(project)),
-            (Contents{{"added", "5"}, {"changed", "5\nof bob\n"}, {"stays", "4"}}));
+            (Contents{{"file", "A"}, {"late", "7"}, {"more", "x"}, {"theirs", "c"}}));
+}
+
+TEST_P(WayOfGoingOnTest, AServiceThatWentBackTwiceHasItAgain) {
+  auto ann = tree("ann");
+  commit(*ann, {{"file", "3"}});
+  world.back_up("first");
+  commit(*ann, {{"file", "4"}});
+  world.back_up("second");
+  commit(*ann, {{"file", "5"}, {"added", "5"}});
+  world.back_up("newest");
+  bob = tree("bob");
+  lose_it("second");
+  lose_it("first");
+  world.restore("newest");
+  ann->remove("added");
+  commit(*ann, {{"file", "4"}});
+  commit_of_bob({{"late", "7"}});
+  EXPECT_EQ(world.contents(world.head(project)), (Contents{{"file", "4"}, {"late", "7"}}));
 }
 
 TEST_P(WayOfGoingOnTest, WhatIsNotBackIsPublishedAgain) {
