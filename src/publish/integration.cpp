@@ -162,9 +162,13 @@ Result<bool> Integration::add_what_is_back(Step& step) const {
     auto seen = step.seen.find(path);
     return seen != step.seen.end() && seen->second.inode && stage_.lower_content(seen->second.inode);
   };
-  return add_what_came_back(
-      upstream_, journal_,
-      {.base = step.base, .ours = step.ours, .theirs = step.next, .tell = tell, .lacks_bytes = lacks_bytes});
+  return add_what_came_back(upstream_, journal_,
+                            {.base = step.base,
+                             .ours = step.ours,
+                             .theirs = step.next,
+                             .on = step.on,
+                             .tell = tell,
+                             .lacks_bytes = lacks_bytes});
 }
 
 Result<Bytes> Integration::read(Step& step, MergeSide side, const std::string& path, const FileEntry& entry) {

@@ -200,24 +200,27 @@ Result<bool> add_what_came_back(Upstream& upstream, Journal& journal, const Lost
   const Json none;
   bool lacks_state =
       sides.ours.state == lost->revision.state && lost->revision.state != (survivor ? survivor->revision.state : none);
-  // It came back at a revision that has it and whose parent has not. Those that are older than what was left when it
-  // was lost tell nothing: what is made on them may have by chance what was changed since.
+  // It came back with the lost revision itself, or at a newer one that has it and whose parent has not. Older ones may
+  // have by chance what was changed since, and what the tree stands on has been merged with it.
   RevisionTreePtr at = sides.theirs;
   for (int followed = 0; followed < kMostFollowed && (lacks_state || !missing.empty()); ++followed) {
-    if (!at || (survivor && at->revision.created_at <= survivor->revision.created_at)) break;
+    if (!at || (sides.on && at->revision.created_at <= sides.on->revision.created_at)) break;
+    const bool is_it = at->revision.id == lost->revision.id;
+    if (!is_it && at->revision.created_at <= lost->revision.created_at) break;
     const auto& parents = at->revision.parents;
     PLAYFS_TRY(auto before, as_far_as_it_is_there(upstream, parents.empty() ? RevisionId() : parents.front()));
-    if (!before && !parents.empty()) break;
+    if (!is_it && !before && !parents.empty()) break;
     std::erase_if(missing, [&](const std::string& path) {
       const FileEntry *was = lost->tree.file_at(path), *is = at->tree.file_at(path);
-      if (!is_same(is, was) || is_same(before ? before->tree.file_at(path) : nullptr, was)) return false;
+      if (!is_same(is, was)) return false;
+      if (!is_it && is_same(before ? before->tree.file_at(path) : nullptr, was)) return false;
       if (is) base.insert_or_assign(path, *is);
       else base.erase(path);
       if (is) ours.insert_or_assign(path, *is);
       return true;
     });
     const Json& state_before = before ? before->revision.state : none;
-    if (lacks_state && at->revision.state == lost->revision.state && state_before != lost->revision.state) {
+    if (lacks_state && at->revision.state == lost->revision.state && (is_it || state_before != lost->revision.state)) {
       sides.base.state = sides.ours.state;
       lacks_state = false;
     }

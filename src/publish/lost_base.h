@@ -58,6 +58,7 @@ struct LostSides {
   Snapshot& base;
   Snapshot& ours;
   const RevisionTreePtr& theirs;
+  const RevisionTreePtr& on;  ///< what the tree stands on
   /// Gives an entry of ours the hash of its content. May be empty where all have theirs.
   std::function<Status(const std::string& path, FileEntry& entry)> tell = {};
   /// Whether of a file of ours it is only known what stood there: its bytes could not be had any more. May be empty.

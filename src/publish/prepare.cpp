@@ -268,7 +268,9 @@ Status Engine::merge_with(Snapshot base, const RevisionTreePtr& head) {
     }
     entry.mode = put.mode;
   }
-  PLAYFS_CHECK(add_what_came_back(parts_.upstream, parts_.journal, {.base = base, .ours = ours, .theirs = head}));
+  const RevisionTreePtr on = parts_.layers.base();
+  PLAYFS_CHECK(
+      add_what_came_back(parts_.upstream, parts_.journal, {.base = base, .ours = ours, .theirs = head, .on = on}));
   auto merge = merging_.merge(base, ours, theirs);
   if (!merge && may_heal(merge.error().code)) return fail(merge.error());
   if (!merge || !merge->conflicts.empty()) {

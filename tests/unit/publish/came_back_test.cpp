@@ -163,6 +163,38 @@ TEST_P(WayOfGoingOnTest, AServiceThatWentBackTwiceHasItAgain) {
   EXPECT_EQ(world.contents(world.head(project)), (Contents{{"file", "4"}, {"late", "7"}}));
 }
 
+TEST_P(WayOfGoingOnTest, WhatIsWrittenLaterAsItWasLostIsAChange) {
+  lose();
+  auto zoe = tree("zoe");
+  commit(*zoe, {{"changed", "5\n"}});
+  commit(*zoe, {{"changed", "6\n"}});
+  Status updated = update();
+  ASSERT_TRUE(updated) << updated.error().message;
+  EXPECT_EQ(bob->read("changed"), "6\n");
+  EXPECT_TRUE(bob->publisher->lost_base()) << "the rest is not back";
+  bob->write("changed", "5\n");
+  commit(*zoe, {{"theirs", "7"}});
+  commit_of_bob({});
+  EXPECT_EQ(world.contents(world.head(project)).at("changed"), "5\n");
+}
+
+TEST_F(CameBackTest, AnAncestorOfWhatWasLostIsNoReturn) {
+  auto ann = tree("ann");
+  commit(*ann, {{"file", "3"}});
+  world.back_up("old");
+  commit(*ann, {{"file", "5"}});
+  commit(*ann, {{"file", "7"}});
+  world.back_up("better");
+  commit(*ann, {{"file", "5"}});
+  bob = tree("bob");
+  lose_it("old");
+  world.restore("better");
+  Status updated = update();
+  ASSERT_TRUE(updated) << updated.error().message;
+  ASSERT_EQ(bob->stage->conflicted().size(), 1u);
+  EXPECT_EQ(bob->stage->conflicted().front().path, "file");
+}
+
 TEST_P(WayOfGoingOnTest, WhatIsNotBackIsPublishedAgain) {
   lose();
   commit(*tree("zoe"), {{"theirs", "6"}});
