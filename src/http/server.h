@@ -36,13 +36,13 @@ struct ServerOptions {
   std::uint32_t header_limit = 16 * 1024;
   std::uint64_t body_limit = 256 * 1024;
   /// Past it the client with the most connections gives one up: the one that it has used least lately.
-  std::size_t connection_limit = 10'000;
+  std::size_t connection_limit = 8'000;
   /// Header fields of one request.
   std::size_t field_limit = 128;
   /// Bytes that connections may hold in memory: unfinished requests, and answers until their clients have taken them.
   /// Past it the connection is closed that moved longest ago.
-  std::size_t most_held = 32 << 20;
-  std::size_t share_of_held = 16 << 20;           ///< of one client, whose further requests and answers are 503
+  std::size_t most_held = 24 << 20;
+  std::size_t share_of_held = 12 << 20;           ///< of one client, whose further requests and answers are 503
   std::chrono::milliseconds idle_time{75'000};    ///< between requests
   std::chrono::milliseconds header_time{10'000};  ///< from the first byte of a request to the end of its header
   std::chrono::milliseconds body_time{30'000};    ///< for the body
