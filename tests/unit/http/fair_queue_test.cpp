@@ -71,6 +71,34 @@ TEST(FairQueue, WhoAsksForLittleComesBeforeStrangersAndWhoAsksForMuchLast) {
   EXPECT_THAT(all(queue), ElementsAre("u2", "l2")) << "what it was does not help who has become dear";
 }
 
+TEST(FairQueue, AmongThoseWhoAskForLittleTheLightTurnIsForWhoAskedForTheLeast) {
+  FairQueue<std::string> queue(100);
+  for (const char* client : {"a", "b", "c"}) queue.note_cost(client, 20 * kLittle);
+  queue.note_cost("l", kLittle);
+  for (const char* job : {"u1", "a1", "b1", "l1", "c1"}) EXPECT_FALSE(queue.add(std::string(job, 1), job));
+  EXPECT_EQ(queue.next_light()->job, "l1");
+  EXPECT_EQ(queue.next_light()->job, "a1") << "who came first, among equals";
+  EXPECT_EQ(queue.next()->job, "b1");
+  EXPECT_EQ(queue.next_light()->job, "c1");
+  EXPECT_FALSE(queue.next_light()) << "the other is not known";
+}
+
+TEST(FairQueue, CheapJobsBetweenDearOnesHideNothing) {
+  FairQueue<std::string> queue(100);
+  queue.note_cost("u", kMuch);
+  auto is_dear = [&] {
+    EXPECT_FALSE(queue.add("u", "u"));
+    EXPECT_FALSE(queue.add("v", "v"));
+    return all(queue) == std::vector<std::string>{"v", "u"};
+  };
+  for (int i = 0; i < 10; ++i) queue.note_cost("u", kLittle);
+  EXPECT_TRUE(is_dear());
+  for (int i = 0; i < 20; ++i) queue.note_cost("u", kLittle);
+  EXPECT_FALSE(is_dear()) << "it is forgotten in the end";
+  queue.note_cost("u", kMuch);
+  EXPECT_TRUE(is_dear()) << "and counts at once";
+}
+
 TEST(FairQueue, HoweverManyAskForLittleOthersComeToo) {
   FairQueue<std::string> queue(100);
   queue.note_cost("d", kMuch);
