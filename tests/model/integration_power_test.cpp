@@ -282,6 +282,8 @@ class Play {
     ASSERT_TRUE(left);
     if (left->empty()) return;
     if (below(2) == 0) {
+      // As publish/StageLayers does.
+      ASSERT_TRUE(publish::sync_resolved(*bench_.stage, {}));
       ASSERT_TRUE(bench_.stage->record_conflicted({}));
       return note("resolved as it is");
     }
