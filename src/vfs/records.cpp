@@ -27,6 +27,9 @@ std::optional<std::string> stem_of(const std::string& name) {
   return stem.size() > kMaxIdLength ? std::nullopt : std::optional(std::move(stem));
 }
 
+/// Whether it can be asked for, which "." cannot, and be the name of a file.
+bool names_a_file(const std::string& id) { return !why_not_a_component(id) && stem_of(id + std::string(kSuffix)); }
+
 bool is_immutable(const std::string& collection) { return collection == "revisions" || collection == "file_chunks"; }
 
 const Form& thread_form() {
@@ -104,10 +107,10 @@ Attempt<ListedNames> CollectionDirectory::names(const OperationPtr& op) {
     std::unordered_set<std::string> seen;
     for (std::size_t i = records.size(); i > 0; --i) {
       const content::Listed& record = records[i - 1];
+      if (!names_a_file(record.id)) continue;
       std::string stem = view_.by_handle && !record.name.empty() ? record.name : record.id;
       // A handle that somebody took again names the first who had it; the later record goes by its id.
       if (why_not_a_component(stem + ".json") || !seen.insert(stem).second) stem = record.id;
-      if (why_not_a_component(stem + ".json")) continue;
       names.push_back({stem + ".json", S_IFREG, kFirstPosition + 1 + (records.size() - i)});
     }
     return names;
@@ -234,7 +237,7 @@ Attempt<ListedNames> MessagesDirectory::names(const OperationPtr& op) {
   PLAYFS_ATTEMPT(ListPtr list, list_here(mount(), op, "messages"));
   std::vector<ListedName> names;
   for (const std::string& id : messages_of(*list, thread_)) {
-    if (why_not_a_component(id + ".json")) continue;
+    if (!names_a_file(id)) continue;
     names.push_back({id + ".json", S_IFREG, kFirstPosition + names.size()});
   }
   return std::make_shared<const std::vector<ListedName>>(std::move(names));

@@ -97,8 +97,9 @@ class HostileSite:
         return None if record is None else http('{"record":' + record + '}')
 
     def _page(self, collection, address, ask):
-        """Of projects our own first; the last page of them leads to the service's first."""
-        ours = [record for (where, _), record in list(self.records.items()) if where == collection == 'projects']
+        """Of what is listed for itself our own first; the last page of them leads to the service's first."""
+        ours = [record for (where, _), record in list(self.records.items())
+                if where == collection and collection in ('projects', 'threads', 'messages')]
         cursor = urllib.parse.parse_qs(address.query).get('cursor', [''])[0]
         if not ours or cursor and not cursor.startswith('hostile-'):
             return None

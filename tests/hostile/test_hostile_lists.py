@@ -1,0 +1,188 @@
+#!/usr/bin/env python3
+"""Lists that lead in circles, threads and messages that attack their readers, times that never were, and links out of
+a tree where `safe_symlinks` forbids them: each behind a real mount."""
+import gzip
+import itertools
+import json
+import os
+import re
+import subprocess
+import urllib.parse
+
+import projects
+import proxy
+import rig
+import site_of_lies
+import trees
+
+MOST_REQUESTS = 8  # for one look at a list that goes in circles
+LISTED = ('projects', 'revisions', 'threads', 'messages')
+NOWHERE = 'its cursors lead nowhere'
+
+
+def same(_):
+    return lambda page, cursor: {**page, 'nextCursor': 'again'}
+
+
+def two_in_turn(_):
+    return lambda page, cursor: {**page, 'nextCursor': 'b' if cursor == 'a' else 'a'}
+
+
+def empty_pages(numbers):
+    return lambda page, cursor: {'records': [] if cursor else page['records'], 'nextCursor': f'n{next(numbers)}'}
+
+
+def the_same_page(numbers):
+    return lambda page, cursor: {**page, 'nextCursor': f'n{next(numbers)}'}
+
+
+CIRCLES = (same, two_in_turn, empty_pages, the_same_page)
+
+
+@rig.needs_fuse
+class Circles(rig.Rig):
+    def setUp(self):
+        super().setUp()
+        self.api, self.service = proxy.before_a_service(self)
+        self.project = projects.publish(self.api, 'good', {'a': 'a\n'})
+        self.thread = self.api.create('threads', title='t', project=self.project)['id']
+        self.api.create('messages', thread=self.thread, author='bob', body='first')
+
+    def go_in_circles(self, circle):
+        following = circle(itertools.count())
+
+        def raw(method, path, headers, body, ask):
+            address = urllib.parse.urlsplit(path)
+            if method != 'GET' or address.path not in [f'{site_of_lies.BASE}/{name}' for name in LISTED]:
+                return None
+            data = ask(f'{address.path}?limit=100')[2]
+            page = json.loads(gzip.decompress(data) if data.startswith(b'\x1f\x8b') else data)
+            cursor = urllib.parse.parse_qs(address.query).get('cursor', [None])[0]
+            return site_of_lies.http(json.dumps(following(page, cursor)))
+
+        self.service.raw = raw
+
+    def look(self, mount, function, subject):
+        """It fails, after a few requests, and is told why."""
+        with self.service.counting() as count, self.assertRaises(OSError):
+            function()
+        self.assertLessEqual(len(count.requests), MOST_REQUESTS, subject)
+        self.eventually(lambda: any(error['subject'] == subject and NOWHERE in error['message']
+                                    for error in self.errors(mount)), f'it is told why {subject} fails')
+
+    def errors(self, mount):
+        return list(map(json.loads, (mount.directory / '.playfs/errors.ndjson').read_text().splitlines()))
+
+    def test_lists(self):
+        for circle in CIRCLES:
+            with self.subTest(circle.__name__):
+                self.go_in_circles(circle)
+                mount = self.mount(self.service.url, options=('refresh=1',))
+                top = mount.directory
+                project, thread = f'projects/{self.project}', f'threads/{self.thread}'
+                for place in 'projects', f'{project}/revisions', 'threads', f'{thread}/messages':
+                    self.look(mount, lambda place=place: os.listdir(top / place),
+                              'messages' if place.endswith('messages') else place)
+                self.look(mount, (top / thread / 'messages.md').read_text, f'{thread}/messages.md')
+                # What needs no list is there all the same.
+                self.assertEqual((top / project / 'head/a').read_text(), 'a\n')
+                self.assertEqual(os.listdir(top / project / 'at/2200-01-01'), ['a'])
+                (top / thread / 'reply').write_text(f'{circle.__name__}\n')
+                self.assertIn(circle.__name__, (top / thread / 'reply').read_text())
+                mount.unmount()
+
+    def test_a_commit_is_published_once_there_is_a_list_again(self):
+        self.go_in_circles(same)
+        mount = self.mount(self.service.url, options=('refresh=1',))
+        work = mount.directory / 'projects' / self.project / 'work'
+        (work / 'mine').write_text('mine\n')
+        commit = subprocess.Popen([self.playfs_path, 'commit', '-m', 'mine', work], env=self.environment('ann'),
+                                  stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        self.addCleanup(commit.kill)
+        self.eventually(lambda: any(error['subject'] == 'commit' and 'does not end' in error['message']
+                                    for error in self.errors(mount)), 'it is told what the commit waits for')
+        self.assertIsNone(commit.poll(), 'it was not given up')
+        self.service.raw = lambda *request: None
+        self.assertEqual(commit.wait(timeout=rig.COMMAND_LIMIT), 0)
+        head = self.api.get('projects', self.project)['latest_revision']
+        self.assertEqual(sorted(self.api.get('revisions', head)['manifest']['files']), ['a', 'mine'])
+
+
+@rig.needs_fuse
+class Strangers(rig.Rig):
+    """Records of a site that lies."""
+
+    def setUp(self):
+        super().setUp()
+        self.api, self.service = proxy.before_a_service(self)
+        self.site = site_of_lies.HostileSite(self.service)
+
+    def mount_it(self, *options):
+        self.mounted = self.mount(self.service.url, options=('refresh=1', *options))
+        return self.mounted.directory
+
+    def test_messages(self):
+        evil = ''.join(trees.CONTROLS)
+        self.site.add('threads', 'talk', title=f'title {evil}', author=evil)
+        self.site.add('threads', 'other', title='other', author='ann')
+        strange = [*trees.STRANGE_IDS, *trees.IDS]
+        for number, ident in enumerate(strange):
+            self.site.add('messages', ident, thread='talk', author=evil, body=f'{number} {evil}', parent=ident)
+        self.site.add('messages', 'of another', thread='other', author='ann', body='elsewhere')
+        self.site.add('messages', 'large', thread='talk', author='ann', body='x' * 200_000)
+        for number, (name, value) in enumerate(itertools.product(
+                ('body', 'author', 'thread', 'parent', 'mentions', 'links', 'created_at'),
+                (None, [], {}, 7, True, site_of_lies.Raw('1e400'), site_of_lies.Raw('[' * 50 + ']' * 50)))):
+            self.site.add('messages', f'odd {number}', **{'thread': 'talk', 'author': 'ann', 'body': 'odd', name: value})
+        top = self.mount_it()
+        talk = top / 'threads/talk'
+        names = os.listdir(talk / 'messages')
+        self.assertEqual(len(names), len(set(names)))
+        self.assertEqual([name for name in names if '/' in name or '\0' in name or len(name.encode()) > 255], [])
+        self.assertIn('odd 0.json', names)
+        self.assertNotIn('of another.json', names)
+        with self.assertRaises(FileNotFoundError):
+            os.stat(talk / 'messages/of another.json')
+        for name in names:
+            record = json.loads((talk / 'messages' / name).read_text())
+            self.assertEqual(f'{record["id"]}.json', name)
+        text = (talk / 'messages.md').read_bytes().decode()
+        self.assertIsNone(re.search(r'[\x00-\x08\x0b-\x1f\x7f-\x9f\u200f\u202a-\u202e\u2066-\u2069]', text),
+                          'messages.md does not speak to the terminal')
+        self.assertNotIn('elsewhere', text)
+        self.assertIn('elsewhere', (top / 'threads/other/messages.md').read_text())
+        (talk / 'reply').write_text('plain\n')
+        self.assertIn('"plain', (talk / 'reply').read_text())
+
+    def test_times_that_never_were(self):
+        for number, value in enumerate(trees.TIMES):
+            self.site.project(f'time {number}', {'f': trees.inline('x')}, revision={'created_at': value},
+                              project={'created_at': value})
+        top = self.mount_it()
+        asked = ('0000-01-01', '0001-01-01T00:00:00Z', '1969-12-31T23:59:59Z', '2026-02-30', '2026-13-45', '9999-12-31',
+                 '99999999999-01-01', '-0001-01-01', '2026', 'x', '2026-01-01T00:00:00+99:99', '\x1b[2J', '1e400')
+        for number, when in itertools.product(range(len(trees.TIMES)), asked):
+            try:
+                shown = os.listdir(top / 'projects' / f'time {number}' / 'at' / when)
+            except OSError:
+                continue
+            self.assertIn(shown, (['f'], []), (trees.TIMES[number], when))
+        for number in range(len(trees.TIMES)):
+            self.assertEqual((top / 'projects' / f'time {number}' / 'head/f').read_text(), 'x')
+
+    def test_links_out_of_a_tree(self):
+        attack = trees.symlinks()
+        self.site.project(attack.name, attack.files)
+        place = self.mount_it('safe_symlinks') / 'projects' / attack.name
+        inside = {'self', 'one', 'two', 'here', 'esc', 'longest', 'dash', 'dir/loop'}
+        for tree in 'head', 'work', f'revisions/{attack.name}-r':
+            for path, target in attack.links.items():
+                try:
+                    self.assertEqual(os.readlink(place / tree / path), target)
+                    self.assertIn(path, inside, f'{tree}/{path} leads out')
+                except PermissionError:
+                    self.assertNotIn(path, inside, f'{tree}/{path} stays within')
+
+
+if __name__ == '__main__':
+    rig.main()
