@@ -1,4 +1,5 @@
 // playfs mount: a service at a directory, by a process that stays until it is unmounted.
+#include <malloc.h>
 #include <sys/vfs.h>
 #include <unistd.h>
 
@@ -147,6 +148,8 @@ Status serve_mount(Context& context, const Plan& plan, Ready ready) {
   outlive_readers();
   forgo_core_dumps();
   raise_descriptor_limit();  // each reader who waits may cost one
+  // With an arena for each of its threads, what one of them gives back is of no use to the others.
+  mallopt(M_ARENA_MAX, 4);
   TerminationSignals signals;
   PLAYFS_TRY(auto world,
              World::open(plan.source, context.settings, context.places, context.io.clock, context.io.random));

@@ -197,7 +197,7 @@ TEST(Trees, TimesLongAgoTakeFewRounds) {
   for (int i = 0; i < 40; ++i)
     line.push_back(
         service.publish(project, {{"a", Service::file(std::to_string(i))}}, line.empty() ? "" : line.back().text()));
-  Mounted mount(service);
+  Mounted mount(service, [](PlaygroundOptions& options) { options.refresh = std::chrono::hours(1); });
   const std::string first = service.get("revisions", line.front().text()).created_at;
   EXPECT_EQ(mount.read_file("projects/" + project.text() + "/at/" + first + "/a"), "0");
   EXPECT_EQ(mount.road.count("/revisions?"), 1) << "once the line turned out long";
