@@ -19,6 +19,7 @@ Log::Log(const std::vector<service::StoredRecord>& stored_revisions,
          const std::vector<service::StoredRecord>& stored_messages) {
   for (const auto& chunk : stored_chunks)
     chunks_[chunk.id] = *wire::parse_json(chunk.fields)->object()->find("content")->string();
+  std::map<std::string, std::string> first_of;  // of all with these fields
   for (const auto& stored : stored_revisions) {
     auto json = wire::parse_json(R"({"id":")" + stored.id + R"(","data":)" + stored.fields + "}");
     auto record = wire::decode_record(*json);
@@ -32,6 +33,7 @@ Log::Log(const std::vector<service::StoredRecord>& stored_revisions,
       revision->manifest.tx.clear();
       revision->manifest.is_automatic = false;
     }
+    alike_[stored.id] = first_of.try_emplace(stored.fields, stored.id).first->second;
     order.push_back(stored.id);
     messages[stored.id] = revision->message;
     revisions.emplace(stored.id, *std::move(revision));
@@ -63,7 +65,7 @@ const std::set<std::string>& Log::content(const std::string& id) {
   if (revision == revisions.end()) return known->second;
   std::set<std::string> held;
   const Manifest& manifest = revision->second.manifest;
-  if (!manifest.is_automatic) held.insert(manifest.tx.empty() ? id : manifest.tx);
+  if (!manifest.is_automatic) held.insert(manifest.tx.empty() ? alike_.at(id) : manifest.tx);
   for (const auto& parent : revision->second.parents) held.merge(std::set<std::string>(content(parent.text())));
   return contents_[id] = std::move(held);
 }
