@@ -7,6 +7,7 @@
 
 #include "base/await.h"
 #include "support/publish_world.h"
+#include "wire/json.h"
 
 namespace playfs::publish {
 namespace {
@@ -50,12 +51,13 @@ class CameBackTest : public testing::Test {
     lose_it();
   }
   /// A revision by another client.
-  std::string create(const std::vector<std::string>& parents, const std::string& files) {
+  std::string create(const std::vector<std::string>& parents, const std::string& files,
+                     const std::string& state = "{}") {
     std::string quoted;
     for (const auto& parent : parents) quoted += (quoted.empty() ? "\"" : ",\"") + parent + '"';
     return world
         .create("revisions", R"({"project":")" + project + R"(","parents":[)" + quoted +
-                                 R"(],"agent":"carol","manifest":{"files":)" + files + "}}")
+                                 R"(],"agent":"carol","state":)" + state + R"(,"manifest":{"files":)" + files + "}}")
         .id;
   }
 
@@ -176,6 +178,21 @@ TEST_P(WayOfGoingOnTest, WhatIsWrittenLaterAsItWasLostIsAChange) {
   commit(*zoe, {{"theirs", "7"}});
   commit_of_bob({});
   EXPECT_EQ(world.contents(world.head(project)).at("changed"), "5\n");
+}
+
+TEST_P(WayOfGoingOnTest, WhatBecameOfItsStateStands) {
+  const std::string files = R"({"file":{"inline":"1"}})", more = R"({"added":{"inline":"2"},"file":{"inline":"1"}})";
+  const std::string left = create({}, files, R"({"season":"spring"})");
+  world.set_head(project, left);
+  world.back_up();
+  world.set_head(project, create({left}, more, R"({"season":"summer"})"));
+  bob = tree("bob");
+  lose_it();
+  const std::string again = create({left}, more, R"({"season":"summer"})");
+  world.set_head(project, create({again}, more, R"({"season":"autumn"})"));
+  commit_of_bob({{"late", "7"}});
+  EXPECT_EQ(world.contents(world.head(project)), (Contents{{"added", "2"}, {"file", "1"}, {"late", "7"}}));
+  EXPECT_EQ(wire::to_text(revision(world.head(project))->revision.state), R"({"season":"autumn"})");
 }
 
 TEST_F(CameBackTest, AnAncestorOfWhatWasLostIsNoReturn) {

@@ -52,6 +52,14 @@ TEST_F(BytesTest, LowerBytesStayBelowUntilTheyAreChanged) {
   EXPECT_EQ(bench.spool_files(), 0U);
 }
 
+TEST_F(BytesTest, AnEmptiedFileIsAChangeOfATreeThatWasLookedAt) {
+  ASSERT_TRUE(bench.stage->changes()->empty());
+  ASSERT_TRUE(bench.truncate(bench.find("a"), 0));
+  auto changes = bench.stage->changes();
+  ASSERT_EQ(changes->size(), 1u);
+  EXPECT_EQ(changes->front().path, "a");
+}
+
 TEST_F(BytesTest, MetadataAloneNeverNeedsTheBytes) {
   ASSERT_TRUE(bench.chmod("a", 0600));
   AttributeChange change;
