@@ -95,6 +95,17 @@ TEST_F(CareTest, ASoundStageIsSoundAndLookingChangesNothing) {
   EXPECT_EQ(everything(), before);
 }
 
+TEST_F(CareTest, WithoutALockFileNobodyHasItAndLookingMakesNone) {
+  fs::remove(directory() + "/lock");
+  const auto before = everything();
+  auto health = examine(directory());
+  ASSERT_TRUE(health) << health.error().message;
+  EXPECT_TRUE(health->is_sound());
+  EXPECT_EQ(everything(), before);
+  fs::create_symlink("elsewhere", directory() + "/lock");
+  EXPECT_FALSE(examine(directory())) << "whoever has it would not be seen";
+}
+
 TEST_F(CareTest, AStageOfAnOlderFormatIsSoundAndStaysOfThatFormat) {
   execute(
       "ALTER TABLE inode DROP COLUMN device; DROP TABLE operations_log; DROP TABLE given_up; DROP TABLE replacement; "
