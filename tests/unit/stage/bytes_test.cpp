@@ -1,11 +1,13 @@
 // Bytes and attributes of staged files.
 #include <fcntl.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include <atomic>
 #include <cerrno>
+#include <csignal>
 #include <filesystem>
 #include <random>
 #include <thread>
@@ -58,6 +60,22 @@ TEST_F(BytesTest, AnEmptiedFileIsAChangeOfATreeThatWasLookedAt) {
   auto changes = bench.stage->changes();
   ASSERT_EQ(changes->size(), 1u);
   EXPECT_EQ(changes->front().path, "a");
+}
+
+TEST_F(BytesTest, AWriteThatFailsSaysSo) {
+  ASSERT_TRUE(bench.put("n", "new"));
+  const auto ignored = signal(SIGXFSZ, SIG_IGN);
+  rlimit before{};
+  ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &before), 0);
+  rlimit limited = before;
+  limited.rlim_cur = 1 << 20;
+  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &limited), 0);
+  auto written = bench.stage->write(bench.find("n"), 2 << 20, "x");
+  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &before), 0);
+  signal(SIGXFSZ, ignored);
+  ASSERT_FALSE(written);
+  EXPECT_EQ(written.error().code, ErrorCode::file_too_big) << written.error().message;
+  EXPECT_EQ(bench.read("n"), "new");
 }
 
 TEST_F(BytesTest, MetadataAloneNeverNeedsTheBytes) {
