@@ -149,6 +149,25 @@ TEST_F(CancelTest, WhatMayHaveBeenSentGoesOn) {
   EXPECT_EQ(revisions(), 1u);
 }
 
+TEST_F(CancelTest, AnEndWaitsForNothingThatHangs) {
+  using Begin = std::function<void(Publisher&)>;
+  const Begin visit = [](Publisher& publisher) { publisher.visit(); };
+  const Begin plan = [](Publisher& publisher) { publisher.plan({}, [](const Result<PlannedCommit>&) {}); };
+  for (const Begin& begin : {visit, plan}) {
+    std::atomic<int> asked = 0;
+    WorkTree work(world, project, directory.path() + "/tree", {}, {}, true);
+    edit(work);
+    work.faults.set_plan([&](const HttpRequest&) {
+      ++asked;
+      return test::hang();
+    });
+    begin(*work.publisher);
+    while (asked == 0) std::this_thread::yield();
+    auto ended = std::async(std::launch::async, [&] { work.publisher.reset(); });
+    EXPECT_EQ(ended.wait_for(std::chrono::minutes(1)), std::future_status::ready);
+  }
+}
+
 TEST_F(CancelTest, NobodyWaitsForAVisitThatHangs) {
   std::atomic<int> visits = 0;
   std::atomic<bool> hangs = false;
