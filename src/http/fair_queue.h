@@ -15,9 +15,9 @@
 
 namespace playfs::http {
 
-/// What clients' jobs have cost lately: one dear job counts at once, and each cheaper one after it takes an eighth of the
-/// difference off, so that cheap ones in between hide nothing. Of so many clients as are seen in a while: others are
-/// forgotten.
+/// What clients' jobs have cost lately: one dear job counts at once, and each cheaper one after it takes an eighth of
+/// the difference off, so that cheap ones in between hide nothing. Of so many clients as are seen in a while: others
+/// are forgotten.
 class PastCosts {
  public:
   enum class Standing { light, unknown, dear };
@@ -87,8 +87,8 @@ class FairQueue {
       if (auto turn = next(standing)) return turn;
     return std::nullopt;
   }
-  /// Of those alone who are known to ask for little, and of them who asks for the least: what is little on a fast machine
-  /// adds up where hundreds ask for it.
+  /// Of those alone who are known to ask for little, and of them who asks for the least: what is little on a fast
+  /// machine adds up where hundreds ask for it.
   std::optional<Turn> next_light() {
     auto& line = turns(Standing::light);
     auto least = std::min_element(line.begin(), line.end(), [this](const std::string& one, const std::string& other) {

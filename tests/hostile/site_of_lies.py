@@ -1,5 +1,6 @@
 """A service that lies: a proxy before a real one, which puts records of its own into lists, and answers of its own,
 byte by byte, in the place of any other."""
+import gzip
 import json
 import socket
 import threading
@@ -30,6 +31,12 @@ def http(body, status='200 OK', *headers, kind='application/json'):
     lines = [f'HTTP/1.1 {status}', f'Content-Type: {kind}', f'Content-Length: {len(body)}', *headers,
              'Connection: close']
     return ['\r\n'.join([*lines, '', '']).encode() + body]
+
+
+def document_of(answer):
+    """The JSON of a service's own answer: status, headers, data."""
+    _, headers, data = answer
+    return json.loads(gzip.decompress(data) if ('Content-Encoding', 'gzip') in headers else data)
 
 
 class Trap:
@@ -97,7 +104,8 @@ class HostileSite:
         return None if record is None else http('{"record":' + record + '}')
 
     def _page(self, collection, address, ask):
-        """Of what is listed for itself our own first; the last page of them leads to the service's first."""
+        """Our own records first; the last page of them leads to the service's first. Revisions and chunks of ours are in no
+        list: they are asked for by their ids."""
         ours = [record for (where, _), record in list(self.records.items())
                 if where == collection and collection in ('projects', 'threads', 'messages')]
         cursor = urllib.parse.parse_qs(address.query).get('cursor', [''])[0]

@@ -16,7 +16,6 @@ PLACES = re.compile(r'/\.site/data/(projects|revisions|file_chunks|threads|messa
                     r'(/[^/?# \x00-\x1f]+)?(\?[^# \x00-\x1f]*)?$')
 MORE_DESCRIPTORS = 256 + 64  # what the cache keeps open for the next reader, and of work trees that were looked at
 MAY_GROW = 128 << 20
-UNSAFE = re.compile('[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]')
 
 
 def descriptors(mount):
@@ -154,7 +153,7 @@ class HostileService(rig.Rig):
         self.assertGreaterEqual(done.returncode, 0, (words, said[-500:]))
         self.assertNotRegex(said, b'Sanitizer|runtime error:', words)
         if prints_safely:
-            self.assertIsNone(UNSAFE.search(said.decode()), (words, said[:2000]))
+            self.assertIsNone(trees.UNSAFE.search(said.decode()), (words, said[:2000]))
 
     def tools(self, mount):
         """What users do with ordinary programs, over some projects at a time, as functions."""

@@ -1,6 +1,7 @@
 """What a stranger publishes: each attack with what has to be seen of it in a mount."""
 import dataclasses
 import hashlib
+import re
 import unicodedata
 
 import rig
@@ -72,6 +73,10 @@ CONTROLS = ['esc\x1b[2J\x1b[31m', 'title\x1b]0;owned\x07', 'line\nbreak', 'retur
             'back\b\b\bspace', 'del\x7f',
             'c1\x9b2J', 'bidi\u202egnp.exe', 'iso\u2066late\u2069', 'mark\u200f', 'sep\u2028', 'tag\U000e0041',
             'tab\there']
+
+
+# What no output for a terminal may have.
+UNSAFE = re.compile('[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]')
 
 
 def controls():

@@ -1,9 +1,8 @@
 """What a service may answer to a commit without having done it, or having done something else. By name: the request,
 and the answer as a function of the body, of what gives the service's own answer, and of the project."""
-import gzip
 import json
 
-from site_of_lies import http
+from site_of_lies import document_of, http
 
 # Nothing tells these from a service whose reads lag, so the revision is looked for, and published again after minutes.
 LOOKED_FOR = ('the id of no revision', 'an id that leads elsewhere', 'an id of control characters',
@@ -13,12 +12,11 @@ STATUSES = (401, 403, 404, 409, 413, 423, 500)
 
 def told(answer, **changes):
     """The service's own answer with other fields."""
-    status, headers, data = answer
-    document = json.loads(gzip.decompress(data) if ('Content-Encoding', 'gzip') in headers else data)
+    document = document_of(answer)
     record = document.get('record', document)
     record.update({name: value for name, value in changes.items() if name == 'id'})
     record.get('data', record).update(changes)
-    return http(json.dumps(document), f'{status} OK')
+    return http(json.dumps(document), f'{answer[0]} OK')
 
 
 def invented(body, ident):

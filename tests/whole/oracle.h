@@ -39,8 +39,7 @@ class Log {
 
  private:
   std::map<std::string, std::set<std::string>> contents_;
-  /// Of strangers' revisions that are the same, to the last word of their author, by each one's id the id of one of them:
-  /// whichever of them head holds, nothing of the others is missing.
+  /// By id, the id that stands for it: strangers' revisions that are equal in all their author wrote count as one.
   std::map<std::string, std::string> alike_;
   std::map<std::string, std::string> chunks_;  ///< texts by id
   std::set<std::string> announced_;            ///< what messages are about

@@ -148,7 +148,7 @@ Status serve_mount(Context& context, const Plan& plan, Ready ready) {
   outlive_readers();
   forgo_core_dumps();
   raise_descriptor_limit();  // each reader who waits may cost one
-  // With an arena for each of its threads, what one of them gives back is of no use to the others.
+  // Its threads share a few arenas, so that memory which one frees another can use.
   mallopt(M_ARENA_MAX, 4);
   TerminationSignals signals;
   PLAYFS_TRY(auto world,
