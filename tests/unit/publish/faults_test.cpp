@@ -434,6 +434,23 @@ TEST_F(FaultsTest, HowLongUploadsWillTakeIsShownWhileTheyRest) {
   EXPECT_GE(*progress.seconds_left, progress.so_far.retry_after_s);
 }
 
+TEST_F(FaultsTest, WhatWasUploadedTellsHowLongTheRestTakes) {
+  std::atomic<int> asked = 0;
+  work->faults.set_plan([&](const HttpRequest& request) {
+    if (!is_post_of(request, "/file_chunks")) return Fault();
+    if (++asked > 3) return test::answer_with(429, R"({"code":"rate_limited","retry_after":60})");
+    world.clock.advance(std::chrono::seconds(10));
+    return Fault();
+  });
+  work->publisher->commit({.agent = "t", .message = "m", .wait = true, .allow_merge = true}, {},
+                          [](const Result<CommitResult>&) {});
+  while (!work->publisher->progress().last_error) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  auto progress = work->publisher->progress();
+  EXPECT_EQ(progress.so_far.chunks_done, 3u);
+  ASSERT_TRUE(progress.seconds_left);
+  EXPECT_GE(*progress.seconds_left, progress.so_far.retry_after_s + 10) << "three more, as slow as the first three";
+}
+
 TEST_F(FaultsTest, ForAsLongAsTheServiceAsksNothingIsSent) {
   std::atomic<bool> is_refused = false;
   std::atomic<int> since = 0;

@@ -110,10 +110,29 @@ class WentBackTest : public testing::Test {
       return one.request.method == method && one.request.target.find(part) != std::string::npos;
     }));
   }
+  /// All that it says is right, and nothing of it is stored.
+  void commit_to_a_service_that_keeps_nothing() {
+    work->faults.set_plan([&](const HttpRequest& request) {
+      if (is_list_of_revisions(request)) ++looked;
+      if (!is_post_of(request, "/revisions")) return Fault();
+      auto record = *wire::parse_json(request.body)->object();
+      record.set("id", "never-" + std::to_string(++acknowledged));
+      record.set("created_at", "2030-01-01T00:00:00.000Z");
+      return test::answer_with(200, wire::to_text(JsonObject{{"record", std::move(record)}}));
+    });
+    write({{"new", "3"}});
+    work->publisher->commit({.agent = "t", .message = "m", .wait = false, .allow_merge = true}, {},
+                            [](const Result<CommitResult>&) {});
+  }
+  void wait_for_looks(int count) {
+    const int seen = looked;
+    while (looked < seen + count) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
 
   test::World world;
   test::TempDirectory directory;
   std::string project;
+  std::atomic<int> acknowledged = 0, looked = 0;  ///< revisions that a service took and did not keep; lists of them
   std::unique_ptr<WorkTree> work;
   Contents expected;
 
@@ -776,25 +795,13 @@ TEST_F(WentBackTest, WhatWasAcknowledgedIsNotPostedAgainWhileReadsMayLag) {
 }
 
 TEST_F(WentBackTest, WhatIsAcknowledgedAndNeverShownIsSentAFewTimesAndCanBeGivenBack) {
-  std::atomic<int> posts = 0, looks = 0;
-  work->faults.set_plan([&](const HttpRequest& request) {
-    if (is_list_of_revisions(request)) ++looks;
-    if (!is_post_of(request, "/revisions")) return Fault();
-    // All that it says is right, and nothing of it is stored.
-    auto record = *wire::parse_json(request.body)->object();
-    record.set("id", "never-" + std::to_string(++posts));
-    record.set("created_at", "2030-01-01T00:00:00.000Z");
-    return test::answer_with(200, wire::to_text(JsonObject{{"record", std::move(record)}}));
-  });
-  write({{"new", "3"}});
-  work->publisher->commit({.agent = "t", .message = "m", .wait = false, .allow_merge = true}, {},
-                          [](const Result<CommitResult>&) {});
+  commit_to_a_service_that_keeps_nothing();
   while (last_error().find("never showed it") == std::string::npos)
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
   EXPECT_NE(last_error().find("playfs commit --cancel"), std::string::npos) << last_error();
-  const int sent = posts, seen = looks;
-  while (looks < seen + 5) std::this_thread::sleep_for(std::chrono::milliseconds(1));
-  EXPECT_EQ(posts, sent) << "it is looked for, and no more copies are made";
+  const int sent = acknowledged;
+  wait_for_looks(5);
+  EXPECT_EQ(acknowledged, sent) << "it is looked for, and no more copies are made";
   EXPECT_LT(sent, 10);
   EXPECT_TRUE(*work->stage->pending()) << "and not given back unasked";
   auto cancelled = await<Cancelled>([&](auto done) { work->publisher->cancel(std::move(done)); });
@@ -804,6 +811,20 @@ TEST_F(WentBackTest, WhatIsAcknowledgedAndNeverShownIsSentAFewTimesAndCanBeGiven
   EXPECT_FALSE(work->stage->is_clean());
   work->faults.set_plan({});
   expect_published(work->commit());
+}
+
+TEST_F(WentBackTest, EachCopyIsLookedForAsLongAsItMayBeLate) {
+  begin(std::chrono::minutes(10));
+  commit_to_a_service_that_keeps_nothing();
+  std::chrono::minutes late(10);
+  for (int copies = 1; copies < 4; ++copies, late *= 2) {
+    while (acknowledged < copies) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    wait_for_looks(10);
+    world.clock.advance(late - std::chrono::minutes(1));
+    wait_for_looks(10);
+    EXPECT_EQ(acknowledged, copies) << "twice as long as the one before, from when it was sent";
+    world.clock.advance(std::chrono::minutes(2));
+  }
 }
 
 TEST_F(WentBackTest, WhatWasLostSinceItWasListedIsNotMerged) {
