@@ -81,6 +81,12 @@ Error cannot_be_brought_in(const std::string& unknown, const RevisionId& head) {
                {}};
 }
 
+/// The revisions that the tree stands on: its base, and what was taken in beside it.
+std::vector<RevisionId> lines(const RevisionTreePtr& base, std::vector<RevisionId> taken_in) {
+  taken_in.push_back(base->revision.id);
+  return taken_in;
+}
+
 Conflict of_one_side(const std::string& path, bool is_ours, const std::string& unknown) {
   return {path,
           ConflictKind::deleted,
@@ -203,13 +209,6 @@ Result<std::optional<ContentHash>> Integration::hash_of_left(Step& step, const M
 
 // What becomes of them.
 
-/// The revisions that the tree stands on: its base, and what was taken in beside it.
-std::vector<RevisionId> Integration::lines(const RevisionTreePtr& base) const {
-  std::vector<RevisionId> lines = stage_.merge_parents();
-  lines.push_back(base->revision.id);
-  return lines;
-}
-
 void Integration::set_beside(const Step& step, const std::string& top, std::string reason,
                              const std::map<std::string, MergedFile>& displaced, Merge& merge,
                              std::vector<stage::Conflicted>& list) {
@@ -286,6 +285,7 @@ Result<stage::Merged> Integration::bring_in(Step& step) {
 
   stage::Merged merged;
   merged.seen_base = id_of(step.on);
+  merged.seen_parents = step.taken_in;
   merged.has_state = true;
   merged.seen_state = step.seen_state;
   const Json none;
@@ -351,6 +351,7 @@ Result<std::vector<stage::Invalidation>> Integration::carry_out(const BeginStep&
   for (int round = 0;; ++round) {
     Step step;
     step.on = stage_.base();
+    step.taken_in = stage_.merge_parents();
     PLAYFS_CHECK(begin(step));
     if (step.is_done) return std::vector<stage::Invalidation>();
     if (round >= kPatientRounds) step.hold = stage_.hold_writers();
@@ -365,27 +366,34 @@ Result<std::vector<stage::Invalidation>> Integration::carry_out(const BeginStep&
   }
 }
 
-Result<Integrated> Integration::update(const RevisionTreePtr& head) {
+Result<Integrated> Integration::update(const RevisionTreePtr& head, const RevisionId& asked_on) {
   fetched_.clear();
   PLAYFS_CHECK(end_dry_run(stage_));
   PLAYFS_TRY(auto open, unresolved(stage_));
   if (!open.empty()) return fail(still_in_conflict(open.front()));
   std::vector<RevisionId> parents;
   bool is_all_back = false;
+  RevisionTreePtr stands_on = head;
   auto begin = [&](Step& step) -> Status {
     const RevisionTreePtr& base = step.on;
+    parents.clear();
+    if (base) {
+      PLAYFS_TRY(auto holdings, Holdings::compare({base->revision.id, head->revision.id}, merging_.links()));
+      // A commit ended meanwhile and was made with that head. Nobody asked to have it undone here.
+      step.is_done = base->revision.id != asked_on && holdings.covers(base->revision.id, head->revision.id);
+      stands_on = step.is_done ? base : head;
+      if (step.is_done) return {};
+      if (!holdings.covers(head->revision.id, base->revision.id)) parents.push_back(base->revision.id);
+    }
     step.theirs = snapshot_of(head);
     step.below = snapshot_of(base);
     step.next = head;
     step.labels = {"work tree", "head " + head->revision.id.text()};
     step.ending = ".head";
-    parents.clear();
     if (base) {
-      PLAYFS_TRY(CommonBase common, merging_.base_of(lines(base), head->revision.id));
+      PLAYFS_TRY(CommonBase common, merging_.base_of(lines(base, step.taken_in), head->revision.id));
       if (!common.unknown.empty()) return fail(cannot_be_brought_in(common.unknown, head->revision.id));
       step.base = std::move(common.snapshot);
-      PLAYFS_TRY(auto holdings, Holdings::compare({base->revision.id, head->revision.id}, merging_.links()));
-      if (!holdings.covers(head->revision.id, base->revision.id)) parents.push_back(base->revision.id);
     }
     step.complete = [&](Step& seen) -> Status {
       PLAYFS_TRY(is_all_back, add_what_is_back(seen));
@@ -396,7 +404,7 @@ Result<Integrated> Integration::update(const RevisionTreePtr& head) {
   PLAYFS_TRY(auto changed,
              carry_out(begin, [&](const auto& merged) { return stage_.integrate(head, merged, parents); }));
   if (is_all_back) PLAYFS_CHECK(journal_.record_no_lost_base());
-  return integrated(head, changed);
+  return integrated(stands_on, changed);
 }
 
 Result<Integrated> Integration::merge(const RevisionTreePtr& revision) {
@@ -414,7 +422,7 @@ Result<Integrated> Integration::merge(const RevisionTreePtr& revision) {
     PLAYFS_TRY(auto holdings, Holdings::compare({base->revision.id, revision->revision.id}, merging_.links()));
     step.is_done = holdings.covers(base->revision.id, revision->revision.id);
     if (step.is_done) return {};
-    PLAYFS_TRY(CommonBase common, merging_.base_of(lines(base), revision->revision.id));
+    PLAYFS_TRY(CommonBase common, merging_.base_of(lines(base, step.taken_in), revision->revision.id));
     step.base = std::move(common.snapshot);
     step.unknown = std::move(common.unknown);
     step.theirs = snapshot_of(revision);

@@ -32,9 +32,10 @@ class Integration {
       : upstream_(upstream), merging_(merging), journal_(journal), stage_(stage), settled_(settled) {}
 
   /// `head` becomes the base; where it does not hold the old one, that becomes a further parent of the next commit.
-  /// Fails with `busy` where something is still in conflict, with `refused_input` where it cannot be told what the two
-  /// have in common.
-  Result<Integrated> update(const RevisionTreePtr& head);
+  /// It was asked for when the tree stood on `asked_on`: where it stands on another by now, which holds `head`, it
+  /// stays there. Fails with `busy` where something is still in conflict, with `refused_input` where it cannot be told
+  /// what the two have in common.
+  Result<Integrated> update(const RevisionTreePtr& head, const RevisionId& asked_on);
   /// What `revision` has comes into the tree, and it becomes a further parent of the next commit. Where it cannot be
   /// told what the two have in common, every path that one side alone has is left in conflict. Fails with `busy` where
   /// something is staged.
@@ -45,8 +46,9 @@ class Integration {
  private:
   /// One attempt.
   struct Step {
-    RevisionTreePtr on;    ///< the tree's base as it was when this began
-    bool is_done = false;  ///< the tree holds all of it already
+    RevisionTreePtr on;                ///< the tree's base as it was when this began
+    std::vector<RevisionId> taken_in;  ///< what was taken in beside it, likewise
+    bool is_done = false;              ///< the tree holds all of it already
     Snapshot base, ours, theirs;
     std::string unknown;   ///< why it cannot be told what `base` is
     Snapshot below;        ///< what is as it is there follows `next` by itself
@@ -78,7 +80,6 @@ class Integration {
   Status decide(Step& step, const Merge& merge, const std::vector<stage::Conflicted>& list, stage::Merged& merged);
   Result<Bytes> read(Step& step, MergeSide side, const std::string& path, const FileEntry& entry);
   Result<std::optional<ContentHash>> hash_of_left(Step& step, const Merge& merge, const std::string& path);
-  [[nodiscard]] std::vector<RevisionId> lines(const RevisionTreePtr& base) const;
   /// The tree now; of files that theirs did not change against the base not even the bytes are read.
   Status add_local(Step& step) const;
   Status add_frozen(Step& step) const;

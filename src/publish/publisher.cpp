@@ -172,14 +172,14 @@ void Publisher::outcome_of(const std::string& tx, bool wait, CancelToken cancel,
 }
 
 void Publisher::update(RevisionTreePtr head, CancelToken cancel, Callback<Integrated> done) {
-  state_->add_job<Integrated>(std::move(cancel), std::move(done), [state = state_.get(), head = std::move(head)] {
-    auto updated = state->integration->update(head);
+  auto bring_in = [state = state_.get(), head = std::move(head),
+                   asked_on = id_of(state_->stage.base())]() -> Result<Integrated> {
+    PLAYFS_TRY(Integrated updated, state->integration->update(head, asked_on));
     // Whatever the tree stood on, it stands on head's line now, or is about to publish a merge with it.
-    if (updated) {
-      if (Status noted = state->journal->record_no_branch(); !noted) return Result<Integrated>(fail(noted.error()));
-    }
+    if (updated.base == head->revision.id) PLAYFS_CHECK(state->journal->record_no_branch());
     return updated;
-  });
+  };
+  state_->add_job<Integrated>(std::move(cancel), std::move(done), std::move(bring_in));
 }
 
 void Publisher::merge(RevisionTreePtr revision, CancelToken cancel, Callback<Integrated> done) {

@@ -381,6 +381,8 @@ Result<std::vector<Invalidation>> Stage::settle(const std::string& tx, RevisionT
 Result<std::vector<Invalidation>> Stage::State::stand_on(RevisionTreePtr next, const Merged& merged,
                                                          const std::function<void(Batch&)>& also) {
   if (merged.seen_base && *merged.seen_base != id_of(base)) return fail(has_moved_on());
+  // A discard drops what was taken in, and with it what the merge has compared with.
+  if (merged.seen_parents && *merged.seen_parents != merge_parents) return fail(has_moved_on());
   std::set<std::string> handled;
   Rebase::Decisions decisions;
   std::vector<std::string> overtaken;

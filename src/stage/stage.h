@@ -159,6 +159,8 @@ struct MergedPath {
 struct Merged {
   /// The base as the merge was given it ("" for none): it holds for no other. nullopt: whatever it is.
   std::optional<RevisionId> seen_base = {};
+  /// Likewise merge_parents().
+  std::optional<std::vector<RevisionId>> seen_parents = {};
   /// All staged paths at which the new base brings something, and all that are to be rewritten.
   std::vector<MergedPath> paths = {};
   std::optional<std::vector<Conflicted>> conflicted = {};  ///< the list from now on

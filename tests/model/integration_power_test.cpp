@@ -354,7 +354,8 @@ class Play {
       case 1:
         resolve();
         head_ = revisions_.publish(changed(revisions_.texts(head_)), {head_->revision.id});
-        return integrate("update to " + head_->revision.id.text(), [&] { return integration().update(head_); });
+        return integrate("update to " + head_->revision.id.text(),
+                         [&] { return integration().update(head_, id_of(bench_.stage->base())); });
       case 2: {
         resolve();
         if (!bench_.stage->changes()->empty()) return;

@@ -1,10 +1,13 @@
 #!/usr/bin/env python3
-"""Writing goes on while commits settle and updates merge: no line that was acknowledged is lost."""
+"""Writing goes on while commits settle and updates merge: no line that was acknowledged is lost. An update that waits for
+a commit leaves the tree on what that published."""
 import errno
 import json
 import os
+import subprocess
 import threading
 
+import proxy
 import rig
 
 # Too much to stand in a manifest: published, it is in chunks.
@@ -124,6 +127,54 @@ class UpdateWhileWriting(rig.SharedProject):
         self.playfs('update', self.work(bob), who='bob')
         self.end(writers)
         self.expect_each_line_once(path, writers, f'top {ROUNDS - 1}\n')
+
+
+class UpdateWhileCommitting(rig.Rig):
+    def test_the_tree_stays_on_what_was_published(self):
+        api, before = proxy.before_a_service(self)
+        project = api.create('projects', name='p')['id']
+        work = self.mount(before.url).directory / 'projects' / project / 'work'
+        (work / 'file').write_text('first\n')
+        self.playfs('commit', '-m', 'first', work)
+        is_posting, has_asked, goes_on = threading.Event(), threading.Event(), threading.Event()
+        self.addCleanup(goes_on.set)
+
+        def fate(request):
+            if request == 'POST /.site/data/revisions':
+                is_posting.set()
+                goes_on.wait(rig.COMMAND_LIMIT)
+            elif is_posting.is_set() and request == f'GET /.site/data/projects/{project}':
+                has_asked.set()
+
+        before.fate = fate
+        (work / 'file').write_text('second\n')
+        # Head of somebody else, which the commit is made with and which the update asks for.
+        first = api.get('projects', project)['latest_revision']
+        files = {**api.get('revisions', first)['manifest']['files'], 'theirs': {'inline': 'theirs\n'}}
+        theirs = api.create('revisions', project=project, parents=[first], manifest={'files': files})['id']
+        api.call('PATCH', f'/projects/{project}', {'latest_revision': theirs})
+
+        def begin(*words):
+            process = subprocess.Popen([self.playfs_path, *words, str(work)], env=self.environment('ann'), text=True,
+                                       stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+            self.addCleanup(process.kill)
+            return process
+
+        commit = begin('commit', '-m', 'second')
+        self.assertTrue(is_posting.wait(rig.COMMAND_LIMIT))
+        update = begin('update')
+        self.assertTrue(has_asked.wait(rig.COMMAND_LIMIT))
+        # It has its answer, head of before, once the mount takes what comes after it.
+        self.playfs('status', work)
+        goes_on.set()
+        for process in (commit, update):
+            said, _ = process.communicate(timeout=rig.COMMAND_LIMIT)
+            self.assertEqual(process.returncode, 0, said)
+        status = json.loads(self.playfs('status', '--json', work).stdout)
+        self.assertEqual(status['base'], api.get('projects', project)['latest_revision'])
+        self.assertEqual((status['staged'], status['merging']), ([], []))
+        self.assertEqual({each.name: each.read_text() for each in work.iterdir()},
+                         {'file': 'second\n', 'theirs': 'theirs\n'})
 
 
 if __name__ == '__main__':

@@ -1,5 +1,10 @@
 // What a merge names as its parents, and in which order. A work tree that took in a branch stands on two revisions:
 // what is merged with it next has both behind it.
+#include <atomic>
+#include <chrono>
+#include <future>
+#include <thread>
+
 #include <gtest/gtest.h>
 
 #include "base/await.h"
@@ -78,6 +83,54 @@ TEST_F(MergeParentsTest, AnUpdateBringsAHeadThatTookTheBranchIn) {
   EXPECT_EQ(updated->conflicts, 0u);
   EXPECT_EQ(work->read("changed"), "2");
   expect_all_of_it(work->commit());
+}
+
+TEST_F(MergeParentsTest, ADiscardWhileAnUpdateIsWorkedOutTakesNothingFromHead) {
+  // The update has to ask for a revision that is new here, and the branch counts as taken in until then.
+  const Contents contents{{"base", "0"}, {"head", "h"}, {"gone", "1"}, {"changed", "1"}};
+  auto between = publish({head, branch}, contents);
+  auto newest = publish({between}, contents);
+  world.set_head(project, newest);
+  auto tree = revision(newest);
+  bool is_discarded = false;
+  work->faults.set_plan([&](const HttpRequest& request) {
+    if (!is_discarded && request.target.ends_with("/revisions/" + between))
+      is_discarded = work->stage->discard("").has_value();
+    return test::Fault();
+  });
+  auto updated = await<Integrated>([&](auto done) { work->publisher->update(tree, CancelToken(), std::move(done)); });
+  ASSERT_TRUE(updated) << updated.error().message;
+  ASSERT_TRUE(is_discarded);
+  EXPECT_TRUE(work->stage->is_clean());
+  work->write("mine", "m");
+  auto result = work->commit();
+  ASSERT_TRUE(result) << result.error().message;
+  auto expected = contents;
+  expected["mine"] = "m";
+  EXPECT_EQ(world.contents(result->revision.text()), expected);
+}
+
+TEST_F(MergeParentsTest, AnUpdateThatWaitedForACommitDoesNotUndoIt) {
+  auto asked_for = revision(theirs);
+  std::atomic<bool> is_posting = false, is_asked = false;
+  work->faults.set_plan([&](const HttpRequest& request) {
+    if (request.method == "POST" && request.target.ends_with("/revisions")) is_posting = true;
+    while (is_posting && !is_asked) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    return test::Fault();
+  });
+  std::promise<Result<CommitResult>> committed;
+  std::promise<Result<Integrated>> updated;
+  work->publisher->commit({.agent = "t", .message = "m", .wait = true, .allow_merge = true}, {},
+                          [&](const Result<CommitResult>& result) { committed.set_value(result); });
+  while (!is_posting) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  work->publisher->update(asked_for, CancelToken(), [&](Result<Integrated> result) { updated.set_value(result); });
+  is_asked = true;
+  expect_all_of_it(committed.get_future().get());
+  auto update = updated.get_future().get();
+  ASSERT_TRUE(update) << update.error().message;
+  EXPECT_EQ(update->base.text(), world.head(project));
+  EXPECT_EQ(id_of(work->stage->base()).text(), world.head(project));
+  EXPECT_TRUE(work->stage->is_clean());
 }
 
 /// A clean tree follows head whenever it hears of it, also while an update of it is worked out.
