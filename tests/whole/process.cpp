@@ -159,6 +159,9 @@ void Process::follow_head(const RevisionTreePtr& head) {
       if (!lost || *lost) return;
     }
     if (stage_->base() != base) return;
+    // What is told of an older head may come last, as in a mount.
+    auto known = site_->try_head(parts_.project);
+    if (!known || known->shown != head->revision.id) return;
   }
   if (!publisher_->branch() && stage_->is_clean()) static_cast<void>(stage_->move_base(head, id_of(base)));
 }
