@@ -8,6 +8,7 @@
 
 #include <toml++/toml.h>
 
+#include "app/secret_file.h"
 #include "base/fd.h"
 
 namespace playfs::app {
@@ -39,14 +40,7 @@ Result<std::string> read_private(const Places& places) {
                   path + " is a symbolic link; credentials are read from a plain file only", "rm " + path);
     return fail(error_from_errno(errno, "open " + path));
   }
-  if (fstat(file.get(), &attributes) != 0) return fail(error_from_errno(errno, "stat " + path));
-  if (!S_ISREG(attributes.st_mode)) return fail(ErrorCode::permission_denied, path + " is no plain file");
-  if (attributes.st_uid != geteuid()) return fail(ErrorCode::permission_denied, path + " belongs to another user");
-  if ((attributes.st_mode & 077) != 0)
-    return fail(ErrorCode::permission_denied, path + " can be read by others, so it is not used", "chmod 600 " + path);
-  if (static_cast<std::uint64_t>(attributes.st_size) > kLargestFile)
-    return fail(ErrorCode::file_too_big, path + " is too large for what it is");
-  return read_at(file.get(), 0, kLargestFile);
+  return read_open_secret(file.get(), path, path, kLargestFile);
 }
 
 }  // namespace

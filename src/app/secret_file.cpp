@@ -11,6 +11,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "app/shell.h"
 #include "base/fd.h"
 
 namespace playfs::app {
@@ -50,16 +51,23 @@ bool is_for_others(int fd, const struct stat& info) {
 
 }  // namespace
 
-Result<std::string> read_secret_file(const std::string& path, const std::string& what) {
-  UniqueFd opened(::open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
+Result<std::string> read_open_secret(int fd, const std::string& path, const std::string& what, std::size_t most) {
   struct stat info {};
-  if (!opened || fstat(opened.get(), &info) != 0) return fail(error_from_errno(errno, what));
+  if (fstat(fd, &info) != 0) return fail(error_from_errno(errno, what));
   if (!S_ISREG(info.st_mode)) return fail(ErrorCode::permission_denied, what + " is no plain file");
   if (info.st_uid != geteuid() && info.st_uid != 0)
     return fail(ErrorCode::permission_denied, what + " belongs to another user");
-  if (is_for_others(opened.get(), info))
-    return fail(ErrorCode::permission_denied, what + ": others may read it", "chmod 600 " + path);
-  PLAYFS_TRY(std::string secret, read_at(opened.get(), 0, kLargestSecret));
+  if (is_for_others(fd, info))
+    return fail(ErrorCode::permission_denied, what + ": others may read it", "chmod 600 " + shell_word(path));
+  if (static_cast<std::uint64_t>(info.st_size) > most)
+    return fail(ErrorCode::file_too_big, what + " is too large for what it is");
+  return read_at(fd, 0, most);
+}
+
+Result<std::string> read_secret_file(const std::string& path, const std::string& what) {
+  UniqueFd opened(::open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
+  if (!opened) return fail(error_from_errno(errno, what));
+  PLAYFS_TRY(std::string secret, read_open_secret(opened.get(), path, what, kLargestSecret));
   while (!secret.empty() && (secret.back() == '\n' || secret.back() == '\r')) secret.pop_back();
   if (secret.empty()) return fail(ErrorCode::invalid_argument, what + ": empty");
   return secret;

@@ -157,6 +157,11 @@ TEST_F(Credentials, AreNotReadThroughLinksOrFromADirectoryOfOthers) {
   EXPECT_EQ(key_for("https://example.org").error().code, ErrorCode::permission_denied);
 }
 
+TEST_F(Credentials, AreNotCutOffWhereTheFileIsTooLarge) {
+  write(path(), text_ + "#" + std::string(1 << 20, '-'));
+  EXPECT_EQ(key_for("https://example.org").error().code, ErrorCode::file_too_big);
+}
+
 TEST_F(Credentials, AreNotQuotedInErrors) {
   write(path(), "['https://example.org']\napi_key = hunter2\n");
   auto refused = key_for("https://example.org");
