@@ -377,13 +377,17 @@ Result<Integrated> Integration::update(const RevisionTreePtr& head, const Revisi
   auto begin = [&](Step& step) -> Status {
     const RevisionTreePtr& base = step.on;
     parents.clear();
+    is_all_back = false;
     if (base) {
-      PLAYFS_TRY(auto holdings, Holdings::compare({base->revision.id, head->revision.id}, merging_.links()));
+      std::vector<RevisionId> stood_on = lines(base, step.taken_in), compared = stood_on;
+      compared.push_back(head->revision.id);
+      PLAYFS_TRY(auto holdings, Holdings::compare(compared, merging_.links()));
       // A commit ended meanwhile and was made with that head. Nobody asked to have it undone here.
       step.is_done = base->revision.id != asked_on && holdings.covers(base->revision.id, head->revision.id);
       stands_on = step.is_done ? base : head;
       if (step.is_done) return {};
-      if (!holdings.covers(head->revision.id, base->revision.id)) parents.push_back(base->revision.id);
+      for (const auto& each : stood_on)
+        if (!holdings.covers(head->revision.id, each)) parents.push_back(each);
     }
     step.theirs = snapshot_of(head);
     step.below = snapshot_of(base);
@@ -416,8 +420,12 @@ Result<Integrated> Integration::merge(const RevisionTreePtr& revision) {
   if (!changes.empty() || stage_.staged_state())
     return fail(ErrorCode::busy, "changes are staged", "playfs commit -m MESSAGE, or playfs discard");
   RevisionTreePtr base;
+  std::vector<RevisionId> parents;
   auto begin = [&](Step& step) -> Status {
     base = step.on;  // a clean tree may follow head meanwhile
+    parents = step.taken_in;
+    if (std::find(parents.begin(), parents.end(), revision->revision.id) == parents.end())
+      parents.push_back(revision->revision.id);
     if (!base) return fail(ErrorCode::invalid_argument, "nothing was published yet that it could be merged with");
     PLAYFS_TRY(auto holdings, Holdings::compare({base->revision.id, revision->revision.id}, merging_.links()));
     step.is_done = holdings.covers(base->revision.id, revision->revision.id);
@@ -432,9 +440,8 @@ Result<Integrated> Integration::merge(const RevisionTreePtr& revision) {
     step.ending = ".branch";
     return {};
   };
-  PLAYFS_TRY(auto changed, carry_out(begin, [&](const auto& merged) {
-               return stage_.integrate(base, merged, {revision->revision.id});
-             }));
+  PLAYFS_TRY(auto changed,
+             carry_out(begin, [&](const auto& merged) { return stage_.integrate(base, merged, parents); }));
   return integrated(base, changed);
 }
 

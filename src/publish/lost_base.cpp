@@ -178,10 +178,11 @@ Result<std::vector<stage::Invalidation>> keep_what_was_lost(Upstream& upstream, 
     PLAYFS_CHECK(stage.stage_state(wire::to_text(before.is_null() ? Json(JsonObject()) : before)));
   stage::Merged merged;
   merged.seen_base = id_of(lost);
+  merged.seen_parents = stage.merge_parents();
   for (const auto& path : kept) merged.paths.push_back({.path = path, .seen = {}, .content = {}});
   merged.has_state = true;
   merged.state = merged.seen_state = stage.staged_state();
-  return stage.integrate(survivor, merged, {});
+  return stage.integrate(survivor, merged, *merged.seen_parents);
 }
 
 Result<bool> add_what_came_back(Upstream& upstream, Journal& journal, const LostSides& sides) {

@@ -333,12 +333,9 @@ Result<std::vector<Invalidation>> Stage::integrate(RevisionTreePtr base, const M
     static_cast<void>(state.unhurried_survey());
     if (state.pending || state.freezing)
       return fail(ErrorCode::busy, "a publication is under way", "wait for it to end");
-    std::vector<RevisionId> all = state.merge_parents;
-    for (const auto& parent : parents)
-      if (std::find(all.begin(), all.end(), parent) == all.end()) all.push_back(parent);
     PLAYFS_TRY(invalidations, state.stand_on(std::move(base), merged, [&](Batch& batch) PLAYFS_NO_ANALYSIS {
-      state.put_merge_parents(all);
-      batch.after_commit([&]() PLAYFS_NO_ANALYSIS { state.merge_parents = all; });
+      state.put_merge_parents(parents);
+      batch.after_commit([&]() PLAYFS_NO_ANALYSIS { state.merge_parents = parents; });
     }));
   }
   PLAYFS_CHECK(state.rows->sync());
@@ -419,6 +416,7 @@ Result<std::vector<Invalidation>> Stage::State::stand_on(RevisionTreePtr next, c
   batch.after_commit([&]() PLAYFS_NO_ANALYSIS {
     if (merged.has_state) staged_state = merged.state;
     changed();
+    ++moves;
   });
   also(batch);
   PLAYFS_CHECK(batch.commit());
@@ -513,46 +511,62 @@ Result<std::vector<Invalidation>> Stage::move_base(RevisionTreePtr base, const R
   PLAYFS_CHECK(rebase.run());
   if (!rebase.obstructed.empty()) return fail(in_the_way(rebase.obstructed));
   PLAYFS_CHECK(batch.commit());
+  ++state.moves;
   return std::move(rebase.invalidations);
 }
 
 Result<std::vector<Invalidation>> Stage::discard(std::string_view path, bool only_try) {
   State& state = *state_;
-  PLAYFS_CHECK(state.settle_replacements());
-  PLAYFS_TRY(auto changes, state.changes());
+  while (true) {
+    PLAYFS_CHECK(state.settle_replacements());
+    std::uint64_t moves = 0;
+    {
+      MutexLock lock(state.mutex);
+      moves = state.moves;
+    }
+    PLAYFS_TRY(auto changes, state.changes());
+    MutexLock lock(state.mutex);
+    // What an update brought in after that is not in the list, and half of it would stay: files with markers, and no
+    // conflicts.
+    if (state.moves == moves) return state.discard(path, changes, only_try);
+  }
+}
+
+Result<std::vector<Invalidation>> Stage::State::discard(std::string_view path, const std::vector<Change>& changes,
+                                                        bool only_try) {
   std::set<std::string, std::less<>> dropped;
   for (const auto& change : changes) {
     if (is_at_or_below(change.path, path)) dropped.insert(change.path);
   }
-  MutexLock lock(state.mutex);
-  if (state.freezing) return fail(ErrorCode::busy, "a publication is beginning", "try again");
+  if (freezing) return fail(ErrorCode::busy, "a publication is beginning", "try again");
   for (const auto& each : dropped) {
-    if (state.pending && (state.pending->files.contains(each) || state.pending->deletions.contains(each)))
+    if (pending && (pending->files.contains(each) || pending->deletions.contains(each)))
       return fail(ErrorCode::busy, each + " is being published", "wait for the publication to end");
   }
-  bool drops_state = path.empty() && state.staged_state && !state.pending;
-  Batch batch = state.rows->begin();
-  Rebase rebase(state, batch, state.base,
-                [&](const std::string& each, const Inode*) { return dropped.contains(each); });
+  const bool drops_state = path.empty() && staged_state && !pending;
+  Batch batch = rows->begin();
+  Rebase rebase(*this, batch, base, [&](const std::string& each, const Inode*) { return dropped.contains(each); });
   PLAYFS_CHECK(rebase.run());
   // What stands in the way of something that was not to come back is no obstacle.
   std::erase_if(rebase.obstructed, [&](const std::string& each) { return !has_at_or_below(dropped, each); });
   if (!rebase.obstructed.empty()) return fail(in_the_way(rebase.obstructed));
   if (only_try) return std::vector<Invalidation>();
-  if (drops_state) state.rows->drop_value("state");
-  // Who drops everything has not taken anything in either.
-  bool drops_merge = path.empty() && !state.pending;
-  if (drops_merge) state.put_merge_parents({});
-  std::vector<Conflicted> conflicted = state.conflicted;
+  if (drops_state) rows->drop_value("state");
+  // Who drops everything has not taken anything in either, by whatever paths that is named: what others have would
+  // count as held here, and the next commit would take it from them.
+  const bool leaves_nothing = !dropped.empty() && dropped.size() == changes.size() && (drops_state || !staged_state);
+  const bool drops_merge = (path.empty() || leaves_nothing) && !pending;
+  if (drops_merge) put_merge_parents({});
+  std::vector<Conflicted> left = conflicted;
   // What theirs has stands beside it still, and is not to be published unasked.
-  std::erase_if(conflicted, [&](const Conflicted& each) {
+  std::erase_if(left, [&](const Conflicted& each) {
     return drops_merge || (each.beside.empty() && dropped.contains(each.path));
   });
-  state.put_conflicted(conflicted);
+  put_conflicted(left);
   PLAYFS_CHECK(batch.commit());
-  if (drops_state) state.staged_state.reset();
-  if (drops_merge) state.merge_parents.clear();
-  state.conflicted = std::move(conflicted);
+  if (drops_state) staged_state.reset();
+  if (drops_merge) merge_parents.clear();
+  conflicted = std::move(left);
   return std::move(rebase.invalidations);
 }
 

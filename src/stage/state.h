@@ -295,6 +295,9 @@ struct Stage::State {
   [[nodiscard]] Status secure_kept(const Merged& merged) PLAYFS_REQUIRES(mutex);
   [[nodiscard]] Seen seen_at(std::string_view path) PLAYFS_REQUIRES(mutex);
   [[nodiscard]] bool is_as_seen(const MergedPath& decided) PLAYFS_REQUIRES(mutex);
+  /// What of `changes`, all that is staged, is at or below `path`.
+  [[nodiscard]] Result<std::vector<Invalidation>> discard(std::string_view path, const std::vector<Change>& changes,
+                                                          bool only_try) PLAYFS_REQUIRES(mutex);
   void put_merge_parents(const std::vector<RevisionId>& parents) PLAYFS_REQUIRES(mutex);
   void put_conflicted(const std::vector<Conflicted>& list) PLAYFS_REQUIRES(mutex);
   /// Another list, which no commit has accepted yet.
@@ -357,6 +360,7 @@ struct Stage::State {
   SteadyTime reserve_tried PLAYFS_GUARDED_BY(mutex);
 
   std::uint64_t generation PLAYFS_GUARDED_BY(mutex) = 1;  ///< grows with every change of anything
+  std::uint64_t moves PLAYFS_GUARDED_BY(mutex) = 0;       ///< grows with the base, and with every merge
   std::uint64_t changes_generation PLAYFS_GUARDED_BY(mutex) = 0;
   std::vector<Change> known_changes PLAYFS_GUARDED_BY(mutex);
   Verdicts verdicts PLAYFS_GUARDED_BY(mutex);

@@ -336,8 +336,10 @@ Attempt<UpdateResult> WorkTree::integrate(const OperationPtr& op, const Revision
   auto self = shared_from_this();
   if (!publisher()) return missing(on_disk(mount_, [self] { return self->open_publisher(); }));
   return missing([self, op, revision, is_head](CancelToken cancel, Callback<void> done) {
-    auto ended = [op, done = std::move(done)](Result<publish::Integrated> result) mutable {
+    auto ended = [op, revision, is_head, done = std::move(done)](Result<publish::Integrated> result) mutable {
       if (!result) return done(fail(std::move(result).error()));
+      // A commit ended first and stands on more than that head. Whether it stands on the one of now is looked at again.
+      if (is_head && result->base != revision->revision.id) return done({});
       op->set_outcome(UpdateResult{result->base.text(), static_cast<std::uint32_t>(result->conflicts)});
       done({});
     };

@@ -118,5 +118,53 @@ class Discard(SlowProject):
             self.assertNotEqual(reason, '')
 
 
+class DiscardWhileMerging(rig.SharedProject):
+    def setUp(self):
+        super().setUp()
+        self.tree = self.work(self.mount(self.api.origin))
+        self.first = self.revision([], {'src/file': 'first\n'})
+        self.beside = self.revision([self.first], {'src/file': 'theirs\n', 'src/new': 'new\n'})
+        self.set_head(self.revision([self.first], {'src/file': 'first\n', 'head': 'head\n'}))
+        self.eventually((self.tree / 'head').exists, 'the tree follows head')
+
+    def revision(self, parents, texts):
+        files = {name: {'inline': text} for name, text in texts.items()}
+        return self.api.create('revisions', project=self.project, parents=parents, state={}, manifest={'files': files})['id']
+
+    def head(self):
+        return self.api.get('projects', self.project)['latest_revision']
+
+    def set_head(self, revision):
+        self.api.call('PATCH', f'/projects/{self.project}', {'latest_revision': revision})
+
+    def merging(self):
+        return json.loads(self.playfs('status', '--json', self.tree).stdout)['merging']
+
+    def test_head_keeps_what_was_discarded_path_by_path(self):
+        self.playfs('merge', self.beside, self.tree)
+        said = self.playfs('discard', self.tree / 'src/new').stderr
+        self.assertIn(f'Still merging {self.beside}', said)
+        self.assertEqual(self.merging(), [self.beside])
+        said = self.playfs('discard', cwd=self.tree / 'src').stderr
+        self.assertNotIn('merging', said)
+        self.assertEqual(self.merging(), [])
+        # Somebody took it in.
+        everything = {'src/file': 'theirs\n', 'src/new': 'new\n', 'head': 'head\n'}
+        self.set_head(self.revision([self.head(), self.beside], everything))
+        (self.tree / 'mine').write_text('mine\n')
+        self.playfs('commit', '-m', 'Mine', self.tree)
+        files = self.api.get('revisions', self.head())['manifest']['files']
+        self.assertEqual({name: entry['inline'] for name, entry in files.items()}, {**everything, 'mine': 'mine\n'})
+
+    def test_the_tree_follows_head_again_once_that_holds_what_was_taken_in(self):
+        self.playfs('merge', self.beside, self.tree)
+        everything = {'src/file': 'theirs\n', 'src/new': 'new\n', 'head': 'head\n'}
+        self.set_head(self.revision([self.head(), self.beside], everything))
+        self.playfs('update', self.tree)
+        self.assertEqual(self.merging(), [])
+        self.set_head(self.revision([self.head()], {**everything, 'later': 'later\n'}))
+        self.eventually((self.tree / 'later').exists, 'the tree follows head')
+
+
 if __name__ == '__main__':
     rig.main()

@@ -14,6 +14,7 @@ import rig
 LINES = 2000
 FILLER = ''.join(f'line {number}\n' for number in range(LINES))
 ROUNDS = int(os.environ.get('PLAYFS_TEST_ROUNDS', '6'))
+CONFLICT = 3
 
 
 class Writer(threading.Thread):
@@ -130,12 +131,27 @@ class UpdateWhileWriting(rig.SharedProject):
 
 
 class UpdateWhileCommitting(rig.Rig):
-    def test_the_tree_stays_on_what_was_published(self):
-        api, before = proxy.before_a_service(self)
-        project = api.create('projects', name='p')['id']
-        work = self.mount(before.url).directory / 'projects' / project / 'work'
-        (work / 'file').write_text('first\n')
-        self.playfs('commit', '-m', 'first', work)
+    def setUp(self):
+        super().setUp()
+        self.api, self.proxy = proxy.before_a_service(self)
+        self.project = self.api.create('projects', name='p')['id']
+        self.work = self.mount(self.proxy.url).directory / 'projects' / self.project / 'work'
+        (self.work / 'file').write_text('first\n')
+        self.playfs('commit', '-m', 'first', self.work)
+
+    def head(self):
+        return self.api.get('projects', self.project)['latest_revision']
+
+    def move_head(self, **texts):
+        """By another client: these files come on top of what head has."""
+        files = dict(self.api.get('revisions', self.head())['manifest']['files'])
+        files |= {name: {'inline': text} for name, text in texts.items()}
+        revision = self.api.create('revisions', project=self.project, parents=[self.head()], state={},
+                                   manifest={'files': files})['id']
+        self.api.call('PATCH', f'/projects/{self.project}', {'latest_revision': revision})
+
+    def update_while_committing(self, meanwhile=lambda: None):
+        """What a commit and an update return, which asks for head while the commit is being posted."""
         is_posting, has_asked, goes_on = threading.Event(), threading.Event(), threading.Event()
         self.addCleanup(goes_on.set)
 
@@ -143,38 +159,47 @@ class UpdateWhileCommitting(rig.Rig):
             if request == 'POST /.site/data/revisions':
                 is_posting.set()
                 goes_on.wait(rig.COMMAND_LIMIT)
-            elif is_posting.is_set() and request == f'GET /.site/data/projects/{project}':
+            elif is_posting.is_set() and request == f'GET /.site/data/projects/{self.project}':
                 has_asked.set()
 
-        before.fate = fate
-        (work / 'file').write_text('second\n')
-        # Head of somebody else, which the commit is made with and which the update asks for.
-        first = api.get('projects', project)['latest_revision']
-        files = {**api.get('revisions', first)['manifest']['files'], 'theirs': {'inline': 'theirs\n'}}
-        theirs = api.create('revisions', project=project, parents=[first], manifest={'files': files})['id']
-        api.call('PATCH', f'/projects/{project}', {'latest_revision': theirs})
-
         def begin(*words):
-            process = subprocess.Popen([self.playfs_path, *words, str(work)], env=self.environment('ann'), text=True,
+            process = subprocess.Popen([self.playfs_path, *words, str(self.work)], env=self.environment('ann'), text=True,
                                        stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
             self.addCleanup(process.kill)
             return process
 
+        self.proxy.fate = fate
         commit = begin('commit', '-m', 'second')
         self.assertTrue(is_posting.wait(rig.COMMAND_LIMIT))
         update = begin('update')
         self.assertTrue(has_asked.wait(rig.COMMAND_LIMIT))
         # It has its answer, head of before, once the mount takes what comes after it.
-        self.playfs('status', work)
+        self.playfs('status', self.work)
+        meanwhile()
         goes_on.set()
-        for process in (commit, update):
-            said, _ = process.communicate(timeout=rig.COMMAND_LIMIT)
-            self.assertEqual(process.returncode, 0, said)
-        status = json.loads(self.playfs('status', '--json', work).stdout)
-        self.assertEqual(status['base'], api.get('projects', project)['latest_revision'])
-        self.assertEqual((status['staged'], status['merging']), ([], []))
-        self.assertEqual({each.name: each.read_text() for each in work.iterdir()},
+        return [(process.communicate(timeout=rig.COMMAND_LIMIT)[0], process.returncode) for process in (commit, update)]
+
+    def status(self):
+        return json.loads(self.playfs('status', '--json', self.work).stdout)
+
+    def test_the_tree_stays_on_what_was_published(self):
+        (self.work / 'file').write_text('second\n')
+        self.move_head(theirs='theirs\n')
+        for said, code in self.update_while_committing():
+            self.assertEqual(code, 0, said)
+        status = self.status()
+        self.assertEqual((status['base'], status['staged'], status['merging']), (self.head(), [], []))
+        self.assertEqual({each.name: each.read_text() for each in self.work.iterdir()},
                          {'file': 'second\n', 'theirs': 'theirs\n'})
+
+    def test_where_the_commit_became_a_branch_head_is_brought_in(self):
+        (self.work / 'file').write_text('second\n')
+        self.move_head(theirs='theirs\n')
+        (said, committed), (told, updated) = self.update_while_committing(lambda: self.move_head(file='third\n'))
+        self.assertEqual((committed, updated), (CONFLICT, CONFLICT), said + told)
+        status = self.status()
+        self.assertEqual((status['base'], [each['path'] for each in status['conflicts']]), (self.head(), ['file']))
+        self.assertEqual((self.work / 'theirs').read_text(), 'theirs\n')
 
 
 if __name__ == '__main__':

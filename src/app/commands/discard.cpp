@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "app/commands/commands.h"
+#include "app/json_fields.h"
 #include "app/shell.h"
 #include "app/work_tree.h"
 
@@ -72,7 +73,15 @@ Result<ExitCode> discard(Context& context, const DiscardArguments& arguments) {
   if (discarded == 0) context.out.note("Nothing is staged there.");
   else
     context.out.note("Discarded the changes of " + std::to_string(discarded) + (discarded == 1 ? " path." : " paths."));
-  context.out.document(JsonObject{{"project", targets.back().tree.place().project}, {"discarded", discarded}});
+  const MountedPlace& place = targets.back().tree.place();
+  PLAYFS_TRY(JsonObject status, read_json_object(place.project_directory + "/status.json"));
+  const Json::Array* merging = array_of(status, "merging");
+  if (discarded > 0 && merging)
+    for (const Json& each : *merging)
+      context.out.note("Still merging " + safe(each.string() ? *each.string() : "") +
+                       ": the next commit joins it without what was discarded. To give up the merge: playfs discard " +
+                       shell_word(place.work));
+  context.out.document(JsonObject{{"project", place.project}, {"discarded", discarded}});
   return ExitCode::done;
 }
 

@@ -36,6 +36,7 @@ class MergeParentsTest : public testing::Test {
     world.set_head(project, theirs);
   }
 
+  [[nodiscard]] std::vector<RevisionId> theirs_and_branch() const { return {RevisionId(theirs), RevisionId(branch)}; }
   std::string publish(const std::vector<std::string>& parents, const Contents& contents) {
     JsonObject files;
     for (const auto& [path, content] : contents) files.set(path, JsonObject{{"inline", content}});
@@ -50,14 +51,14 @@ class MergeParentsTest : public testing::Test {
     EXPECT_TRUE(tree);
     return *tree;
   }
-  void expect_all_of_it(const Result<CommitResult>& result) {
+  void expect_all_of_it(const Result<CommitResult>& result, const std::vector<RevisionId>& parents) {
     ASSERT_TRUE(result) << result.error().message;
     EXPECT_EQ(result->outcome, Outcome::published);
     EXPECT_EQ(world.contents(world.head(project)),
               (Contents{{"base", "0"}, {"head", "h"}, {"changed", "2"}, {"mine", "m"}}))
         << "what was done to the branch's files is undone by nobody";
     auto ours = *wire::decode_revision(world.get("revisions", result->revision.text()));
-    EXPECT_EQ(ours.parents, (std::vector{RevisionId(theirs), RevisionId(branch)})) << "head's line first";
+    EXPECT_EQ(ours.parents, parents) << "head's line first";
     EXPECT_TRUE(work->stage->is_clean());
   }
 
@@ -67,13 +68,15 @@ class MergeParentsTest : public testing::Test {
   std::unique_ptr<WorkTree> work;
 };
 
-TEST_F(MergeParentsTest, ACommitIsMergedWithAHeadThatTookTheBranchIn) { expect_all_of_it(work->commit()); }
+TEST_F(MergeParentsTest, ACommitIsMergedWithAHeadThatTookTheBranchIn) {
+  expect_all_of_it(work->commit(), theirs_and_branch());
+}
 
 TEST_F(MergeParentsTest, TheBranchIsStillAParentAfterARestart) {
   work.reset();
   work = std::make_unique<WorkTree>(world, project, directory.path() + "/tree");
   EXPECT_EQ(work->stage->merge_parents(), std::vector{RevisionId(branch)});
-  expect_all_of_it(work->commit());
+  expect_all_of_it(work->commit(), theirs_and_branch());
 }
 
 TEST_F(MergeParentsTest, AnUpdateBringsAHeadThatTookTheBranchIn) {
@@ -82,7 +85,18 @@ TEST_F(MergeParentsTest, AnUpdateBringsAHeadThatTookTheBranchIn) {
   ASSERT_TRUE(updated) << updated.error().message;
   EXPECT_EQ(updated->conflicts, 0u);
   EXPECT_EQ(work->read("changed"), "2");
-  expect_all_of_it(work->commit());
+  EXPECT_TRUE(work->stage->merge_parents().empty()) << "head holds it";
+  expect_all_of_it(work->commit(), {RevisionId(theirs)});
+}
+
+TEST_F(MergeParentsTest, WhatIsDiscardedPathByPathIsTakenFromNobody) {
+  for (const char* path : {"gone", "changed", "mine"}) ASSERT_TRUE(work->stage->discard(path)) << path;
+  EXPECT_TRUE(work->stage->is_clean());
+  work->write("other", "o");
+  auto result = work->commit();
+  ASSERT_TRUE(result) << result.error().message;
+  EXPECT_EQ(world.contents(result->revision.text()),
+            (Contents{{"base", "0"}, {"head", "h"}, {"changed", "2"}, {"other", "o"}}));
 }
 
 TEST_F(MergeParentsTest, ADiscardWhileAnUpdateIsWorkedOutTakesNothingFromHead) {
@@ -125,7 +139,7 @@ TEST_F(MergeParentsTest, AnUpdateThatWaitedForACommitDoesNotUndoIt) {
   while (!is_posting) std::this_thread::sleep_for(std::chrono::milliseconds(1));
   work->publisher->update(asked_for, CancelToken(), [&](Result<Integrated> result) { updated.set_value(result); });
   is_asked = true;
-  expect_all_of_it(committed.get_future().get());
+  expect_all_of_it(committed.get_future().get(), theirs_and_branch());
   auto update = updated.get_future().get();
   ASSERT_TRUE(update) << update.error().message;
   EXPECT_EQ(update->base.text(), world.head(project));

@@ -846,6 +846,49 @@ TEST_F(PublicationTest, DiscardTakesADirectoryOutOfAFilesWay) {
   EXPECT_EQ(bench.files(), base);
 }
 
+TEST_F(PublicationTest, DiscardingAllThatWasTakenInTakesItsRevisionOffTheParents) {
+  const std::vector<RevisionId> parents{RevisionId("r9")};
+  ASSERT_TRUE(put_merged(bench, {{"new", "theirs"}, {"x", "theirs"}}, revision_of("r1", base), parents));
+  ASSERT_TRUE(bench.stage->discard("x"));
+  EXPECT_EQ(bench.stage->merge_parents(), parents) << "something of it is here";
+  ASSERT_TRUE(bench.put("mine", "mine") && bench.stage->discard("new"));
+  EXPECT_EQ(bench.stage->merge_parents(), parents) << "what is here may be made of it";
+  ASSERT_TRUE(bench.stage->discard("mine"));
+  for (int round = 0; round < 2; ++round) {
+    EXPECT_TRUE(bench.stage->is_clean());
+    EXPECT_TRUE(bench.stage->merge_parents().empty());
+    bench.reopen();
+  }
+}
+
+/// What is staged is compared without the lock, which takes its time where large files were written over.
+TEST_F(PublicationTest, DiscardBesideAMergeDropsAllOfItOrNothing) {
+  const std::string large(16 << 20, 'x');
+  base.insert_or_assign("large", test::Text(large));
+  for (int round = 0; round < 20; ++round) {
+    test::Workbench other;
+    other.open(revision_of("r1", base));
+    ASSERT_TRUE(other.put("large", large));
+    stage::Merged merged;
+    auto content = other.stage->prepare(Bytes("<<<<<<<"), FileMode::regular);
+    ASSERT_TRUE(content);
+    merged.paths.push_back({"marked", stage::MergedPath::Action::put, {}, *content});
+    merged.conflicted = {{"marked", "both wrote it", true, ContentHash::of("<<<<<<<")}};
+    std::atomic<bool> begins = false;
+    std::thread merging([&] {
+      begins = true;
+      EXPECT_TRUE(other.stage->integrate(revision_of("r2", base), merged, {RevisionId("r9")}));
+    });
+    while (!begins) std::this_thread::yield();
+    std::this_thread::sleep_for(std::chrono::milliseconds(round));
+    EXPECT_TRUE(other.stage->discard(""));
+    merging.join();
+    const bool is_there = static_cast<bool>(other.stage->find("marked"));
+    EXPECT_EQ(!other.stage->conflicted().empty(), is_there) << round;
+    EXPECT_EQ(!other.stage->merge_parents().empty(), is_there) << round;
+  }
+}
+
 TEST_F(PublicationTest, DiscardLeavesThePendingLayerAlone) {
   ASSERT_TRUE(bench.put("f", "x"));
   Frozen layer = freeze();
