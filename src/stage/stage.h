@@ -321,9 +321,10 @@ class Stage {
   /// The pending layer will not be published: it is simply staged again.
   [[nodiscard]] Status thaw(const std::string& tx);
   /// Another base under staged changes: `merged` is carried out, what else is staged stays as it is, and `parents` are
-  /// merge_parents() from then on. All of it at one moment and as one record, or nothing: after a crash either all is as it
-  /// was or all is done. Fails with `busy` where the base or a path is not as the merge has seen it, where another path
-  /// is staged that the new base changes too (publishing it would undo that), or something is pending: merge again.
+  /// merge_parents() from then on. All of it at one moment and as one record, or nothing: after a crash either all is
+  /// as it was or all is done. Fails with `busy` where the base or a path is not as the merge has seen it, where
+  /// another path is staged that the new base changes too (publishing it would undo that), or something is pending:
+  /// merge again.
   [[nodiscard]] Result<std::vector<Invalidation>> integrate(RevisionTreePtr base, const Merged& merged,
                                                             const std::vector<RevisionId>& parents);
   /// What is at a path at this moment. Whoever reads the bytes afterwards has them as they are there, or `seen` does
