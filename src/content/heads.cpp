@@ -160,7 +160,7 @@ void Heads::follow_up(const ProjectId& id) {
     auto& state = *state_of(id);
     if (!state.head) return;
     // While nobody has looked at it nothing is fetched that nobody asked for.
-    is_new = !state.is_settled() && (state.head->shown || state.announced != state.head->project.latest_revision);
+    is_new = !state.head->is_settled() && (state.head->shown || state.announced != state.head->project.latest_revision);
   }
   auto tell = context_.guarded([this, id](const Result<Head>&) {
     std::vector<std::shared_ptr<const Seen>> listeners;
@@ -188,8 +188,8 @@ void Heads::settle(const ProjectId& id, const CancelToken& cancel, Callback<Head
   if (!looks) {
     MutexLock lock(mutex_);
     auto& state = *state_of(id);
-    looks =
-        state.head && !state.is_settled() && state.looked_at && state.looked_at != state.head->project.latest_revision;
+    looks = state.head && !state.head->is_settled() && state.looked_at &&
+            state.looked_at != state.head->project.latest_revision;
   }
   if (looks) look_at_latest(id);
 }
@@ -202,7 +202,7 @@ void Heads::look_at_latest(const ProjectId& id) {
     MutexLock lock(mutex_);
     auto& state = *state_of(id);
     head = state.head;
-    is_settled = head && state.is_settled();
+    is_settled = head && state.head->is_settled();
     if (head && !is_settled) {
       look = ++state.looks;
       state.looked_at = head->project.latest_revision;
@@ -286,7 +286,7 @@ bool Heads::is_current(const ProjectId& id) {
   auto* found = projects_.find(id);
   if (!found || !(*found)->head) return false;
   const Project& state = **found;
-  if (state.head->shown && !state.is_settled()) return false;
+  if (state.head->shown && !state.head->is_settled()) return false;
   return is_fresh(*state.head) || (state.polled && state.head->fetched_at >= state.polled_since);
 }
 

@@ -68,9 +68,6 @@ class Heads {
     SteadyTime touched;
     SteadyTime polled_since;
     bool polled = false;
-
-    /// Whether there is nothing to find out about the latest revision. REQUIRES: head
-    [[nodiscard]] bool is_settled() const { return head->refused || head->shown == head->project.latest_revision; }
   };
   using ProjectPtr = std::shared_ptr<Project>;
 

@@ -22,6 +22,10 @@ struct Head {
   /// that nothing is published; nullopt: nothing has been here yet.
   std::optional<RevisionId> shown;
   std::shared_ptr<const Error> refused;  ///< why the latest revision will never be shown; nullptr: no reason is known
+
+  [[nodiscard]] bool shows_latest() const { return shown == project.latest_revision; }
+  /// Whether there is nothing to find out about the latest revision.
+  [[nodiscard]] bool is_settled() const { return refused || shows_latest(); }
 };
 
 /// A record of a list without its body. `name` is an agent's handle, else the record's name, else its title;

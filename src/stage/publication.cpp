@@ -552,16 +552,23 @@ Result<std::vector<Invalidation>> Stage::State::discard(std::string_view path, c
   if (!rebase.obstructed.empty()) return fail(in_the_way(rebase.obstructed));
   if (only_try) return std::vector<Invalidation>();
   if (drops_state) rows->drop_value("state");
+  const bool drops_all = path.empty() && !pending;
+  std::vector<Conflicted> left = conflicted;
+  std::erase_if(left, [&](const Conflicted& each) {
+    if (drops_all) return true;
+    // What theirs has stands beside it still, and is not to be published unasked.
+    return each.beside.empty() && (dropped.contains(each.path) || is_at_or_below(each.path, path));
+  });
+  const bool drops_something = !dropped.empty() || left.size() < conflicted.size();
+  const bool stays_in_conflict = std::any_of(left.begin(), left.end(), [&](const Conflicted& each) PLAYFS_NO_ANALYSIS {
+    return each.beside.empty() || (!dropped.contains(each.beside) && find(each.beside).inode);
+  });
+  const bool leaves_nothing = drops_something && !stays_in_conflict && dropped.size() == changes.size() &&
+                              (drops_state || !staged_state) && !pending;
   // Who drops everything has not taken anything in either, by whatever paths that is named: what others have would
   // count as held here, and the next commit would take it from them.
-  const bool leaves_nothing = !dropped.empty() && dropped.size() == changes.size() && (drops_state || !staged_state);
-  const bool drops_merge = (path.empty() || leaves_nothing) && !pending;
+  const bool drops_merge = drops_all || leaves_nothing;
   if (drops_merge) put_merge_parents({});
-  std::vector<Conflicted> left = conflicted;
-  // What theirs has stands beside it still, and is not to be published unasked.
-  std::erase_if(left, [&](const Conflicted& each) {
-    return drops_merge || (each.beside.empty() && dropped.contains(each.path));
-  });
   put_conflicted(left);
   PLAYFS_CHECK(batch.commit());
   if (drops_state) staged_state.reset();

@@ -23,10 +23,15 @@ bool lies_below(std::string_view path, std::string_view top) {
   return top.empty() || path == top || (path.size() > top.size() && path.starts_with(top) && path[top.size()] == '/');
 }
 
+/// Paths where something is staged, or that are in conflict though head's version stands there.
 Result<std::size_t> staged_below(stage::Stage& stage, std::string_view path) {
   PLAYFS_TRY(auto changes, stage.changes());
-  return std::count_if(changes.begin(), changes.end(),
-                       [&](const stage::Change& change) { return !change.pending && lies_below(change.path, path); });
+  std::set<std::string> staged;
+  for (const stage::Change& change : changes)
+    if (!change.pending && lies_below(change.path, path)) staged.insert(change.path);
+  for (const stage::Conflicted& each : stage.conflicted())
+    if (each.beside.empty() && lies_below(each.path, path)) staged.insert(each.path);
+  return staged.size();
 }
 
 bool is_there(stage::Stage& stage, std::string_view path) {
@@ -38,6 +43,15 @@ bool is_there(stage::Stage& stage, std::string_view path) {
     path.remove_prefix(std::min(slash + 1, path.size()));
   }
   return at != nullptr;
+}
+
+Error latest_is_not_here(const RevisionId& latest) {
+  return {ErrorCode::offline,
+          "revision " + latest.text() + ", which is head now, could not be read yet",
+          "playfs update, later",
+          {},
+          0,
+          {}};
 }
 
 Error mount_ending() { return {ErrorCode::interrupted, "the mount is ending", {}, {}, 0, {}}; }
@@ -298,18 +312,29 @@ Attempt<UpdateResult> WorkTree::update(const OperationPtr& op) {
     });
   }
   PLAYFS_ATTEMPT(content::Head head, head_here(mount_, project_));
+  if (!head.is_settled()) {
+    // What is shown meanwhile may be older than what was published from here, which would vanish from the tree. This
+    // is a newer head than was waited for above where a commit that we waited for has seen it.
+    const std::string awaited = "latest/" + head.project.latest_revision.text();
+    if (op->noted(awaited)) return fail(latest_is_not_here(head.project.latest_revision));
+    return missing([this, op, awaited](CancelToken cancel, Callback<void> done) {
+      op->note(awaited);
+      mount_.site().shown_head(project_, std::move(cancel), only_status<content::Head>(std::move(done)));
+    });
+  }
   const RevisionId latest = head.shown.value_or(RevisionId());
   {
     // Where the tree is being moved at this moment, by news of the same head, the kernel is to know it when we answer.
     MutexLock moving(moving_);
   }
   const RevisionTreePtr base = stage_->base();
-  if (base && base->revision.id != latest && !op->noted("base")) {
+  if (base && base->revision.id != latest) {
     RevisionTreePtr tree;
     if (!latest.empty()) {
       PLAYFS_ATTEMPT(tree, revision_here(mount_, latest));
     }
-    if (!is_known_to_hold(tree, base)) return missing(keep_lost_base(op, tree));
+    if (!is_known_to_hold(tree, base) && !op->noted(looked_for(base->revision.id)))
+      return missing(keep_lost_base(op, tree, base->revision.id));
   }
   if (!latest.empty() && latest != base_id()) {
     PLAYFS_ATTEMPT(RevisionTreePtr tree, revision_here(mount_, latest));

@@ -107,7 +107,9 @@ class WorkTree : public std::enable_shared_from_this<WorkTree> {
   void base_was_asked_for(const RevisionId& base, const RevisionTreePtr& head, const Status& there);
   /// After a wait: unless the tree or head stands elsewhere by now.
   void follow_still(const RevisionId& base, const RevisionTreePtr& head);
-  [[nodiscard]] Fetch keep_lost_base(const OperationPtr& op, const RevisionTreePtr& head);
+  [[nodiscard]] Fetch keep_lost_base(const OperationPtr& op, const RevisionTreePtr& head, const RevisionId& base);
+  /// The fact that it has looked whether the service still has `base`.
+  [[nodiscard]] static std::string looked_for(const RevisionId& base);
   /// Without its base nothing that is staged can be shown: its record is not for the cache to drop.
   void keep_base() PLAYFS_EXCLUDES(mutex_);
   /// Hands what takes a while to the publisher's thread; its outcome becomes the operation's.

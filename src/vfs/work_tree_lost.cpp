@@ -16,6 +16,8 @@ constexpr std::size_t kMostLooked = 64;
 constexpr std::chrono::seconds kRepairedWithin{20};
 }  // namespace
 
+std::string WorkTree::looked_for(const RevisionId& base) { return "base/" + base.text(); }
+
 bool WorkTree::is_known_to_hold(const RevisionTreePtr& head, const RevisionTreePtr& base) const {
   std::deque<RevisionTreePtr> left;
   if (head) left.push_back(head);
@@ -64,7 +66,9 @@ void WorkTree::look_for_base(const RevisionTreePtr& head) {
 
 void WorkTree::follow_still(const RevisionId& base, const RevisionTreePtr& head) {
   auto known = mount_.site().try_head(project_);
-  if (head && known && known->shown == head->revision.id && base_id() == base) follow(head, base);
+  // What is shown while the record of the latest one is on its way may be older than what was published from here.
+  if (!known || !known->shows_latest()) return;
+  if (head && known->shown == head->revision.id && base_id() == base) follow(head, base);
 }
 
 void WorkTree::base_was_asked_for(const RevisionId& base, const RevisionTreePtr& head, const Status& there) {
@@ -108,15 +112,16 @@ void WorkTree::base_was_asked_for(const RevisionId& base, const RevisionTreePtr&
       });
 }
 
-Fetch WorkTree::keep_lost_base(const OperationPtr& op, const RevisionTreePtr& head) {
+Fetch WorkTree::keep_lost_base(const OperationPtr& op, const RevisionTreePtr& head, const RevisionId& base) {
   auto self = shared_from_this();
   if (!publisher()) return on_disk(mount_, [self] { return self->open_publisher(); });
-  return [self, op, head](CancelToken cancel, Callback<void> done) {
-    self->publisher()->keep_lost_base(head, std::move(cancel), [op, done = std::move(done)](Result<bool> lost) mutable {
+  return [self, op, head, base](CancelToken cancel, Callback<void> done) {
+    auto looked = [op, base, done = std::move(done)](Result<bool> lost) mutable {
       if (!lost) return done(fail(std::move(lost).error()));
-      op->note("base");
+      op->note(looked_for(base));
       done({});
-    });
+    };
+    self->publisher()->keep_lost_base(head, std::move(cancel), std::move(looked));
   };
 }
 

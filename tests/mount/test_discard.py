@@ -118,14 +118,11 @@ class Discard(SlowProject):
             self.assertNotEqual(reason, '')
 
 
-class DiscardWhileMerging(rig.SharedProject):
+class Merging(rig.SharedProject):
     def setUp(self):
         super().setUp()
         self.tree = self.work(self.mount(self.api.origin))
         self.first = self.revision([], {'src/file': 'first\n'})
-        self.beside = self.revision([self.first], {'src/file': 'theirs\n', 'src/new': 'new\n'})
-        self.set_head(self.revision([self.first], {'src/file': 'first\n', 'head': 'head\n'}))
-        self.eventually((self.tree / 'head').exists, 'the tree follows head')
 
     def revision(self, parents, texts):
         files = {name: {'inline': text} for name, text in texts.items()}
@@ -137,8 +134,19 @@ class DiscardWhileMerging(rig.SharedProject):
     def set_head(self, revision):
         self.api.call('PATCH', f'/projects/{self.project}', {'latest_revision': revision})
 
+    def status(self):
+        return json.loads(self.playfs('status', '--json', self.tree).stdout)
+
     def merging(self):
-        return json.loads(self.playfs('status', '--json', self.tree).stdout)['merging']
+        return self.status()['merging']
+
+
+class DiscardWhileMerging(Merging):
+    def setUp(self):
+        super().setUp()
+        self.beside = self.revision([self.first], {'src/file': 'theirs\n', 'src/new': 'new\n'})
+        self.set_head(self.revision([self.first], {'src/file': 'first\n', 'head': 'head\n'}))
+        self.eventually((self.tree / 'head').exists, 'the tree follows head')
 
     def test_head_keeps_what_was_discarded_path_by_path(self):
         self.playfs('merge', self.beside, self.tree)
@@ -164,6 +172,36 @@ class DiscardWhileMerging(rig.SharedProject):
         self.assertEqual(self.merging(), [])
         self.set_head(self.revision([self.head()], {**everything, 'later': 'later\n'}))
         self.eventually((self.tree / 'later').exists, 'the tree follows head')
+
+
+class DiscardInConflict(Merging):
+    """A file that was deleted here and changed there: an update leaves theirs, and nothing is staged of it."""
+
+    def setUp(self):
+        super().setUp()
+        self.set_head(self.first)
+        self.eventually((self.tree / 'src/file').exists, 'the tree follows head')
+        (self.tree / 'src/file').unlink()
+        (self.tree / 'mine').write_text('mine\n')
+        self.set_head(self.revision([self.first], {'src/file': 'theirs\n'}))
+        self.assertEqual(self.playfs('update', self.tree, check=False).returncode, 3)
+
+    def conflicts(self):
+        return [each['path'] for each in self.status()['conflicts']]
+
+    def test_it_stays_in_conflict_when_something_else_is_discarded(self):
+        self.playfs('discard', self.tree / 'mine')
+        self.assertEqual(self.conflicts(), ['src/file'])
+        (self.tree / 'other').write_text('other\n')
+        self.assertEqual(self.playfs('commit', '-m', 'Other', self.tree, check=False).returncode, 3)
+
+    def test_it_can_be_discarded_by_itself(self):
+        self.assertIn('Discarded', self.playfs('discard', self.tree / 'src/file').stderr)
+        self.assertEqual(self.conflicts(), [])
+        self.playfs('commit', '-m', 'Mine', self.tree)
+        files = self.api.get('revisions', self.head())['manifest']['files']
+        self.assertEqual({name: entry['inline'] for name, entry in files.items()},
+                         {'src/file': 'theirs\n', 'mine': 'mine\n'})
 
 
 if __name__ == '__main__':

@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import threading
+import time
 
 import proxy
 import rig
@@ -138,6 +139,7 @@ class UpdateWhileCommitting(rig.Rig):
         self.work = self.mount(self.proxy.url).directory / 'projects' / self.project / 'work'
         (self.work / 'file').write_text('first\n')
         self.playfs('commit', '-m', 'first', self.work)
+        self.late = None  # the revision whose record takes its time
 
     def head(self):
         return self.api.get('projects', self.project)['latest_revision']
@@ -161,6 +163,8 @@ class UpdateWhileCommitting(rig.Rig):
                 goes_on.wait(rig.COMMAND_LIMIT)
             elif is_posting.is_set() and request == f'GET /.site/data/projects/{self.project}':
                 has_asked.set()
+            elif request == f'GET /.site/data/revisions/{self.late}':
+                time.sleep(3)
 
         def begin(*words):
             process = subprocess.Popen([self.playfs_path, *words, str(self.work)], env=self.environment('ann'), text=True,
@@ -191,6 +195,27 @@ class UpdateWhileCommitting(rig.Rig):
         self.assertEqual((status['base'], status['staged'], status['merging']), (self.head(), [], []))
         self.assertEqual({each.name: each.read_text() for each in self.work.iterdir()},
                          {'file': 'second\n', 'theirs': 'theirs\n'})
+
+    def test_a_newer_head_that_is_late_is_waited_for(self):
+        """What is shown meanwhile is older than what was published from here."""
+        (self.work / 'file').write_text('second\n')
+        self.move_head(theirs='theirs\n')
+
+        def raw(method, path, headers, body, ask):
+            if method != 'PATCH' or self.late:
+                return None
+            status, _, data = ask()
+            self.move_head(later='later\n')
+            self.late = self.head()
+            return [b'HTTP/1.1 %d OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n'
+                    b'Connection: close\r\n\r\n' % (status, len(data)), data]
+
+        self.proxy.raw = raw
+        for said, code in self.update_while_committing():
+            self.assertEqual(code, 0, said)
+        self.assertEqual(self.status()['base'], self.late)
+        self.assertEqual({each.name: each.read_text() for each in self.work.iterdir()},
+                         {'file': 'second\n', 'later': 'later\n', 'theirs': 'theirs\n'})
 
     def test_where_the_commit_became_a_branch_head_is_brought_in(self):
         (self.work / 'file').write_text('second\n')

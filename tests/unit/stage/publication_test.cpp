@@ -861,6 +861,35 @@ TEST_F(PublicationTest, DiscardingAllThatWasTakenInTakesItsRevisionOffTheParents
   }
 }
 
+/// Where head's version stands at a path in conflict nothing is staged there.
+TEST_F(PublicationTest, AConflictStaysUntilItsOwnPathIsDiscarded) {
+  const std::vector<stage::Conflicted> conflicts{
+      {"a", "deleted here and changed there", false, ContentHash::of("one")},
+      {"b", "a directory there", false, std::nullopt, "b.head"},
+  };
+  const std::map<std::string, std::vector<stage::Conflicted>> left = {
+      {"mine", conflicts},
+      {"a", {conflicts[1]}},  // what they have stands beside it
+      {"", {}},
+  };
+  for (const auto& [path, expected] : left) {
+    ASSERT_TRUE(bench.put("mine", "mine") && bench.put("b.head", "theirs"));
+    ASSERT_TRUE(bench.stage->record_conflicted(conflicts));
+    ASSERT_TRUE(bench.stage->discard(path));
+    EXPECT_EQ(bench.stage->conflicted(), expected) << path;
+  }
+}
+
+TEST_F(PublicationTest, AMergeOfWhichOnlyConflictsAreLeftIsGivenUpWithTheLastOfThem) {
+  const std::vector<RevisionId> parents{RevisionId("r9")};
+  ASSERT_TRUE(put_merged(bench, {{"new", "theirs"}}, revision_of("r1", base), parents));
+  ASSERT_TRUE(bench.stage->record_conflicted({{"a", "changed here and deleted there", false, ContentHash::of("one")}}));
+  ASSERT_TRUE(bench.stage->discard("new"));
+  EXPECT_EQ(bench.stage->merge_parents(), parents) << "how it ends is still to be decided";
+  ASSERT_TRUE(bench.stage->discard("a"));
+  EXPECT_TRUE(bench.stage->merge_parents().empty());
+}
+
 /// What is staged is compared without the lock, which takes its time where large files were written over.
 TEST_F(PublicationTest, DiscardBesideAMergeDropsAllOfItOrNothing) {
   const std::string large(16 << 20, 'x');
