@@ -392,6 +392,8 @@ Status Engine::settle(Publication& publication) {
     PLAYFS_CHECK(here);
     PLAYFS_CHECK(parts_.layers.settle(publication.tx, work_.ours));
   }
+  // An earlier attempt may have settled it in memory alone. Until it is on disk, this is what a start goes by.
+  PLAYFS_CHECK(parts_.layers.check_disk());
   return parts_.journal.record_ended(publication);
 }
 

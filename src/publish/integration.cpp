@@ -347,21 +347,21 @@ Status Integration::decide(Step& step, const Merge& merge, const std::vector<sta
 
 // The whole.
 
-Result<std::vector<stage::Invalidation>> Integration::carry_out(const BeginStep& begin, const Stand& stand) {
+Status Integration::carry_out(const BeginStep& begin, const Stand& stand) {
   for (int round = 0;; ++round) {
     Step step;
     step.on = stage_.base();
     step.taken_in = stage_.merge_parents();
     PLAYFS_CHECK(begin(step));
-    if (step.is_done) return std::vector<stage::Invalidation>();
+    if (step.is_done) return {};
     if (round >= kPatientRounds) step.hold = stage_.hold_writers();
-    auto attempt = [&]() -> Result<std::vector<stage::Invalidation>> {
+    auto attempt = [&]() -> Status {
       PLAYFS_CHECK(add_local(step));
       if (step.complete) PLAYFS_CHECK(step.complete(step));
       PLAYFS_TRY(auto merged, bring_in(step));
       return stand(merged);
     };
-    auto moved = attempt();
+    Status moved = attempt();
     if (moved || !is_busy(moved.error()) || round + 1 == kMostRounds) return moved;
   }
 }
@@ -405,10 +405,9 @@ Result<Integrated> Integration::update(const RevisionTreePtr& head, const Revisi
     };
     return {};
   };
-  PLAYFS_TRY(auto changed,
-             carry_out(begin, [&](const auto& merged) { return stage_.integrate(head, merged, parents); }));
+  PLAYFS_CHECK(carry_out(begin, [&](const auto& merged) { return stage_.integrate(head, merged, parents, settled_); }));
   if (is_all_back) PLAYFS_CHECK(journal_.record_no_lost_base());
-  return integrated(stands_on, changed);
+  return integrated(stands_on);
 }
 
 Result<Integrated> Integration::merge(const RevisionTreePtr& revision) {
@@ -440,39 +439,31 @@ Result<Integrated> Integration::merge(const RevisionTreePtr& revision) {
     step.ending = ".branch";
     return {};
   };
-  PLAYFS_TRY(auto changed,
-             carry_out(begin, [&](const auto& merged) { return stage_.integrate(base, merged, parents); }));
-  return integrated(base, changed);
+  PLAYFS_CHECK(carry_out(begin, [&](const auto& merged) { return stage_.integrate(base, merged, parents, settled_); }));
+  return integrated(base);
 }
 
-Result<Integrated> Integration::integrated(const RevisionTreePtr& base,
-                                           const std::vector<stage::Invalidation>& changed) const {
-  if (settled_ && !changed.empty()) settled_(changed);
+Result<Integrated> Integration::integrated(const RevisionTreePtr& base) const {
   PLAYFS_TRY(auto left, unresolved(stage_));
   return Integrated{base->revision.id, left.size()};
 }
 
 Status Integration::settle(const std::string& tx, const RevisionTreePtr& base) {
   fetched_.clear();
-  auto settled = stage_.settle(tx, base);
-  if (!settled && !is_busy(settled.error())) return fail(settled.error());
-  if (!settled) {
-    // Files were written since they were frozen, and the published revision has more in them than was frozen.
-    auto begin = [&](Step& step) -> Status {
-      step.theirs = snapshot_of(base);
-      step.next = base;
-      step.labels = {"work tree", "revision " + base->revision.id.text()};
-      step.ending = ".head";
-      step.clears_the_way = true;
-      PLAYFS_CHECK(add_frozen(step));
-      step.below = step.base;
-      return {};
-    };
-    settled = carry_out(begin, [&](const auto& merged) { return stage_.settle(tx, base, merged); });
-    if (!settled) return fail(settled.error());
-  }
-  if (settled_) settled_(*settled);  // also where nothing looks different: the base has moved
-  return {};
+  Status settled = stage_.settle(tx, base, {}, settled_);
+  if (settled || !is_busy(settled.error())) return settled;
+  // Files were written since they were frozen, and the published revision has more in them than was frozen.
+  auto begin = [&](Step& step) -> Status {
+    step.theirs = snapshot_of(base);
+    step.next = base;
+    step.labels = {"work tree", "revision " + base->revision.id.text()};
+    step.ending = ".head";
+    step.clears_the_way = true;
+    PLAYFS_CHECK(add_frozen(step));
+    step.below = step.base;
+    return {};
+  };
+  return carry_out(begin, [&](const auto& merged) { return stage_.settle(tx, base, merged, settled_); });
 }
 
 }  // namespace playfs::publish

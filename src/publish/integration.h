@@ -66,10 +66,10 @@ class Integration {
   };
   /// All but what is local: that is added once writers are held, where they are.
   using BeginStep = std::function<Status(Step&)>;
-  using Stand = std::function<Result<std::vector<stage::Invalidation>>(const stage::Merged&)>;
+  using Stand = std::function<Status(const stage::Merged&)>;
   /// Merges and has the stage stand on the outcome, again where somebody was faster.
-  Result<std::vector<stage::Invalidation>> carry_out(const BeginStep& begin, const Stand& stand);
-  Result<Integrated> integrated(const RevisionTreePtr& base, const std::vector<stage::Invalidation>& changed) const;
+  Status carry_out(const BeginStep& begin, const Stand& stand);
+  Result<Integrated> integrated(const RevisionTreePtr& base) const;
   /// What the tree is to be on `step.next`.
   Result<stage::Merged> bring_in(Step& step);
   /// `displaced` gets a name beside `top`, and the conflict says so.

@@ -24,6 +24,8 @@ class Layers {
   /// The layer was published, and `base` holds it, perhaps merged with what others did.
   virtual Status settle(const std::string& tx, const RevisionTreePtr& base) = 0;
   virtual Status thaw(const std::string& tx) = 0;
+  /// Fails where something of that was done and may not be on disk: it will not be before the tree is opened again.
+  [[nodiscard]] virtual Status check_disk() const = 0;
 };
 
 }  // namespace playfs::publish

@@ -162,8 +162,8 @@ Status keep_what_lies_elsewhere(Upstream& upstream, stage::Stage& stage, const R
   return {};
 }
 
-Result<std::vector<stage::Invalidation>> keep_what_was_lost(Upstream& upstream, stage::Stage& stage,
-                                                            const RevisionTreePtr& survivor) {
+Status keep_what_was_lost(Upstream& upstream, stage::Stage& stage, const RevisionTreePtr& survivor,
+                          const stage::Told& told) {
   RevisionTreePtr lost = stage.base();
   std::set<std::string> kept = differing(manifest_of(lost), manifest_of(survivor));
   for (const auto& path : kept) {
@@ -182,7 +182,7 @@ Result<std::vector<stage::Invalidation>> keep_what_was_lost(Upstream& upstream, 
   for (const auto& path : kept) merged.paths.push_back({.path = path, .seen = {}, .content = {}});
   merged.has_state = true;
   merged.state = merged.seen_state = stage.staged_state();
-  return stage.integrate(survivor, merged, *merged.seen_parents);
+  return stage.integrate(survivor, merged, *merged.seen_parents, told);
 }
 
 Result<bool> add_what_came_back(Upstream& upstream, Journal& journal, const LostSides& sides) {

@@ -50,8 +50,8 @@ Status keep_what_lies_elsewhere(Upstream& upstream, stage::Stage& stage, const R
 /// Puts `survivor` below the work tree in place of its lost base. The tree stays as it is, so what the base held and
 /// `survivor` does not is staged; as far as it can be had, its bytes are here then, and in no cache. Fails with `busy`
 /// while a publication is under way. Repeating it after a crash comes to the same.
-Result<std::vector<stage::Invalidation>> keep_what_was_lost(Upstream& upstream, stage::Stage& stage,
-                                                            const RevisionTreePtr& survivor);
+Status keep_what_was_lost(Upstream& upstream, stage::Stage& stage, const RevisionTreePtr& survivor,
+                          const stage::Told& told);
 
 /// The sides of a merge of a work tree with `theirs`, which is on head's line.
 struct LostSides {

@@ -17,8 +17,10 @@ void Publisher::State::enqueue(Waiters::Id waiter, const CommitRequest& request,
     MutexLock lock(mutex);
     if (stopping) return;
   }
-  if (Status resolved = request.resolved ? stage.accept_conflicted(tx) : Status(); !resolved) {
-    waiters.answer_all(tx, fail(resolved.error()));
+  Status ready = stage.check_disk();  // where that fails nothing can be frozen
+  if (ready && request.resolved) ready = stage.accept_conflicted(tx);
+  if (!ready) {
+    waiters.answer_all(tx, fail(ready.error()));
     return;
   }
   if (Status stored = journal->enqueue(tx, request.agent, request.message, request.allow_merge); !stored) {
@@ -203,8 +205,7 @@ Result<bool> Publisher::State::keep_lost_base(const RevisionTreePtr& head) {
   const BaseParts parts{project, *upstream, *merging, *journal, site.events()};
   PLAYFS_TRY(auto fate, find_fate(parts, base, head, known ? known->project.created_at : base->revision.created_at));
   if (!fate.is_lost) return false;
-  PLAYFS_TRY(auto changed, keep_what_was_lost(*upstream, stage, fate.survivor));
-  if (settled) settled(changed);
+  PLAYFS_CHECK(keep_what_was_lost(*upstream, stage, fate.survivor, settled));
   // What could not be had is something else than a path of the base only now.
   keep_what_lies_elsewhere();
   return true;

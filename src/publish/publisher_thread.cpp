@@ -1,11 +1,19 @@
 // What a publisher's thread does: one publication after the other, rests where time has to heal an error, jobs and
 // visits in between.
 #include "base/log.h"
+#include "base/text.h"
 #include "publish/lost_base.h"
 #include "publish/publisher_state.h"
 #include "publish/rest.h"
 
 namespace playfs::publish {
+
+namespace {
+Error not_on_disk(const Publication& publication, const Error& disk) {
+  return disk.while_doing("revision " + escape_for_terminal(publication.revision.text()) +
+                          " is published, but is not safe on this disk");
+}
+}  // namespace
 
 void Publisher::State::run() {
   for (int streak = 0;;) {
@@ -83,7 +91,14 @@ std::optional<Error> Publisher::State::run_front() {
     cancel = round.token();
   }
   upstream->until(cancel);
-  if (Status ran = engine->run(**front, cancel); !ran) return ran.error();
+  if (Status ran = engine->run(**front, cancel); !ran) {
+    const Status disk = stage.check_disk();
+    if (disk || (*front)->step != Step::settling) return ran.error();
+    // It goes on when the tree is opened again, and those behind it with it: nobody can wait for that.
+    Error error = not_on_disk(**front, disk.error());
+    waiters.refuse_all(error);
+    return error;
+  }
   has_ended(**front);
   // It may be the one that found that the service went back.
   keep_what_lies_elsewhere();

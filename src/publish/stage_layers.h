@@ -12,7 +12,7 @@ namespace playfs::publish {
 class Integration;
 
 /// Called after a change of base, so that the mount can invalidate what changed.
-using Settled = std::function<void(const std::vector<stage::Invalidation>&)>;
+using Settled = stage::Told;
 
 /// Fails with `busy`, and says where, while something is in conflict that the commit `tx` does not take as it is.
 Status check_resolved(stage::Stage& stage, const std::string& tx = {});
@@ -33,6 +33,7 @@ class StageLayers final : public Layers {
   }
   Status settle(const std::string& tx, const RevisionTreePtr& base) override;
   Status thaw(const std::string& tx) override { return stage_.thaw(tx); }
+  [[nodiscard]] Status check_disk() const override { return stage_.check_disk(); }
 
  private:
   stage::Stage& stage_;

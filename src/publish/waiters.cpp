@@ -68,6 +68,10 @@ void Waiters::answer_hasty(const std::string& tx, const CommitResult& so_far) {
   answer_where([&](const Waiter& waiter) { return waiter.tx == tx && !waiter.waits; }, so_far);
 }
 
+void Waiters::refuse_all(const Error& error) {
+  answer_where([](const Waiter&) { return true; }, fail(error));
+}
+
 void Waiters::answer_rest() {
   std::map<std::string, bool> left;
   {

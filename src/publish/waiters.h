@@ -41,6 +41,8 @@ class Waiters {
   void answer_all(const std::string& tx, const Result<CommitResult>& result);
   /// Those of that commit who do not wait for its end.
   void answer_hasty(const std::string& tx, const CommitResult& so_far);
+  /// Everybody who waits for anything, which goes on nevertheless.
+  void refuse_all(const Error& error);
   /// Whoever is left, since the program ends.
   void answer_rest();
 

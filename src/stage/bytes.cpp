@@ -475,4 +475,6 @@ Status Stage::sync(const InodePtr& inode) {
   return state.rows->sync();
 }
 
+Status Stage::check_disk() const { return state_->rows->check_disk(); }
+
 }  // namespace playfs::stage

@@ -34,6 +34,11 @@ static_assert(sizeof(Header) == 32);
 constexpr std::uint64_t kMostPayload = 0xffffffff;
 constexpr std::size_t kSector = 512;
 
+Error for_good(Error error) {
+  error.hint = "the disk has failed: once it is well, unmount and mount again";
+  return error;
+}
+
 std::uint64_t checksum_of(std::string_view record) {
   record.remove_prefix(sizeof(Header::checksum));
   return XXH3_64bits(record.data(), record.size());
@@ -228,8 +233,7 @@ Status OperationsLog::sync() {
   if (!names_synced_ && (fds[0] >= 0 || fds[1] >= 0)) {
     if (auto synced = sync_directory(directory_); !synced) {
       MutexLock lock(mutex_);
-      sync_error_ = synced.error();
-      return synced;
+      return fail(sync_error_.emplace(for_good(synced.error())));
     }
     names_synced_ = true;
   }
@@ -239,14 +243,18 @@ Status OperationsLog::sync() {
     int error = fdatasync(fds[i]) == 0 ? 0 : errno;
     MutexLock lock(mutex_);
     if (error != 0) {
-      if (!sync_error_) sync_error_ = error_from_errno(error, "sync the operations log");
-      return fail(*sync_error_);
+      return fail(sync_error_.emplace(for_good(error_from_errno(error, "sync the operations log"))));
     }
     files_[i].synced = std::max(files_[i].synced, seen[i]);
   }
   MutexLock lock(mutex_);
   synced_ = std::max({synced_, seen[0], seen[1]});
   return {};
+}
+
+Status OperationsLog::check_disk() const {
+  MutexLock lock(mutex_);
+  return sync_error_ ? Status(fail(*sync_error_)) : Status();
 }
 
 bool OperationsLog::is_synced() {

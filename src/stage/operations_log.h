@@ -71,6 +71,8 @@ class OperationsLog {
   [[nodiscard]] Status append(std::string_view payload);
   /// Makes all that was appended safe from a power loss. An error stays the answer from then on.
   [[nodiscard]] Status sync();
+  /// The error that sync() answers with from now on, if there is one; waits for no disk.
+  [[nodiscard]] Status check_disk() const;
   /// Whether nothing was appended since, so that it would have nothing to do.
   [[nodiscard]] bool is_synced();
 

@@ -293,7 +293,7 @@ Status Stage::record_conflicted(std::vector<Conflicted> conflicted) {
   State& state = *state_;
   {
     MutexLock lock(state.mutex);
-    if (state.conflicted == conflicted) return {};
+    if (state.conflicted == conflicted) return state.rows->check_disk();
     Batch batch = state.rows->begin();
     state.replace_conflicted(batch, std::move(conflicted));
     PLAYFS_CHECK(batch.commit());
@@ -321,8 +321,8 @@ bool Stage::is_accepted_by(const std::string& tx) const {
   return state_->accepted_by.contains(tx);
 }
 
-Result<std::vector<Invalidation>> Stage::integrate(RevisionTreePtr base, const Merged& merged,
-                                                   const std::vector<RevisionId>& parents) {
+Status Stage::integrate(RevisionTreePtr base, const Merged& merged, const std::vector<RevisionId>& parents,
+                        const Told& told) {
   State& state = *state_;
   PLAYFS_CHECK(state.settle_replacements());
   // What was rewritten with equal bytes is known to be equal afterwards.
@@ -338,11 +338,11 @@ Result<std::vector<Invalidation>> Stage::integrate(RevisionTreePtr base, const M
       batch.after_commit([&]() PLAYFS_NO_ANALYSIS { state.merge_parents = parents; });
     }));
   }
-  PLAYFS_CHECK(state.rows->sync());
-  return invalidations;
+  if (told) told(invalidations);
+  return state.rows->sync();
 }
 
-Result<std::vector<Invalidation>> Stage::settle(const std::string& tx, RevisionTreePtr base, const Merged& merged) {
+Status Stage::settle(const std::string& tx, RevisionTreePtr base, const Merged& merged, const Told& told) {
   State& state = *state_;
   PLAYFS_CHECK(state.settle_replacements());
   // What was rewritten with equal bytes is known to be equal afterwards.
@@ -352,7 +352,7 @@ Result<std::vector<Invalidation>> Stage::settle(const std::string& tx, RevisionT
     MutexLock lock(state.mutex);
     static_cast<void>(state.unhurried_survey());
     if (!state.pending && state.base && base && state.base->revision.id == base->revision.id)
-      return invalidations;  // done before, when the caller did not live to write that down
+      return state.rows->check_disk();  // done before, when the caller did not live to write that down
     if (!state.pending || state.pending->tx != tx)
       return fail(ErrorCode::not_found, "there is no pending publication " + tx);
     PLAYFS_TRY(invalidations, state.stand_on(std::move(base), merged, [&](Batch& batch) PLAYFS_NO_ANALYSIS {
@@ -369,8 +369,8 @@ Result<std::vector<Invalidation>> Stage::settle(const std::string& tx, RevisionT
       });
     }));
   }
-  PLAYFS_CHECK(state.rows->sync());
-  return invalidations;
+  if (told) told(invalidations);
+  return state.rows->sync();
 }
 
 /// What a merge decided is looked at and carried out without anybody in between: a change that came after the merge has

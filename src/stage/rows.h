@@ -99,6 +99,8 @@ class Rows {
 
   /// Makes what was committed safe from a power loss.
   [[nodiscard]] Status sync() { return log_->sync(); }
+  /// Fails once a sync() has failed; waits for no disk.
+  [[nodiscard]] Status check_disk() const { return log_->check_disk(); }
   /// Whether sync() would have nothing to do.
   [[nodiscard]] bool is_synced() { return log_->is_synced(); }
 

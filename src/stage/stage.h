@@ -176,6 +176,10 @@ struct Invalidation {
   InodePtr before;  ///< what the name meant; nullptr where nothing was known of it
 };
 
+/// Told what changed once the tree is another, whatever comes of bringing that to the disk: the tree is what its memory
+/// is. Called without the stage's lock.
+using Told = std::function<void(const std::vector<Invalidation>&)>;
+
 /// What is not done before an operation answers.
 struct Housekeeping {
   std::size_t log_bytes = 1 << 20;           ///< of the operations log: past this it is folded into the database
@@ -274,6 +278,9 @@ class Stage {
   /// fsync of a file or a directory: bytes, names and attributes are safe from a power loss when it returns. An
   /// error stays the inode's answer to every later sync.
   [[nodiscard]] Status sync(const InodePtr& inode);
+  /// Fails once the disk has failed a sync of names and of what belongs to them: then nothing of that is said to be
+  /// safe before the stage is opened again. Waits for no disk.
+  [[nodiscard]] Status check_disk() const;
 
   // What is staged.
   [[nodiscard]] RevisionTreePtr base() const;
@@ -314,10 +321,10 @@ class Stage {
   [[nodiscard]] Result<std::string> read_frozen(const FrozenFile& file) const;
   /// The pending layer was published: `base`, which holds it, becomes the base; what was written since stays staged.
   /// The bytes of the layer are dropped here and become lower content: REQUIRES that they can be read from `base`.
-  /// Repeating it after it succeeded does nothing. `base` may be more than the layer, which was merged with what others
-  /// did: `merged` as for integrate().
-  [[nodiscard]] Result<std::vector<Invalidation>> settle(const std::string& tx, RevisionTreePtr base,
-                                                         const Merged& merged = {});
+  /// Repeating it once the layer is gone does nothing but say whether that is on disk. `base` may be more than the
+  /// layer, which was merged with what others did: `merged` as for integrate().
+  [[nodiscard]] Status settle(const std::string& tx, RevisionTreePtr base, const Merged& merged = {},
+                              const Told& told = {});
   /// The pending layer will not be published: it is simply staged again.
   [[nodiscard]] Status thaw(const std::string& tx);
   /// Another base under staged changes: `merged` is carried out, what else is staged stays as it is, and `parents` are
@@ -325,8 +332,8 @@ class Stage {
   /// as it was or all is done. Fails with `busy` where the base or a path is not as the merge has seen it, where
   /// another path is staged that the new base changes too (publishing it would undo that), or something is pending:
   /// merge again.
-  [[nodiscard]] Result<std::vector<Invalidation>> integrate(RevisionTreePtr base, const Merged& merged,
-                                                            const std::vector<RevisionId>& parents);
+  [[nodiscard]] Status integrate(RevisionTreePtr base, const Merged& merged, const std::vector<RevisionId>& parents,
+                                 const Told& told = {});
   /// What is at a path at this moment. Whoever reads the bytes afterwards has them as they are there, or `seen` does
   /// not hold any more.
   [[nodiscard]] Seen seen_at(std::string_view path);

@@ -168,14 +168,13 @@ Result<std::vector<stage::Conflicted>> wrap_unresolved(stage::Stage& stage) {
 #undef PLAYFS_SYMBOL
 
 // Stage::integrate
-#define PLAYFS_SYMBOL                                                                                              \
-  "_ZN6playfs5stage5Stage9integrateESt10shared_ptrIKNS_12RevisionTreeEERKNS0_6MergedERKSt6vectorINS_2IdINS_11Revi" \
-  "sionTagEEESaISC_EE"
-using Invalidated = Result<std::vector<stage::Invalidation>>;
-Invalidated real_integrate(stage::Stage*, RevisionTreePtr, const stage::Merged&, const std::vector<RevisionId>&)
-    PLAYFS_REAL(PLAYFS_SYMBOL);
-Invalidated wrap_integrate(stage::Stage*, RevisionTreePtr, const stage::Merged&, const std::vector<RevisionId>&)
-    PLAYFS_WRAP(PLAYFS_SYMBOL);
+#define PLAYFS_SYMBOL                                                                                           \
+  "_ZN6playfs5stage5Stage9integrateESt10shared_ptrIKNS_12RevisionTreeEERKNS0_6MergedERKSt6vectorINS_2IdINS_11R" \
+  "evisionTagEEESaISC_EERKSt8functionIFvRKS9_INS0_12InvalidationESaISI_EEEE"
+Status real_integrate(stage::Stage*, RevisionTreePtr, const stage::Merged&, const std::vector<RevisionId>&,
+                      const stage::Told&) PLAYFS_REAL(PLAYFS_SYMBOL);
+Status wrap_integrate(stage::Stage*, RevisionTreePtr, const stage::Merged&, const std::vector<RevisionId>&,
+                      const stage::Told&) PLAYFS_WRAP(PLAYFS_SYMBOL);
 
 /// What a stage is told of a merge.
 stage::Merged spoiled(const stage::Merged& merged) {
@@ -189,21 +188,21 @@ stage::Merged spoiled(const stage::Merged& merged) {
   return told;
 }
 
-Invalidated wrap_integrate(stage::Stage* self, RevisionTreePtr base, const stage::Merged& merged,
-                           const std::vector<RevisionId>& parents) {
-  auto integrated = real_integrate(self, std::move(base), spoiled(merged), parents);
+Status wrap_integrate(stage::Stage* self, RevisionTreePtr base, const stage::Merged& merged,
+                      const std::vector<RevisionId>& parents, const stage::Told& told) {
+  Status integrated = real_integrate(self, std::move(base), spoiled(merged), parents, told);
   if (auto owner = World::owner()) owner->replaced();
   return integrated;
 }
 #undef PLAYFS_SYMBOL
 
 // Stage::settle
-#define PLAYFS_SYMBOL                                                                                               \
-  "_ZN6playfs5stage5Stage6settleERKNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEEESt10shared_ptrIKNS_12Revisi" \
-  "onTreeEERKNS0_6MergedE"
-Invalidated real_settle(stage::Stage*, const std::string&, RevisionTreePtr, const stage::Merged&)
+#define PLAYFS_SYMBOL                                                                                           \
+  "_ZN6playfs5stage5Stage6settleERKNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEEESt10shared_ptrIKNS_12Re" \
+  "visionTreeEERKNS0_6MergedERKSt8functionIFvRKSt6vectorINS0_12InvalidationESaISJ_EEEE"
+Status real_settle(stage::Stage*, const std::string&, RevisionTreePtr, const stage::Merged&, const stage::Told&)
     PLAYFS_REAL(PLAYFS_SYMBOL);
-Invalidated wrap_settle(stage::Stage*, const std::string&, RevisionTreePtr, const stage::Merged&)
+Status wrap_settle(stage::Stage*, const std::string&, RevisionTreePtr, const stage::Merged&, const stage::Told&)
     PLAYFS_WRAP(PLAYFS_SYMBOL);
 
 void drop_kept(stage::Stage& stage) {
@@ -216,8 +215,9 @@ void drop_kept(stage::Stage& stage) {
   }
 }
 
-Invalidated wrap_settle(stage::Stage* self, const std::string& tx, RevisionTreePtr base, const stage::Merged& merged) {
-  Invalidated settled = real_settle(self, tx, std::move(base), spoiled(merged));
+Status wrap_settle(stage::Stage* self, const std::string& tx, RevisionTreePtr base, const stage::Merged& merged,
+                   const stage::Told& told) {
+  Status settled = real_settle(self, tx, std::move(base), spoiled(merged), told);
   if (auto owner = World::owner()) owner->replaced();
   if (planted == Fault::settle_drops && settled) static_cast<void>(self->discard(""));
   if (planted == Fault::kept_dropped && settled) drop_kept(*self);

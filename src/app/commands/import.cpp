@@ -72,9 +72,8 @@ class Import {
   Status run(const std::string& directory) {
     PLAYFS_CHECK(take_up_or_clear());
     PLAYFS_CHECK(open());
-    if (!base_.beside.empty() && stage_->is_clean()) {
-      PLAYFS_TRY([[maybe_unused]] auto changed, stage_->integrate(stage_->base(), {}, {base_.beside}));
-    }
+    if (!base_.beside.empty() && stage_->is_clean())
+      PLAYFS_CHECK(stage_->integrate(stage_->base(), {}, {base_.beside}));
     auto earlier = finish_earlier();
     PLAYFS_CHECK(check_it_is_there(directory));
     PLAYFS_TRY(skipped, make_stage_look_like(*stage_, directory));

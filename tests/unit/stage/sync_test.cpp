@@ -71,6 +71,13 @@ class SyncTest : public testing::Test {
     failed = false;
     set([this, end](const std::string& path) { return path.ends_with(end) && !failed.exchange(true) ? EIO : 0; });
   }
+  /// The same of the operations log, whichever of its files is in use.
+  void fail_log_once() {
+    failed = false;
+    set([this](const std::string& path) {
+      return path.find("/operations.") != std::string::npos && !failed.exchange(true) ? EIO : 0;
+    });
+  }
   std::string number_of(std::string_view path) {
     std::string highest;
     std::uint64_t most = 0;
@@ -203,6 +210,39 @@ TEST_F(SyncTest, NoStepOfAPublicationIsAnsweredForThatTheLogCouldNotSync) {
   EXPECT_FALSE(bench.stage->record_conflicted({{.path = "a", .reason = "both", .left = {}}}));
   EXPECT_FALSE(bench.stage->accept_conflicted("tx2"));
   EXPECT_TRUE(bench.stage->is_accepted_by("tx2"));
+}
+
+TEST_F(SyncTest, WhatChangedIsToldWhateverComesOfSyncingIt) {
+  ASSERT_TRUE(bench.put("f", "text") && bench.stage->freeze("tx").value());
+  std::vector<std::string> names;
+  const Told told = [&](const std::vector<Invalidation>& changed) {
+    for (const auto& each : changed) names.push_back(each.name);
+  };
+  EXPECT_TRUE(bench.stage->check_disk());
+  fail_log_once();
+  auto settled = bench.stage->settle("tx", test::revision_of("r2", {{"a", "theirs"}, {"f", "text"}}), {}, told);
+  ASSERT_FALSE(settled);
+  EXPECT_EQ(settled.error().code, ErrorCode::io);
+  EXPECT_TRUE(failed);
+  EXPECT_EQ(names, std::vector<std::string>{"a"});
+  EXPECT_FALSE(bench.stage->integrate(test::revision_of("r3", {{"a", "theirs"}}), {}, {}, told));
+  EXPECT_EQ(names, (std::vector<std::string>{"a", "f"}));
+}
+
+TEST_F(SyncTest, WhatCouldNotBeSyncedIsNotSaidToBeDone) {
+  const auto next = test::revision_of("r2", {{"a", "one"}, {"f", "text"}});
+  const std::vector<Conflicted> conflicted = {{.path = "a", .reason = "both", .left = {}}};
+  ASSERT_TRUE(bench.put("f", "text") && bench.stage->freeze("tx").value());
+  fail_log_once();
+  ASSERT_FALSE(bench.stage->settle("tx", next));
+  EXPECT_FALSE(bench.stage->settle("tx", next));
+  EXPECT_FALSE(bench.stage->record_conflicted(conflicted));
+  EXPECT_FALSE(bench.stage->record_conflicted(conflicted));
+  EXPECT_FALSE(bench.stage->check_disk());
+  bench.reopen();
+  EXPECT_TRUE(bench.stage->settle("tx", next));
+  EXPECT_TRUE(bench.stage->record_conflicted(conflicted));
+  EXPECT_TRUE(bench.stage->check_disk());
 }
 
 TEST_F(SyncTest, WhatIsSetAsideIsSaidToBeOnceItIsOnDisk) {
