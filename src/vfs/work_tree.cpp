@@ -281,12 +281,12 @@ Attempt<std::uint32_t> WorkTree::discard(const OperationPtr& op, const std::stri
 Result<std::uint32_t> WorkTree::discard_now(const std::string& path, bool dry_run) {
   PLAYFS_TRY(std::size_t before, staged_below(*stage_, path));
   PLAYFS_TRY(auto changed, stage_->discard(path, dry_run));
+  if (!dry_run) tell_kernel(changed);
   // Asked last: what is being published is no reason to say that nothing is there.
   if (before == 0 && !is_there(*stage_, path))
     return fail(ErrorCode::not_found, path + " is not there, and nothing is staged at or below it", "playfs status");
   if (dry_run) return static_cast<std::uint32_t>(before);
   PLAYFS_TRY(std::size_t after, staged_below(*stage_, path));
-  tell_kernel(changed);
   if (publish::Publisher* publishing = publisher(); publishing && stage_->is_clean()) publishing->forget_lost_base();
   follow_head();
   return static_cast<std::uint32_t>(before - std::min(before, after));
@@ -341,6 +341,7 @@ Attempt<UpdateResult> WorkTree::update(const OperationPtr& op) {
     if (!stage_->is_clean() || is_on_branch()) return integrate(op, tree, true);
     PLAYFS_ATTEMPT_CHECK(move_base(tree, id_of(base)));
   }
+  PLAYFS_ATTEMPT_CHECK(stage_->check_disk());  // an update that failed may have come so far
   PLAYFS_ATTEMPT(auto conflicts, publish::unresolved(*stage_));
   op->set_outcome(UpdateResult{base_id().text(), static_cast<std::uint32_t>(conflicts.size())});
   return missing(until_kernel_knows(mount_, op, project_, "told"));
