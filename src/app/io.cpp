@@ -1,8 +1,28 @@
 #include "app/io.h"
 
-#include <filesystem>
+#include <algorithm>
+
+#include "app/mount_table.h"
+#include "app/probe.h"
 
 namespace playfs::app {
+
+namespace {
+
+/// Of a path without a slash at its end; "" for the root.
+std::string parent_of(const std::string& path) { return path.substr(0, std::min(path.rfind('/'), path.size())); }
+
+/// Where ".." leads from there, "" for the root. As it was named, unless a link leads elsewhere.
+std::string above(const std::string& directory) {
+  std::string up = directory + "/..";
+  std::string real = look_at(up).real;
+  if (leads_up(real)) return up;
+  std::string parent = parent_of(directory);
+  if (look_at(parent.empty() ? "/" : parent).real == real) return parent;
+  return real == "/" ? "" : real;
+}
+
+}  // namespace
 
 std::optional<std::string> Io::variable(std::string_view name) const {
   auto found = environment.find(name);
@@ -11,9 +31,18 @@ std::optional<std::string> Io::variable(std::string_view name) const {
 }
 
 std::string Io::absolute(std::string_view path) const {
-  auto normal = (std::filesystem::path(directory) / path).lexically_normal().string();
-  while (normal.size() > 1 && normal.back() == '/') normal.pop_back();
-  return normal;
+  // The root is "" here, so that whatever follows begins with a slash.
+  const std::string working = directory == "/" ? "" : directory;
+  std::string at = path.starts_with('/') ? "" : working;
+  while (!path.empty()) {
+    const std::string_view name = path.substr(0, path.find('/'));
+    path.remove_prefix(std::min(name.size() + 1, path.size()));
+    if (name.empty() || name == ".") continue;
+    if (name != ".." || leads_up(at)) at += "/" + std::string(name);
+    else if (is_within(working, at)) at = parent_of(at);  // no link: the kernel has named it
+    else at = above(at);
+  }
+  return at.empty() ? "/" : at;
 }
 
 }  // namespace playfs::app

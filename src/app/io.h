@@ -33,7 +33,9 @@ struct Io {
 
   /// nullopt where it is unset or empty.
   [[nodiscard]] std::optional<std::string> variable(std::string_view name) const;
-  /// `path` made absolute by the working directory; "." and ".." taken out by text alone, links not followed.
+  /// `path` made absolute by the working directory, without "." and "..". Those mean what they mean to the kernel:
+  /// `link/..` is above what the link leads to. Other links are not followed. Where there is no directory in front of a
+  /// "..", or nothing that answers, it stays, and the path means nothing.
   [[nodiscard]] std::string absolute(std::string_view path) const;
 };
 

@@ -60,6 +60,8 @@ Result<std::optional<MountedPlace>> find_mount(const std::string& path) {
     return std::optional<MountedPlace>();
   auto looked = look_at(path);
   if (looked.state == Probe::State::silent) return silence_of(path);
+  if (leads_up(looked.real))
+    return fail(ErrorCode::not_found, path + " is nowhere: in front of a '..' in it there is no directory");
   MountedPlace place;
   place.path = std::move(looked.real);
   const MountEntry* mount = mount_holding(table, place.path);

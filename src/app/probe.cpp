@@ -37,6 +37,10 @@ bool is_dead(std::string path) {
 
 std::string real_path_of(const std::string& path) {
   std::error_code unresolved;
+  if (leads_up(path)) {
+    auto real = fs::canonical(path, unresolved);
+    return unresolved ? path : real.string();
+  }
   if (auto real = fs::weakly_canonical(path, unresolved); !unresolved) return real.string();
   auto parent = fs::canonical(fs::path(path).parent_path(), unresolved);
   return unresolved ? path : (parent / fs::path(path).filename()).string();

@@ -7,6 +7,7 @@
 
 #include <chrono>
 #include <string>
+#include <string_view>
 
 #include "base/clock.h"
 #include "base/fd.h"
@@ -24,7 +25,7 @@ class Probe {
   struct Found {
     State state = State::silent;
     /// The path with links resolved as far as it exists; of a dead mount by those of its parent; as it was given where
-    /// it is silent.
+    /// it is silent, or where it leads up from what is not there.
     std::string real;
   };
 
@@ -46,6 +47,11 @@ class Probe {
   pid_t child_ = -1;
   UniqueFd answer_;
 };
+
+/// Whether there is a ".." in it. As it is resolved there is none, unless what is in front of that is no directory.
+[[nodiscard]] inline bool leads_up(std::string_view path) {
+  return path.ends_with("/..") || path.find("/../") != std::string_view::npos;
+}
 
 [[nodiscard]] inline Probe::Found look_at(std::string path) { return Probe(std::move(path)).found(); }
 

@@ -76,6 +76,45 @@ class Discard(SlowProject):
         self.assertEqual(self.count(outside, cwd='/'), 1)
         self.assertEqual(self.staged(), [])
 
+    def test_a_way_up_leads_where_it_leads_the_kernel(self):
+        self.published()
+        (self.tree / 'down').symlink_to('d/deep')
+        self.playfs('commit', '-m', 'Second', self.tree)
+
+        def change():
+            for path in ('inner', 'd/inner'):
+                (self.tree / path).write_text('changed\n')
+
+        change()
+        self.assertEqual((self.tree / 'down/../inner').read_text(), 'changed\n')
+        self.assertEqual(self.count('down/../inner'), 1)
+        self.assertEqual(self.staged(), ['inner'])
+        change()
+        self.assertEqual(self.count('down/..'), 1)
+        self.assertEqual(self.staged(), ['inner'])
+        outside = self.home / 'outside'
+        outside.symlink_to(self.tree / 'd/deep')
+        change()
+        self.assertEqual(self.count(outside / '../inner', cwd='/'), 1)
+        self.assertEqual(self.staged(), ['inner'])
+        change()
+        (self.tree / 'gone').mkdir()
+        (self.tree / 'gone').rmdir()
+        for path in ('gone/../inner', 'file/../inner', 'gone/..', 'down/../gone/../inner'):
+            code, error = self.error(path)
+            self.assertEqual((code, error['code']), (NOT_FOUND, 'not_found'), path)
+        self.assertEqual(self.staged(), ['d/inner', 'inner'])
+        (self.tree / 'd/deep/most').unlink()
+        (self.tree / 'd/deep').rmdir()
+        self.assertEqual(self.count('d/deep/most'), 1)  # its folder is gone, and is no way to anywhere else
+        self.assertEqual(self.count('down'), 0)
+        # Nor is the folder that a command is run from, where that is gone.
+        (self.tree / 'here').mkdir()
+        done = self.command('sh', '-c', f'rmdir "$PWD" && exec {self.playfs_path} discard --json ../inner', check=False,
+                            cwd=self.tree / 'here')
+        self.assertNotEqual(done.returncode, 0)
+        self.assertEqual(self.staged(), ['d/inner', 'inner'])
+
     def test_paths_that_are_gone_or_odd(self):
         self.published()
         os.unlink(self.tree / 'file')

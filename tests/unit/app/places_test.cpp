@@ -1,6 +1,9 @@
 #include "app/places.h"
 #include "app/shell.h"
 
+#include <filesystem>
+#include <fstream>
+#include <map>
 #include <set>
 
 #include <gtest/gtest.h>
@@ -23,6 +26,53 @@ TEST(FindPlaces, FollowsXdgAndIgnoresRelativeValues) {
   EXPECT_EQ(places->cache, "/home/ada/.cache/playfs");
   EXPECT_EQ(places->state, "/var/state/playfs");
   EXPECT_EQ(places->data, "/home/ada/.local/share/playfs");
+}
+
+TEST(Absolute, APathMeansWhatItMeansToTheKernel) {
+  std::string made = testing::TempDir() + "playfs-paths-XXXXXX";
+  ASSERT_TRUE(mkdtemp(made.data()));
+  const std::string top = std::filesystem::canonical(made).string();
+  std::filesystem::create_directories(top + "/src/deep");
+  std::filesystem::create_directories(top + "/work/sub");
+  std::filesystem::create_symlink("../src/deep", top + "/work/link");
+  std::filesystem::create_symlink("work", top + "/alias");
+  std::filesystem::create_symlink("nowhere", top + "/work/broken");
+  std::ofstream(top + "/work/file") << "text";
+  TestIo test;
+  test.io.directory = top + "/work";
+  const std::map<std::string, std::string> expected = {
+      {"", top + "/work"},
+      {".", top + "/work"},
+      {"./x//y/./", top + "/work/x/y"},
+      {"..", top},
+      {"../../", std::filesystem::path(top).parent_path().string()},
+      {"../work/x", top + "/work/x"},
+      {"/", "/"},
+      {"/..", "/"},
+      {"/x", "/x"},
+      {"sub/../x", top + "/work/x"},
+      {"sub/..", top + "/work"},
+      {"sub/../../work/sub/../x", top + "/work/x"},
+      // Above what the link leads to.
+      {"link/../x", top + "/src/x"},
+      {"link/..", top + "/src"},
+      {"link/../../work/x", top + "/work/x"},
+      {"sub/../link/../x", top + "/src/x"},
+      // A link is followed only where that is the question.
+      {"link", top + "/work/link"},
+      {"link/", top + "/work/link"},
+      {"link/x", top + "/work/link/x"},
+      {"../alias/sub/../x", top + "/alias/x"},
+      {"../alias/..", top},
+      {"gone/x", top + "/work/gone/x"},
+      // These mean nothing.
+      {"gone/../x", top + "/work/gone/../x"},
+      {"gone/../../sub/../x", top + "/work/gone/../../sub/../x"},
+      {"file/../x", top + "/work/file/../x"},
+      {"broken/..", top + "/work/broken/.."},
+  };
+  for (const auto& [path, absolute] : expected) EXPECT_EQ(test.io.absolute(path), absolute) << path;
+  std::filesystem::remove_all(top);
 }
 
 TEST(AsComponent, IsSafeAndDifferentForDifferentTexts) {
