@@ -13,6 +13,10 @@ Error not_on_disk(const Publication& publication, const Error& disk) {
   return disk.while_doing("revision " + escape_for_terminal(publication.revision.text()) +
                           " is published, but is not safe on this disk");
 }
+
+Error is_behind_it(const Error& error) {
+  return error.while_doing("the commit stays queued, and goes on at the next mount");
+}
 }  // namespace
 
 void Publisher::State::run() {
@@ -95,8 +99,8 @@ std::optional<Error> Publisher::State::run_front() {
     const Status disk = stage.check_disk();
     if (disk || (*front)->step != Step::settling) return ran.error();
     // It goes on when the tree is opened again, and those behind it with it: nobody can wait for that.
-    Error error = not_on_disk(**front, disk.error());
-    waiters.refuse_all(error);
+    const Error error = not_on_disk(**front, disk.error());
+    waiters.refuse_journalled([&](const std::string& tx) { return tx == (*front)->tx ? error : is_behind_it(error); });
     return error;
   }
   has_ended(**front);

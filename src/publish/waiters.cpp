@@ -68,8 +68,16 @@ void Waiters::answer_hasty(const std::string& tx, const CommitResult& so_far) {
   answer_where([&](const Waiter& waiter) { return waiter.tx == tx && !waiter.waits; }, so_far);
 }
 
-void Waiters::refuse_all(const Error& error) {
-  answer_where([](const Waiter&) { return true; }, fail(error));
+void Waiters::refuse_journalled(const std::function<Error(const std::string& tx)>& error_of) {
+  std::map<std::string, bool> all;
+  {
+    MutexLock lock(mutex_);
+    all = under_way_;
+  }
+  for (const auto& [tx, is_journalled] : all) {
+    if (!is_journalled) continue;
+    answer_where([&, &tx = tx](const Waiter& waiter) { return waiter.tx == tx; }, fail(error_of(tx)));
+  }
 }
 
 void Waiters::answer_rest() {

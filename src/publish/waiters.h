@@ -41,8 +41,8 @@ class Waiters {
   void answer_all(const std::string& tx, const Result<CommitResult>& result);
   /// Those of that commit who do not wait for its end.
   void answer_hasty(const std::string& tx, const CommitResult& so_far);
-  /// Everybody who waits for anything, which goes on nevertheless.
-  void refuse_all(const Error& error);
+  /// Those of all commits that are on disk, each with the error of its own: they go on nevertheless.
+  void refuse_journalled(const std::function<Error(const std::string& tx)>& error_of);
   /// Whoever is left, since the program ends.
   void answer_rest();
 

@@ -1,5 +1,6 @@
 #include "whole/client.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "base/await.h"
@@ -271,6 +272,11 @@ void Client::commit(Process& process, User& user, const std::shared_ptr<Life>& l
                     : result.error().message);
   if (life->is_dead) return;
   if (!result) {
+    // It says that it goes on at the next start, and does.
+    const bool goes_on = result.error().message.find("is not safe on this disk") != std::string::npos;
+    auto queue = process.publisher().queue();
+    auto is_it = [&](const publish::QueuedCommit& each) { return each.message == request.message; };
+    if (goes_on && queue && std::any_of(queue->begin(), queue->end(), is_it)) return;
     told.push_back({request.message, std::nullopt, {}, world_.now()});
     return;
   }

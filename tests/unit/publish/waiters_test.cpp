@@ -45,6 +45,19 @@ TEST_F(WaitersTest, WhoDoesNotWaitIsAnsweredEarly) {
   EXPECT_EQ(answers[1]->outcome, Outcome::published);
 }
 
+TEST_F(WaitersTest, WhatIsOnDiskGoesOnWithoutThoseWhoAreRefused) {
+  for (const char* tx : {"not on disk", "on disk"}) {
+    waiters.begin(tx);
+    add(tx);
+  }
+  waiters.is_journalled("on disk");
+  waiters.refuse_journalled([](const std::string& tx) { return Error{ErrorCode::io, tx, {}, {}, 0, {}}; });
+  ASSERT_EQ(answers.size(), 1u);
+  EXPECT_EQ(answers[0].error().message, "on disk");
+  EXPECT_TRUE(waiters.is_under_way("on disk"));
+  EXPECT_FALSE(waiters.outcome_of("on disk"));
+}
+
 TEST_F(WaitersTest, AtTheEndOnlyWhatIsOnDiskIsPending) {
   for (const char* tx : {"not on disk", "on disk"}) {
     waiters.begin(tx);
