@@ -194,18 +194,31 @@ std::vector<RevisionId> Engine::parents_of(const Target& target, const RevisionI
 }
 
 namespace {
-/// What of a manifest is no file.
-Snapshot fields_of(const Manifest& manifest) {
+using Paths = std::set<std::string, std::less<>>;
+
+/// What of a manifest is no content: also of its files that are `published`, which count as equal.
+Snapshot fields_of(const Manifest& manifest, const Paths& published) {
   Snapshot fields;
   fields.manifest.extra = manifest.extra;
   fields.manifest.refused = manifest.refused;
+  for (const auto& [path, entry] : manifest.files) {
+    if (!published.contains(path)) continue;
+    FileEntry& beside = fields.manifest.files[path];
+    beside.inline_text.emplace();
+    beside.extra = entry.extra;
+  }
   return fields;
+}
+
+/// An entry that is put has its content from there, and what else there is to it from the manifest that it is put in.
+void put_fields(Manifest& manifest, const std::string& path, JsonObject extra) {
+  if (!extra.empty() || manifest.files.contains(path)) manifest.files[path].extra = std::move(extra);
 }
 }  // namespace
 
-/// Of a branch that was taken in the stage has the files and the state; the rest of its manifest comes along here. Of
-/// what both sides changed ours stands: that was a conflict then, and has been resolved since. Where it cannot be told
-/// what they have in common, the fields of both are kept, as the files were.
+/// Of a branch that was taken in the stage has the files and the state; the rest of its manifest and of its entries
+/// comes along here. Of what both sides changed in the manifest ours stands: that was a conflict then, and has been
+/// resolved since. Where it cannot be told what they have in common, the fields of both are kept, as the files were.
 Status Engine::take_in_fields() {
   Target& target = work_.target;
   std::vector<RevisionId> lines;
@@ -213,17 +226,26 @@ Status Engine::take_in_fields() {
     target.from = target.on->tree.manifest();
     lines.push_back(target.on->revision.id);
   }
+  if (work_.frozen.merge_parents.empty()) return {};
+  Paths published;
+  for (const auto& [path, entry] : target.from.files) published.insert(path);
+  for (const auto& path : work_.frozen.deletions) published.erase(path);
+  for (const PutFile& put : work_.puts) published.insert(put.path);
   for (const auto& parent : work_.frozen.merge_parents) {
     auto taken_in = parts_.upstream.revision(parent);
     if (!taken_in && may_heal(taken_in.error().code)) return fail(taken_in.error());
     if (!taken_in) continue;
     PLAYFS_TRY(CommonBase base, merging_.base_of(lines, parent));
     lines.push_back(parent);
-    PLAYFS_TRY(Merge merge, merging_.merge(fields_of(base.snapshot.manifest), fields_of(target.from),
-                                           fields_of((*taken_in)->tree.manifest())));
+    Snapshot before = fields_of(base.snapshot.manifest, published);
+    // What was deleted on our line and is put all the same is no file of ours: there is theirs.
+    std::erase_if(before.manifest.files, [&](const auto& each) { return !target.from.files.contains(each.first); });
+    PLAYFS_TRY(Merge merge, merging_.merge(before, fields_of(target.from, published),
+                                           fields_of((*taken_in)->tree.manifest(), published)));
     std::erase_if(merge.refused, [&](const RefusedEntry& each) { return target.from.files.contains(each.path); });
     target.from.extra = std::move(merge.extra);
     target.from.refused = std::move(merge.refused);
+    for (auto& [path, file] : merge.files) put_fields(target.from, path, std::move(file.entry.extra));
   }
   return {};
 }
@@ -267,6 +289,12 @@ Status Engine::merge_with(Snapshot base, const RevisionTreePtr& head) {
       ours.own.insert_or_assign(put.path, put.content);
     }
     entry.mode = put.mode;
+  }
+  for (auto& [path, entry] : ours.manifest.files) {
+    auto put = puts.find(path);
+    auto from = target.from.files.find(path);
+    if (from != target.from.files.end() && (put == puts.end() || !put->second->published))
+      entry.extra = from->second.extra;
   }
   const RevisionTreePtr on = parts_.layers.base();
   PLAYFS_CHECK(
@@ -323,6 +351,7 @@ Status Engine::merge_with(Snapshot base, const RevisionTreePtr& head) {
   merged.from = std::move(theirs.manifest);
   merged.from.extra = std::move(merge->extra);
   merged.from.refused = std::move(merge->refused);
+  for (auto& [path, file] : merge->files) put_fields(merged.from, path, std::move(file.entry.extra));
   target = std::move(merged);
   return {};
 }

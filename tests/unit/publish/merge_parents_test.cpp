@@ -233,6 +233,71 @@ TEST_F(UnknownFieldsTest, ThoseThatOnlyABranchChangedAreInTheMerge) {
   }
 }
 
+TEST_F(UnknownFieldsTest, SoAreThoseOfEntries) {
+  auto entry = [](const std::string& text, const std::string& note) {
+    JsonObject entry{{"inline", text}};
+    if (!note.empty()) entry.set("note", note);
+    return entry;
+  };
+  auto revision = [&](const std::vector<std::string>& parents, JsonObject files) {
+    Json::Array ids;
+    for (const auto& parent : parents) ids.emplace_back(parent);
+    JsonObject manifest{{"files", std::move(files)}};
+    JsonObject body{{"project", project}, {"parents", std::move(ids)}, {"manifest", std::move(manifest)}};
+    return world.create("revisions", wire::to_text(body)).id;
+  };
+  for (bool head_moves : {false, true}) {
+    SCOPED_TRACE(head_moves ? "head moves" : "head stays");
+    project = world.create("projects", R"({"name":"p"})").id;
+    const JsonObject first{{"same", entry("0", "")},     {"content", entry("0", "1")}, {"both", entry("0", "1")},
+                           {"dropped", entry("0", "1")}, {"deleted", entry("0", "1")}, {"heads", entry("0", "1")}};
+    const std::string root = revision({}, first);
+    std::string branch = revision({root}, {{"same", entry("0", "2")},
+                                           {"content", entry("2", "2")},
+                                           {"both", entry("2", "2")},
+                                           {"dropped", entry("0", "")},
+                                           {"deleted", entry("0", "2")},
+                                           {"heads", entry("0", "1")},
+                                           {"added", entry("2", "2")},
+                                           {"edited", entry("2", "2")}});
+    JsonObject heads = first;
+    heads.set("heads", entry("0", "3"));
+    heads.set("both", entry("3", "1"));
+    heads.erase("deleted");
+    const std::string head = revision({root}, heads);
+    world.set_head(project, head);
+    WorkTree work(world, project, directory.path() + (head_moves ? "/moves" : "/stays"));
+    auto tree =
+        await<RevisionTreePtr>([&](auto done) { work.site->revision(RevisionId(branch), {}, std::move(done)); });
+    auto taken_in = await<Integrated>([&](auto done) { work.publisher->merge(*tree, CancelToken(), std::move(done)); });
+    ASSERT_TRUE(taken_in) << taken_in.error().message;
+    work.write("both", "resolved");
+    work.write("edited", "here");
+    work.write("own", "here");
+    if (head_moves) {
+      heads.set("heads", entry("4", "4"));
+      heads.set("of head", entry("4", "4"));
+      world.set_head(project, revision({head}, heads));
+    }
+    auto result = work.commit();
+    ASSERT_TRUE(result) << result.error().message;
+    EXPECT_EQ(result->outcome, Outcome::published);
+    std::map<std::string, std::string> notes;
+    const auto published = wire::decode_revision(world.get("revisions", world.head(project)));
+    for (const auto& [path, file] : published->manifest.files) {
+      const Json* note = file.extra.find("note");
+      notes[path] = note ? *note->string() : "";
+    }
+    std::map<std::string, std::string> wanted = {{"same", "2"},  {"content", "2"}, {"both", "2"},   {"dropped", ""},
+                                                 {"heads", "3"}, {"added", "2"},   {"edited", "2"}, {"own", ""}};
+    if (head_moves) {
+      wanted["heads"] = "4";
+      wanted["of head"] = "4";
+    }
+    EXPECT_EQ(notes, wanted);
+  }
+}
+
 /// A branch that was there before what is head.
 class HeadsLineTest : public testing::Test {
  protected:
