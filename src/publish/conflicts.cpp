@@ -5,6 +5,7 @@
 #include "model/merge.h"
 #include "model/path.h"
 #include "publish/staged_bytes.h"
+#include "wire/json.h"
 
 namespace playfs::publish {
 
@@ -22,11 +23,25 @@ Result<bool> is_unresolved(const stage::Conflicted& conflicted, const Bytes& now
   return search.found();
 }
 
+/// As the tree shows it, whether anything of it is staged or not.
+std::string state_of(const stage::Stage& stage) {
+  if (auto staged = stage.staged_state()) return *std::move(staged);
+  const RevisionTreePtr base = stage.base();
+  return wire::to_text(base ? base->revision.state : Json());
+}
+
 Result<bool> is_unresolved(stage::Stage& stage, const stage::Conflicted& conflicted) {
-  if (!conflicted.beside.empty()) return stage.find(conflicted.beside) != nullptr;
-  if (conflicted.path.starts_with(stage::kStatePath))
-    return is_unresolved(conflicted, stage.staged_state().value_or(""));
+  if (!conflicted.beside.empty() && stage.find(conflicted.beside)) return true;
+  if (conflicted.is_kept_here) {
+    PLAYFS_TRY(auto changes, stage.changes());
+    return std::any_of(changes.begin(), changes.end(),
+                       [&](const stage::Change& change) { return change.path == conflicted.path; });
+  }
+  if (!conflicted.beside.empty()) return false;
+  if (conflicted.path.starts_with(stage::kStatePath)) return is_unresolved(conflicted, state_of(stage));
   auto inode = stage.find(conflicted.path);
+  // Moving a file, or the folder that it is in, takes no markers out of it.
+  if (!inode && conflicted.has_markers && conflicted.ino != 0) inode = stage.find_put(conflicted.ino);
   if (!inode) return !conflicted.left;
   PLAYFS_TRY(auto attributes, stage.attributes(inode));
   if (attributes.kind != stage::Kind::file && attributes.kind != stage::Kind::symlink) return false;
@@ -66,6 +81,8 @@ Status sync_resolved(stage::Stage& stage, const std::vector<stage::Conflicted>& 
 }
 
 std::string how_to_resolve(const stage::Conflicted& conflicted) {
+  if (conflicted.is_kept_here)
+    return "move it elsewhere, then playfs discard it and delete " + conflicted.beside + " to have theirs";
   return conflicted.beside.empty() ? "edit or discard it" : "move or delete " + conflicted.beside;
 }
 

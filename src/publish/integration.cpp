@@ -62,6 +62,15 @@ bool same_bytes(const FileEntry* a, FileEntry b) {
 
 bool is_busy(const Error& error) { return error.code == ErrorCode::busy; }
 
+Error is_kept_here_only(const std::string& path) {
+  return Error{ErrorCode::busy,
+               path + " is kept here only, and the revision brings something of that name",
+               "move it out of the way",
+               std::nullopt,
+               0,
+               {}};
+}
+
 Error still_in_conflict(const stage::Conflicted& conflicted) {
   return Error{ErrorCode::busy,
                conflicted.path + " is still in conflict: " + conflicted.reason,
@@ -225,7 +234,8 @@ void Integration::set_beside(const Step& step, const std::string& top, std::stri
   list.push_back({top, std::move(reason) + "; what they have is in " + name, false, std::nullopt, name});
 }
 
-/// What is kept here only (ignored, a fifo) stays where it is, and what was published under its name comes beside it.
+/// What is kept here only (ignored, a fifo) stays where it is. What was published under its name comes beside it where
+/// that has to go on (`clears_the_way`); otherwise whoever asked is told.
 Status Integration::clear_the_way(Step& step, Merge& merge, std::vector<stage::Conflicted>& list) {
   PLAYFS_TRY(auto kept, stage_.unpublished());
   for (std::string name : kept) {
@@ -247,8 +257,11 @@ Status Integration::clear_the_way(Step& step, Merge& merge, std::vector<stage::C
       displaced.emplace(path, file);
     }
     if (displaced.empty()) continue;
+    if (!step.clears_the_way) return fail(is_kept_here_only(name));
     for (const auto& [path, file] : displaced) merge.files.erase(path);
     set_beside(step, top, "something is kept here only where they have a file", displaced, merge, list);
+    // A later commit would publish it, being a change now of what is theirs, and nobody asked for that.
+    std::find_if(list.begin(), list.end(), [&](const auto& each) { return each.path == top; })->is_kept_here = true;
   }
   return {};
 }
@@ -280,7 +293,7 @@ Result<stage::Merged> Integration::bring_in(Step& step) {
       list.push_back({conflict.path, conflict.reason, false, left});
     }
   }
-  if (step.clears_the_way) PLAYFS_CHECK(clear_the_way(step, merge, list));
+  PLAYFS_CHECK(clear_the_way(step, merge, list));
   std::sort(list.begin(), list.end(), [](const auto& a, const auto& b) { return a.path < b.path; });
 
   stage::Merged merged;
@@ -291,8 +304,26 @@ Result<stage::Merged> Integration::bring_in(Step& step) {
   const Json none;
   if (merge.state != (step.next ? step.next->revision.state : none)) merged.state = wire::to_text(merge.state);
   PLAYFS_CHECK(decide(step, merge, list, merged));
+  for (const stage::MergedPath& put : merged.paths) {
+    auto each = std::find_if(list.begin(), list.end(), [&](const auto& one) { return one.path == put.path; });
+    if (!put.content || each == list.end() || !each->has_markers) continue;
+    PLAYFS_TRY(auto attributes, stage_.attributes(put.content));
+    each->ino = attributes.ino;
+  }
   merged.conflicted = std::move(list);
+  keep_tracked(step, merge, merged);
   return merged;
+}
+
+/// What one of the revisions has that this is made of is published with it, though the next base has it not and a rule
+/// there, or here, would have it ignored.
+void Integration::keep_tracked(const Step& step, const Merge& merge, stage::Merged& merged) const {
+  const auto before = stage_.tracked();
+  for (const auto& [path, file] : merge.files) {
+    const bool is_tracked = before.contains(path) || entry_at(step.base.manifest, path) ||
+                            entry_at(step.theirs.manifest, path) || entry_at(step.below.manifest, path);
+    if (is_tracked && !(step.next && step.next->tree.file_at(path))) merged.tracked.insert(path);
+  }
 }
 
 Status Integration::decide(Step& step, const Merge& merge, const std::vector<stage::Conflicted>& list,
@@ -325,6 +356,9 @@ Status Integration::decide(Step& step, const Merge& merge, const std::vector<sta
     }
     if (!is_right && !step.kept.contains(path))
       decided.action = wanted ? stage::MergedPath::Action::put : stage::MergedPath::Action::remove;
+    // It came after it was looked whether anything is in the way.
+    if (!is_right && wanted && !ours && decided.seen->inode && !step.kept.contains(path))
+      return fail(is_kept_here_only(path));
     if (!is_right && wanted) {
       Bytes content = wanted->text.value_or("");
       if (!wanted->text) {

@@ -77,6 +77,7 @@ class Integration {
                   const std::map<std::string, MergedFile>& displaced, Merge& merge,
                   std::vector<stage::Conflicted>& list);
   Status clear_the_way(Step& step, Merge& merge, std::vector<stage::Conflicted>& list);
+  void keep_tracked(const Step& step, const Merge& merge, stage::Merged& merged) const;
   Status decide(Step& step, const Merge& merge, const std::vector<stage::Conflicted>& list, stage::Merged& merged);
   Result<Bytes> read(Step& step, MergeSide side, const std::string& path, const FileEntry& entry);
   Result<std::optional<ContentHash>> hash_of_left(Step& step, const Merge& merge, const std::string& path);

@@ -179,7 +179,11 @@ Status keep_what_was_lost(Upstream& upstream, stage::Stage& stage, const Revisio
   stage::Merged merged;
   merged.seen_base = id_of(lost);
   merged.seen_parents = stage.merge_parents();
-  for (const auto& path : kept) merged.paths.push_back({.path = path, .seen = {}, .content = {}});
+  merged.tracked = stage.tracked();
+  for (const auto& path : kept) {
+    merged.paths.push_back({.path = path, .seen = {}, .content = {}});
+    if (lost && lost->tree.file_at(path)) merged.tracked.insert(path);
+  }
   merged.has_state = true;
   merged.state = merged.seen_state = stage.staged_state();
   return stage.integrate(survivor, merged, *merged.seen_parents, told);

@@ -99,19 +99,21 @@ class Surveyor {
       if (tracked) survey_.differences.push_back({path, nullptr, tracked, false, false, 0});
       const Directory& in = *inode->directory;
       bool is_empty = in.children.empty() && (in.loaded || !in.lower);
-      if (!below && (!publishable || is_empty || is_ignored(frame, path, true))) {
+      bool ignored = !below && publishable && !is_empty && is_ignored(frame, path, true);
+      if (!below && (!publishable || is_empty || (ignored && !is_tracked_below(path)))) {
         survey_.unpublished.push_back(path + '/');
         return;
       }
       Frame next{&frame, inode.get(), std::move(path), below, std::nullopt, std::nullopt, nullptr};
-      if (!below) next.excluded = false;
+      if (!below) next.excluded = ignored;
       walk(next);
       return;
     }
     if (below) {
       for (const auto& [child_name, child] : below->children) deleted(join_path(path, child_name), child);
     }
-    if (!is_publishable(*inode) || (!tracked && (!publishable || is_ignored(frame, path, false)))) {
+    if (!is_publishable(*inode) ||
+        (!tracked && (!publishable || (!state_.tracked.contains(path) && is_ignored(frame, path, false))))) {
       if (tracked) survey_.differences.push_back({path, nullptr, tracked, false, false, 0});
       survey_.unpublished.push_back(std::move(path));
       return;
@@ -120,6 +122,11 @@ class Surveyor {
     Difference difference{std::move(path), inode, tracked, false, is_doubtful, inode->generation};
     if (tracked && !judge(*inode, *tracked, difference.uncertain)) return;
     survey_.differences.push_back(std::move(difference));
+  }
+
+  bool is_tracked_below(const std::string& path) PLAYFS_REQUIRES(state_.mutex) {
+    auto first = state_.tracked.lower_bound(path + '/');
+    return first != state_.tracked.end() && first->starts_with(path + '/');
   }
 
   void deleted(const std::string& path, const Tree::Child& child) {

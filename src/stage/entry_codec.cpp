@@ -165,11 +165,33 @@ std::optional<FileEntry> decode_entry(std::string_view bytes) {
 
 // A line each: path, reason, "m" or "-", hash or "-"; the first two in base64, since a path may hold any byte.
 
+std::string encode_paths(const std::set<std::string, std::less<>>& paths) {
+  std::string text;
+  for (const auto& path : paths) text += to_base64(path) + '\n';
+  return text;
+}
+
+std::optional<std::set<std::string, std::less<>>> decode_paths(std::string_view text) {
+  std::set<std::string, std::less<>> paths;
+  while (!text.empty()) {
+    const auto end = std::min(text.find('\n'), text.size());
+    auto path = from_base64(text.substr(0, end));
+    if (!path) return std::nullopt;
+    paths.insert(*std::move(path));
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  return paths;
+}
+
 std::string encode_conflicted(const std::vector<Conflicted>& list) {
   std::string text;
   for (const auto& each : list)
-    text += to_base64(each.path) + ' ' + to_base64(each.reason) + (each.has_markers ? " m " : " - ") +
-            (each.left ? each.left->hex() : "-") + (each.beside.empty() ? "" : ' ' + to_base64(each.beside)) + '\n';
+    text += to_base64(each.path) + ' ' + to_base64(each.reason) +
+            (each.has_markers    ? " m"
+             : each.is_kept_here ? " k"
+                                 : " -") +
+            (each.ino == 0 ? "" : std::to_string(each.ino)) + ' ' + (each.left ? each.left->hex() : "-") +
+            (each.beside.empty() ? "" : ' ' + to_base64(each.beside)) + '\n';
   return text;
 }
 
@@ -183,13 +205,17 @@ std::optional<std::vector<Conflicted>> decode_conflicted(std::string_view text) 
   };
   while (!text.empty()) {
     auto path = from_base64(take(' ')), reason = from_base64(take(' '));
-    std::string_view markers = take(' '), line = take('\n');
+    std::string_view kind = take(' '), line = take('\n');
     std::string_view left = line.substr(0, line.find(' '));
     auto beside = from_base64(line.substr(std::min(left.size() + 1, line.size())));
-    if (!path || !reason || !beside) return std::nullopt;
+    if (!path || !reason || !beside || kind.empty()) return std::nullopt;
+    // Lists that older versions wrote have no number.
+    auto ino = kind.size() == 1 ? std::optional<std::uint64_t>(0) : parse_number<std::uint64_t>(kind.substr(1));
+    if (!ino) return std::nullopt;
     auto hash = ContentHash::parse(left);
     if (!hash && left != "-") return std::nullopt;
-    list.push_back({*std::move(path), *std::move(reason), markers == "m", hash, *std::move(beside)});
+    list.push_back({*std::move(path), *std::move(reason), kind.front() == 'm', hash, *std::move(beside), *ino,
+                    kind.front() == 'k'});
   }
   return list;
 }

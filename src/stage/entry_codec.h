@@ -1,8 +1,10 @@
-// A manifest entry as bytes for a column of the stage's database, unknown fields included. Not an exchange format:
-// the service's JSON is wire's. Pure functions.
+// What columns of the stage's database hold, as bytes: manifest entries with their unknown fields, lists, numbers. Not
+// an exchange format: the service's JSON is wire's. Pure functions.
 #pragma once
 
+#include <charconv>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -16,7 +18,18 @@ std::string encode_entry(const FileEntry& entry);
 /// nullopt where the bytes are no encoded entry.
 std::optional<FileEntry> decode_entry(std::string_view bytes);
 
-/// The list of what was left in conflict, as printable text.
+/// nullopt where the text is no number, or has more than that.
+template <class Number>
+std::optional<Number> parse_number(std::string_view text) {
+  Number number = 0;
+  auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return number;
+}
+
+/// Lists as printable text.
+std::string encode_paths(const std::set<std::string, std::less<>>& paths);
+std::optional<std::set<std::string, std::less<>>> decode_paths(std::string_view text);
 std::string encode_conflicted(const std::vector<Conflicted>& list);
 std::optional<std::vector<Conflicted>> decode_conflicted(std::string_view text);
 

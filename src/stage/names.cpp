@@ -38,6 +38,14 @@ std::optional<std::string> Stage::path_of(const InodePtr& inode) const {
   return state_->path(*inode);
 }
 
+InodePtr Stage::find_put(std::uint64_t ino) {
+  MutexLock lock(state_->mutex);
+  auto found = state_->by_ino.find(ino);
+  // What is put has a row, and what has one is loaded.
+  auto path = found == state_->by_ino.end() ? std::nullopt : state_->path(*found->second);
+  return path ? state_->find(*path).inode : nullptr;
+}
+
 std::vector<std::string> Stage::paths_of(const InodePtr& inode) const {
   MutexLock lock(state_->mutex);
   std::vector<std::string> paths;

@@ -6,7 +6,6 @@
 #include <xxhash.h>
 
 #include <cerrno>
-#include <charconv>
 #include <cstdio>
 #include <filesystem>
 #include <unordered_set>
@@ -24,14 +23,6 @@ namespace {
 Error damaged(std::string what) {
   return Error{
       ErrorCode::corrupt, "the stage is damaged: " + std::move(what), "playfs doctor --repair", std::nullopt, 0, {}};
-}
-
-template <class Number>
-std::optional<Number> parse_number(std::string_view text) {
-  Number number = 0;
-  auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  return number;
 }
 
 Error in_use(const std::string& directory, const std::string& holder) {
@@ -295,6 +286,10 @@ Status Stage::State::load_values(const RevisionTreePtr& given) {
   for (auto& id : lines_of(parents.value_or(""))) merge_parents.emplace_back(std::move(id));
   PLAYFS_TRY(auto commits, rows->stored().value("accepted_by"));
   for (auto& tx : lines_of(commits.value_or(""))) accepted_by.insert(std::move(tx));
+  PLAYFS_TRY(auto paths, rows->stored().value("tracked"));
+  auto known = decode_paths(paths.value_or(""));
+  if (!known) return fail(damaged("a list of tracked paths that cannot be read"));
+  tracked = *std::move(known);
   PLAYFS_TRY(auto list, rows->stored().value("conflicted"));
   auto decoded = decode_conflicted(list.value_or(""));
   if (!decoded) return fail(damaged("a list of conflicts that cannot be read"));

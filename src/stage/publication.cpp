@@ -264,6 +264,12 @@ void Stage::State::put_merge_parents(const std::vector<RevisionId>& parents) {
   else rows->put_value("merge_parents", join_lines(parents));
 }
 
+void Stage::State::put_tracked(const std::set<std::string, std::less<>>& paths) {
+  if (paths == tracked) return;
+  if (paths.empty()) rows->drop_value("tracked");
+  else rows->put_value("tracked", encode_paths(paths));
+}
+
 void Stage::State::put_conflicted(const std::vector<Conflicted>& list) {
   if (list.empty()) rows->drop_value("conflicted");
   else rows->put_value("conflicted", encode_conflicted(list));
@@ -282,6 +288,11 @@ void Stage::State::replace_conflicted(Batch& batch, std::vector<Conflicted> list
 std::vector<RevisionId> Stage::merge_parents() const {
   MutexLock lock(state_->mutex);
   return state_->merge_parents;
+}
+
+std::set<std::string, std::less<>> Stage::tracked() const {
+  MutexLock lock(state_->mutex);
+  return state_->tracked;
 }
 
 std::vector<Conflicted> Stage::conflicted() const {
@@ -411,10 +422,12 @@ Result<std::vector<Invalidation>> Stage::State::stand_on(RevisionTreePtr next, c
   }
   if (!rebase.obstructed.empty()) return fail(in_the_way(rebase.obstructed));
   if (merged.conflicted) replace_conflicted(batch, *merged.conflicted);
+  put_tracked(merged.tracked);
   if (merged.state) rows->put_value("state", *merged.state);
   else if (merged.has_state) rows->drop_value("state");
   batch.after_commit([&]() PLAYFS_NO_ANALYSIS {
     if (merged.has_state) staged_state = merged.state;
+    tracked = merged.tracked;
     changed();
     ++moves;
   });
@@ -510,7 +523,10 @@ Result<std::vector<Invalidation>> Stage::move_base(RevisionTreePtr base, const R
   });
   PLAYFS_CHECK(rebase.run());
   if (!rebase.obstructed.empty()) return fail(in_the_way(rebase.obstructed));
+  state.replace_conflicted(batch, {});
+  state.put_tracked({});
   PLAYFS_CHECK(batch.commit());
+  state.tracked.clear();
   ++state.moves;
   return std::move(rebase.invalidations);
 }
@@ -543,7 +559,10 @@ Result<std::vector<Invalidation>> Stage::State::discard(std::string_view path, c
     if (pending && (pending->files.contains(each) || pending->deletions.contains(each)))
       return fail(ErrorCode::busy, each + " is being published", "wait for the publication to end");
   }
-  const bool drops_state = path.empty() && staged_state && !pending;
+  const std::optional<std::string> pending_state = pending ? pending->state : std::nullopt;
+  if (path.empty() && pending_state && staged_state == pending_state)
+    return fail(ErrorCode::busy, "the project's state is being published", "wait for the publication to end");
+  const bool drops_state = path.empty() && staged_state;
   Batch batch = rows->begin();
   Rebase rebase(*this, batch, base, [&](const std::string& each, const Inode*) { return dropped.contains(each); });
   PLAYFS_CHECK(rebase.run());
@@ -551,7 +570,11 @@ Result<std::vector<Invalidation>> Stage::State::discard(std::string_view path, c
   std::erase_if(rebase.obstructed, [&](const std::string& each) { return !has_at_or_below(dropped, each); });
   if (!rebase.obstructed.empty()) return fail(in_the_way(rebase.obstructed));
   if (only_try) return std::vector<Invalidation>();
-  if (drops_state) rows->drop_value("state");
+  if (drops_state && pending_state) rows->put_value("state", *pending_state);
+  else if (drops_state) rows->drop_value("state");
+  auto still_tracked = tracked;
+  std::erase_if(still_tracked, [&](const std::string& each) { return is_at_or_below(each, path); });
+  put_tracked(still_tracked);
   const bool drops_all = path.empty() && !pending;
   std::vector<Conflicted> left = conflicted;
   std::erase_if(left, [&](const Conflicted& each) {
@@ -571,8 +594,9 @@ Result<std::vector<Invalidation>> Stage::State::discard(std::string_view path, c
   if (drops_merge) put_merge_parents({});
   put_conflicted(left);
   PLAYFS_CHECK(batch.commit());
-  if (drops_state) staged_state.reset();
+  if (drops_state) staged_state = pending_state;
   if (drops_merge) merge_parents.clear();
+  tracked = std::move(still_tracked);
   conflicted = std::move(left);
   return std::move(rebase.invalidations);
 }

@@ -130,6 +130,11 @@ struct Conflicted {
   std::optional<ContentHash> left;  ///< of the bytes that were left there; nullopt: there was no file
   /// A file on one side and a directory on the other: where theirs stands. Resolved once nothing is there any more.
   std::string beside = {};
+  /// Of the file that was left with markers: by that it is found where it was moved. 0: not known.
+  std::uint64_t ino = 0;
+  /// What stands there was never to be published. Resolved once that is gone from there too, or the next commit is told
+  /// to take it.
+  bool is_kept_here = false;
   bool operator==(const Conflicted&) const = default;
 };
 
@@ -167,6 +172,7 @@ struct Merged {
   bool has_state = false;                                  ///< the project's state was merged too, and
   std::optional<std::string> state = {};                   ///< this is staged from now on (nullopt: nothing)
   std::optional<std::string> seen_state = {};              ///< staged_state() as the merge was given it
+  std::set<std::string, std::less<>> tracked = {};         ///< Stage::tracked() from now on
 };
 
 /// A name below `directory` whose meaning changed without the kernel's doing: after a change of base or a discard.
@@ -257,6 +263,8 @@ class Stage {
   [[nodiscard]] std::vector<std::string> paths_of(const InodePtr& inode) const;
   /// What stands at a path of that form; nullptr for nothing.
   [[nodiscard]] InodePtr find(std::string_view path);
+  /// The file that was put by a Merged and had that number, wherever it is by now; nullptr where it is gone.
+  [[nodiscard]] InodePtr find_put(std::uint64_t ino);
 
   // Bytes.
   /// The published file whose bytes this inode still has; nullopt once they are its own.
@@ -293,6 +301,9 @@ class Stage {
   /// What was taken in beside the base: further parents of the next commit, which there will be even if no file
   /// differs.
   [[nodiscard]] std::vector<RevisionId> merge_parents() const;
+  /// Paths that are published whatever the ignore rules say, as those of the base are: another revision that this tree
+  /// is made of has them, and a commit without them would delete what its parent has.
+  [[nodiscard]] std::set<std::string, std::less<>> tracked() const;
   /// What was left in conflict, as it was recorded: whether it has been resolved since is for the caller to judge.
   /// Nothing while a layer is pending: what is in it was resolved. The list ends with settle(), and is there again
   /// after thaw().
@@ -343,8 +354,8 @@ class Stage {
   /// overtaken again and again: to be held for local work only.
   class Hold;
   [[nodiscard]] std::unique_ptr<Hold> hold_writers();
-  /// Another base under a clean work tree. Fails with `busy` where something is staged, or where the base is not `from`
-  /// any more, which is what `base` was compared with.
+  /// Another base under a clean work tree. REQUIRES that what is conflicted() was resolved. Fails with `busy` where
+  /// something is staged, or where the base is not `from` any more, which is what `base` was compared with.
   [[nodiscard]] Result<std::vector<Invalidation>> move_base(RevisionTreePtr base, const RevisionId& from);
 
   struct State;  ///< only this room knows what is in it

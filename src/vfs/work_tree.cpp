@@ -23,7 +23,8 @@ bool lies_below(std::string_view path, std::string_view top) {
   return top.empty() || path == top || (path.size() > top.size() && path.starts_with(top) && path[top.size()] == '/');
 }
 
-/// Paths where something is staged, or that are in conflict though head's version stands there.
+/// Paths where something is staged, or that are in conflict though head's version stands there; the project's state
+/// counts as one.
 Result<std::size_t> staged_below(stage::Stage& stage, std::string_view path) {
   PLAYFS_TRY(auto changes, stage.changes());
   std::set<std::string> staged;
@@ -31,6 +32,7 @@ Result<std::size_t> staged_below(stage::Stage& stage, std::string_view path) {
     if (!change.pending && lies_below(change.path, path)) staged.insert(change.path);
   for (const stage::Conflicted& each : stage.conflicted())
     if (each.beside.empty() && lies_below(each.path, path)) staged.insert(each.path);
+  if (path.empty() && stage.staged_state()) staged.insert(stage::kStatePath);
   return staged.size();
 }
 
@@ -338,7 +340,8 @@ Attempt<UpdateResult> WorkTree::update(const OperationPtr& op) {
   }
   if (!latest.empty() && latest != base_id()) {
     PLAYFS_ATTEMPT(RevisionTreePtr tree, revision_here(mount_, latest));
-    if (!stage_->is_clean() || is_on_branch()) return integrate(op, tree, true);
+    PLAYFS_ATTEMPT(bool is_free, is_free_to_follow());
+    if (!is_free) return integrate(op, tree, true);
     PLAYFS_ATTEMPT_CHECK(move_base(tree, id_of(base)));
   }
   PLAYFS_ATTEMPT_CHECK(stage_->check_disk());  // an update that failed may have come so far
@@ -524,8 +527,15 @@ void WorkTree::head_changed(const RevisionTreePtr& head) {
   if (base) look_for_base(head);
 }
 
+Result<bool> WorkTree::is_free_to_follow() {
+  if (is_on_branch() || !stage_->is_clean()) return false;
+  // Where head's version stands at a path in conflict nothing is staged, and what was meant here is still to be said.
+  PLAYFS_TRY(auto conflicts, publish::unresolved(*stage_));
+  return conflicts.empty();
+}
+
 void WorkTree::follow(const RevisionTreePtr& head, const RevisionId& from) {
-  if (!head || head->revision.id == from || is_on_branch() || !stage_->is_clean()) return;
+  if (!head || head->revision.id == from || !is_free_to_follow().value_or(false)) return;
   auto moved = move_base(head, from);
   // Something was staged in this instant, and base stays; or a commit has moved it, perhaps past this head.
   if (!moved && moved.error().code != ErrorCode::busy) {
@@ -541,7 +551,7 @@ Status WorkTree::move_base(const RevisionTreePtr& base, const RevisionId& from) 
 }
 
 void WorkTree::head_seen() {
-  if (stage_->is_clean() && !is_on_branch()) follow_head();
+  if (is_free_to_follow().value_or(false)) follow_head();
 }
 
 void WorkTree::opened_under(const RevisionTreePtr& head, bool is_current) {

@@ -2,6 +2,7 @@
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <set>
 
 #include "app/commands/commands.h"
 #include "app/json_fields.h"
@@ -53,6 +54,16 @@ Result<ExitCode> discard(Context& context, const DiscardArguments& arguments) {
     PLAYFS_TRY(Target target, target_of(context, path));
     targets.push_back(std::move(target));
   }
+  const MountedPlace& place = targets.back().tree.place();
+  auto taken_in = [&]() -> Result<std::set<std::string>> {
+    PLAYFS_TRY(JsonObject status, read_json_object(place.project_directory + "/status.json"));
+    std::set<std::string> revisions;
+    if (const Json::Array* merging = array_of(status, "merging"))
+      for (const Json& each : *merging)
+        if (each.string()) revisions.insert(*each.string());
+    return revisions;
+  };
+  PLAYFS_TRY(const auto merging_before, taken_in());
   // Nothing is touched before it is certain of all of them.
   for (const Target& target : targets) PLAYFS_CHECK(target.tree.discard(target.path, true));
   std::uint64_t discarded = 0;
@@ -70,15 +81,16 @@ Result<ExitCode> discard(Context& context, const DiscardArguments& arguments) {
     discarded += *count;
     done += " " + target.named;
   }
-  if (discarded == 0) context.out.note("Nothing is staged there.");
-  else
+  PLAYFS_TRY(const auto merging, taken_in());
+  if (discarded == 0 && merging == merging_before) context.out.note("Nothing is staged there.");
+  if (discarded > 0)
     context.out.note("Discarded the changes of " + std::to_string(discarded) + (discarded == 1 ? " path." : " paths."));
-  const MountedPlace& place = targets.back().tree.place();
-  PLAYFS_TRY(JsonObject status, read_json_object(place.project_directory + "/status.json"));
-  const Json::Array* merging = array_of(status, "merging");
-  if (discarded > 0 && merging)
-    for (const Json& each : *merging)
-      context.out.note("Still merging " + safe(each.string() ? *each.string() : "") +
+  for (const auto& revision : merging_before)
+    if (!merging.contains(revision))
+      context.out.note("The merge of " + safe(revision) + " is given up: nothing of it is left.");
+  if (discarded > 0)
+    for (const auto& revision : merging)
+      context.out.note("Still merging " + safe(revision) +
                        ": the next commit joins it without what was discarded. To give up the merge: playfs discard " +
                        shell_word(place.work));
   context.out.document(JsonObject{{"project", place.project}, {"discarded", discarded}});
