@@ -8,7 +8,6 @@
 #include "base/text.h"
 #include "model/plan.h"
 #include "publish/bodies.h"
-#include "publish/lost_base.h"
 #include "publish/rest.h"
 #include "publish/reuse.h"
 #include "wire/json.h"
@@ -100,16 +99,29 @@ Result<Convergence::Log> Convergence::read_log(const RevisionTreePtr& ours, cons
     PLAYFS_CHECK(add(revision, log));
   }
   std::erase_if(known_, [&](const auto& item) { return !log.revisions.contains(item.first); });
+  parts_.absences.saw([&](const RevisionId& id) { return parts_.scan.has_just_seen(id); });
   // What is in no list may be gone, whatever is remembered of it here: nothing is built on that, and head least of all.
   if (ours && !log.revisions.contains(ours->revision.id)) {
-    PLAYFS_TRY(log.ours_is_gone, is_gone(parts_.upstream, ours->revision.id));
+    PLAYFS_TRY(bool is_shown, is_there(ours->revision.id));
+    log.ours_is_gone = !is_shown;
   }
-  if (!log.ours_is_gone) PLAYFS_CHECK(add(ours, log));
-  if (ours && !log.ours_is_gone) {
+  if (log.ours_is_gone) {
+    // Whoever publishes it again waits first. What else is missing then is waited for at the same time.
+    for (const RevisionId& id : {log.project.latest_revision, id_of(since)})
+      if (!id.empty() && !log.revisions.contains(id)) PLAYFS_CHECK(is_there(id));
+    return log;
+  }
+  PLAYFS_CHECK(add(ours, log));
+  if (ours) {
     PLAYFS_TRY(log.ours_is_hollow, is_hollow(*ours));
   }
-  PLAYFS_CHECK(add_head(log));
+  if (!log.ours_is_hollow) PLAYFS_CHECK(add_head(log));
   return log;
+}
+
+Result<bool> Convergence::is_there(const RevisionId& id) {
+  PLAYFS_TRY(Absences::Presence presence, parts_.absences.look(id));
+  return presence == Absences::Presence::there;
 }
 
 Result<bool> Convergence::is_hollow(const RevisionTree& revision) {
@@ -117,11 +129,11 @@ Result<bool> Convergence::is_hollow(const RevisionTree& revision) {
   ChunkIds needed = chunks_of(revision.tree.manifest());
   for (const auto& id : revision.revision.parents) {
     // What a parent refers to is older than it.
-    bool is_parent_gone = false;
+    bool is_parent_there = true;
     if (!parts_.scan.has_just_seen(id) && !needed.empty()) {
-      PLAYFS_TRY(is_parent_gone, is_gone(parts_.upstream, id));
+      PLAYFS_TRY(is_parent_there, is_there(id));
     }
-    if (is_parent_gone) continue;
+    if (!is_parent_there) continue;  // its chunks are asked for themselves
     PLAYFS_TRY(auto parent, read(id));
     if (!parent) continue;
     for (const auto& chunk : chunks_of(parent->tree.manifest())) needed.erase(chunk);
@@ -134,7 +146,10 @@ Result<bool> Convergence::is_hollow(const RevisionTree& revision) {
 Status Convergence::add_head(Log& log) {
   const RevisionId& head = log.project.latest_revision;
   if (head.empty() || log.revisions.contains(head)) return {};
-  PLAYFS_TRY(bool is_head_gone, is_gone(parts_.upstream, head));
+  bool is_head_gone = false;  // not where the list has it: nobody here may read it
+  if (!parts_.scan.has_just_seen(head)) {
+    PLAYFS_TRY(is_head_gone, parts_.absences.is_gone(head));
+  }
   PLAYFS_TRY(auto revision, read(head));
   if (revision && !is_head_gone) return add(revision, log);
   // What was here once and is gone was lost by the service, and what it held is known. Anything else may be hidden from
@@ -151,8 +166,8 @@ Status Convergence::add_head(Log& log) {
 Result<bool> Convergence::are_still_there(const std::vector<RevisionId>& listed, SteadyTime since) {
   if (parts_.clock.steady() - since <= kFreshLook) return true;
   for (const auto& id : listed) {
-    PLAYFS_TRY(bool gone, is_gone(parts_.upstream, id));
-    if (gone) return false;
+    PLAYFS_TRY(bool is_still_there, is_there(id));
+    if (!is_still_there) return false;
   }
   return true;
 }
@@ -294,11 +309,11 @@ Result<Standing> Convergence::run(const RevisionTreePtr& ours, bool may_join, co
     if (log.ours_is_gone || log.ours_is_hollow) return standing;
     if (posted_ && log.revisions.contains(posted_->merge->revision.id)) posted_.reset();
     if (posted_) {
-      PLAYFS_TRY(bool gone, is_gone(parts_.upstream, posted_->merge->revision.id));
-      if (gone && may_yet_be_seen(posted_->time))
+      PLAYFS_TRY(bool is_merge_there, is_there(posted_->merge->revision.id));
+      if (!is_merge_there && may_yet_be_seen(posted_->time))
         return fail(ErrorCode::busy, "the service does not show yet what was merged");
-      if (gone) posted_.reset();
-      else PLAYFS_CHECK(add(posted_->merge, log));
+      if (is_merge_there) PLAYFS_CHECK(add(posted_->merge, log));
+      else posted_.reset();
     }
     if (log.revisions.empty() && !log.unread_head) return standing;  // nothing was ever published
     std::vector<Link> links;
@@ -331,7 +346,7 @@ Result<Standing> Convergence::run(const RevisionTreePtr& ours, bool may_join, co
     std::map<RevisionId, std::vector<Conflict>> left_out;
     PLAYFS_TRY(const bool is_first_joinable, is_joinable(tips.front()));
     for (std::size_t i = 1; i < tips.size(); ++i) {
-      bool joins = is_first_joinable && to_join.size() < parts_.policy.most_at_once && may_merge_now();
+      bool joins = before_write && is_first_joinable && to_join.size() < parts_.policy.most_at_once && may_merge_now();
       if (joins) {
         PLAYFS_TRY(joins, is_joinable(tips[i]));
       }
@@ -386,6 +401,7 @@ Result<Standing> Convergence::run(const RevisionTreePtr& ours, bool may_join, co
       posted_.reset();
       return standing;
     }
+    if (!before_write) return standing;
     if (moved_ && moved_->from == head && may_yet_be_seen(moved_->time))
       return fail(ErrorCode::busy, "the service does not show yet where head was moved to");
     if (moves_[head] > repairs_allowed(at(log.revisions, head))) {

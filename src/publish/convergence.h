@@ -17,6 +17,7 @@
 #include "base/clock.h"
 #include "content/event_log.h"
 #include "model/plan.h"
+#include "publish/absences.h"
 #include "publish/journal.h"
 #include "publish/log_scan.h"
 #include "publish/merging.h"
@@ -47,7 +48,7 @@ struct Standing {
   RevisionId head;  ///< verified; also the only tip but for those left out
   bool head_is_automatic = false;
   bool holds_ours = false;    ///< head holds the revision that was asked about
-  bool ours_is_gone = false;  ///< the service has it no more: it went back to an older state. Nothing else is set then
+  bool ours_is_gone = false;  ///< the service does not show it, or no more. Nothing else is set then
   /// The service has it, and has lost chunks that it refers to: it went back right before it was posted. Nothing else
   /// is set then.
   bool ours_is_hollow = false;
@@ -67,6 +68,7 @@ class Convergence {
     Merging& merging;
     Journal& journal;
     LogScan& scan;
+    Absences& absences;
     content::EventLog& events;
     const Clock& clock;
     StoredChunks& stored;
@@ -78,7 +80,8 @@ class Convergence {
   /// `ours`: a revision that is merged whatever the policy says, or, without `may_join`, never; nullptr for a mere
   /// visitor. `since`: a revision that was
   /// head once, from which on the log is read where nothing is verified yet. `before_write` is told of each write
-  /// before it is sent. An error is one that time may heal, or says that the project cannot be read.
+  /// before it is sent; where it is empty nothing is written, and Standing::head is where head would be moved to. An
+  /// error is one that time may heal, or says that the project cannot be read.
   Result<Standing> run(const RevisionTreePtr& ours, bool may_join, const RevisionTreePtr& since,
                        const std::function<Status()>& before_write);
 
@@ -92,6 +95,8 @@ class Convergence {
     bool ours_is_hollow = false;
   };
   Result<Log> read_log(const RevisionTreePtr& ours, const RevisionTreePtr& since);
+  /// Whether the service shows it now, by a request of its own: for what is waited for elsewhere, or not at all.
+  Result<bool> is_there(const RevisionId& id);
   /// nullptr where nobody can read it, so that nothing of it could be merged.
   Result<RevisionTreePtr> read(const RevisionId& id);
   Status add(const RevisionTreePtr& revision, Log& log);

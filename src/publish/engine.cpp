@@ -75,6 +75,7 @@ Engine::Engine(Parts parts)
                     .merging = merging_,
                     .journal = parts_.journal,
                     .scan = scan_,
+                    .absences = parts_.absences,
                     .events = parts_.events,
                     .clock = parts_.clock,
                     .stored = stored_,

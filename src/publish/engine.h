@@ -15,6 +15,7 @@
 #include "base/cancel.h"
 #include "base/random.h"
 #include "content/event_log.h"
+#include "publish/absences.h"
 #include "publish/announce.h"
 #include "publish/bodies.h"
 #include "publish/convergence.h"
@@ -37,6 +38,7 @@ class Engine {
   struct Parts {
     ProjectId project;
     Upstream& upstream;
+    Absences& absences;
     Layers& layers;
     Journal& journal;
     content::EventLog& events;
@@ -135,7 +137,7 @@ class Engine {
   [[nodiscard]] bool comes_from_layer(const PutFile& put) const;
   /// Of a base that neither is head nor is held by it.
   Result<BaseFate> fate_of_base(const Project& project, const RevisionTreePtr& head);
-  /// Head may name a revision that is gone: where it belongs then.
+  /// Head may name a revision that is gone: where it belongs then. Nothing is written.
   Result<RevisionId> head_that_exists(const RevisionId& head);
   /// What of this publication head holds already, without all its chunks; nullptr for nothing.
   Result<RevisionTreePtr> join_hollow(const RevisionId& head);

@@ -2,6 +2,7 @@
 
 #include <iterator>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
@@ -74,16 +75,8 @@ Result<RevisionTreePtr> as_far_as_it_is_there(Upstream& upstream, const Revision
 
 }  // namespace
 
-Result<bool> is_gone(Upstream& upstream, const RevisionId& revision) {
-  auto there = upstream.get("revisions", revision.text());
-  if (there) return false;
-  if (there.error().code == ErrorCode::not_found) return true;
-  if (may_heal(there.error().code)) return fail(there.error().while_doing("look for revision " + revision.text()));
-  return false;  // it is refused to us, which is not the same as gone
-}
-
-Result<RevisionTreePtr> find_survivor(Upstream& upstream, Merging& merging, const RevisionTreePtr& lost,
-                                      const RevisionTreePtr& head) {
+Result<RevisionTreePtr> find_survivor(Upstream& upstream, Absences& absences, Merging& merging,
+                                      const RevisionTreePtr& lost, const RevisionTreePtr& head) {
   if (!head) return RevisionTreePtr();
   bool is_cut = false;
   const FindLink links = [&](const RevisionId& id) -> Result<std::optional<Link>> {
@@ -101,14 +94,18 @@ Result<RevisionTreePtr> find_survivor(Upstream& upstream, Merging& merging, cons
     return {};
   };
   for (const auto& base : bases.ids) PLAYFS_CHECK(add(base));
+  std::optional<RevisionId> in_doubt;  // those below are looked for all the same, so that one wait is enough for all
   for (int asked = 0; !common.empty() && asked < kMostFollowed; ++asked) {
     const RevisionId newest = common.extract(std::prev(common.end())).value().second;
-    PLAYFS_TRY(bool gone, is_gone(upstream, newest));
-    if (!gone) return upstream.revision(newest);
+    PLAYFS_TRY(Absences::Presence presence, absences.look(newest));
+    if (presence == Absences::Presence::there && !in_doubt) return upstream.revision(newest);
+    if (presence == Absences::Presence::there) break;
+    if (presence == Absences::Presence::not_shown) in_doubt = newest;
     PLAYFS_TRY(auto link, links(newest));
     if (!link) continue;
     for (const auto& parent : link->parents) PLAYFS_CHECK(add(parent));
   }
+  if (in_doubt) return Absences::not_shown(*in_doubt);
   RevisionTreePtr at = is_cut ? head : nullptr;  // otherwise the two have nothing in common
   for (int followed = 0; at && followed < kMostFollowed; ++followed) {
     if (at->revision.created_at < lost->revision.created_at) return at;
@@ -120,13 +117,14 @@ Result<RevisionTreePtr> find_survivor(Upstream& upstream, Merging& merging, cons
 
 Result<BaseFate> find_fate(const BaseParts& parts, const RevisionTreePtr& base, const RevisionTreePtr& head,
                            WallTime begun) {
-  PLAYFS_TRY(bool gone, is_gone(parts.upstream, base->revision.id));
-  if (gone && head) {
+  PLAYFS_TRY(Absences::Presence presence, parts.absences.look(base->revision.id));
+  if (presence == Absences::Presence::there) return BaseFate();
+  if (head) {
     PLAYFS_TRY(auto holdings, Holdings::compare({head->revision.id, base->revision.id}, parts.merging.links()));
-    gone = !holdings.covers(head->revision.id, base->revision.id);
+    if (holdings.covers(head->revision.id, base->revision.id)) return BaseFate();
   }
-  if (!gone) return BaseFate();
-  PLAYFS_TRY(auto survivor, find_survivor(parts.upstream, parts.merging, base, head));
+  PLAYFS_TRY(auto survivor, find_survivor(parts.upstream, parts.absences, parts.merging, base, head));
+  if (presence == Absences::Presence::not_shown) return Absences::not_shown(base->revision.id);
   PLAYFS_TRY(auto before, parts.journal.lost_base());
   LostBase lost{base->revision.id, id_of(survivor)};
   if (before) {
@@ -143,26 +141,32 @@ Result<BaseFate> find_fate(const BaseParts& parts, const RevisionTreePtr& base, 
   return BaseFate{true, std::move(survivor)};
 }
 
-Status keep_what_lies_elsewhere(Upstream& upstream, stage::Stage& stage, const RevisionTreePtr& survivor) {
-  std::map<RevisionId, bool> revisions;
+Status keep_what_lies_elsewhere(Upstream& upstream, Absences& absences, stage::Stage& stage,
+                                const RevisionTreePtr& survivor) {
+  std::map<RevisionId, Absences::Presence> revisions;
   std::vector<stage::LowerFile> gone;
+  std::optional<RevisionId> in_doubt;
   for (const auto& file : stage.lower_files()) {
     if (holds(survivor, file.from)) continue;
     const RevisionId& id = file.from.revision->revision.id;
     auto known = revisions.find(id);
     if (known == revisions.end()) {
-      PLAYFS_TRY(bool is_lost, is_gone(upstream, id));
-      known = revisions.emplace(id, is_lost).first;
+      PLAYFS_TRY(Absences::Presence presence, absences.look(id));
+      known = revisions.emplace(id, presence).first;
     }
-    if (!known->second) continue;
+    if (known->second == Absences::Presence::there) continue;
+    // To have the bytes twice harms nobody, so that does not wait. To say that they are lost does.
     PLAYFS_TRY(bool is_here, bring_up(upstream, stage, file.inode, file.from));
-    if (!is_here) gone.push_back(file);
+    if (is_here) continue;
+    if (known->second == Absences::Presence::gone) gone.push_back(file);
+    else in_doubt = id;
   }
   stage.note_gone(gone);
+  if (in_doubt) return Absences::not_shown(*in_doubt);
   return {};
 }
 
-Status keep_what_was_lost(Upstream& upstream, stage::Stage& stage, const RevisionTreePtr& survivor,
+Status keep_what_was_lost(Upstream& upstream, Absences& absences, stage::Stage& stage, const RevisionTreePtr& survivor,
                           const stage::Told& told) {
   RevisionTreePtr lost = stage.base();
   std::set<std::string> kept = differing(manifest_of(lost), manifest_of(survivor));
@@ -171,7 +175,7 @@ Status keep_what_was_lost(Upstream& upstream, stage::Stage& stage, const Revisio
     auto lower = inode ? stage.lower_content(inode) : std::nullopt;
     if (lower) PLAYFS_CHECK(bring_up(upstream, stage, inode, *lower));
   }
-  PLAYFS_CHECK(keep_what_lies_elsewhere(upstream, stage, survivor));
+  PLAYFS_CHECK(keep_what_lies_elsewhere(upstream, absences, stage, survivor));
   const Json none;
   const Json& before = lost ? lost->revision.state : none;
   if (before != (survivor ? survivor->revision.state : none) && !stage.staged_state())

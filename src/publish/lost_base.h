@@ -1,14 +1,16 @@
 // A base that the service no longer has, because it went back to an older state: seeing it, finding what is left of
 // the line that it stood on, and keeping what it held.
 //
-// Only an answer of 404 counts as gone, and only where head does not hold the revision: a revision may be hidden while
-// the log that is built on it goes on, and a network that fails says nothing. For one thread; waits.
+// Only what is answered with 404 long enough counts as gone (absences.h), and only where head does not hold the
+// revision: a revision may be hidden while the log that is built on it goes on, and a network that fails says nothing.
+// Until that is decided all of this fails with `busy`. For one thread; waits.
 #pragma once
 
 #include <functional>
 #include <string>
 
 #include "content/event_log.h"
+#include "publish/absences.h"
 #include "publish/journal.h"
 #include "publish/merging.h"
 #include "publish/upstream.h"
@@ -16,18 +18,16 @@
 
 namespace playfs::publish {
 
-/// By a request of its own, whatever is in the cache.
-Result<bool> is_gone(Upstream& upstream, const RevisionId& revision);
-
 /// The newest revision that `lost` was made on and that `head` still holds; nullptr where the service has nothing of
 /// that line. Where the revisions in between are gone, so that parents do not tell, it is the newest one on head's line
 /// that is older than `lost`: head never loses anything while it moves forward, so `lost` held that one.
-Result<RevisionTreePtr> find_survivor(Upstream& upstream, Merging& merging, const RevisionTreePtr& lost,
-                                      const RevisionTreePtr& head);
+Result<RevisionTreePtr> find_survivor(Upstream& upstream, Absences& absences, Merging& merging,
+                                      const RevisionTreePtr& lost, const RevisionTreePtr& head);
 
 struct BaseParts {
   const ProjectId& project;
   Upstream& upstream;
+  Absences& absences;
   Merging& merging;
   Journal& journal;
   content::EventLog& events;
@@ -45,12 +45,13 @@ Result<BaseFate> find_fate(const BaseParts& parts, const RevisionTreePtr& base, 
 /// one may be gone while the tree's base is not, or no longer. They get bytes of their own; what cannot be had is noted
 /// as lost. What `survivor`, which is below the tree or is to be, holds is safe and not asked for. A commit may be
 /// under way.
-Status keep_what_lies_elsewhere(Upstream& upstream, stage::Stage& stage, const RevisionTreePtr& survivor);
+Status keep_what_lies_elsewhere(Upstream& upstream, Absences& absences, stage::Stage& stage,
+                                const RevisionTreePtr& survivor);
 
 /// Puts `survivor` below the work tree in place of its lost base. The tree stays as it is, so what the base held and
 /// `survivor` does not is staged; as far as it can be had, its bytes are here then, and in no cache. Fails with `busy`
 /// while a publication is under way. Repeating it after a crash comes to the same.
-Status keep_what_was_lost(Upstream& upstream, stage::Stage& stage, const RevisionTreePtr& survivor,
+Status keep_what_was_lost(Upstream& upstream, Absences& absences, stage::Stage& stage, const RevisionTreePtr& survivor,
                           const stage::Told& told);
 
 /// The sides of a merge of a work tree with `theirs`, which is on head's line.

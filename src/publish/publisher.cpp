@@ -89,6 +89,7 @@ Result<std::unique_ptr<Publisher>> Publisher::open(const std::string& directory,
   state->upstream =
       std::make_unique<SiteUpstream>(site, state->project, std::max<std::size_t>(state->options.parallel_uploads, 1));
   state->upstream->until(state->stop.token());
+  state->absences = std::make_unique<Absences>(*state->upstream, clock, state->options.late_arrival);
   state->settled = std::move(settled);
   state->merging = std::make_unique<Merging>(*state->upstream);
   state->integration =
@@ -97,6 +98,7 @@ Result<std::unique_ptr<Publisher>> Publisher::open(const std::string& directory,
   state->engine = std::make_unique<Engine>(
       Engine::Parts{.project = state->project,
                     .upstream = *state->upstream,
+                    .absences = *state->absences,
                     .layers = *state->layers,
                     .journal = *state->journal,
                     .events = site.events(),
@@ -202,13 +204,17 @@ Result<bool> Publisher::State::keep_lost_base(const RevisionTreePtr& head) {
   PLAYFS_TRY(auto pending, stage.pending());
   if (pending) return fail(ErrorCode::busy, "a publication is under way", "wait for it to end: playfs status");
   auto known = site.try_head(project);
-  const BaseParts parts{project, *upstream, *merging, *journal, site.events()};
+  const BaseParts parts{project, *upstream, *absences, *merging, *journal, site.events()};
   PLAYFS_TRY(auto fate, find_fate(parts, base, head, known ? known->project.created_at : base->revision.created_at));
   if (!fate.is_lost) return false;
-  PLAYFS_CHECK(keep_what_was_lost(*upstream, stage, fate.survivor, settled));
+  PLAYFS_CHECK(keep_what_was_lost(*upstream, *absences, stage, fate.survivor, settled));
   // What could not be had is something else than a path of the base only now.
   keep_what_lies_elsewhere();
   return true;
+}
+
+void Publisher::saw(const RevisionId& revision) {
+  state_->absences->saw([&](const RevisionId& id) { return id == revision; });
 }
 
 std::optional<LostBase> Publisher::lost_base() const {

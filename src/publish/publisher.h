@@ -80,9 +80,11 @@ class Publisher {
   void merge(RevisionTreePtr revision, CancelToken cancel, Callback<Integrated> done);
   /// To be called when head may not hold the base any more: where the service went back to an older state and has lost
   /// the base, what is left of its line becomes the base, and what the tree had stays, staged. Answers whether it was
-  /// so.
+  /// so; fails with `busy` while that cannot be told from reads that lag (absences.h), and has to be called again then.
   void keep_lost_base(RevisionTreePtr head, CancelToken cancel, Callback<bool> done);
-  /// Likewise: what commit() would send now.
+  /// A revision was read, past every cache: it is not lost.
+  void saw(const RevisionId& revision);
+  /// Waits as update() does: what commit() would send now.
   void plan(CancelToken cancel, Callback<PlannedCommit> done);
 
   /// Gives back what waits or is under way, as far as nothing of it can have become a revision yet: it is staged again.

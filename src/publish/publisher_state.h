@@ -41,6 +41,7 @@ struct Publisher::State : std::enable_shared_from_this<Publisher::State> {
   const PublisherOptions options;
   std::unique_ptr<Journal> journal;
   CancelSource stop;
+  std::unique_ptr<Absences> absences;
   std::unique_ptr<SiteUpstream> upstream;  // the thread's, as what follows
   Settled settled;
   std::unique_ptr<Merging> merging;

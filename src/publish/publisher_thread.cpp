@@ -110,7 +110,7 @@ std::optional<Error> Publisher::State::run_front() {
 }
 
 bool Publisher::State::keep_what_lies_elsewhere() {
-  Status kept = publish::keep_what_lies_elsewhere(*upstream, stage, stage.base());
+  Status kept = publish::keep_what_lies_elsewhere(*upstream, *absences, stage, stage.base());
   if (kept) return true;
   if (may_heal(kept.error().code)) {
     visit_later(kept.error());

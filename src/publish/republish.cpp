@@ -72,15 +72,18 @@ Result<bool> Engine::has_hollow(const Publication& publication) const {
 }
 
 Result<RevisionId> Engine::head_that_exists(const RevisionId& head) {
-  PLAYFS_TRY(bool gone, is_gone(parts_.upstream, head));
+  PLAYFS_TRY(bool gone, parts_.absences.is_gone(head));
   if (!gone) return head;
-  // It was moved there, and the service went back: the log says where it belongs.
-  PLAYFS_TRY(Standing standing, convergence_.run(nullptr, true, nullptr, [] { return Status(); }));
+  // It was moved there, and the service went back: the log says where it belongs. It is moved there with what is
+  // published now, and by a dry run not at all.
+  PLAYFS_TRY(Standing standing, convergence_.run(nullptr, true, nullptr, {}));
   return standing.head;
 }
 
 Result<BaseFate> Engine::fate_of_base(const Project& project, const RevisionTreePtr& head) {
-  const BaseParts parts{parts_.project, parts_.upstream, merging_, parts_.journal, parts_.events};
+  const BaseParts parts{parts_.project, parts_.upstream, parts_.absences, merging_, parts_.journal, parts_.events};
+  // Those that may be lost with it are waited for at the same time.
+  for (const auto& parent : work_.frozen.merge_parents) PLAYFS_CHECK(parts_.absences.look(parent));
   PLAYFS_TRY(BaseFate fate, find_fate(parts, parts_.layers.base(), head, project.created_at));
   if (fate.is_lost) stored_.forget_all();
   return fate;
@@ -93,7 +96,7 @@ Result<RevisionTreePtr> Engine::join_hollow(const RevisionId& head) {
   work_.lost.clear();
   PLAYFS_TRY(RevisionId hollow, parts_.journal.hollow(work_.frozen.tx));
   if (hollow.empty()) return RevisionTreePtr();
-  PLAYFS_TRY(bool is_hollow_gone, is_gone(parts_.upstream, hollow));
+  PLAYFS_TRY(bool is_hollow_gone, parts_.absences.is_gone(hollow));
   if (is_hollow_gone) return RevisionTreePtr();
   auto there = parts_.upstream.revision(hollow);
   if (!there) return fail(there.error().while_doing("read what was published before"));
@@ -114,10 +117,11 @@ Result<bool> Engine::has_more_than_head(const RevisionTree& hollow, const Revisi
   for (const RevisionId& parent : hollow.revision.parents) {
     const auto& taken_in = work_.frozen.merge_parents;
     if (parent == work_.frozen.base || std::find(taken_in.begin(), taken_in.end(), parent) != taken_in.end()) continue;
-    PLAYFS_TRY(bool is_parent_gone, is_gone(parts_.upstream, parent));
-    if (is_parent_gone || head.empty()) return true;
+    if (head.empty()) return true;
     PLAYFS_TRY(auto holdings, Holdings::compare({head, parent}, merging_.links()));
     if (!holdings.covers(head, parent)) return true;
+    PLAYFS_TRY(bool is_parent_gone, parts_.absences.is_gone(parent));
+    if (is_parent_gone) return true;
   }
   return false;
 }
@@ -148,7 +152,7 @@ Status Engine::join_survivor(const RevisionTreePtr& survivor, const RevisionTree
   const RevisionTreePtr base = target.on;
   std::vector<RevisionId> parents;
   for (const auto& parent : target.parents) {
-    PLAYFS_TRY(bool gone, is_gone(parts_.upstream, parent));
+    PLAYFS_TRY(bool gone, parts_.absences.is_gone(parent));
     if (!gone) parents.push_back(parent);
   }
   target.parents = std::move(parents);
@@ -273,8 +277,9 @@ Result<bool> Engine::can_stand(const Publication& publication) {
     if (wire::read_continuation(revision.manifest, lines)) needed.merge(chunks_of(revision.manifest));
   }
   for (const auto& parent : revision.parents) {
-    PLAYFS_TRY(bool gone, is_gone(parts_.upstream, parent));
-    if (gone) return false;
+    // Whoever plans again waits first.
+    PLAYFS_TRY(Absences::Presence presence, parts_.absences.look(parent));
+    if (presence != Absences::Presence::there) return false;
     auto there = parts_.upstream.revision(parent);
     if (!there && may_heal(there.error().code)) return fail(there.error());
     if (!there) continue;

@@ -112,6 +112,9 @@ class WorkTree : public std::enable_shared_from_this<WorkTree> {
   [[nodiscard]] Fetch keep_lost_base(const OperationPtr& op, const RevisionTreePtr& head, const RevisionId& base);
   /// The fact that it has looked whether the service still has `base`.
   [[nodiscard]] static std::string looked_for(const RevisionId& base);
+  /// For as long as it is not decided whether the base is lost, or only not shown: nobody else may ask again.
+  void look_again_soon() PLAYFS_EXCLUDES(mutex_);
+  void look_again() PLAYFS_EXCLUDES(mutex_);
   /// Without its base nothing that is staged can be shown: its record is not for the cache to drop.
   void keep_base() PLAYFS_EXCLUDES(mutex_);
   /// Hands what takes a while to the publisher's thread; its outcome becomes the operation's.
@@ -137,6 +140,7 @@ class WorkTree : public std::enable_shared_from_this<WorkTree> {
     RevisionTreePtr head;  ///< the newest for which the answer counts
   };
   std::optional<Question> asking_ PLAYFS_GUARDED_BY(mutex_);  ///< for the base, until there is an answer
+  bool looks_again_ PLAYFS_GUARDED_BY(mutex_) = false;        ///< soon
   const std::unique_ptr<stage::Stage> stage_;
   std::unique_ptr<publish::Publisher> publisher_ PLAYFS_GUARDED_BY(mutex_);  ///< set once; the first to end
 };

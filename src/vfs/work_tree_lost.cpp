@@ -3,7 +3,9 @@
 #include <chrono>
 #include <deque>
 #include <set>
+#include <utility>
 
+#include "publish/rest.h"
 #include "vfs/fetches.h"
 #include "vfs/work_tree.h"
 
@@ -14,6 +16,8 @@ namespace {
 constexpr std::size_t kMostLooked = 64;
 /// How long a head that was set back is not followed by a tree that takes part in repairing it.
 constexpr std::chrono::seconds kRepairedWithin{20};
+/// How often a base is looked for that the service does not show.
+constexpr std::chrono::seconds kLookedForEvery{10};
 }  // namespace
 
 std::string WorkTree::looked_for(const RevisionId& base) { return "base/" + base.text(); }
@@ -75,7 +79,9 @@ void WorkTree::base_was_asked_for(const RevisionId& base, const RevisionTreePtr&
   if (there) {
     // Head was set back: by two who published at once, most likely. Whoever takes part repairs that, so a tree that
     // does waits for it: meanwhile what was published from here would vanish, and writes go to what was there before.
-    if (!publisher()) return follow_still(base, head);
+    publish::Publisher* publishing = publisher();
+    if (!publishing) return follow_still(base, head);
+    publishing->saw(base);
     return mount_.later(kRepairedWithin, [weak = weak_from_this(), base, head] {
       if (auto tree = weak.lock()) tree->follow_still(base, head);
     });
@@ -91,7 +97,8 @@ void WorkTree::base_was_asked_for(const RevisionId& base, const RevisionTreePtr&
         self->mount_.soon([weak, base, head] {
           if (auto tree = weak.lock()) tree->follow_still(base, head);
         });
-      // A publication that is under way finds out by itself.
+      if (!lost && publish::may_heal(lost.error().code)) self->look_again_soon();
+      // It may be shown again; and a publication that is under way finds out by itself.
       if (!lost && lost.error().code != ErrorCode::busy && lost.error().code != ErrorCode::interrupted)
         self->mount_.site().events().error("projects/" + self->project_.text() + "/work",
                                            lost.error().while_doing("keep what the service has lost"));
@@ -99,29 +106,53 @@ void WorkTree::base_was_asked_for(const RevisionId& base, const RevisionTreePtr&
     return publisher()->keep_lost_base(head, mount_.gate()->closing(), std::move(asked));
   }
   // Nothing is known: neither is head followed, which may take files away, nor is anything said to be lost. Where there
-  // is a head, the next answer that names it asks again (head_seen).
+  // is a head, the next answer that names it asks again (head_seen), where the tree would follow it.
+  if (head && publish::may_heal(there.error().code)) return look_again_soon();
   if (head) return;
   mount_.later(
       std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::duration<double>(mount_.refresh_seconds())),
       [weak = weak_from_this()] {
-        auto tree = weak.lock();
-        auto known = tree ? tree->mount_.site().try_head(tree->project_) : std::nullopt;
-        if (!known) return;
-        if (known->shown == RevisionId()) tree->head_changed(nullptr);
-        else tree->follow_head();
+        if (auto tree = weak.lock()) tree->look_again();
       });
+}
+
+void WorkTree::look_again_soon() {
+  {
+    MutexLock lock(mutex_);
+    if (std::exchange(looks_again_, true)) return;
+  }
+  mount_.later(kLookedForEvery, [weak = weak_from_this()] {
+    auto tree = weak.lock();
+    if (!tree) return;
+    {
+      MutexLock lock(tree->mutex_);
+      tree->looks_again_ = false;
+    }
+    tree->look_again();
+  });
+}
+
+void WorkTree::look_again() {
+  auto known = mount_.site().try_head(project_);
+  if (!known) return;
+  if (known->shown == RevisionId()) head_changed(nullptr);
+  else follow_head();
 }
 
 Fetch WorkTree::keep_lost_base(const OperationPtr& op, const RevisionTreePtr& head, const RevisionId& base) {
   auto self = shared_from_this();
   if (!publisher()) return on_disk(mount_, [self] { return self->open_publisher(); });
   return [self, op, head, base](CancelToken cancel, Callback<void> done) {
-    auto looked = [op, base, done = std::move(done)](Result<bool> lost) mutable {
+    auto asked = [weak = self->weak_from_this(), gate = self->mount_.gate(), op, base,
+                  done = std::move(done)](Result<bool> lost) mutable {
+      auto ticket = gate->enter();
+      auto tree = weak.lock();
+      if (!lost && lost.error().code == ErrorCode::busy && ticket && tree) tree->look_again_soon();
       if (!lost) return done(fail(std::move(lost).error()));
       op->note(looked_for(base));
       done({});
     };
-    self->publisher()->keep_lost_base(head, std::move(cancel), std::move(looked));
+    self->publisher()->keep_lost_base(head, std::move(cancel), std::move(asked));
   };
 }
 

@@ -22,6 +22,7 @@ def big(word):
 class Restore(clocks.Clocks, rig.Rig):
     def setUp(self):
         super().setUp()
+        self.let_clocks_jump()
         self.api = rig.Api(f'http://127.0.0.1:{rig.free_port()}')
         self.store, self.backup = self.home / 'store', self.home / 'backup.db'
         self.server = None
@@ -73,6 +74,12 @@ class Restore(clocks.Clocks, rig.Rig):
     def publish(self, mount, message):
         return json.loads(self.playfs('commit', '-m', message, '--json', self.work(mount), who=mount.who).stdout)
 
+    def publish_what_was_lost(self, mount, message):
+        """It is known to be lost once it was looked for long enough."""
+        self.playfs('commit', '--no-wait', '-m', message, self.work(mount), who=mount.who, check=False)
+        self.within_minutes(lambda: not self.status(mount)['publication']['queue'], 'it is published', mount.who)
+        return self.status(mount)['publication']['last']
+
     def two_revisions(self, mount):
         """One that is in the backup, and one that is not. The tree after each."""
         work = self.work(mount)
@@ -96,7 +103,7 @@ class Restore(clocks.Clocks, rig.Rig):
         return before, self.describe(work)
 
     def assert_lost_and_kept(self, mount, lost, after):
-        self.eventually(lambda: self.status(mount)['lost'] == lost, 'status says what was lost')
+        self.within_minutes(lambda: self.status(mount)['lost'] == lost, 'status says what was lost', mount.who)
         self.eventually(lambda: self.status(mount)['base'] == self.head(), 'the tree stands on what is left')
         self.assertEqual(self.describe(self.work(mount)), after, 'nothing has vanished')
         text = self.playfs('status', self.work(mount), who=mount.who).stdout
@@ -160,10 +167,10 @@ class Restore(clocks.Clocks, rig.Rig):
                 ann, branch = self.branch_that_is_lost(head_is_in_backup)
                 work = self.work(ann)
                 if head_is_in_backup:  # where head stands still, whoever updates or commits finds out
-                    self.assertEqual(self.playfs('update', work, check=False).returncode, 3)
+                    self.within_minutes(lambda: self.playfs('update', work, check=False).returncode == 3, 'a conflict')
                     self.assertIn('>>>>>>>', (work / 'both').read_text())
                     (work / 'both').write_text('ours and theirs\n')
-                self.eventually(lambda: self.status(ann)['lost'] == branch, 'status says what was lost')
+                self.within_minutes(lambda: self.status(ann)['lost'] == branch, 'status says what was lost')
                 self.assertEqual((work / 'mine').read_text(), big('mine'))
                 wanted = self.describe(work)
                 self.assertEqual(self.publish(ann, 'again')['outcome'], 'published')
@@ -240,7 +247,6 @@ class Restore(clocks.Clocks, rig.Rig):
 
     def test_restored_between_the_uploads_and_the_revision(self):
         """The revision is stored, and nobody could read what it refers to: all there is of that is here."""
-        self.let_clocks_jump()
         between = proxy.CountingProxy(int(self.api.origin.rsplit(':', 1)[1]))
         self.addCleanup(between.close)
         ann = self.mount(between.url, options=('refresh=600',))
@@ -304,7 +310,7 @@ class Restore(clocks.Clocks, rig.Rig):
         self.restore()
         (self.work(ann) / 'more').write_text('1\n')
         after = self.describe(self.work(ann))
-        self.assertEqual(self.publish(ann, 'again')['outcome'], 'published')
+        self.assertEqual(self.publish_what_was_lost(ann, 'again')['outcome'], 'published')
         self.assertEqual(self.describe(self.work(ann)), after)
         self.assert_published_whole(ann, after)
 
@@ -342,7 +348,7 @@ class Restore(clocks.Clocks, rig.Rig):
         (work / 'run').chmod(0o755)
         after = self.describe(work)
         self.restore()
-        self.eventually(lambda: self.status(ann)['lost'] == lost, 'status says what was lost')
+        self.within_minutes(lambda: self.status(ann)['lost'] == lost, 'status says what was lost')
         self.eventually(lambda: self.status(ann)['base'] == self.head(), 'the tree stands on what is left')
         ann.unmount()
         self.playfs('cache', 'clear')
@@ -357,8 +363,12 @@ class Restore(clocks.Clocks, rig.Rig):
         _, after = self.two_revisions(ann)
         lost = self.head()
         self.restore()
-        self.playfs('update', self.work(ann))
+        refused = self.playfs('update', self.work(ann), check=False)
+        self.assertIn(f'does not show revision {lost}', refused.stderr)
+        self.assertEqual((self.status(ann)['base'], self.status(ann)['lost']), (lost, None))
         self.assert_lost_and_kept(ann, lost, after)
+        self.playfs('update', self.work(ann))
+        self.assertEqual(self.describe(self.work(ann)), after)
 
     def test_a_project_that_is_empty_again(self):
         self.back_up()
@@ -367,7 +377,7 @@ class Restore(clocks.Clocks, rig.Rig):
         self.publish(ann, 'one')
         lost, after = self.head(), self.describe(self.work(ann))
         self.restore()
-        self.eventually(lambda: self.status(ann)['lost'] == lost and self.status(ann)['base'] == '', 'status says so')
+        self.within_minutes(lambda: self.status(ann)['lost'] == lost and self.status(ann)['base'] == '', 'status says so')
         self.assertEqual(self.describe(self.work(ann)), after)
         self.publish(ann, 'again')
         self.assert_published_whole(ann, after)
@@ -391,10 +401,14 @@ class Restore(clocks.Clocks, rig.Rig):
         def as_of_before(request):
             if request.endswith(f'/projects/{self.project}'):
                 return 200, json.dumps({'record': {**project, 'latest_revision': before}})
+            if '/revisions?' in request:
+                status, page = self.api.request('GET', request.split('/.site/data', 1)[-1])
+                page['records'] = [each for each in page['records'] if each['id'] != lost]
+                return status, json.dumps(page)
             return (404, '{"code":"not_found"}') if request.endswith(f'/revisions/{lost}') else None
 
         between.fate = lambda request: as_of_before(request) if request.startswith('GET') else None
-        self.eventually(lambda: self.status(bob)['base'] == before, 'bob takes it for lost')
+        self.within_minutes(lambda: self.status(bob)['base'] == before, 'bob takes it for lost', 'bob')
         between.fate = lambda request: None
         (self.work(ann) / 'changed').write_text('6\n')
         (self.work(ann) / 'added').unlink()

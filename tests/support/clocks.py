@@ -1,6 +1,8 @@
 """Clocks of mounts that run ahead at will, as they do after a machine slept (tests/mount/time_jump.c). The kernel's do not."""
+import contextlib
 import os
 import sys
+import threading
 
 import rig
 
@@ -28,6 +30,29 @@ class Clocks:
         if not clock.exists():
             clock.write_bytes(bytes(8))
         return clock
+
+    @contextlib.contextmanager
+    def time_runs(self, who='ann'):
+        """Meanwhile, so fast that what takes minutes takes seconds. In small steps, so that what is done now and then is
+        done as often as ever, and no answer comes too late."""
+        over = threading.Event()
+
+        def run():
+            while not over.wait(0.2):
+                self.jump(who, 5)
+
+        runner = threading.Thread(target=run)
+        runner.start()
+        try:
+            yield
+        finally:
+            over.set()
+            runner.join()
+
+    def within_minutes(self, claim, what, who='ann'):
+        """eventually() of what is to happen after two minutes of somebody's clocks."""
+        with self.time_runs(who):
+            self.eventually(claim, what, rig.COMMAND_LIMIT + (0 if self.clocks else 200))
 
     def jump(self, who, seconds):
         if self.clocks:

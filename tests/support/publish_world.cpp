@@ -167,6 +167,14 @@ WorkTree::~WorkTree() {
   executor_->stop();
 }
 
+Result<bool> WorkTree::keep_lost_base(const RevisionTreePtr& head) {
+  for (;;) {
+    auto kept = await<bool>([&](auto done) { publisher->keep_lost_base(head, {}, std::move(done)); });
+    if (kept || kept.error().code != ErrorCode::busy) return kept;
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+}
+
 void WorkTree::kill() { faults.cut(); }
 
 stage::InodePtr WorkTree::directory_of(const std::string& path, std::string& name) {

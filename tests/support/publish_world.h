@@ -110,6 +110,8 @@ class WorkTree {
   Result<publish::CommitResult> commit(const std::string& message = "message");
   /// Waits until nothing is under way.
   void wait_until_idle();
+  /// As whoever sees that head does not hold the base, until it is known whether that is lost.
+  Result<bool> keep_lost_base(const RevisionTreePtr& head);
   /// As kill -9 leaves it: nothing is sent any more.
   void kill();
 

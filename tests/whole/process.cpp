@@ -121,11 +121,7 @@ Status Process::open() {
   site_->on_head_changed([this](const ProjectId& changed, const RevisionTreePtr& head) {
     if (changed != parts_.project || is_ending_) return;
     // It may ask the service, which must not be waited for here.
-    following_.begin();
-    executor_->post([this, head] {
-      follow_head(head);
-      following_.end(parts_.world);
-    });
+    follow_head_in(std::chrono::seconds(0), head);
   });
   site_->follow(parts_.project);
   return {};
@@ -145,6 +141,14 @@ bool Process::is_known_to_hold(const RevisionTreePtr& head, const RevisionTreePt
   return false;
 }
 
+void Process::follow_head_in(std::chrono::seconds delay, const RevisionTreePtr& head) {
+  following_.begin();
+  executor_->post_after(delay, [this, head] {
+    follow_head(head);
+    following_.end(parts_.world);
+  });
+}
+
 void Process::follow_head(const RevisionTreePtr& head) {
   if (is_ending_) return;
   publisher_->visit();
@@ -156,6 +160,7 @@ void Process::follow_head(const RevisionTreePtr& head) {
     if (!there && there.error().code != ErrorCode::not_found) return;
     if (!there) {
       auto lost = await<bool>([&](auto done) { publisher_->keep_lost_base(head, stop_.token(), std::move(done)); });
+      if (!lost && lost.error().code == ErrorCode::busy) follow_head_in(std::chrono::seconds(10), head);
       if (!lost || *lost) return;
     }
     if (stage_->base() != base) return;

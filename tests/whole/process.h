@@ -66,6 +66,7 @@ class Process {
   // As a mount does it (vfs/work_tree.cpp).
   /// A clean tree follows head, unless it stands on a branch.
   void follow_head(const RevisionTreePtr& head);
+  void follow_head_in(std::chrono::seconds delay, const RevisionTreePtr& head);
   Result<publish::Integrated> update(const RevisionTreePtr& head);
 
  private:

@@ -33,7 +33,7 @@ class CameBackTest : public testing::Test {
   void lose_it(const std::string& backup = "backup") {
     world.restore(backup);
     auto head = revision(world.head(project));
-    auto kept = await<bool>([&](auto done) { bob->publisher->keep_lost_base(head, {}, std::move(done)); });
+    auto kept = bob->keep_lost_base(head);
     ASSERT_TRUE(kept && *kept);
   }
   /// Of some lines, so that two can change it: the first and the last.

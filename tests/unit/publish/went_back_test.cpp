@@ -208,7 +208,7 @@ TEST_F(WentBackTest, WhatOnlyTheLostBaseHadIsKeptHereInFull) {
   auto head = await<RevisionTreePtr>(
       [&](auto done) { work->site->revision(RevisionId(world.head(project)), {}, std::move(done)); });
   ASSERT_TRUE(head) << head.error().message;
-  auto kept = await<bool>([&](auto done) { work->publisher->keep_lost_base(*head, {}, std::move(done)); });
+  auto kept = work->keep_lost_base(*head);
   ASSERT_TRUE(kept) << kept.error().message;
   EXPECT_TRUE(*kept);
   // As bytes of its own: what a cache has may go at any time.
@@ -243,7 +243,7 @@ class MovedTest : public WentBackTest {
   Result<bool> keep() {
     auto head = await<RevisionTreePtr>(
         [&](auto done) { work->site->revision(RevisionId(world.head(project)), {}, std::move(done)); });
-    return await<bool>([&](auto done) { work->publisher->keep_lost_base(*head, {}, std::move(done)); });
+    return work->keep_lost_base(*head);
   }
   [[nodiscard]] std::vector<std::string> below() {
     std::vector<std::string> paths;
@@ -256,17 +256,18 @@ class MovedTest : public WentBackTest {
     return world.contents(revision).contains(path);
   }
   /// All bytes that it holds, though none of its revisions, between two processes.
-  void lose_cache() {
+  void lose_cache(const std::string& tree = "/tree", std::chrono::milliseconds late_arrival = test::kLateArrival) {
     namespace fs = std::filesystem;
     work.reset();
-    for (const auto& file : fs::recursive_directory_iterator(directory.path() + "/tree/cache")) {
+    for (const auto& file : fs::recursive_directory_iterator(directory.path() + tree + "/cache")) {
       if (file.is_regular_file() && file.path().parent_path().filename().string().size() == 2) fs::remove(file);
     }
     {
-      auto records = Database::open(directory.path() + "/tree/cache/records.db", Database::Durability::normal);
+      auto records = Database::open(directory.path() + tree + "/cache/records.db", Database::Durability::normal);
       ASSERT_TRUE(records && records->execute("DELETE FROM records WHERE collection = 'file_chunks'"));
     }
-    work = std::make_unique<WorkTree>(world, project, directory.path() + "/tree");
+    work = std::make_unique<WorkTree>(world, project, directory.path() + tree, nullptr, nullptr, false, false,
+                                      MergePolicy(), late_arrival);
   }
   [[nodiscard]] std::vector<std::string> lost() const {
     std::vector<std::string> paths;
@@ -326,6 +327,27 @@ TEST_F(MovedTest, WhatCanBeHadNowhereIsNamed) {
   auto kept = keep();
   ASSERT_TRUE(kept && *kept);
   EXPECT_THAT(lost(), testing::UnorderedElementsAre("build/hidden", "folder/in/side", "moved", "named"));
+}
+
+TEST_F(MovedTest, WhatIsOnlyNotShownIsNotSaidToBeLost) {
+  begin(std::chrono::minutes(10));
+  publish_what_will_be_lost();
+  const std::string before = world.head(project);
+  move();
+  ASSERT_TRUE(work->commit());
+  lose_cache("/patient", std::chrono::minutes(10));
+  work->faults.set_plan([&](const HttpRequest& request) {
+    const bool is_it = request.target.ends_with("/revisions/" + before);
+    const bool is_chunk = request.target.find("/file_chunks/") != std::string::npos;
+    return request.method == "GET" && (is_it || is_chunk) ? test::answer_with(404, R"({"code":"not_found"})") : Fault();
+  });
+  work->write("new", "n");
+  ASSERT_TRUE(work->commit());
+  ASSERT_TRUE(work->keep_lost_base(work->stage->base())) << "which comes after what a commit looks for in the end";
+  EXPECT_GT(sent("GET", "/revisions/" + before), 0u);
+  EXPECT_THAT(lost(), testing::IsEmpty());
+  work->faults.set_plan({});
+  EXPECT_EQ(work->stage->lower_content(work->stage->find("build/hidden"))->revision->revision.id.text(), before);
 }
 
 TEST_F(WentBackTest, WhatClashesWithWhatOthersPublishedSinceIsABranch) {

@@ -1,0 +1,62 @@
+#include "publish/absences.h"
+
+#include <algorithm>
+#include <cstddef>
+
+#include "base/text.h"
+#include "publish/rest.h"
+
+namespace playfs::publish {
+
+namespace {
+/// More than are followed at once down the line of one base.
+constexpr std::size_t kMostDoubts = 4096;
+/// The first one, one in between and the one that decides.
+constexpr int kFewestLooks = 3;
+}  // namespace
+
+Result<Absences::Presence> Absences::look(const RevisionId& revision) {
+  auto record = upstream_.get("revisions", revision.text());
+  const bool is_missing = !record && record.error().code == ErrorCode::not_found;
+  if (!record && may_heal(record.error().code))
+    return fail(record.error().while_doing("look for revision " + revision.text()));
+  MutexLock lock(mutex_);
+  if (!is_missing) {
+    doubts_.erase(revision);
+    return Presence::there;
+  }
+  const SteadyTime now = clock_.steady();
+  Doubt& doubt = doubts_.try_emplace(revision, Doubt{now, now}).first->second;
+  // What it was in between nobody knows: it may have been seen by those who had no reason to say so.
+  if (now - doubt.looked > 2 * late_arrival_) doubt = {now, now};
+  doubt.looked = now;
+  ++doubt.looks;
+  const bool is_gone = doubt.looks >= kFewestLooks && now - doubt.since >= late_arrival_;
+  if (doubts_.size() > kMostDoubts) forget_oldest();
+  return is_gone ? Presence::gone : Presence::not_shown;
+}
+
+Result<bool> Absences::is_gone(const RevisionId& revision) {
+  PLAYFS_TRY(Presence presence, look(revision));
+  if (presence == Presence::not_shown) return not_shown(revision);
+  return presence == Presence::gone;
+}
+
+tl::unexpected<Error> Absences::not_shown(const RevisionId& revision) {
+  return fail(ErrorCode::busy,
+              "the service does not show revision " + escape_for_terminal(revision.text()) +
+                  ", which it has had: its reads lag behind, or it went back to an older state",
+              "it is looked for again, and counts as lost once it was missing for two minutes");
+}
+
+void Absences::saw(const std::function<bool(const RevisionId&)>& is_seen) {
+  MutexLock lock(mutex_);
+  std::erase_if(doubts_, [&](const auto& item) { return is_seen(item.first); });
+}
+
+void Absences::forget_oldest() {
+  doubts_.erase(std::min_element(doubts_.begin(), doubts_.end(),
+                                 [](const auto& a, const auto& b) { return a.second.looked < b.second.looked; }));
+}
+
+}  // namespace playfs::publish

@@ -1,0 +1,57 @@
+// Which revisions the service does not show, and since when.
+//
+// What a service has acknowledged or shown and answers 404 for now may be gone, because it went back to an older state;
+// or it is only not shown: reads may lag behind writes, and one replica behind another. One answer does not tell which,
+// and whoever takes the one for the other moves head off what others published, or publishes again what they deleted.
+// So what is missing is gone once every look for as long as reads may lag has missed it. Until then it is not shown
+// yet: whoever needs it writes nothing, and looks again later.
+//
+// One for each project, beside its publisher, so that all who ask wait together. In memory alone: after a restart the
+// wait begins anew. Thread-safe; looking waits for the service, with no lock held.
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <map>
+
+#include "base/clock.h"
+#include "base/mutex.h"
+#include "base/result.h"
+#include "model/ids.h"
+#include "publish/upstream.h"
+
+namespace playfs::publish {
+
+class Absences {
+ public:
+  enum class Presence { there, not_shown, gone };
+
+  /// All that is passed by reference must outlive it. `late_arrival`: how long reads may lag.
+  Absences(Upstream& upstream, const Clock& clock, std::chrono::nanoseconds late_arrival)
+      : upstream_(upstream), clock_(clock), late_arrival_(late_arrival) {}
+
+  /// By a request of its own, whatever is in the cache. What is refused to us is there.
+  Result<Presence> look(const RevisionId& revision) PLAYFS_EXCLUDES(mutex_);
+  /// Likewise, for who cannot go on before that is decided: fails with `busy` while it is not shown.
+  Result<bool> is_gone(const RevisionId& revision) PLAYFS_EXCLUDES(mutex_);
+  /// What is_gone() fails with then, for who has looked already.
+  [[nodiscard]] static tl::unexpected<Error> not_shown(const RevisionId& revision);
+  /// Ends the doubt about what was seen elsewhere, in a list say.
+  void saw(const std::function<bool(const RevisionId&)>& is_seen) PLAYFS_EXCLUDES(mutex_);
+
+ private:
+  struct Doubt {
+    SteadyTime since;   ///< each look from then on has missed it
+    SteadyTime looked;  ///< the last one
+    int looks = 0;
+  };
+  void forget_oldest() PLAYFS_REQUIRES(mutex_);
+
+  Upstream& upstream_;
+  const Clock& clock_;
+  const std::chrono::nanoseconds late_arrival_;
+  Mutex mutex_;
+  std::map<RevisionId, Doubt> doubts_ PLAYFS_GUARDED_BY(mutex_);
+};
+
+}  // namespace playfs::publish

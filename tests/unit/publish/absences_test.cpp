@@ -1,0 +1,344 @@
+// What the service does not show: when it counts as gone, and that nothing is done on the strength of one answer.
+#include "publish/absences.h"
+
+#include <algorithm>
+#include <chrono>
+#include <memory>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "base/await.h"
+#include "support/publish_world.h"
+#include "wire/json.h"
+
+namespace playfs::publish {
+namespace {
+
+using std::chrono::minutes;
+using std::chrono::seconds;
+using test::Contents;
+using test::Fault;
+using test::WorkTree;
+using Presence = Absences::Presence;
+
+class AbsencesTest : public testing::Test {
+ protected:
+  explicit AbsencesTest(std::chrono::milliseconds late_arrival = test::kLateArrival)
+      : project(world.create("projects", R"({"name":"p"})").id) {
+    open(late_arrival);
+  }
+
+  /// On head. `visits`: as a mount that takes part.
+  void open(std::chrono::milliseconds late_arrival, bool visits = false, test::FaultyTransport::Plan plan = {}) {
+    work.reset();
+    work = std::make_unique<WorkTree>(world, project, directory.path() + "/tree", std::move(plan), nullptr, visits,
+                                      false, MergePolicy(), late_arrival);
+  }
+  void publish(const Contents& contents) {
+    for (const auto& [path, content] : contents) work->write(path, content);
+    auto result = work->commit();
+    ASSERT_TRUE(result) << result.error().message;
+    ASSERT_EQ(result->outcome, Outcome::published);
+  }
+  /// By another client, with the files of what it is made on, but for one.
+  std::string post(const std::string& parent, const std::string& path, const std::string& without = {}) {
+    JsonObject manifest = *world.get("revisions", parent).fields.find("manifest")->object();
+    manifest.erase("tx");
+    JsonObject files = *manifest.find("files")->object();
+    files.set(path, JsonObject{{"inline", "of others"}});
+    files.erase(without);
+    manifest.set("files", std::move(files));
+    return world
+        .create("revisions", R"({"project":")" + project + R"(","parents":[")" + parent +
+                                 R"("],"agent":"other","manifest":)" + wire::to_text(manifest) + "}")
+        .id;
+  }
+  /// Neither by its name nor in a list.
+  test::FaultyTransport::Plan without(const std::string& revision, int status = 404) {
+    return [this, revision, status](const HttpRequest& request) {
+      if (request.method != "GET") return Fault();
+      if (request.target.ends_with("/revisions/" + revision)) return test::answer_with(status, R"({"code":"x"})");
+      if (request.target.find("/revisions?") == std::string::npos) return Fault();
+      Json::Array left;
+      for (const auto& record : world.all("revisions")) {
+        if (record.id == revision) continue;
+        JsonObject one{{"id", record.id}, {"createdAt", record.created_at}, {"updatedAt", record.updated_at}};
+        for (const auto& [name, value] : record.fields) one.set(name, value);
+        left.emplace_back(std::move(one));
+      }
+      return test::answer_with(200, wire::to_text(JsonObject{{"records", std::move(left)}, {"nextCursor", Json()}}));
+    };
+  }
+  void hide(const std::string& revision, int status = 404) { work->faults.set_plan(without(revision, status)); }
+  [[nodiscard]] std::size_t looks_for(const std::string& revision) const {
+    auto sent = work->faults.sent();
+    return static_cast<std::size_t>(std::count_if(sent.begin(), sent.end(), [&](const test::Sent& one) {
+      return one.request.target.ends_with("/revisions/" + revision);
+    }));
+  }
+  RevisionTreePtr read(const std::string& id) {
+    auto tree = await<RevisionTreePtr>([&](auto done) { work->site->revision(RevisionId(id), {}, std::move(done)); });
+    EXPECT_TRUE(tree) << tree.error().message;
+    return *tree;
+  }
+  void begin_commit() {
+    work->publisher->commit({.agent = "t", .message = "m", .wait = false, .allow_merge = true}, {},
+                            [](const Result<CommitResult>&) {});
+  }
+  /// By the commit, which writes nothing.
+  void wait_until_it_is_missed(const std::string& revision) {
+    const std::size_t published = writes().size();
+    for (;;) {
+      auto why = work->publisher->progress().last_error;
+      if (why && why->message.find("does not show revision " + revision) != std::string::npos) break;
+      if (writes().size() > published) break;
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+    EXPECT_EQ(writes().size(), published);
+  }
+  [[nodiscard]] std::vector<std::string> writes() const {
+    std::vector<std::string> writes;
+    for (const auto& sent : work->faults.sent())
+      if (sent.request.method != "GET") writes.push_back(sent.request.method + " " + sent.request.target);
+    return writes;
+  }
+
+  test::World world;
+  test::TempDirectory directory;
+  const std::string project;
+  std::unique_ptr<WorkTree> work;
+};
+
+// When it is gone.
+
+class DoubtTest : public AbsencesTest {
+ protected:
+  DoubtTest() {
+    publish({{"a", "a"}});
+    revision = RevisionId(world.head(project));
+    hide(revision.text());
+  }
+  Presence look() {
+    auto presence = absences.look(revision);
+    EXPECT_TRUE(presence) << presence.error().message;
+    return *presence;
+  }
+  Presence look_after(std::chrono::nanoseconds time) {
+    world.clock.advance(time);
+    return look();
+  }
+  void show() { work->faults.set_plan({}); }
+
+  RevisionId revision;
+  SiteUpstream upstream{*work->site, ProjectId(project), 1};
+  Absences absences{upstream, world.clock, minutes(2)};
+};
+
+TEST_F(DoubtTest, ItIsGoneWhenNoLookHasSeenItForAsLongAsReadsMayLag) {
+  EXPECT_EQ(look(), Presence::not_shown);
+  EXPECT_EQ(look_after(seconds(60)), Presence::not_shown);
+  EXPECT_EQ(look_after(seconds(50)), Presence::not_shown);
+  EXPECT_EQ(look_after(seconds(15)), Presence::gone);
+  EXPECT_EQ(look(), Presence::gone);
+}
+
+TEST_F(DoubtTest, OneLookThatSeesItEndsTheDoubt) {
+  EXPECT_EQ(look(), Presence::not_shown);
+  EXPECT_EQ(look_after(seconds(100)), Presence::not_shown);
+  show();
+  EXPECT_EQ(look_after(seconds(10)), Presence::there);
+  hide(revision.text());
+  EXPECT_EQ(look_after(seconds(20)), Presence::not_shown);
+  EXPECT_EQ(look_after(seconds(60)), Presence::not_shown);
+  EXPECT_EQ(look_after(seconds(70)), Presence::gone);
+}
+
+TEST_F(DoubtTest, SoItDoesWhereItIsSeenElsewhere) {
+  EXPECT_EQ(look(), Presence::not_shown);
+  EXPECT_EQ(look_after(seconds(100)), Presence::not_shown);
+  absences.saw([](const RevisionId&) { return false; });
+  EXPECT_EQ(look_after(seconds(30)), Presence::gone);
+  absences.saw([&](const RevisionId& id) { return id == revision; });
+  EXPECT_EQ(look(), Presence::not_shown);
+}
+
+TEST_F(DoubtTest, ItIsLookedForInBetween) {
+  EXPECT_EQ(look(), Presence::not_shown);
+  EXPECT_EQ(look_after(seconds(130)), Presence::not_shown);
+  EXPECT_EQ(look(), Presence::gone);
+}
+
+TEST_F(DoubtTest, WhereNobodyLookedForLongItBeginsAnew) {
+  EXPECT_EQ(look(), Presence::not_shown);
+  EXPECT_EQ(look_after(seconds(60)), Presence::not_shown);
+  EXPECT_EQ(look_after(minutes(10)), Presence::not_shown);
+  EXPECT_EQ(look_after(seconds(60)), Presence::not_shown);
+  EXPECT_EQ(look_after(seconds(61)), Presence::gone);
+}
+
+TEST_F(DoubtTest, WhoCannotGoOnBeforeThatIsToldToComeAgain) {
+  auto gone = absences.is_gone(revision);
+  ASSERT_FALSE(gone);
+  EXPECT_EQ(gone.error().code, ErrorCode::busy);
+  EXPECT_EQ(look_after(seconds(119)), Presence::not_shown);
+  world.clock.advance(seconds(2));
+  gone = absences.is_gone(revision);
+  EXPECT_TRUE(gone && *gone);
+}
+
+TEST_F(DoubtTest, WhatIsRefusedIsThereAndWhatFailsSaysNothing) {
+  hide(revision.text(), 403);
+  EXPECT_EQ(look(), Presence::there);
+  EXPECT_EQ(look_after(seconds(200)), Presence::there);
+  hide(revision.text(), 503);
+  EXPECT_FALSE(absences.look(revision));
+  EXPECT_FALSE(absences.is_gone(revision));
+}
+
+// Head.
+
+TEST_F(AbsencesTest, ACommitLeavesHeadWhereItIsUntilItIsShown) {
+  publish({{"a", "a"}});
+  open(minutes(10));
+  const std::string theirs = post(world.head(project), "theirs");
+  world.set_head(project, theirs);
+  read(theirs);
+  hide(theirs);
+  work->write("mine", "m");
+  begin_commit();
+  wait_until_it_is_missed(theirs);
+  EXPECT_EQ(world.head(project), theirs);
+  work->faults.set_plan({});
+  work->wait_until_idle();
+  EXPECT_EQ(world.contents(world.head(project)), (Contents{{"a", "a"}, {"mine", "m"}, {"theirs", "of others"}}));
+}
+
+TEST_F(AbsencesTest, AVisitLeavesHeadWhereItIsUntilItWasMissingForLong) {
+  publish({{"a", "a"}});
+  const std::string root = world.head(project), theirs = post(root, "theirs");
+  world.set_head(project, theirs);
+  read(theirs);
+  open(minutes(10), true, without(theirs));
+  auto wait_for_looks = [&](std::size_t count) {
+    count += looks_for(theirs);
+    while (looks_for(theirs) < count && writes().empty()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  };
+  for (int minute = 0; minute < 10; minute += 3) {
+    wait_for_looks(3);
+    EXPECT_THAT(writes(), testing::IsEmpty()) << "after minutes: " << minute;
+    world.clock.advance(minutes(3));
+  }
+  // It is looked for all the time, so nobody has to ask.
+  while (world.head(project) != root) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+}
+
+TEST_F(AbsencesTest, ADryRunWritesNothingWhateverBecameOfHead) {
+  publish({{"a", "a"}});
+  world.back_up();
+  const std::string lost = post(world.head(project), "theirs");
+  read(lost);
+  world.restore();
+  world.set_head(project, lost);
+  const std::size_t published = writes().size();
+  work->write("mine", "m");
+  Result<PlannedCommit> planned = fail(ErrorCode::busy, "");
+  for (int times = 0; !planned; ++times) {
+    planned = await<PlannedCommit>([&](auto done) { work->publisher->plan({}, std::move(done)); });
+    ASSERT_TRUE(planned || planned.error().code == ErrorCode::busy) << planned.error().message;
+    EXPECT_TRUE(times > 0 || !planned) << "head is looked for first";
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  }
+  EXPECT_GT(planned->revision_size, 0u);
+  EXPECT_EQ(writes().size(), published);
+  EXPECT_EQ(world.head(project), lost);
+  ASSERT_TRUE(work->commit());
+  EXPECT_EQ(world.contents(world.head(project)), (Contents{{"a", "a"}, {"mine", "m"}}));
+}
+
+// The base.
+
+/// What was published here was gone for a while, and somebody had deleted some of it before.
+class BaseTest : public AbsencesTest {
+ protected:
+  explicit BaseTest(std::chrono::milliseconds late_arrival = test::kLateArrival) : AbsencesTest(late_arrival) {
+    publish({{"a", "a"}});
+    const std::string root = world.head(project);
+    world.back_up("old");
+    publish({{"deleted", "d"}, {"kept", "k"}});
+    base = world.head(project);
+    theirs = post(base, "theirs", "deleted");
+    // Head does not tell.
+    world.set_head(project, root);
+    world.back_up("new");
+    world.restore("old");
+  }
+  void expect_that_it_stays_deleted() {
+    auto contents = world.contents(world.head(project));
+    EXPECT_FALSE(contents.contains("deleted"));
+    EXPECT_TRUE(contents.contains("kept"));
+    EXPECT_TRUE(contents.contains("theirs"));
+    EXPECT_TRUE(contents.contains("mine"));
+  }
+  std::string base, theirs;
+};
+
+class PatientBaseTest : public BaseTest {
+ protected:
+  PatientBaseTest() : BaseTest(minutes(10)) {}
+};
+
+TEST_F(PatientBaseTest, ACommitWaitsForIt) {
+  work->write("mine", "m");
+  const std::size_t published = writes().size();
+  begin_commit();
+  wait_until_it_is_missed(base);
+  world.clock.advance(minutes(9));
+  const std::size_t seen = looks_for(base);
+  while (looks_for(base) < seen + 3 && writes().size() == published)
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  ASSERT_EQ(writes().size(), published);
+  world.restore("new");
+  work->wait_until_idle();
+  expect_that_it_stays_deleted();
+  EXPECT_EQ(work->events->events_text().find("service_went_back"), std::string::npos);
+}
+
+TEST_F(AbsencesTest, AWholeLineThatIsLostIsWaitedForOnce) {
+  open(minutes(10));
+  publish({{"a", "a"}});
+  world.back_up();
+  for (const char* name : {"b", "c", "d"}) publish({{name, name}});
+  const std::string common = world.head(project);
+  publish({{"mine", "m"}});
+  // Posted before, and come to the service after it went back.
+  const std::string manifest = wire::to_text(*world.get("revisions", common).fields.find("manifest"));
+  world.restore();
+  const std::string late = world
+                               .create("revisions", R"({"project":")" + project + R"(","parents":[")" + common +
+                                                        R"("],"agent":"other","manifest":)" + manifest + "}")
+                               .id;
+  world.set_head(project, late);
+  auto head = read(late);
+  auto keep = [&] {
+    return await<bool>([&](auto done) { work->publisher->keep_lost_base(head, {}, std::move(done)); });
+  };
+  for (int minute = 0; minute < 10; minute += 4) {
+    auto kept = keep();
+    ASSERT_FALSE(kept) << "after minutes: " << minute;
+    EXPECT_EQ(kept.error().code, ErrorCode::busy);
+    EXPECT_FALSE(work->publisher->lost_base());
+    world.clock.advance(minutes(4));
+  }
+  auto kept = keep();
+  ASSERT_TRUE(kept) << kept.error().message;
+  EXPECT_TRUE(*kept);
+  EXPECT_EQ(work->read("mine"), "m");
+}
+
+}  // namespace
+}  // namespace playfs::publish
