@@ -10,22 +10,19 @@ import rig
 LOOKS = 4  # after the POST, each after a longer rest
 
 
-@rig.needs_fuse
-class LaggingReads(rig.Rig):
-    """Whoever reads is answered by a replica, which is a copy of the store from before the commit until it catches up."""
+class Lagging(rig.Rig):
+    """Whoever reads is answered by a replica, which is a copy of the store as it was, until it catches up."""
+    options = ('refresh=1',)
 
     def setUp(self):
         super().setUp()
-        self.api = self.serve()
-        self.port = int(self.api.origin.rsplit(':', 1)[1])
-        self.proxy = proxy.CountingProxy(self.port)
-        self.addCleanup(self.proxy.close)
+        self.api, self.proxy = proxy.before_a_service(self)
         self.project = self.api.create('projects', name='p')['id']
-        self.mounted = self.mount(self.proxy.url)
+        self.mounted = self.mount(self.proxy.url, options=self.options)
         self.work = self.mounted.directory / 'projects' / self.project / 'work'
 
-    def lag(self):
-        """What it returns grows by each look at the log after the revision was acknowledged."""
+    def replica(self):
+        """The port of a service that has what there is now, and nothing that comes."""
         replica = self.home / 'replica'
         replica.mkdir()
         self.playfs('serve', 'backup', replica / 'playground.db', '--store', self.home / 'store', who='server')
@@ -39,19 +36,7 @@ class LaggingReads(rig.Rig):
 
         self.addCleanup(end)
         self.eventually(lambda: self.answers(port), 'the replica answers')
-        posted, looks = threading.Event(), []
-
-        def fate(request):
-            if request == 'POST /.site/data/revisions':
-                posted.set()
-            if not request.startswith('GET'):
-                return None
-            if posted.is_set() and 'GET /.site/data/revisions?' in request:
-                looks.append(request)
-            return port
-
-        self.proxy.fate = fate
-        return looks
+        return port
 
     @staticmethod
     def answers(port):
@@ -65,6 +50,34 @@ class LaggingReads(rig.Rig):
 
     def status(self):
         return json.loads((self.work.parent / 'status.json').read_text())
+
+    def head(self):
+        return self.api.get('projects', self.project)['latest_revision']
+
+    def files(self, revision):
+        return self.api.get('revisions', revision)['manifest']['files']
+
+
+@rig.needs_fuse
+class LaggingReads(Lagging):
+    """Of what was published from here."""
+
+    def lag(self):
+        """What it returns grows by each look at the log after the revision was acknowledged."""
+        port = self.replica()
+        posted, looks = threading.Event(), []
+
+        def fate(request):
+            if request == 'POST /.site/data/revisions':
+                posted.set()
+            if not request.startswith('GET'):
+                return None
+            if posted.is_set() and 'GET /.site/data/revisions?' in request:
+                looks.append(request)
+            return port
+
+        self.proxy.fate = fate
+        return looks
 
     def commit_while_it_lags(self, content):
         looks = self.lag()
@@ -91,6 +104,173 @@ class LaggingReads(rig.Rig):
         self.commit_while_it_lags(''.join(f'{number}\n' for number in range(20_000)))
         chunks = self.api.all('file_chunks')
         self.assertEqual(len({chunk['content'] for chunk in chunks}), len(chunks))
+
+
+
+class Others(Lagging):
+    """Of what others published, on top of a commit from here."""
+
+    def setUp(self):
+        super().setUp()
+        self.asked = []  # of the service, from now on
+        self.fate = lambda request: None
+        self.text = ''.join(f'{number}\n' for number in range(40))
+        self.move_head(self.post([], {'a': self.text}))
+        self.eventually((self.work / 'a').exists, 'it is here')
+        (self.work / 'first').write_text('1\n')
+        self.playfs('commit', '-m', 'first', self.work)
+        self.ours = self.head()
+        self.proxy.fate = self.note
+
+    def note(self, request):
+        self.asked.append(request)
+        return self.fate(request) if request.startswith('GET') else None
+
+    def catch_up(self):
+        self.fate = lambda request: None
+
+    def asked_for(self, part):
+        return sum(part in request for request in self.asked)
+
+    def writes(self):
+        return [request for request in self.asked if not request.startswith('GET')]
+
+    def wait_until_it_is_missed(self, revision):
+        """By a commit that says so, and writes nothing."""
+        def why():
+            return str(self.status()['publication']['waiting_for'])
+
+        head, words = self.head(), f'does not show revision {revision}'
+        self.eventually(lambda: words in why() or self.writes(), 'it says why it waits')
+        self.assertEqual((self.head(), self.writes()), (head, []))
+        self.assertIn(words, why())
+
+    def post(self, parents, files, without=()):
+        kept = self.files(parents[0]) if parents else {}
+        kept = {path: entry for path, entry in kept.items() if path not in without}
+        added = {path: {'inline': text} for path, text in files.items()}
+        return self.api.create('revisions', project=self.project, parents=parents, agent='bob',
+                               manifest={'files': {**kept, **added}})['id']
+
+    def move_head(self, to):
+        self.api.call('PATCH', f'/projects/{self.project}', {'latest_revision': to})
+
+    def hide(self, revision, after=0):
+        """Neither it nor a list that has it is to be seen, once it was read so often."""
+        seen = []
+
+        def fate(request):
+            path = request.split('/.site/data', 1)[-1]
+            if path == f'/revisions/{revision}':
+                seen.append(path)
+                return None if len(seen) <= after else (404, '{"error":"nothing is here","code":"not_found"}')
+            if path.startswith('/revisions?') and len(seen) >= after:
+                status, page = self.api.request('GET', path)
+                page['records'] = [each for each in page['records'] if each['id'] != revision]
+                return status, json.dumps(page)
+            return None
+
+        self.fate = fate
+
+    def bob_publishes_while_something_is_staged(self, path):
+        """The mount has seen it, and has looked after head; the tree stays where it is."""
+        (self.work / path).write_text('ann\n')
+        theirs = self.post([self.ours], {'a': 'bob\n', 'bob': 'the work of bob\n'})
+        self.asked.clear()
+        self.move_head(theirs)
+        self.eventually(lambda: self.status()['head'] == theirs and self.asked_for('/revisions?'), 'it is known here')
+        self.asked.clear()
+        return theirs
+
+
+@rig.needs_fuse
+class HeadThatIsNotShown(Others):
+    """A replica that does not have it: neither by its name nor in the log."""
+
+    def test_who_only_looks_leaves_head_where_it_is(self):
+        theirs = self.post([self.ours], {'bob': 'the work of bob\n'})
+        self.hide(theirs, after=1)
+        self.asked.clear()
+        self.move_head(theirs)
+        self.eventually(lambda: self.asked_for(f'/revisions/{theirs}') > LOOKS or self.writes(), 'it is looked for')
+        self.assertEqual((self.head(), self.writes()), (theirs, []))
+        self.catch_up()
+        self.eventually((self.work / 'bob').exists, 'the tree follows')
+        self.assertEqual((self.head(), self.writes()), (theirs, []))
+        self.assertEqual((self.status()['base'], self.status()['staged']), (theirs, []))
+
+    def commit_while_it_is_hidden(self, path):
+        theirs = self.bob_publishes_while_something_is_staged(path)
+        self.hide(theirs)
+        self.playfs('commit', '--no-wait', '-m', 'm', self.work, check=False)
+        self.wait_until_it_is_missed(theirs)
+        self.catch_up()
+        self.eventually(lambda: not self.status()['publication']['queue'], 'it goes on by itself')
+        return theirs, self.status()['publication']['last']
+
+    def test_a_commit_waits_and_is_merged_with_it(self):
+        theirs, ended = self.commit_while_it_is_hidden('mine')
+        self.assertIn(ended['outcome'], ('published', 'merged'))
+        self.assertEqual(self.api.get('revisions', self.head())['parents'], [theirs])
+        self.assertEqual(sorted(self.files(self.head())), ['a', 'bob', 'first', 'mine'])
+
+    def test_a_commit_that_clashes_waits_and_becomes_a_branch(self):
+        theirs, ended = self.commit_while_it_is_hidden('a')
+        self.assertEqual((ended['outcome'], self.head()), ('branched', theirs))
+
+    def test_a_dry_run_writes_nothing(self):
+        theirs = self.bob_publishes_while_something_is_staged('mine')
+        self.hide(theirs)
+        refused = self.playfs('commit', '--dry-run', '-m', 'm', self.work, check=False)
+        self.assertEqual((self.head(), self.writes()), (theirs, []))
+        self.assertIn(f'does not show revision {theirs}', refused.stderr)
+        self.catch_up()
+        self.playfs('commit', '--dry-run', '-m', 'm', self.work)
+        self.assertEqual((self.head(), self.writes()), (theirs, []))
+
+
+@rig.needs_fuse
+class BaseThatIsNotShown(Others):
+    """A replica from before it was published."""
+    options = ('refresh=60',)
+
+    def lag_behind_a_commit(self):
+        """The commit, and what somebody made of it."""
+        port = self.replica()
+        (self.work / 'secret').write_text('secret\n')
+        (self.work / 'a').write_text('ann\n' + self.text)
+        self.playfs('commit', '-m', 'two', self.work)
+        two = self.head()
+        theirs = self.post([two], {'a': self.text, 'bob': 'the work of bob\n'}, without=['secret'])
+        self.move_head(theirs)
+        self.asked.clear()
+        self.fate = lambda request: port
+        return two, theirs
+
+    def test_what_others_took_back_stays_taken_back(self):
+        two, _ = self.lag_behind_a_commit()
+        (self.work / 'more').write_text('more\n')
+        self.playfs('commit', '--no-wait', '-m', 'three', self.work, check=False)
+        self.wait_until_it_is_missed(two)
+        self.catch_up()
+        self.eventually(lambda: not self.status()['publication']['queue'], 'it goes on by itself')
+        files = self.files(self.head())
+        self.assertEqual(sorted(files), ['a', 'bob', 'first', 'more'])
+        self.assertEqual(files['a']['inline'], self.text)
+        self.assertEqual((self.status()['base'], self.status()['staged']), (self.head(), []))
+        self.assertNotIn('service_went_back', (self.mounted.directory / '.playfs/events').read_text())
+
+    def test_an_update_says_so_and_leaves_the_tree_as_it_is(self):
+        two, theirs = self.lag_behind_a_commit()
+        before = self.describe(self.work)
+        refused = self.playfs('update', self.work, check=False)
+        self.assertIn(f'does not show revision {two}', refused.stderr)
+        self.assertEqual((self.status()['base'], self.status()['lost'], self.status()['staged']), (two, None, []))
+        self.assertEqual(self.describe(self.work), before)
+        self.catch_up()
+        self.playfs('update', self.work)
+        self.assertEqual((self.status()['base'], self.status()['lost'], self.status()['staged']), (theirs, None, []))
+        self.assertEqual((self.head(), self.writes()), (theirs, []))
 
 
 if __name__ == '__main__':
