@@ -152,6 +152,8 @@ class Engine {
   void leave_out(const std::string& path, const Error& why);
   /// Whether the service has what the body to be posted refers to.
   Result<bool> can_stand(const Publication& publication);
+  /// After a body was planned that is made on others, and not on the base.
+  Result<bool> has_base_come_back(const std::vector<RevisionId>& made_on);
   /// The revision is not there, or would refer to what is not: it is looked for again for a while, then planned once
   /// more. `hollow`: it is there, or in this one, and chunks of it are not.
   Status plan_again(Publication& publication, const RevisionId& hollow = {});

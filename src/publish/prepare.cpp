@@ -466,6 +466,14 @@ Status Engine::prepare(Publication& publication) {
     PLAYFS_TRY(auto input, plan_input(publication.agent, publication.message, known));
     PLAYFS_TRY(auto plan, make_plan(std::move(input), WireSizes()));
     if (plan.uploads.empty() && asks) {
+      // It may have come back while chunks were uploaded: what it held is nobody's change then.
+      if (work_.base_is_lost) {
+        PLAYFS_TRY(Absences::Presence base, parts_.absences.look(work_.frozen.base));
+        if (base == Absences::Presence::there) {
+          work_.joined.reset();
+          continue;
+        }
+      }
       PLAYFS_TRY(bool all_there, has_all_chunks(publication, plan));
       if (all_there) return journal_body(publication, plan);
       continue;

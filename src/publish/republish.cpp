@@ -285,8 +285,24 @@ Result<bool> Engine::can_stand(const Publication& publication) {
     if (!there) continue;
     for (const auto& chunk : chunks_of((*there)->tree.manifest())) needed.erase(chunk);
   }
+  PLAYFS_TRY(bool is_back, has_base_come_back(revision.parents));
+  if (is_back) return false;
   PLAYFS_TRY(auto gone, stored_.find_missing(needed));
   return gone.empty();
+}
+
+/// What was planned while the base was lost has all that the base held as a change of its own, also what others have
+/// deleted since, where the base is there after all.
+Result<bool> Engine::has_base_come_back(const std::vector<RevisionId>& made_on) {
+  const RevisionId base = id_of(parts_.layers.base());
+  if (base.empty() || std::find(made_on.begin(), made_on.end(), base) != made_on.end()) return false;
+  std::vector<RevisionId> compared = made_on;
+  compared.push_back(base);
+  PLAYFS_TRY(auto holdings, Holdings::compare(compared, merging_.links()));
+  if (std::any_of(made_on.begin(), made_on.end(), [&](const auto& id) { return holdings.covers(id, base); }))
+    return false;
+  PLAYFS_TRY(Absences::Presence presence, parts_.absences.look(base));
+  return presence == Absences::Presence::there;
 }
 
 /// Its request may have lingered on the way, or have been sent twice, and have come to the service that went back. It

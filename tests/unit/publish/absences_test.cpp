@@ -26,6 +26,10 @@ using test::Fault;
 using test::WorkTree;
 using Presence = Absences::Presence;
 
+bool is_post_of(const HttpRequest& request, std::string_view collection) {
+  return request.method == "POST" && request.target.ends_with(collection);
+}
+
 class AbsencesTest : public testing::Test {
  protected:
   explicit AbsencesTest(std::chrono::milliseconds late_arrival = test::kLateArrival)
@@ -265,11 +269,12 @@ TEST_F(AbsencesTest, ADryRunWritesNothingWhateverBecameOfHead) {
 /// What was published here was gone for a while, and somebody had deleted some of it before.
 class BaseTest : public AbsencesTest {
  protected:
-  explicit BaseTest(std::chrono::milliseconds late_arrival = test::kLateArrival) : AbsencesTest(late_arrival) {
+  explicit BaseTest(std::chrono::milliseconds late_arrival = test::kLateArrival, const std::string& kept = "k")
+      : AbsencesTest(late_arrival) {
     publish({{"a", "a"}});
     const std::string root = world.head(project);
     world.back_up("old");
-    publish({{"deleted", "d"}, {"kept", "k"}});
+    publish({{"deleted", "d"}, {"kept", kept}});
     base = world.head(project);
     theirs = post(base, "theirs", "deleted");
     // Head does not tell.
@@ -306,6 +311,40 @@ TEST_F(PatientBaseTest, ACommitWaitsForIt) {
   work->wait_until_idle();
   expect_that_it_stays_deleted();
   EXPECT_EQ(work->events->events_text().find("service_went_back"), std::string::npos);
+}
+
+/// What it had is uploaded again, since its chunks were lost with it.
+class BaseOfChunksTest : public BaseTest {
+ protected:
+  BaseOfChunksTest() : BaseTest(test::kLateArrival, std::string(30'000, 'k')) {}
+};
+
+TEST_F(BaseOfChunksTest, WhatCameBackWhileTheyWereUploadedIsNobodysChange) {
+  work->write("mine", "m");
+  bool is_lost = false, is_back = false;
+  work->faults.set_plan([&](const HttpRequest& request) {
+    is_lost = is_lost || work->events->events_text().find("service_went_back") != std::string::npos;
+    if (is_lost && is_post_of(request, "/file_chunks") && !std::exchange(is_back, true)) world.restore("new");
+    return Fault();
+  });
+  auto result = work->commit();
+  ASSERT_TRUE(result) << result.error().message;
+  EXPECT_TRUE(is_back);
+  expect_that_it_stays_deleted();
+}
+
+TEST_F(BaseTest, WhatCameBackBeforeTheRevisionArrivedIsNobodysChange) {
+  work->write("mine", "m");
+  bool is_back = false;
+  work->faults.set_plan([&](const HttpRequest& request) {
+    if (!is_post_of(request, "/revisions") || std::exchange(is_back, true)) return Fault();
+    world.restore("new");
+    return test::lose_request();
+  });
+  auto result = work->commit();
+  ASSERT_TRUE(result) << result.error().message;
+  EXPECT_TRUE(is_back);
+  expect_that_it_stays_deleted();
 }
 
 TEST_F(AbsencesTest, AWholeLineThatIsLostIsWaitedForOnce) {
