@@ -345,6 +345,8 @@ Attempt<UpdateResult> WorkTree::update(const OperationPtr& op) {
     PLAYFS_ATTEMPT_CHECK(move_base(tree, id_of(base)));
   }
   PLAYFS_ATTEMPT_CHECK(stage_->check_disk());  // an update that failed may have come so far
+  // The tree has come as far as it can.
+  if (head.refused) return fail(*head.refused);
   PLAYFS_ATTEMPT(auto conflicts, publish::unresolved(*stage_));
   op->set_outcome(UpdateResult{base_id().text(), static_cast<std::uint32_t>(conflicts.size())});
   return missing(until_kernel_knows(mount_, op, project_, "told"));

@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 
+import revisions
 import rig
 from slow_project import SlowProject, text
 
@@ -157,24 +158,11 @@ class Discard(SlowProject):
             self.assertNotEqual(reason, '')
 
 
-class Merging(rig.SharedProject):
+class Merging(revisions.Revisions):
     def setUp(self):
         super().setUp()
         self.tree = self.work(self.mount(self.api.origin))
         self.first = self.revision([], {'src/file': 'first\n'})
-
-    def revision(self, parents, texts):
-        files = {name: {'inline': text} for name, text in texts.items()}
-        return self.api.create('revisions', project=self.project, parents=parents, state={}, manifest={'files': files})['id']
-
-    def head(self):
-        return self.api.get('projects', self.project)['latest_revision']
-
-    def set_head(self, revision):
-        self.api.call('PATCH', f'/projects/{self.project}', {'latest_revision': revision})
-
-    def status(self):
-        return json.loads(self.playfs('status', '--json', self.tree).stdout)
 
     def merging(self):
         return self.status()['merging']
@@ -200,8 +188,17 @@ class DiscardWhileMerging(Merging):
         self.set_head(self.revision([self.head(), self.beside], everything))
         (self.tree / 'mine').write_text('mine\n')
         self.playfs('commit', '-m', 'Mine', self.tree)
-        files = self.api.get('revisions', self.head())['manifest']['files']
-        self.assertEqual({name: entry['inline'] for name, entry in files.items()}, {**everything, 'mine': 'mine\n'})
+        self.assertEqual(self.head_texts(), {**everything, 'mine': 'mine\n'})
+
+    def test_the_state_that_is_all_there_is_goes_with_the_whole_tree(self):
+        (self.tree.parent / 'state.json').write_text('{"mine": 1}')
+        self.assertIn('Discarded', self.playfs('discard', self.tree).stderr)
+        self.assertEqual(json.loads((self.tree.parent / 'state.json').read_text()), {})
+
+    def test_that_a_merge_is_given_up_is_said(self):
+        self.playfs('merge', self.beside, self.tree)
+        self.playfs('discard', self.tree / 'src/new')
+        self.assertIn(f'The merge of {self.beside} is given up', self.playfs('discard', self.tree / 'src/file').stderr)
 
     def test_the_tree_follows_head_again_once_that_holds_what_was_taken_in(self):
         self.playfs('merge', self.beside, self.tree)
@@ -223,24 +220,28 @@ class DiscardInConflict(Merging):
         (self.tree / 'src/file').unlink()
         (self.tree / 'mine').write_text('mine\n')
         self.set_head(self.revision([self.first], {'src/file': 'theirs\n'}))
-        self.assertEqual(self.playfs('update', self.tree, check=False).returncode, 3)
-
-    def conflicts(self):
-        return [each['path'] for each in self.status()['conflicts']]
+        self.assertEqual(self.fails('update'), 3)
 
     def test_it_stays_in_conflict_when_something_else_is_discarded(self):
         self.playfs('discard', self.tree / 'mine')
         self.assertEqual(self.conflicts(), ['src/file'])
         (self.tree / 'other').write_text('other\n')
-        self.assertEqual(self.playfs('commit', '-m', 'Other', self.tree, check=False).returncode, 3)
+        self.assertEqual(self.fails('commit', '-m', 'Other'), 3)
+
+    def test_it_stays_in_conflict_when_head_moves_on(self):
+        self.playfs('discard', self.tree / 'mine')
+        self.set_head(self.revision([self.head()], {'src/file': 'theirs again\n'}))
+        self.assertEqual(self.fails('update'), 1)
+        self.assertEqual(self.conflicts(), ['src/file'])
+        (self.tree / 'src/file').unlink()
+        self.playfs('update', self.tree, check=False)
+        self.assertEqual(self.conflicts(), ['src/file'])
 
     def test_it_can_be_discarded_by_itself(self):
         self.assertIn('Discarded', self.playfs('discard', self.tree / 'src/file').stderr)
         self.assertEqual(self.conflicts(), [])
         self.playfs('commit', '-m', 'Mine', self.tree)
-        files = self.api.get('revisions', self.head())['manifest']['files']
-        self.assertEqual({name: entry['inline'] for name, entry in files.items()},
-                         {'src/file': 'theirs\n', 'mine': 'mine\n'})
+        self.assertEqual(self.head_texts(), {'src/file': 'theirs\n', 'mine': 'mine\n'})
 
 
 if __name__ == '__main__':

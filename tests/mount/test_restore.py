@@ -136,6 +136,22 @@ class Restore(clocks.Clocks, rig.Rig):
         self.assertEqual(self.describe(self.work(ann)), after)
         self.assert_published_whole(ann, after)
 
+    def test_what_was_lost_is_published_again_though_it_is_ignored_by_now(self):
+        ann = self.mount(self.api.origin)
+        work = self.work(ann)
+        (work / 'first').write_text('first\n')
+        self.publish(ann, 'one')
+        self.back_up()
+        (work / 'a.log').write_text('published\n')
+        self.publish(ann, 'two')
+        (work / '.gitignore').write_text('*.log\n')
+        self.publish(ann, 'three')
+        lost, after = self.head(), self.describe(work)
+        self.restore()
+        self.assert_lost_and_kept(ann, lost, after)
+        self.assertEqual(self.publish(ann, 'again')['outcome'], 'published')
+        self.assert_published_whole(ann, after)
+
     def branch_that_is_lost(self, head_is_in_backup):
         """A tree on a branch, and the service without it. The mount, and the branch."""
         ann = self.mount(self.api.origin)

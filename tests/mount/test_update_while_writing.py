@@ -131,7 +131,7 @@ class UpdateWhileWriting(rig.SharedProject):
         self.expect_each_line_once(path, writers, f'top {ROUNDS - 1}\n')
 
 
-class UpdateWhileCommitting(rig.Rig):
+class BehindAProxy(rig.Rig):
     def setUp(self):
         super().setUp()
         self.api, self.proxy = proxy.before_a_service(self)
@@ -152,6 +152,12 @@ class UpdateWhileCommitting(rig.Rig):
                                    manifest={'files': files})['id']
         self.api.call('PATCH', f'/projects/{self.project}', {'latest_revision': revision})
 
+    def status(self):
+        return json.loads(self.playfs('status', '--json', self.work).stdout)
+
+
+@rig.needs_fuse
+class UpdateWhileCommitting(BehindAProxy):
     def update_while_committing(self, meanwhile=lambda: None):
         """What a commit and an update return, which asks for head while the commit is being posted."""
         is_posting, has_asked, goes_on = threading.Event(), threading.Event(), threading.Event()
@@ -182,9 +188,6 @@ class UpdateWhileCommitting(rig.Rig):
         meanwhile()
         goes_on.set()
         return [(process.communicate(timeout=rig.COMMAND_LIMIT)[0], process.returncode) for process in (commit, update)]
-
-    def status(self):
-        return json.loads(self.playfs('status', '--json', self.work).stdout)
 
     def test_the_tree_stays_on_what_was_published(self):
         (self.work / 'file').write_text('second\n')
@@ -225,6 +228,21 @@ class UpdateWhileCommitting(rig.Rig):
         status = self.status()
         self.assertEqual((status['base'], [each['path'] for each in status['conflicts']]), (self.head(), ['file']))
         self.assertEqual((self.work / 'theirs').read_text(), 'theirs\n')
+
+
+@rig.needs_fuse
+class UpdateWithoutHead(BehindAProxy):
+    """It says "Already at the latest" of nothing that it could not read."""
+
+    def test_the_error_is_told(self):
+        before = self.status()['base']
+        self.move_head(theirs='theirs\n')
+        for answer in (404, 500, 403, 'lose reply'):
+            fate = (answer, '{"error": "no"}') if isinstance(answer, int) else answer
+            self.proxy.fate = lambda request: fate if f'/revisions/{self.head()}' in request else None
+            done = self.playfs('update', self.work, check=False)
+            self.assertNotEqual(done.returncode, 0, f'{answer}: {done.stdout}{done.stderr}')
+            self.assertEqual(self.status()['base'], before)
 
 
 if __name__ == '__main__':

@@ -54,10 +54,19 @@ TEST(EntryCodec, WhatIsNestedTooDeepIsRefused) {
 
 TEST(ConflictedCodec, EverythingComesBack) {
   const std::vector<Conflicted> list = {{"a path", "both changed it", true, ContentHash::of("left"), ""},
-                                        {"d/x\n", "", false, std::nullopt, "d/x.head"}};
+                                        {"d/x\n", "", false, std::nullopt, "d/x.head"},
+                                        {"moved", "both changed it", true, ContentHash::of("left"), "", 4711},
+                                        {".env", "ignored", false, std::nullopt, ".env.head", 0, true}};
   auto decoded = decode_conflicted(encode_conflicted(list));
   ASSERT_TRUE(decoded);
   EXPECT_EQ(*decoded, list);
+}
+
+TEST(PathsCodec, EverythingComesBack) {
+  const std::set<std::string, std::less<>> paths = {"a path", "d/x\n", "grüße"};
+  EXPECT_EQ(decode_paths(encode_paths(paths)), paths);
+  EXPECT_EQ(decode_paths(""), (std::set<std::string, std::less<>>()));
+  EXPECT_EQ(decode_paths("Y!\n"), std::nullopt);
 }
 
 TEST(ConflictedCodec, WhatIsNoBase64IsRefused) {
@@ -66,6 +75,8 @@ TEST(ConflictedCodec, WhatIsNoBase64IsRefused) {
   EXPECT_FALSE(decode_conflicted("YQ== Y! m -\n"));
   EXPECT_FALSE(decode_conflicted("YQ== Yg== m - Y!\n"));
   EXPECT_FALSE(decode_conflicted("YQ== Yg== m no-hash\n"));
+  EXPECT_FALSE(decode_conflicted("YQ== Yg== m1x -\n"));
+  EXPECT_FALSE(decode_conflicted("YQ== Yg==  -\n"));
 }
 
 }  // namespace

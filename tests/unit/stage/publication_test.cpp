@@ -892,6 +892,41 @@ TEST_F(PublicationTest, AMergeOfWhichOnlyConflictsAreLeftIsGivenUpWithTheLastOfT
   EXPECT_TRUE(bench.stage->merge_parents().empty());
 }
 
+TEST_F(PublicationTest, WhatAMergeTracksIsStagedThoughItIsIgnored) {
+  ASSERT_TRUE(bench.put(".gitignore", "*.log\nout/\n"));
+  stage::Merged merged;
+  for (const char* path : {"a.log", "out/deep/b", "d/c.log"}) {
+    auto content = bench.stage->prepare(Bytes("theirs"), FileMode::regular);
+    ASSERT_TRUE(content);
+    merged.paths.push_back({path, stage::MergedPath::Action::put, {}, *content});
+    merged.tracked.insert(path);
+  }
+  ASSERT_TRUE(bench.stage->integrate(bench.stage->base(), merged, {RevisionId("r9")}));
+  ASSERT_TRUE(bench.put("own.log", "mine") && bench.put("out/own", "mine"));
+  for (int round = 0; round < 2; ++round) {
+    EXPECT_EQ(bench.changes(), (Names{"A .gitignore", "A a.log", "A d/c.log", "A out/deep/b"}));
+    bench.reopen();
+  }
+  ASSERT_TRUE(bench.stage->discard("d/c.log"));
+  ASSERT_TRUE(bench.put("d/c.log", "mine"));
+  EXPECT_EQ(bench.changes(), (Names{"A .gitignore", "A a.log", "A out/deep/b"})) << "it was given up";
+  settle(freeze(), "r2");
+  EXPECT_EQ(bench.changes(), Names());
+  EXPECT_TRUE(bench.stage->tracked().empty());
+}
+
+TEST_F(PublicationTest, DiscardTellsStateThatIsPendingFromWhatCameAfterIt) {
+  ASSERT_TRUE(bench.stage->stage_state("{\"a\":1}"));
+  freeze();
+  EXPECT_EQ(bench.stage->discard("").error().code, ErrorCode::busy);
+  ASSERT_TRUE(bench.stage->stage_state("{\"a\":2}"));
+  ASSERT_TRUE(bench.stage->discard(""));
+  for (int round = 0; round < 2; ++round) {
+    EXPECT_EQ(bench.stage->staged_state(), "{\"a\":1}");
+    bench.reopen();
+  }
+}
+
 /// What is staged is compared without the lock, which takes its time where large files were written over.
 TEST_F(PublicationTest, DiscardBesideAMergeDropsAllOfItOrNothing) {
   const std::string large(16 << 20, 'x');

@@ -1,0 +1,164 @@
+#!/usr/bin/env python3
+"""What other revisions bring into a tree: what they track though it is ignored here, their state, and their conflicts."""
+import json
+
+import revisions
+import rig
+
+CONFLICT = 3
+RULES = '*.log\nbuild/\n'
+LOGS = {'a.log': 'published\n', 'build/deep/out': 'published\n', 'src/b.log': 'published\n'}
+
+
+@rig.needs_fuse
+class Ignored(revisions.Revisions):
+    """Head ignores what a branch of its project has. Both changed `x`, so that nobody merges them unasked."""
+
+    def setUp(self):
+        super().setUp()
+        self.mounted = self.mount(self.api.origin, options=('refresh=1',))
+        self.tree = self.work(self.mounted)
+        self.first = self.revision([], {'x': 'first\n'})
+
+    def set_head_that_ignores(self):
+        self.set_head(self.revision([self.first], {'x': 'head\n', '.gitignore': RULES}))
+        self.eventually((self.tree / '.gitignore').exists, 'the tree follows head')
+
+    def branch(self):
+        return self.revision([self.first], {'x': 'branch\n', **LOGS})
+
+    def merge(self, branch):
+        self.assertEqual(self.playfs('merge', branch, self.tree, check=False).returncode, CONFLICT)
+        (self.tree / 'x').write_text('both\n')
+
+    def test_what_a_branch_has_is_published_with_it(self):
+        self.set_head_that_ignores()
+        branch = self.branch()
+        self.merge(branch)
+        (self.tree / 'a.log').write_text('edited\n')
+        (self.tree / 'own.log').write_text('never published\n')
+        (self.tree / 'build/own').write_text('never published\n')
+        expected = [*sorted(LOGS), 'x']
+        self.assertEqual(self.staged(), expected)
+        self.mounted.kill()
+        self.command('fusermount3', '-u', '-z', self.mounted.directory)
+        self.tree = self.work(self.mount(self.api.origin))
+        self.assertEqual(self.staged(), expected)
+        self.playfs('commit', '-m', 'Join', self.tree)
+        self.assertEqual(self.head_texts(),
+                         {'.gitignore': RULES, 'x': 'both\n', **LOGS, 'a.log': 'edited\n'})
+        self.assertEqual(self.staged(), [])
+        self.assertEqual((self.tree / 'own.log').read_text(), 'never published\n')
+
+    def test_what_was_published_from_here_as_a_branch_stays_published(self):
+        self.set_head(self.first)
+        self.eventually((self.tree / 'x').exists, 'the tree follows head')
+        (self.tree / 'x').write_text('mine\n')
+        (self.tree / 'a.log').write_text('mine\n')
+        self.set_head(self.revision([self.first], {'x': 'head\n', '.gitignore': RULES}))
+        self.assertEqual(self.fails('commit', '-m', 'Mine'), CONFLICT)
+        self.assertEqual(self.fails('update'), CONFLICT)
+        (self.tree / 'x').write_text('both\n')
+        self.playfs('commit', '-m', 'Join', self.tree)
+        self.assertEqual(self.head_texts(), {'.gitignore': RULES, 'x': 'both\n', 'a.log': 'mine\n'})
+
+    def test_an_update_keeps_what_was_edited_in_it(self):
+        self.set_head_that_ignores()
+        branch = self.branch()
+        self.merge(branch)
+        (self.tree / 'a.log').write_text('edited\n')
+        joined = {'.gitignore': RULES, 'x': 'both\n', **LOGS}
+        self.set_head(self.revision([self.head(), branch], joined))
+        self.playfs('update', self.tree)
+        self.assertEqual((self.tree / 'a.log').read_text(), 'edited\n')
+        self.playfs('commit', '-m', 'Mine', self.tree)
+        self.assertEqual(self.head_texts(), {**joined, 'a.log': 'edited\n'})
+
+    def test_a_discarded_one_is_ignored_again(self):
+        self.set_head_that_ignores()
+        self.merge(self.branch())
+        self.playfs('discard', self.tree)
+        self.assertFalse((self.tree / 'a.log').exists())
+        (self.tree / 'a.log').write_text('never published\n')
+        self.assertEqual(self.staged(), [])
+
+    def test_a_merge_overwrites_nothing_that_is_kept_here_only(self):
+        self.set_head_that_ignores()
+        branch = self.branch()
+        (self.tree / 'a.log').write_text('my own\n')
+        refused = self.playfs('merge', branch, self.tree, check=False)
+        self.assertEqual(refused.returncode, 1)
+        self.assertIn('a.log is kept here only', refused.stderr)
+        self.assertEqual(((self.tree / 'a.log').read_text(), (self.tree / 'x').read_text()), ('my own\n', 'head\n'))
+        (self.tree / 'a.log').unlink()
+        self.merge(branch)
+
+    def test_what_is_kept_here_only_is_published_when_that_is_said_alone(self):
+        self.set_head(self.revision([self.first], {'.gitignore': '.env\n'}))
+        self.eventually((self.tree / '.gitignore').exists, 'the tree follows head')
+        (self.tree / '.env').write_text('secret\n')
+        (self.tree / 'mine').write_text('mine\n')
+        theirs = {'.gitignore': '.env\n', '.env': 'theirs\n'}
+        self.set_head(self.revision([self.head()], theirs))
+        self.assertEqual(self.fails('commit', '-m', 'Mine'), CONFLICT)
+        self.assertEqual((self.tree / '.env').read_text(), 'secret\n')
+        (self.tree / '.env.head').unlink()
+        (self.tree / 'more').write_text('more\n')
+        self.assertEqual(self.fails('commit', '-m', 'More'), CONFLICT)
+        self.assertEqual(self.head_texts(), {**theirs, 'mine': 'mine\n'})
+        self.playfs('discard', self.tree / '.env')
+        self.playfs('commit', '-m', 'More', self.tree)
+        self.assertEqual(self.head_texts(), {**theirs, 'mine': 'mine\n', 'more': 'more\n'})
+        self.assertEqual((self.tree / '.env').read_text(), 'theirs\n')
+
+
+@rig.needs_fuse
+class InConflict(revisions.Revisions):
+    def setUp(self):
+        super().setUp()
+        self.tree = self.work(self.mount(self.api.origin, options=('refresh=1',)))
+
+    def set_first(self, texts, state):
+        first = self.revision([], texts, state)
+        self.follow(first)
+        return first
+
+    def follow(self, head):
+        self.set_head(head)
+        self.eventually(lambda: self.status()['base'] == head, 'the tree follows head')
+
+    def test_of_two_values_of_the_state_none_is_dropped_unasked(self):
+        first = self.set_first({'x': 'x\n'}, {'k': 1})
+        branch = self.revision([first], {'x': 'x\n', 'new': 'new\n'}, {'k': 3})
+        self.follow(self.revision([first], {'x': 'x\n'}, {'k': 2}))
+        self.assertEqual(self.playfs('merge', branch, self.tree, check=False).returncode, CONFLICT)
+        self.assertEqual(self.fails('commit', '-m', 'Join'), CONFLICT)
+        (self.tree.parent / 'state.json').write_text('{"k": 3}')
+        self.playfs('commit', '-m', 'Join', self.tree)
+        self.assertEqual(self.api.get('revisions', self.head())['state'], {'k': 3})
+
+    def test_a_key_that_was_removed_here_and_changed_there(self):
+        first = self.set_first({'x': 'x\n'}, {'k': 1, 'z': 1})
+        (self.tree.parent / 'state.json').write_text('{"z": 1}')
+        self.set_head(self.revision([first], {'x': 'x\n'}, {'k': 2, 'z': 1}))
+        self.assertEqual(self.fails('update'), CONFLICT)
+        self.assertEqual(self.conflicts(), ['(state) k'])
+        self.playfs('discard', self.tree)
+        self.assertEqual(self.conflicts(), [])
+        self.assertEqual(json.loads((self.tree.parent / 'state.json').read_text()), {'k': 2, 'z': 1})
+
+    def test_moving_a_folder_takes_no_markers_out_of_it(self):
+        first = self.set_first({'src/x': 'x\n'}, {})
+        (self.tree / 'src/x').write_text('mine\n')
+        self.set_head(self.revision([first], {'src/x': 'theirs\n'}))
+        self.assertEqual(self.fails('update'), CONFLICT)
+        (self.tree / 'src').rename(self.tree / 'lib')
+        self.assertEqual(self.conflicts(), ['src/x'])
+        self.assertEqual(self.fails('commit', '-m', 'Moved'), CONFLICT)
+        (self.tree / 'lib/x').write_text('both\n')
+        self.playfs('commit', '-m', 'Moved', self.tree)
+        self.assertEqual(self.head_texts(), {'lib/x': 'both\n'})
+
+
+if __name__ == '__main__':
+    rig.main()

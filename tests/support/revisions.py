@@ -1,0 +1,35 @@
+"""A project whose revisions others make through the Data API alone, beside mounts of it."""
+import json
+
+import rig
+
+
+class Revisions(rig.SharedProject):
+    def revision(self, parents, texts, state=None):
+        """Its id; head stays where it is."""
+        files = {name: {'inline': text} for name, text in texts.items()}
+        return self.api.create('revisions', project=self.project, parents=parents, state={} if state is None else state,
+                               manifest={'files': files})['id']
+
+    def head(self):
+        return self.api.get('projects', self.project)['latest_revision']
+
+    def set_head(self, revision):
+        self.api.call('PATCH', f'/projects/{self.project}', {'latest_revision': revision})
+
+    def head_texts(self):
+        files = self.api.get('revisions', self.head())['manifest']['files']
+        return {name: entry['inline'] for name, entry in files.items()}
+
+    def status(self):
+        return json.loads(self.playfs('status', '--json', self.tree).stdout)
+
+    def staged(self):
+        return [each['path'] for each in self.status()['staged']]
+
+    def conflicts(self):
+        return [each['path'] for each in self.status()['conflicts']]
+
+    def fails(self, *words):
+        """The exit code of a command about the tree."""
+        return self.playfs(*words, self.tree, check=False).returncode
