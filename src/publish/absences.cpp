@@ -45,7 +45,7 @@ Result<bool> Absences::is_gone(const RevisionId& revision) {
 tl::unexpected<Error> Absences::not_shown(const RevisionId& revision) {
   return fail(ErrorCode::busy,
               "the service does not show revision " + escape_for_terminal(revision.text()) +
-                  ", which it has had: its reads lag behind, or it went back to an older state",
+                  " yet, or not any more: its reads lag behind, or it went back to an older state",
               "it is looked for again, and counts as lost once it was missing for two minutes");
 }
 

@@ -34,8 +34,9 @@ Result<bool> is_unresolved(stage::Stage& stage, const stage::Conflicted& conflic
   if (!conflicted.beside.empty() && stage.find(conflicted.beside)) return true;
   if (conflicted.is_kept_here) {
     PLAYFS_TRY(auto changes, stage.changes());
-    return std::any_of(changes.begin(), changes.end(),
-                       [&](const stage::Change& change) { return change.path == conflicted.path; });
+    return std::any_of(changes.begin(), changes.end(), [&](const stage::Change& change) {
+      return change.path == conflicted.path || change.path.starts_with(conflicted.path + '/');
+    });
   }
   if (!conflicted.beside.empty()) return false;
   if (conflicted.path.starts_with(stage::kStatePath)) return is_unresolved(conflicted, state_of(stage));

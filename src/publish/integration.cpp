@@ -234,6 +234,25 @@ void Integration::set_beside(const Step& step, const std::string& top, std::stri
   list.push_back({top, std::move(reason) + "; what they have is in " + name, false, std::nullopt, name});
 }
 
+/// The path at which `kept`, or what is in that directory, keeps a file from standing at `path`; nullopt where it does
+/// not.
+Result<std::optional<std::string>> Integration::stands_in_the_way(const std::string& kept, bool is_directory,
+                                                                  const std::string& path) const {
+  const std::optional<std::string> none;
+  if (path == kept || kept.starts_with(path + '/')) return std::optional(path);
+  if (!path.starts_with(kept + '/')) return none;
+  if (!is_directory) return std::optional(kept);
+  for (std::size_t end = kept.size(); end != std::string::npos;) {
+    end = path.find('/', end + 1);
+    const std::string at = path.substr(0, end);
+    auto inode = stage_.find(at);
+    if (!inode) return none;
+    PLAYFS_TRY(auto attributes, stage_.attributes(inode));
+    if (attributes.kind != stage::Kind::directory) return std::optional(at);
+  }
+  return std::optional(path);
+}
+
 /// What is kept here only (ignored, a fifo) stays where it is. What was published under its name comes beside it where
 /// that has to go on (`clears_the_way`); otherwise whoever asked is told.
 Status Integration::clear_the_way(Step& step, Merge& merge, std::vector<stage::Conflicted>& list) {
@@ -245,23 +264,21 @@ Status Integration::clear_the_way(Step& step, Merge& merge, std::vector<stage::C
       PLAYFS_TRY(auto entries, stage_.list(inode, 0, 1));
       if (entries.empty()) continue;  // it yields
     }
-    std::map<std::string, MergedFile> displaced;
-    std::string top;
+    std::map<std::string, std::map<std::string, MergedFile>> displaced;  // by what is in the way of them
     for (const auto& [path, file] : merge.files) {
       if (entry_at(step.ours.manifest, path)) continue;
-      bool is_same = path == name, is_above = name.starts_with(path + '/');
-      bool is_below = !is_directory && path.starts_with(name + '/');
-      if (!is_same && !is_above && !is_below) continue;
-      if (is_same && !is_directory) step.kept.insert(path);
-      top = is_above ? path : name;
-      displaced.emplace(path, file);
+      PLAYFS_TRY(auto top, stands_in_the_way(name, is_directory, path));
+      if (!top) continue;
+      if (*top == path && !(is_directory && path == name)) step.kept.insert(path);
+      displaced[*top].emplace(path, file);
     }
-    if (displaced.empty()) continue;
-    if (!step.clears_the_way) return fail(is_kept_here_only(name));
-    for (const auto& [path, file] : displaced) merge.files.erase(path);
-    set_beside(step, top, "something is kept here only where they have a file", displaced, merge, list);
-    // A later commit would publish it, being a change now of what is theirs, and nobody asked for that.
-    std::find_if(list.begin(), list.end(), [&](const auto& each) { return each.path == top; })->is_kept_here = true;
+    for (const auto& [top, files] : displaced) {
+      if (!step.clears_the_way) return fail(is_kept_here_only(top));
+      for (const auto& [path, file] : files) merge.files.erase(path);
+      set_beside(step, top, "something is kept here only where they have a file", files, merge, list);
+      // A later commit would publish it, being a change now of what is theirs, and nobody asked for that.
+      std::find_if(list.begin(), list.end(), [&](const auto& each) { return each.path == top; })->is_kept_here = true;
+    }
   }
   return {};
 }

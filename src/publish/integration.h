@@ -76,6 +76,8 @@ class Integration {
   void set_beside(const Step& step, const std::string& top, std::string reason,
                   const std::map<std::string, MergedFile>& displaced, Merge& merge,
                   std::vector<stage::Conflicted>& list);
+  Result<std::optional<std::string>> stands_in_the_way(const std::string& kept, bool is_directory,
+                                                       const std::string& path) const;
   Status clear_the_way(Step& step, Merge& merge, std::vector<stage::Conflicted>& list);
   void keep_tracked(const Step& step, const Merge& merge, stage::Merged& merged) const;
   Status decide(Step& step, const Merge& merge, const std::vector<stage::Conflicted>& list, stage::Merged& merged);

@@ -13,6 +13,12 @@ bool is_at_or_below(std::string_view path, std::string_view top) {
   return top.empty() || path == top || (path.starts_with(top) && path[top.size()] == '/');
 }
 
+bool has_at_or_above(const std::set<std::string, std::less<>>& paths, const std::string& path) {
+  for (auto end = path.size(); end != std::string::npos && end > 0; end = path.rfind('/', end - 1))
+    if (paths.contains(path.substr(0, end))) return true;
+  return false;
+}
+
 bool has_at_or_below(const std::set<std::string, std::less<>>& paths, const std::string& top) {
   if (paths.contains(top)) return true;
   auto below = paths.lower_bound(top + '/');
@@ -417,7 +423,8 @@ Result<std::vector<Invalidation>> Stage::State::stand_on(RevisionTreePtr next, c
     for (const auto& name : survey().unpublished) kept_here.insert(name.substr(0, name.find_last_not_of('/') + 1));
     std::erase_if(rebase.obstructed, [&](const std::string& path) {
       const bool is_handled = handled.contains(path) && !rebase.shut_out.contains(path);
-      return !rebase.misplaced.contains(path) && (is_handled || !has_at_or_below(kept_here, path));
+      return !rebase.misplaced.contains(path) &&
+             (is_handled || (!has_at_or_below(kept_here, path) && !has_at_or_above(kept_here, path)));
     });
   }
   if (!rebase.obstructed.empty()) return fail(in_the_way(rebase.obstructed));

@@ -4,6 +4,7 @@
 
 #include <set>
 
+#include "base/text.h"
 #include "publish/conflicts.h"
 #include "vfs/fetches.h"
 #include "vfs/ino.h"
@@ -47,9 +48,11 @@ bool is_there(stage::Stage& stage, std::string_view path) {
   return at != nullptr;
 }
 
-Error latest_is_not_here(const RevisionId& latest) {
+Error why_latest_is_not_shown(const content::Head& head) {
+  if (head.refused) return *head.refused;
   return {ErrorCode::offline,
-          "revision " + latest.text() + ", which is head now, could not be read yet",
+          "revision " + escape_for_terminal(head.project.latest_revision.text()) +
+              ", which is head now, could not be read yet",
           "playfs update, later",
           {},
           0,
@@ -315,14 +318,13 @@ Attempt<UpdateResult> WorkTree::update(const OperationPtr& op) {
   }
   PLAYFS_ATTEMPT(content::Head head, head_here(mount_, project_));
   if (!head.is_settled()) {
-    // What is shown meanwhile may be older than what was published from here, which would vanish from the tree. This
-    // is a newer head than was waited for above where a commit that we waited for has seen it.
+    // A newer one than was waited for above, where a commit that we waited for has seen it.
     const std::string awaited = "latest/" + head.project.latest_revision.text();
-    if (op->noted(awaited)) return fail(latest_is_not_here(head.project.latest_revision));
-    return missing([this, op, awaited](CancelToken cancel, Callback<void> done) {
-      op->note(awaited);
-      mount_.site().shown_head(project_, std::move(cancel), only_status<content::Head>(std::move(done)));
-    });
+    if (!op->noted(awaited))
+      return missing([this, op, awaited](CancelToken cancel, Callback<void> done) {
+        op->note(awaited);
+        mount_.site().shown_head(project_, std::move(cancel), only_status<content::Head>(std::move(done)));
+      });
   }
   const RevisionId latest = head.shown.value_or(RevisionId());
   {
@@ -335,8 +337,11 @@ Attempt<UpdateResult> WorkTree::update(const OperationPtr& op) {
     if (!latest.empty()) {
       PLAYFS_ATTEMPT(tree, revision_here(mount_, latest));
     }
-    if (!is_known_to_hold(tree, base) && !op->noted(looked_for(base->revision.id)))
-      return missing(keep_lost_base(op, tree, base->revision.id));
+    if (!is_known_to_hold(tree, base)) {
+      // What is shown in place of the latest one may be older than what was published from here, which would vanish.
+      if (!head.shows_latest() && !is_on_branch()) return fail(why_latest_is_not_shown(head));
+      if (!op->noted(looked_for(base->revision.id))) return missing(keep_lost_base(op, tree, base->revision.id));
+    }
   }
   if (!latest.empty() && latest != base_id()) {
     PLAYFS_ATTEMPT(RevisionTreePtr tree, revision_here(mount_, latest));
@@ -346,7 +351,7 @@ Attempt<UpdateResult> WorkTree::update(const OperationPtr& op) {
   }
   PLAYFS_ATTEMPT_CHECK(stage_->check_disk());  // an update that failed may have come so far
   // The tree has come as far as it can.
-  if (head.refused) return fail(*head.refused);
+  if (!head.shows_latest()) return fail(why_latest_is_not_shown(head));
   PLAYFS_ATTEMPT(auto conflicts, publish::unresolved(*stage_));
   op->set_outcome(UpdateResult{base_id().text(), static_cast<std::uint32_t>(conflicts.size())});
   return missing(until_kernel_knows(mount_, op, project_, "told"));

@@ -111,6 +111,35 @@ class Ignored(revisions.Revisions):
         self.assertEqual(self.head_texts(), {**theirs, 'mine': 'mine\n', 'more': 'more\n'})
         self.assertEqual((self.tree / '.env').read_text(), 'theirs\n')
 
+    def test_nothing_in_an_ignored_folder_is_overwritten_or_published(self):
+        rules = 'build/\np\n'
+        self.set_head(self.revision([self.first], {'.gitignore': rules, 'y': 'y\n'}))
+        self.eventually((self.tree / '.gitignore').exists, 'the tree follows head')
+        (self.tree / 'build/deep').mkdir(parents=True)
+        (self.tree / 'build/deep/out').write_text('secret\n')
+        (self.tree / 'p').write_text('secret\n')
+        (self.tree / 'y').write_text('mine\n')
+        theirs = {'.gitignore': rules, 'y': 'y\n', 'build/deep/out': 'theirs\n', 'build/new': 'new\n', 'p/x': 'theirs\n'}
+        self.set_head(self.revision([self.head()], theirs))
+        refused = self.playfs('update', self.tree, check=False)
+        self.assertEqual(refused.returncode, 1)
+        self.assertIn('is kept here only', refused.stderr)
+        self.assertEqual(self.fails('commit', '-m', 'Mine'), CONFLICT)
+        self.assertEqual(self.head_texts(), {**theirs, 'y': 'mine\n'})
+        self.assertEqual(self.conflicts(), ['build/deep/out', 'p'])
+        for secret in ('build/deep/out', 'p'):
+            self.assertEqual((self.tree / secret).read_text(), 'secret\n')
+        self.assertEqual((self.tree / 'build/new').read_text(), 'new\n')
+        (self.tree / 'build/deep/out.head').unlink()
+        self.command('rm', '-r', self.tree / 'p.head')
+        (self.tree / 'y').write_text('mine again\n')
+        self.assertEqual(self.fails('commit', '-m', 'Again'), CONFLICT)
+        self.assertEqual(self.conflicts(), ['build/deep/out', 'p'])
+        (self.tree / 'p').unlink()
+        self.playfs('discard', self.tree / 'p', self.tree / 'build/deep/out')
+        self.playfs('commit', '-m', 'Again', self.tree)
+        self.assertEqual(self.head_texts(), {**theirs, 'y': 'mine again\n'})
+
 
 @rig.needs_fuse
 class InConflict(revisions.Revisions):
