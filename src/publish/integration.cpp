@@ -277,9 +277,8 @@ Status Integration::clear_the_way(Step& step, Merge& merge, std::vector<stage::C
       for (const auto& [path, file] : files) merge.files.erase(path);
       set_beside(step, top, "something is kept here only where they have a file", files, merge, list);
       // A later commit would publish it, being a change now of what is theirs, and nobody asked for that.
-      std::find_if(list.begin(), list.end(), [&, &top = top](const auto& each) {
-        return each.path == top;
-      })->is_kept_here = true;
+      for (auto& each : list)
+        if (each.path == top) each.is_kept_here = true;
     }
   }
   return {};
