@@ -71,6 +71,19 @@ Error is_kept_here_only(const std::string& path) {
                {}};
 }
 
+/// The paths of `files` that a file or directory of that name could be in the way of: not all are looked through for
+/// each of the many that may be ignored.
+std::vector<std::string> at_above_or_below(const decltype(Merge::files)& files, const std::string& name) {
+  std::vector<std::string> paths;
+  for (auto end = name.find('/'); end != std::string::npos; end = name.find('/', end + 1))
+    if (files.contains(name.substr(0, end))) paths.push_back(name.substr(0, end));
+  if (files.contains(name)) paths.push_back(name);
+  const std::string within = name + '/';
+  for (auto at = files.lower_bound(within); at != files.end() && at->first.starts_with(within); ++at)
+    paths.push_back(at->first);
+  return paths;
+}
+
 Error still_in_conflict(const stage::Conflicted& conflicted) {
   return Error{ErrorCode::busy,
                conflicted.path + " is still in conflict: " + conflicted.reason,
@@ -265,12 +278,12 @@ Status Integration::clear_the_way(Step& step, Merge& merge, std::vector<stage::C
       if (entries.empty()) continue;  // it yields
     }
     std::map<std::string, std::map<std::string, MergedFile>> displaced;  // by what is in the way of them
-    for (const auto& [path, file] : merge.files) {
+    for (const std::string& path : at_above_or_below(merge.files, name)) {
       if (entry_at(step.ours.manifest, path)) continue;
       PLAYFS_TRY(auto top, stands_in_the_way(name, is_directory, path));
       if (!top) continue;
       if (*top == path && !(is_directory && path == name)) step.kept.insert(path);
-      displaced[*top].emplace(path, file);
+      displaced[*top].emplace(path, merge.files.at(path));
     }
     for (const auto& [top, files] : displaced) {
       if (!step.clears_the_way) return fail(is_kept_here_only(top));
