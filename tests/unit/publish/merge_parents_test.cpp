@@ -193,6 +193,12 @@ class UnknownFieldsTest : public testing::Test {
     JsonObject body{{"project", project}, {"parents", std::move(ids)}, {"manifest", std::move(fields)}};
     return world.create("revisions", wire::to_text(body)).id;
   }
+  static Result<Integrated> merge(WorkTree& work, const std::string& branch) {
+    auto tree =
+        await<RevisionTreePtr>([&](auto done) { work.site->revision(RevisionId(branch), {}, std::move(done)); });
+    if (!tree) return fail(std::move(tree).error());
+    return await<Integrated>([&](auto done) { work.publisher->merge(*tree, CancelToken(), std::move(done)); });
+  }
   JsonObject fields_of_head() {
     return wire::decode_revision(world.get("revisions", world.head(project)))->manifest.extra;
   }
@@ -210,9 +216,7 @@ TEST_F(UnknownFieldsTest, ThoseThatOnlyABranchChangedAreInTheMerge) {
     std::string head = publish({root}, "head", {{"kept", "1"}, {"changed", "1"}, {"dropped", "1"}, {"heads", "3"}});
     world.set_head(project, head);
     WorkTree work(world, project, directory.path() + (head_moves ? "/moves" : "/stays"));
-    auto tree =
-        await<RevisionTreePtr>([&](auto done) { work.site->revision(RevisionId(branch), {}, std::move(done)); });
-    auto taken_in = await<Integrated>([&](auto done) { work.publisher->merge(*tree, CancelToken(), std::move(done)); });
+    auto taken_in = merge(work, branch);
     ASSERT_TRUE(taken_in) << taken_in.error().message;
     JsonObject wanted{{"kept", "1"}, {"changed", "2"}, {"heads", "3"}, {"added", "2"}};
     if (head_moves) {
@@ -267,9 +271,7 @@ TEST_F(UnknownFieldsTest, SoAreThoseOfEntries) {
     const std::string head = revision({root}, heads);
     world.set_head(project, head);
     WorkTree work(world, project, directory.path() + (head_moves ? "/moves" : "/stays"));
-    auto tree =
-        await<RevisionTreePtr>([&](auto done) { work.site->revision(RevisionId(branch), {}, std::move(done)); });
-    auto taken_in = await<Integrated>([&](auto done) { work.publisher->merge(*tree, CancelToken(), std::move(done)); });
+    auto taken_in = merge(work, branch);
     ASSERT_TRUE(taken_in) << taken_in.error().message;
     work.write("both", "resolved");
     work.write("edited", "here");
