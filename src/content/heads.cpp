@@ -40,6 +40,12 @@ std::optional<Head> Heads::known(const ProjectId& id) {
   return in_memory();
 }
 
+void Heads::Project::saw(const playfs::Project& project) {
+  auto changed_at = parse_iso8601(project.raw.updated_at);
+  if (changed_at && (!newest_seen || *changed_at >= newest_seen->changed_at))
+    newest_seen = SeenHead{*changed_at, project.latest_revision};
+}
+
 void Heads::load(const ProjectId& id) {
   auto stored = context_.records.record(context_.site, kCollection, id.text());
   auto record = stored ? Context::read(*stored, id.text()) : std::nullopt;
@@ -55,6 +61,7 @@ void Heads::load(const ProjectId& id) {
   state.announced = latest;
   Head head{std::move(*project), context_.clock.steady() - context_.options.refresh, std::nullopt, nullptr};
   if (state.announced->empty() || (tree && tree->revision.project == id)) head.shown = *state.announced;
+  state.saw(head.project);
   state.head = std::move(head);
   state.text = std::move(stored->text);
   state.etag = std::move(stored->etag);
@@ -139,6 +146,7 @@ Result<Head> Heads::apply(const Request& request, Result<remote::Fetched<playfs:
   }
   Head head{std::move(*answer->value), request.asked_at, std::nullopt, nullptr};
   const RevisionId& latest = head.project.latest_revision;
+  state.saw(head.project);
   if (state.head) head.shown = state.head->shown;
   else if (latest.empty()) head.shown = latest;
   if (state.head && state.head->project.latest_revision == latest) head.refused = state.head->refused;
@@ -151,6 +159,11 @@ Result<Head> Heads::apply(const Request& request, Result<remote::Fetched<playfs:
   state.etag = std::move(answer->etag);
   state.head = head;
   return head;
+}
+
+std::optional<SeenHead> Heads::newest_seen(const ProjectId& id) {
+  MutexLock lock(mutex_);
+  return state_of(id)->newest_seen;
 }
 
 void Heads::follow_up(const ProjectId& id) {

@@ -29,6 +29,7 @@ class Heads {
   /// From memory or the disk, however old.
   [[nodiscard]] std::optional<Head> known(const ProjectId& id);
   [[nodiscard]] bool is_fresh(const Head& head) const;
+  [[nodiscard]] std::optional<SeenHead> newest_seen(const ProjectId& id);
   /// A fresh one; an old one where the service is away.
   void get(const ProjectId& id, const CancelToken& cancel, Callback<Head> done);
   /// Sends a request of its own: the answer is no older than this call.
@@ -55,6 +56,8 @@ class Heads {
   };
   struct Project {
     std::optional<Head> head;
+    void saw(const playfs::Project& project);
+    std::optional<SeenHead> newest_seen;
     std::string text;  ///< the record as it is on disk
     std::string etag;
     std::uint64_t applied = 0;  ///< ticket of the newest request whose answer `head` is; older answers come too late

@@ -56,6 +56,8 @@ bool Site::was_absent(const RevisionId& id) { return parts_->revisions.was_absen
 
 std::optional<Head> Site::try_head(const ProjectId& id) { return parts_->heads.known(id); }
 
+std::optional<SeenHead> Site::newest_seen_head(const ProjectId& id) { return parts_->heads.newest_seen(id); }
+
 bool Site::is_fresh(const Head& head) const { return parts_->heads.is_fresh(head); }
 
 void Site::head(const ProjectId& id, CancelToken cancel, Callback<Head> done) {

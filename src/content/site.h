@@ -52,6 +52,9 @@ class Site {
   // old one while `is_fresh` says no.
   [[nodiscard]] std::optional<Head> try_head(const ProjectId& id);
   [[nodiscard]] bool is_fresh(const Head& head) const;
+  /// By the newest of the records that this process has read, in whatever order, or found in the cache: a replica of
+  /// the service may be behind the one that answered before.
+  [[nodiscard]] std::optional<SeenHead> newest_seen_head(const ProjectId& id);
   void head(const ProjectId& id, CancelToken cancel, Callback<Head> done);
   /// Asks the service whatever the age; for a publication that has to know.
   void refresh_head(const ProjectId& id, CancelToken cancel, Callback<Head> done);

@@ -28,6 +28,12 @@ struct Head {
   [[nodiscard]] bool is_settled() const { return refused || shows_latest(); }
 };
 
+/// Where a project's head was.
+struct SeenHead {
+  WallTime changed_at;  ///< when the service changed the record, by its own clock
+  RevisionId revision;
+};
+
 /// A record of a list without its body. `name` is an agent's handle, else the record's name, else its title;
 /// `project` of a message is its thread.
 using Listed = cache::ListedRecord;

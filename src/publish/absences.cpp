@@ -26,14 +26,38 @@ Result<Absences::Presence> Absences::look(const RevisionId& revision) {
     return Presence::there;
   }
   const SteadyTime now = clock_.steady();
-  Doubt& doubt = doubts_.try_emplace(revision, Doubt{now, now}).first->second;
+  const bool is_gone = missed(doubts_.try_emplace(revision, Doubt{now, now}).first->second);
+  if (doubts_.size() > kMostDoubts) forget_oldest();
+  return is_gone ? Presence::gone : Presence::not_shown;
+}
+
+bool Absences::missed(Doubt& doubt) const {
+  const SteadyTime now = clock_.steady();
   // What it was in between nobody knows: it may have been seen by those who had no reason to say so.
   if (now - doubt.looked > 2 * late_arrival_) doubt = {now, now};
   doubt.looked = now;
   ++doubt.looks;
-  const bool is_gone = doubt.looks >= kFewestLooks && now - doubt.since >= late_arrival_;
-  if (doubts_.size() > kMostDoubts) forget_oldest();
-  return is_gone ? Presence::gone : Presence::not_shown;
+  return doubt.looks >= kFewestLooks && now - doubt.since >= late_arrival_;
+}
+
+Status Absences::check_head(const Project& project) {
+  auto seen = upstream_.newest_seen_head();
+  auto time = parse_iso8601(project.raw.updated_at);
+  const bool is_older = seen && time && *time < seen->changed_at && seen->revision != project.latest_revision;
+  MutexLock lock(mutex_);
+  if (!is_older || (lost_records_ && seen->changed_at <= *lost_records_)) {
+    head_doubt_.reset();
+    return {};
+  }
+  const SteadyTime now = clock_.steady();
+  if (!head_doubt_) head_doubt_ = Doubt{now, now};
+  if (!missed(*head_doubt_))
+    return fail(ErrorCode::busy,
+                "the service shows an older head than before: its reads lag behind, or it went back to an older state",
+                "it is looked at again, and believed once it was so for two minutes");
+  lost_records_ = seen->changed_at;
+  head_doubt_.reset();
+  return {};
 }
 
 Result<bool> Absences::is_gone(const RevisionId& revision) {

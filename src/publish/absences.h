@@ -13,11 +13,13 @@
 #include <chrono>
 #include <functional>
 #include <map>
+#include <optional>
 
 #include "base/clock.h"
 #include "base/mutex.h"
 #include "base/result.h"
 #include "model/ids.h"
+#include "model/records.h"
 #include "publish/upstream.h"
 
 namespace playfs::publish {
@@ -36,6 +38,10 @@ class Absences {
   Result<bool> is_gone(const RevisionId& revision) PLAYFS_EXCLUDES(mutex_);
   /// What is_gone() fails with then, for who has looked already.
   [[nodiscard]] static tl::unexpected<Error> not_shown(const RevisionId& revision);
+  /// For who is about to move head off where `project` has it: fails with `busy` where this process has seen it
+  /// elsewhere in a newer record, until every look for as long as reads may lag gave the older one. Each call counts as
+  /// a look.
+  Status check_head(const Project& project) PLAYFS_EXCLUDES(mutex_);
   /// Ends the doubt about what was seen elsewhere, in a list say.
   void saw(const std::function<bool(const RevisionId&)>& is_seen) PLAYFS_EXCLUDES(mutex_);
 
@@ -45,6 +51,8 @@ class Absences {
     SteadyTime looked;  ///< the last one
     int looks = 0;
   };
+  /// One more look has missed it. Whether it is gone by now.
+  bool missed(Doubt& doubt) const;
   void forget_oldest() PLAYFS_REQUIRES(mutex_);
 
   Upstream& upstream_;
@@ -52,6 +60,9 @@ class Absences {
   const std::chrono::nanoseconds late_arrival_;
   Mutex mutex_;
   std::map<RevisionId, Doubt> doubts_ PLAYFS_GUARDED_BY(mutex_);
+  std::optional<Doubt> head_doubt_ PLAYFS_GUARDED_BY(mutex_);
+  /// Newer records than this one count; those up to it were lost when the service went back.
+  std::optional<WallTime> lost_records_ PLAYFS_GUARDED_BY(mutex_);
 };
 
 }  // namespace playfs::publish

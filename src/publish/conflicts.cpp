@@ -5,6 +5,7 @@
 #include "model/merge.h"
 #include "model/path.h"
 #include "publish/staged_bytes.h"
+#include "stage/ignore.h"
 #include "wire/json.h"
 
 namespace playfs::publish {
@@ -41,8 +42,8 @@ Result<bool> is_unresolved(stage::Stage& stage, const stage::Conflicted& conflic
   if (!conflicted.beside.empty()) return false;
   if (conflicted.path.starts_with(stage::kStatePath)) return is_unresolved(conflicted, state_of(stage));
   auto inode = stage.find(conflicted.path);
-  // Moving a file, or the folder that it is in, takes no markers out of it.
-  if (!inode && conflicted.has_markers && conflicted.ino != 0) inode = stage.find_put(conflicted.ino);
+  // Moving a file, or the folder that it is in, decides nothing.
+  if (!inode && conflicted.ino != 0) inode = stage.find_put(conflicted.ino);
   if (!inode) return !conflicted.left;
   PLAYFS_TRY(auto attributes, stage.attributes(inode));
   if (attributes.kind != stage::Kind::file && attributes.kind != stage::Kind::symlink) return false;
@@ -56,6 +57,20 @@ Result<bool> is_unresolved(stage::Stage& stage, const stage::Conflicted& conflic
 }
 
 }  // namespace
+
+RuleFiles rules_of(const Manifest& manifest) {
+  RuleFiles rules;
+  for (const auto& [path, entry] : manifest.files)
+    if (stage::is_rule_file(path)) rules.emplace(path, content_key(entry));
+  return rules;
+}
+
+std::string content_key(const FileEntry& entry) {
+  if (auto hash = known_hash(entry)) return hash->hex();
+  std::string key;
+  for (const auto& chunk : entry.chunks) key += chunk.text() + '\n';
+  return key;
+}
 
 std::optional<ContentHash> known_hash(const FileEntry& entry) {
   if (auto content = entry.inline_content()) return ContentHash::of(*content);
@@ -82,6 +97,7 @@ Status sync_resolved(stage::Stage& stage, const std::vector<stage::Conflicted>& 
 }
 
 std::string how_to_resolve(const stage::Conflicted& conflicted) {
+  if (conflicted.is_kept_here && conflicted.beside.empty()) return "ignore it by a rule of yours, or move it elsewhere";
   if (conflicted.is_kept_here)
     return "move it elsewhere, then playfs discard it and delete " + conflicted.beside + " to have theirs";
   return conflicted.beside.empty() ? "edit or discard it" : "move or delete " + conflicted.beside;

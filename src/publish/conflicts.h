@@ -1,6 +1,8 @@
 // Which of the paths that an update or a merge left in conflict are not resolved yet.
 #pragma once
 
+#include <map>
+#include <string>
 #include <vector>
 
 #include "stage/stage.h"
@@ -9,6 +11,14 @@ namespace playfs::publish {
 
 /// The hash of a published file as far as it is known without its bytes.
 std::optional<ContentHash> known_hash(const FileEntry& entry);
+
+/// Tells contents apart: that hash, or else the chunks that it is stored as.
+std::string content_key(const FileEntry& entry);
+
+/// The files that say what is ignored, with their content_key(). Where others change them, nothing that was kept here
+/// is published for that, and nothing that was staged is left out: see Integration.
+using RuleFiles = std::map<std::string, std::string>;
+RuleFiles rules_of(const Manifest& manifest);
 
 /// Those whose file still has markers, or is still as it was left, or where what theirs has still stands beside it.
 Result<std::vector<stage::Conflicted>> unresolved(stage::Stage& stage);

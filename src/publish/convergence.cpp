@@ -94,6 +94,7 @@ Result<Convergence::Log> Convergence::read_log(const RevisionTreePtr& ours, cons
   Log log;
   log.began = parts_.clock.steady();
   PLAYFS_TRY(log.project, parts_.scan.look(from));
+  static_cast<void>(parts_.absences.check_head(log.project));  // whoever moves head waits from here on
   for (const auto& [id, time] : parts_.scan.found()) {
     PLAYFS_TRY(auto revision, read(id));
     PLAYFS_CHECK(add(revision, log));
@@ -416,6 +417,7 @@ Result<Standing> Convergence::run(const RevisionTreePtr& ours, bool may_join, co
       PLAYFS_TRY(Project now, parts_.upstream.project());
       if (now.latest_revision != head) continue;
     }
+    PLAYFS_CHECK(parts_.absences.check_head(log.project));
     PLAYFS_CHECK(write());
     Status moved = parts_.upstream.move_head(tip);
     if (moved) {

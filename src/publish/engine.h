@@ -6,6 +6,7 @@
 
 #include <chrono>
 #include <functional>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -102,6 +103,7 @@ class Engine {
     bool carries = false;       ///< `target` has what others had published, since no other revision has it any more
     ChunkIds gone;              ///< of a revision of this publication that others may have carried on
     std::vector<PutFile> lost;  ///< what was published in it, where head holds it
+    RevisionTreePtr beside;     ///< that revision, where head does not hold it
     ChunkTexts fetched;         ///< chunks that others uploaded, compared by us
     Stored stored_by_others;
     bool is_first_post = false;  ///< the body was journalled by this very run, so it was never sent
@@ -109,6 +111,7 @@ class Engine {
     std::optional<SteadyTime> in_doubt_since;
     /// When what was acknowledged was first not to be seen.
     std::optional<SteadyTime> missing_since;
+    std::map<std::string, SteadyTime> content_missing_since;  ///< by path; what is neither there nor here
     RevisionTreePtr ours;
   };
 
@@ -144,6 +147,8 @@ class Engine {
   [[nodiscard]] Result<bool> has_more_than_head(const RevisionTree& hollow, const RevisionId& head);
   /// `head` itself is published again, with the bytes that `hollow` lost.
   Status refill(const RevisionTreePtr& head, const RevisionTreePtr& hollow);
+  Status branch_off_hollow();
+  [[nodiscard]] std::vector<RevisionId> taken_in_by(const RevisionTree& hollow) const;
   /// Of a layer whose base is gone, made a change of what is left of the line.
   Status join_survivor(const RevisionTreePtr& survivor, const RevisionTreePtr& head);
   /// False: some chunks are gone. They are forgotten then, so that the next plan uploads their text again.

@@ -9,6 +9,7 @@
 #include "publish/dry_run.h"
 #include "publish/lost_base.h"
 #include "publish/staged_bytes.h"
+#include "stage/ignore.h"
 #include "wire/json.h"
 
 namespace playfs::publish {
@@ -182,6 +183,9 @@ Status Integration::add_frozen(Step& step) const {
 }
 
 Result<bool> Integration::add_what_is_back(Step& step) const {
+  PLAYFS_TRY(auto lost, journal_.lost_base());
+  if (!lost) return false;
+  step.hold.reset();  // nobody waits for the service with us
   auto tell = [&](const std::string& path, FileEntry& entry) {
     auto own = step.own.find(path);
     return own == step.own.end() || !entry.hash_claim.empty() ? Status() : tell_content(entry, own->second, false);
@@ -269,8 +273,7 @@ Result<std::optional<std::string>> Integration::stands_in_the_way(const std::str
 /// What is kept here only (ignored, a fifo) stays where it is. What was published under its name comes beside it where
 /// that has to go on (`clears_the_way`); otherwise whoever asked is told.
 Status Integration::clear_the_way(Step& step, Merge& merge, std::vector<stage::Conflicted>& list) {
-  PLAYFS_TRY(auto kept, stage_.unpublished());
-  for (std::string name : kept) {
+  for (std::string name : step.unpublished) {
     bool is_directory = name.ends_with('/');
     if (is_directory) name.pop_back();
     if (auto inode = stage_.find(name); is_directory && inode) {
@@ -295,6 +298,32 @@ Status Integration::clear_the_way(Step& step, Merge& merge, std::vector<stage::C
     }
   }
   return {};
+}
+
+/// Rules of others say what becomes of new files. What was kept here before they came is not published for that: it is
+/// in conflict until somebody here has a rule for it, moves it away, or tells a commit to take it.
+Status Integration::keep_what_was_ignored(const Step& step, std::vector<stage::Conflicted>& list) const {
+  for (std::string name : step.unpublished) {
+    if (name.ends_with('/')) name.pop_back();
+    auto inode = stage_.find(name);
+    if (!inode) continue;
+    auto is_it = [&](const stage::Conflicted& each) { return each.path == name; };
+    if (std::any_of(list.begin(), list.end(), is_it)) continue;
+    list.push_back({.path = name,
+                    .reason = "it is kept here only, and what they have of the ignore rules would publish it",
+                    .left = std::nullopt,
+                    .is_kept_here = true});
+  }
+  return {};
+}
+
+/// Where what is ignored is said otherwise by now.
+bool Integration::brings_rules(const Step& step, const Merge& merge) {
+  RuleFiles wanted;
+  for (const auto& [path, file] : merge.files)
+    if (stage::is_rule_file(path))
+      wanted.emplace(path, file.text ? ContentHash::of(*file.text).hex() : content_key(file.entry));
+  return wanted != rules_of(step.ours.manifest);
 }
 
 Result<stage::Merged> Integration::bring_in(Step& step) {
@@ -324,7 +353,10 @@ Result<stage::Merged> Integration::bring_in(Step& step) {
       list.push_back({conflict.path, conflict.reason, false, left});
     }
   }
+  PLAYFS_TRY(step.unpublished, stage_.unpublished());
   PLAYFS_CHECK(clear_the_way(step, merge, list));
+  step.brings_rules = brings_rules(step, merge);
+  if (step.brings_rules) PLAYFS_CHECK(keep_what_was_ignored(step, list));
   std::sort(list.begin(), list.end(), [](const auto& a, const auto& b) { return a.path < b.path; });
 
   stage::Merged merged;
@@ -337,9 +369,15 @@ Result<stage::Merged> Integration::bring_in(Step& step) {
   PLAYFS_CHECK(decide(step, merge, list, merged));
   for (const stage::MergedPath& put : merged.paths) {
     auto each = std::find_if(list.begin(), list.end(), [&](const auto& one) { return one.path == put.path; });
-    if (!put.content || each == list.end() || !each->has_markers) continue;
+    if (!put.content || each == list.end()) continue;
     PLAYFS_TRY(auto attributes, stage_.attributes(put.content));
     each->ino = attributes.ino;
+  }
+  for (auto& each : list) {
+    auto inode = each.ino == 0 && each.left ? stage_.find(each.path) : nullptr;
+    if (!inode) continue;
+    PLAYFS_TRY(auto attributes, stage_.attributes(inode));
+    each.ino = attributes.ino;
   }
   merged.conflicted = std::move(list);
   keep_tracked(step, merge, merged);
@@ -347,12 +385,13 @@ Result<stage::Merged> Integration::bring_in(Step& step) {
 }
 
 /// What one of the revisions has that this is made of is published with it, though the next base has it not and a rule
-/// there, or here, would have it ignored.
+/// there, or here, would have it ignored. So is what was staged before others brought a rule for it.
 void Integration::keep_tracked(const Step& step, const Merge& merge, stage::Merged& merged) const {
   const auto before = stage_.tracked();
   for (const auto& [path, file] : merge.files) {
     const bool is_tracked = before.contains(path) || entry_at(step.base.manifest, path) ||
-                            entry_at(step.theirs.manifest, path) || entry_at(step.below.manifest, path);
+                            entry_at(step.theirs.manifest, path) || entry_at(step.below.manifest, path) ||
+                            (step.brings_rules && entry_at(step.ours.manifest, path));
     if (is_tracked && !(step.next && step.next->tree.file_at(path))) merged.tracked.insert(path);
   }
 }
@@ -412,7 +451,28 @@ Status Integration::decide(Step& step, const Merge& merge, const std::vector<sta
 
 // The whole.
 
+/// Until they are at hand, what is ignored counts as staged.
+Status Integration::fetch_rules() {
+  for (const auto& rules : stage_.rules_needed()) {
+    auto text = upstream_.content(rules.revision, rules.path, *rules.entry);
+    if (!text) return fail(text.error().while_doing("read what is to be ignored"));
+  }
+  return {};
+}
+
+/// Those that new rules go on ignoring were never in question.
+Status Integration::forget_what_is_ignored() {
+  PLAYFS_CHECK(fetch_rules());
+  PLAYFS_TRY(auto left, unresolved(stage_));
+  auto list = stage_.conflicted();
+  std::erase_if(list, [&](const stage::Conflicted& each) {
+    return each.is_kept_here && std::find(left.begin(), left.end(), each) == left.end();
+  });
+  return stage_.record_conflicted(std::move(list));
+}
+
 Status Integration::carry_out(const BeginStep& begin, const Stand& stand) {
+  PLAYFS_CHECK(fetch_rules());
   for (int round = 0;; ++round) {
     Step step;
     step.on = stage_.base();
@@ -427,6 +487,7 @@ Status Integration::carry_out(const BeginStep& begin, const Stand& stand) {
       return stand(merged);
     };
     Status moved = attempt();
+    if (moved && step.brings_rules) return forget_what_is_ignored();
     if (moved || !is_busy(moved.error()) || round + 1 == kMostRounds) return moved;
   }
 }
@@ -513,10 +574,26 @@ Result<Integrated> Integration::integrated(const RevisionTreePtr& base) const {
   return Integrated{base->revision.id, left.size()};
 }
 
+/// Whether the rules in what was published are others than those that were frozen.
+Result<bool> Integration::has_rules_of_others(const RevisionTreePtr& published) const {
+  PLAYFS_TRY(auto layer, stage_.pending());
+  const RevisionTreePtr on = stage_.base();
+  if (!layer || !on || published->revision.parents == std::vector{on->revision.id}) return false;
+  RuleFiles frozen = rules_of(on->tree.manifest());
+  for (const auto& path : layer->deletions) frozen.erase(path);
+  for (const auto& file : layer->files)
+    if (stage::is_rule_file(file.path))
+      frozen.insert_or_assign(file.path, file.published ? content_key(*file.published) : file.hash.hex());
+  return rules_of(published->tree.manifest()) != frozen;
+}
+
 Status Integration::settle(const std::string& tx, const RevisionTreePtr& base) {
   fetched_.clear();
-  Status settled = stage_.settle(tx, base, {}, settled_);
-  if (settled || !is_busy(settled.error())) return settled;
+  PLAYFS_TRY(bool has_their_rules, has_rules_of_others(base));
+  if (!has_their_rules) {
+    Status settled = stage_.settle(tx, base, {}, settled_);
+    if (settled || !is_busy(settled.error())) return settled;
+  }
   // Files were written since they were frozen, and the published revision has more in them than was frozen.
   auto begin = [&](Step& step) -> Status {
     step.theirs = snapshot_of(base);

@@ -60,6 +60,8 @@ class Integration {
     std::map<std::string, stage::Seen> seen;          ///< of every staged path
     std::map<std::string, Bytes> own;                 ///< of those with bytes of their own, which stay where they are
     std::set<std::string> kept;                       ///< where a file that is kept here only stays
+    std::vector<std::string> unpublished;             ///< what is kept here only
+    bool brings_rules = false;                        ///< for what is ignored: others than those that were here
     std::optional<std::string> seen_state;
     std::function<Status(Step&)> complete;  ///< what is left to do once what is local is there; may be empty
     std::unique_ptr<stage::Stage::Hold> hold;
@@ -79,6 +81,11 @@ class Integration {
   Result<std::optional<std::string>> stands_in_the_way(const std::string& kept, bool is_directory,
                                                        const std::string& path) const;
   Status clear_the_way(Step& step, Merge& merge, std::vector<stage::Conflicted>& list);
+  static bool brings_rules(const Step& step, const Merge& merge);
+  Status keep_what_was_ignored(const Step& step, std::vector<stage::Conflicted>& list) const;
+  Status forget_what_is_ignored();
+  Status fetch_rules();
+  Result<bool> has_rules_of_others(const RevisionTreePtr& published) const;
   void keep_tracked(const Step& step, const Merge& merge, stage::Merged& merged) const;
   Status decide(Step& step, const Merge& merge, const std::vector<stage::Conflicted>& list, stage::Merged& merged);
   Result<Bytes> read(Step& step, MergeSide side, const std::string& path, const FileEntry& entry);

@@ -123,6 +123,7 @@ Status Engine::join_head(bool may_merge, bool asks) {
   Project project;
   if (asks) {
     PLAYFS_TRY(project, parts_.upstream.project());
+    static_cast<void>(parts_.absences.check_head(project));  // waited for together with a base that is missing
     head = project.latest_revision;
   }
   if (work_.joined == head) return {};
@@ -171,6 +172,8 @@ Status Engine::join_head(bool may_merge, bool asks) {
   if (hollow && there) PLAYFS_CHECK(refill(there, hollow));
   else if (fate.is_lost) PLAYFS_CHECK(join_survivor(fate.survivor, may_merge ? there : fate.survivor));
   else if (has_moved_on && may_merge) PLAYFS_CHECK(merge_with(snapshot_of(made_on), there));
+  if (work_.beside && target.on == made_on && !fate.is_lost && !taken_in_by(*work_.beside).empty())
+    PLAYFS_CHECK(branch_off_hollow());
   if (carried && target.on == carried && !fate.is_lost && !base.empty()) target.parents.push_back(base);
   target.parents = parents_of(target, head);
   PLAYFS_CHECK(find_stored_by_others());

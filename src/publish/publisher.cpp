@@ -204,6 +204,7 @@ Result<bool> Publisher::State::keep_lost_base(const RevisionTreePtr& head) {
   PLAYFS_TRY(auto pending, stage.pending());
   if (pending) return fail(ErrorCode::busy, "a publication is under way", "wait for it to end: playfs status");
   auto known = site.try_head(project);
+  if (known) static_cast<void>(absences->check_head(known->project));
   const BaseParts parts{project, *upstream, *absences, *merging, *journal, site.events()};
   PLAYFS_TRY(auto fate, find_fate(parts, base, head, known ? known->project.created_at : base->revision.created_at));
   if (!fate.is_lost) return false;

@@ -38,6 +38,17 @@ RevisionTreePtr alone(const ProjectId& project, const std::string& tx, const std
   return std::make_shared<const RevisionTree>(std::move(revision));
 }
 
+Error content_is_not_shown(const std::string& path) {
+  return {ErrorCode::busy,
+          escape_for_terminal(path) +
+              ": the service does not show this content, and it is not here either: its reads lag behind, or it went "
+              "back to an older state",
+          "it is looked for again, and given up as lost where it does not come back",
+          {},
+          0,
+          {}};
+}
+
 Error content_is_lost(const std::vector<std::string>& paths) {
   std::string named;
   for (std::size_t i = 0; i < std::min(paths.size(), kPathsNamed); ++i)
@@ -94,6 +105,7 @@ Result<BaseFate> Engine::fate_of_base(const Project& project, const RevisionTree
 Result<RevisionTreePtr> Engine::join_hollow(const RevisionId& head) {
   work_.gone.clear();
   work_.lost.clear();
+  work_.beside = nullptr;
   PLAYFS_TRY(RevisionId hollow, parts_.journal.hollow(work_.frozen.tx));
   if (hollow.empty()) return RevisionTreePtr();
   PLAYFS_TRY(bool is_hollow_gone, parts_.absences.is_gone(hollow));
@@ -105,18 +117,39 @@ Result<RevisionTreePtr> Engine::join_hollow(const RevisionId& head) {
     PLAYFS_TRY(auto holdings, Holdings::compare({head, hollow}, merging_.links()));
     if (holdings.covers(head, hollow)) return *there;
   }
+  work_.beside = *there;
   PLAYFS_TRY(bool has_more, has_more_than_head(**there, head));
   if (has_more) PLAYFS_CHECK(refill(*there, *there));
   work_.target.parents.push_back(hollow);
   return RevisionTreePtr();
 }
 
+/// Where the layer clashes with head by now, it becomes a branch, on the revision that is not whole: what others had
+/// published before that would count as deleted by a branch on the base.
+Status Engine::branch_off_hollow() {
+  Target& target = work_.target;
+  std::string conflicts = std::move(target.conflicts);
+  PLAYFS_CHECK(refill(work_.beside, work_.beside));
+  target.conflicts = std::move(conflicts);
+  work_.carries = true;
+  if (!work_.frozen.base.empty()) target.parents.push_back(work_.frozen.base);
+  return {};
+}
+
+/// What it was merged with when it was published: nobody's change of this publication.
+std::vector<RevisionId> Engine::taken_in_by(const RevisionTree& hollow) const {
+  std::vector<RevisionId> others;
+  const auto& taken_in = work_.frozen.merge_parents;
+  for (const RevisionId& parent : hollow.revision.parents)
+    if (parent != work_.frozen.base && std::find(taken_in.begin(), taken_in.end(), parent) == taken_in.end())
+      others.push_back(parent);
+  return others;
+}
+
 /// A revision of this publication was made on what others had published, or on one of its own that was. Whether that is
 /// not in head: the service may have lost it since, and this revision is all that is left of it then.
 Result<bool> Engine::has_more_than_head(const RevisionTree& hollow, const RevisionId& head) {
-  for (const RevisionId& parent : hollow.revision.parents) {
-    const auto& taken_in = work_.frozen.merge_parents;
-    if (parent == work_.frozen.base || std::find(taken_in.begin(), taken_in.end(), parent) != taken_in.end()) continue;
+  for (const RevisionId& parent : taken_in_by(hollow)) {
     if (head.empty()) return true;
     PLAYFS_TRY(auto holdings, Holdings::compare({head, parent}, merging_.links()));
     if (!holdings.covers(head, parent)) return true;
@@ -174,7 +207,10 @@ Result<bool> Engine::has_all_chunks(const Publication& publication, const Plan& 
       for (const auto& chunk : chunks_of(there->tree.manifest()))
         if (!work_.gone.contains(chunk)) needed.erase(chunk);
   PLAYFS_TRY(auto gone, stored_.find_missing(needed));
-  if (gone.empty()) return true;
+  if (gone.empty()) {
+    work_.content_missing_since.clear();
+    return true;
+  }
 
   std::vector<LostChunk> lost;
   for (const auto& chunk : gone) lost.push_back({chunk, parts_.random.uuid()});
@@ -212,7 +248,13 @@ Status Engine::bring_back(const Manifest& manifest, const ChunkIds& gone) {
                                         : parts_.upstream.content(near, path, *near->tree.file_at(path));
     if (!content && may_heal(content.error().code)) return fail(content.error());
     auto examined = content ? examine(*content) : fail(content.error());
-    if (!examined) {
+    if (examined) {
+      work_.content_missing_since.erase(path);
+    } else {
+      // What is left out here is gone from head, and one answer does not tell what is lost from what lags behind.
+      const SteadyTime now = parts_.clock.steady();
+      const SteadyTime since = work_.content_missing_since.emplace(path, now).first->second;
+      if (now - since < parts_.late_arrival) return fail(content_is_not_shown(path));
       const bool is_ours = std::any_of(work_.puts.begin(), work_.puts.end(),
                                        [&path = path](const PutFile& one) { return one.path == path; });
       if (work_.carries && !is_ours) leave_out(path, examined.error());

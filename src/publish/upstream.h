@@ -35,6 +35,8 @@ class Upstream {
 
   /// By a request of its own, whatever is known. Fails with `not_found` where the project is gone.
   virtual Result<Project> project() = 0;
+  /// By the newest of its records that this process has read.
+  virtual std::optional<content::SeenHead> newest_seen_head() { return std::nullopt; }
   virtual Result<Look> look() = 0;
   /// A page of a collection, newest first.
   virtual Result<wire::RecordPage> page(const std::string& collection, const std::string& cursor) = 0;
@@ -72,6 +74,7 @@ class SiteUpstream final : public Upstream {
   void until(CancelToken cancel) { cancel_ = std::move(cancel); }
 
   Result<Project> project() override;
+  std::optional<content::SeenHead> newest_seen_head() override { return site_.newest_seen_head(project_); }
   Result<Look> look() override;
   Result<wire::RecordPage> page(const std::string& collection, const std::string& cursor) override;
   Result<Record> get(const std::string& collection, const std::string& id) override;

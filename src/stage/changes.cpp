@@ -188,7 +188,7 @@ class Surveyor {
   bool learn_own(Frame& frame) PLAYFS_REQUIRES(state_.mutex) {
     RuleChain chain{frame.above ? frame.above->chain : nullptr, frame.path.empty() ? 0 : frame.path.size() + 1, {}};
     bool is_known = true;
-    for (const char* name : {".playfsignore", ".gitignore"}) {
+    for (std::string_view name : kRuleFiles) {
       InodePtr file = state_.find(*frame.directory, name);
       if (!file || file->kind != Kind::file) continue;
       const RuleFile* known = state_.verdicts.rules_in(join_path(frame.path, name), *file);

@@ -28,6 +28,10 @@ std::string_view without_trailing_spaces(std::string_view line) {
 
 }  // namespace
 
+bool is_rule_file(std::string_view path) {
+  return std::find(kRuleFiles.begin(), kRuleFiles.end(), last_component(path)) != kRuleFiles.end();
+}
+
 IgnoreRules IgnoreRules::parse(std::string_view text) {
   IgnoreRules rules;
   if (text.starts_with("\xef\xbb\xbf")) text.remove_prefix(3);

@@ -8,6 +8,7 @@
 // wildcards. It is no rule, the user is told, and no commit has to wait for it.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -22,6 +23,11 @@ inline constexpr std::size_t kMaxRuleFile = 1 << 20;       ///< bytes of one fil
 inline constexpr std::size_t kMaxRules = 10'000;           ///< of one file
 inline constexpr std::size_t kMaxTreeRules = 20'000;       ///< of all files that speak of something that is staged
 inline constexpr std::size_t kMaxTreeRuleBytes = 4 << 20;  ///< the bytes of those files
+
+/// The names of rule files, the strongest first.
+inline constexpr std::array<std::string_view, 2> kRuleFiles = {".playfsignore", ".gitignore"};
+/// Whether a file at that path says what is ignored.
+bool is_rule_file(std::string_view path);
 
 enum class Verdict {
   none,  ///< no rule speaks of it

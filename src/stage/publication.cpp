@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "stage/entry_codec.h"
+#include "stage/ignore.h"
 #include "stage/rebase.h"
 
 namespace playfs::stage {
@@ -540,6 +541,8 @@ Result<std::vector<Invalidation>> Stage::move_base(RevisionTreePtr base, const R
 
 Result<std::vector<Invalidation>> Stage::discard(std::string_view path, bool only_try) {
   State& state = *state_;
+  std::vector<Invalidation> changed, changed_by_rules;
+  std::optional<std::set<std::string>> listed;  // before other rules than those of now were in force
   while (true) {
     PLAYFS_CHECK(state.settle_replacements());
     std::uint64_t moves = 0;
@@ -551,15 +554,38 @@ Result<std::vector<Invalidation>> Stage::discard(std::string_view path, bool onl
     MutexLock lock(state.mutex);
     // What an update brought in after that is not in the list, and half of it would stay: files with markers, and no
     // conflicts.
-    if (state.moves == moves) return state.discard(path, changes, only_try);
+    if (state.moves != moves) continue;
+    if (listed) std::erase_if(changes, [&](const Change& change) { return !listed->contains(change.path); });
+    auto rules = std::find_if(changes.begin(), changes.end(), [&](const Change& change) {
+      return is_rule_file(change.path) && is_at_or_below(change.path, path) && change.path != path;
+    });
+    if (only_try || rules == changes.end()) {
+      PLAYFS_TRY(auto last, state.discard(path, changes, only_try));
+      changed.insert(changed.end(), last.begin(), last.end());
+      return changed;
+    }
+    // One after another, and first of all: what those of the base ignore is not staged then, and stays.
+    PLAYFS_CHECK(state.discard(path, changes, true));
+    if (!listed) {
+      listed.emplace();
+      for (const auto& change : changes) listed->insert(change.path);
+    }
+    PLAYFS_TRY(changed_by_rules, state.discard(rules->path, changes, false));
+    changed.insert(changed.end(), changed_by_rules.begin(), changed_by_rules.end());
   }
 }
 
 Result<std::vector<Invalidation>> Stage::State::discard(std::string_view path, const std::vector<Change>& changes,
                                                         bool only_try) {
-  std::set<std::string, std::less<>> dropped;
+  // What was never to be published has no other copy: it goes by its own name only.
+  auto stays_here = [&](const Conflicted& each) PLAYFS_NO_ANALYSIS {
+    return each.is_kept_here && !is_at_or_below(path, each.path) && find(each.path).inode;
+  };
+  std::set<std::string, std::less<>> dropped, kept_here;
+  for (const auto& each : conflicted)
+    if (stays_here(each)) kept_here.insert(each.path);
   for (const auto& change : changes) {
-    if (is_at_or_below(change.path, path)) dropped.insert(change.path);
+    if (is_at_or_below(change.path, path) && !has_at_or_above(kept_here, change.path)) dropped.insert(change.path);
   }
   if (freezing) return fail(ErrorCode::busy, "a publication is beginning", "try again");
   for (const auto& each : dropped) {
@@ -585,6 +611,7 @@ Result<std::vector<Invalidation>> Stage::State::discard(std::string_view path, c
   const bool drops_all = path.empty() && !pending;
   std::vector<Conflicted> left = conflicted;
   std::erase_if(left, [&](const Conflicted& each) {
+    if (kept_here.contains(each.path)) return false;
     if (drops_all) return true;
     // What theirs has stands beside it still, and is not to be published unasked.
     return each.beside.empty() && (dropped.contains(each.path) || is_at_or_below(each.path, path));

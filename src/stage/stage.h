@@ -130,7 +130,7 @@ struct Conflicted {
   std::optional<ContentHash> left;  ///< of the bytes that were left there; nullopt: there was no file
   /// A file on one side and a directory on the other: where theirs stands. Resolved once nothing is there any more.
   std::string beside = {};
-  /// Of the file that was left with markers: by that it is found where it was moved. 0: not known.
+  /// Of the file that was left: by that it is found where it was moved. 0: not known.
   std::uint64_t ino = 0;
   /// What stands there was never to be published. Resolved once that is gone from there too, or the next commit is told
   /// to take it.

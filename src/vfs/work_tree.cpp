@@ -302,6 +302,8 @@ Attempt<UpdateResult> WorkTree::update(const OperationPtr& op) {
   if (auto result = op->outcome<UpdateResult>()) {
     if (!op->noted("told")) return missing(until_kernel_knows(mount_, op, project_, "told"));
     PLAYFS_ATTEMPT_CHECK(check_told(op, "the work tree stands on " + result->base));
+    PLAYFS_ATTEMPT(content::Head head, head_here(mount_, project_));
+    if (!head.shows_latest()) return fail(why_latest_is_not_shown(head));
     return std::move(*result);
   }
   if (!op->noted("head")) {
@@ -345,7 +347,7 @@ Attempt<UpdateResult> WorkTree::update(const OperationPtr& op) {
   }
   if (!latest.empty() && latest != base_id()) {
     PLAYFS_ATTEMPT(RevisionTreePtr tree, revision_here(mount_, latest));
-    PLAYFS_ATTEMPT(bool is_free, is_free_to_follow());
+    PLAYFS_ATTEMPT(bool is_free, is_free_to_follow(tree));
     if (!is_free) return integrate(op, tree, true);
     PLAYFS_ATTEMPT_CHECK(move_base(tree, id_of(base)));
   }
@@ -541,8 +543,18 @@ Result<bool> WorkTree::is_free_to_follow() {
   return conflicts.empty();
 }
 
+Result<bool> WorkTree::is_free_to_follow(const RevisionTreePtr& head) {
+  PLAYFS_TRY(bool is_free, is_free_to_follow());
+  const RevisionTreePtr base = stage_->base();
+  if (!is_free || !base || publish::rules_of(base->tree.manifest()) == publish::rules_of(head->tree.manifest()))
+    return is_free;
+  // An update sees to it that other rules publish nothing of what is kept here.
+  PLAYFS_TRY(auto unpublished, stage_->unpublished());
+  return unpublished.empty();
+}
+
 void WorkTree::follow(const RevisionTreePtr& head, const RevisionId& from) {
-  if (!head || head->revision.id == from || !is_free_to_follow().value_or(false)) return;
+  if (!head || head->revision.id == from || !is_free_to_follow(head).value_or(false)) return;
   auto moved = move_base(head, from);
   // Something was staged in this instant, and base stays; or a commit has moved it, perhaps past this head.
   if (!moved && moved.error().code != ErrorCode::busy) {

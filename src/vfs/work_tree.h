@@ -109,6 +109,8 @@ class WorkTree : public std::enable_shared_from_this<WorkTree> {
   void follow_still(const RevisionId& base, const RevisionTreePtr& head);
   /// Whether another head may come under the tree without a merge.
   [[nodiscard]] Result<bool> is_free_to_follow();
+  /// Likewise, to `head`.
+  [[nodiscard]] Result<bool> is_free_to_follow(const RevisionTreePtr& head);
   [[nodiscard]] Fetch keep_lost_base(const OperationPtr& op, const RevisionTreePtr& head, const RevisionId& base);
   /// The fact that it has looked whether the service still has `base`.
   [[nodiscard]] static std::string looked_for(const RevisionId& base);

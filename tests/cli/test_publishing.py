@@ -362,6 +362,16 @@ class Publishing(rig.Rig):
         self.assertEqual(document['error']['code'], 'file_too_big', 'the file says the same')
         self.assertEqual(self.json('commit', code=USAGE)['error']['code'], 'invalid_argument')
 
+    def test_a_commit_of_one_path_does_not_publish_another(self):
+        (self.work / 'ready').write_text('ready\n')
+        (self.work / 'half').write_text('half done\n')
+        error = self.json('commit', '-m', 'One', 'ready', code=USAGE)['error']
+        self.assertIn('half', error['message'])
+        self.assertEqual(self.api.all('revisions'), [])
+        (self.work / 'half').unlink()
+        self.json('commit', '-m', 'One', 'ready')
+        self.assertEqual(len(self.api.all('revisions')), 1)
+
 
 if __name__ == '__main__':
     rig.main()

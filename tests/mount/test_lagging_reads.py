@@ -218,6 +218,18 @@ class HeadThatIsNotShown(Others):
         theirs, ended = self.commit_while_it_is_hidden('a')
         self.assertEqual((ended['outcome'], self.head()), ('branched', theirs))
 
+    def test_an_update_with_changes_staged_does_not_say_that_it_is_done(self):
+        theirs = self.bob_publishes_while_something_is_staged('b')
+        newer = self.post([theirs], {'a': 'bob again\n'})
+        self.hide(newer)
+        self.move_head(newer)
+        refused = self.playfs('update', self.work, check=False)
+        self.assertNotEqual(refused.returncode, 0)
+        self.assertIn(newer, refused.stderr)
+        self.catch_up()
+        self.playfs('update', self.work)
+        self.assertEqual((self.status()['base'], (self.work / 'a').read_text()), (newer, 'bob again\n'))
+
     def test_a_dry_run_writes_nothing(self):
         theirs = self.bob_publishes_while_something_is_staged('mine')
         self.hide(theirs)

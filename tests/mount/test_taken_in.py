@@ -188,6 +188,19 @@ class InConflict(revisions.Revisions):
         self.playfs('commit', '-m', 'Moved', self.tree)
         self.assertEqual(self.head_texts(), {'lib/x': 'both\n'})
 
+    def test_nor_does_it_decide_where_there_can_be_no_markers(self):
+        first = self.set_first({'src/x': 'base\n', 'src/y': 'y\n'}, {})
+        (self.tree / 'src/x').write_bytes(b'\0mine')
+        self.set_head(self.revision([first], {'src/x': 'theirs\n', 'src/y': 'y\n'}))
+        self.assertEqual(self.fails('update'), CONFLICT)
+        self.assertEqual(self.conflicts(), ['src/x'])
+        (self.tree / 'src').rename(self.tree / 'lib')
+        self.assertEqual(self.conflicts(), ['src/x'])
+        self.assertEqual(self.fails('commit', '-m', 'Moved'), CONFLICT)
+        (self.tree / 'lib/x').write_text('decided\n')
+        self.playfs('commit', '-m', 'Moved', self.tree)
+        self.assertEqual(self.head_texts(), {'lib/x': 'decided\n', 'lib/y': 'y\n'})
+
 
 if __name__ == '__main__':
     rig.main()

@@ -205,6 +205,23 @@ publish::CommitResult result_of(const playfs_commit& answer) {
   return result;
 }
 
+/// Who names a folder means what is in it, and a commit takes all that is staged.
+Status check_takes_all(const WorkTree& tree, const std::string& given) {
+  const std::string within = tree.place().in_work.value_or("");
+  if (given == "." || within.empty()) return {};
+  PLAYFS_TRY(JsonObject status, read_json_object(tree.place().project_directory + "/status.json"));
+  const Json::Array* staged = array_of(status, "staged");
+  if (!staged) return {};
+  for (const Json& each : *staged) {
+    const std::string path = each.object() ? text_of(*each.object(), "path") : "";
+    if (path == within || path.starts_with(within + '/')) continue;
+    return fail(ErrorCode::invalid_argument,
+                "a commit takes all that is staged, also " + escape_for_terminal(path) + ", not " + given + " alone",
+                "playfs status; then playfs commit without PATH, once the rest is to be published too");
+  }
+  return {};
+}
+
 std::uint32_t conflicts_left(const WorkTree& tree) {
   auto status = tree.status();
   return status ? status->conflicts : 0;
@@ -215,6 +232,7 @@ std::uint32_t conflicts_left(const WorkTree& tree) {
 Result<ExitCode> commit(Context& context, const CommitArguments& arguments) {
   PLAYFS_TRY(WorkTree tree, WorkTree::open(context.io.absolute(arguments.path)));
   if (arguments.cancel) return cancel(context, tree);
+  PLAYFS_CHECK(check_takes_all(tree, arguments.path));
   PLAYFS_TRY(playfs_commit request, request_of(context, tree, arguments));
   if (Status published = publish(context, tree, request); !published) {
     ExitCode code = context.out.error(published.error());

@@ -149,6 +149,10 @@ TEST_F(LineageTest, ACommitIsKnownByItsTxAndAllThatStandsBesideIt) {
   auto edited = manifest;
   edited.files["doc"].inline_text = "new";
   EXPECT_NE(link_of(revision, edited).content, ours);
+  auto renamed = manifest;
+  renamed.files["text"] = manifest.files["doc"];
+  renamed.files.erase("doc");
+  EXPECT_NE(link_of(revision, renamed).content, ours);
   auto with_state = revision;
   with_state.state = JsonObject{{"k", "v"}};
   EXPECT_NE(link_of(with_state, manifest).content, ours);

@@ -313,6 +313,19 @@ TEST(Plan, RefusesWithTheCostsLargestFirst) {
   EXPECT_FALSE(check_could_fit(commit({huge}), sizes));
 }
 
+TEST(Plan, WhereChunksSaveNothingARefusalCountsTheText) {
+  auto input = commit({put("a", "x")});
+  input.draft.state = std::string(16'000, 'x');
+  auto plan = make_plan(input, sizes);
+  ASSERT_FALSE(plan);
+  FileEntry entry;
+  entry.hash_claim = ContentHash::of("x").hex();
+  entry.size_claim = 1;
+  entry.inline_text = "x";
+  const std::string cost = ", a " + std::to_string(std::string_view(R"("a":)").size() + sizes.entry(entry)) + ", ";
+  EXPECT_NE(plan.error().message.find(cost), std::string::npos) << plan.error().message << cost;
+}
+
 TEST(Plan, WhatCannotFitByItsSizesAloneIsRefusedUnreadWithTheCosts) {
   const std::size_t chunks = 64, id_size = 1000;
   std::vector<PutFile> puts;

@@ -185,6 +185,30 @@ TEST_F(DoubtTest, WhereNobodyLookedForLongItBeginsAnew) {
   EXPECT_EQ(look_after(seconds(61)), Presence::gone);
 }
 
+TEST_F(DoubtTest, AnOlderHeadIsBelievedWhenEveryLookForSoLongGaveIt) {
+  show();
+  const auto older = upstream.project();
+  ASSERT_TRUE(older) << older.error().message;
+  world.clock.advance(seconds(1));
+  world.set_head(project, post(revision.text(), "b"));
+  EXPECT_TRUE(absences.check_head(*older)) << "nobody here has seen another";
+  const auto newer = upstream.project();
+  ASSERT_TRUE(newer) << newer.error().message;
+  auto check_after = [&](std::chrono::nanoseconds time, const Project& shown) {
+    world.clock.advance(time);
+    auto checked = absences.check_head(shown);
+    return checked ? ErrorCode::internal : checked.error().code;
+  };
+  const ErrorCode none = ErrorCode::internal;
+  EXPECT_EQ(check_after(seconds(0), *older), ErrorCode::busy);
+  EXPECT_EQ(check_after(seconds(100), *older), ErrorCode::busy);
+  EXPECT_EQ(check_after(seconds(10), *newer), none);
+  EXPECT_EQ(check_after(seconds(20), *older), ErrorCode::busy) << "it was seen in between";
+  EXPECT_EQ(check_after(seconds(60), *older), ErrorCode::busy);
+  EXPECT_EQ(check_after(seconds(61), *older), none);
+  EXPECT_EQ(check_after(seconds(1), *older), none) << "for good";
+}
+
 TEST_F(DoubtTest, WhoCannotGoOnBeforeThatIsToldToComeAgain) {
   auto gone = absences.is_gone(revision);
   ASSERT_FALSE(gone);

@@ -155,6 +155,49 @@ TEST_F(AncestryTest, AnUpdateLeavesWhatIsStagedElsewhereAlone) {
   EXPECT_EQ(work->stage->base()->revision.id, RevisionId(head));
 }
 
+TEST_F(AncestryTest, WhatIsStagedGetsTheModeThatHeadGaveTheFile) {
+  auto beside = std::make_unique<WorkTree>(world, project, directory.path() + "/beside");
+  const std::string large(20'000, 'x');  // too large to stand in a manifest
+  beside->write("run", large);
+  ASSERT_TRUE(beside->commit());
+  open();
+  work->write("run", large + "mine");
+  beside->write("run", large, 0755);
+  auto head = beside->commit();
+  ASSERT_TRUE(head) << head.error().message;
+  auto updated = update(head->revision.text());
+  ASSERT_TRUE(updated) << updated.error().message;
+  EXPECT_EQ(updated->conflicts, 0u);
+  EXPECT_TRUE(work->read("run") == large + "mine");
+  EXPECT_EQ(work->stage->attributes(work->stage->find("run"))->permissions & 0111, 0111u);
+}
+
+TEST_F(AncestryTest, AnUpdateGoesBackToAHeadThatWasMovedBack) {
+  open();
+  work->write("mine", "m");
+  auto result = work->commit();
+  ASSERT_TRUE(result) << result.error().message;
+  world.set_head(project, root);
+  auto updated = update(root);
+  ASSERT_TRUE(updated) << updated.error().message;
+  EXPECT_EQ(updated->base, RevisionId(root));
+  EXPECT_EQ(work->stage->base()->revision.id, RevisionId(root));
+  EXPECT_EQ(work->read("mine"), "m");
+}
+
+TEST_F(AncestryTest, WhereHeadDeletedWhatIsStagedAnyEditIsADecision) {
+  open();
+  work->write("victim", "mine");
+  auto updated = update(publish_files({root}, {{"keep", "k"}}));
+  ASSERT_TRUE(updated) << updated.error().message;
+  auto conflicts = work->stage->conflicted();
+  ASSERT_EQ(conflicts.size(), 1u);
+  EXPECT_FALSE(conflicts[0].has_markers);
+  EXPECT_FALSE(work->commit()) << "nothing was decided";
+  work->write("victim", "what a conflict looks like:\n<<<<<<< a\n=======\n>>>>>>> b\n");
+  EXPECT_TRUE(work->commit());
+}
+
 TEST_F(AncestryTest, WhatIsWrittenWhileABranchIsReadIsMergedToo) {
   auto beside = std::make_unique<WorkTree>(world, project, directory.path() + "/beside");
   beside->write("a", std::string(20'000, 'x'));  // in chunks, which have to be fetched

@@ -174,6 +174,8 @@ TEST_F(BodiesTest, KnowsItsRevisionHoweverTheServicePrintsIt) {
   auto reprinted = sent;
   reprinted.insert(1, R"("more":1,)");
   EXPECT_TRUE(is_revision_of_body(record(reprinted), sent));
+  for (const char* no_body : {"", "{", "[]", "null"})
+    EXPECT_FALSE(is_revision_of_body(record(sent), no_body)) << no_body;
 }
 
 }  // namespace

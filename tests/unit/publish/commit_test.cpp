@@ -390,8 +390,28 @@ TEST_F(CommitTest, CancellingAWaitLeavesThePublicationGoing) {
   });
   ASSERT_TRUE(result);
   EXPECT_EQ(result->outcome, Outcome::pending);
+  EXPECT_EQ(result->files_changed, 1u) << "how far it came by then";
   work->wait_until_idle();
   EXPECT_EQ(world.contents(world.head(project)), (Contents{{"a", "1"}}));
+}
+
+TEST_F(CommitTest, WhoIsQueuedIsNotToldHowFarTheOneBeforeItCame) {
+  auto work = tree();
+  work->write("a", "1");
+  work->faults.set_plan([](const HttpRequest&) { return test::lose_request(); });
+  std::vector<CommitResult> told;
+  for (int i = 0; i < 2; ++i) {
+    auto result = await<CommitResult>([&](auto done) {
+      work->publisher->commit({.agent = "t", .message = "m", .wait = false, .allow_merge = true}, {}, std::move(done));
+    });
+    ASSERT_TRUE(result);
+    told.push_back(*result);
+  }
+  EXPECT_EQ(told[0].files_changed, 1u);
+  EXPECT_EQ(told[1].outcome, Outcome::pending);
+  EXPECT_EQ(told[1].files_changed, 0u);
+  work->faults.set_plan({});
+  work->wait_until_idle();
 }
 
 }  // namespace

@@ -135,6 +135,7 @@ TEST_F(ForgottenTest, WhatWasStoredIsFoundBesideADamagedJournal) {
   damage_journal();
   open({});
   EXPECT_NE(work->events->errors_text().find("damaged-1"), std::string::npos) << work->events->errors_text();
+  EXPECT_NE(work->events->events_text().find("journal_set_aside"), std::string::npos) << work->events->events_text();
   expect_published({{"text", lines("")}, {"moved", "m"}, {"deleted", "d"}, {"new", "n"}});
   EXPECT_EQ(revisions(), 2u);
 }

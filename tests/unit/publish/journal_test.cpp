@@ -293,6 +293,19 @@ TEST_F(JournalTest, ARowThatIsNotAsItWasWrittenIsFoundBeforeAnythingIsBuiltOnIt)
   }
 }
 
+TEST_F(JournalTest, ATableThatIsMissingIsDamageAndANewerFormatIsNone) {
+  for (auto [change, code] : {std::pair("DROP TABLE facts", ErrorCode::corrupt),
+                              std::pair("ALTER TABLE publications DROP COLUMN message", ErrorCode::corrupt),
+                              std::pair("PRAGMA user_version = 1000", ErrorCode::not_supported)}) {
+    test::TempDirectory changed;
+    ASSERT_TRUE(Journal::open(changed.path()));
+    ASSERT_TRUE(Database::open(changed.path() + "/publish.db", Database::Durability::full)->execute(change)) << change;
+    auto opened = Journal::open(changed.path());
+    ASSERT_FALSE(opened) << change;
+    EXPECT_EQ(opened.error().code, code) << opened.error().message;
+  }
+}
+
 TEST_F(JournalTest, WhatIsDamagedIsKept) {
   std::ofstream(directory_.path() + "/publish.db") << std::string(8192, 'x');
   auto opened = Journal::open(directory_.path());

@@ -657,6 +657,65 @@ TEST_F(HollowTest, WhatNobodyHasAnyMoreKeepsNoCommitFromBeingPublished) {
   EXPECT_NE(work->events->errors_text().find("carry on theirs"), std::string::npos);
 }
 
+TEST_F(HollowTest, OneAnswerLeavesNothingOfOthersOut) {
+  begin(std::chrono::seconds(2));
+  WorkTree other(world, project, directory.path() + "/other");
+  write({{"big", text(30'000, 2)}});
+  other.write("theirs", text(30'000, 3));
+  std::vector<std::string> theirs;
+  other.faults.set_plan([&](const HttpRequest& request) {
+    // Of theirs it will have the chunks, and not the revision.
+    if (is_post_of(request, "/revisions") && theirs.empty()) {
+      for (const auto& chunk : world.all("file_chunks")) theirs.push_back("/file_chunks/" + chunk.id);
+      world.back_up();
+    }
+    return Fault();
+  });
+  ASSERT_TRUE(other.commit());
+  bool is_restored = false;
+  std::atomic<bool> is_waited_for = false;
+  work->faults.set_plan([&](const HttpRequest& request) {
+    if (is_post_of(request, "/revisions") && !std::exchange(is_restored, true)) world.restore();
+    auto is_asked_for = [&](const std::string& chunk) { return request.target.ends_with(chunk); };
+    const bool lags = is_restored && !is_waited_for && request.method == "GET" &&
+                      std::any_of(theirs.begin(), theirs.end(), is_asked_for);
+    return lags ? test::answer_with(404, R"({"code":"not_found"})") : Fault();
+  });
+  work->publisher->commit({.agent = "t", .message = "m", .wait = false, .allow_merge = true}, {}, [](auto) {});
+  while (last_error().find("does not show this content") == std::string::npos && !work->stage->is_clean())
+    std::this_thread::yield();
+  is_waited_for = true;
+  while (!work->stage->is_clean()) std::this_thread::yield();
+  expected["theirs"] = text(30'000, 3);
+  EXPECT_EQ(world.contents(world.head(project)), expected);
+}
+
+TEST_F(HollowTest, ABranchBesideItDeletesNothingOfWhatItWasMergedWith) {
+  WorkTree other(world, project, directory.path() + "/other");
+  other.write("theirs", "t");
+  ASSERT_TRUE(other.commit());
+  const std::string head = world.head(project);
+  write({{"big", text(30'000, 2)}, {"small", "ours"}});
+  world.back_up();
+  bool is_restored = false, has_moved_on = false;
+  work->faults.set_plan([&](const HttpRequest& request) {
+    if (is_post_of(request, "/revisions") && !std::exchange(is_restored, true)) world.restore();
+    if (!is_restored || !is_list_of_revisions(request) || std::exchange(has_moved_on, true)) return Fault();
+    auto files = *world.get("revisions", head).fields.find("manifest")->object()->find("files")->object();
+    files.set("small", JsonObject{{"inline", "changed by others"}});
+    auto made =
+        world.create("revisions", R"({"project":")" + project + R"(","parents":[")" + head +
+                                      R"("],"agent":"other","manifest":{"files":)" + wire::to_text(files) + "}}");
+    world.set_head(project, made.id);
+    return Fault();
+  });
+  auto result = work->commit();
+  ASSERT_TRUE(result) << result.error().message;
+  EXPECT_EQ(result->outcome, Outcome::branched);
+  expected["theirs"] = "t";
+  EXPECT_EQ(world.contents(result->revision.text()), expected);
+}
+
 TEST_F(HollowTest, ItIsSeenByTheProcessThatComesAfterAKill) {
   write({{"big", text(120'000, 2)}});
   world.back_up();

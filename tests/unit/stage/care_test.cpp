@@ -142,6 +142,12 @@ TEST_F(CareTest, WhileAnotherLooksAtItNothingIsMended) {
   EXPECT_TRUE(fs::exists(bench.spool() + "/4711"));
 }
 
+TEST_F(CareTest, OrphansAreNamedInOrder) {
+  for (int number : {50, 20, 70, 10, 40, 80, 30, 60}) write(bench.spool() + "/47" + std::to_string(number), "orphan");
+  EXPECT_THAT(examine(directory()).value().orphans,
+              ElementsAre(4710U, 4720U, 4730U, 4740U, 4750U, 4760U, 4770U, 4780U));
+}
+
 TEST_F(CareTest, OrphansAreSetAsideBeforeAMountSweepsThem) {
   write(bench.spool() + "/4711", "orphan");
   write(bench.spool() + "/notes", "not ours");

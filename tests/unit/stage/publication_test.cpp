@@ -671,6 +671,27 @@ TEST_F(PublicationTest, ACleanTreeFollowsItsBase) {
   }
 }
 
+TEST_F(PublicationTest, ADirectoryOfOnesOwnHasTheTimeOfTheRevisionThatChangedItsNames) {
+  ASSERT_TRUE(bench.chmod("d", 0700));
+  ASSERT_TRUE(bench.chmod("d/e", 0700));
+  const auto kept = bench.stat("d/e");
+  bench.clock.advance(std::chrono::hours(1));
+  const auto published = bench.clock.wall();
+  bench.clock.advance(std::chrono::hours(1));
+  Texts next = base;
+  next.emplace("d/n", "new");
+  bench.files();
+  ASSERT_TRUE(bench.move_base(revision_of("r2", next, published)));
+  for (int round = 0; round < 2; ++round) {
+    EXPECT_EQ(bench.files(), next);
+    EXPECT_EQ(bench.stat("d").mtime, published);
+    EXPECT_EQ(bench.stat("d").ctime, bench.clock.wall());
+    EXPECT_EQ(bench.stat("d/e").mtime, kept.mtime);
+    EXPECT_EQ(bench.stat("d/e").ctime, kept.ctime);
+    if (round == 0) bench.reopen();
+  }
+}
+
 TEST_F(PublicationTest, NothingIsToldOfWhatNobodySaw) {
   Texts next = base;
   next.insert_or_assign("d/e/c", "newer");

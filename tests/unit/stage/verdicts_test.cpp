@@ -73,6 +73,7 @@ TEST_F(StrangersRulesTest, AFileOverABoundStopsACommitUntilItIsShortened) {
     EXPECT_NE(refusal().find(".gitignore"), std::string::npos) << refusal();
     EXPECT_EQ(bench.changes(), Names{"A secret.key"});
     ASSERT_EQ(told.size(), 1U) << "once, not at every look";
+    EXPECT_EQ(reads, 1) << "nor read at every look";
     ASSERT_TRUE(bench.put(".gitignore", "*.key\n"));
     EXPECT_EQ(bench.changes(), Names{"M .gitignore"});
     ASSERT_TRUE(bench.stage->freeze("tx").value());
@@ -80,6 +81,7 @@ TEST_F(StrangersRulesTest, AFileOverABoundStopsACommitUntilItIsShortened) {
     ASSERT_TRUE(bench.stage->discard(""));
     ASSERT_TRUE(bench.unlink("secret.key"));
     told.clear();
+    reads = 0;
   }
 }
 
