@@ -1,7 +1,11 @@
 // Planted faults below the publisher's surface. The linker leads calls of these functions from other files here; what
 // they do without a fault is what the real ones do. The names are those of meson.build: where a signature changes, both
 // have to follow, or the fault is no longer planted and `--fault all` says that nobody caught it.
+#include <algorithm>
+#include <utility>
+
 #include "model/lineage.h"
+#include "publish/absences.h"
 #include "publish/announce.h"
 #include "publish/engine.h"
 #include "publish/integration.h"
@@ -176,12 +180,30 @@ Status real_integrate(stage::Stage*, RevisionTreePtr, const stage::Merged&, cons
 Status wrap_integrate(stage::Stage*, RevisionTreePtr, const stage::Merged&, const std::vector<RevisionId>&,
                       const stage::Told&) PLAYFS_WRAP(PLAYFS_SYMBOL);
 
+/// What came beside something that is kept here only takes its place.
+void put_over_kept(stage::Merged& merged) {
+  auto at = [&](const std::string& path) {
+    return std::find_if(merged.paths.begin(), merged.paths.end(), [&](const auto& each) { return each.path == path; });
+  };
+  for (const auto& each : merged.conflicted.value_or(std::vector<stage::Conflicted>())) {
+    auto kept = at(each.path), beside = at(each.beside);
+    if (!each.is_kept_here || kept == merged.paths.end() || beside == merged.paths.end()) continue;
+    kept->action = stage::MergedPath::Action::put;
+    kept->content = std::exchange(beside->content, nullptr);
+    beside->action = stage::MergedPath::Action::keep;
+  }
+}
+
 /// What a stage is told of a merge.
 stage::Merged spoiled(const stage::Merged& merged) {
   if (auto owner = World::owner()) owner->replacing();
   stage::Merged told = merged;
   if (planted == Fault::unseen)
     for (auto& path : told.paths) path.seen.reset();
+  if (planted == Fault::kept_overwritten) put_over_kept(told);
+  if (planted == Fault::state_conflict_dropped && told.conflicted)
+    std::erase_if(*told.conflicted, [](const auto& each) { return each.path.starts_with(stage::kStatePath); });
+  if (planted == Fault::tracked_forgotten) told.tracked.clear();
   if (planted == Fault::merge_not_put)
     for (auto& path : told.paths) path.action = stage::MergedPath::Action::keep;
   if (planted == Fault::conflict_not_noted && told.conflicted) told.conflicted->clear();
@@ -222,6 +244,29 @@ Status wrap_settle(stage::Stage* self, const std::string& tx, RevisionTreePtr ba
   if (planted == Fault::settle_drops && settled) static_cast<void>(self->discard(""));
   if (planted == Fault::kept_dropped && settled) drop_kept(*self);
   return settled;
+}
+#undef PLAYFS_SYMBOL
+
+// Absences::look
+#define PLAYFS_SYMBOL "_ZN6playfs7publish8Absences4lookERKNS_2IdINS_11RevisionTagEEE"
+using publish::Absences;
+Result<Absences::Presence> real_look(Absences*, const RevisionId&) PLAYFS_REAL(PLAYFS_SYMBOL);
+Result<Absences::Presence> wrap_look(Absences*, const RevisionId&) PLAYFS_WRAP(PLAYFS_SYMBOL);
+Result<Absences::Presence> wrap_look(Absences* self, const RevisionId& revision) {
+  auto presence = real_look(self, revision);
+  const bool is_hidden = presence && *presence == Absences::Presence::not_shown;
+  return planted == Fault::one_404_is_gone && is_hidden ? Absences::Presence::gone : presence;
+}
+#undef PLAYFS_SYMBOL
+
+// Absences::is_gone
+#define PLAYFS_SYMBOL "_ZN6playfs7publish8Absences7is_goneERKNS_2IdINS_11RevisionTagEEE"
+Result<bool> real_is_gone(Absences*, const RevisionId&) PLAYFS_REAL(PLAYFS_SYMBOL);
+Result<bool> wrap_is_gone(Absences*, const RevisionId&) PLAYFS_WRAP(PLAYFS_SYMBOL);
+Result<bool> wrap_is_gone(Absences* self, const RevisionId& revision) {
+  auto is_gone = real_is_gone(self, revision);
+  const bool is_hidden = !is_gone && is_gone.error().code == ErrorCode::busy;
+  return planted == Fault::one_404_is_gone && is_hidden ? true : is_gone;
 }
 #undef PLAYFS_SYMBOL
 

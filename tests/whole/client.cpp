@@ -217,6 +217,7 @@ void Client::work(Process& process, const std::shared_ptr<Life>& life) {
          --edits)
       user.edit();
     auto what = random.below(10);
+    if (random.chance(0.4) && take_in(process, user, life)) what = 10;
     if (what < 4) {
       commit(process, user, life);
     } else if (what < 8) {
@@ -231,15 +232,8 @@ void Client::work(Process& process, const std::shared_ptr<Life>& life) {
       auto updated = process.update(*tree);
       world_.say(agent_,
                  " updated: ", updated ? "conflicts " + std::to_string(updated->conflicts) : updated.error().message);
-    } else if (what == 8) {
-      auto left_out = process.publisher().left_out();
-      if (left_out.empty()) continue;
-      auto tree = await<RevisionTreePtr>(
-          [&](auto done) { process.site().revision(left_out.front(), process.stopping(), std::move(done)); });
-      if (!tree || life->is_dead) continue;
-      static_cast<void>(await<publish::Integrated>(
-          [&](auto done) { process.publisher().merge(*tree, process.stopping(), std::move(done)); }));
-    } else {
+      if (updated && !life->is_dead) decide_later(user);
+    } else if (what < 10) {
       world_.at(milliseconds(random.below(600)), [this, life] {
         if (life->is_dead || !life->process || !process_) return;
         life->users.begin();
@@ -253,6 +247,31 @@ void Client::work(Process& process, const std::shared_ptr<Life>& life) {
   }
 }
 
+/// What head does not hold, into a tree with nothing staged; the user may think better of it.
+bool Client::take_in(Process& process, User& user, const std::shared_ptr<Life>& life) {
+  auto left_out = process.publisher().left_out();
+  if (left_out.empty()) return false;
+  auto tree = await<RevisionTreePtr>(
+      [&](auto done) { process.site().revision(left_out.front(), process.stopping(), std::move(done)); });
+  if (!tree || life->is_dead) return false;
+  user.discard_all();
+  auto merged = await<publish::Integrated>(
+      [&](auto done) { process.publisher().merge(*tree, process.stopping(), std::move(done)); });
+  world_.say(agent_, " takes in ", left_out.front().text(), ": ",
+             merged ? "conflicts " + std::to_string(merged->conflicts) : merged.error().message);
+  if (!life->is_dead && world_.random.chance(0.1)) user.discard_all();
+  if (merged && !life->is_dead) decide_later(user);
+  return true;
+}
+
+/// The user looks at what is in conflict, and may have nothing else staged for a while.
+void Client::decide_later(User& user) {
+  user.note_conflicts();
+  if (ledger.open.empty() || world_.random.chance(0.5)) return;
+  user.discard_others();
+  world_.sleep(seconds(world_.random.below(60)));
+}
+
 void Client::commit(Process& process, User& user, const std::shared_ptr<Life>& life) {
   auto& random = world_.random;
   std::string name = agent_ + "-" + std::to_string(++messages_);
@@ -263,8 +282,11 @@ void Client::commit(Process& process, User& user, const std::shared_ptr<Life>& l
   publish::CommitRequest request{.agent = agent_, .message = "message of " + name};
   begun.push_back(request.message);
   request.resolved = random.chance(0.1);
+  if (request.resolved) user.decide_state();
   if (request.resolved) may_have_markers_ = true;  // a file that has them may be written on
   if (!may_have_markers_) unresolved.insert(request.message);
+  const auto open = user.untouched_conflicts();
+  if (request.resolved) ledger.open.clear();  // also where nobody hears what becomes of it
   auto result = await<publish::CommitResult>(
       [&](auto done) { process.publisher().commit(request, process.stopping(), std::move(done)); });
   world_.say(agent_, " committed ", request.message, ": ",
@@ -280,6 +302,14 @@ void Client::commit(Process& process, User& user, const std::shared_ptr<Life>& l
     told.push_back({request.message, std::nullopt, {}, world_.now()});
     return;
   }
+  const bool is_posted = result->outcome != publish::Outcome::cancelled &&
+                         result->outcome != publish::Outcome::nothing && result->outcome != publish::Outcome::pending;
+  if (is_posted && !request.resolved) {
+    const auto still_open = user.untouched_conflicts();
+    for (const auto& path : open)
+      if (std::find(still_open.begin(), still_open.end(), path) != still_open.end()) undecided.push_back(path);
+  }
+  if (is_posted) ledger.open.clear();
   if (result->outcome != publish::Outcome::pending) {
     ++committed_;
     told.push_back({request.message, result->outcome, result->revision, world_.now()});

@@ -69,6 +69,8 @@ class Client {
   [[nodiscard]] bool is_closed() const { return processes_ == 0; }
   [[nodiscard]] std::string directory() const { return home_ + "/" + std::to_string(incarnation_); }
   [[nodiscard]] const Plan& plan() const { return plan_; }
+  /// Said once at least that what is in conflict is right as it is.
+  [[nodiscard]] bool has_resolved() const { return may_have_markers_; }
   [[nodiscard]] const std::string& agent() const { return agent_; }
   /// Of the process that runs, nullptr where none does. It may end while a fiber waits.
   [[nodiscard]] Process* process() const { return process_; }
@@ -77,8 +79,9 @@ class Client {
 
   Ledger ledger;
   std::vector<Told> told;
-  std::vector<std::string> begun;    ///< messages of all commits
-  std::set<std::string> unresolved;  ///< messages of commits in which nothing may be in conflict
+  std::vector<std::string> begun;      ///< messages of all commits
+  std::set<std::string> unresolved;    ///< messages of commits in which nothing may be in conflict
+  std::vector<std::string> undecided;  ///< paths that were in conflict, and published though nobody said what is right
   /// Files that nobody touches after they were made: path and content.
   std::map<std::string, std::string> brought;
   std::set<std::string> deleted;  ///< for good
@@ -92,6 +95,8 @@ class Client {
   void live(const std::shared_ptr<Life>& life);
   void work(Process& process, const std::shared_ptr<Life>& life);
   void write(Process& process, const std::shared_ptr<Life>& life);
+  void decide_later(User& user);
+  bool take_in(Process& process, User& user, const std::shared_ptr<Life>& life);
   void commit(Process& process, User& user, const std::shared_ptr<Life>& life);
   void kill(Life& life, bool loses_power = false);
 

@@ -23,13 +23,18 @@ const char* name_of(Fault fault) {
     case Fault::thaw_drops: return "thaw-drops";
     case Fault::conflict_not_noted: return "conflict-not-noted";
     case Fault::conflict_not_asked: return "conflict-not-asked";
+    case Fault::state_conflict_dropped: return "state-conflict-dropped";
+    case Fault::conflict_followed: return "conflict-followed";
     case Fault::unseen: return "unseen";
     case Fault::settle_drops: return "settle-drops";
     case Fault::freeze_forgets: return "freeze-forgets";
     case Fault::kept_dropped: return "kept-dropped";
+    case Fault::kept_overwritten: return "kept-overwritten";
+    case Fault::tracked_forgotten: return "tracked-forgotten";
     case Fault::merge_not_put: return "merge-not-put";
     case Fault::loss_not_seen: return "loss-not-seen";
     case Fault::loss_not_kept: return "loss-not-kept";
+    case Fault::one_404_is_gone: return "one-404-is-gone";
     case Fault::bytes_not_synced: return "bytes-not-synced";
     case Fault::journal_not_synced: return "journal-not-synced";
     case Fault::names_not_synced: return "names-not-synced";

@@ -24,17 +24,22 @@ enum class Fault {
   not_announced,        ///< a branch is not announced
   cancel_after_post,    ///< a commit is given back although it may have been sent
   // In the stage.
-  thaw_drops,          ///< what is given back is lost
-  conflict_not_noted,  ///< what an update left in conflict is not written down
-  conflict_not_asked,  ///< a commit does not look whether anything is in conflict
-  unseen,              ///< what a merge puts there takes the place of what was written since it read
-  settle_drops,        ///< what was written while its commit was under way is lost
-  freeze_forgets,      ///< bytes that were frozen are not synced, and count as if they were
-  kept_dropped,        ///< what is kept here alone goes when a commit settles
-  merge_not_put,       ///< what a merge makes of a file is not put there, and counts as if it were
+  thaw_drops,              ///< what is given back is lost
+  conflict_not_noted,      ///< what an update left in conflict is not written down
+  conflict_not_asked,      ///< a commit does not look whether anything is in conflict
+  state_conflict_dropped,  ///< where both sides changed a value of the state nobody is asked
+  conflict_followed,       ///< a clean tree follows head though something is in conflict
+  unseen,                  ///< what a merge puts there takes the place of what was written since it read
+  settle_drops,            ///< what was written while its commit was under way is lost
+  freeze_forgets,          ///< bytes that were frozen are not synced, and count as if they were
+  kept_dropped,            ///< what is kept here alone goes when a commit settles
+  kept_overwritten,        ///< what is kept here alone gives way to what a merge brings
+  tracked_forgotten,       ///< what a merge brought under a name that is ignored counts as kept here
+  merge_not_put,           ///< what a merge makes of a file is not put there, and counts as if it were
   // Where the service is not what it was.
-  loss_not_seen,  ///< a revision that was there once is taken to be there
-  loss_not_kept,  ///< what was published from here and lost there is not kept
+  loss_not_seen,    ///< a revision that was there once is taken to be there
+  loss_not_kept,    ///< what was published from here and lost there is not kept
+  one_404_is_gone,  ///< what a replica does not show yet is taken to be lost
   // On disk: a sync that does nothing.
   bytes_not_synced,    ///< of a file
   journal_not_synced,  ///< of the publisher's journal
@@ -44,7 +49,7 @@ enum class Fault {
   sync_error_forgotten,  ///< one that failed is tried again, and believed
 };
 const char* name_of(Fault fault);
-inline constexpr int kFaults = 29;
+inline constexpr int kFaults = 34;
 
 /// The one that is planted at present.
 extern Fault planted;

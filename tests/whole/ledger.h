@@ -57,6 +57,9 @@ struct Ledger {
   }
 
   std::map<std::string, Write> writes;  ///< by token
+  std::set<std::string> kept_here;  ///< tokens of files that are ignored, and were nobody else's when they were made
+  /// Paths in conflict that have no markers, with what was left there; until the user says what is right.
+  std::map<std::string, std::optional<std::string>> open;
   int count = 0;
   std::set<std::string> in_tree;  ///< tokens that stood in the work tree when the service went back
   std::set<std::string> removed;  ///< also tokens of others, and where it did not come about

@@ -55,7 +55,14 @@ Result<std::optional<service::StoredRecord>> MemoryStore::created_by(std::string
 Result<service::StoredRecord> MemoryStore::get(std::string_view collection, std::string_view id) {
   auto place = places_.find(std::pair(std::string(collection), std::string(id)));
   if (place == places_.end()) return fail(ErrorCode::not_found, "no such record");
-  return records_.find(collection)->second[place->second];
+  const auto& record = records_.find(collection)->second[place->second];
+  if (!is_shown(record)) return fail(ErrorCode::not_found, "no such record yet");
+  if (!shown_ || record.updated_at <= *shown_) return record;
+  // The newest that was there then.
+  const auto& before = replaced_[record.id];
+  auto shown =
+      std::find_if(before.rbegin(), before.rend(), [&](const auto& each) { return each.updated_at <= *shown_; });
+  return shown == before.rend() ? record : *shown;
 }
 
 Result<service::Page> MemoryStore::page(std::string_view collection, const std::string* whole, std::size_t limit,
@@ -66,6 +73,7 @@ Result<service::Page> MemoryStore::page(std::string_view collection, const std::
   const auto& all = found->second;
   const auto& wholes = wholes_.find(collection)->second;
   auto end = static_cast<std::size_t>(std::min<service::Position>(before, static_cast<std::int64_t>(all.size())));
+  while (end > 0 && !is_shown(all[end - 1])) --end;
   for (; end > 0 && page.records.size() < limit; --end)
     if (!whole || wholes[end - 1] == *whole) page.records.push_back(all[end - 1]);
   if (end > 0) page.next = static_cast<service::Position>(end);
@@ -91,6 +99,7 @@ Result<std::optional<service::StoredRecord>> MemoryStore::replace(std::string_vi
   auto& record = records_.find(collection)->second[place->second];
   if (record.updated_at != read.updated_at) return std::optional<service::StoredRecord>();
   if (auto refused = charge(charged)) return fail(*refused);
+  replaced_[record.id].push_back(record);
   record.fields = std::move(contents.fields);
   record.updated_at = next_time();
   return std::optional(record);
@@ -107,6 +116,7 @@ void MemoryStore::go_back_to(Backup backup) {
   wholes_ = std::move(backup.wholes);
   places_ = std::move(backup.places);
   requests_.clear();
+  replaced_.clear();
 }
 
 }  // namespace playfs::sim

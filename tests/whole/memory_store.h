@@ -3,6 +3,7 @@
 
 #include <deque>
 #include <map>
+#include <optional>
 #include <span>
 #include <string>
 #include <unordered_map>
@@ -46,12 +47,18 @@ class MemoryStore final : public service::Store {
   };
   [[nodiscard]] Backup backup() const { return {records_, wholes_, places_}; }
   void go_back_to(Backup backup);
+  [[nodiscard]] WallTime last_written() const { return last_; }
+  /// Reads are answered as they were then, until this is called with nullopt: by a replica that is behind.
+  void show(std::optional<WallTime> up_to) { shown_ = up_to; }
 
  private:
   WallTime next_time();
   Result<service::Page> page(std::string_view collection, const std::string* whole, std::size_t limit,
                              service::Position before);
   std::optional<Error> charge(const std::optional<service::Charge>& charge);
+  [[nodiscard]] bool is_shown(const service::StoredRecord& record) const {
+    return !shown_ || record.created_at <= *shown_;
+  }
 
   const Clock& clock_;
   Random& random_;
@@ -67,6 +74,8 @@ class MemoryStore final : public service::Store {
   std::unordered_map<std::string, Request> requests_;
   std::map<std::string, std::deque<WallTime>> charges_;
   WallTime last_;
+  std::map<std::string, std::vector<service::StoredRecord>, std::less<>> replaced_;  ///< by id, oldest first
+  std::optional<WallTime> shown_;
 };
 
 class NoAccounts final : public service::Accounts {

@@ -89,6 +89,7 @@ void SimulatedTransport::send(HttpRequest request, net::Deadline, CancelToken ca
                  on_its_way = watcher_.departs(exchange->request)](nanoseconds back) {
     HttpResponse response;
     if (!is_refused_before) {
+      watcher.arrives(exchange->request);
       response = service.handle(exchange->request, {address});
       watcher.carried(exchange->request, response);
     }

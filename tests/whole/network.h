@@ -26,7 +26,9 @@ class Watcher {
   virtual void sends(HttpRequest&) {}
   /// What it returns is held until the request has arrived, each time that it does.
   virtual std::shared_ptr<void> departs(const HttpRequest&) { return nullptr; }
-  /// The service has carried it out. Headers that are set here arrive with the answer.
+  /// The service is about to carry it out.
+  virtual void arrives(const HttpRequest&) {}
+  /// It has carried it out. Headers that are set here arrive with the answer.
   virtual void carried(const HttpRequest&, HttpResponse&) {}
   /// What the sender gets to see.
   virtual void receives(const HttpRequest&, HttpResponse&) {}

@@ -117,6 +117,8 @@ class NoTime final : public Clock {
 std::set<std::string> tokens_in_tree(stage::Stage& stage, const Log& log) {
   std::set<std::string> found;
   read_tree(stage, stage.root(), log, found);
+  const RevisionTreePtr base = stage.base();
+  add(found, stage.staged_state().value_or(wire::to_text(base ? base->revision.state : Json())));
   return found;
 }
 
@@ -133,8 +135,9 @@ void check_writes(const Client& client, Log& log, Verdict& verdict) {
     auto stage = stage::Stage::open(std::move(options), clock, log.tree((*base)->text()));
     if (!stage)
       return verdict.add(fmt::format("{}: its stage does not open: {}", client.agent(), stage.error().message));
-    read_tree(**stage, (*stage)->root(), log, found);
+    found.merge(tokens_in_tree(**stage, log));
     if (auto pending = (*stage)->pending(); pending && *pending) {
+      add(found, (*pending)->state.value_or(""));
       for (const auto& file : (*pending)->files) {
         if (file.published) add(found, log.bytes(*file.published));
         else add(found, file.target.empty() ? (*stage)->read_frozen(file).value_or("") : file.target);
@@ -147,6 +150,7 @@ void check_writes(const Client& client, Log& log, Verdict& verdict) {
   std::map<std::string, const Revision*> lost;  // the newest that had it
   for (const auto& [id, revision] : log.revisions) {
     std::set<std::string> here;
+    add(here, wire::to_text(revision.state));
     for (const auto& [path, entry] : revision.manifest.files) add(here, log.bytes(entry));
     if (!log.lost.contains(id)) {
       published.merge(here);
@@ -156,6 +160,11 @@ void check_writes(const Client& client, Log& log, Verdict& verdict) {
       const Revision*& newest = lost[token];
       if (!newest || newest->created_at < revision.created_at) newest = &revision;
     }
+  }
+  if (!client.has_resolved()) {
+    for (const auto& token : client.ledger.kept_here)
+      if (published.contains(token) || lost.contains(token))
+        verdict.add(fmt::format("{} wrote {} to what is ignored, and it was published", client.agent(), token));
   }
   // A tree that still had it may follow head, as that was known to be, before it hears that the service went back.
   auto was_reverted = [&](const Revision& had) {
@@ -193,38 +202,48 @@ void check_writes(const Client& client, Log& log, Verdict& verdict) {
 }
 
 void check_lines(const std::set<std::string>& removed, Log& log, Verdict& verdict) {
+  auto all_of = [&](const std::string& id) {
+    return log.bytes(id, "shared").value_or("") + wire::to_text(log.revisions.at(id).state);
+  };
   for (const auto& id : log.order) {
     std::set<std::string> here;
-    add(here, log.bytes(id, "shared").value_or(""));
+    add(here, all_of(id));
     for (const auto& parent : log.revisions.at(id).parents) {
       if (!log.revisions.contains(parent.text())) continue;
-      for (const auto& token : tokens_in(log.bytes(parent.text(), "shared").value_or("")))
+      for (const auto& token : tokens_in(all_of(parent.text())))
         if (!here.contains(token) && !removed.contains(token))
           verdict.add(fmt::format("{} stands in {} and not in {}, and nobody wrote over it", token, parent.text(), id));
     }
   }
 }
 
-void check_history(const std::vector<std::unique_ptr<Client>>& clients, Log& log, Verdict& verdict) {
-  for (const auto& client : clients) {
-    for (const auto& [path, content] : client->brought) {
-      for (const auto& id : log.order) {
-        auto here = log.bytes(id, path);
-        const auto& parents = log.revisions.at(id).parents;
-        auto was_there = [&, &path = path] {
-          return std::any_of(parents.begin(), parents.end(), [&](const RevisionId& parent) {
-            return log.revisions.contains(parent.text()) && log.bytes(parent.text(), path);
-          });
-        };
-        // It may be frozen between its creation and the write. Should that be lost, its token is nowhere.
-        if (here && *here != content && (!here->empty() || was_there()))
-          verdict.add(fmt::format("{} has other bytes in {}", path, id));
-        if (!here && was_there()) verdict.add(fmt::format("{} is gone in {}, which was made of what had it", path, id));
-      }
-    }
+namespace {
+/// It has these bytes wherever it is, and is wherever it was before.
+void check_untouched(const std::string& path, const std::string& content, const Log& log, Verdict& verdict) {
+  for (const auto& id : log.order) {
+    auto here = log.bytes(id, path);
+    const auto& parents = log.revisions.at(id).parents;
+    auto was_there = [&] {
+      return std::any_of(parents.begin(), parents.end(), [&](const RevisionId& parent) {
+        return log.revisions.contains(parent.text()) && log.bytes(parent.text(), path);
+      });
+    };
+    // It may be frozen between its creation and the write. Should that be lost, its token is nowhere.
+    if (here && *here != content && (!here->empty() || was_there()))
+      verdict.add(fmt::format("{} has other bytes in {}", path, id));
+    if (!here && was_there()) verdict.add(fmt::format("{} is gone in {}, which was made of what had it", path, id));
   }
-  for (const auto& client : clients) {
-    std::string victim = fmt::format("victim-{}", client->plan().number);
+}
+}  // namespace
+
+void check_history(const std::vector<std::unique_ptr<Client>>& clients,
+                   const std::map<std::string, std::string>& brought_by_neighbours, Log& log, Verdict& verdict) {
+  for (const auto& [path, content] : brought_by_neighbours) check_untouched(path, content, log, verdict);
+  for (const auto& client : clients)
+    for (const auto& [path, content] : client->brought) check_untouched(path, content, log, verdict);
+  std::vector<std::string> victims{kVictimOfNeighbours};
+  for (const auto& client : clients) victims.push_back(fmt::format("victim-{}", client->plan().number));
+  for (const auto& victim : victims) {
     for (const auto& id : log.order) {
       const auto& parents = log.revisions.at(id).parents;
       bool is_gone = std::any_of(parents.begin(), parents.end(), [&](const RevisionId& parent) {

@@ -55,13 +55,17 @@ struct Verdict {
   }
 };
 
+/// A file that neighbours delete, for good.
+inline constexpr const char* kVictimOfNeighbours = "victim-neighbour";
+
 /// Tokens in a work tree as it is.
 std::set<std::string> tokens_in_tree(stage::Stage& stage, const Log& log);
 /// Every token that a client's user was told is written and did not remove is found again.
 void check_writes(const Client& client, Log& log, Verdict& verdict);
-/// No line goes from `shared` unless somebody wrote over it: `removed`.
+/// No line goes from `shared`, and no value from the state, unless somebody wrote over it: `removed`.
 void check_lines(const std::set<std::string>& removed, Log& log, Verdict& verdict);
 /// Files that nobody touches go through every merge as they are, and stay deleted where they were deleted.
-void check_history(const std::vector<std::unique_ptr<Client>>& clients, Log& log, Verdict& verdict);
+void check_history(const std::vector<std::unique_ptr<Client>>& clients,
+                   const std::map<std::string, std::string>& brought_by_neighbours, Log& log, Verdict& verdict);
 
 }  // namespace playfs::sim

@@ -6,9 +6,11 @@
 
 #include "base/await.h"
 #include "cache/record_database.h"
+#include "publish/conflicts.h"
 #include "publish/journal.h"
 #include "stage/tables.h"
 #include "whole/disk.h"
+#include "whole/faults.h"
 
 namespace playfs::sim {
 
@@ -168,7 +170,14 @@ void Process::follow_head(const RevisionTreePtr& head) {
     auto known = site_->try_head(parts_.project);
     if (!known || known->shown != head->revision.id) return;
   }
-  if (!publisher_->branch() && stage_->is_clean()) static_cast<void>(stage_->move_base(head, id_of(base)));
+  if (is_free_to_follow()) static_cast<void>(stage_->move_base(head, id_of(base)));
+}
+
+bool Process::is_free_to_follow() const {
+  if (publisher_->branch() || !stage_->is_clean()) return false;
+  if (planted == Fault::conflict_followed) return true;
+  auto conflicts = publish::unresolved(*stage_);
+  return conflicts && conflicts->empty();
 }
 
 Result<publish::Integrated> Process::update(const RevisionTreePtr& head) {

@@ -64,12 +64,13 @@ class Process {
   content::EventLog& events() { return *events_; }
 
   // As a mount does it (vfs/work_tree.cpp).
-  /// A clean tree follows head, unless it stands on a branch.
+  /// A clean tree follows head, unless it stands on a branch or is in conflict.
   void follow_head(const RevisionTreePtr& head);
   void follow_head_in(std::chrono::seconds delay, const RevisionTreePtr& head);
   Result<publish::Integrated> update(const RevisionTreePtr& head);
 
  private:
+  [[nodiscard]] bool is_free_to_follow() const;
   [[nodiscard]] bool is_known_to_hold(const RevisionTreePtr& head, const RevisionTreePtr& base) const;
 
   const Parts parts_;

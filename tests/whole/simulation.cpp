@@ -12,6 +12,8 @@
 #include "whole/client.h"
 #include "whole/disk.h"
 #include "whole/memory_store.h"
+#include "whole/replicas.h"
+#include "whole/user.h"
 #include "wire/json.h"
 #include "wire/records.h"
 
@@ -57,6 +59,7 @@ class Simulation {
     if (!world_.run(all_done, kMostEvents) || !all_done()) wrong("it does not come to an end");
     world_.say("all are done, after ", world_.events(), " events");
     weather_ = {};
+    replicas_.catch_up();
     wait_for_what_is_late();
     settle();
     std::size_t before = writes_;
@@ -122,6 +125,8 @@ class Simulation {
     scope_ = some_scope();
     const Scope& scope = scope_;
     const int clients = scope.clients, projects = scope.projects;
+    ignores_ = random.chance(0.1);
+    has_state_ = random.chance(0.1);
     for (int i = 0; i < projects; ++i) begin_project(clients);
     has_short_pages_ = random.chance(scope.is_crowded ? 0.8 : 0.1);
     if (scope.is_crowded) crowd(random.below(3));
@@ -130,6 +135,8 @@ class Simulation {
       weather_ = {bad, bad, bad, bad, bad, bad / 2, random.chance(0.3) ? 0.5 : 0};
     }
     goes_back_ = random.chance(0.1);
+    lags_ = random.chance(0.1);
+    if (lags_) replicas_.lag();
     world_.switching = random.chance(0.2) ? 0 : random.chance(0.5) ? 0.005 : 0.04;
     auto cache = Cache::open(home_ + "/cache");
     bool is_eager = random.chance(0.5);
@@ -169,7 +176,7 @@ class Simulation {
       });
     }
     for (int i = 0; i < scope.helpers; ++i)
-      world_.at(milliseconds(random.below(i == 0 ? 5000 : 15'000)), [this] { help(); });
+      world_.at(milliseconds(random.below(i == 0 ? 5000 : random.chance(0.3) ? 60'000 : 15'000)), [this] { help(); });
     if (random.chance(0.1)) {
       for (std::uint64_t i = 0; i <= random.below(2); ++i)
         world_.at(milliseconds(random.below(15'000)), [this, late = late_] { meddle(); });
@@ -182,15 +189,18 @@ class Simulation {
   void begin_project(int clients) {
     std::string project = call("POST", "/projects", R"({"name":"p"})").id;
     JsonObject files{{"shared", inline_file(first_lines())}, {"d/x", inline_file("x\n")}};
+    files.set(kVictimOfNeighbours, inline_file("to be deleted by a neighbour\n"));
     for (int i = 0; i < clients; ++i)
       files.set(fmt::format("victim-{}", i), inline_file(fmt::format("to be deleted by {}\n", i)));
+    if (ignores_) files.set(".gitignore", inline_file(kRules));
     std::string tx = std::string(31, '0') + std::to_string(projects_.size());
-    auto root = call("POST", "/revisions",
-                     wire::to_text(JsonObject{{"project", project},
-                                              {"parents", Json::Array{}},
-                                              {"agent", "stranger"},
-                                              {"message", "first"},
-                                              {"manifest", JsonObject{{"files", files}, {"tx", tx}}}}));
+    JsonObject first{{"project", project},
+                     {"parents", Json::Array{}},
+                     {"agent", "stranger"},
+                     {"message", "first"},
+                     {"manifest", JsonObject{{"files", files}, {"tx", tx}}}};
+    if (has_state_) first.set("state", JsonObject{{"all", ""}});
+    auto root = call("POST", "/revisions", wire::to_text(first));
     projects_.push_back(project);
     move_head_blindly(project, root.id);
   }
@@ -248,9 +258,12 @@ class Simulation {
     std::string head = head_of("/projects/" + project);
     // A PATCH that came late may have sent it to what the service has lost.
     if (head.empty() || !store_.get("revisions", head)) return;
-    JsonObject manifest = *call("GET", "/revisions/" + head, "").fields.find("manifest")->object();
+    const Record before = call("GET", "/revisions/" + head, "");
+    JsonObject manifest = *before.fields.find("manifest")->object();
     forget_ours(manifest);
     JsonObject files = *manifest.find("files")->object();
+    const bool stays_beside = ignores_ && random.chance(0.3);  // and does not merge with what others do there
+    if (stays_beside) files.set("notes", inline_file(std::to_string(random.below(1000)) + " beside head\n"));
     static const std::array<std::string, 5> kPaths{"notes", "d/x", "d/y", "d", "lists/shared"};
     const std::string& path = kPaths[random.below(kPaths.size())];
     const Json* shared = files.find("shared");
@@ -259,10 +272,14 @@ class Simulation {
       std::string changed = *text->string();
       if (std::size_t lines = changed.size() / 13; lines > 0)
         changed.replace(13 * random.below(lines), 12, fmt::format("{:.<12}", neighbours_.next(9)));
-      auto before = tokens_in(*text->string());
-      std::erase_if(before, [&](const auto& token) { return changed.find(token) != std::string::npos; });
-      neighbours_.give_up(before);
+      auto gone = tokens_in(*text->string());
+      std::erase_if(gone, [&](const auto& token) { return changed.find(token) != std::string::npos; });
+      neighbours_.give_up(gone);
       files.set("shared", inline_file(changed));
+    } else if (ignores_ && (stays_beside || random.chance(0.5))) {
+      publish_ignored(files);
+    } else if (random.chance(0.2)) {
+      files.erase(kVictimOfNeighbours);
     } else if (files.find(path) && random.chance(0.3)) {
       files.erase(path);
     } else {
@@ -271,13 +288,44 @@ class Simulation {
       files.set(path, inline_file(std::to_string(random.below(1000)) + " by a neighbour\n"));
     }
     manifest.set("files", files);
-    auto posted = call("POST", "/revisions",
-                       wire::to_text(JsonObject{{"project", project},
-                                                {"parents", Json::Array{Json(head)}},
-                                                {"agent", "neighbour"},
-                                                {"message", "help"},
-                                                {"manifest", manifest}}));
+    JsonObject help{{"project", project},
+                    {"parents", Json::Array{Json(head)}},
+                    {"agent", "neighbour"},
+                    {"message", "help"},
+                    {"manifest", manifest}};
+    if (const Json* state = before.fields.find("state")) help.set("state", changed_state(*state));
+    auto posted = call("POST", "/revisions", wire::to_text(help));
+    if (stays_beside) return;
+    helped_.insert(posted.id);
     move_head_blindly(project, posted.id);
+  }
+
+  Json changed_state(const Json& before) {
+    auto& random = world_.random;
+    if (!before.object() || random.chance(0.5)) return before;
+    JsonObject state = *before.object();
+    const std::string key = random.chance(0.5) ? "all" : "of-neighbours";
+    if (const Json* value = state.find(key)) {
+      auto gone = tokens_in(wire::to_text(*value));
+      neighbours_.give_up(gone);
+    }
+    state.set(key, neighbours_.next(9));
+    return state;
+  }
+
+  /// Neighbours publish what is ignored here.
+  void publish_ignored(JsonObject& files) {
+    auto& random = world_.random;
+    if (random.chance(0.5)) {
+      const std::string name = fmt::format("brought-{}", brought_.size()), content = name + " by a neighbour\n";
+      const std::string path = random.chance(0.5) ? "kept/" + name : "lists/" + name + ".log";
+      files.set(path, inline_file(content));
+      brought_[path] = content;
+      return;
+    }
+    const std::string path = kIgnored[random.below(kIgnored.size())];
+    if (files.find(path) && random.chance(0.3)) files.erase(path);
+    else files.set(path, inline_file(std::to_string(random.below(1000)) + " by a neighbour\n"));
   }
 
   static Json inline_file(const std::string& content) {
@@ -312,6 +360,16 @@ class Simulation {
     return head && head->string() ? *head->string() : "";
   }
 
+  /// When that was written.
+  std::int64_t head_moved_at(const std::string& target) {
+    auto id = target.substr(target.rfind('/') + 1);
+    auto record = store_.get("projects", id.substr(0, id.find('?')));
+    return record ? record->updated_at.nanoseconds : 0;
+  }
+  [[nodiscard]] nanoseconds time_of(WallTime time) const {
+    return nanoseconds(time.nanoseconds - clock_.wall().nanoseconds) + world_.now();
+  }
+
   /// What goes over the network between one client and the service.
   class Road final : public Watcher {
    public:
@@ -342,11 +400,18 @@ class Simulation {
       if (!is_new && known->second != request.body) owner_.wrong("a key went with two bodies");
       searches += request.target.ends_with("/revisions");
     }
+    void arrives(const HttpRequest& request) override {
+      shown_to_ = owner_.replicas_.shown_to(request);
+      owner_.store_.show(shown_to_);
+    }
     void carried(const HttpRequest& request, HttpResponse& response) override {
       if (is_of_head(request)) {
         response.headers.set(kHead, owner_.head_of(request.target));
-        response.headers.set(kTime, std::to_string(owner_.world_.now().count()));
+        response.headers.set(kMoved, std::to_string(owner_.head_moved_at(request.target)));
+        const nanoseconds now = owner_.world_.now();
+        response.headers.set(kTime, std::to_string((shown_to_ ? owner_.time_of(*shown_to_) : now).count()));
       }
+      owner_.store_.show(std::nullopt);
       if (response.status == 200 && request.target.ends_with("/file_chunks")) {
         auto record = wire::decode_record(*wire::parse_json(response.body));
         owner_.uploaded_[{client_, wire::to_text(*record->fields.find("content"))}].emplace(
@@ -360,10 +425,10 @@ class Simulation {
     }
     void receives(const HttpRequest& request, HttpResponse& response) override {
       if (planted != Fault::none) spoil(request, response);
-      // Also where the answer says that it is as it was before.
+      // Also where the answer says that it is as it was before; not where it was cut off on the way.
       auto head = response.headers.get(kHead);
-      if (head && !head->empty() && (response.status == 200 || response.status == 304))
-        seen_since_look_.insert(last_seen_ = *head);
+      const bool is_whole = response.status == 304 || (response.status == 200 && wire::parse_json(response.body));
+      if (head && !head->empty() && is_whole && !is_behind(response)) seen_since_look_.insert(last_seen_ = *head);
       if (auto time = response.headers.get(kTime)) last_seen_at_ = nanoseconds(std::stoll(std::string(*time)));
     }
     std::vector<Move> moves;
@@ -371,13 +436,23 @@ class Simulation {
     std::size_t searches = 0;  ///< at most: what was sent and not answered is looked for from its base on
 
    private:
+    /// This process has seen where head went later: a replica that does not know yet says nothing of where it stands.
+    bool is_behind(const HttpResponse& response) {
+      const auto number = static_cast<std::size_t>(client_);
+      const int crashes = number < owner_.clients_.size() ? owner_.clients_[number]->crashes : 0;
+      if (std::exchange(crashes_, crashes) != crashes) last_moved_ = 0;
+      const std::int64_t moved = std::stoll(std::string(*response.headers.get(kMoved)));
+      if (moved < last_moved_ && !owner_.goes_back_) return true;
+      last_moved_ = moved;
+      return false;
+    }
     void count_page(const std::string& target) {
       if (target == last_page_) return;  // tried again
       in_this_look_ = target.find("cursor=") == std::string::npos ? 0 : in_this_look_ + 1;
       pages += in_this_look_ > kOverlap;
       last_page_ = target;
     }
-    static constexpr const char *kHead = "Simulated-Head", *kTime = "Simulated-Time";
+    static constexpr const char *kHead = "Simulated-Head", *kMoved = "Simulated-Moved", *kTime = "Simulated-Time";
     static bool is_of_head(const HttpRequest& request) {
       return request.method == "GET" && request.target.find("/projects/") != std::string::npos;
     }
@@ -426,6 +501,9 @@ class Simulation {
     std::string last_seen_, last_page_;
     std::size_t in_this_look_ = 0;
     nanoseconds last_seen_at_{};
+    std::int64_t last_moved_ = 0;
+    int crashes_ = 0;
+    std::optional<WallTime> shown_to_;       ///< by the replica that answers now
     std::set<std::string> seen_since_look_;  ///< and the one before that
   };
 
@@ -482,6 +560,7 @@ class Simulation {
         if (latest == head) final_heads_[project] = head;
         head = latest;
       }
+      for (const RevisionId& id : process.publisher().left_out()) left_out_.insert(id.text());
     };
     // Whoever is still there, or somebody who knows nothing yet.
     auto there = std::find_if(clients_.begin(), clients_.end(), [&](const auto& client) {
@@ -564,11 +643,14 @@ class Simulation {
       if (log.messages[id].starts_with("message of ")) of_message[log.messages[id]].push_back(id);
       if (log.covers(head, id)) continue;
       ++verdict_.branches;
-      // Announced itself, or with a later one that holds it.
-      bool is_said = std::any_of(log.order.begin(), log.order.end(), [&](const std::string& other) {
-        return log.is_announced(other) && log.covers(other, id);
-      });
-      if (!is_said) wrong(fmt::format("revision {} is neither in head nor announced", id));
+      if (!is_said(log, id)) wrong(fmt::format("revision {} is neither in head nor announced", id));
+    }
+    // Nor of neighbours'.
+    for (const auto& id : helped_) {
+      if (set_back_ || goes_back_ || log.covers(final_heads_[projects_.front()], id)) continue;
+      auto holds_it = [&](const std::string& left_out) { return log.covers(left_out, id); };
+      if (!is_said(log, id) && std::none_of(left_out_.begin(), left_out_.end(), holds_it))
+        wrong(fmt::format("revision {} of a neighbour is neither in head nor said to be left out", id));
     }
     // 2. Nothing doubles.
     auto is_doubled = [&](const std::vector<std::string>& ids) {
@@ -580,11 +662,12 @@ class Simulation {
         wrong(fmt::format("commit {} became {} revisions: {}", tx, ids.size(), fmt::join(ids, ", ")));
     for (const auto& [message, ids] : of_message)
       if (is_doubled(ids)) wrong(fmt::format("{} became {} revisions: {}", message, ids.size(), fmt::join(ids, ", ")));
-    // Twice under one key is a service that forgot the key; a commit that was given back may have sent it before.
+    // Twice under one key is a service that forgot the key; a commit that was given back may have sent it before. A
+    // chunk that is not shown is uploaded again at once: that costs a write, and waiting for it could take two minutes.
     for (const auto& [text, keys] : uploaded_) {
       const auto& begun = clients_[static_cast<std::size_t>(text.first)]->begun;
       auto is_missing = [&](const std::string& message) { return !of_message.contains(message); };
-      if (!goes_back_ &&
+      if (!goes_back_ && !lags_ &&
           keys.size() > 1 + static_cast<std::size_t>(std::count_if(begun.begin(), begun.end(), is_missing)))
         wrong("a client stored a chunk twice");
     }
@@ -603,7 +686,7 @@ class Simulation {
     if (refusals_ > kMostRefusals) wrong(fmt::format("{} writes were sent past the limits", refusals_));
     // A log is read once, from where it was left, and once more for what may have been posted.
     const std::size_t all = store_.all("revisions").size() / (has_short_pages_ ? kShortPage : 100) + 1;
-    for (std::size_t i = 0; i < clients_.size() && !goes_back_; ++i) {
+    for (std::size_t i = 0; i < clients_.size() && !goes_back_ && !lags_; ++i) {
       const std::size_t pages = watchers_[i]->pages;
       if (pages > all * (1 + watchers_[i]->searches) + kUnsaved * static_cast<std::size_t>(clients_[i]->crashes))
         wrong(fmt::format("{} read {} pages of a log of {}", clients_[i]->agent(), pages, all));
@@ -613,11 +696,13 @@ class Simulation {
       verdict_.crashes += static_cast<std::size_t>(client->crashes);
       verdict_.power_cuts += static_cast<std::size_t>(client->power_cuts);
       if (!client->cannot_open.empty()) wrong(client->agent() + " cannot open its work tree: " + client->cannot_open);
+      for (const auto& path : client->undecided)
+        wrong(fmt::format("{} published {}, which was in conflict, unasked", client->agent(), path));
       for (const auto& told : client->told) check_told(log, told, of_message);
       for (const auto& message : client->unresolved) check_markers(log, message, client->ledger.renamed_at, of_message);
     }
     // 6. What was written is there.
-    check_history(clients_, log, verdict_);
+    check_history(clients_, brought_, log, verdict_);
     for (const auto& [project, head] : final_heads_) check_head(log, head);
     for (const auto& client : clients_) check_writes(*client, log, verdict_);
     // What was not on disk when the power went may be as it was before, others' lines and all.
@@ -628,6 +713,13 @@ class Simulation {
       removed.insert(client->ledger.removed.begin(), client->ledger.removed.end());
     }
     if (is_told) check_lines(removed, log, verdict_);
+  }
+
+  /// Announced itself, or with a later one that holds it.
+  static bool is_said(Log& log, const std::string& revision) {
+    return std::any_of(log.order.begin(), log.order.end(), [&](const std::string& other) {
+      return log.is_announced(other) && log.covers(other, revision);
+    });
   }
 
   void check_told(Log& log, const Told& told, const std::map<std::string, std::vector<std::string>>& of_message) {
@@ -717,7 +809,7 @@ class Simulation {
     auto posted = of_message.find(message);
     if (posted == of_message.end()) return;
     const Revision& revision = log.revisions.at(posted->second.front());
-    const nanoseconds posted_at{revision.created_at.nanoseconds - clock_.wall().nanoseconds + world_.now().count()};
+    const nanoseconds posted_at = time_of(revision.created_at);
     if (renamed_at && *renamed_at <= posted_at) return;
     for (const auto& [path, entry] : revision.manifest.files) {
       auto marked = [&, path = path](const std::string& id) {
@@ -739,7 +831,8 @@ class Simulation {
   bool was_overtaken(Log& log, const std::string& revision, nanoseconds told_at) {
     return std::any_of(watchers_.begin(), watchers_.end(), [&](const auto& watcher) {
       return std::any_of(watcher->moves.begin(), watcher->moves.end(), [&](const Move& move) {
-        bool was_decided = move.at <= told_at || (move.seen_at <= told_at && move.at - move.seen_at < kLongestPause);
+        const nanoseconds pause = lags_ ? kLongestPause + Replicas::kLongestLag : kLongestPause;
+        bool was_decided = move.at <= told_at || (move.seen_at <= told_at && move.at - move.seen_at < pause);
         return was_decided && told_at - move.at < minutes(7) && !log.covers(move.to.text(), revision);
       });
     });
@@ -751,6 +844,7 @@ class Simulation {
   World world_;
   SimulatedClock clock_;
   MemoryStore store_;
+  Replicas replicas_{world_, store_};
   NoAccounts accounts_;
   const Nature nature_;
   bool is_limited_ = false;  ///< in how much may be written; set by options()
@@ -767,12 +861,18 @@ class Simulation {
   Scope scope_;
   bool set_back_ = false;                                 ///< a stranger moved head
   bool goes_back_ = false;                                ///< the service does, to an older state
+  bool ignores_ = false;                                  ///< some names, by rules
+  bool has_state_ = false;                                ///< the project, and all change it
+  bool lags_ = false;                                     ///< it is answered by replicas that do
   std::shared_ptr<void> late_ = std::make_shared<int>();  ///< held by whatever is still to come, or to arrive
   std::optional<nanoseconds> went_back_at_;
   std::set<std::string> lost_heads_;
   std::set<std::string> heads_then_;                                ///< right after that
   std::map<std::string, std::vector<service::StoredRecord>> lost_;  ///< by collection
   Ledger neighbours_;                                               ///< of those who help
+  std::map<std::string, std::string> brought_;                      ///< by them: files that nobody touches
+  std::set<std::string> helped_;                                    ///< their revisions
+  std::set<std::string> left_out_;                                  ///< of head, as who looked in the end was told
   std::size_t writes_ = 0, refusals_ = 0;
   std::map<std::string, std::string> bodies_;
   std::map<std::pair<int, std::string>, std::set<std::string>> uploaded_;  ///< chunks: keys by client and text

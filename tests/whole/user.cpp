@@ -2,12 +2,14 @@
 
 #include <algorithm>
 #include <array>
+#include <set>
 #include <sstream>
 #include <utility>
 
 #include "base/await.h"
 #include "base/fd.h"
 #include "publish/integration.h"
+#include "wire/json.h"
 
 namespace playfs::sim {
 
@@ -30,6 +32,11 @@ std::vector<std::string> lines_of(const std::string& text) {
   std::istringstream stream(text);
   for (std::string line; std::getline(stream, line);) lines.push_back(line);
   return lines;
+}
+
+/// Files that nobody touches, or that are deleted for good.
+bool is_left_alone(const std::string& path) {
+  return path.starts_with("own/") || path.starts_with("victim-") || path.find("brought-") != std::string::npos;
 }
 
 bool is_marker(const std::string& line) {
@@ -221,10 +228,13 @@ void User::remove_for_good(const std::string& path) {
 }
 
 void User::edit_at(const std::string& path) {
+  if (state_text() != "null" && world_.random.chance(0.25)) return change_state();
+  if (find(".gitignore") && world_.random.chance(0.25)) return edit_ignored();
   // Where several change one file, in what they see as their own part of it.
   if (world_.random.chance(0.5)) return world_.random.chance(0.5) ? write_line("shared") : save("shared");
   switch (world_.random.below(16)) {
-    case 0: return remove(path);
+    case 0:
+    case 9: return remove(path);
     case 1: return rename(path, some_path());
     case 2: return change_mode(path);
     case 3: return make_link(path);
@@ -233,8 +243,63 @@ void User::edit_at(const std::string& path) {
     case 6:
     case 7:
     case 8: return save(path);
-    default: return append(path);
+    default: append(path);
   }
+}
+
+bool User::is_published(const std::string& path) const {
+  const RevisionTreePtr base = stage_.base();
+  return (base && base->tree.file_at(path)) || stage_.tracked().contains(path);
+}
+
+std::string User::state_text() const {
+  if (auto staged = stage_.staged_state()) return *std::move(staged);
+  const RevisionTreePtr base = stage_.base();
+  return wire::to_text(base ? base->revision.state : Json());
+}
+
+bool User::is_state_in_conflict() const {
+  auto conflicted = stage_.conflicted();
+  return std::any_of(conflicted.begin(), conflicted.end(),
+                     [](const auto& each) { return each.path.starts_with(stage::kStatePath); });
+}
+
+void User::decide_state() {
+  if (!is_state_in_conflict()) return;
+  std::vector<RevisionTreePtr> sides{stage_.base()};
+  for (const RevisionId& id : stage_.merge_parents()) sides.push_back(process_.site().try_revision(id));
+  const std::string mine = state_text();
+  std::vector<std::string> theirs;
+  for (const RevisionTreePtr& side : sides) {
+    for (auto& token : tokens_in(side ? wire::to_text(side->revision.state) : ""))
+      if (mine.find(token) == std::string::npos) theirs.push_back(std::move(token));
+  }
+  ledger_.give_up(theirs);
+}
+
+void User::change_state() {
+  World::Alone alone(world_);  // who writes state.json writes what was read
+  decide_state();
+  auto json = wire::parse_json(state_text());
+  JsonObject state = json && json->object() ? *json->object() : JsonObject();
+  const std::string key = world_.random.chance(0.4) ? "all" : "of-" + std::to_string(client_);
+  const Json* before = state.find(key);
+  auto lost = tokens_in(before ? wire::to_text(*before) : "");
+  const std::string token = ledger_.next(client_);
+  state.set(key, token);
+  ledger_.give_up(lost);
+  if (stage_.stage_state(wire::to_text(state))) acknowledge(token, stage::kStatePath);
+  else if (is_alive_()) ledger_.take_back(lost);
+}
+
+void User::edit_ignored() {
+  auto& random = world_.random;
+  const std::string path = random.chance(0.3) ? own_place() : kIgnored[random.below(kIgnored.size())];
+  if (random.chance(0.1)) return discard(path);
+  if (find(path) && random.chance(0.2)) return remove(path);
+  const bool was_free = !find(path) && !is_published(path);
+  const std::string token = append(path);
+  if (was_free && !is_published(path) && !token.empty()) ledger_.kept_here.insert(token);
 }
 
 std::string User::bring(const std::string& path) {
@@ -253,29 +318,30 @@ std::string User::bring(const std::string& path) {
   return content;
 }
 
-void User::append(const std::string& path) {
+std::string User::append(const std::string& path) {
   auto place = place_of(path);
-  if (!place) return;
+  if (!place) return {};
   auto found = stage_.lookup(place->directory, place->name);
   auto file = found ? found : stage_.make_file(place->directory, place->name, kFile);
-  if (!file) return;
+  if (!file) return {};
   auto attributes = stage_.attributes(*file);
-  if (!attributes || attributes->kind != stage::Kind::file) return;
+  if (!attributes || attributes->kind != stage::Kind::file) return {};
   std::string token = ledger_.next(client_);
   for (;;) {
-    if (!bring_up(*file)) return;
+    if (!bring_up(*file)) return {};
     attributes = stage_.attributes(*file);
-    if (!attributes) return;
+    if (!attributes) return {};
     auto written = stage_.write(*file, attributes->size, token + "\n");
     if (!written && written.error().code == ErrorCode::busy) continue;
-    if (!written) return;
+    if (!written) return {};
     break;
   }
   // Whether a file that was open when another took its place is still written to is not the stage's affair.
   auto now = stage_.lookup(place->directory, place->name);
-  if (!now || *now != *file) return;
+  if (!now || *now != *file) return {};
   acknowledge(token, path);
   if (world_.random.chance(0.3)) static_cast<void>(sync(*file));
+  return token;
 }
 
 void User::save(const std::string& path) {
@@ -372,7 +438,8 @@ void User::turn(const std::string& path) {
   if (!attributes) return;
   if (attributes->kind == stage::Kind::file) {
     remove(path);
-    return append(path + "/in");
+    append(path + "/in");
+    return;
   }
   if (attributes->kind != stage::Kind::directory) return;
   auto entries = stage_.list(inode, 0, 1000);
@@ -385,16 +452,72 @@ void User::turn(const std::string& path) {
 
 void User::discard(const std::string& path) {
   auto lost = tokens_below(path);
+  if (path.empty())
+    for (auto& token : tokens_in(stage_.staged_state().value_or(""))) lost.push_back(std::move(token));
   ledger_.give_up(lost);
   auto dropped = stage_.discard(path);
   if (!dropped && is_alive_()) ledger_.take_back(lost);
+  // Whoever discards a path says that it is right as it is then.
+  std::erase_if(ledger_.open, [&](const auto& each) {
+    return path.empty() || each.first == path || each.first.starts_with(path + "/") ||
+           path.starts_with(each.first + "/");
+  });
+  if (dropped && stage_.is_clean()) process_.publisher().forget_lost_base();
+}
+
+void User::discard_all() {
+  Turn turn(*this);
+  discard("");
+}
+
+void User::discard_others() {
+  Turn turn(*this);
+  auto changes = stage_.changes();
+  if (!changes) return;
+  std::set<std::string> in_conflict;
+  for (const auto& each : stage_.conflicted()) in_conflict.insert({each.path, each.beside});
+  for (const auto& change : *changes)
+    if (!in_conflict.contains(change.path) && !is_left_alone(change.path)) discard(change.path);
+}
+
+std::optional<std::string> User::content_at(const std::string& path) {
+  auto inode = find(path);
+  auto text = inode ? read(inode) : Result<std::string>(fail(ErrorCode::not_found, path));
+  return text ? std::optional(*std::move(text)) : std::nullopt;
+}
+
+void User::note_conflicts() {
+  Turn turn(*this);
+  ledger_.open.clear();
+  for (const auto& each : stage_.conflicted()) {
+    if (each.has_markers || !each.beside.empty() || each.path.starts_with(stage::kStatePath)) continue;
+    auto content = content_at(each.path);
+    // Somebody may have been there already.
+    if (each.left == (content ? std::optional(ContentHash::of(*content)) : std::nullopt))
+      ledger_.open[each.path] = content;
+  }
+}
+
+std::vector<std::string> User::untouched_conflicts() {
+  Turn turn(*this);
+  std::vector<std::string> paths;
+  for (const auto& [path, content] : std::map(ledger_.open)) {
+    if (content_at(path) == content) paths.push_back(path);
+    else ledger_.open.erase(path);
+  }
+  return paths;
 }
 
 void User::resolve() {
   Turn turn(*this);
+  if (is_state_in_conflict()) change_state();
   for (const auto& each : stage_.conflicted()) {
     if (!each.beside.empty() && find(each.beside)) discard(each.beside);
     auto inode = find(each.path);
+    if (inode && each.is_kept_here) {
+      rename(each.path, own_place());
+      discard(each.path);
+    }
     if (!inode || !each.has_markers) continue;
     auto text = read(inode);
     if (!text) continue;
