@@ -1,5 +1,4 @@
-"""Clocks of mounts that jump ahead on demand, as after the machine slept (tests/mount/time_jump.c); the kernel's do
-not."""
+"""Clocks of mounts that jump ahead on demand, as after sleep (tests/mount/time_jump.c); the kernel's do not."""
 import contextlib
 import os
 import sys
