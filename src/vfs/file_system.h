@@ -183,7 +183,7 @@ class FileSystem {
   virtual void discard(const Caller&, NodeId, DiscardRequest, Reply<std::uint32_t>) = 0;
   /// Updates to head, or merges `revision` if one is given.
   virtual void update(const Caller&, NodeId, RevisionId revision, Reply<UpdateResult>) = 0;
-  /// Unstages the publication under way, as far as it has not been sent: its changes return to the stage.
+  /// Returns the publication under way to the stage, as far as it has not been sent.
   virtual void cancel(const Caller&, NodeId, Reply<Cancelled>) = 0;
 };
 

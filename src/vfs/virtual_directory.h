@@ -99,7 +99,7 @@ class VirtualDirectory : public Node {
                  kEndless);
   }
   Children& children() { return children_; }
-  /// Numbers the positions.
+  /// Builds a fixed listing, numbering its positions.
   static ListedNames fixed_names(std::initializer_list<std::pair<const char*, mode_t>> names);
 
  private:

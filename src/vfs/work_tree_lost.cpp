@@ -98,7 +98,7 @@ void WorkTree::base_was_asked_for(const RevisionId& base, const RevisionTreePtr&
           if (auto tree = weak.lock()) tree->follow_still(base, head);
         });
       if (!lost && publish::may_heal(lost.error().code)) self->look_again_soon();
-      // busy: it may be shown again. interrupted: a publication under way finds out by itself.
+      // busy: the base may be shown again, or a publication is under way, which finds out by itself.
       if (!lost && lost.error().code != ErrorCode::busy && lost.error().code != ErrorCode::interrupted)
         self->mount_.site().events().error("projects/" + self->project_.text() + "/work",
                                            lost.error().while_doing("keep what the service has lost"));

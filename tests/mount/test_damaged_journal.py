@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """A damaged or missing publication journal: nothing wrong is sent, nothing is sent twice, and what may have been
-published is not unstaged before it was looked for at the service."""
+published returns to the stage only after it was looked for at the service."""
 import json
 
 import proxy

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""A service whose reads lag behind its writes: what it has acknowledged gets published, and is never unstaged
+"""A service whose reads lag behind its writes: what it has acknowledged gets published, and never returns to the stage
 meanwhile."""
 import json
 import subprocess

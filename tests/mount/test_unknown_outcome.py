@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The reply to a revision's POST is lost, and its retry refused: what may be published is not unstaged."""
+"""The reply to a revision's POST is lost, and its retry refused: what may be published does not return to the stage."""
 import json
 import signal
 import subprocess
@@ -70,7 +70,7 @@ class UnknownOutcome(rig.Rig):
             said = commit.stderr.read()
         self.assertEqual(commit.wait(rig.COMMAND_LIMIT), 4, said)
         self.assertIn('published in the background', said)
-        # No command unstages it.
+        # No command returns it to the stage.
         self.assertIn('Too late', self.playfs('commit', '--cancel', self.work, check=False).stderr)
         self.playfs('discard', self.work, check=False)
         self.assertEqual((self.work / 'file').read_text(), 'kept\n')
