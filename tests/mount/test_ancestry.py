@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Nothing is merged where nobody can tell what both sides were made on, and head is not moved off what was not merged."""
+"""If the revision that both sides were based on is unknown, nothing is merged; and head never leaves what was not
+merged."""
 import json
 
 import clocks
@@ -57,7 +58,7 @@ class Ancestry(clocks.Clocks, rig.SharedProject):
         self.api.call('PATCH', f'/projects/{self.project}', {'latest_revision': to})
 
     def again(self, change):
-        """Mounts anew, stages `change`, and commits it: the mount has looked after head by then."""
+        """Remounts, stages `change` and commits it; by then the mount has checked head."""
         self.mounted = self.mount(self.proxy.url, 'ann', at=self.mounted.directory)
         work = self.work(self.mounted)
         self.patches.clear()
@@ -65,7 +66,7 @@ class Ancestry(clocks.Clocks, rig.SharedProject):
         return work, self.playfs('commit', '-m', change, work, check=False)
 
     def middle(self, middle, is_hidden):
-        """Another client deletes `victim` on top of a revision that cannot be read."""
+        """Another client deletes `victim` on top of an unreadable revision."""
         work, first = self.begin({'keep': 'keep\n', 'victim': 'to be deleted by others\n'})
         (work / 'mine').write_text('staged\n')
         self.mounted.unmount()
@@ -89,7 +90,7 @@ class Ancestry(clocks.Clocks, rig.SharedProject):
         committed = self.playfs('commit', '-m', 'mine', work, check=False)
         self.assertEqual(committed.returncode, 3, 'a branch: ' + committed.stdout + committed.stderr)
         self.assertEqual((self.head(), self.patches), (last, []))
-        # The way out that was told.
+        # The way out that the message suggested.
         self.playfs('merge', last, work, check=False)
         self.assertNotEqual(self.playfs('commit', '-m', 'merge', work, check=False).returncode, 0, 'undecided')
         (work / 'victim').unlink()
@@ -111,7 +112,7 @@ class Ancestry(clocks.Clocks, rig.SharedProject):
             theirs = self.post([], carried)
             self.move_head(theirs)
             _, committed = self.again('mine-%d' % len(carried))
-            # A branch, or made on theirs where the work tree had followed head by then; and nothing in between.
+            # A branch, or based on theirs if the work tree had followed head by then; nothing in between.
             head = self.head()
             self.assertIn(committed.returncode, (0, 3), committed.stderr)
             on_it = head if committed.returncode == 3 else self.api.get('revisions', head)['parents'][0]
@@ -134,7 +135,7 @@ class Ancestry(clocks.Clocks, rig.SharedProject):
             def publication():
                 return json.loads((work.parent / 'status.json').read_text())['publication']
 
-            # What is hidden may also be what a replica does not have yet, for two minutes.
+            # What is hidden may also be what a replica does not have yet, for up to two minutes.
             self.within_minutes(lambda: not publication()['queue'], 'it is published')
             self.assertEqual((self.head(), self.patches), (theirs, []), publication())
             self.assertEqual(publication()['last']['outcome'], 'branched', publication())
