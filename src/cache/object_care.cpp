@@ -17,8 +17,9 @@ namespace playfs::cache {
 
 namespace {
 
-/// Calls `visit(folder descriptor, name)` for each name except "." and ".."; returning false stops and is the result. A
-/// missing directory has no names. An unreadable one is an error: treated as empty, its content would never be evicted.
+/// Calls `visit(directory descriptor, name)` for each name except "." and ".."; returning false stops and is the
+/// result. A missing directory has no names. An unreadable one is an error: treated as empty, its content would never
+/// be evicted.
 template <class Visit>
 Result<bool> each_name(const std::string& path, Visit visit) {
   const std::unique_ptr<DIR, int (*)(DIR*)> listing(opendir(path.c_str()), closedir);
@@ -36,7 +37,7 @@ Result<bool> each_name(const std::string& path, Visit visit) {
   }
 }
 
-/// Calls `visit(folder descriptor, file name, hash)` for each object until it returns false.
+/// Calls `visit(directory descriptor, file name, hash)` for each object until it returns false.
 template <class Visit>
 Status each_object(const std::string& directory, Visit visit) {
   Status failed;

@@ -192,7 +192,7 @@ struct ObjectStore::State {
     return false;
   }
 
-  /// Creates folders only when they turn out to be missing: checking first, or always creating, costs more than the
+  /// Creates directories only when they turn out to be missing: checking first, or always creating, costs more than the
   /// object.
   Status write_once(const ContentHash& hash, std::string_view bytes) const {
     std::string beside;
@@ -215,7 +215,7 @@ struct ObjectStore::State {
       if (rename(beside.c_str(), path.c_str()) == 0) return {};
       if (errno == ENOENT && mkdir(folder_of(hash).c_str(), 0700) == 0 && rename(beside.c_str(), path.c_str()) == 0)
         return {};
-      if (errno == EEXIST && rename(beside.c_str(), path.c_str()) == 0) return {};  // another thread created the folder
+      if (errno == EEXIST && rename(beside.c_str(), path.c_str()) == 0) return {};  // another thread made the directory
       return fail(error_from_errno(errno, "rename " + beside));
     }();
     if (!complete) unlink(beside.c_str());

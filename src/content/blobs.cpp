@@ -99,8 +99,8 @@ std::optional<std::uint64_t> Blobs::size_of(const FileRef& file) {
     return content ? std::optional<std::uint64_t>(content->size()) : std::nullopt;
   }
   if (entry.chunks.empty()) return 0;
-  // playfs clients count bytes, but others copy `tx` when they edit a manifest. Whoever shows a claim compares it with
-  // the content before returning any of it; a claim found wrong is not trusted again.
+  // playfs clients count bytes, but others copy `tx` when they edit a manifest. A caller that shows a claim must
+  // compare it with the content before returning any of it; a claim found wrong is not trusted again.
   const bool is_likely = !file.revision->tree.manifest().tx.empty() && ContentHash::parse(entry.hash_claim) &&
                          entry.size_claim && *entry.size_claim <= context_.options.file_ceiling;
   if (is_likely && !content_of(origin_key(entry))) return entry.size_claim;

@@ -57,7 +57,7 @@ void Heads::load(const ProjectId& id) {
   MutexLock lock(mutex_);
   auto& state = *state_of(id);
   if (state.head) return;
-  // Stale, so that it is requested again at once. Listeners count as knowing what this process shows of it.
+  // Stale, so that it is requested again at once. What this process shows counts as announced to listeners.
   state.announced = latest;
   Head head{std::move(*project), context_.clock.steady() - context_.options.refresh, std::nullopt, nullptr};
   if (state.announced->empty() || (tree && tree->revision.project == id)) head.shown = *state.announced;
@@ -110,7 +110,7 @@ void Heads::ask(const ProjectId& id, Callback<Head> answered) {
                                     const bool is_answer = answer.has_value();
                                     auto head = arrived(request, std::move(answer));
                                     question.reset();
-                                    // Before the answer, so that a publisher finds shown what it is told is published.
+                                    // Runs before the answer, so that a publisher finds its new revision shown.
                                     if (is_answer) follow_up(request.id);
                                     answered(std::move(head));
                                   }));

@@ -21,7 +21,7 @@ constexpr std::size_t kLongestName = 1'000;  // bytes; longer than any path comp
 constexpr std::size_t kMostCreated = 1'000;
 constexpr int kMostEmptyPages = 3;
 // How many of the newest known records a page is compared with. The service's rules never delete records, so one would
-// do; if an administrator removes thousands at once, the list is reread once.
+// do; if a steward removes thousands at once, the list is reread once.
 constexpr std::size_t kAnchors = 2'000;
 // A lagging replica's pages may lack a record that we created. One still missing after this time was hidden from lists
 // by the service.

@@ -46,7 +46,7 @@ class Patience {
     const Clock& clock;
     mutable Mutex mutex;
     std::map<std::string, Asked> asked PLAYFS_GUARDED_BY(mutex);
-    /// Items waited for in vain since the service last responded.
+    /// Items waited for in vain since the service last responded; at most kMostSilent.
     std::set<std::string> silent PLAYFS_GUARDED_BY(mutex);
     SteadyTime tried_at PLAYFS_GUARDED_BY(mutex);  ///< when a caller last waited despite silence
   };

@@ -71,7 +71,7 @@ void Revisions::get(const RevisionId& id, const ProjectId& of, const CancelToken
     const std::size_t cost = json_size(wire::encode_record(*record));
     if (auto revision = wire::decode_revision(*std::move(record))) return complete(id, *std::move(revision), cost);
   }
-  // A revision of unknown project is an account of its own.
+  // A revision of an unknown project gets its own account.
   turns_.take(of.empty() ? id.text() : of.text(), context_.guarded([this, id, of](Turns::Turn turn) {
     if (flights_.abandon(id)) return;
     context_.client.get_record(kCollection, id.text(), context_.stop.token(),

@@ -87,7 +87,7 @@ class SingleFlight {
       callback(std::move(result));
     }
     std::atomic<bool> answered = false;
-    Callback<T> done;  // touched only by whoever set `answered`
+    Callback<T> done;  // touched only by the thread that set `answered`
     CancelToken::Registration registration;
   };
   using Waiters = std::vector<std::shared_ptr<Waiter>>;

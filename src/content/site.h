@@ -2,9 +2,9 @@
 //
 // Every operation has two forms. `try_…` answers immediately from memory or local disk and never uses the network. The
 // asynchronous form fetches what is missing (once for all concurrent callers: single-flight), stores it and then
-// answers. Callers that must not wait try first. Thread-safe. Callbacks may run on any thread, without a lock held, and
-// before the call returns. A cancelled waiter is answered `interrupted` at once; the fetch continues for others and for
-// the cache.
+// answers. Callers that must not wait try first. Thread-safe. Callbacks may run on any thread, without a lock held,
+// possibly before the call returns. A cancelled waiter is answered `interrupted` at once; the fetch continues for
+// others and for the cache.
 //
 // Constructor arguments must outlive the Site. The destructor answers all waiters with `interrupted` and waits for
 // running callbacks: do not destroy a Site from one of them.
@@ -68,7 +68,7 @@ class Site {
   void on_head_seen(std::function<void(const ProjectId&)> seen);
   /// Like head(), with `shown` brought up to date. Fails if the project shows nothing.
   void shown_head(const ProjectId& id, CancelToken cancel, Callback<Head> done);
-  /// Whether a known head needs no request: it is fresh or being followed.
+  /// Whether a known head needs no request: it is fresh, or kept current by follow().
   [[nodiscard]] bool is_current(const ProjectId& id);
   /// How long to wait for news of known data.
   [[nodiscard]] Patience& patience();

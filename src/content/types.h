@@ -24,7 +24,7 @@ struct Head {
   std::shared_ptr<const Error> refused;  ///< why the latest revision will never be shown, if known
 
   [[nodiscard]] bool shows_latest() const { return shown == project.latest_revision; }
-  /// Whether nothing remains to be found out about the latest revision.
+  /// Whether the latest revision is either shown or known to be refused.
   [[nodiscard]] bool is_settled() const { return refused || shows_latest(); }
 };
 

@@ -1,4 +1,4 @@
-// Determines from parent links which content each revision of a project holds: tips and merge bases. Pure, except for
+// Determines from parent links what each revision of a project holds, and finds tips and merge bases. Pure, except for
 // the functions passed in that find a revision and confirm a merge.
 //
 // Each revision contributes one piece of content, named by its id, or by its `tx` together with its content: a commit
@@ -7,8 +7,8 @@
 // by holding strictly more, or the same while being older. Uncovered revisions are the *tips*. Merges of the same tips
 // hold the same content, so concurrent clients cannot keep merging each other's merges.
 //
-// Timestamps affect only the order in which ancestors are visited: clocks are wrong, and anyone can write a history. If
-// a line cannot be read to its end, nothing is assumed to hold what lies beyond.
+// Timestamps affect only the order in which ancestors are visited: clocks may be wrong, and anyone can write a history.
+// If a line cannot be read to its end, nothing is assumed to hold what lies beyond.
 #pragma once
 
 #include <functional>

@@ -82,9 +82,9 @@ struct PublishedFile {
   Json published;  ///< as received, for `refused`
 };
 
-/// Separates the entries that can be shown. Refused are entries whose path is not a valid TreePath, and files whose
-/// path is also a directory of another file: a directory may hold many files. The result does not depend on the order.
-/// REQUIRES: distinct paths.
+/// Separates the entries that can be shown. Refuses entries whose path is not a valid TreePath, and files whose path is
+/// also a directory of another file: the directory stays, as it may hold many files. The result does not depend on the
+/// order. REQUIRES: distinct paths.
 Manifest make_manifest(std::vector<PublishedFile> files);
 
 }  // namespace playfs

@@ -108,7 +108,7 @@ class Merger {
       take(path, std::move(entry));
       return {};
     }
-    // Claimed sizes are the same for all clients and save reading the content.
+    // Claimed sizes look the same to every client, and nothing need be read.
     auto is_large = [](const FileEntry* entry) { return entry && entry->size_claim.value_or(0) > kMaxMergedText; };
     if (is_large(&ours) || is_large(&theirs) || is_large(base)) return too_large(path, ours);
     PLAYFS_TRY(std::string our_bytes, read_(MergeSide::ours, path, ours));

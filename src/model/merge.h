@@ -2,7 +2,7 @@
 //
 // For each path: a change on one side wins; equal changes on both sides count once; a text file changed on both sides
 // is merged line by line, as in git; anything else is a conflict. Which side is called ours affects only the labels of
-// conflict markers and the file that stands in for a conflict.
+// conflict markers and which version is kept at a conflict.
 #pragma once
 
 #include <functional>

@@ -16,7 +16,7 @@ inline constexpr std::size_t kMaxPathLength = 4095;      // bytes, as PATH_MAX w
 
 /// Why a name cannot be a path component, human-readable; nullopt if it can. Refused: empty, "." and "..", '/' or NUL
 /// inside, over 255 bytes, invalid UTF-8, `.playfs`, and what git or another version-control system takes for its
-/// folder (`.git`, `git~1` or `.hg` in any case, with trailing dots, a stream suffix, …).
+/// directory (`.git`, `git~1` or `.hg` in any case, with trailing dots, a stream suffix, …).
 std::optional<std::string> why_not_a_component(std::string_view name);
 
 class TreePath {

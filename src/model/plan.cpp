@@ -168,7 +168,7 @@ class Planner {
   /// Adds an entry that already contains its text.
   Status add_carried(const std::string& path, FileEntry& entry) {
     if (entry.inline_text->empty()) return {};  // costs nothing
-    // Taken as plain text, whatever its encoding.
+    // Treats the record's text as plain text, whatever it encodes.
     Bytes text(*entry.inline_text);
     PLAYFS_TRY(Item * item, item_of(path, text, ContentEncoding::text, ContentHash::of(*entry.inline_text), nullptr));
     item->entries.push_back(&entry);

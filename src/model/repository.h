@@ -1,8 +1,8 @@
 // Detects what makes a directory a repository to a version-control system, which would then run programs that the
 // repository names: an untrusted hook, pager or file-system monitor, as soon as a shell prompt shows a branch.
 //
-// One sign is a folder name. The other is git's bare repository: any directory with `objects`, `refs` and `HEAD`. Each
-// name alone is harmless, but a merge may combine them from three revisions. So only HEAD is examined, whatever is
+// One sign is a directory name. The other is git's bare repository: any directory with `objects`, `refs` and `HEAD`.
+// Each name alone is harmless, but a merge may combine them from three revisions. So only HEAD is examined, whatever is
 // beside it: git accepts no HEAD whose content does not say where it points.
 //
 // Names are compared as on case-folding file systems, including the short and long forms of NTFS and HFS+. Pure
@@ -18,7 +18,7 @@ namespace playfs {
 /// Whether git, on some file system, would take this name for `.git`.
 bool is_git_alias(std::string_view name);
 
-/// Whether a folder of that name belongs to a version-control system: `.git`, `.hg`, `CVS` and the like.
+/// Whether a directory of that name belongs to a version-control system: `.git`, `.hg`, `CVS` and the like.
 bool is_repository_folder(std::string_view name);
 
 /// Whether the file is named like a repository's HEAD. Its content decides whether it is one.
