@@ -430,7 +430,7 @@ TEST_F(AbsencesTest, ARecordThatLagsChoosesNothing) {
     auto why = work->publisher->progress().last_error;
     return why && why->message.find("does not merge") != std::string::npos;
   };
-  while (!is_waited_for() && !work->stage->is_clean()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  while (!is_waited_for() && world.head(project) == chosen) std::this_thread::sleep_for(std::chrono::milliseconds(1));
   EXPECT_EQ(world.head(project), chosen);
   lags = false;
   work->wait_until_idle();
