@@ -14,6 +14,7 @@ class Ancestry(clocks.Clocks, rig.SharedProject):
         super().setUp()
         self.let_clocks_jump()
         self.hidden = None
+        self.answer = 404, '{"error":"nothing is here","code":"not_found"}'  # to who asks for it
         self.patches = []
         self.proxy = proxy.CountingProxy(int(self.api.origin.rsplit(':')[-1]))
         self.addCleanup(self.proxy.close)
@@ -26,7 +27,7 @@ class Ancestry(clocks.Clocks, rig.SharedProject):
         if method != 'GET' or not self.hidden:
             return None
         if path.endswith('/revisions/' + self.hidden):
-            return 404, '{"error":"nothing is here","code":"not_found"}'
+            return self.answer
         if '/revisions?' in path:
             status, page = self.api.request('GET', path.split('/.site/data', 1)[-1])
             page['records'] = [each for each in page['records'] if each['id'] != self.hidden]
@@ -121,6 +122,7 @@ class Ancestry(clocks.Clocks, rig.SharedProject):
 
     def test_head_stays_on_what_cannot_be_read(self):
         _, first = self.begin({'doc': 'old\n'})
+        self.answer = 403, '{"error":"not for you","code":"forbidden"}'
         for name, manifest, is_hidden in [('garbage', 'form 2', False), ('hidden', {'files': {}}, True)]:
             self.mounted.unmount()
             self.patches.clear()
@@ -135,10 +137,26 @@ class Ancestry(clocks.Clocks, rig.SharedProject):
             def publication():
                 return json.loads((work.parent / 'status.json').read_text())['publication']
 
-            # What is hidden may also be what a replica does not have yet, for up to two minutes.
             self.within_minutes(lambda: not publication()['queue'], 'it is published')
             self.assertEqual((self.head(), self.patches), (theirs, []), publication())
             self.assertEqual(publication()['last']['outcome'], 'branched', publication())
+
+    def test_head_is_taken_back_from_what_nobody_ever_published(self):
+        work, first = self.begin({'doc': 'old\n'})
+        (work / 'mine').write_text('mine\n')
+        self.patches.clear()
+        self.move_head('a-typo')
+        self.playfs('commit', '--no-wait', '-m', 'mine', work, check=False)
+
+        def publication():
+            return json.loads((work.parent / 'status.json').read_text())['publication']
+
+        self.eventually(lambda: 'does not show revision a-typo' in str(publication()['waiting_for']), 'it says why')
+        self.assertEqual((self.head(), self.patches), ('a-typo', []), 'it may be what a replica does not have yet')
+        self.within_minutes(lambda: not publication()['queue'], 'it is published')
+        self.assertEqual(publication()['last']['outcome'], 'published', publication())
+        self.assertEqual(self.texts(), {'doc': 'old\n', 'mine': 'mine\n'})
+        self.assertEqual(self.api.get('revisions', self.head())['parents'], [first])
 
     def test_a_client_that_carries_our_fields_along_has_content_of_its_own(self):
         work, first = self.begin({'keep': 'keep\n', 'doc': 'old\n'})
