@@ -271,10 +271,10 @@ void Stage::State::put_merge_parents(const std::vector<RevisionId>& parents) {
   else rows->put_value("merge_parents", join_lines(parents));
 }
 
-void Stage::State::put_tracked(const std::set<std::string, std::less<>>& paths) {
+void Stage::State::put_tracked(const Tracked& paths) {
   if (paths == tracked) return;
   if (paths.empty()) rows->drop_value("tracked");
-  else rows->put_value("tracked", encode_paths(paths));
+  else rows->put_value("tracked", encode_tracked(paths));
 }
 
 void Stage::State::put_conflicted(const std::vector<Conflicted>& list) {
@@ -297,7 +297,7 @@ std::vector<RevisionId> Stage::merge_parents() const {
   return state_->merge_parents;
 }
 
-std::set<std::string, std::less<>> Stage::tracked() const {
+Tracked Stage::tracked() const {
   MutexLock lock(state_->mutex);
   return state_->tracked;
 }
@@ -606,7 +606,7 @@ Result<std::vector<Invalidation>> Stage::State::discard(std::string_view path, c
   if (drops_state && pending_state) rows->put_value("state", *pending_state);
   else if (drops_state) rows->drop_value("state");
   auto still_tracked = tracked;
-  std::erase_if(still_tracked, [&](const std::string& each) { return is_at_or_below(each, path); });
+  std::erase_if(still_tracked, [&](const auto& each) { return is_at_or_below(each.first, path); });
   put_tracked(still_tracked);
   const bool drops_all = path.empty() && !pending;
   std::vector<Conflicted> left = conflicted;

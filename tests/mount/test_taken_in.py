@@ -74,6 +74,61 @@ class Ignored(revisions.Revisions):
         self.playfs('commit', '-m', 'Mine', self.tree)
         self.assertEqual(self.head_texts(), {**joined, 'a.log': 'edited\n'})
 
+    def changes(self):
+        return {each['path']: each['change'] for each in self.status()['staged']}
+
+    def planned(self):
+        plan = json.loads(self.playfs('publish', '--dry-run', '--json', self.tree).stdout)
+        return {each['path']: each['deleted'] for each in plan['plan']['paths']}
+
+    def test_what_is_moved_to_an_ignored_name_is_listed_as_deleted(self):
+        self.set_head_that_ignores()
+        branch = self.branch()
+        self.merge(branch)
+        (self.tree / 'a.log').rename(self.tree / 'c.log')
+        (self.tree / 'build').rename(self.tree / 'moved')
+        (self.tree / 'src/b.log').unlink()
+        (self.tree / 'src/b.log').write_text('anew\n')
+        expected = {'a.log': 'deleted', 'build/deep/out': 'deleted', 'moved/deep/out': 'added', 'src/b.log': 'added',
+                    'x': 'modified'}
+        self.assertEqual(self.changes(), expected)
+        self.assertEqual(self.planned(), {path: how == 'deleted' for path, how in expected.items()})
+        # Head has it all by now, and one file more: the commit takes out of it what was listed, and nothing else.
+        joined = {'.gitignore': RULES, 'x': 'both\n', 'more': 'more\n', **LOGS}
+        self.set_head(self.revision([self.head(), branch], joined))
+        self.playfs('commit', '-m', 'Join', self.tree)
+        self.assertEqual(self.head_texts(), {'.gitignore': RULES, 'x': 'both\n', 'more': 'more\n',
+                                             'moved/deep/out': 'published\n', 'src/b.log': 'anew\n'})
+        self.assertEqual(self.staged(), [])
+        self.assertEqual((self.tree / 'c.log').read_text(), 'published\n')
+
+    def test_a_deletion_outlives_updates(self):
+        self.set_head_that_ignores()
+        branch = self.branch()
+        self.merge(branch)
+        (self.tree / 'a.log').unlink()
+        head = {'.gitignore': RULES, 'x': 'head\n', 'more': 'more\n'}
+        self.set_head(self.revision([self.head()], head))
+        self.playfs('update', self.tree)
+        self.assertEqual(self.changes(), {'a.log': 'deleted', 'build/deep/out': 'added', 'src/b.log': 'added',
+                                          'x': 'modified'})
+        self.set_head(self.revision([self.head(), branch], {**head, 'x': 'both\n', **LOGS}))
+        self.playfs('update', self.tree)
+        self.assertEqual(self.changes(), {'a.log': 'deleted'})
+        self.playfs('commit', '-m', 'Mine', self.tree)
+        self.assertEqual(sorted(self.head_texts()), ['.gitignore', 'build/deep/out', 'more', 'src/b.log', 'x'])
+
+    def test_of_what_no_other_revision_has_no_deletion_is_listed(self):
+        self.set_head(self.first)
+        self.eventually((self.tree / 'x').exists, 'the tree follows head')
+        (self.tree / 'own.log').write_text('mine\n')
+        (self.tree / 'x').write_text('mine\n')
+        self.set_head(self.revision([self.first], {'x': 'x\n', '.gitignore': RULES}))
+        self.assertEqual(self.fails('update'), CONFLICT)
+        self.assertEqual(self.changes(), {'own.log': 'added', 'x': 'modified'})
+        (self.tree / 'own.log').unlink()
+        self.assertEqual(self.changes(), {'x': 'modified'})
+
     def test_a_discarded_one_is_ignored_again(self):
         self.set_head_that_ignores()
         self.merge(self.branch())
