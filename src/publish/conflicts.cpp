@@ -24,6 +24,39 @@ Result<bool> is_unresolved(const stage::Conflicted& conflicted, const Bytes& now
   return search.found();
 }
 
+/// Whether that is edited, so far as it is a file.
+Result<bool> is_unresolved(stage::Stage& stage, const stage::Conflicted& conflicted, const stage::InodePtr& inode) {
+  PLAYFS_TRY(auto attributes, stage.attributes(inode));
+  if (attributes.kind != stage::Kind::file && attributes.kind != stage::Kind::symlink) return false;
+  if (auto lower = stage.lower_content(inode)) {
+    // Moved here, or with nothing but its mode changed. Where it cannot be told what it is, nobody has edited it.
+    auto hash = known_hash(*lower->entry);
+    return conflicted.left && (!hash || hash == conflicted.left);
+  }
+  PLAYFS_TRY(Bytes now, staged_bytes(stage, inode));
+  return is_unresolved(conflicted, now);
+}
+
+/// Whether markers are about to be published under another name than that at which they were left. Where `moved` is
+/// known that is looked at; otherwise they may be in anything that was written: in a copy, or in what an editor put in
+/// the place of a file that was moved.
+Result<bool> has_markers_elsewhere(stage::Stage& stage, const stage::Conflicted& conflicted,
+                                   const stage::InodePtr& moved) {
+  PLAYFS_TRY(auto changes, stage.changes());
+  for (const auto& change : changes) {
+    if (change.kind == stage::ChangeKind::deleted || change.path == conflicted.path) continue;
+    auto inode = stage.find(change.path);
+    if (!inode || (moved && inode != moved)) continue;
+    PLAYFS_TRY(auto attributes, stage.attributes(inode));
+    if (attributes.kind != stage::Kind::file || attributes.is_below || attributes.size > kMostMergedText) continue;
+    auto is_marked = is_unresolved(stage, conflicted, inode);
+    // What is lost cannot be published, and says so itself.
+    if (!is_marked && is_marked.error().code == ErrorCode::corrupt) continue;
+    if (!is_marked || *is_marked) return is_marked;
+  }
+  return false;
+}
+
 /// As the tree shows it, whether anything of it is staged or not.
 std::string state_of(const stage::Stage& stage) {
   if (auto staged = stage.staged_state()) return *std::move(staged);
@@ -41,19 +74,15 @@ Result<bool> is_unresolved(stage::Stage& stage, const stage::Conflicted& conflic
   }
   if (!conflicted.beside.empty()) return false;
   if (conflicted.path.starts_with(stage::kStatePath)) return is_unresolved(conflicted, state_of(stage));
-  auto inode = stage.find(conflicted.path);
+  const auto inode = stage.find(conflicted.path);
   // Moving a file, or the folder that it is in, decides nothing.
-  if (!inode && conflicted.ino != 0) inode = stage.find_put(conflicted.ino);
-  if (!inode) return !conflicted.left;
-  PLAYFS_TRY(auto attributes, stage.attributes(inode));
-  if (attributes.kind != stage::Kind::file && attributes.kind != stage::Kind::symlink) return false;
-  if (auto lower = stage.lower_content(inode)) {
-    // Moved here, or with nothing but its mode changed. Where it cannot be told what it is, nobody has edited it.
-    auto hash = known_hash(*lower->entry);
-    return conflicted.left && (!hash || hash == conflicted.left);
+  const auto moved = conflicted.ino != 0 ? stage.find_recorded(conflicted.ino) : nullptr;
+  if (inode || moved) {
+    PLAYFS_TRY(bool is_open, is_unresolved(stage, conflicted, inode ? inode : moved));
+    if (is_open || !conflicted.has_markers || !inode || !moved || inode == moved) return is_open;
   }
-  PLAYFS_TRY(Bytes now, staged_bytes(stage, inode));
-  return is_unresolved(conflicted, now);
+  if (!conflicted.has_markers) return !conflicted.left;
+  return has_markers_elsewhere(stage, conflicted, moved);
 }
 
 }  // namespace
@@ -91,7 +120,9 @@ Result<std::vector<stage::Conflicted>> unresolved(stage::Stage& stage) {
 Status sync_resolved(stage::Stage& stage, const std::vector<stage::Conflicted>& left) {
   for (const auto& each : stage.conflicted()) {
     if (std::find(left.begin(), left.end(), each) != left.end()) continue;
-    if (auto inode = stage.find(each.path)) PLAYFS_CHECK(stage.sync(inode));
+    auto inode = stage.find(each.path);
+    if (!inode && each.ino != 0) inode = stage.find_recorded(each.ino);
+    if (inode) PLAYFS_CHECK(stage.sync(inode));
   }
   return {};
 }
@@ -100,6 +131,7 @@ std::string how_to_resolve(const stage::Conflicted& conflicted) {
   if (conflicted.is_kept_here && conflicted.beside.empty()) return "ignore it by a rule of yours, or move it elsewhere";
   if (conflicted.is_kept_here)
     return "move it elsewhere, then playfs discard it and delete " + conflicted.beside + " to have theirs";
+  if (conflicted.has_markers) return "take the markers out of it, wherever it was moved, or discard it";
   return conflicted.beside.empty() ? "edit or discard it" : "move or delete " + conflicted.beside;
 }
 

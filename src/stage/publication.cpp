@@ -292,6 +292,17 @@ void Stage::State::replace_conflicted(Batch& batch, std::vector<Conflicted> list
   });
 }
 
+void Stage::State::hand_on_conflicts(Batch& batch, const Inode& gone, const Inode& by) {
+  if (gone.names.size() > 1) return;
+  auto is_there = [&](const Conflicted& each) { return each.ino == gone.ino; };
+  if (std::none_of(conflicted.begin(), conflicted.end(), is_there)) return;
+  std::vector<Conflicted> list = conflicted;
+  for (auto& each : list)
+    if (is_there(each)) each.ino = by.ino;
+  put_conflicted(list);
+  batch.after_commit([this, list = std::move(list)]() PLAYFS_NO_ANALYSIS { conflicted = list; });
+}
+
 std::vector<RevisionId> Stage::merge_parents() const {
   MutexLock lock(state_->mutex);
   return state_->merge_parents;
@@ -609,12 +620,28 @@ Result<std::vector<Invalidation>> Stage::State::discard(std::string_view path, c
   std::erase_if(still_tracked, [&](const auto& each) { return is_at_or_below(each.first, path); });
   put_tracked(still_tracked);
   const bool drops_all = path.empty() && !pending;
+  auto moved_to = [&](const Conflicted& each) PLAYFS_NO_ANALYSIS {
+    auto found = by_ino.find(each.ino);
+    auto at = found == by_ino.end() || !each.has_markers ? std::nullopt : this->path(*found->second);
+    return at == each.path ? std::nullopt : at;
+  };
+  auto is_left_elsewhere = [&](const Conflicted& each) {
+    auto at = moved_to(each);
+    return at && !dropped.contains(*at);
+  };
+  auto is_dropped_elsewhere = [&](const Conflicted& each) {
+    auto at = moved_to(each);
+    return at && dropped.contains(*at) &&
+           std::none_of(changes.begin(), changes.end(), [&](const Change& change) { return change.path == each.path; });
+  };
   std::vector<Conflicted> left = conflicted;
   std::erase_if(left, [&](const Conflicted& each) {
     if (kept_here.contains(each.path)) return false;
     if (drops_all) return true;
-    // What theirs has stands beside it still, and is not to be published unasked.
-    return each.beside.empty() && (dropped.contains(each.path) || is_at_or_below(each.path, path));
+    // What theirs has stands beside it still, or markers elsewhere, and neither is to be published unasked.
+    if (!each.beside.empty()) return false;
+    if (dropped.contains(each.path) || is_at_or_below(each.path, path)) return !is_left_elsewhere(each);
+    return is_dropped_elsewhere(each);
   });
   const bool drops_something = !dropped.empty() || left.size() < conflicted.size();
   const bool stays_in_conflict = std::any_of(left.begin(), left.end(), [&](const Conflicted& each) PLAYFS_NO_ANALYSIS {

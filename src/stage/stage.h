@@ -130,7 +130,8 @@ struct Conflicted {
   std::optional<ContentHash> left;  ///< of the bytes that were left there; nullopt: there was no file
   /// A file on one side and a directory on the other: where theirs stands. Resolved once nothing is there any more.
   std::string beside = {};
-  /// Of the file that was left: by that it is found where it was moved. 0: not known.
+  /// Of the file that was left, or of the one that was renamed over it since: by that it is found where it was moved.
+  /// 0: not known.
   std::uint64_t ino = 0;
   /// What stands there was never to be published. Resolved once that is gone from there too, or the next commit is told
   /// to take it.
@@ -270,8 +271,9 @@ class Stage {
   [[nodiscard]] std::vector<std::string> paths_of(const InodePtr& inode) const;
   /// What stands at a path of that form; nullptr for nothing.
   [[nodiscard]] InodePtr find(std::string_view path);
-  /// The file that was put by a Merged and had that number, wherever it is by now; nullptr where it is gone.
-  [[nodiscard]] InodePtr find_put(std::uint64_t ino);
+  /// The file of that number, wherever it is by now, if it was put by a Merged, moved or written; nullptr where it is
+  /// gone.
+  [[nodiscard]] InodePtr find_recorded(std::uint64_t ino);
 
   // Bytes.
   /// The published file whose bytes this inode still has; nullopt once they are its own.

@@ -303,6 +303,8 @@ struct Stage::State {
   void put_conflicted(const std::vector<Conflicted>& list) PLAYFS_REQUIRES(mutex);
   /// Another list, which no commit has accepted yet.
   void replace_conflicted(Batch& batch, std::vector<Conflicted> list) PLAYFS_REQUIRES(mutex);
+  /// What was left in conflict in `gone`, whose last name `by` takes, is from then on in conflict there.
+  void hand_on_conflicts(Batch& batch, const Inode& gone, const Inode& by) PLAYFS_REQUIRES(mutex);
 
   const StageOptions options;
   const Clock& clock;

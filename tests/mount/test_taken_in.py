@@ -243,6 +243,52 @@ class InConflict(revisions.Revisions):
         self.playfs('commit', '-m', 'Moved', self.tree)
         self.assertEqual(self.head_texts(), {'lib/x': 'both\n'})
 
+    def conflict_moved_to_lib(self):
+        first = self.set_first({'src/x': 'x\n', 'src/y': 'y\n'}, {})
+        (self.tree / 'src/x').write_text('mine\n')
+        self.set_head(self.revision([first], {'src/x': 'theirs\n', 'src/y': 'y\n'}))
+        self.assertEqual(self.fails('update'), CONFLICT)
+        (self.tree / 'src').rename(self.tree / 'lib')
+
+    def assert_still_in_conflict(self):
+        self.assertEqual(self.conflicts(), ['src/x'])
+        self.assertEqual(self.fails('commit', '-m', 'Moved'), CONFLICT)
+
+    def save_by_rename(self, name, text):
+        (self.tree / 'lib/tmp').write_text(text)
+        (self.tree / 'lib/tmp').rename(self.tree / name)
+
+    def test_nor_does_an_editor_that_renames_over_it(self):
+        self.conflict_moved_to_lib()
+        marked = (self.tree / 'lib/x').read_text()
+        self.save_by_rename('lib/x', 'edited\n' + marked)
+        self.assert_still_in_conflict()
+        (self.tree / 'lib/x').rename(self.tree / 'z')
+        self.assert_still_in_conflict()
+        self.save_by_rename('z', 'both\n')
+        self.playfs('commit', '-m', 'Moved', self.tree)
+        self.assertEqual(self.head_texts(), {'z': 'both\n', 'lib/y': 'y\n'})
+
+    def test_nor_one_that_moves_it_aside(self):
+        self.conflict_moved_to_lib()
+        marked = (self.tree / 'lib/x').read_text()
+        (self.tree / 'lib/x').rename(self.tree / 'lib/x~')
+        (self.tree / 'lib/x').write_text('edited\n' + marked)
+        (self.tree / 'lib/x~').unlink()
+        self.assert_still_in_conflict()
+        (self.tree / 'lib/x').unlink()
+        self.assertEqual(self.conflicts(), [])
+
+    def test_nor_another_file_in_its_place_or_a_discard(self):
+        self.conflict_moved_to_lib()
+        (self.tree / 'src').mkdir()
+        (self.tree / 'src/x').write_text('another\n')
+        self.assert_still_in_conflict()
+        self.playfs('discard', self.tree / 'src/x')
+        self.assert_still_in_conflict()
+        self.playfs('discard', self.tree / 'lib/x')
+        self.assertEqual(self.conflicts(), [])
+
     def test_nor_does_it_decide_where_there_can_be_no_markers(self):
         first = self.set_first({'src/x': 'base\n', 'src/y': 'y\n'}, {})
         (self.tree / 'src/x').write_bytes(b'\0mine')

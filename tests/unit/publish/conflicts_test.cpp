@@ -36,6 +36,15 @@ TEST_F(ConflictsTest, AsLongAsMarkersStandInItAFileIsInConflict) {
   EXPECT_TRUE(is_resolved());
 }
 
+TEST_F(ConflictsTest, MarkersOfAFileThatIsGoneAreInConflictWhereverTheyAre) {
+  const std::string marked = "<<<<<<< ours\n1\n=======\n2\n>>>>>>> theirs\n";
+  leave("f", marked, true);
+  ASSERT_TRUE(bench.put("copy", "a line more\n" + marked) && bench.unlink("f"));
+  EXPECT_FALSE(is_resolved());
+  ASSERT_TRUE(bench.put("copy~", marked) && bench.put("copy", "1 and 2\n"));
+  EXPECT_TRUE(is_resolved()) << "what is ignored is not published";
+}
+
 TEST_F(ConflictsTest, WithoutMarkersAnyEditResolvesIt) {
   ASSERT_TRUE(bench.put("f", "ours"));
   leave("f", "ours");

@@ -959,6 +959,20 @@ TEST_F(PublicationTest, WhatWasTakenInAndIsGoneIsADeletion) {
   EXPECT_EQ(bench.changes(), Names{"D b.log"}) << "as any file of the base";
 }
 
+TEST_F(PublicationTest, AConflictGoesOnInWhatIsRenamedOverItsFile) {
+  ASSERT_TRUE(put_merged(bench, {{"new", "marked"}}, revision_of("r2", base)));
+  const auto ino = bench.stat("new").ino;
+  ASSERT_TRUE(bench.stage->record_conflicted(
+      {{.path = "new", .reason = "both", .has_markers = true, .left = ContentHash::of("marked"), .ino = ino}}));
+  ASSERT_TRUE(bench.rename("new", "moved") && bench.put("tmp", "edited") && bench.rename("tmp", "moved"));
+  for (int round = 0; round < 2; ++round) {
+    ASSERT_EQ(bench.stage->conflicted().size(), 1u);
+    EXPECT_EQ(bench.stage->conflicted().front().ino, bench.stat("moved").ino);
+    EXPECT_EQ(bench.stage->find_recorded(bench.stat("moved").ino), bench.stage->find("moved"));
+    bench.reopen();
+  }
+}
+
 TEST_F(PublicationTest, DiscardTellsStateThatIsPendingFromWhatCameAfterIt) {
   ASSERT_TRUE(bench.stage->stage_state("{\"a\":1}"));
   freeze();
