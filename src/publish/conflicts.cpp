@@ -64,6 +64,31 @@ std::string state_of(const stage::Stage& stage) {
   return wire::to_text(base ? base->revision.state : Json());
 }
 
+/// "n.m" for a conflict at "(state) n.m", "" for one of all of it.
+std::string_view key_of(std::string_view path) {
+  path.remove_prefix(std::min(path.size(), std::string_view(stage::kStatePath).size() + 1));
+  return path;
+}
+
+/// Names may have dots in them, so several may be meant.
+void add_values(const Json& value, std::string_view key, std::string& found) {
+  const auto* object = value.object();
+  if (!object) return;
+  for (const auto& member : *object) {
+    if (member.name == key) found += wire::to_text(member.value) + '\n';
+    else if (key.starts_with(member.name) && key[member.name.size()] == '.')
+      add_values(member.value, key.substr(member.name.size() + 1), found);
+  }
+}
+
+Result<bool> is_state_unresolved(const stage::Stage& stage, const stage::Conflicted& conflicted) {
+  const std::string text = state_of(stage);
+  // Older versions noted the hash of the whole state.
+  if (conflicted.left == ContentHash::of(text)) return true;
+  PLAYFS_TRY(Json state, wire::parse_json(text));
+  return conflicted.left == hash_of_state(state, conflicted.path);
+}
+
 Result<bool> is_unresolved(stage::Stage& stage, const stage::Conflicted& conflicted) {
   if (!conflicted.beside.empty() && stage.find(conflicted.beside)) return true;
   if (conflicted.is_kept_here) {
@@ -73,7 +98,7 @@ Result<bool> is_unresolved(stage::Stage& stage, const stage::Conflicted& conflic
     });
   }
   if (!conflicted.beside.empty()) return false;
-  if (conflicted.path.starts_with(stage::kStatePath)) return is_unresolved(conflicted, state_of(stage));
+  if (conflicted.path.starts_with(stage::kStatePath)) return is_state_unresolved(stage, conflicted);
   const auto inode = stage.find(conflicted.path);
   // Moving a file, or the folder that it is in, decides nothing.
   const auto moved = conflicted.ino != 0 ? stage.find_recorded(conflicted.ino) : nullptr;
@@ -86,6 +111,15 @@ Result<bool> is_unresolved(stage::Stage& stage, const stage::Conflicted& conflic
 }
 
 }  // namespace
+
+std::optional<ContentHash> hash_of_state(const Json& state, std::string_view path) {
+  const std::string_view key = key_of(path);
+  std::string found;
+  if (key.empty()) found = wire::to_text(state);
+  else add_values(state, key, found);
+  if (found.empty()) return std::nullopt;
+  return ContentHash::of(found);
+}
 
 RuleFiles rules_of(const Manifest& manifest) {
   RuleFiles rules;
@@ -128,6 +162,10 @@ Status sync_resolved(stage::Stage& stage, const std::vector<stage::Conflicted>& 
 }
 
 std::string how_to_resolve(const stage::Conflicted& conflicted) {
+  if (conflicted.path.starts_with(stage::kStatePath)) {
+    const std::string key(key_of(conflicted.path));
+    return key.empty() ? "edit state.json" : "give " + key + " another value in state.json";
+  }
   if (conflicted.is_kept_here && conflicted.beside.empty()) return "ignore it by a rule of yours, or move it elsewhere";
   if (conflicted.is_kept_here)
     return "move it elsewhere, then playfs discard it and delete " + conflicted.beside + " to have theirs";

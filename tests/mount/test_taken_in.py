@@ -221,6 +221,35 @@ class InConflict(revisions.Revisions):
         self.playfs('commit', '-m', 'Join', self.tree)
         self.assertEqual(self.api.get('revisions', self.head())['state'], {'k': 3})
 
+    def test_each_key_of_the_state_is_a_conflict_of_its_own(self):
+        first = self.set_first({'x': 'x\n'}, {'k': 1, 'n': {'m': [1]}, 'z': 0})
+        branch = self.revision([first], {'x': 'x\n'}, {'k': 3, 'n': {'m': [3]}, 'z': 0})
+        self.follow(self.revision([first], {'x': 'x\n'}, {'k': 2, 'n': {'m': [2]}, 'z': 0}))
+        self.assertEqual(self.playfs('merge', branch, self.tree, check=False).returncode, CONFLICT)
+        self.assertEqual(self.conflicts(), ['(state) k', '(state) n.m'])
+        state = self.tree.parent / 'state.json'
+        state.write_text('{"z": 1, "n": {"m":  [2]}, "k": 2}')
+        self.assertEqual(self.conflicts(), ['(state) k', '(state) n.m'])
+        state.write_text('{"z": 1, "n": {"m": [2]}, "k": 3}')
+        self.assertEqual(self.conflicts(), ['(state) n.m'])
+        refused = self.playfs('commit', '-m', 'Join', self.tree, check=False)
+        self.assertEqual(refused.returncode, CONFLICT)
+        self.assertIn('give n.m another value in state.json', refused.stderr)
+        state.write_text('{"z": 1, "n": {"m": [2, 3]}, "k": 3}')
+        self.assertEqual(self.conflicts(), [])
+        self.playfs('commit', '-m', 'Join', self.tree)
+        self.assertEqual(self.api.get('revisions', self.head())['state'], {'k': 3, 'n': {'m': [2, 3]}, 'z': 1})
+
+    def test_a_key_of_the_state_is_taken_as_it_is_where_that_is_said(self):
+        first = self.set_first({'x': 'x\n'}, {'k': 1, 'l': 1})
+        branch = self.revision([first], {'x': 'x\n'}, {'k': 3, 'l': 3})
+        self.follow(self.revision([first], {'x': 'x\n'}, {'k': 2, 'l': 2}))
+        self.assertEqual(self.playfs('merge', branch, self.tree, check=False).returncode, CONFLICT)
+        (self.tree.parent / 'state.json').write_text('{"k": 3, "l": 2}')
+        self.assertEqual(self.fails('commit', '-m', 'Join'), CONFLICT)
+        self.playfs('commit', '--resolved', '-m', 'Join', self.tree)
+        self.assertEqual(self.api.get('revisions', self.head())['state'], {'k': 3, 'l': 2})
+
     def test_a_key_that_was_removed_here_and_changed_there(self):
         first = self.set_first({'x': 'x\n'}, {'k': 1, 'z': 1})
         (self.tree.parent / 'state.json').write_text('{"z": 1}')
