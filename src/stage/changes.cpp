@@ -56,6 +56,7 @@ class Surveyor {
   void run() PLAYFS_NO_ANALYSIS {
     Frame top{nullptr, state_.root.get(), "", state_.base_root(), std::nullopt, std::nullopt, nullptr};
     walk(top);
+    add_what_is_missing();
     std::sort(survey_.differences.begin(), survey_.differences.end(),
               [](const Difference& a, const Difference& b) { return a.path < b.path; });
     std::sort(survey_.unpublished.begin(), survey_.unpublished.end());
@@ -126,7 +127,20 @@ class Surveyor {
 
   bool is_tracked_below(const std::string& path) PLAYFS_REQUIRES(state_.mutex) {
     auto first = state_.tracked.lower_bound(path + '/');
-    return first != state_.tracked.end() && first->starts_with(path + '/');
+    return first != state_.tracked.end() && first->first.starts_with(path + '/');
+  }
+
+  /// The base has nothing at those paths, so whatever stands there is a difference.
+  void add_what_is_missing() PLAYFS_REQUIRES(state_.mutex) {
+    if (state_.merge_parents.empty()) return;
+    std::set<std::string_view> there;
+    for (const auto& difference : survey_.differences) there.insert(difference.path);
+    std::vector<Difference> missing;
+    for (const auto& [path, as] : state_.tracked) {
+      if (as == TrackedAs::taken_in && !there.contains(path))
+        missing.push_back({path, nullptr, nullptr, false, false, 0});
+    }
+    survey_.differences.insert(survey_.differences.end(), missing.begin(), missing.end());
   }
 
   void deleted(const std::string& path, const Tree::Child& child) {

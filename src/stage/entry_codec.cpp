@@ -163,25 +163,31 @@ std::optional<FileEntry> decode_entry(std::string_view bytes) {
   return entry;
 }
 
-// A line each: path, reason, "m" or "-", hash or "-"; the first two in base64, since a path may hold any byte.
+// A line each: the path in base64, since it may hold any byte, and " s" where it was only staged. Older versions did
+// not tell that.
 
-std::string encode_paths(const std::set<std::string, std::less<>>& paths) {
+std::string encode_tracked(const Tracked& paths) {
   std::string text;
-  for (const auto& path : paths) text += to_base64(path) + '\n';
+  for (const auto& [path, as] : paths) text += to_base64(path) + (as == TrackedAs::staged ? " s\n" : "\n");
   return text;
 }
 
-std::optional<std::set<std::string, std::less<>>> decode_paths(std::string_view text) {
-  std::set<std::string, std::less<>> paths;
+std::optional<Tracked> decode_tracked(std::string_view text) {
+  Tracked paths;
   while (!text.empty()) {
     const auto end = std::min(text.find('\n'), text.size());
-    auto path = from_base64(text.substr(0, end));
+    std::string_view line = text.substr(0, end);
+    const bool is_staged = line.ends_with(" s");
+    if (is_staged) line.remove_suffix(2);
+    auto path = from_base64(line);
     if (!path) return std::nullopt;
-    paths.insert(*std::move(path));
+    paths.emplace(*std::move(path), is_staged ? TrackedAs::staged : TrackedAs::taken_in);
     text.remove_prefix(std::min(end + 1, text.size()));
   }
   return paths;
 }
+
+// A line each: path, reason, "m" or "-", hash or "-"; the first two in base64.
 
 std::string encode_conflicted(const std::vector<Conflicted>& list) {
   std::string text;

@@ -4,7 +4,6 @@
 
 #include <charconv>
 #include <optional>
-#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -28,8 +27,8 @@ std::optional<Number> parse_number(std::string_view text) {
 }
 
 /// Lists as printable text.
-std::string encode_paths(const std::set<std::string, std::less<>>& paths);
-std::optional<std::set<std::string, std::less<>>> decode_paths(std::string_view text);
+std::string encode_tracked(const Tracked& paths);
+std::optional<Tracked> decode_tracked(std::string_view text);
 std::string encode_conflicted(const std::vector<Conflicted>& list);
 std::optional<std::vector<Conflicted>> decode_conflicted(std::string_view text);
 

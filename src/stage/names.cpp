@@ -38,10 +38,10 @@ std::optional<std::string> Stage::path_of(const InodePtr& inode) const {
   return state_->path(*inode);
 }
 
-InodePtr Stage::find_put(std::uint64_t ino) {
+InodePtr Stage::find_recorded(std::uint64_t ino) {
   MutexLock lock(state_->mutex);
   auto found = state_->by_ino.find(ino);
-  // What is put has a row, and what has one is loaded.
+  // What has a row is loaded.
   auto path = found == state_->by_ino.end() ? std::nullopt : state_->path(*found->second);
   return path ? state_->find(*path).inode : nullptr;
 }
@@ -272,7 +272,10 @@ Status Stage::State::rename(const InodePtr& from, std::string_view name, const I
   secure(batch, *moved);
   if (moved->is_directory()) secure_tree(batch, *moved);
   rows->touch(moved->ino, moved->metadata.mtime, now);
-  if (target) drop_link(batch, *target, now);
+  if (target) {
+    drop_link(batch, *target, now);
+    hand_on_conflicts(batch, *target, *moved);
+  }
   drop_name(batch, *from, name);
   rows->put_entry(to->ino, new_name, moved->ino);
   if (replaces || (moved->spool && moved->spool->is_safe())) end_replacement(batch, *moved);

@@ -287,7 +287,7 @@ Status Stage::State::load_values(const RevisionTreePtr& given) {
   PLAYFS_TRY(auto commits, rows->stored().value("accepted_by"));
   for (auto& tx : lines_of(commits.value_or(""))) accepted_by.insert(std::move(tx));
   PLAYFS_TRY(auto paths, rows->stored().value("tracked"));
-  auto known = decode_paths(paths.value_or(""));
+  auto known = decode_tracked(paths.value_or(""));
   if (!known) return fail(damaged("a list of tracked paths that cannot be read"));
   tracked = *std::move(known);
   PLAYFS_TRY(auto list, rows->stored().value("conflicted"));

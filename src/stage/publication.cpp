@@ -271,10 +271,10 @@ void Stage::State::put_merge_parents(const std::vector<RevisionId>& parents) {
   else rows->put_value("merge_parents", join_lines(parents));
 }
 
-void Stage::State::put_tracked(const std::set<std::string, std::less<>>& paths) {
+void Stage::State::put_tracked(const Tracked& paths) {
   if (paths == tracked) return;
   if (paths.empty()) rows->drop_value("tracked");
-  else rows->put_value("tracked", encode_paths(paths));
+  else rows->put_value("tracked", encode_tracked(paths));
 }
 
 void Stage::State::put_conflicted(const std::vector<Conflicted>& list) {
@@ -292,12 +292,23 @@ void Stage::State::replace_conflicted(Batch& batch, std::vector<Conflicted> list
   });
 }
 
+void Stage::State::hand_on_conflicts(Batch& batch, const Inode& gone, const Inode& by) {
+  if (gone.names.size() > 1) return;
+  auto is_there = [&](const Conflicted& each) { return each.ino == gone.ino; };
+  if (std::none_of(conflicted.begin(), conflicted.end(), is_there)) return;
+  std::vector<Conflicted> list = conflicted;
+  for (auto& each : list)
+    if (is_there(each)) each.ino = by.ino;
+  put_conflicted(list);
+  batch.after_commit([this, list = std::move(list)]() PLAYFS_NO_ANALYSIS { conflicted = list; });
+}
+
 std::vector<RevisionId> Stage::merge_parents() const {
   MutexLock lock(state_->mutex);
   return state_->merge_parents;
 }
 
-std::set<std::string, std::less<>> Stage::tracked() const {
+Tracked Stage::tracked() const {
   MutexLock lock(state_->mutex);
   return state_->tracked;
 }
@@ -606,15 +617,31 @@ Result<std::vector<Invalidation>> Stage::State::discard(std::string_view path, c
   if (drops_state && pending_state) rows->put_value("state", *pending_state);
   else if (drops_state) rows->drop_value("state");
   auto still_tracked = tracked;
-  std::erase_if(still_tracked, [&](const std::string& each) { return is_at_or_below(each, path); });
+  std::erase_if(still_tracked, [&](const auto& each) { return is_at_or_below(each.first, path); });
   put_tracked(still_tracked);
   const bool drops_all = path.empty() && !pending;
+  auto moved_to = [&](const Conflicted& each) PLAYFS_NO_ANALYSIS {
+    auto found = by_ino.find(each.ino);
+    auto at = found == by_ino.end() || !each.has_markers ? std::nullopt : this->path(*found->second);
+    return at == each.path ? std::nullopt : at;
+  };
+  auto is_left_elsewhere = [&](const Conflicted& each) {
+    auto at = moved_to(each);
+    return at && !dropped.contains(*at);
+  };
+  auto is_dropped_elsewhere = [&](const Conflicted& each) {
+    auto at = moved_to(each);
+    return at && dropped.contains(*at) &&
+           std::none_of(changes.begin(), changes.end(), [&](const Change& change) { return change.path == each.path; });
+  };
   std::vector<Conflicted> left = conflicted;
   std::erase_if(left, [&](const Conflicted& each) {
     if (kept_here.contains(each.path)) return false;
     if (drops_all) return true;
-    // What theirs has stands beside it still, and is not to be published unasked.
-    return each.beside.empty() && (dropped.contains(each.path) || is_at_or_below(each.path, path));
+    // What theirs has stands beside it still, or markers elsewhere, and neither is to be published unasked.
+    if (!each.beside.empty()) return false;
+    if (dropped.contains(each.path) || is_at_or_below(each.path, path)) return !is_left_elsewhere(each);
+    return is_dropped_elsewhere(each);
   });
   const bool drops_something = !dropped.empty() || left.size() < conflicted.size();
   const bool stays_in_conflict = std::any_of(left.begin(), left.end(), [&](const Conflicted& each) PLAYFS_NO_ANALYSIS {

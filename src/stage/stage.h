@@ -22,9 +22,9 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
-#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -130,7 +130,8 @@ struct Conflicted {
   std::optional<ContentHash> left;  ///< of the bytes that were left there; nullopt: there was no file
   /// A file on one side and a directory on the other: where theirs stands. Resolved once nothing is there any more.
   std::string beside = {};
-  /// Of the file that was left: by that it is found where it was moved. 0: not known.
+  /// Of the file that was left, or of the one that was renamed over it since: by that it is found where it was moved.
+  /// 0: not known.
   std::uint64_t ino = 0;
   /// What stands there was never to be published. Resolved once that is gone from there too, or the next commit is told
   /// to take it.
@@ -160,6 +161,13 @@ struct MergedPath {
   InodePtr content;  ///< of Stage::prepare()
 };
 
+/// Why a path is published whatever the ignore rules say, though the base has it not.
+enum class TrackedAs {
+  taken_in,  ///< a revision that was taken in has it: a commit without it deletes what its parent has
+  staged,    ///< it was staged before a rule would have had it ignored
+};
+using Tracked = std::map<std::string, TrackedAs, std::less<>>;
+
 /// A merge of what is staged with what a new base brings, to be carried out together with the change of base.
 struct Merged {
   /// The base as the merge was given it ("" for none): it holds for no other. nullopt: whatever it is.
@@ -172,7 +180,7 @@ struct Merged {
   bool has_state = false;                                  ///< the project's state was merged too, and
   std::optional<std::string> state = {};                   ///< this is staged from now on (nullopt: nothing)
   std::optional<std::string> seen_state = {};              ///< staged_state() as the merge was given it
-  std::set<std::string, std::less<>> tracked = {};         ///< Stage::tracked() from now on
+  Tracked tracked = {};                                    ///< Stage::tracked() from now on
 };
 
 /// A name below `directory` whose meaning changed without the kernel's doing: after a change of base or a discard.
@@ -263,8 +271,9 @@ class Stage {
   [[nodiscard]] std::vector<std::string> paths_of(const InodePtr& inode) const;
   /// What stands at a path of that form; nullptr for nothing.
   [[nodiscard]] InodePtr find(std::string_view path);
-  /// The file that was put by a Merged and had that number, wherever it is by now; nullptr where it is gone.
-  [[nodiscard]] InodePtr find_put(std::uint64_t ino);
+  /// The file of that number, wherever it is by now, if it was put by a Merged, moved or written; nullptr where it is
+  /// gone.
+  [[nodiscard]] InodePtr find_recorded(std::uint64_t ino);
 
   // Bytes.
   /// The published file whose bytes this inode still has; nullopt once they are its own.
@@ -301,9 +310,9 @@ class Stage {
   /// What was taken in beside the base: further parents of the next commit, which there will be even if no file
   /// differs.
   [[nodiscard]] std::vector<RevisionId> merge_parents() const;
-  /// Paths that are published whatever the ignore rules say, as those of the base are: another revision that this tree
-  /// is made of has them, and a commit without them would delete what its parent has.
-  [[nodiscard]] std::set<std::string, std::less<>> tracked() const;
+  /// Paths that are published whatever the ignore rules say, as those of the base are. Where one that was taken in has
+  /// no file any more that is a change, a deletion, though the base has nothing there.
+  [[nodiscard]] Tracked tracked() const;
   /// What was left in conflict, as it was recorded: whether it has been resolved since is for the caller to judge.
   /// Nothing while a layer is pending: what is in it was resolved. The list ends with settle(), and is there again
   /// after thaw().

@@ -30,7 +30,7 @@ bool same_content(const FileEntry& a, const FileEntry& b);
 struct Difference {
   std::string path;
   InodePtr inode;                   ///< nullptr: deleted
-  const FileEntry* base = nullptr;  ///< nullptr: added
+  const FileEntry* base = nullptr;  ///< nullptr: added, or deleted of what was taken in
   /// The bytes have to be compared before it is sure: they have the spool file's generation `generation`.
   bool uncertain = false;
   bool may_be_frozen = false;  ///< the same of what is pending under the path
@@ -299,10 +299,12 @@ struct Stage::State {
   [[nodiscard]] Result<std::vector<Invalidation>> discard(std::string_view path, const std::vector<Change>& changes,
                                                           bool only_try) PLAYFS_REQUIRES(mutex);
   void put_merge_parents(const std::vector<RevisionId>& parents) PLAYFS_REQUIRES(mutex);
-  void put_tracked(const std::set<std::string, std::less<>>& paths) PLAYFS_REQUIRES(mutex);
+  void put_tracked(const Tracked& paths) PLAYFS_REQUIRES(mutex);
   void put_conflicted(const std::vector<Conflicted>& list) PLAYFS_REQUIRES(mutex);
   /// Another list, which no commit has accepted yet.
   void replace_conflicted(Batch& batch, std::vector<Conflicted> list) PLAYFS_REQUIRES(mutex);
+  /// What was left in conflict in `gone`, whose last name `by` takes, is from then on in conflict there.
+  void hand_on_conflicts(Batch& batch, const Inode& gone, const Inode& by) PLAYFS_REQUIRES(mutex);
 
   const StageOptions options;
   const Clock& clock;
@@ -331,7 +333,7 @@ struct Stage::State {
   std::uint64_t reserved_spools PLAYFS_GUARDED_BY(mutex) = 0;  ///< numbers below are known to have been used
   std::optional<std::string> staged_state PLAYFS_GUARDED_BY(mutex);
   std::vector<RevisionId> merge_parents PLAYFS_GUARDED_BY(mutex);
-  std::set<std::string, std::less<>> tracked PLAYFS_GUARDED_BY(mutex);
+  Tracked tracked PLAYFS_GUARDED_BY(mutex);
   std::vector<Conflicted> conflicted PLAYFS_GUARDED_BY(mutex);
   std::set<std::string> accepted_by PLAYFS_GUARDED_BY(mutex);  ///< commits that take those as they are
 
