@@ -24,27 +24,8 @@ Result<bool> is_unresolved(const stage::Conflicted& conflicted, const Bytes& now
   return search.found();
 }
 
-/// As the tree shows it, whether anything of it is staged or not.
-std::string state_of(const stage::Stage& stage) {
-  if (auto staged = stage.staged_state()) return *std::move(staged);
-  const RevisionTreePtr base = stage.base();
-  return wire::to_text(base ? base->revision.state : Json());
-}
-
-Result<bool> is_unresolved(stage::Stage& stage, const stage::Conflicted& conflicted) {
-  if (!conflicted.beside.empty() && stage.find(conflicted.beside)) return true;
-  if (conflicted.is_kept_here) {
-    PLAYFS_TRY(auto changes, stage.changes());
-    return std::any_of(changes.begin(), changes.end(), [&](const stage::Change& change) {
-      return change.path == conflicted.path || change.path.starts_with(conflicted.path + '/');
-    });
-  }
-  if (!conflicted.beside.empty()) return false;
-  if (conflicted.path.starts_with(stage::kStatePath)) return is_unresolved(conflicted, state_of(stage));
-  auto inode = stage.find(conflicted.path);
-  // Moving a file, or the folder that it is in, decides nothing.
-  if (!inode && conflicted.ino != 0) inode = stage.find_put(conflicted.ino);
-  if (!inode) return !conflicted.left;
+/// Whether that is edited, so far as it is a file.
+Result<bool> is_unresolved(stage::Stage& stage, const stage::Conflicted& conflicted, const stage::InodePtr& inode) {
   PLAYFS_TRY(auto attributes, stage.attributes(inode));
   if (attributes.kind != stage::Kind::file && attributes.kind != stage::Kind::symlink) return false;
   if (auto lower = stage.lower_content(inode)) {
@@ -56,7 +37,89 @@ Result<bool> is_unresolved(stage::Stage& stage, const stage::Conflicted& conflic
   return is_unresolved(conflicted, now);
 }
 
+/// Whether markers are about to be published under another name than that at which they were left. Where `moved` is
+/// known that is looked at; otherwise they may be in anything that was written: in a copy, or in what an editor put in
+/// the place of a file that was moved.
+Result<bool> has_markers_elsewhere(stage::Stage& stage, const stage::Conflicted& conflicted,
+                                   const stage::InodePtr& moved) {
+  PLAYFS_TRY(auto changes, stage.changes());
+  for (const auto& change : changes) {
+    if (change.kind == stage::ChangeKind::deleted || change.path == conflicted.path) continue;
+    auto inode = stage.find(change.path);
+    if (!inode || (moved && inode != moved)) continue;
+    PLAYFS_TRY(auto attributes, stage.attributes(inode));
+    if (attributes.kind != stage::Kind::file || attributes.is_below || attributes.size > kMostMergedText) continue;
+    auto is_marked = is_unresolved(stage, conflicted, inode);
+    // What is lost cannot be published, and says so itself.
+    if (!is_marked && is_marked.error().code == ErrorCode::corrupt) continue;
+    if (!is_marked || *is_marked) return is_marked;
+  }
+  return false;
+}
+
+/// As the tree shows it, whether anything of it is staged or not.
+std::string state_of(const stage::Stage& stage) {
+  if (auto staged = stage.staged_state()) return *std::move(staged);
+  const RevisionTreePtr base = stage.base();
+  return wire::to_text(base ? base->revision.state : Json());
+}
+
+/// "n.m" for a conflict at "(state) n.m", "" for one of all of it.
+std::string_view key_of(std::string_view path) {
+  path.remove_prefix(std::min(path.size(), std::string_view(stage::kStatePath).size() + 1));
+  return path;
+}
+
+/// Names may have dots in them, so several may be meant.
+void add_values(const Json& value, std::string_view key, std::string& found) {
+  const auto* object = value.object();
+  if (!object) return;
+  for (const auto& member : *object) {
+    if (member.name == key) found += wire::to_text(member.value) + '\n';
+    else if (key.starts_with(member.name) && key[member.name.size()] == '.')
+      add_values(member.value, key.substr(member.name.size() + 1), found);
+  }
+}
+
+Result<bool> is_state_unresolved(const stage::Stage& stage, const stage::Conflicted& conflicted) {
+  const std::string text = state_of(stage);
+  // Older versions noted the hash of the whole state.
+  if (conflicted.left == ContentHash::of(text)) return true;
+  PLAYFS_TRY(Json state, wire::parse_json(text));
+  return conflicted.left == hash_of_state(state, conflicted.path);
+}
+
+Result<bool> is_unresolved(stage::Stage& stage, const stage::Conflicted& conflicted) {
+  if (!conflicted.beside.empty() && stage.find(conflicted.beside)) return true;
+  if (conflicted.is_kept_here) {
+    PLAYFS_TRY(auto changes, stage.changes());
+    return std::any_of(changes.begin(), changes.end(), [&](const stage::Change& change) {
+      return change.path == conflicted.path || change.path.starts_with(conflicted.path + '/');
+    });
+  }
+  if (!conflicted.beside.empty()) return false;
+  if (conflicted.path.starts_with(stage::kStatePath)) return is_state_unresolved(stage, conflicted);
+  const auto inode = stage.find(conflicted.path);
+  // Moving a file, or the folder that it is in, decides nothing.
+  const auto moved = conflicted.ino != 0 ? stage.find_recorded(conflicted.ino) : nullptr;
+  if (inode || moved) {
+    PLAYFS_TRY(bool is_open, is_unresolved(stage, conflicted, inode ? inode : moved));
+    if (is_open || !conflicted.has_markers || !inode || !moved || inode == moved) return is_open;
+  }
+  if (!conflicted.has_markers) return !conflicted.left;
+  return has_markers_elsewhere(stage, conflicted, moved);
+}
+
 }  // namespace
+
+std::optional<ContentHash> hash_of_state(const Json& state, std::string_view path) {
+  const std::string_view key = key_of(path);
+  std::string found;
+  if (key.empty()) found = wire::to_text(state);
+  else add_values(state, key, found);
+  if (found.empty()) return std::nullopt;
+  return ContentHash::of(found);
+}
 
 RuleFiles rules_of(const Manifest& manifest) {
   RuleFiles rules;
@@ -91,15 +154,22 @@ Result<std::vector<stage::Conflicted>> unresolved(stage::Stage& stage) {
 Status sync_resolved(stage::Stage& stage, const std::vector<stage::Conflicted>& left) {
   for (const auto& each : stage.conflicted()) {
     if (std::find(left.begin(), left.end(), each) != left.end()) continue;
-    if (auto inode = stage.find(each.path)) PLAYFS_CHECK(stage.sync(inode));
+    auto inode = stage.find(each.path);
+    if (!inode && each.ino != 0) inode = stage.find_recorded(each.ino);
+    if (inode) PLAYFS_CHECK(stage.sync(inode));
   }
   return {};
 }
 
 std::string how_to_resolve(const stage::Conflicted& conflicted) {
+  if (conflicted.path.starts_with(stage::kStatePath)) {
+    const std::string key(key_of(conflicted.path));
+    return key.empty() ? "edit state.json" : "give " + key + " another value in state.json";
+  }
   if (conflicted.is_kept_here && conflicted.beside.empty()) return "ignore it by a rule of yours, or move it elsewhere";
   if (conflicted.is_kept_here)
     return "move it elsewhere, then playfs discard it and delete " + conflicted.beside + " to have theirs";
+  if (conflicted.has_markers) return "take the markers out of it, wherever it was moved, or discard it";
   return conflicted.beside.empty() ? "edit or discard it" : "move or delete " + conflicted.beside;
 }
 

@@ -3,6 +3,7 @@
 
 #include <map>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "stage/stage.h"
@@ -19,6 +20,10 @@ std::string content_key(const FileEntry& entry);
 /// is published for that, and nothing that was staged is left out: see Integration.
 using RuleFiles = std::map<std::string, std::string>;
 RuleFiles rules_of(const Manifest& manifest);
+
+/// The values at a key of the project's state as conflicts name it (merge_json) that a conflict was left in: what is to
+/// be edited. nullopt where there is none.
+std::optional<ContentHash> hash_of_state(const Json& state, std::string_view path);
 
 /// Those whose file still has markers, or is still as it was left, or where what theirs has still stands beside it.
 Result<std::vector<stage::Conflicted>> unresolved(stage::Stage& stage);

@@ -222,7 +222,7 @@ Result<Bytes> Integration::read(Step& step, MergeSide side, const std::string& p
 
 /// Of what stands at a path in conflict that gets no markers; nullopt for nothing.
 Result<std::optional<ContentHash>> Integration::hash_of_left(Step& step, const Merge& merge, const std::string& path) {
-  if (path.starts_with(stage::kStatePath)) return std::optional(ContentHash::of(wire::to_text(merge.state)));
+  if (path.starts_with(stage::kStatePath)) return hash_of_state(merge.state, path);
   auto file = merge.files.find(path);
   if (file == merge.files.end()) return std::optional<ContentHash>();
   const FileEntry& entry = file->second.entry;
@@ -385,15 +385,41 @@ Result<stage::Merged> Integration::bring_in(Step& step) {
 }
 
 /// What one of the revisions has that this is made of is published with it, though the next base has it not and a rule
-/// there, or here, would have it ignored. So is what was staged before others brought a rule for it.
+/// there, or here, would have it ignored. So is what was staged before others brought a rule for it. What a parent of
+/// the next commit has, and was deleted here, goes on being known as that.
 void Integration::keep_tracked(const Step& step, const Merge& merge, stage::Merged& merged) const {
+  auto is_parent = [&](const RevisionTreePtr& revision) {
+    return revision && std::find(step.parents.begin(), step.parents.end(), revision->revision.id) != step.parents.end();
+  };
+  const bool stays_taken_in = std::any_of(step.taken_in.begin(), step.taken_in.end(), [&](const RevisionId& id) {
+    return std::find(step.parents.begin(), step.parents.end(), id) != step.parents.end();
+  });
+  const bool takes_in_base = is_parent(step.on), takes_in_theirs = is_parent(step.theirs.near);
   const auto before = stage_.tracked();
+  auto is_held_by_parent = [&](const std::string& path) {
+    auto was = before.find(path);
+    return (stays_taken_in && was != before.end() && was->second == stage::TrackedAs::taken_in) ||
+           (takes_in_base && entry_at(step.below.manifest, path)) ||
+           (takes_in_theirs && entry_at(step.theirs.manifest, path));
+  };
+  auto track = [&](const std::string& path, stage::TrackedAs as) {
+    if (!(step.next && step.next->tree.file_at(path))) merged.tracked.emplace(path, as);
+  };
   for (const auto& [path, file] : merge.files) {
     const bool is_tracked = before.contains(path) || entry_at(step.base.manifest, path) ||
                             entry_at(step.theirs.manifest, path) || entry_at(step.below.manifest, path) ||
                             (step.brings_rules && entry_at(step.ours.manifest, path));
-    if (is_tracked && !(step.next && step.next->tree.file_at(path))) merged.tracked.insert(path);
+    if (is_held_by_parent(path)) track(path, stage::TrackedAs::taken_in);
+    else if (is_tracked) track(path, stage::TrackedAs::staged);
   }
+  // Where both sides had it, the other side has deleted it too, or the next base has it.
+  auto track_deleted = [&](const std::string& path) {
+    if (!merge.files.contains(path) && !entry_at(step.base.manifest, path) && is_held_by_parent(path))
+      track(path, stage::TrackedAs::taken_in);
+  };
+  for (const auto& [path, as] : before) track_deleted(path);
+  if (!takes_in_base) return;
+  for (const auto& [path, entry] : step.below.manifest.files) track_deleted(path);
 }
 
 Status Integration::decide(Step& step, const Merge& merge, const std::vector<stage::Conflicted>& list,
@@ -515,6 +541,7 @@ Result<Integrated> Integration::update(const RevisionTreePtr& head, const Revisi
       for (const auto& each : stood_on)
         if (!holdings.covers(head->revision.id, each)) parents.push_back(each);
     }
+    step.parents = parents;
     step.theirs = snapshot_of(head);
     step.below = snapshot_of(base);
     step.next = head;
@@ -551,6 +578,7 @@ Result<Integrated> Integration::merge(const RevisionTreePtr& revision) {
     parents = step.taken_in;
     if (std::find(parents.begin(), parents.end(), revision->revision.id) == parents.end())
       parents.push_back(revision->revision.id);
+    step.parents = parents;
     if (!base) return fail(ErrorCode::invalid_argument, "nothing was published yet that it could be merged with");
     PLAYFS_TRY(auto holdings, Holdings::compare({base->revision.id, revision->revision.id}, merging_.links()));
     step.is_done = holdings.covers(base->revision.id, revision->revision.id);

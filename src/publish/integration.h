@@ -48,6 +48,7 @@ class Integration {
   struct Step {
     RevisionTreePtr on;                ///< the tree's base as it was when this began
     std::vector<RevisionId> taken_in;  ///< what was taken in beside it, likewise
+    std::vector<RevisionId> parents;   ///< what is taken in beside `next` afterwards
     bool is_done = false;              ///< the tree holds all of it already
     Snapshot base, ours, theirs;
     std::string unknown;   ///< why it cannot be told what `base` is

@@ -186,7 +186,8 @@ Status keep_what_was_lost(Upstream& upstream, Absences& absences, stage::Stage& 
   merged.tracked = stage.tracked();
   for (const auto& path : kept) {
     merged.paths.push_back({.path = path, .seen = {}, .content = {}});
-    if (lost && lost->tree.file_at(path)) merged.tracked.insert(path);
+    // No revision that is left has it: without it a commit deletes nothing.
+    if (lost && lost->tree.file_at(path)) merged.tracked.emplace(path, stage::TrackedAs::staged);
   }
   merged.has_state = true;
   merged.state = merged.seen_state = stage.staged_state();

@@ -1,8 +1,9 @@
-// Calls that must not wait: for a sync, for room on a full disk, for bytes that are being fixed or copied for a commit.
+// Makes calls fail instead of blocking: on a sync, for space on a full disk, on bytes that are being frozen or copied
+// for a commit.
 //
-// While an AtOnce lives, its thread's calls of a stage fail where they would have to wait. They have changed nothing by
-// then that the same call does not do again; so whoever made it asks whether that was the reason, and calls again on a
-// thread that may wait. Not copied, not nested; a thread's own.
+// While an AtOnce lives, its thread's calls of a stage fail where they would have to wait. By then such a call has
+// changed nothing that a repeated call does not redo; so the caller checks refused() and repeats it on a thread that
+// may block. Neither copied nor nested; belongs to one thread.
 #pragma once
 
 #include "base/result.h"
@@ -16,10 +17,10 @@ class AtOnce {
   AtOnce(const AtOnce&) = delete;
   AtOnce& operator=(const AtOnce&) = delete;
 
-  /// Whether a call failed because it would have had to wait.
+  /// Whether a call failed because it would have blocked.
   [[nodiscard]] bool refused() const { return refused_; }
 
-  /// For the stage, before it waits.
+  /// The stage calls this before it blocks.
   [[nodiscard]] static Status may_wait() {
     if (!current()) return {};
     current()->refused_ = true;

@@ -6,7 +6,7 @@ namespace playfs::stage {
 
 namespace {
 
-/// "" where there is none.
+/// "" if there is no mark.
 std::string mark_of(const std::string& directory) {
   constexpr std::size_t most = 100;
   return read_file(directory + kBegun, most).value_or("");

@@ -1,8 +1,8 @@
-// The mark that a stage was begun: a file with the number of its database, which tells a database that is gone, empty
-// or another one from a stage that nobody has begun yet. Deletions, renames and links leave nothing else behind.
+// The `begun` mark: a file with the id of the stage's database. It distinguishes a missing, emptied or replaced
+// database from a stage that was never begun; deletions, renames and links leave no other trace.
 //
-// It is made once all of a new database is on disk, its names included. So a first start that a crash or a power loss
-// ended half-way has no mark, and is simply begun again. Blocking; no state of its own.
+// It is written once a new database is on disk, directory entries included. So a first start that a crash or a power
+// loss interrupted leaves no mark and simply starts over. Blocking; stateless.
 #pragma once
 
 #include <string>
@@ -12,13 +12,13 @@
 
 namespace playfs::stage {
 
-/// Beside the database in a stage's directory.
+/// File name in the stage's directory.
 inline constexpr const char* kBegun = "/begun";
 
 bool is_begun(const std::string& directory);
-/// REQUIRES: `stored` is all that the stage has: nothing of it is in the operations log.
+/// REQUIRES: the operations log is empty, so that `stored` is complete.
 Status mark_begun(const std::string& directory, Tables& stored);
-/// `corrupt` where the mark is not that of `stored`, or that is as new.
+/// `corrupt` if there is a mark and `stored` has another id or no base.
 Status check_begun(const std::string& directory, Tables& stored);
 
 }  // namespace playfs::stage

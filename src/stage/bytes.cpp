@@ -1,4 +1,4 @@
-// Bytes of staged files, and the attributes that go with them.
+// Content of staged files, and the attributes that depend on it.
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -28,7 +28,7 @@ timespec to_timespec(WallTime time) {
 
 WallTime to_wall_time(const timespec& time) { return {std::int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec}; }
 
-/// A spool file's mtime is the file's; its atime, which nothing else needs, holds the file's ctime.
+/// A spool file's mtime is the file's; its atime, not needed otherwise, holds the file's ctime.
 Status store_times(int fd, const Metadata& metadata) {
   const timespec times[2] = {to_timespec(metadata.ctime), to_timespec(metadata.mtime)};
   if (futimens(fd, times) != 0) return fail(error_from_errno(errno, "set the times of a staged file"));
@@ -45,7 +45,7 @@ Status Stage::State::measure(Inode& inode) {
   if (!inode.spool || (inode.measured && !inode.times_ahead)) return {};
   auto opened = spool->descriptor(*inode.spool, false);
   if (!opened && inode.spool->is_lost) {
-    // It can be looked at, or nobody could remove it; and whoever reads it has to ask us, and hears why he cannot.
+    // A lost file can be stat'ed, or nobody could remove it; reads go through us and fail with the reason.
     inode.size = inode.spool->noted.size;
     inode.blocks = 0;
     return {};
@@ -65,7 +65,7 @@ Status Stage::State::measure(Inode& inode) {
   if (!inode.times_ahead) {
     WallTime mtime = to_wall_time(found.st_mtim);
     WallTime ctime = std::max(inode.metadata.ctime, to_wall_time(found.st_atim));
-    // After a crash the last write may have set the disk's own times alone: it was the last change then.
+    // After a crash the last write may have set only the disk's own times; it was the last change then.
     if (mtime <= to_wall_time(found.st_ctim)) ctime = std::max(ctime, mtime);
     inode.metadata.mtime = mtime;
     inode.metadata.ctime = ctime;
@@ -162,7 +162,7 @@ std::optional<FileRef> Stage::lower_content(const InodePtr& inode) const {
 
 Result<SpoolFilePtr> Stage::State::begin_change(Inode& inode, std::uint64_t keep) {
   for (;;) {
-    // Each time: while this thread waited or copied, another base may have taken the inode's place.
+    // In every round: while this thread waited or copied, a new base may have superseded the inode.
     PLAYFS_CHECK(inode.check_may_change());
     if (inode.is_below()) return fail(still_below());
     if (gate_closed || inode.switching) {
@@ -208,7 +208,7 @@ Status Stage::State::unfreeze(Inode& inode, std::uint64_t keep) {
   auto copied = [&]() -> Status {
     if (size == 0) return {};
     PLAYFS_CHECK(spool->clone(*old, *fresh, size));
-    // Synced before a row says that these are the bytes: the old ones may have been.
+    // Synced before a row references these bytes: the old ones may have been safe.
     PLAYFS_TRY(SharedFd fd, spool->descriptor(*fresh, false));
     if (fd) PLAYFS_CHECK(store_times(fd->get(), metadata));
     return spool->complete(*fresh);
@@ -217,7 +217,7 @@ Status Stage::State::unfreeze(Inode& inode, std::uint64_t keep) {
   inode.switching = false;
   moved_on.notify_all();
   if (!copied) return copied;
-  if (inode.spool != old || !frozen.contains(old->number())) return {};  // settled or thawed meanwhile
+  if (inode.spool != old || !frozen.contains(old->number())) return {};  // settled or returned to the stage meanwhile
   if (inode.has_row) {
     Batch batch = rows->begin();
     InodeRow row = row_of(inode);
@@ -258,7 +258,7 @@ Status Stage::State::change_bytes(const InodePtr& inode, std::uint64_t keep, con
     if (remove_given_up()) length = attempt();
   }
   MutexLock locked(mutex);
-  // Nobody can have cut it meanwhile: whoever changes it at the same time would have begun or ended.
+  // It cannot have been truncated meanwhile: any concurrent change would have begun or ended.
   const bool was_alone = inode->writers == 1 && inode->generation == began && inode->spool == file;
   end_change(*inode, length.has_value());
   if (!length) return fail(length.error());
@@ -272,7 +272,7 @@ Result<std::size_t> Stage::write(const InodePtr& inode, std::uint64_t offset, st
     while (written < data.size()) {
       ssize_t step = pwrite(fd, data.data() + written, data.size() - written, static_cast<off_t>(offset + written));
       if (step < 0 && errno == EINTR) continue;
-      // What was written before the disk was full counts, as write(2) has it.
+      // Bytes written before the disk was full count, as with write(2).
       if (step < 0 && written > 0) break;
       if (step < 0) return fail(error_from_errno(errno, "write a staged file"));
       written += static_cast<std::size_t>(step);
@@ -301,12 +301,12 @@ Status Stage::State::resize(const InodePtr& inode, std::uint64_t size) {
       moved_on.wait(mutex);
     }
     PLAYFS_CHECK(inode->check_may_change());
-    // What was synced, or has to be there, is not cut: after a power loss it could be gone, and still be named.
+    // Synced or required bytes are not truncated in place: a power loss could take them while a row still names them.
     const bool has_safe_bytes =
         inode->spool && (inode->spool->noted.synced > 0 || inode->spool->expected > 0 || inode->spool->is_lost);
     if (inode->is_below() || has_safe_bytes || frozen.contains(inode->spool->number())) return empty_out(*inode);
   }
-  // Bytes that replaced others count as whole by their size.
+  // Replacing bytes count as whole by their size, so the replacement must end first.
   bool has_replaced = [&] {
     MutexLock locked(mutex);
     return inode->spool && replacements.contains(inode->spool->number());
@@ -369,7 +369,7 @@ Status Stage::copy_up(const InodePtr& inode, const FileRef& from, std::uint64_t 
     if (static_cast<std::uint64_t>(filled.st_size) != size)
       return fail(ErrorCode::corrupt, "the published file is not as long as it should be");
   }
-  // Synced before a row says that these are the bytes: what the base has is never lost to a power failure.
+  // Synced before a row references these bytes, so that a power loss never costs what the base has.
   if (fd) PLAYFS_CHECK(state.spool->complete(*fresh));
 
   MutexLock lock(state.mutex);
@@ -457,8 +457,8 @@ Status Stage::sync(const InodePtr& inode) {
     MutexLock lock(state.mutex);
     if (inode->sync_error) return fail(*inode->sync_error);
     directory = inode->is_directory();
-    // Times that nobody has asked for since the last write stay those of the disk: they are as good, and setting exact
-    // ones would have every sync wait for the disk's journal.
+    // Times that no caller has read since the last write stay those of the disk: they are as good, and setting exact
+    // ones would make every sync wait for the disk's journal.
     file = inode->spool;
   }
   if (file) {
@@ -467,10 +467,10 @@ Status Stage::sync(const InodePtr& inode) {
     if (!synced && !file->is_lost) inode->sync_error = synced.error();
     PLAYFS_CHECK(synced);
     has_replaced = state.replacements.contains(file->number());
-    // Only where the log is to be synced anyway: no sync is made for it, now or by the next that would have had none.
+    // Only if the log is to be synced anyway: the note must not cause a sync, now or next time.
     if (!state.rows->is_synced()) state.note_synced(*inode);
   }
-  // What was renamed in the directory, or these bytes themselves, are what a power loss has to leave.
+  // A power loss must leave what was renamed in the directory, or these bytes.
   if (directory || has_replaced) PLAYFS_CHECK(state.settle_replacements());
   return state.rows->sync();
 }

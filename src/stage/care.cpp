@@ -29,7 +29,7 @@ bool exists(const std::string& path) {
   return lstat(path.c_str(), &attributes) == 0;
 }
 
-/// The lock that Stage::open() takes. Without a lock file nobody has the stage open, and looking does not make one.
+/// The lock that Stage::open() takes. Without a lock file no process has the stage open; a check does not create one.
 Result<UniqueFd> lock_stage(const std::string& directory, bool to_change) {
   const std::string path = directory + "/lock";
   UniqueFd fd(open(path.c_str(), (to_change ? O_RDWR | O_CREAT : O_RDONLY) | O_CLOEXEC | O_NOFOLLOW, 0600));
@@ -42,11 +42,11 @@ Result<UniqueFd> lock_stage(const std::string& directory, bool to_change) {
 
 Error corrupt(std::string what) { return Error{ErrorCode::corrupt, std::move(what), {}, std::nullopt, 0, {}}; }
 
-/// What the database says of the spool, with the operations that are not in it yet.
+/// What the database and the pending operations say about the spool.
 struct Named {
   std::unordered_set<std::uint64_t> spool;
   std::unordered_set<std::uint64_t> given_up;
-  std::unordered_map<std::uint64_t, std::uint64_t> sizes;  ///< of the spool: what has to be there at least
+  std::unordered_map<std::uint64_t, std::uint64_t> sizes;  ///< minimum size of each spool file
   SpoolNames names;
   std::vector<FrozenFile> pending;
   std::string pending_tx;
@@ -83,7 +83,7 @@ Result<DatabaseCopy> copy_database(const std::string& directory) {
   return copy;
 }
 
-/// What the log holds that the database does not.
+/// The part of the log that is not in the database.
 Result<LogContent> read_log(const std::string& directory) {
   PLAYFS_TRY(Tables stored, Tables::open(directory + Rows::kDatabase, false));
   PLAYFS_TRY(auto state, stored.log_state());
@@ -91,7 +91,7 @@ Result<LogContent> read_log(const std::string& directory) {
   return log->read(state.folded);
 }
 
-/// Reads every row, as opening the stage does, but for the base, which is not at hand here.
+/// Reads every row, as opening the stage does, except for the base, which is not available here.
 Result<Named> read_database(const std::string& directory) {
   Named named;
   PLAYFS_TRY(named.log, read_log(directory));
@@ -110,7 +110,7 @@ Result<Named> read_database(const std::string& directory) {
   PLAYFS_TRY(auto root, stored.value("root"));
   PLAYFS_TRY(auto given_up, stored.given_up());
   named.given_up.insert(given_up.begin(), given_up.end());
-  // Without a base it was never begun: the next mount begins it.
+  // Without a base the stage was never begun; the next mount begins it.
   named.is_begun = base || !inodes.empty();
   if (named.is_begun) PLAYFS_CHECK(check_names(inodes, entries, root.value_or("")));
   PLAYFS_TRY(auto sizes, stored.sizes());
@@ -131,7 +131,7 @@ Result<Named> read_database(const std::string& directory) {
   return named;
 }
 
-/// The spool files that are there. No spool is an empty one, and is not created.
+/// Existing spool files. A missing spool counts as empty and is not created.
 Result<std::vector<std::uint64_t>> spool_files(const std::string& directory) {
   if (!exists(directory + "/spool")) return std::vector<std::uint64_t>();
   PLAYFS_TRY(auto spool, Spool::open(directory + "/spool", 1));
@@ -153,8 +153,8 @@ Result<StageHealth> examine_locked(const std::string& directory) {
     auto read = read_database(copy.directory());
     if (!read) {
       health.database = read.error();
-      if (health.database->code == ErrorCode::no_space) return fail(*health.database);  // of the copy's disk
-      // A copy that can be read as a file, but not as a stage: SQLite's code for that varies.
+      if (health.database->code == ErrorCode::no_space) return fail(*health.database);  // the copy's disk is full
+      // The copy is readable as a file but not as a stage; SQLite's error code for that varies.
       if (health.database->code != ErrorCode::not_supported) health.database->code = ErrorCode::corrupt;
       return health;
     }
@@ -198,7 +198,7 @@ Result<StageHealth> examine_locked(const std::string& directory) {
   return health;
 }
 
-/// Calls `visit` for the rows that can be read, from both ends: a damaged page ends a scan. Rows may come twice.
+/// Calls `visit` for all readable rows, from both ends, since a damaged page ends a scan. Rows may come twice.
 template <class Visit>
 void each_readable(Database& database, const std::string& select, const std::string& order, const Visit& visit) {
   for (const char* direction : {" ASC", " DESC"}) {
@@ -232,15 +232,15 @@ Status write_names(const std::string& directory, const std::string& folder) {
 
 Status set_aside(const std::string& directory, const std::string& folder) {
   PLAYFS_CHECK(write_names(directory, folder));
-  // The spool first: a stage without a database sweeps its spool. The database before its log: whatever is left when
-  // this is interrupted is damaged still.
+  // The spool first: a stage without a database sweeps its spool. The database before its log: whatever an interruption
+  // leaves still counts as damaged.
   for (const char* name : {"/spool", "/publication", "/journal", "/stage.db", "/stage.db-wal", "/stage.db-shm",
                            OperationsLog::kFiles[0], OperationsLog::kFiles[1], kBegun})
     PLAYFS_CHECK(move_to(directory + name, folder + name));
   return {};
 }
 
-/// Keeps a copy of the log as it is, with what it says of names, and folds the operations before the damage.
+/// Copies the log and the list of names, then applies the operations before the damage.
 Status mend_log(const std::string& directory, const std::string& folder) {
   PLAYFS_CHECK(write_names(directory, folder));
   PLAYFS_CHECK(copy_log(directory, folder));
@@ -280,7 +280,7 @@ Result<std::string> mend(const std::string& directory, const std::string& label)
       PLAYFS_CHECK(move_to(directory + "/spool/" + std::to_string(number), folder + "/" + std::to_string(number)));
   }
   for (std::uint64_t number : health.bad) {
-    // Through a descriptor that follows no link; what is no plain file of this user stays as it is, and is told again.
+    // Through a descriptor that follows no link; anything but this user's plain file is left alone and reported again.
     const std::string path = directory + "/spool/" + std::to_string(number);
     const UniqueFd fd(open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
     struct stat attributes {};

@@ -1,4 +1,4 @@
-// What is staged: the differences between the tree and its base, as far as they are published.
+// What is staged: the publishable differences between the tree and its base.
 #include <algorithm>
 
 #include "stage/state.h"
@@ -7,10 +7,10 @@ namespace playfs::stage {
 
 namespace {
 
-/// Steps of judging that a survey may take with the mutex held: a moment. See stage/verdicts.h.
+/// Matching steps that a survey may take with the mutex held: a moment. See stage/verdicts.h.
 constexpr std::uint64_t kMomentOfJudging = 1'000'000;
 
-/// What the bytes of a published file hash to, where that can be known without them.
+/// The hash of a published file's bytes, if it can be known without them.
 std::optional<ContentHash> expected_hash(const FileEntry& entry) {
   if (auto content = entry.inline_content()) return ContentHash::of(*content);
   if (!entry.inline_text && entry.chunks.empty()) return ContentHash::of("");
@@ -47,15 +47,16 @@ Result<FileDigest> digest(Spool& spool, SpoolFile& file) {
   return found;
 }
 
-/// Walks the directories that have rows: everything else is as in the base.
+/// Walks the directories that have rows; everything else is as in the base.
 class Surveyor {
  public:
   Surveyor(Stage::State& state, Survey& survey) : state_(state), survey_(survey) {}
 
-  /// REQUIRES: the stage's mutex, which the analysis does not know under this object's name.
+  /// REQUIRES: the stage's mutex, which thread-safety analysis cannot match with this object's.
   void run() PLAYFS_NO_ANALYSIS {
     Frame top{nullptr, state_.root.get(), "", state_.base_root(), std::nullopt, std::nullopt, nullptr};
     walk(top);
+    add_what_is_missing();
     std::sort(survey_.differences.begin(), survey_.differences.end(),
               [](const Difference& a, const Difference& b) { return a.path < b.path; });
     std::sort(survey_.unpublished.begin(), survey_.unpublished.end());
@@ -66,10 +67,10 @@ class Surveyor {
     Frame* above;
     Inode* directory;
     std::string path;
-    const Tree::Directory* lower;   ///< what the base has at this path, whether it shows through or not
-    std::optional<bool> excluded;   ///< the directory is ignored, and what is tracked in it stays tracked
-    std::optional<bool> is_learnt;  ///< whether all is known that `excluded` and `chain` follow from
-    RuleChainPtr chain;             ///< where it is not excluded
+    const Tree::Directory* lower;   ///< what the base has at this path, even if it does not show through
+    std::optional<bool> excluded;   ///< the directory is ignored; what is tracked in it stays tracked
+    std::optional<bool> is_learnt;  ///< whether everything that `excluded` and `chain` depend on is known
+    RuleChainPtr chain;             ///< unless it is excluded
   };
 
   void walk(Frame& frame) PLAYFS_REQUIRES(state_.mutex) {
@@ -126,7 +127,20 @@ class Surveyor {
 
   bool is_tracked_below(const std::string& path) PLAYFS_REQUIRES(state_.mutex) {
     auto first = state_.tracked.lower_bound(path + '/');
-    return first != state_.tracked.end() && first->starts_with(path + '/');
+    return first != state_.tracked.end() && first->first.starts_with(path + '/');
+  }
+
+  /// Adds tracked paths without a file as deletions. The base has nothing there, so any file would be a difference.
+  void add_what_is_missing() PLAYFS_REQUIRES(state_.mutex) {
+    if (state_.merge_parents.empty()) return;
+    std::set<std::string_view> there;
+    for (const auto& difference : survey_.differences) there.insert(difference.path);
+    std::vector<Difference> missing;
+    for (const auto& [path, as] : state_.tracked) {
+      if (as == TrackedAs::taken_in && !there.contains(path))
+        missing.push_back({path, nullptr, nullptr, false, false, 0});
+    }
+    survey_.differences.insert(survey_.differences.end(), missing.begin(), missing.end());
   }
 
   void deleted(const std::string& path, const Tree::Child& child) {
@@ -138,15 +152,15 @@ class Surveyor {
       deleted(join_path(path, name), below);
   }
 
-  /// Whether a file differs from what is tracked, or may.
+  /// Whether a file differs from what is tracked, or may differ.
   bool judge(Inode& inode, const FileEntry& tracked, bool& uncertain) PLAYFS_REQUIRES(state_.mutex) {
     if (published_mode(inode) != tracked.mode) return true;
     if (inode.is_below()) return !same_content(*inode.lower.entry, tracked);
     auto expected = expected_hash(tracked);
     if (!expected) return true;
     if (auto known = known_hash(inode)) return known != expected;
-    // Sizes in the manifests of playfs clients are bytes. Where somebody else has edited one, this may take the same
-    // content for a change, which is committed then with its true size; it never takes a change for none.
+    // Sizes in playfs manifests are bytes. In a manifest that another client edited, equal content may look changed
+    // here and is then committed with its true size; a real change is never missed.
     if (!state_.base->tree.manifest().tx.empty() && tracked.size_claim && state_.measure(inode) &&
         inode.size != *tracked.size_claim)
       return true;
@@ -163,7 +177,7 @@ class Surveyor {
     return inode.spool->number() != as->second.spool && state_.measure(inode) && inode.size == as->second.size;
   }
 
-  /// What is not known yet is asked for, and counts as ignored in a survey that will not be complete.
+  /// What is unknown becomes a question and counts as ignored, in a survey that will not be complete anyway.
   bool is_ignored(Frame& frame, std::string_view path, bool is_directory) PLAYFS_REQUIRES(state_.mutex) {
     if (!learn(frame) || is_excluded(frame)) return true;
     return state_.verdicts.is_ignored(frame.chain, path, is_directory).value_or(true);
@@ -175,12 +189,12 @@ class Surveyor {
     return *frame.excluded;
   }
 
-  /// Finds the rules that speak of what is in a directory; false where they are asked for.
+  /// Finds the rules for what is in a directory; false if they became questions.
   bool learn(Frame& frame) PLAYFS_REQUIRES(state_.mutex) {
     if (frame.is_learnt) return *frame.is_learnt;
     bool above = !frame.above || learn(*frame.above);
     if (above && is_excluded(frame)) return *(frame.is_learnt = true);
-    // Those of all directories on the way are asked for at once.
+    // Asks about all directories on the way at once.
     bool own = learn_own(frame);
     return *(frame.is_learnt = above && own);
   }
@@ -257,7 +271,7 @@ Status Stage::State::settle_doubts(std::vector<Difference>& differences) {
       file = inode.spool;
     }
     auto digested = digest(*spool, *file);
-    if (!digested && file->is_lost) return false;  // what stands there now is not what was published
+    if (!digested && file->is_lost) return false;  // the bytes there now are not what was published
     PLAYFS_TRY(FileDigest found, std::move(digested));
     MutexLock locked(mutex);
     if (inode.generation != difference.generation) return false;
@@ -323,7 +337,7 @@ Result<std::vector<Change>> Stage::State::changes() {
     bool as_frozen = pending && is_as_frozen(difference.path, difference.inode.get());
     changes.emplace(difference.path, Change{difference.path, kind, as_frozen});
   }
-  // What was frozen and then put back as it was in the base will be a change once the pending layer is the base.
+  // What was frozen and then reverted to the base is a change again once the pending layer is the base.
   if (pending) {
     for (const auto& [path, file] : pending->files) {
       bool tracked = base && base->tree.file_at(path);

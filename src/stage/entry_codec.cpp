@@ -10,8 +10,8 @@ namespace playfs::stage {
 
 namespace {
 
-// Everything is a byte or a string with its length in front; the format's version is that of the database.
-constexpr int kMaxDepth = 200;  // of JSON; deeper documents never come out of wire
+// Everything is a byte, a 64-bit number, or a string with its length in front. The format's version is the database's.
+constexpr int kMaxDepth = 200;  // of JSON; wire never produces deeper documents
 
 void put_number(std::string& out, std::uint64_t value) {
   for (int shift = 0; shift < 64; shift += 8) out += static_cast<char>(value >> shift & 0xff);
@@ -76,7 +76,7 @@ class Reader {
     return value;
   }
 
-  /// A count of things that take at least a byte each.
+  /// A count of items that take at least a byte each.
   std::uint64_t count() {
     std::uint64_t value = number();
     if (value > rest_.size()) good_ = false;
@@ -163,25 +163,32 @@ std::optional<FileEntry> decode_entry(std::string_view bytes) {
   return entry;
 }
 
-// A line each: path, reason, "m" or "-", hash or "-"; the first two in base64, since a path may hold any byte.
+// One line each: the path in base64, since it may hold any byte, and " s" if it was only staged, which older versions
+// did not record.
 
-std::string encode_paths(const std::set<std::string, std::less<>>& paths) {
+std::string encode_tracked(const Tracked& paths) {
   std::string text;
-  for (const auto& path : paths) text += to_base64(path) + '\n';
+  for (const auto& [path, as] : paths) text += to_base64(path) + (as == TrackedAs::staged ? " s\n" : "\n");
   return text;
 }
 
-std::optional<std::set<std::string, std::less<>>> decode_paths(std::string_view text) {
-  std::set<std::string, std::less<>> paths;
+std::optional<Tracked> decode_tracked(std::string_view text) {
+  Tracked paths;
   while (!text.empty()) {
     const auto end = std::min(text.find('\n'), text.size());
-    auto path = from_base64(text.substr(0, end));
+    std::string_view line = text.substr(0, end);
+    const bool is_staged = line.ends_with(" s");
+    if (is_staged) line.remove_suffix(2);
+    auto path = from_base64(line);
     if (!path) return std::nullopt;
-    paths.insert(*std::move(path));
+    paths.emplace(*std::move(path), is_staged ? TrackedAs::staged : TrackedAs::taken_in);
     text.remove_prefix(std::min(end + 1, text.size()));
   }
   return paths;
 }
+
+// One line each: path and reason in base64; "m" (markers), "k" (local-only) or "-", then the inode number; hash or "-";
+// `beside` in base64, if any.
 
 std::string encode_conflicted(const std::vector<Conflicted>& list) {
   std::string text;
@@ -209,7 +216,7 @@ std::optional<std::vector<Conflicted>> decode_conflicted(std::string_view text) 
     std::string_view left = line.substr(0, line.find(' '));
     auto beside = from_base64(line.substr(std::min(left.size() + 1, line.size())));
     if (!path || !reason || !beside || kind.empty()) return std::nullopt;
-    // Lists that older versions wrote have no number.
+    // Lists of older versions have no inode number.
     auto ino = kind.size() == 1 ? std::optional<std::uint64_t>(0) : parse_number<std::uint64_t>(kind.substr(1));
     if (!ino) return std::nullopt;
     auto hash = ContentHash::parse(left);

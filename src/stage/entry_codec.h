@@ -1,10 +1,9 @@
-// What columns of the stage's database hold, as bytes: manifest entries with their unknown fields, lists, numbers. Not
-// an exchange format: the service's JSON is wire's. Pure functions.
+// Byte encodings for columns of the stage's database: manifest entries with their unknown fields, lists, numbers. Not
+// an exchange format: the service's JSON belongs to wire. Pure functions.
 #pragma once
 
 #include <charconv>
 #include <optional>
-#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -15,10 +14,10 @@
 namespace playfs::stage {
 
 std::string encode_entry(const FileEntry& entry);
-/// nullopt where the bytes are no encoded entry.
+/// nullopt if the bytes are not an encoded entry.
 std::optional<FileEntry> decode_entry(std::string_view bytes);
 
-/// nullopt where the text is no number, or has more than that.
+/// nullopt if the text is not a number and nothing else.
 template <class Number>
 std::optional<Number> parse_number(std::string_view text) {
   Number number = 0;
@@ -28,8 +27,8 @@ std::optional<Number> parse_number(std::string_view text) {
 }
 
 /// Lists as printable text.
-std::string encode_paths(const std::set<std::string, std::less<>>& paths);
-std::optional<std::set<std::string, std::less<>>> decode_paths(std::string_view text);
+std::string encode_tracked(const Tracked& paths);
+std::optional<Tracked> decode_tracked(std::string_view text);
 std::string encode_conflicted(const std::vector<Conflicted>& list);
 std::optional<std::vector<Conflicted>> decode_conflicted(std::string_view text);
 

@@ -1,8 +1,7 @@
-// What a stage need not do before it answers: folding the operations log, and removing spool files.
+// A stage's background work: checkpointing the operations log and removing spool files.
 //
-// Thread-safe. Work is done one at a time, on a thread that starts with the first wish and ends with the object; work
-// that has not begun by then is not done. Without a thread of its own each wish is fulfilled by the one who has it, so
-// that a test can count on an order.
+// Thread-safe. Jobs run one at a time on a thread that starts with the first request and ends with the object; jobs not
+// started by then are dropped. Without a worker thread, requests run on the caller, so that tests can rely on an order.
 #pragma once
 
 #include <chrono>
@@ -16,7 +15,7 @@ namespace playfs::stage {
 class Housekeeper {
  public:
   using Work = std::function<void()>;
-  /// `remove` runs at most `patience` after the first wish for it, so that it has more than one file to do.
+  /// `remove` runs at most `patience` after the first request for it, so that one run handles several files.
   Housekeeper(Work fold, Work remove, std::chrono::milliseconds patience, bool own_thread)
       : fold_(std::move(fold)), remove_(std::move(remove)), patience_(patience), own_thread_(own_thread) {}
   ~Housekeeper() { stop(); }
@@ -26,7 +25,7 @@ class Housekeeper {
   [[nodiscard]] bool has_thread() const { return own_thread_; }
   void want_fold();
   void want_removal(bool at_once);
-  /// Waits for what has begun; wishes are for nothing afterwards.
+  /// Waits for the running job; later requests are ignored.
   void stop();
 
  private:

@@ -1,18 +1,19 @@
-// What follows an operation, when it has been answered already: folding the log, removing spool files.
+// Work that follows an answered operation: checkpointing the log, removing spool files.
 #include "base/log.h"
 #include "stage/state.h"
 
 namespace playfs::stage {
 
 namespace {
-// With so much free nobody misses what is given back some seconds later.
+// With this much space free, removal can wait a few seconds.
 constexpr std::uint64_t kPlenty = std::uint64_t{1} << 30;
 }  // namespace
 
 void Stage::State::begin_housekeeping() {
   const Housekeeping& how = options.housekeeping;
   fold_at = how.log_bytes;
-  // Who has no thread for it removes with the mutex held, and settles when it is not.
+  // Without a worker thread, removal may run under the mutex, which settling takes; look_after_replacements() settles
+  // then.
   Housekeeper::Work remove = [this] { remove_given_up(); };
   if (how.own_thread) {
     remove = [this] {
@@ -21,7 +22,7 @@ void Stage::State::begin_housekeeping() {
     };
   }
   housekeeper = std::make_shared<Housekeeper>([this] { fold_log(); }, std::move(remove), how.patience, how.own_thread);
-  // The spool may outlive the stage, with the last file of it that is in somebody's hands.
+  // Any remaining SpoolFile keeps the spool alive, perhaps longer than the stage.
   spool->on_given_up([keeper = housekeeper, most = how.removals, from = spool.get()](std::size_t waiting) {
     bool at_once = waiting >= most || (waiting == 1 && keeper->has_thread() && from->free_room() < kPlenty);
     if (at_once || keeper->has_thread()) keeper->want_removal(at_once);
@@ -44,7 +45,7 @@ void Stage::State::settle_or_warn() {
 }
 
 bool Stage::State::remove_given_up() {
-  MutexLock only(removing);  // so that who waits for room waits for what has begun
+  MutexLock only(removing);  // so that a caller short of space waits for a removal in progress
   auto numbers = spool->take_given_up();
   if (numbers.empty()) return false;
   if (auto synced = rows->sync(); !synced) {
@@ -59,7 +60,7 @@ bool Stage::State::remove_given_up() {
 }
 
 void Stage::State::end_housekeeping() {
-  if (!housekeeper) return;  // it was not opened in full
+  if (!housekeeper) return;  // open() failed half-way
   housekeeper->stop();
   settle_or_warn();
   spool->on_given_up({});

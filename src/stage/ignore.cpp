@@ -10,7 +10,7 @@ namespace {
 
 std::string_view last_component(std::string_view path) { return path.substr(path.rfind('/') + 1); }
 
-/// Removes trailing spaces that no backslash protects.
+/// Removes trailing spaces that are not escaped by a backslash.
 std::string_view without_trailing_spaces(std::string_view line) {
   std::size_t end = line.size();
   bool in_spaces = false;
@@ -62,7 +62,7 @@ IgnoreRules IgnoreRules::parse(std::string_view text) {
       rules.is_cut_off_ = true;
       break;
     }
-    // git compares what stands before the first wildcard apart from the rest, so that `a**/b` is `a` and then `**/b`.
+    // git compares the text before the first wildcard separately, so that `a**/b` is `a` followed by `**/b`.
     std::size_t literal = rule.anchored ? std::min(line.find_first_of("*?[\\"), line.size()) : 0;
     rule.prefix = line.substr(0, literal);
     rule.pattern = Pattern(line.substr(literal));

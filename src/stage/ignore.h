@@ -1,11 +1,10 @@
-// What is kept in the work tree and never published: rules in `.gitignore` and `.playfsignore` with git's meaning,
-// and a built-in list. Whole paths are put together by the caller, directory by directory. Plain values.
+// Rules for what stays in the work tree and is never published: `.gitignore` and `.playfsignore` with git's semantics,
+// and a built-in list. The caller combines them for whole paths, directory by directory. Plain values.
 //
-// Rule files are written by strangers, and so are bounded. What is over a bound is never judged by half: a rule that is
-// silently left out publishes what was to stay here, and nothing takes a published revision back. So a commit is
-// refused, by name of the file, until somebody shortens it or deletes it, which the tree itself is the place for.
-// A line longer than any path is another matter: spelled out it could match nothing, and nobody writes such a one of
-// wildcards. It is no rule, the user is told, and no commit has to wait for it.
+// Strangers write rule files, so they are bounded. A file over a bound is rejected as a whole: a silently skipped rule
+// would publish what should stay local, and a published revision cannot be recalled. Commits then fail and name the
+// file, until someone shortens or deletes it in the tree. A line longer than any path is different: without wildcards
+// it matches nothing, and nobody writes such a pattern. It is not a rule; the user is warned, and commits go on.
 #pragma once
 
 #include <array>
@@ -19,53 +18,52 @@
 
 namespace playfs::stage {
 
-inline constexpr std::size_t kMaxRuleFile = 1 << 20;       ///< bytes of one file
-inline constexpr std::size_t kMaxRules = 10'000;           ///< of one file
-inline constexpr std::size_t kMaxTreeRules = 20'000;       ///< of all files that speak of something that is staged
-inline constexpr std::size_t kMaxTreeRuleBytes = 4 << 20;  ///< the bytes of those files
+inline constexpr std::size_t kMaxRuleFile = 1 << 20;       ///< bytes per file
+inline constexpr std::size_t kMaxRules = 10'000;           ///< per file
+inline constexpr std::size_t kMaxTreeRules = 20'000;       ///< in all files that apply to a staged name
+inline constexpr std::size_t kMaxTreeRuleBytes = 4 << 20;  ///< bytes of those files
 
-/// The names of rule files, the strongest first.
+/// Names of rule files, strongest first.
 inline constexpr std::array<std::string_view, 2> kRuleFiles = {".playfsignore", ".gitignore"};
-/// Whether a file at that path says what is ignored.
+/// Whether the file at this path holds ignore rules.
 bool is_rule_file(std::string_view path);
 
 enum class Verdict {
-  none,  ///< no rule speaks of it
+  none,  ///< no rule matches
   ignored,
-  included,  ///< a rule with `!` takes it back
+  included,  ///< re-included by a rule with `!`
 };
 
 /// The rules of one file.
 class IgnoreRules {
  public:
-  /// Nothing is refused: a line that makes no sense matches nothing, as in git.
+  /// Rejects nothing: as in git, an invalid line matches nothing.
   static IgnoreRules parse(std::string_view text);
 
-  /// `path` is relative to the directory of the rules. The last rule that matches decides; nullopt where the effort did
-  /// not suffice. A file below an ignored directory is ignored whatever the rules say of it: that is for the caller to
-  /// keep to.
+  /// `path` is relative to the directory of the rules. The last matching rule decides; nullopt if the effort ran out.
+  /// The caller must treat everything below an ignored directory as ignored, whatever the rules say.
   [[nodiscard]] std::optional<Verdict> judge(std::string_view path, bool is_directory, Effort& effort) const;
 
   [[nodiscard]] std::size_t size() const { return rules_.size(); }
-  /// There were more than kMaxRules, and the rest was not read.
+  /// There were more than kMaxRules; the rest was not read.
   [[nodiscard]] bool is_cut_off() const { return is_cut_off_; }
-  /// Lines that are no rules because they are longer than any path.
+  /// Number of lines that are not rules because they are longer than any path.
   [[nodiscard]] std::size_t overlong() const { return overlong_; }
 
  private:
   struct Rule {
-    std::string prefix;   ///< without wildcards
-    Pattern pattern{""};  ///< what follows it
+    std::string prefix;   ///< literal text before the first wildcard
+    Pattern pattern{""};  ///< the rest
     Verdict verdict = Verdict::ignored;
     bool directories_only = false;
-    bool anchored = false;  ///< against the whole path, not only its last component
+    bool anchored = false;  ///< matched against the whole path, not just its last component
   };
   std::vector<Rule> rules_;
   std::size_t overlong_ = 0;
   bool is_cut_off_ = false;
 };
 
-/// Version control folders, temporaries of editors and desktops. Every rule file overrules them.
+/// Temporary files of editors, desktops and network file systems. Every rule file overrides them.
 const IgnoreRules& built_in_rules();
 
 }  // namespace playfs::stage

@@ -1,5 +1,4 @@
-// What the stage keeps of one file, directory, link, fifo, socket or device in memory. Everything is guarded by the
-// mutex of the stage it belongs to.
+// The stage's state of one file, directory, link, fifo, socket or device in memory. Guarded by the mutex of its stage.
 #pragma once
 
 #include <cstdint>
@@ -28,21 +27,21 @@ struct Child {
 };
 
 struct Directory {
-  /// The base's directory that shows through, if one does.
+  /// The base's directory that shows through, if any.
   const Tree::Directory* lower = nullptr;
-  /// Nothing shows through now or at the next start: made here, or moved here. All directories below are opaque too.
+  /// Nothing shows through, now or at the next start: created or moved here. All directories below are opaque too.
   bool opaque = false;
-  /// Every name that shows through is among the children.
+  /// All names that show through are among the children.
   bool loaded = false;
   std::map<std::string, Child, std::less<>> children;
   std::map<std::uint64_t, const std::string*> by_cookie;  ///< the keys of `children`
-  std::set<std::string, std::less<>> whiteouts;           ///< names of `lower` that are gone
-  std::uint64_t last_cookie = 2;                          ///< 1 and 2 are left for "." and ".."
+  std::set<std::string, std::less<>> whiteouts;           ///< deleted names of `lower`
+  std::uint64_t last_cookie = 2;                          ///< 1 and 2 are reserved for "." and ".."
   std::uint32_t subdirectories = 0;
 };
 
 struct Name {
-  Inode* directory = nullptr;  ///< alive as long as the name exists: it holds the inode
+  Inode* directory = nullptr;  ///< alive while the name exists, since it owns the inode
   std::string text;
 };
 
@@ -53,23 +52,23 @@ class Inode {
   const std::uint64_t ino;
   const Kind kind;
   Metadata metadata;
-  bool has_row = false;  ///< it is in the database, and so are the directories above it
+  bool has_row = false;  ///< in the database, as are the directories above it
   std::vector<Name> names;
 
-  std::unique_ptr<Directory> directory;  ///< of a directory
-  std::string target;                    ///< of a symbolic link that is not below
-  dev_t device = 0;                      ///< of a device node
+  std::unique_ptr<Directory> directory;  ///< for directories
+  std::string target;                    ///< for symbolic links with local content
+  dev_t device = 0;                      ///< for device nodes
 
-  // Content of a regular file or link: below (lower.entry is set), or its own. A file of its own bytes without a
-  // spool file is empty.
+  // Content of a regular file or link: lower (lower.entry is set) or local. A file with local content and no spool file
+  // is empty.
   FileRef lower;
   SpoolFilePtr spool;
-  std::uint64_t size = 0;  ///< of own bytes, while `measured`
+  std::uint64_t size = 0;  ///< of local bytes, while `measured`
   std::uint64_t blocks = 0;
   bool measured = false;
-  bool times_ahead = false;      ///< mtime and ctime are newer than those of the spool file
-  unsigned writers = 0;          ///< calls that change the spool file at this moment, without the mutex
-  bool switching = false;        ///< its bytes are being copied: nobody may begin to write
+  bool times_ahead = false;      ///< mtime and ctime are newer than the spool file's
+  unsigned writers = 0;          ///< calls that are changing the spool file without the mutex
+  bool switching = false;        ///< its bytes are being copied; no write may begin
   std::uint64_t generation = 0;  ///< grows whenever the bytes change
   struct Hashed {
     std::uint64_t generation = 0;
@@ -77,9 +76,9 @@ class Inode {
     ContentHash hash;
   };
   std::optional<Hashed> hashed;
-  std::optional<Error> sync_error;  ///< the answer to every sync from now on
-  /// The stage itself, not a user, took the last name: says why. Those who have it open may read on. What they would
-  /// write could never be staged, so nothing of it may change any more. Empty: nothing of the kind.
+  std::optional<Error> sync_error;  ///< the result of every later sync
+  /// Why the stage itself, not a user, removed the last name; empty otherwise. Open handles can still read. Writes
+  /// could never be staged, so every change is refused.
   std::string superseded;
 
   [[nodiscard]] bool is_below() const { return lower.entry != nullptr; }
@@ -93,10 +92,10 @@ class Inode {
   }
 };
 
-/// Of a kind that a revision can hold.
+/// Whether a revision can hold this kind.
 inline bool is_publishable(const Inode& inode) { return inode.kind == Kind::file || inode.kind == Kind::symlink; }
 
-/// What git calls the mode of a file: what is published of its kind and permissions.
+/// The mode, in git's sense, that is published for the inode's kind and permissions.
 inline FileMode published_mode(const Inode& inode) {
   if (inode.kind == Kind::symlink) return FileMode::symlink;
   return (inode.metadata.permissions & 0100) != 0 ? FileMode::executable : FileMode::regular;

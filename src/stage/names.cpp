@@ -1,4 +1,4 @@
-// Names: looking them up, listing, making, linking, removing and renaming them.
+// Operations on names: lookup, listing, creating, linking, removing and renaming.
 #include <algorithm>
 
 #include "stage/state.h"
@@ -38,10 +38,10 @@ std::optional<std::string> Stage::path_of(const InodePtr& inode) const {
   return state_->path(*inode);
 }
 
-InodePtr Stage::find_put(std::uint64_t ino) {
+InodePtr Stage::find_recorded(std::uint64_t ino) {
   MutexLock lock(state_->mutex);
   auto found = state_->by_ino.find(ino);
-  // What is put has a row, and what has one is loaded.
+  // Inodes with a row are always loaded.
   auto path = found == state_->by_ino.end() ? std::nullopt : state_->path(*found->second);
   return path ? state_->find(*path).inode : nullptr;
 }
@@ -77,7 +77,7 @@ Result<InodePtr> Stage::State::make(const InodePtr& directory, std::string_view 
     inode->directory = std::make_unique<Directory>();
     inode->directory->opaque = inode->directory->loaded = true;
   }
-  // Its bytes will come: the row names their file already, so that the first write needs no row.
+  // The row names the spool file already, so that the first write needs no row.
   if (kind == Kind::file) {
     inode->spool = new_spool_file(false);
     name_spool_file(batch, *inode->spool);
@@ -94,7 +94,7 @@ Result<InodePtr> Stage::State::make(const InodePtr& directory, std::string_view 
 }
 
 namespace {
-/// Makes it, with the room that can be made on a full disk.
+/// Creates it, making space on a full disk if possible.
 Result<InodePtr> make_in(Stage::State& state, const InodePtr& directory, std::string_view name, Kind kind,
                          const Creation& creation, std::string_view target = {}, dev_t device = 0) {
   return state.with_room(
@@ -146,7 +146,7 @@ Result<InodePtr> Stage::prepare(const Bytes& content, FileMode mode) {
     else inode->spool = state.new_spool_file(false);
     if (inode->spool) inode->spool->is_partial = content.size() > 0;
   }
-  // Nobody else knows it: no lock is needed, and no gate to be waited at.
+  // No other thread knows the inode: neither lock nor gate is needed.
   if (!inode->spool || content.size() == 0) return inode;
   PLAYFS_TRY(SharedFd fd, state.spool->descriptor(*inode->spool, true));
   PLAYFS_CHECK(each_piece(
@@ -232,7 +232,7 @@ Status Stage::rename(const InodePtr& from, std::string_view name, const InodePtr
 }
 
 namespace {
-/// Whether `inside` is `directory` or lies anywhere below it.
+/// Whether `inside` is `directory` or anywhere below it.
 bool is_within(const Inode* inside, const Inode& directory) {
   for (; inside; inside = inside->names.empty() ? nullptr : inside->names[0].directory) {
     if (inside == &directory) return true;
@@ -250,7 +250,7 @@ Status Stage::State::rename(const InodePtr& from, std::string_view name, const I
   InodePtr target = find(*to, new_name);
   if (mode == RenameMode::exchange) return exchange(from, name, to, new_name);
   if (target && mode == RenameMode::no_replace) return fail(ErrorCode::already_exists, "the name is taken");
-  if (target == moved) return {};  // two names of one file: POSIX wants nothing done
+  if (target == moved) return {};  // two names of one file: POSIX requires a no-op
   if (moved->is_directory() && is_within(to.get(), *moved))
     return fail(ErrorCode::invalid_argument, "a directory cannot move into itself");
   if (target && moved->is_directory()) {
@@ -272,7 +272,10 @@ Status Stage::State::rename(const InodePtr& from, std::string_view name, const I
   secure(batch, *moved);
   if (moved->is_directory()) secure_tree(batch, *moved);
   rows->touch(moved->ino, moved->metadata.mtime, now);
-  if (target) drop_link(batch, *target, now);
+  if (target) {
+    drop_link(batch, *target, now);
+    hand_on_conflicts(batch, *target, *moved);
+  }
   drop_name(batch, *from, name);
   rows->put_entry(to->ino, new_name, moved->ino);
   if (replaces || (moved->spool && moved->spool->is_safe())) end_replacement(batch, *moved);

@@ -1,4 +1,4 @@
-// Opening a stage: the lock, the database and the spool of one directory become a tree in memory.
+// Opening a stage: loads the database and spool of a directory, under its lock, as a tree in memory.
 #include <fcntl.h>
 #include <sys/file.h>
 #include <sys/stat.h>
@@ -35,18 +35,18 @@ Error in_use(const std::string& directory, const std::string& holder) {
                {}};
 }
 
-/// Held as long as the descriptor is open; the kernel gives it back when the process ends, however it ends.
+/// Held while the descriptor is open; the kernel releases it when the process ends, however it ends.
 Result<UniqueFd> take_lock(const std::string& directory) {
   std::string path = directory + "/lock";
   UniqueFd fd(open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
-  // The directory was there a moment ago: somebody has just removed this stage.
+  // The directory existed a moment ago: another process has just removed this stage.
   if (!fd && errno == ENOENT) return fail(in_use(directory, ""));
   if (!fd) return fail(error_from_errno(errno, "open " + path));
   if (flock(fd.get(), LOCK_EX | LOCK_NB) != 0) {
     if (errno != EWOULDBLOCK) return fail(error_from_errno(errno, "lock " + path));
     return fail(in_use(directory, read_at(fd.get(), 0, 20).value_or("")));
   }
-  // Whoever removes a stage holds its lock: this may be the lock of one that is gone by now.
+  // A process that removes a stage holds its lock: this lock file may be unlinked by now.
   struct stat held {
   }, named{};
   if (fstat(fd.get(), &held) != 0 || stat(path.c_str(), &named) != 0 || held.st_ino != named.st_ino)
@@ -55,7 +55,7 @@ Result<UniqueFd> take_lock(const std::string& directory) {
   return fd;
 }
 
-/// On a disk that is full what a crash left in the log is folded with the room that is kept for that.
+/// On a full disk, what a crash left in the log is applied with the space reserved for that.
 Result<std::unique_ptr<Rows>> open_rows(const std::string& directory) {
   auto rows = Rows::open(directory);
   if (!rows && rows.error().code == ErrorCode::corrupt) {
@@ -101,7 +101,7 @@ Result<std::unique_ptr<Stage>> Stage::open(StageOptions options, const Clock& cl
     }();
     if (!loaded) return fail(loaded.error().while_doing("open the staged changes in " + directory));
     PLAYFS_CHECK(state->rows->start());
-    // Without the mark less is noticed, should the database go.
+    // Without the mark, a later loss of the database may go unnoticed.
     if (auto marked = mark_begun(directory, state->rows->stored()); !marked)
       log_warning("the staged changes in " + directory + " are not marked as begun: " + marked.error().message);
     PLAYFS_CHECK(state->record_returned());
@@ -116,7 +116,7 @@ Status Stage::remove(std::unique_ptr<Stage> stage) {
   UniqueFd lock = std::move(stage->state_->lock);  // until nothing is left that another process could open
   stage.reset();
   std::error_code error;
-  std::filesystem::remove_all(gone, error);  // what a crash left
+  std::filesystem::remove_all(gone, error);  // left by a crash
   if (std::rename(directory.c_str(), gone.c_str()) != 0)
     return fail(error_from_errno(errno, "remove the staged changes in " + directory));
   std::filesystem::remove_all(gone, error);
@@ -155,7 +155,7 @@ Status Stage::State::create(const RevisionTreePtr& given) {
   row.metadata = {0777 & ~options.umask, options.uid, options.gid, now, now, now};
   rows->put_inode(row);
   PLAYFS_CHECK(batch.commit());
-  return rows->fold();  // to be loaded
+  return rows->fold();  // so that it can be loaded
 }
 
 Status Stage::State::load(RevisionTreePtr given) {
@@ -196,7 +196,7 @@ Status Stage::State::load_spool() {
   std::vector<std::string> gone;
   for (const auto& [ino, inode] : by_ino) {
     if (!inode->spool || there.contains(inode->spool->number())) continue;
-    // A file is made with its first byte.
+    // A file is created with its first byte.
     if (inode->spool->expected == 0 && !frozen.contains(inode->spool->number())) inode->spool->is_made = false;
     else gone.push_back(path(*inode).value_or(""));
   }
@@ -245,7 +245,7 @@ Status Stage::State::set_aside(const std::vector<std::uint64_t>& numbers) {
     PLAYFS_CHECK(sync_directory(folder));
     return sync_directory(options.directory);
   }();
-  // Where they cannot be moved they stay where they are: nothing takes their numbers.
+  // Files that cannot be moved stay where they are; their numbers are never reused.
   std::string where = moved ? "are in " + folder + ", with what is known of their names" : "stay in its spool";
   if (numbers.empty()) where = moved ? "is in " + folder : "is lost";
   found_lost = Error{ErrorCode::corrupt,
@@ -256,7 +256,8 @@ Status Stage::State::set_aside(const std::vector<std::uint64_t>& numbers) {
                      {}};
   if (!moved) found_lost->message += ": " + moved.error().message;
   log_warning(found_lost->message);
-  // Once the rows say that the old bytes count again, those that had replaced them are given up.
+  // If old bytes count again, the move must succeed: once their rows say so, the files that had replaced them are given
+  // up.
   return returned.empty() ? Status() : moved;
 }
 
@@ -287,7 +288,7 @@ Status Stage::State::load_values(const RevisionTreePtr& given) {
   PLAYFS_TRY(auto commits, rows->stored().value("accepted_by"));
   for (auto& tx : lines_of(commits.value_or(""))) accepted_by.insert(std::move(tx));
   PLAYFS_TRY(auto paths, rows->stored().value("tracked"));
-  auto known = decode_paths(paths.value_or(""));
+  auto known = decode_tracked(paths.value_or(""));
   if (!known) return fail(damaged("a list of tracked paths that cannot be read"));
   tracked = *std::move(known);
   PLAYFS_TRY(auto list, rows->stored().value("conflicted"));
@@ -301,7 +302,7 @@ Status Stage::State::load_tree() {
   std::map<std::pair<std::string, std::string>, RevisionTreePtr> rescued;
   PLAYFS_TRY(auto rescued_rows, rows->stored().rescued());
   for (auto& row : rescued_rows) {
-    // A revision with the one file that is still needed of it.
+    // A revision with only the one file that is still needed.
     Revision revision;
     revision.id = RevisionId(row.revision);
     revision.project = ProjectId(row.project);
@@ -388,7 +389,7 @@ Status Stage::State::load_pending() {
     if (file.spool != 0) {
       auto known = in_use.find(file.spool);
       SpoolFilePtr bytes = known != in_use.end() ? known->second : file_of_earlier_run(file.spool);
-      bytes->expected = bytes->noted.size = file.size;  // all of it was synced before it was pending
+      bytes->expected = bytes->noted.size = file.size;  // all of it was synced before it became pending
       frozen.emplace(file.spool, std::move(bytes));
     }
     std::string path = file.path;
@@ -400,7 +401,7 @@ Status Stage::State::load_pending() {
 
 Stage::State::~State() {
   {
-    // Destroying a tree from its root recurses as deep as it is; so every directory is emptied first.
+    // Destroying the tree from its root would recurse to its full depth; so every directory is emptied first.
     MutexLock locked(mutex);
     std::vector<InodePtr> all;
     if (root) all.push_back(root);

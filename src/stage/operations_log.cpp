@@ -15,13 +15,13 @@ namespace playfs::stage {
 
 namespace {
 
-// In the machine's own byte order: a stage stays where it is.
+// Native byte order: a stage stays on its machine.
 struct Header {
-  std::uint64_t checksum = 0;  ///< XXH3 of all that follows it, the payload included
+  std::uint64_t checksum = 0;  ///< XXH3 of everything after it, payload included
   std::uint64_t stage_id = 0;
   std::uint64_t number = 0;
-  /// Of the payload; in the upper half how many numbers before this one the last is that was safe. 0: that is not
-  /// known, as in records of older versions.
+  /// Low half: length of the payload. High half: distance back to the last synced record; 0 if unknown, as in records
+  /// of older versions.
   std::uint64_t length_and_unsynced = 0;
 
   [[nodiscard]] std::uint64_t length() const { return length_and_unsynced & 0xffffffff; }
@@ -44,7 +44,7 @@ std::uint64_t checksum_of(std::string_view record) {
   return XXH3_64bits(record.data(), record.size());
 }
 
-/// The record that `bytes` begin with, and how long it is.
+/// The record at the start of `bytes`, and its size.
 struct Found {
   LogRecord record;
   std::size_t size = 0;
@@ -59,8 +59,8 @@ std::optional<Found> first_record(std::string_view bytes, std::optional<std::uin
   return Found{{header.number, header.synced(), std::string(record.substr(sizeof header))}, record.size()};
 }
 
-/// Whether `bytes` begin with what once was the record `number`: its header is there, but for one field perhaps, and no
-/// part of it is empty as a sector is that never was written.
+/// Whether `bytes` start with what once was record `number`: its header is there, except perhaps for one field, and it
+/// contains no run of zeros like a sector that was never written.
 bool was_record(std::string_view bytes, std::uint64_t stage_id, std::uint64_t number) {
   Header header;
   if (bytes.size() < sizeof header) return false;
@@ -80,8 +80,8 @@ bool was_record(std::string_view bytes, std::uint64_t stage_id, std::uint64_t nu
   return true;
 }
 
-/// Whether the record `number` was written in full at `at`, though its checksum is wrong now. What a power loss tears
-/// lacks a sector, or its part of one.
+/// Whether record `number` was written in full at `at`, though its checksum is wrong now. A power loss would leave a
+/// sector, or the record's part of one, unwritten.
 bool was_written_in_full(std::string_view file, std::size_t at, std::uint64_t stage_id, std::uint64_t number) {
   if (!was_record(file.substr(at), stage_id, number)) return false;
   Header header;
@@ -130,7 +130,7 @@ LogContent OperationsLog::parse(std::string_view bytes, std::optional<std::uint6
 
 std::vector<LogRecord> OperationsLog::salvage(std::string_view bytes, std::optional<std::uint64_t> stage_id) {
   std::vector<LogRecord> records;
-  // Bytes that only look like a header cost a checksum each, and might do so at every offset.
+  // Bytes that merely look like a header cost a checksum, perhaps at every offset; this bounds the work.
   std::uint64_t left = 64 * std::uint64_t{bytes.size()};
   Header header;
   while (bytes.size() >= sizeof header && left > 0) {
@@ -205,7 +205,7 @@ Status OperationsLog::append(std::string_view payload) {
   header.checksum = checksum_of(record_);
   std::memcpy(record_.data(), &header.checksum, sizeof header.checksum);
   if (auto written = write_all_at(file.fd.get(), record_, file.size); !written) {
-    // What is there of it would be overwritten by the next record; cut off it gives its room back.
+    // The next record would overwrite the remains; truncating frees their space.
     std::ignore = ftruncate(file.fd.get(), static_cast<off_t>(file.size));
     return fail(written.error().while_doing("write down the operation"));
   }
@@ -229,7 +229,7 @@ Status OperationsLog::sync() {
       if (files_[i].synced < seen[i]) fds[i] = files_[i].fd.get();
     }
   }
-  // Also where the files were there: whoever created them may not have lived to do it.
+  // Also if the files existed already: their creator may have died before syncing.
   if (!names_synced_ && (fds[0] >= 0 || fds[1] >= 0)) {
     if (auto synced = sync_directory(directory_); !synced) {
       MutexLock lock(mutex_);
@@ -237,7 +237,7 @@ Status OperationsLog::sync() {
     }
     names_synced_ = true;
   }
-  // Both: a record is read only if those before it are there. A file that is folded meanwhile is synced for nothing.
+  // Both: a record is read only if all before it are there. If one is folded meanwhile, its sync is merely wasted.
   for (std::size_t i = 0; i < fds.size(); ++i) {
     if (fds[i] < 0) continue;
     int error = fdatasync(fds[i]) == 0 ? 0 : errno;

@@ -1,20 +1,18 @@
-// The operations log: what a stage acknowledged and its database does not hold yet.
+// The operations log: acknowledged changes that are not in the database yet.
 //
-// Two plain files, `operations.0` and `operations.1`: one is appended to, the other is empty or being brought into the
-// database ("folded"). A record is a checksum, the stage's id, a number and a payload that means nothing here. Numbers
-// grow by one from record to record and are never used twice, not even for a record that a crash tore: so a record
-// that is out of its turn is a remnant, and reading ends before it.
+// Two plain files, `operations.0` and `operations.1`: one is appended to, the other is empty or being applied to the
+// database (a checkpoint, here called fold). A record is a checksum, the stage's id, a number and an opaque payload.
+// Numbers increase by one per record and are never reused, not even that of a record torn by a crash. So a record out
+// of sequence is stale, and reading stops before it.
 //
-// A record also says up to which number the log was known to be on disk when it was written. So what a power loss took
-// is told from damage: what was never synced may be missing, whatever lies behind it; what was synced may not. And
-// where the bytes of a record are there but are not those that were written, with records behind them, they were
-// changed since.
+// Each record also says up to which number the log was known to be on disk when it was written. This distinguishes a
+// power loss from damage: unsynced records may be missing, whatever follows them; synced ones may not. And a record
+// that is there with other bytes than were written, and with records behind it, was altered later.
 //
-// append() is one write(2), which a dead process cannot take back. A power loss may tear, lose or bring back whatever
-// was not synced; what is read afterwards is a first part of what was appended, with all that was before the last
-// sync() in it.
+// append() is one write(2), which survives the death of the process. A power loss may tear, lose or bring back unsynced
+// data; reading then yields a prefix of what was appended, including everything before the last sync().
 //
-// Thread-safe; read() and start() come first, then the rest. Only one thread at a time folds.
+// Thread-safe; read() and start() come first. Only one thread at a time may fold.
 #pragma once
 
 #include <array>
@@ -34,17 +32,17 @@ namespace playfs::stage {
 
 struct LogRecord {
   std::uint64_t number = 0;
-  std::uint64_t synced = 0;  ///< records up to this number were on disk when it was written
+  std::uint64_t synced = 0;  ///< records up to this number were on disk when this one was written
   std::string payload;
 };
 
 /// What one file of the log holds.
 struct LogContent {
-  std::vector<LogRecord> records;  ///< numbered without a gap
-  std::uint64_t torn = 0;          ///< bytes behind them that make no record, or one that is out of its turn
-  /// The record that would be next was there once and was changed since, or was safe: no power loss does that.
+  std::vector<LogRecord> records;  ///< consecutive numbers
+  std::uint64_t torn = 0;          ///< bytes behind them that form no record, or one out of sequence
+  /// The next expected record had been synced, or was altered with others behind it: no power loss does that.
   bool is_damaged = false;
-  /// It was written in full and was changed since, and none follows it: one operation is missing, and no more.
+  /// The last record was written in full and altered since: one operation is missing, no more.
   bool has_changed_last = false;
 };
 
@@ -52,32 +50,31 @@ class OperationsLog {
  public:
   static constexpr std::array<const char*, 2> kFiles = {"/operations.0", "/operations.1"};
 
-  /// The files of `directory`, created where they are missing; records of another `stage_id` count as torn.
+  /// Opens the files in `directory`, creating missing ones; records of another `stage_id` count as torn.
   static Result<std::unique_ptr<OperationsLog>> open(const std::string& directory, std::uint64_t stage_id);
-  /// Takes the records off bytes of a file, of whatever stage they are where `stage_id` is not engaged.
+  /// Parses the records of one file, those of any stage if `stage_id` is nullopt.
   static LogContent parse(std::string_view bytes, std::optional<std::uint64_t> stage_id);
-  /// All records that are whole, also those behind bytes that make none: to find out what a damaged log was about. In a
-  /// time that grows with the size, whatever the bytes are.
+  /// All intact records, also those behind garbage: for the diagnosis of a damaged log. Linear in the size, whatever
+  /// the bytes are.
   static std::vector<LogRecord> salvage(std::string_view bytes, std::optional<std::uint64_t> stage_id);
 
-  /// The records that follow on number `after`, as far as nothing is missing; what else there is counts as torn, but
-  /// for records up to `after`.
+  /// The consecutive records after number `after`; everything else counts as torn, except records up to `after`.
   [[nodiscard]] Result<LogContent> read(std::uint64_t after) const;
-  /// Empties the log; `next` will be the number of the next record. REQUIRES: what read() gave is safe elsewhere, and
-  /// `next` was never a record's number.
+  /// Empties the log; `next` will be the number of the next record. REQUIRES: the result of read() is safe elsewhere,
+  /// and `next` was never used.
   [[nodiscard]] Status start(std::uint64_t next);
 
-  /// On an error nothing was appended.
+  /// On error nothing was appended.
   [[nodiscard]] Status append(std::string_view payload);
-  /// Makes all that was appended safe from a power loss. An error stays the answer from then on.
+  /// Makes everything appended safe from a power loss. An error is permanent.
   [[nodiscard]] Status sync();
-  /// The error that sync() answers with from now on, if there is one; waits for no disk.
+  /// The permanent error of sync(), if any; does not wait for the disk.
   [[nodiscard]] Status check_disk() const;
-  /// Whether nothing was appended since, so that it would have nothing to do.
+  /// Whether nothing was appended since the last sync().
   [[nodiscard]] bool is_synced();
 
-  /// Takes the records that are next to be folded, oldest first; empty where there are none. Until end_fold() said
-  /// that they are safe elsewhere, the same are given again. `corrupt` where they cannot be read back.
+  /// Returns the next records to apply, oldest first; empty if there are none. Until end_fold() confirms that they are
+  /// safe elsewhere, it returns the same ones. `corrupt` if they cannot be read back.
   [[nodiscard]] Result<std::vector<LogRecord>> begin_fold();
   [[nodiscard]] Status end_fold();
 
@@ -88,7 +85,7 @@ class OperationsLog {
   struct File {
     UniqueFd fd;
     std::uint64_t size = 0;
-    std::uint64_t appended = 0, synced = 0;  ///< numbers of records
+    std::uint64_t appended = 0, synced = 0;  ///< record numbers
   };
   OperationsLog(std::string directory, std::uint64_t stage_id)
       : directory_(std::move(directory)), stage_id_(stage_id) {}
@@ -97,15 +94,15 @@ class OperationsLog {
   const std::string directory_;
   const std::uint64_t stage_id_;
   std::atomic<std::uint64_t> size_ = 0;
-  /// One sync at a time: those who wait find theirs done, and none can miss the error that another was told.
+  /// One sync at a time: waiters find their records synced, and none misses an error.
   Mutex syncing_;
   bool names_synced_ PLAYFS_GUARDED_BY(syncing_) = false;
   mutable Mutex mutex_;
   std::array<File, 2> files_ PLAYFS_GUARDED_BY(mutex_);
   std::size_t active_ PLAYFS_GUARDED_BY(mutex_) = 0;
-  std::uint64_t synced_ PLAYFS_GUARDED_BY(mutex_) = 0;  ///< number of the last record that is safe with all before it
+  std::uint64_t synced_ PLAYFS_GUARDED_BY(mutex_) = 0;  ///< last record that is on disk with all before it
   std::uint64_t next_ PLAYFS_GUARDED_BY(mutex_) = 1;
-  std::string record_ PLAYFS_GUARDED_BY(mutex_);  ///< the one being written: its room is used again
+  std::string record_ PLAYFS_GUARDED_BY(mutex_);  ///< the one being written; its buffer is reused
   std::optional<Error> sync_error_ PLAYFS_GUARDED_BY(mutex_);
 };
 

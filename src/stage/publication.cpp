@@ -1,4 +1,4 @@
-// Freezing what is staged, and what becomes of it; other bases under the tree; discarding.
+// Freezing what is staged, settling it or returning it to the stage; changing the base; discarding.
 #include <algorithm>
 
 #include "stage/entry_codec.h"
@@ -48,10 +48,10 @@ Result<std::optional<Frozen>> Stage::State::freeze(const std::string& tx) {
     if (pending && pending->tx == tx) return std::optional(pending_layer());
     if (pending || freezing) return fail(ErrorCode::busy, "another publication has begun");
     freezing = true;
-    // So that there is little left to judge once everybody has to wait.
+    // Answers most questions now, so that little is left once everyone has to wait.
     static_cast<void>(unhurried_survey());
     while (gate_closed) moved_on.wait(mutex);
-    // One moment for all files: whoever is writing ends, whoever wants to begin waits.
+    // One moment for all files: writes in progress end, new ones wait.
     gate_closed = true;
     while (writers > 0) moved_on.wait(mutex);
     found = unhurried_survey();
@@ -92,7 +92,7 @@ Stage::State::Candidate Stage::State::candidate_of(Inode& inode) {
 
 Result<std::optional<Frozen>> Stage::State::freeze_candidates(Frozen layer, const Survey& found,
                                                               std::map<std::string, Candidate>& candidates) {
-  if (found.unread_rules) return fail(*found.unread_rules);  // what should stay here could be published
+  if (found.unread_rules) return fail(*found.unread_rules);  // local-only files could be published
   if (!found.missing_rules.empty())
     return fail(ErrorCode::offline, "the ignore rules in " + found.missing_rules.front().path + " are not here yet");
   std::vector<SpoolFilePtr> files;
@@ -147,7 +147,7 @@ Result<std::optional<Frozen>> Stage::State::freeze_candidates(Frozen layer, cons
 }
 
 Frozen Stage::State::pending_layer() const {
-  // Nothing is taken in while a layer is pending, so what there is goes with it.
+  // Nothing is merged in while a layer is pending, so the current parents belong to it.
   Frozen layer{pending->tx,    pending->base, {}, {pending->deletions.begin(), pending->deletions.end()},
                pending->state, merge_parents};
   for (const auto& [path, file] : pending->files) layer.files.push_back(file);
@@ -221,7 +221,7 @@ std::vector<std::string> Stage::State::contested(const RevisionTreePtr& next, co
   std::map<std::string, InodePtr> staged;
   for (const auto& difference : survey().differences) staged[difference.path] = difference.inode;
   if (pending) {
-    // Frozen, and since then put back as it was in the base.
+    // Frozen, and since then reverted to the base.
     for (const auto& [path, file] : pending->files) staged.try_emplace(path, nullptr);
   }
   std::vector<std::string> paths;
@@ -271,10 +271,10 @@ void Stage::State::put_merge_parents(const std::vector<RevisionId>& parents) {
   else rows->put_value("merge_parents", join_lines(parents));
 }
 
-void Stage::State::put_tracked(const std::set<std::string, std::less<>>& paths) {
+void Stage::State::put_tracked(const Tracked& paths) {
   if (paths == tracked) return;
   if (paths.empty()) rows->drop_value("tracked");
-  else rows->put_value("tracked", encode_paths(paths));
+  else rows->put_value("tracked", encode_tracked(paths));
 }
 
 void Stage::State::put_conflicted(const std::vector<Conflicted>& list) {
@@ -292,12 +292,23 @@ void Stage::State::replace_conflicted(Batch& batch, std::vector<Conflicted> list
   });
 }
 
+void Stage::State::hand_on_conflicts(Batch& batch, const Inode& gone, const Inode& by) {
+  if (gone.names.size() > 1) return;
+  auto is_there = [&](const Conflicted& each) { return each.ino == gone.ino; };
+  if (std::none_of(conflicted.begin(), conflicted.end(), is_there)) return;
+  std::vector<Conflicted> list = conflicted;
+  for (auto& each : list)
+    if (is_there(each)) each.ino = by.ino;
+  put_conflicted(list);
+  batch.after_commit([this, list = std::move(list)]() PLAYFS_NO_ANALYSIS { conflicted = list; });
+}
+
 std::vector<RevisionId> Stage::merge_parents() const {
   MutexLock lock(state_->mutex);
   return state_->merge_parents;
 }
 
-std::set<std::string, std::less<>> Stage::tracked() const {
+Tracked Stage::tracked() const {
   MutexLock lock(state_->mutex);
   return state_->tracked;
 }
@@ -343,7 +354,7 @@ Status Stage::integrate(RevisionTreePtr base, const Merged& merged, const std::v
                         const Told& told) {
   State& state = *state_;
   PLAYFS_CHECK(state.settle_replacements());
-  // What was rewritten with equal bytes is known to be equal afterwards.
+  // Afterwards, what was rewritten with equal bytes is known to be equal.
   PLAYFS_TRY([[maybe_unused]] auto changes, state.changes());
   std::vector<Invalidation> invalidations;
   {
@@ -363,14 +374,14 @@ Status Stage::integrate(RevisionTreePtr base, const Merged& merged, const std::v
 Status Stage::settle(const std::string& tx, RevisionTreePtr base, const Merged& merged, const Told& told) {
   State& state = *state_;
   PLAYFS_CHECK(state.settle_replacements());
-  // What was rewritten with equal bytes is known to be equal afterwards.
+  // Afterwards, what was rewritten with equal bytes is known to be equal.
   PLAYFS_TRY([[maybe_unused]] auto changes, state.changes());
   std::vector<Invalidation> invalidations;
   {
     MutexLock lock(state.mutex);
     static_cast<void>(state.unhurried_survey());
     if (!state.pending && state.base && base && state.base->revision.id == base->revision.id)
-      return state.rows->check_disk();  // done before, when the caller did not live to write that down
+      return state.rows->check_disk();  // done before; the caller died before recording it
     if (!state.pending || state.pending->tx != tx)
       return fail(ErrorCode::not_found, "there is no pending publication " + tx);
     PLAYFS_TRY(invalidations, state.stand_on(std::move(base), merged, [&](Batch& batch) PLAYFS_NO_ANALYSIS {
@@ -378,7 +389,7 @@ Status Stage::settle(const std::string& tx, RevisionTreePtr base, const Merged& 
       bool state_was_published = state.staged_state == state.pending->state && !merged.has_state;
       if (state_was_published) state.rows->drop_value("state");
       state.put_merge_parents({});
-      // What was in conflict is published. What is in conflict from now on came of this merge.
+      // What was in conflict is published. What is in conflict from now on comes from this merge.
       if (!merged.conflicted) state.replace_conflicted(batch, {});
       batch.after_commit([&state, state_was_published]() PLAYFS_NO_ANALYSIS {
         if (state_was_published) state.staged_state.reset();
@@ -391,12 +402,12 @@ Status Stage::settle(const std::string& tx, RevisionTreePtr base, const Merged& 
   return state.rows->sync();
 }
 
-/// What a merge decided is looked at and carried out without anybody in between: a change that came after the merge has
-/// read the path is never overwritten.
+/// Checks and applies a merge's decisions under one hold of the mutex: a change made after the merge read the path is
+/// never overwritten.
 Result<std::vector<Invalidation>> Stage::State::stand_on(RevisionTreePtr next, const Merged& merged,
                                                          const std::function<void(Batch&)>& also) {
   if (merged.seen_base && *merged.seen_base != id_of(base)) return fail(has_moved_on());
-  // A discard drops what was taken in, and with it what the merge has compared with.
+  // A discard drops what was merged in, and thus what the merge compared with.
   if (merged.seen_parents && *merged.seen_parents != merge_parents) return fail(has_moved_on());
   std::set<std::string> handled;
   Rebase::Decisions decisions;
@@ -419,7 +430,7 @@ Result<std::vector<Invalidation>> Stage::State::stand_on(RevisionTreePtr next, c
       std::move(decisions));
   PLAYFS_CHECK(rebase.run());
   if (!rebase.obstructed.empty()) {
-    // What is staged was weighed above. What is kept here only is known to no merge.
+    // Staged paths were checked above; no merge knows about local-only ones.
     std::set<std::string, std::less<>> kept_here;
     for (const auto& name : survey().unpublished) kept_here.insert(name.substr(0, name.find_last_not_of('/') + 1));
     std::erase_if(rebase.obstructed, [&](const std::string& path) {
@@ -444,7 +455,8 @@ Result<std::vector<Invalidation>> Stage::State::stand_on(RevisionTreePtr next, c
   return std::move(rebase.invalidations);
 }
 
-/// What is to stay gets rows of its own, which changes nothing yet: what shows through would follow the new base.
+/// Gives rows to what is to stay, which changes nothing yet: without them it would show through and follow the new
+/// base.
 Status Stage::State::secure_kept(const Merged& merged) {
   std::vector<InodePtr> kept;
   for (const auto& each : merged.paths)
@@ -455,7 +467,7 @@ Status Stage::State::secure_kept(const Merged& merged) {
 }
 
 namespace {
-/// What a merge can be given of an inode: nothing of a directory, which is what is in it.
+/// Whether a merge can be given the inode: not a directory, which is just what is in it.
 bool is_mergeable(const InodePtr& inode) { return inode && !inode->is_directory(); }
 }  // namespace
 
@@ -473,7 +485,7 @@ Seen Stage::State::seen_at(std::string_view path) {
 bool Stage::State::is_as_seen(const MergedPath& decided) {
   Seen now = seen_at(decided.path);
   const Seen& seen = *decided.seen;
-  // Whoever was writing when it was seen has ended since, and that is another generation, or is still writing.
+  // A write in progress at that moment has ended since, which is another generation, or is still in progress.
   return now.inode == seen.inode &&
          (!now.inode || (now.generation == seen.generation && now.mode == seen.mode && now.inode->writers == 0));
 }
@@ -542,7 +554,7 @@ Result<std::vector<Invalidation>> Stage::move_base(RevisionTreePtr base, const R
 Result<std::vector<Invalidation>> Stage::discard(std::string_view path, bool only_try) {
   State& state = *state_;
   std::vector<Invalidation> changed, changed_by_rules;
-  std::optional<std::set<std::string>> listed;  // before other rules than those of now were in force
+  std::optional<std::set<std::string>> listed;  // as staged before any rule file was discarded
   while (true) {
     PLAYFS_CHECK(state.settle_replacements());
     std::uint64_t moves = 0;
@@ -552,7 +564,7 @@ Result<std::vector<Invalidation>> Stage::discard(std::string_view path, bool onl
     }
     PLAYFS_TRY(auto changes, state.changes());
     MutexLock lock(state.mutex);
-    // What an update brought in after that is not in the list, and half of it would stay: files with markers, and no
+    // What an update brought in since is not in the list, and half of it would stay: files with markers, without
     // conflicts.
     if (state.moves != moves) continue;
     if (listed) std::erase_if(changes, [&](const Change& change) { return !listed->contains(change.path); });
@@ -564,7 +576,7 @@ Result<std::vector<Invalidation>> Stage::discard(std::string_view path, bool onl
       changed.insert(changed.end(), last.begin(), last.end());
       return changed;
     }
-    // One after another, and first of all: what those of the base ignore is not staged then, and stays.
+    // Rule files first, one by one: what those of the base ignore is then not staged, and stays.
     PLAYFS_CHECK(state.discard(path, changes, true));
     if (!listed) {
       listed.emplace();
@@ -577,7 +589,7 @@ Result<std::vector<Invalidation>> Stage::discard(std::string_view path, bool onl
 
 Result<std::vector<Invalidation>> Stage::State::discard(std::string_view path, const std::vector<Change>& changes,
                                                         bool only_try) {
-  // What was never to be published has no other copy: it goes by its own name only.
+  // Local-only content has no other copy: only its own name discards it.
   auto stays_here = [&](const Conflicted& each) PLAYFS_NO_ANALYSIS {
     return each.is_kept_here && !is_at_or_below(path, each.path) && find(each.path).inode;
   };
@@ -599,22 +611,38 @@ Result<std::vector<Invalidation>> Stage::State::discard(std::string_view path, c
   Batch batch = rows->begin();
   Rebase rebase(*this, batch, base, [&](const std::string& each, const Inode*) { return dropped.contains(each); });
   PLAYFS_CHECK(rebase.run());
-  // What stands in the way of something that was not to come back is no obstacle.
+  // What blocks something that was not to come back is no obstacle.
   std::erase_if(rebase.obstructed, [&](const std::string& each) { return !has_at_or_below(dropped, each); });
   if (!rebase.obstructed.empty()) return fail(in_the_way(rebase.obstructed));
   if (only_try) return std::vector<Invalidation>();
   if (drops_state && pending_state) rows->put_value("state", *pending_state);
   else if (drops_state) rows->drop_value("state");
   auto still_tracked = tracked;
-  std::erase_if(still_tracked, [&](const std::string& each) { return is_at_or_below(each, path); });
+  std::erase_if(still_tracked, [&](const auto& each) { return is_at_or_below(each.first, path); });
   put_tracked(still_tracked);
   const bool drops_all = path.empty() && !pending;
+  auto moved_to = [&](const Conflicted& each) PLAYFS_NO_ANALYSIS {
+    auto found = by_ino.find(each.ino);
+    auto at = found == by_ino.end() || !each.has_markers ? std::nullopt : this->path(*found->second);
+    return at == each.path ? std::nullopt : at;
+  };
+  auto is_left_elsewhere = [&](const Conflicted& each) {
+    auto at = moved_to(each);
+    return at && !dropped.contains(*at);
+  };
+  auto is_dropped_elsewhere = [&](const Conflicted& each) {
+    auto at = moved_to(each);
+    return at && dropped.contains(*at) &&
+           std::none_of(changes.begin(), changes.end(), [&](const Change& change) { return change.path == each.path; });
+  };
   std::vector<Conflicted> left = conflicted;
   std::erase_if(left, [&](const Conflicted& each) {
     if (kept_here.contains(each.path)) return false;
     if (drops_all) return true;
-    // What theirs has stands beside it still, and is not to be published unasked.
-    return each.beside.empty() && (dropped.contains(each.path) || is_at_or_below(each.path, path));
+    // Their version is still beside it, or markers are elsewhere: neither may be published unasked.
+    if (!each.beside.empty()) return false;
+    if (dropped.contains(each.path) || is_at_or_below(each.path, path)) return !is_left_elsewhere(each);
+    return is_dropped_elsewhere(each);
   });
   const bool drops_something = !dropped.empty() || left.size() < conflicted.size();
   const bool stays_in_conflict = std::any_of(left.begin(), left.end(), [&](const Conflicted& each) PLAYFS_NO_ANALYSIS {
@@ -622,8 +650,8 @@ Result<std::vector<Invalidation>> Stage::State::discard(std::string_view path, c
   });
   const bool leaves_nothing = drops_something && !stays_in_conflict && dropped.size() == changes.size() &&
                               (drops_state || !staged_state) && !pending;
-  // Who drops everything has not taken anything in either, by whatever paths that is named: what others have would
-  // count as held here, and the next commit would take it from them.
+  // A discard of everything, by whatever path, also drops what was merged in: otherwise other people's changes would
+  // count as contained here, and the next commit would delete them.
   const bool drops_merge = drops_all || leaves_nothing;
   if (drops_merge) put_merge_parents({});
   put_conflicted(left);

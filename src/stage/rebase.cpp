@@ -82,11 +82,11 @@ Result<Rebase::Visited> Rebase::visit(const InodePtr& directory, const std::stri
     directory->directory->lower = after;
     directory->directory->opaque = false;
     if (directory->has_row) return;
-    // As it will be when it is made anew, at the next start.
+    // As if it were loaded anew at the next start.
     Metadata& metadata = directory->metadata;
     metadata.atime = metadata.mtime = metadata.ctime = time_of(path);
   });
-  // Where nobody looked yet nothing has to be told or moved.
+  // Where no caller has looked yet, nothing has to be invalidated or moved.
   if (!directory->has_row && !in.loaded && !is_below(first_below(path), path))
     return Visited{after != nullptr, after == nullptr};
 
@@ -156,7 +156,7 @@ Result<bool> Rebase::visit_file(const InodePtr& parent, const std::string& name,
   PLAYFS_CHECK(state_.measure(*child));
   if (!follows_(path, child.get())) {
     const FileEntry* was = as_file(child_of(before, name));
-    // Of a directory only what is to appear needs the place.
+    // Of a directory only content that would appear needs the place.
     bool wants_place = file      ? !(was && was->same_content_and_mode(*file))
                        : becomes ? share_that_follows(path, *becomes) != Share::none
                                  : false;
@@ -183,14 +183,14 @@ Result<bool> Rebase::visit_decided(const InodePtr& parent, const std::string& na
   const Tree::Child* becomes = child_of(after, name);
   bool is_put = decided.action == MergedPath::Action::put;
   bool is_directory = child && child->is_directory();
-  // A fifo, a socket or a device is kept here only. To the merge there was nothing.
+  // A fifo, socket or device is local-only; the merge saw nothing there.
   if (child && !is_directory && !is_publishable(*child)) {
     if (is_put) obstructed.push_back(path);
     if (is_put) shut_out.insert(path);
     return true;
   }
   if (is_directory) {
-    // A file that is put there covers what the new base has of a directory of that name.
+    // A file put there covers a directory of that name in the new base.
     PLAYFS_TRY(bool stays, visit_directory(parent, name, path, child, before, is_put ? nullptr : after, is_put));
     if (!is_put) return stays;
     if (stays) {

@@ -1,20 +1,20 @@
-// Another base under the tree: every path that is as it was published follows the new base, all others stay.
+// Puts another base under the tree: every path that is as it was published follows the new base, all others stay.
 //
-// In terms of three views of a path, each absent or bytes and a mode: F, what was published (the old base, with the
-// pending layer on top), L, the tree now, and N, the new base. Where L = F the tree becomes N; elsewhere L stays, and
-// what is staged is again the difference between the tree and its base. A discard is the same with N = the old base
-// and "L = F" said of whatever is to be dropped.
+// A path has three views, each absent or bytes and a mode: F, what was published (the old base with the pending layer
+// on top), L, the tree now, and N, the new base. Where L = F the tree becomes N; elsewhere L stays, and the staged
+// changes are again the difference between tree and base. A discard is the same with N = the old base, and L = F
+// assumed for whatever is dropped.
 //
-// What a merge decided about a path stands above all of that: there the tree becomes what was decided, whatever N is.
+// A merge's decision about a path overrides all that: the tree becomes what was decided, whatever N is.
 //
-// All decisions are taken and all rows written first; memory changes when the batch is committed.
+// All decisions are made and all rows written first; memory changes when the batch is committed.
 #pragma once
 
 #include "stage/state.h"
 
 namespace playfs::stage {
 
-// A revision's tree by names; nullptr where there is nothing of that kind.
+// Lookups in a revision's tree; nullptr if there is nothing of that kind.
 inline const Tree::Child* child_of(const Tree::Directory* directory, std::string_view name) {
   if (!directory) return nullptr;
   auto found = directory->children.find(name);
@@ -33,10 +33,10 @@ inline const Tree::Directory* as_directory(const Tree::Child* child) {
 
 class Rebase {
  public:
-  /// Whether the path follows the new base; `file` is what the tree has there, nullptr for nothing.
+  /// Whether the path follows the new base; `file` is what the tree has there, nullptr if nothing.
   using Follows = std::function<bool(const std::string& path, const Inode* file)>;
 
-  /// Paths that are to be put or removed; such a path does not follow.
+  /// Paths to put or remove; such a path does not follow.
   using Decisions = std::map<std::string, const MergedPath*, std::less<>>;
 
   Rebase(Stage::State& state, Batch& batch, RevisionTreePtr next, Follows follows, Decisions decisions = {})
@@ -46,17 +46,17 @@ class Rebase {
         follows_(std::move(follows)),
         decisions_(std::move(decisions)) {}
 
-  /// REQUIRES: the stage's mutex, which the analysis does not know under this object's name. The object must live
+  /// REQUIRES: the stage's mutex, which thread-safety analysis cannot match with this object's. The object must live
   /// until the batch is committed.
   [[nodiscard]] Status run() PLAYFS_NO_ANALYSIS;
 
   std::vector<Invalidation> invalidations;
-  /// Paths where the new base brings something that could not be put there: a local file is in the way.
+  /// Paths that the new base brings but a local file blocks.
   std::vector<std::string> obstructed;
-  /// Those of them that are at or above a path that was to be put.
+  /// Those of them at or above a path that was to be put.
   std::set<std::string> misplaced;
-  /// Those of them where a merge knows of nothing that is in the way: the new base has a directory with content that
-  /// nobody decided about, or what is here is of a kind that is kept here only.
+  /// Those of them whose obstacle no merge knows about: the new base has a directory with undecided content there, or
+  /// the local inode is of a local-only kind.
   std::set<std::string> shut_out;
 
  private:
@@ -71,31 +71,31 @@ class Rebase {
   void plan_directory_times(const LowerDirectory* before, const LowerDirectory& after, const std::string& path);
   [[nodiscard]] WallTime time_of(std::string_view path) const PLAYFS_REQUIRES(state_.mutex);
 
-  /// `yields`: a file wants the place of the directory or of one above, so that empty ones go.
+  /// `yields`: a file is to replace the directory or one above it, so empty directories go.
   [[nodiscard]] Result<Visited> visit(const InodePtr& directory, const std::string& path, const LowerDirectory* before,
                                       const LowerDirectory* after, bool yields) PLAYFS_REQUIRES(state_.mutex);
-  /// What stands in the tree afterwards: false for nothing.
+  /// Returns whether anything is left at the path.
   [[nodiscard]] Result<bool> visit_directory(const InodePtr& parent, const std::string& name, const std::string& path,
                                              const InodePtr& child, const LowerDirectory* before,
                                              const LowerDirectory* after, bool yields) PLAYFS_REQUIRES(state_.mutex);
   [[nodiscard]] Result<bool> visit_file(const InodePtr& parent, const std::string& name, const std::string& path,
                                         const InodePtr& child, const LowerDirectory* before,
                                         const LowerDirectory* after) PLAYFS_REQUIRES(state_.mutex);
-  /// A path that was decided about.
+  /// A path with a decision.
   [[nodiscard]] Result<bool> visit_decided(const InodePtr& parent, const std::string& name, const std::string& path,
                                            const InodePtr& child, const LowerDirectory* before,
                                            const LowerDirectory* after, const MergedPath& decided)
       PLAYFS_REQUIRES(state_.mutex);
-  /// A path that has to be a directory, since something is to be put below it, and is none yet.
+  /// A path that must become a directory because something is put below it.
   [[nodiscard]] Result<bool> visit_to_be_directory(const InodePtr& parent, const std::string& name,
                                                    const std::string& path, const InodePtr& child,
                                                    const LowerDirectory* after) PLAYFS_REQUIRES(state_.mutex);
-  /// The first decision at or after the first path below a directory; nothing of another directory.
+  /// Where decisions below a directory start, if there are any: check with is_below().
   [[nodiscard]] Decisions::const_iterator first_below(const std::string& path) const;
   [[nodiscard]] bool is_below(Decisions::const_iterator at, const std::string& path) const;
   [[nodiscard]] bool has_put_below(const std::string& path) const;
   [[nodiscard]] std::set<std::string, std::less<>> decided_names(const std::string& path) const;
-  /// The row of what is put, with the owner and permissions of what it replaces; its name is for the caller.
+  /// Writes the row of what is put, with owner and permissions of what it replaces; the caller writes the name.
   void put_row(const MergedPath& decided, const InodePtr& replaced) PLAYFS_REQUIRES(state_.mutex);
   [[nodiscard]] bool visit_nothing(const InodePtr& parent, const std::string& name, const std::string& path,
                                    const LowerDirectory* after) PLAYFS_REQUIRES(state_.mutex);
@@ -113,14 +113,14 @@ class Rebase {
   /// A directory of which only a part appears, or in which something is put; `lower` may be nullptr.
   [[nodiscard]] InodePtr make_partial(Inode& parent, const std::string& name, const std::string& path,
                                       const Tree::Child* lower) PLAYFS_REQUIRES(state_.mutex);
-  /// The bytes are those of `entry` at `path` in the new base.
+  /// Makes the file's content lower: `entry` at `path` in the new base.
   void anchor(const InodePtr& file, const std::string& path, const FileEntry& entry) PLAYFS_REQUIRES(state_.mutex);
-  /// The bytes stay what they are, wherever the new base has them, if it does.
+  /// Keeps the file's bytes, wherever the new base has them, if it does.
   void keep_bytes(const InodePtr& file, const std::string& path) PLAYFS_REQUIRES(state_.mutex);
   void lose_name(const InodePtr& file) PLAYFS_REQUIRES(state_.mutex);
-  /// Nobody may write to an inode that the tree does not show any more, once the batch is committed.
+  /// Refuses writes to an inode that the tree no longer shows, once the batch is committed.
   void supersede(const InodePtr& inode) PLAYFS_REQUIRES(state_.mutex);
-  /// ctime of files that lost some names and keep others: after all else that is written down of them.
+  /// Sets ctime of files that lost some of their names; comes after all other changes of their rows.
   void touch_what_lost_names() PLAYFS_REQUIRES(state_.mutex);
 
   Stage::State& state_;
@@ -128,15 +128,15 @@ class Rebase {
   RevisionTreePtr next_;
   Follows follows_;
   const Decisions decisions_;
-  WallTime now_, brought_;  ///< brought_: the time of what the new base brings
+  WallTime now_, brought_;  ///< brought_: time of what the new base brings
   std::map<std::string, WallTime, std::less<>> times_;
   WallTime default_time_;
   std::map<InodePtr, std::size_t> names_lost_;
-  /// Files of which it is decided where their bytes are from now on: with several names it is asked several times.
+  /// Files whose content location is decided already: a file with several names is visited several times.
   std::set<const Inode*> anchored_, rescued_;
 };
 
-/// When the content of a revision came to be, for mtimes.
+/// When the content of a revision was created, for mtimes.
 WallTime time_of_revision(const RevisionTree& revision, const Clock& clock);
 
 }  // namespace playfs::stage

@@ -1,13 +1,13 @@
-// The second half of a Rebase: what is decided of a path is done to its inode, its rows and its name.
+// The second half of Rebase: applies the decision about a path to its inode, rows and name.
 #include "stage/rebase.h"
 
 namespace playfs::stage {
 
 void Rebase::put_row(const MergedPath& decided, const InodePtr& replaced) {
-  // Another inode takes the name, as if an editor had renamed a new file over it. Changing the bytes of the old one
-  // would keep descriptors going, but the kernel has worked out where an O_APPEND write goes before it asks us, and
-  // whoever writes at an offset means the bytes that were there: both would write into the middle of what others did.
-  // So those who have the old one open read on, and are refused when they write (see supersede).
+  // Another inode takes the name, as if an editor had renamed a new file over it. Changing the old inode's bytes would
+  // keep descriptors usable, but the kernel computes the offset of an O_APPEND write before it calls us, and a write at
+  // an offset refers to the old bytes: both would land in the middle of other people's changes. So open handles of the
+  // old inode can read, but not write (see supersede).
   const InodePtr& fresh = decided.content;
   if (replaced && replaced->kind == Kind::file && fresh->kind == Kind::file) {
     bool runs = published_mode(*fresh) == FileMode::executable;
@@ -172,7 +172,7 @@ InodePtr Rebase::make_partial(Inode& parent, const std::string& name, const std:
 
 void Rebase::anchor(const InodePtr& file, const std::string& path, const FileEntry& entry) {
   bool is_frozen = file->kind == Kind::file && file->spool && state_.frozen.contains(file->spool->number());
-  if (!file->is_below() && !is_frozen) return;  // bytes of its own that happen to be the same
+  if (!file->is_below() && !is_frozen) return;  // local bytes that happen to be the same
   if (!anchored_.insert(file.get()).second) return;
   bool is_anchored = file->is_below() && file->lower.path == path && file->lower.revision == state_.base &&
                      !rescued_.contains(file.get());

@@ -1,15 +1,14 @@
-// A file that takes the place of another: the old bytes go when the new ones are on disk.
+// A file that replaces another: the old bytes go once the new ones are on disk.
 //
-// A program that writes a new file and renames it over the old one expects, without any fsync, to find one or the other
-// after a power loss, as ext4 has it. The record of the rename is soon on disk, whoever syncs it, and the new bytes
-// perhaps not. So that record also notes which bytes were replaced, and these stay. The housekeeper syncs the new ones,
-// drops the note, and only then are the old ones given up. A stage that is opened after another boot of the system with
-// a note goes back to the old bytes; what there is of the new ones goes to lost+found. After a crash of this process
-// alone the new ones are there, for they were written. A rename costs nothing but some bytes of its record.
+// A program that writes a new file and renames it over the old one, without fsync, expects one or the other after a
+// power loss, as on ext4. Any sync may bring the record of the rename to disk before the new bytes. So that record also
+// notes which bytes were replaced, and these are kept. The housekeeper syncs the new bytes, drops the note, and only
+// then gives up the old ones. A stage that finds a note after a reboot returns to the old bytes; what exists of the new
+// ones goes to lost+found. If only this process crashed, the new bytes are there, since they were written. A rename
+// costs just a few bytes of its record.
 //
-// A note is of one inode with one name that replaces one with one name. In the few other cases, and where the new file
-// was synced before and changed since, so that neither of the two may be lost, the new bytes are synced before the
-// rename.
+// A note covers one inode with one name that replaces one with one name. In the few other cases, and if the new file
+// was synced before and changed since, so that neither version may be lost, the new bytes are synced before the rename.
 #include <sys/stat.h>
 
 #include <cerrno>
@@ -32,7 +31,7 @@ Result<std::optional<Stage::State::Replacement>> Stage::State::replacement(Inode
   found.row.boot = boot;
   auto before = target.spool ? replacements.find(target.spool->number()) : replacements.end();
   if (before != replacements.end()) {
-    // What was replaced before is what is safe.
+    // What was replaced before is the safe version.
     found.old = before->second.old;
     found.row.old_spool = before->second.row.old_spool;
     found.row.old_path = before->second.row.old_path;

@@ -1,9 +1,9 @@
-// Room on the disk: what lets files be removed when there is none left.
+// Reserved disk space, so that files can be removed on a full disk.
 //
-// Removing a name is written down in the operations log, and what is in the log has to find room in the database some
-// day. So a file is kept that holds as much room as that may need, and some for the log. On a full disk it is given up,
-// the log is folded, spool files that wait to be removed are removed, and the operation is tried once more. Where even
-// the fold finds no room nothing is lost: the log stays, and removing goes on in the room that was given up.
+// Removing a name appends to the operations log, which must fit into the database eventually. So a reserve file holds
+// as much space as that may need, and some for the log. On a full disk the reserve is given up, the log is
+// checkpointed, spool files waiting for removal are removed, and the operation is tried once more. If even the
+// checkpoint finds no space nothing is lost: the log stays, and removals go on in the space that was given up.
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -14,7 +14,7 @@
 namespace playfs::stage {
 
 namespace {
-// Of some thousands of removals.
+// Enough for some thousands of removals.
 constexpr std::uint64_t kForTheLog = 1 << 20;
 constexpr std::chrono::seconds kPatience{1};
 }  // namespace
@@ -46,7 +46,7 @@ bool Stage::State::make_room(bool for_removal) {
     give_up_reserve();
   }
   static_cast<void>(settle_replacements());
-  // What a fold that failed left in SQLite's log, and spool files, may hold the room that the next one needs.
+  // SQLite's log after a failed fold, and spool files, may hold the space that the next fold needs.
   for (int tries = 0; tries < 2; ++tries) {
     auto folded = rows->fold_all();
     auto emptied = rows->empty_database_log();

@@ -8,8 +8,8 @@ namespace playfs::stage {
 
 namespace {
 
-// One description of the fields serves both directions, so that they cannot drift apart. Numbers are written seven
-// bits a byte, the lowest first; signed ones with the sign as the lowest bit.
+// One description of the fields serves both directions, so that they cannot drift apart. Numbers are LEB128, signed
+// ones zigzag-encoded.
 
 class Writer {
  public:

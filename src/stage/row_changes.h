@@ -1,8 +1,8 @@
-// Changes of the stage's rows as values, and as bytes for the operations log.
+// Changes of the stage's rows, as values and as bytes for the operations log.
 //
-// What the log holds is read back by a later start, perhaps of a later version: the order of RowChange's alternatives
-// and of the fields of each is the format. New ones are added at the end, with a new version of the database.
-// Plain values and pure functions.
+// A later start, perhaps of a later version, reads the log back: the order of RowChange's alternatives and of the
+// fields of each is the format. New ones go at the end, with a new version of the database. Plain values and pure
+// functions.
 #pragma once
 
 #include <cstdint>
@@ -20,11 +20,11 @@ struct InodeRow {
   Kind kind = Kind::file;
   Metadata metadata;
   std::uint64_t spool = 0;     ///< number of its spool file; 0: none
-  std::string target;          ///< of a symbolic link of its own
-  dev_t device = 0;            ///< of a device node
-  bool opaque = false;         ///< of a directory
-  std::string lower_path;      ///< not empty: its bytes are those of this file...
-  std::string lower_revision;  ///< ...of this revision, kept in `rescued`; empty: of the base
+  std::string target;          ///< for symbolic links with local content
+  dev_t device = 0;            ///< for device nodes
+  bool opaque = false;         ///< for directories
+  std::string lower_path;      ///< not empty: the bytes are those of this file...
+  std::string lower_revision;  ///< ...in this revision, kept in `rescued`; empty: in the base
 };
 
 struct EntryRow {
@@ -33,37 +33,37 @@ struct EntryRow {
   std::uint64_t ino = 0;  ///< 0: a whiteout
 };
 
-/// The bytes that a file had before it was replaced: they count until those of `spool`, which replaced them, are known
-/// to be on disk. A spool file, or a published file.
+/// The bytes that a file had before it was replaced, in a spool file or a published file. They count until those of
+/// `spool`, which replaced them, are known to be on disk.
 struct ReplacementRow {
   std::uint64_t spool = 0;
-  std::uint64_t size = 0;  ///< of its bytes when they replaced the old ones
-  std::uint64_t boot = 0;  ///< of the system that has them: after another boot nobody knows what there is of them
+  std::uint64_t size = 0;  ///< of the new bytes when they replaced the old ones
+  std::uint64_t boot = 0;  ///< boot id at that time: after another boot the new bytes may be incomplete
   std::uint64_t old_spool = 0;
-  std::string old_path;  ///< of the base
+  std::string old_path;  ///< in the base
 };
 
-/// A published file that a row still refers to and that the base no longer holds.
+/// A published file that a row still references and the base no longer holds.
 struct RescuedRow {
   std::string revision, project, tx;
   std::string path;
   FileEntry entry;
 };
 
-/// How long a spool file is at least, so that bytes which go behind our back are missed: an absent file is no empty
+/// The minimum size of a spool file, so that bytes lost behind our back are noticed: a missing file is not an empty
 /// one.
 struct SizeRow {
   std::uint64_t spool = 0;
   std::uint64_t size = 0;
-  std::uint64_t boot = 0;    ///< of the system for which that holds: a power loss may take what was not synced
-  std::uint64_t synced = 0;  ///< what it is at least after any power loss
+  std::uint64_t boot = 0;    ///< boot id for which `size` holds: a power loss may take what was not synced
+  std::uint64_t synced = 0;  ///< minimum size after any power loss
 
   [[nodiscard]] std::uint64_t least(std::uint64_t boot_now) const {
     return boot == boot_now && boot != 0 ? size : synced;
   }
 };
 
-/// Of the system that runs now; 0 where it does not say.
+/// Boot id of the running system; 0 if unknown.
 std::uint64_t boot_of_system();
 
 struct PutInode {
@@ -82,7 +82,7 @@ struct DropEntry {
 struct DropWhiteouts {
   std::uint64_t parent = 0;
 };
-/// mtime and ctime of an inode that has a row.
+/// Sets mtime and ctime of an inode that has a row.
 struct Touch {
   std::uint64_t ino = 0;
   WallTime mtime, ctime;
@@ -91,7 +91,7 @@ struct ClearOpaque {};
 struct PutRescued {
   RescuedRow row;
 };
-/// Those that no row refers to.
+/// Drops those that no row references.
 struct DropUnusedRescued {};
 struct PutValue {
   std::string key, value;
@@ -128,7 +128,7 @@ using RowChange = std::variant<PutInode, DropInode, PutEntry, DropEntry, DropWhi
                                PutPendingDeletion, DropPending, PutReplacement, DropReplacement, PutSize>;
 
 void encode(std::string& bytes, const RowChange& change);
-/// Takes one off the front of `bytes`; nullopt where they begin with none.
+/// Takes one change off the front of `bytes`; nullopt if they do not start with a valid one.
 std::optional<RowChange> decode(std::string_view& bytes);
 
 }  // namespace playfs::stage

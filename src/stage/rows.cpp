@@ -12,7 +12,7 @@ namespace playfs::stage {
 
 namespace {
 
-// After a crash counting goes on this far beyond: no record that the crash tore can have had the number of a new one.
+// After a crash numbering continues this far beyond, so that no torn record can have the number of a new one.
 constexpr std::uint64_t kNumbersOfARun = std::uint64_t{1} << 32;
 
 std::uint64_t size_of(const std::string& path) {
@@ -28,8 +28,8 @@ bool has_spool_files(const std::string& directory) {
   return std::filesystem::directory_iterator(directory + "/spool", problem) != std::filesystem::directory_iterator();
 }
 
-/// Applies changes in order, but for times that a later change of the same fold overwrites: a directory is touched by
-/// every name that comes or goes in it.
+/// Applies changes in order, but only the last of an inode's times: every name that comes or goes touches its
+/// directory.
 class Folder {
  public:
   explicit Folder(Tables& tables) : tables_(tables) {}
@@ -105,7 +105,7 @@ Status Rows::replay(const Tables::LogState& state, Damage damage) {
   if (log_->size() > 0) {
     PLAYFS_TRY(LogContent found, log_->read(folded_));
     torn_ = found.torn;
-    // Noted with the fold, which may be that of a look at the base: afterwards the log does not tell any more.
+    // Recorded with the fold: if recorded_base() did that one, the log no longer shows it at the next open().
     PLAYFS_TRY(auto noted, tables_.value(kChangedLast));
     has_changed_last_ = found.has_changed_last || noted;
     if (found.is_damaged && damage == Damage::refuse)
@@ -113,15 +113,15 @@ Status Rows::replay(const Tables::LogState& state, Damage damage) {
                   "the operations log is damaged: record " + std::to_string(folded_ + found.records.size() + 1) +
                       " was changed or lost, and others follow it",
                   kRepair);
-    // Nothing is written into a database that cannot hold it.
+    // Do not write into a damaged database.
     PLAYFS_CHECK(tables_.check_integrity());
     std::uint64_t next = folded_ + found.records.size() + kNumbersOfARun;
     PLAYFS_CHECK(tables_.fold(next, [&]() -> Status {
       if (found.has_changed_last) PLAYFS_CHECK(tables_.apply(PutValue{kChangedLast, "1"}));
       return apply(found.records);
     }));
-    // All the way into the database file: pages that SQLite's log has in memory may be ones that an earlier process
-    // failed to sync, and which a sync of today takes for written.
+    // All the way into the database file: SQLite's log may have pages in memory that an earlier process failed to sync
+    // and that a sync now would take for written.
     PLAYFS_CHECK(tables_.empty_log());
     folded_ = next;
   }
@@ -162,7 +162,7 @@ Status Rows::fold() {
   MutexLock lock(folding_);
   PLAYFS_TRY(std::vector<LogRecord> records, log_->begin_fold());
   if (records.empty()) return {};
-  // They are in the database already where only emptying the log failed.
+  // If only emptying the log failed, they are in the database already.
   if (std::uint64_t last = records.back().number; last > folded_) {
     std::vector<std::uint64_t> removed, sizes;
     {
@@ -188,7 +188,7 @@ Status Rows::fold() {
 }
 
 Status Rows::fold_all() {
-  // What an earlier fold left behind, and what came since.
+  // What an earlier fold left, then what came since.
   for (int part = 0; part < 2 && log_->size() > 0; ++part) PLAYFS_CHECK(fold());
   return {};
 }
@@ -207,8 +207,8 @@ void Rows::measure_database() {
 }
 
 std::uint64_t Rows::room_to_fold() const {
-  // Pages that are changed stand in SQLite's log once more: a few for each operation, which is some hundred bytes, or
-  // all there are. New ones stand in both, and those that SQLite's log holds already may be new.
+  // Changed pages are written to SQLite's log as well: a few per operation of some hundred bytes, or all there are. New
+  // pages are in both files, and those already in SQLite's log may be new.
   constexpr std::uint64_t page_bytes_per_byte = 128, new_bytes_per_byte = 4;
   const std::uint64_t log = log_->size();
   return std::min<std::uint64_t>(database_size_, page_bytes_per_byte * log) + new_bytes_per_byte * log +

@@ -1,8 +1,8 @@
-// The stage's rows, as the operations see them: changes are gathered in a Batch, which is one record of the operations
-// log, and one write(2), when it is committed. From time to time the log is folded into the database.
+// The stage's rows, as operations see them: changes are collected in a Batch, which becomes one record of the
+// operations log, in one write(2), when committed. From time to time fold() checkpoints the log into the database.
 //
-// Memory is the authority: rows are read when a stage is opened, never afterwards. All but fold() and sync(),
-// which may run beside anything, is for one thread at a time, under the stage's mutex.
+// Memory is the authority: rows are read only when a stage is opened. Single-threaded under the stage's mutex, except
+// for folding, syncing and the forget functions, which may run beside anything.
 #pragma once
 
 #include <atomic>
@@ -23,8 +23,8 @@ namespace playfs::stage {
 
 class Rows;
 
-/// One transaction: all of its changes or none. Forgotten unless committed; what was asked for after_commit() then
-/// happens not. One at a time.
+/// One transaction: all of its changes or none. Unless committed it is dropped together with its after_commit()
+/// actions. One at a time.
 class Batch {
  public:
   Batch(Batch&& other) noexcept
@@ -33,10 +33,10 @@ class Batch {
         secured_(std::move(other.secured_)) {}
   Batch& operator=(Batch&&) = delete;
   ~Batch();
-  /// Changes of memory that mirror the rows. They must not fail.
+  /// Adds a change of memory that mirrors the rows. It must not fail.
   void after_commit(std::function<void()> action) { then_.push_back(std::move(action)); }
-  /// Whether the inode is still to get its first row in this batch; said once. A second one would undo what the batch
-  /// has changed in the row meanwhile.
+  /// Whether the inode still needs its first row in this batch; true only once. A second first row would undo what the
+  /// batch has changed in it meanwhile.
   [[nodiscard]] bool secures(std::uint64_t ino) { return secured_.insert(ino).second; }
   [[nodiscard]] Status commit();
 
@@ -50,29 +50,29 @@ class Batch {
 
 class Rows {
  public:
-  /// What to do with a log that was changed behind our back.
+  /// What to do with a log that was altered behind our back.
   enum class Damage {
-    refuse,       ///< `corrupt`, with nothing changed
-    keep_prefix,  ///< the records before it count; REQUIRES: the caller keeps a copy of the log
+    refuse,       ///< fail with `corrupt`, nothing changed
+    keep_prefix,  ///< apply the records before the damage; REQUIRES: the caller keeps a copy of the log
   };
-  /// The database and the log of `directory`; what a crash left in the log is folded before it returns. `corrupt` where
-  /// the database is gone or empty and there is what belonged to it.
+  /// Opens the database and the log of `directory`; what a crash left in the log is folded before it returns. `corrupt`
+  /// if the database is missing or empty while something that belongs to it is there.
   static Result<std::unique_ptr<Rows>> open(const std::string& directory, Damage damage = Damage::refuse);
   static constexpr const char* kDatabase = "/stage.db";
-  /// `corrupt` where there is a log or a spool with something in it, and no database, or none with anything in it.
+  /// `corrupt` if the database is missing or empty beside a log, a spool with files, or a `begun` mark.
   static Status check_database(const std::string& directory);
 
-  /// To load from. REQUIRES: nothing was committed since open().
+  /// For loading. REQUIRES: nothing was committed since open().
   [[nodiscard]] Tables& stored() { return tables_; }
-  /// Bytes of the log that are no operations, as a power loss leaves them, before start() empties it.
+  /// Bytes of the log that form no operation, as after a power loss; valid until start().
   [[nodiscard]] std::uint64_t torn() const { return torn_; }
-  /// They are an operation that was changed since it was written. Until start().
+  /// They are an operation that was altered after it was written. Valid until start().
   [[nodiscard]] bool has_changed_last() const { return has_changed_last_; }
   /// Empties the log, all of which is in the database. REQUIRED before the first Batch is committed.
   [[nodiscard]] Status start();
 
   [[nodiscard]] Batch begin();
-  /// Whether there is a Batch. Another one, committed within it, would commit half of it, without what follows.
+  /// Whether there is a Batch. Committing another within it would commit half of it, without its actions.
   [[nodiscard]] bool has_batch() const { return has_batch_; }
   // Each REQUIRES a Batch.
   void put_inode(InodeRow row) { add(PutInode{std::move(row)}); }
@@ -97,27 +97,27 @@ class Rows {
   void drop_replacement(std::uint64_t spool) { add(DropReplacement{spool}); }
   void put_size(SizeRow row) { add(PutSize{row}); }
 
-  /// Makes what was committed safe from a power loss.
+  /// Makes everything committed safe from a power loss.
   [[nodiscard]] Status sync() { return log_->sync(); }
-  /// Fails once a sync() has failed; waits for no disk.
+  /// Fails once a sync() has failed; does not wait for the disk.
   [[nodiscard]] Status check_disk() const { return log_->check_disk(); }
   /// Whether sync() would have nothing to do.
   [[nodiscard]] bool is_synced() { return log_->is_synced(); }
 
-  /// Brings what was committed so far into the database, synced; after a fold that failed, what that left.
+  /// Checkpoints what was committed so far, synced; after a failed fold, only what that one left.
   [[nodiscard]] Status fold();
-  /// Everything, with nothing left in the log where nothing is committed meanwhile.
+  /// Checkpoints everything; leaves the log empty unless something is committed meanwhile.
   [[nodiscard]] Status fold_all();
-  /// Gives the room of SQLite's own log back.
+  /// Frees the space of SQLite's own log.
   [[nodiscard]] Status empty_database_log();
-  /// These spool files were given up, and are removed or named again.
+  /// These given-up spool files were removed or are referenced again.
   void forget_given_up(const std::vector<std::uint64_t>& numbers);
-  /// These spool files are no more.
+  /// These spool files no longer exist.
   void forget_sizes(const std::vector<std::uint64_t>& numbers);
 
-  /// Bytes that wait to be folded.
+  /// Bytes waiting to be folded.
   [[nodiscard]] std::uint64_t log_size() const { return log_->size(); }
-  /// Bytes of disk that folding may need for a moment, at most.
+  /// Upper bound of the disk space that a fold may need temporarily.
   [[nodiscard]] std::uint64_t room_to_fold() const;
 
  private:
@@ -129,7 +129,7 @@ class Rows {
   void measure_database() PLAYFS_REQUIRES(folding_);
 
   const std::string directory_;
-  std::string batch_;  ///< encoded changes of the Batch there is
+  std::string batch_;  ///< encoded changes of the current Batch
   bool has_batch_ = false;
   std::unique_ptr<OperationsLog> log_;
   std::uint64_t torn_ = 0;
@@ -138,7 +138,7 @@ class Rows {
   Mutex folding_;                                                         ///< guards tables_, once the stage is open
   std::uint64_t folded_ PLAYFS_GUARDED_BY(folding_) = 0;
   Mutex removed_mutex_;
-  /// For the next fold to forget: spool files that were given up, and sizes of those that are no more.
+  /// For the next fold to forget: given-up spool files, and sizes of those that no longer exist.
   std::vector<std::uint64_t> removed_ PLAYFS_GUARDED_BY(removed_mutex_);
   std::vector<std::uint64_t> sizes_ PLAYFS_GUARDED_BY(removed_mutex_);
   Tables tables_;

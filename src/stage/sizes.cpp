@@ -1,14 +1,14 @@
-// How long spool files have to be.
+// Minimum sizes of spool files.
 //
-// A file whose bytes were never written has no spool file, and one whose spool file somebody removed looks the same. So
-// what there has to be is written down: with the first bytes of a file and each time it has doubled, when it is copied,
-// frozen or synced, exactly when the stage is closed, and before it is cut. That costs some sixty bytes of the log now
-// and then, and no sync: what was synced is noted where the log is to be synced anyway. The notes say too little rather
-// than too much. After a power loss only those count that say what was synced, and a note is never ahead of the disk:
-// before bytes are cut that were synced the shorter note is, and a file that is cut to nothing gets another spool file.
+// A file that was never written has no spool file, and one whose spool file was deleted looks the same. So the size
+// that must be there is recorded: with a file's first bytes and each time it has doubled, when it is copied, frozen or
+// synced, exactly when the stage is closed, and before it is truncated. That costs some sixty bytes of log now and
+// then, and no sync: synced sizes are recorded when the log is synced anyway. Records err on the low side. After a
+// power loss only synced sizes count, and a record is never ahead of the disk: before synced bytes are truncated the
+// smaller size is synced, and a file truncated to nothing gets another spool file.
 //
-// A stage of many files is not slower to open for it: what is missing is seen in the list of the spool, and the size is
-// looked at when a file is first opened (Spool::descriptor).
+// Opening a stage of many files is no slower: missing files show in the list of the spool, and a size is checked when
+// its file is first opened (Spool::descriptor).
 #include <sys/stat.h>
 #include <xxhash.h>
 
@@ -33,11 +33,11 @@ void Stage::State::put_size(Batch& batch, const SpoolFilePtr& file, std::uint64_
 void Stage::State::note_growth(const Inode& inode, std::uint64_t size) {
   const SpoolFile::Noted noted = inode.spool->noted;
   if (!inode.has_row || size == 0 || size < 2 * noted.size) return;
-  // Who appends and syncs in turns would have the log synced for the note alone.
+  // A caller that appends and syncs in turns would have the log synced for this record alone.
   if (noted.size > 0 && inode.spool->was_synced() && rows->is_synced()) return;
   Batch batch = rows->begin();
   put_size(batch, inode.spool, size, noted.synced);
-  // Where there is no room for it, less is missed if the bytes go; they are written.
+  // Without space for the record a later loss may go unnoticed; the bytes themselves are written.
   static_cast<void>(batch.commit());
   look_after_log();
 }
@@ -120,7 +120,7 @@ void Stage::State::tell_of_lost(std::vector<std::string> names) {
 
 std::vector<LostFile> Stage::State::lost_files() {
   struct Suspect {
-    std::uint64_t ino;  ///< 0: only what is pending needs it, under this path:
+    std::uint64_t ino;  ///< 0: only the pending layer needs the file, under `path`
     std::string path;
     SpoolFilePtr file;
   };

@@ -22,13 +22,13 @@ std::optional<std::uint64_t> number_of(std::string_view name) {
   return number;
 }
 
-/// Copies [offset, end) between descriptors: in the kernel where it can, through a buffer where not.
+/// Copies [offset, end) between descriptors: in the kernel if possible, else through a buffer.
 Status copy_range(int from, int to, std::uint64_t offset, std::uint64_t end) {
   auto in = static_cast<loff_t>(offset);
   auto out = in;
   while (static_cast<std::uint64_t>(in) < end) {
     ssize_t copied = copy_file_range(from, &in, to, &out, end - static_cast<std::uint64_t>(in), 0);
-    if (copied == 0) return {};  // the file ends before
+    if (copied == 0) return {};  // end of file
     if (copied > 0 || errno == EINTR) continue;
     if (errno != EXDEV && errno != EINVAL && errno != EOPNOTSUPP && errno != ENOSYS)
       return fail(error_from_errno(errno, "copy a staged file"));
@@ -43,10 +43,10 @@ Status copy_range(int from, int to, std::uint64_t offset, std::uint64_t end) {
   return {};
 }
 
-/// Ends the names of partial files.
+/// Suffix of partial files' names.
 constexpr char kPartial = '~';
 
-/// Past this many files one sync of the whole file system is cheaper than one of each.
+/// Above this many files, one sync of the whole file system is cheaper than one of each.
 constexpr std::size_t kSyncedOneByOne = 16;
 
 Error sync_failed(int number, const std::string& doing) {
@@ -67,7 +67,7 @@ Error lost(std::string what) {
                {}};
 }
 
-/// Whether all is there that an earlier run left.
+/// Fails if bytes that an earlier run left are missing.
 Status check_size(SpoolFile& file, int fd) {
   struct stat found {};
   if (fstat(fd, &found) != 0) return fail(error_from_errno(errno, "stat spool/" + file.name()));
@@ -134,7 +134,7 @@ Result<std::vector<std::uint64_t>> Spool::list() {
 
 void Spool::remove_partial() noexcept {
   auto all = names();
-  if (!all) return;  // they are in nobody's way
+  if (!all) return;  // they do no harm
   for (const auto& name : *all) {
     if (name.ends_with(kPartial) && number_of(name.substr(0, name.size() - 1)))
       unlinkat(directory_.get(), name.c_str(), 0);
@@ -155,15 +155,15 @@ Result<SharedFd> Spool::descriptor(SpoolFile& file, bool create) {
   UniqueFd fd;
   if (file.is_made) {
     fd = UniqueFd(openat(directory_.get(), name.c_str(), flags));
-    // Not an empty file: its bytes were there, and would be published as none.
+    // Not an empty file: it had bytes, and would be published without them.
     file.is_lost = !fd && errno == ENOENT;
     if (file.is_lost) return fail(lost("the staged bytes in spool/" + name + " are gone"));
     if (fd && file.expected > 0) PLAYFS_CHECK(check_size(file, fd.get()));
   } else {
-    // Not O_EXCL: another thread may be writing the file's first bytes as well.
+    // Not O_EXCL: another thread may be writing the file's first bytes too.
     fd = UniqueFd(openat(directory_.get(), name.c_str(), flags | O_CREAT, 0600));
     int error = errno;
-    // Before anybody can find the file made: who syncs it then must not find its name synced.
+    // Before the file appears as made: a sync that sees it so must not find its name synced already.
     ++names_made_;
     if (fd) file.is_made = true;
     errno = error;
@@ -236,7 +236,7 @@ Status Spool::clone(SpoolFile& from, SpoolFile& to, std::uint64_t size) {
   if (ioctl(target->get(), FICLONE, source->get()) != 0) {
     for (std::uint64_t offset = 0; offset < size;) {
       off_t data = lseek(source->get(), static_cast<off_t>(offset), SEEK_DATA);
-      if (data < 0 && errno == ENXIO) break;  // nothing but a hole is left
+      if (data < 0 && errno == ENXIO) break;  // only a hole is left
       if (data < 0) return fail(error_from_errno(errno, "copy a staged file"));
       off_t hole = lseek(source->get(), data, SEEK_HOLE);
       if (hole < 0) return fail(error_from_errno(errno, "copy a staged file"));
@@ -303,7 +303,7 @@ Status Spool::sync_bytes(SpoolFile& file) {
 
 Status Spool::sync_names() {
   const std::uint64_t wanted = names_made_;
-  MutexLock only(syncing_);  // so that who finds them synced by another finds them on disk
+  MutexLock only(syncing_);  // so that names which another thread syncs are on disk on return
   if (sync_error_) return fail(*sync_error_);
   if (names_synced_ >= wanted) return {};
   const std::uint64_t made = names_made_;

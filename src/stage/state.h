@@ -1,8 +1,8 @@
-// The inside of a Stage: what is in memory, and the steps that its operations are made of.
+// The implementation of Stage: its state in memory, and the steps that operations consist of.
 //
-// An operation checks, writes down its rows in one batch, and changes memory only when that is committed; so a full
-// disk leaves everything as it was. The mutex is released for the bytes: whoever changes a spool file is counted in
-// `writers`, of the inode and of the stage, which is what copy-on-write and freeze wait for.
+// An operation checks, writes its rows in one batch, and changes memory only when that is committed, so a full disk
+// leaves everything as it was. The mutex is released for the bytes: calls that change a spool file are counted in
+// `writers`, of the inode and of the stage, for which copy-on-write and freeze wait.
 #pragma once
 
 #include <atomic>
@@ -23,36 +23,36 @@ namespace playfs::stage {
 
 std::string join_path(std::string_view directory, std::string_view name);
 
-/// Same bytes for sure, whatever the mode.
+/// Whether the bytes are surely the same, whatever the mode.
 bool same_content(const FileEntry& a, const FileEntry& b);
 
-/// A path whose published meaning is not that of the base.
+/// A path that would be published differently from the base.
 struct Difference {
   std::string path;
   InodePtr inode;                   ///< nullptr: deleted
-  const FileEntry* base = nullptr;  ///< nullptr: added
-  /// The bytes have to be compared before it is sure: they have the spool file's generation `generation`.
+  const FileEntry* base = nullptr;  ///< nullptr: added, or a deletion of what was merged in
+  /// Only comparing the bytes, as of `generation`, decides.
   bool uncertain = false;
-  bool may_be_frozen = false;  ///< the same of what is pending under the path
+  bool may_be_frozen = false;  ///< likewise for the pending layer's file at the path
   std::uint64_t generation = 0;
 };
 
 struct Survey {
-  RevisionTreePtr base;  ///< holds the entries that differences point to
+  RevisionTreePtr base;  ///< owns the entries that differences point to
   std::vector<Difference> differences;
-  std::vector<std::string> unpublished;  ///< directories with a slash at the end
-  std::vector<FileRef> missing_rules;    ///< rule files below whose bytes are not at hand
-  std::optional<Error> unread_rules;     ///< why a rule file could not be read: what it ignores is not known
+  std::vector<std::string> unpublished;  ///< directories have a trailing slash
+  std::vector<FileRef> missing_rules;    ///< lower rule files whose bytes are not available
+  std::optional<Error> unread_rules;     ///< why a rule file could not be read: what it ignores is unknown
 };
 
 struct FileDigest {
   std::uint64_t size = 0;
   ContentHash hash;
 };
-/// Whether `entry` is known to have bytes of that hash.
+/// Whether `entry` is known to have bytes with that hash.
 bool is_content_of(const ContentHash& hash, const FileEntry& entry);
 
-/// Of a file that nobody changes meanwhile, or whose result is thrown away if somebody did.
+/// REQUIRES: the file does not change meanwhile, or the result is dropped if it did.
 Result<FileDigest> digest(Spool& spool, SpoolFile& file);
 
 struct Stage::State {
@@ -73,7 +73,7 @@ struct Stage::State {
   [[nodiscard]] Status load_values(const RevisionTreePtr& given) PLAYFS_REQUIRES(mutex);
   [[nodiscard]] Status load_pending() PLAYFS_REQUIRES(mutex);
   [[nodiscard]] Status load_tree() PLAYFS_REQUIRES(mutex);
-  /// Removes the spool files that were given up, and moves those that nothing accounts for out of the way.
+  /// Removes the spool files that were given up, and sets aside those that nothing accounts for.
   [[nodiscard]] Status load_spool() PLAYFS_REQUIRES(mutex);
   [[nodiscard]] Status set_aside(const std::vector<std::uint64_t>& numbers) PLAYFS_REQUIRES(mutex);
 
@@ -82,94 +82,94 @@ struct Stage::State {
     return base ? &base->tree.root() : nullptr;
   }
   [[nodiscard]] WallTime path_time(std::string_view path) const PLAYFS_REQUIRES(mutex);
-  /// "" for the root; nullopt where the inode has no name left.
+  /// "" for the root; nullopt if the inode has no name left.
   [[nodiscard]] std::optional<std::string> path(const Inode& inode) const PLAYFS_REQUIRES(mutex);
   [[nodiscard]] bool is_removed(const Inode& inode) const PLAYFS_REQUIRES(mutex) {
     return inode.names.empty() && &inode != root.get();
   }
   void attach(Inode& directory, std::string_view name, const InodePtr& inode) PLAYFS_REQUIRES(mutex);
-  /// What the name meant, held so that the caller decides when it goes.
+  /// Returns what the name meant, so that the caller decides when it is destroyed.
   InodePtr detach(Inode& directory, std::string_view name) PLAYFS_REQUIRES(mutex);
-  /// A name whose inode was replaced keeps its place in listings. REQUIRES: the cookie is free.
+  /// Keeps a name's place in listings when its inode was replaced. REQUIRES: the cookie is free.
   void keep_place(Inode& directory, std::string_view name, std::uint64_t cookie) PLAYFS_REQUIRES(mutex);
-  /// Brings the names that show through among the children, for somebody to see. REQUIRES: there is no batch.
+  /// Adds the names that show through to the children, before a caller sees them; records numbers unless in a batch.
   void load_directory(Inode& directory) PLAYFS_REQUIRES(mutex);
-  /// The same for a batch's own purposes.
+  /// The same without recording, for a batch's own purposes.
   void load_names(Inode& directory) PLAYFS_REQUIRES(mutex);
-  /// Rows for `unrecorded`.
+  /// Writes rows for `unrecorded`.
   void record_numbers() PLAYFS_REQUIRES(mutex);
   InodePtr make_lower(const std::string& path, const Tree::Child& child, RevisionTreePtr revision, std::uint64_t ino)
       PLAYFS_REQUIRES(mutex);
-  /// The same, with the number that is the path's own where nobody has it.
+  /// The same with the path's own number, unless that is taken.
   InodePtr make_lower(const std::string& path, const Tree::Child& child, RevisionTreePtr revision)
       PLAYFS_REQUIRES(mutex);
   [[nodiscard]] InodePtr find(Inode& directory, std::string_view name) PLAYFS_REQUIRES(mutex);
   struct Place {
-    InodePtr inode;    ///< nullptr: nothing stands there
-    InodePtr deepest;  ///< that, or the last thing on the way
+    InodePtr inode;    ///< nullptr: nothing is there
+    InodePtr deepest;  ///< that, or the last inode on the way
   };
   [[nodiscard]] Place find(std::string_view path) PLAYFS_REQUIRES(mutex);
   [[nodiscard]] Status check_directory(const Inode& directory, std::string_view name) const PLAYFS_REQUIRES(mutex);
   [[nodiscard]] Result<InodePtr> existing(Inode& directory, std::string_view name) PLAYFS_REQUIRES(mutex);
-  /// Whether the name would show through once nothing above covers it.
+  /// Whether the name would show through if nothing above covered it.
   [[nodiscard]] static bool covers_lower(const Inode& directory, std::string_view name);
 
   [[nodiscard]] InodeRow row_of(const Inode& inode) const PLAYFS_REQUIRES(mutex);
-  /// Rows for an inode and all directories above it.
+  /// Writes rows for an inode and all directories above it.
   void secure(Batch& batch, Inode& inode) PLAYFS_REQUIRES(mutex);
-  /// Rows for everything below a directory, which may then be moved: nothing shows through it any more.
+  /// Writes rows for everything below a directory, so that it may be moved: nothing shows through it any more.
   void secure_tree(Batch& batch, Inode& directory) PLAYFS_REQUIRES(mutex);
-  /// mtime and ctime of a directory that lost or won a name.
+  /// Sets mtime and ctime of a directory that lost or gained a name.
   void touch(Batch& batch, Inode& directory, WallTime now) PLAYFS_REQUIRES(mutex);
   void drop_name(Batch& batch, Inode& directory, std::string_view name) PLAYFS_REQUIRES(mutex);
-  /// One name less, `inode` with it where that was its last.
+  /// Removes one name, and `inode` with it if that was its last.
   void drop_link(Batch& batch, Inode& inode, WallTime now) PLAYFS_REQUIRES(mutex);
   [[nodiscard]] std::uint64_t take_ino(Batch& batch) PLAYFS_REQUIRES(mutex);
   SpoolFilePtr new_spool_file(bool keep) PLAYFS_REQUIRES(mutex);
-  /// Its number, for a row. No number is ever used for another file, so that one which was given up once stays so.
+  /// Returns its number, for a row. Numbers are never reused, so a file that was once given up stays so.
   std::uint64_t name_spool_file(Batch& batch, const SpoolFile& file) PLAYFS_REQUIRES(mutex);
-  /// An inode that lost its row: its spool file goes with it, unless a pending layer needs it.
+  /// For an inode that lost its row: gives up its spool file, unless a pending layer needs it.
   void release(Inode& inode) PLAYFS_REQUIRES(mutex);
 
-  // sizes.cpp: how long spool files have to be
-  /// Together with a row that names the file.
+  // sizes.cpp: minimum sizes of spool files
+  /// Goes with a row that names the file.
   void put_size(Batch& batch, const SpoolFilePtr& file, std::uint64_t size, std::uint64_t synced)
       PLAYFS_REQUIRES(mutex);
-  /// It has become at least so long.
+  /// The file has grown to at least `size`.
   void note_growth(const Inode& inode, std::uint64_t size) PLAYFS_REQUIRES(mutex);
-  /// It is about to be cut to `size`. Whether that has to be on disk before the bytes go.
+  /// The file is about to be truncated to `size`. Returns whether the log must be synced before the bytes go.
   [[nodiscard]] Result<bool> note_cut(const Inode& inode, std::uint64_t size) PLAYFS_REQUIRES(mutex);
-  /// All of it was synced, if nobody has written since.
+  /// All of it was synced, unless it was written since.
   void note_synced(Inode& inode) PLAYFS_REQUIRES(mutex);
-  /// As long as all files are, for the next start.
+  /// Records exact sizes, for the next start.
   [[nodiscard]] Status note_sizes(const std::vector<InodePtr>& inodes) PLAYFS_REQUIRES(mutex);
   [[nodiscard]] Status load_sizes() PLAYFS_REQUIRES(mutex);
   SpoolFilePtr file_of_earlier_run(std::uint64_t number) PLAYFS_REQUIRES(mutex);
-  /// Tells of those that are known to be lost: `names` are theirs.
+  /// Reports the files, by `names`, that are known to be lost.
   void tell_of_lost(std::vector<std::string> names);
   [[nodiscard]] std::vector<LostFile> lost_files() PLAYFS_EXCLUDES(mutex);
 
-  // replacing.cpp: old bytes go when what replaced them is on disk
+  // replacing.cpp: old bytes go once what replaced them is on disk
   struct Replacement {
     SpoolFilePtr fresh;
-    SpoolFilePtr old;           ///< nullptr: they are below
+    SpoolFilePtr old;           ///< nullptr: they are lower content
     std::uint64_t changes = 0;  ///< of `fresh`: once so many are synced the old bytes may go
     ReplacementRow row;
   };
-  /// What to keep when `moved` takes the place of `target`; nullopt where there is nothing to lose.
+  /// What to keep when `moved` takes the place of `target`; nullopt if there is nothing to lose.
   [[nodiscard]] Result<std::optional<Replacement>> replacement(Inode& moved, const Inode& target)
       PLAYFS_REQUIRES(mutex);
-  /// Syncs what a replacement can not be noted of.
+  /// Syncs the new bytes where the replacement cannot be noted.
   [[nodiscard]] Status prepare_replacement(const InodePtr& from, std::string_view name, const InodePtr& to,
                                            std::string_view new_name) PLAYFS_EXCLUDES(mutex);
-  /// It is over, for whatever reason: the old bytes are given up.
+  /// The replacement ends, for whatever reason: the old bytes are given up.
   void end_replacement(Batch& batch, std::uint64_t spool) PLAYFS_REQUIRES(mutex);
   void end_replacement(Batch& batch, const Inode& by) PLAYFS_REQUIRES(mutex) {
     if (by.spool && replacements.contains(by.spool->number())) end_replacement(batch, by.spool->number());
   }
-  /// Makes the new bytes safe, and lets the old ones go.
+  /// Syncs the new bytes and gives up the old ones.
   [[nodiscard]] Status settle_replacements() PLAYFS_EXCLUDES(mutex);
-  /// The same where the tree stands still: those that came since settle_replacements().
+  /// The same with the mutex held, for those that came since settle_replacements().
   [[nodiscard]] Status settle_replacements(Batch& batch) PLAYFS_REQUIRES(mutex);
   void settle_or_warn() PLAYFS_EXCLUDES(mutex);
   void look_after_replacements() PLAYFS_EXCLUDES(mutex);
@@ -177,7 +177,7 @@ struct Stage::State {
   [[nodiscard]] Status record_returned() PLAYFS_REQUIRES(mutex);
 
   // names.cpp
-  /// `target` of a symbolic link, `device` of a device node.
+  /// `target` is for symbolic links, `device` for device nodes.
   [[nodiscard]] Result<InodePtr> make(const InodePtr& directory, std::string_view name, Kind kind,
                                       const Creation& creation, std::string_view target, dev_t device)
       PLAYFS_REQUIRES(mutex);
@@ -193,10 +193,9 @@ struct Stage::State {
   [[nodiscard]] Result<Attributes> set_attributes(const InodePtr& inode, const AttributeChange& change)
       PLAYFS_REQUIRES(mutex);
 
-  // room.cpp: a disk that is full
-  /// Runs an operation with the mutex, and once more where it failed for want of room and some could be made.
-  /// Operations that fail leave everything as it was. `for_removal`: it gives room back in the end, and may use what is
-  /// kept for that.
+  // room.cpp: a full disk
+  /// Runs an operation with the mutex, and once more if it failed for lack of space and some could be made. Failed
+  /// operations leave everything as it was. `for_removal`: it frees space in the end, and may use the reserve.
   template <class Operation>
   auto with_room(bool for_removal, const Operation& operation) PLAYFS_EXCLUDES(mutex) {
     using Result = decltype(operation());
@@ -213,9 +212,9 @@ struct Stage::State {
     if (is_full && AtOnce::may_wait() && make_room(for_removal)) result = attempt();
     return result;
   }
-  /// Whether enough is kept, which it sees to where there is room.
+  /// Whether the reserve is there; creates it if there is space.
   [[nodiscard]] bool has_reserve() PLAYFS_REQUIRES(mutex);
-  /// Waits for the disk; all else goes on meanwhile.
+  /// Waits for the disk; everything else goes on meanwhile.
   [[nodiscard]] bool make_room(bool for_removal) PLAYFS_EXCLUDES(mutex);
   void keep_reserve_after_removal() PLAYFS_REQUIRES(mutex);
   void give_up_reserve() PLAYFS_REQUIRES(mutex);
@@ -224,18 +223,19 @@ struct Stage::State {
 
   // housekeeping.cpp
   void begin_housekeeping();
-  /// Has the log folded where it has grown long.
+  /// Requests a checkpoint of the log if it has grown long.
   void look_after_log() PLAYFS_REQUIRES(mutex);
   void fold_log();
-  /// Removes the spool files that were given up, once the disk knows that no row names them; whether there were any.
+  /// Removes the spool files that were given up, once the disk knows that no row names them; returns whether there were
+  /// any.
   bool remove_given_up();
   void end_housekeeping();
 
   // bytes.cpp
-  /// Size and times of an inode with a spool file, as they are now.
+  /// Updates size and times of an inode with a spool file.
   [[nodiscard]] Status measure(Inode& inode) PLAYFS_REQUIRES(mutex);
-  /// Waits until the bytes may be changed, gives the inode a spool file of its own where they are frozen (its first
-  /// `keep` bytes), and counts the caller as a writer.
+  /// Waits until the bytes may be changed, gives the inode a spool file of its own with the first `keep` bytes if they
+  /// are frozen, and counts the caller as a writer.
   [[nodiscard]] Result<SpoolFilePtr> begin_change(Inode& inode, std::uint64_t keep) PLAYFS_REQUIRES(mutex);
   /// `done`: the bytes did change.
   void end_change(Inode& inode, bool done) PLAYFS_REQUIRES(mutex);
@@ -245,34 +245,34 @@ struct Stage::State {
   [[nodiscard]] Status change_bytes(const InodePtr& inode, std::uint64_t keep, const Change& change)
       PLAYFS_EXCLUDES(mutex);
   [[nodiscard]] Status resize(const InodePtr& inode, std::uint64_t size) PLAYFS_EXCLUDES(mutex);
-  /// No bytes at all, without touching those that are below or frozen.
+  /// Drops all bytes, without touching lower or frozen ones.
   [[nodiscard]] Status empty_out(Inode& inode) PLAYFS_REQUIRES(mutex);
   [[nodiscard]] Attributes attributes(const Inode& inode) const PLAYFS_REQUIRES(mutex);
 
   // changes.cpp
-  /// Releases the mutex while ignore files are read and what takes long is judged: all may be different when it comes
-  /// back. The survey is of the tree as it is then, and survey() has nothing left to ask until the mutex is released.
+  /// Releases the mutex while rule files are read and costly matching is done: anything may have changed on return. The
+  /// survey is of the tree as it is then, and survey() has no questions until the mutex is released.
   [[nodiscard]] Survey unhurried_survey() PLAYFS_REQUIRES(mutex);
-  /// REQUIRES: unhurried_survey() came first, or this may take its time with the mutex held.
+  /// REQUIRES: unhurried_survey() came first, or this may take long with the mutex held.
   [[nodiscard]] Survey survey() PLAYFS_REQUIRES(mutex);
-  /// What has to be answered before the survey is complete.
+  /// Returns what must be answered before the survey is complete.
   [[nodiscard]] Questions look_over(Survey& survey, Effort effort) PLAYFS_REQUIRES(mutex);
-  /// Takes back the differences that turn out to be none, hashing what has to be; the mutex is released meanwhile.
+  /// Drops the differences that turn out to be none, hashing where necessary, without the mutex.
   [[nodiscard]] Status settle_doubts(std::vector<Difference>& differences) PLAYFS_EXCLUDES(mutex);
   [[nodiscard]] Result<std::vector<Change>> changes() PLAYFS_EXCLUDES(mutex);
-  /// Whether the pending layer, or the base where that says nothing of it, means the same by the path.
+  /// Whether the path is as in the pending layer, or as in the base if it is not in the layer.
   [[nodiscard]] bool is_as_frozen(const std::string& path, const Inode* inode) const PLAYFS_REQUIRES(mutex);
-  /// Whether own bytes are known to be those of `entry`, by their hash or by what was frozen under the path.
+  /// Whether local bytes are known to be those of `entry`, by their hash or by what was frozen under the path.
   [[nodiscard]] bool has_bytes_of(const Inode& inode, const std::string& path, const FileEntry& entry) const
       PLAYFS_REQUIRES(mutex);
   [[nodiscard]] bool equals(const Inode& inode, const FileEntry& entry) const PLAYFS_REQUIRES(mutex);
   void changed() PLAYFS_REQUIRES(mutex) { ++generation; }
 
   // publication.cpp
-  /// One file of a layer that is being frozen.
+  /// One file of a layer being frozen.
   struct Candidate {
     FrozenFile file;
-    SpoolFilePtr bytes;  ///< to be hashed; nullptr where all is known
+    SpoolFilePtr bytes;  ///< to be hashed; nullptr if the hash is known
   };
   [[nodiscard]] Result<std::optional<Frozen>> freeze(const std::string& tx) PLAYFS_EXCLUDES(mutex);
   Candidate candidate_of(Inode& inode) PLAYFS_REQUIRES(mutex);
@@ -280,38 +280,40 @@ struct Stage::State {
                                                                 std::map<std::string, Candidate>& candidates)
       PLAYFS_EXCLUDES(mutex);
   [[nodiscard]] Frozen pending_layer() const PLAYFS_REQUIRES(mutex);
-  /// The rows of the pending layer; forget_pending() is the same for memory.
+  /// Drops the rows of the pending layer; forget_pending() does the same in memory.
   void drop_pending() PLAYFS_REQUIRES(mutex);
   void forget_pending() PLAYFS_REQUIRES(mutex);
-  /// The staged paths at which `next` brings something that what is staged there does not hold.
+  /// The staged paths at which `next` brings something that the staged version lacks.
   [[nodiscard]] std::vector<std::string> contested(const RevisionTreePtr& next, const std::set<std::string>& handled)
       PLAYFS_REQUIRES(mutex);
-  /// Whether what was frozen at the path, or what the base has there, is what `next` has.
+  /// Whether `next` has at the path just what was frozen there, or what the base has.
   [[nodiscard]] bool brings_nothing(const std::string& path, const RevisionTreePtr& next) const PLAYFS_REQUIRES(mutex);
-  /// Carries a merge out together with the change of base; `also` adds to the batch.
+  /// Applies a merge together with the change of base; `also` adds to the batch.
   [[nodiscard]] Result<std::vector<Invalidation>> stand_on(RevisionTreePtr next, const Merged& merged,
                                                            const std::function<void(Batch&)>& also)
       PLAYFS_REQUIRES(mutex);
   [[nodiscard]] Status secure_kept(const Merged& merged) PLAYFS_REQUIRES(mutex);
   [[nodiscard]] Seen seen_at(std::string_view path) PLAYFS_REQUIRES(mutex);
   [[nodiscard]] bool is_as_seen(const MergedPath& decided) PLAYFS_REQUIRES(mutex);
-  /// What of `changes`, all that is staged, is at or below `path`.
+  /// Drops those of `changes`, which is all that is staged, that are at or below `path`.
   [[nodiscard]] Result<std::vector<Invalidation>> discard(std::string_view path, const std::vector<Change>& changes,
                                                           bool only_try) PLAYFS_REQUIRES(mutex);
   void put_merge_parents(const std::vector<RevisionId>& parents) PLAYFS_REQUIRES(mutex);
-  void put_tracked(const std::set<std::string, std::less<>>& paths) PLAYFS_REQUIRES(mutex);
+  void put_tracked(const Tracked& paths) PLAYFS_REQUIRES(mutex);
   void put_conflicted(const std::vector<Conflicted>& list) PLAYFS_REQUIRES(mutex);
-  /// Another list, which no commit has accepted yet.
+  /// Sets another list, which no commit has accepted yet.
   void replace_conflicted(Batch& batch, std::vector<Conflicted> list) PLAYFS_REQUIRES(mutex);
+  /// `by` takes the last name of `gone`, and with it the conflicts of `gone`.
+  void hand_on_conflicts(Batch& batch, const Inode& gone, const Inode& by) PLAYFS_REQUIRES(mutex);
 
   const StageOptions options;
   const Clock& clock;
   UniqueFd lock;
   std::shared_ptr<Spool> spool;
   std::unique_ptr<Rows> rows;
-  std::optional<Error> found_lost;  ///< set while it is opened
+  std::optional<Error> found_lost;  ///< set during open()
   const std::uint64_t boot;
-  bool is_open = false;  ///< in full: what is in memory may be written down
+  bool is_open = false;  ///< completely: memory may be written to disk
 
   Mutex mutex;
   Condition moved_on;  ///< writers ended, a copy was made, a gate opened
@@ -319,46 +321,46 @@ struct Stage::State {
   WallTime base_time PLAYFS_GUARDED_BY(mutex);
   std::map<std::string, WallTime, std::less<>> path_times PLAYFS_GUARDED_BY(mutex);
   InodePtr root PLAYFS_GUARDED_BY(mutex);
-  /// All inodes that have a name, as far as they are loaded.
+  /// All loaded inodes that have a name.
   std::unordered_map<std::uint64_t, Inode*> by_ino PLAYFS_GUARDED_BY(mutex);
-  /// Files whose path's own number was taken when they came. Whoever has it may be gone at the next start, and they
-  /// keep the number that they were seen with: so they get a row before anybody sees them.
+  /// Files whose path's own number was taken when they appeared. The inode that has it may be gone at the next start,
+  /// and they keep the number that was shown: so they get a row before anyone sees them.
   std::vector<std::weak_ptr<Inode>> unrecorded PLAYFS_GUARDED_BY(mutex);
   std::uint64_t salt PLAYFS_GUARDED_BY(mutex) = 0;
   std::uint64_t next_ino PLAYFS_GUARDED_BY(mutex) = 1;
-  std::uint64_t reserved_inos PLAYFS_GUARDED_BY(mutex) = 1;  ///< numbers below may be given out without a row
+  std::uint64_t reserved_inos PLAYFS_GUARDED_BY(mutex) = 1;  ///< numbers below may be used without a row
   std::uint64_t next_spool PLAYFS_GUARDED_BY(mutex) = 1;
-  std::uint64_t reserved_spools PLAYFS_GUARDED_BY(mutex) = 0;  ///< numbers below are known to have been used
+  std::uint64_t reserved_spools PLAYFS_GUARDED_BY(mutex) = 0;  ///< numbers below are recorded as used
   std::optional<std::string> staged_state PLAYFS_GUARDED_BY(mutex);
   std::vector<RevisionId> merge_parents PLAYFS_GUARDED_BY(mutex);
-  std::set<std::string, std::less<>> tracked PLAYFS_GUARDED_BY(mutex);
+  Tracked tracked PLAYFS_GUARDED_BY(mutex);
   std::vector<Conflicted> conflicted PLAYFS_GUARDED_BY(mutex);
-  std::set<std::string> accepted_by PLAYFS_GUARDED_BY(mutex);  ///< commits that take those as they are
+  std::set<std::string> accepted_by PLAYFS_GUARDED_BY(mutex);  ///< commits that accept these as they are
 
-  /// Whose bytes are gone though they were published: as somebody who asked the service has noted it.
+  /// Published files whose bytes are gone, as noted by a caller that asked the service.
   std::vector<std::pair<std::weak_ptr<Inode>, FileRef>> noted_gone PLAYFS_GUARDED_BY(mutex);
 
-  /// While it is opened: how long spool files have to be.
+  /// During open(): minimum sizes of spool files.
   std::unordered_map<std::uint64_t, SpoolFile::Noted> known_sizes PLAYFS_GUARDED_BY(mutex);
 
   /// By the number of the spool file that replaced another.
   std::map<std::uint64_t, Replacement> replacements PLAYFS_GUARDED_BY(mutex);
-  /// While it is opened: inodes that got their old bytes back, and the number of what replaced these.
+  /// During open(): inodes that got their old bytes back, with the number of the spool file that had replaced these.
   std::vector<std::pair<std::uint64_t, InodePtr>> returned PLAYFS_GUARDED_BY(mutex);
 
   std::optional<Pending> pending PLAYFS_GUARDED_BY(mutex);
-  /// Spool files that nobody may change: those of the pending layer, or of the one that is being made.
+  /// Spool files that must not change: those of the pending layer, or of the one being made.
   std::unordered_map<std::uint64_t, SpoolFilePtr> frozen PLAYFS_GUARDED_BY(mutex);
-  bool freezing PLAYFS_GUARDED_BY(mutex) = false;     ///< a freeze is under way
-  bool gate_closed PLAYFS_GUARDED_BY(mutex) = false;  ///< nobody may begin to write
+  bool freezing PLAYFS_GUARDED_BY(mutex) = false;     ///< a freeze is in progress
+  bool gate_closed PLAYFS_GUARDED_BY(mutex) = false;  ///< no write may begin
   unsigned writers PLAYFS_GUARDED_BY(mutex) = 0;
 
-  /// Size of the log from which it is to be folded: more than usual after a fold that failed.
+  /// Log size that triggers a checkpoint: more than usual after one that failed.
   std::atomic<std::uint64_t> fold_at = 0;
   std::shared_ptr<Housekeeper> housekeeper;
   Mutex removing;
 
-  std::uint64_t reserve PLAYFS_GUARDED_BY(mutex) = 0;  ///< bytes of the disk that are kept
+  std::uint64_t reserve PLAYFS_GUARDED_BY(mutex) = 0;  ///< bytes of disk that are reserved
   SteadyTime reserve_tried PLAYFS_GUARDED_BY(mutex);
 
   std::uint64_t generation PLAYFS_GUARDED_BY(mutex) = 1;  ///< grows with every change of anything

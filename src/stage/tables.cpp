@@ -9,8 +9,8 @@ namespace {
 
 constexpr std::int64_t kVersion = 6;
 
-// Names are blobs: a local name may be any bytes. Columns of content: spool, or lower_path, or neither (empty, or
-// not a file); a row with both is left to a later version that copies up piece by piece.
+// Names are blobs: a local name may be any bytes. Content is in spool, or lower_path, or neither (empty, or not a
+// file); a row with both is reserved for a later version that copies up piece by piece.
 constexpr const char* kSchema = R"(
 CREATE TABLE value (key TEXT PRIMARY KEY, value BLOB NOT NULL) WITHOUT ROWID;
 CREATE TABLE inode (
@@ -105,7 +105,7 @@ Status Tables::create_schema() {
   PLAYFS_CHECK(create_log_table(database_));
   PLAYFS_CHECK(database_.execute("PRAGMA user_version = " + std::to_string(kVersion)));
   PLAYFS_CHECK(transaction.commit());
-  return sync();  // before there is a log or a spool: they beside an empty database are damage
+  return sync();  // before there is a log or a spool: beside an empty database they count as damage
 }
 
 Status Tables::upgrade(std::int64_t from) {
@@ -117,11 +117,11 @@ Status Tables::upgrade(std::int64_t from) {
   if (from < 6) PLAYFS_CHECK(database_.execute(kSizeSchema));
   PLAYFS_CHECK(database_.execute("PRAGMA user_version = " + std::to_string(kVersion)));
   PLAYFS_CHECK(transaction.commit());
-  return sync();  // or the id that records name could be drawn anew after a power loss
+  return sync();  // or a power loss could lose the id, which log records contain
 }
 
 Status Tables::prepare() {
-  // The stage's own lock keeps others out, so SQLite need not ask the kernel for one at every transaction.
+  // The stage's own lock keeps others out, so SQLite need not lock the file for every transaction.
   PLAYFS_CHECK(database_.execute("PRAGMA locking_mode = EXCLUSIVE"));
   const std::pair<Statement*, const char*> statements[] = {
       {&put_folded_, "UPDATE operations_log SET folded = ?"},
@@ -139,7 +139,7 @@ Status Tables::prepare() {
   for (auto [statement, sql] : statements) {
     PLAYFS_TRY(*statement, database_.prepare(sql));
   }
-  return sync();  // from here on no error of the disk is missed
+  return sync();  // from here on no disk error is missed
 }
 
 Result<Tables::LogState> Tables::log_state() {

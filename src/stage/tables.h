@@ -1,7 +1,6 @@
 // The stage's database: its schema, and one function per statement, no decisions.
 //
-// It holds what the operations log has been folded into it, so it is read only when a stage is opened. For one thread
-// at a time.
+// It holds what was folded from the operations log, and is read only when a stage is opened. Single-threaded.
 #pragma once
 
 #include <cstdint>
@@ -18,18 +17,18 @@ namespace playfs::stage {
 
 class Tables {
  public:
-  /// What the database knows of the operations log.
+  /// What the database knows about the operations log.
   struct LogState {
-    std::uint64_t stage_id = 0;  ///< drawn at random when the database was made
-    std::uint64_t folded = 0;    ///< number of the last record that is in the database
+    std::uint64_t stage_id = 0;  ///< random, drawn when the database was created
+    std::uint64_t folded = 0;    ///< number of the last record in the database
   };
 
-  /// Creates the schema where the database is new, and brings an older one up to date. `not_supported` for one that a
-  /// newer version wrote. `may_create` is false where there is what belongs to a database that was: `corrupt` then.
+  /// Creates the schema in a new database, and upgrades an older one. `not_supported` if a newer version wrote it;
+  /// `corrupt` if it is new and `may_create` is false because there are files of an earlier database.
   static Result<Tables> open(const std::string& path, bool may_create);
 
   [[nodiscard]] Result<LogState> log_state();
-  /// Runs `apply` in one transaction, with which the records up to `folded` are in the database.
+  /// Runs `apply` in one transaction that also notes `folded` as the last record in the database.
   template <class Apply>
   [[nodiscard]] Status fold(std::uint64_t folded, const Apply& apply) {
     PLAYFS_TRY(Transaction transaction, Transaction::begin(database_));
@@ -38,9 +37,9 @@ class Tables {
     return transaction.commit();
   }
   [[nodiscard]] Status apply(const RowChange& change);
-  /// Makes what was committed safe from a power loss.
+  /// Makes committed changes safe from a power loss.
   [[nodiscard]] Status sync() { return database_.sync(); }
-  /// Brings SQLite's log into the database and gives its room back.
+  /// Brings SQLite's log into the database and frees its space.
   [[nodiscard]] Status empty_log() { return database_.execute("PRAGMA wal_checkpoint(TRUNCATE)"); }
 
   [[nodiscard]] Result<std::vector<InodeRow>> inodes();
@@ -50,13 +49,13 @@ class Tables {
   [[nodiscard]] Result<std::vector<std::pair<std::string, WallTime>>> times();
   [[nodiscard]] Result<std::vector<FrozenFile>> pending();
   [[nodiscard]] Result<std::vector<std::string>> pending_deletions();
-  /// Spool files that lost the row that named them and were perhaps not removed yet. One may have another row.
+  /// Spool files that lost the row that named them and may still exist. Another row may reference one.
   [[nodiscard]] Result<std::vector<std::uint64_t>> given_up();
   [[nodiscard]] Result<std::vector<ReplacementRow>> replacements();
-  /// Also of spool files that no row names any more.
+  /// Includes spool files that no row references any more.
   [[nodiscard]] Result<std::vector<SizeRow>> sizes();
   [[nodiscard]] Status forget_sizes(const std::vector<std::uint64_t>& numbers);
-  /// They are removed.
+  /// These files were removed or are referenced again.
   [[nodiscard]] Status forget_given_up(const std::vector<std::uint64_t>& numbers);
   [[nodiscard]] Status check_integrity() { return database_.check_integrity(); }
 
@@ -66,7 +65,7 @@ class Tables {
   [[nodiscard]] Status upgrade(std::int64_t from);
   [[nodiscard]] Status prepare();
 
-  // One for each kind of change.
+  // One per kind of change.
   [[nodiscard]] Status run(const PutInode& put);
   [[nodiscard]] Status run(const DropInode& drop);
   [[nodiscard]] Status run(const PutEntry& put);

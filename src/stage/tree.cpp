@@ -9,9 +9,9 @@
 namespace playfs::stage {
 
 namespace {
-// Inode numbers fit into 53 bits, so that programs which keep them in a double see them whole. Numbers of files that
-// were never touched are hashes of their paths, with this bit; all others count, above a few bits of salt that keep
-// the stages of one mount apart.
+// Inode numbers fit into 53 bits, so that programs which keep them in a double see them exactly. Files that were never
+// touched have a hash of their path, with this bit set; all others are counted, below a few bits of salt that
+// distinguish the stages of one mount.
 constexpr std::uint64_t kLowerIno = std::uint64_t{1} << 52;
 constexpr unsigned kCounterBits = 38;
 constexpr std::uint64_t kInosPerReservation = 1024, kSpoolsPerReservation = 1024;
@@ -89,7 +89,7 @@ InodePtr Stage::State::make_lower(const std::string& path, const Tree::Child& ch
   const std::uint64_t own = XXH3_64bits_withSeed(path.data(), path.size(), salt);
   std::uint64_t ino = own;
   auto number = [&] { return kLowerIno | (ino & (kLowerIno - 1)); };
-  // Taken where a file that was published under this path lives on under another.
+  // Taken if a file that was published under this path lives on under another.
   while (by_ino.contains(number())) ++ino;
   InodePtr inode = make_lower(path, child, std::move(revision), number());
   if (ino != own) unrecorded.push_back(inode);
@@ -116,7 +116,7 @@ InodePtr Stage::State::make_lower(const std::string& path, const Tree::Child& ch
 
 void Stage::State::load_directory(Inode& directory) {
   load_names(directory);
-  // Within a change that is being made it waits for the next look: what is not recorded may be gone by then.
+  // During a batch this is left to the next lookup; unrecorded inodes may be gone by then.
   if (!unrecorded.empty() && !rows->has_batch()) record_numbers();
 }
 

@@ -10,7 +10,7 @@ namespace playfs::stage {
 
 namespace {
 
-/// For each name a survey may spend about what it costs to look at one.
+/// A survey may spend about as much on matching a name as visiting it costs.
 constexpr std::uint64_t kStepsForEachName = 256;
 constexpr std::size_t kMostTold = 1000;
 
@@ -18,7 +18,7 @@ Error over_the_bounds(std::string message) {
   return {ErrorCode::invalid_argument, std::move(message), "shorten the file, or delete it", std::nullopt, 0, {}};
 }
 
-/// Nothing where it lies below and is not at hand.
+/// nullopt for lower content that is not available.
 Result<std::optional<std::string>> text_of(const Questions::File& file, const StageOptions& options, Spool& spool) {
   constexpr std::size_t most = kMaxRuleFile + 1;
   if (!file.bytes.published) {
@@ -29,12 +29,12 @@ Result<std::optional<std::string>> text_of(const Questions::File& file, const St
     return std::optional(std::move(text));
   }
   if (auto text = file.bytes.published->inline_content()) return text;
-  // Nobody has to bring it all first to be told so. Whoever claims more than there is can be put right in the same way.
+  // There is no need to fetch it all first. A size claim that is too high has the same remedy.
   if (file.bytes.published->size_claim.value_or(0) > kMaxRuleFile) return fail(over_the_bounds("longer than 1 MiB"));
   return options.read_lower ? options.read_lower(file.lower, most) : std::nullopt;
 }
 
-/// `bytes` and `rules` are those of the other files.
+/// `bytes` and `rules` are the totals of the other files.
 Status read(RuleFile& file, const Questions::File& asked, const std::string& text, std::size_t bytes,
             std::size_t rules) {
   file.size = text.size();
@@ -112,7 +112,7 @@ Answers answer(const Questions& questions, const StageOptions& options, Spool& s
 
 void Verdicts::forget_failures() {
   const auto [known_bytes, known_rules] = known();
-  const std::size_t bytes = known_bytes, rules = known_rules;  // a binding cannot be captured by clang 14
+  const std::size_t bytes = known_bytes, rules = known_rules;  // clang 14 cannot capture structured bindings
   std::erase_if(files_, [&](const auto& each) {
     const RuleFile& file = each.second.value;
     if (file.rules) return false;

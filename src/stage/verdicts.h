@@ -1,11 +1,11 @@
-// What ignore rules say of the names in a work tree, remembered from one look at the tree to the next.
+// What ignore rules say about the names in a work tree, cached from one scan of the tree to the next.
 //
-// A survey goes over the tree under the stage's mutex, where everybody waits for it. So it reads no rule file, compiles
-// none, and judges no longer than a moment. What it would have to do that for it notes as a question; questions are
-// answered without the mutex, and a survey that had none is complete. Answers belong to what was asked: to the bytes of
-// a rule file, and to a path under certain rules. Whatever changes meanwhile is simply another question.
+// A survey scans the tree under the stage's mutex, while everyone else waits. So it reads and compiles no rule file,
+// and bounds the matching that it does. What takes more becomes a question; questions are answered without the mutex,
+// and a survey without questions is complete. An answer holds for what was asked: the bytes of a rule file, or a path
+// under certain rules. If those change meanwhile, that is a new question.
 //
-// Verdicts are guarded by the mutex of the stage they belong to; questions and answers are plain values.
+// Verdicts are guarded by the mutex of their stage; questions and answers are plain values.
 #pragma once
 
 #include <map>
@@ -20,37 +20,37 @@ namespace playfs::stage {
 
 using IgnoreRulesPtr = std::shared_ptr<const IgnoreRules>;
 
-/// What speaks of the names in a directory: the rules in it, and those of the directories above.
+/// The rules that apply to names in a directory: its own, and those of the directories above.
 struct RuleChain {
   std::shared_ptr<const RuleChain> above;
-  std::size_t skipped = 0;            ///< of a path, to be relative to the directory
-  std::vector<IgnoreRulesPtr> rules;  ///< of the directory, the strongest first
+  std::size_t skipped = 0;            ///< bytes of a path to skip, to make it relative to the directory
+  std::vector<IgnoreRulesPtr> rules;  ///< of the directory, strongest first
 
   bool operator==(const RuleChain&) const = default;
 };
-/// nullptr: only what is built in.
+/// nullptr: only the built-in rules.
 using RuleChainPtr = std::shared_ptr<const RuleChain>;
 
-/// nullopt: the effort did not suffice.
+/// nullopt: the effort ran out.
 std::optional<bool> is_ignored(const RuleChain* chain, std::string_view path, bool is_directory, Effort& effort);
 
-/// The bytes of a rule file at one time.
+/// Identifies the bytes of a rule file at one moment.
 struct RuleBytes {
   explicit RuleBytes(const Inode& file);
   [[nodiscard]] bool are_those_of(const Inode& file) const;
 
-  std::optional<FileEntry> published;  ///< where they lie below
+  std::optional<FileEntry> published;  ///< for lower content
   std::uint64_t spool = 0;             ///< number of the spool file, 0 for none
   std::uint64_t generation = 0;
 };
 
 struct RuleFile {
   RuleBytes bytes;
-  IgnoreRulesPtr rules;             ///< nullptr: not at hand, or `error`
-  std::optional<Error> error;       ///< what it ignores is not known
-  std::string remark;               ///< to the user
+  IgnoreRulesPtr rules;             ///< nullptr: not available, or `error`
+  std::optional<Error> error;       ///< why its rules are unknown
+  std::string remark;               ///< for the user
   ContentHash hash;                 ///< of the text that was read
-  std::size_t size = 0, count = 0;  ///< in bytes and rules, as far as it was read
+  std::size_t size = 0, count = 0;  ///< in bytes and rules, as far as read
 };
 
 struct Questions {
@@ -59,15 +59,15 @@ struct Questions {
     RuleBytes bytes;
     FileRef lower;
     SpoolFilePtr spool;
-    RuleFile before;  ///< other bytes that were there, if any; most often the same text of another revision
+    RuleFile before;  ///< earlier content of the path, if any; most often the same text in another revision
   };
   struct Name {
-    std::string key;  ///< the path, with a slash after a directory's
+    std::string key;  ///< the path, with a trailing slash for directories
     RuleChainPtr chain;
   };
   std::vector<File> files;
   std::vector<Name> names;
-  std::size_t known_rules = 0, known_bytes = 0;  ///< in files that need not be asked for
+  std::size_t known_rules = 0, known_bytes = 0;  ///< of files that are not asked about
 
   [[nodiscard]] bool empty() const { return files.empty() && names.empty(); }
 };
@@ -82,23 +82,23 @@ Answers answer(const Questions& questions, const StageOptions& options, Spool& s
 
 class Verdicts {
  public:
-  /// Files that could not be read, were not at hand, or may now fit with the others, are asked for again.
+  /// Asks again about files that could not be read, were not available, or may fit within the bounds now.
   void forget_failures();
-  /// What is over `effort` and a little for each name is asked for.
+  /// Matching beyond `effort`, and a little per name, becomes a question.
   void begin_survey(Effort effort);
-  /// nullptr: it was asked for.
+  /// nullptr: it became a question.
   [[nodiscard]] const RuleFile* rules_in(const std::string& path, const Inode& file);
-  /// The same one as long as it says the same.
+  /// Returns the same object as long as its content is the same.
   [[nodiscard]] RuleChainPtr chain(const std::string& directory, RuleChain chain);
-  /// nullopt: it was asked for.
+  /// nullopt: it became a question.
   [[nodiscard]] std::optional<bool> is_ignored(const RuleChainPtr& chain, std::string_view path, bool is_directory);
-  /// What has to be answered before a survey is complete. After a complete one what it did not need is forgotten.
+  /// What must be answered before the survey is complete. A complete survey forgets what it did not need.
   [[nodiscard]] Questions end_survey();
-  /// The result is what the user has not been told yet.
+  /// Returns what the user has not been told yet.
   [[nodiscard]] std::vector<Error> learn(Questions questions, Answers answers);
 
  private:
-  /// Bytes and rules of the files that are known.
+  /// Bytes and rules of the known files.
   [[nodiscard]] std::pair<std::size_t, std::size_t> known() const;
 
   template <class Value>

@@ -25,7 +25,7 @@ std::optional<Predicate> character_class(std::string_view name) {
 
 }  // namespace
 
-/// Reads what follows a '[' and takes it off `rest`; nullopt where the bracket is never closed.
+/// Parses the set after a '[' and takes it off `rest`; nullopt if it is invalid or never closed.
 std::optional<Pattern::Set> Pattern::take_set(std::string_view& rest) {
   Set set;
   bool negated = rest.starts_with('!') || rest.starts_with('^');
@@ -37,7 +37,7 @@ std::optional<Pattern::Set> Pattern::take_set(std::string_view& rest) {
     rest.remove_prefix(1);
     return byte;
   };
-  bool may_name_classes = true;  // looked for once only where there is no end of a name
+  bool may_name_classes = true;  // false once no ":]" is left, so that it is searched for only once
   for (bool first = true; first || !rest.starts_with(']'); first = false) {
     if (may_name_classes && rest.starts_with("[:")) {
       auto end = rest.find(":]", 2);
@@ -60,7 +60,7 @@ std::optional<Pattern::Set> Pattern::take_set(std::string_view& rest) {
       high = take();
       if (!high) return std::nullopt;
     }
-    set.set(*low);  // also of a range that runs backwards, as git has it
+    set.set(*low);  // also for a backwards range, as in git
     for (unsigned byte = *low; byte <= *high; ++byte) set.set(byte);
   }
   rest.remove_prefix(1);
@@ -125,10 +125,10 @@ bool Pattern::takes(const Place& place, char byte) const {
   return false;
 }
 
-/// Each `*` and each `**/` takes as little as it can. Of the `*` in a component only the last one is ever made to take
-/// more: what stands before it was found as early as can be, so taking it later leaves no more room. The same goes for
-/// the last `**/` of all, which takes whole components, and what follows it up to the next `**/` has a fixed number of
-/// them. So each place is held against each byte once for each beginning of its component at the most.
+/// Each `*` and `**/` takes as little as it can. Within a component only the last `*` is ever extended: what precedes
+/// it was matched as early as possible, so extending that leaves no more room. The same holds for the last `**/`, which
+/// takes whole components; what follows it up to the next `**/` has a fixed number of them. So each pattern element is
+/// compared with each byte at most once per start of its component.
 std::optional<bool> Pattern::matches(std::string_view text, Effort& effort) const {
   if (!makes_sense_ || text.size() < shortest_) return false;
   for (std::size_t i = 1; i <= tail_; ++i) {
@@ -139,7 +139,7 @@ std::optional<bool> Pattern::matches(std::string_view text, Effort& effort) cons
     bool is_possible = false;
     std::size_t place = 0, at = 0;
   };
-  Resumption star, directories;  // what follows them, and where it was looked for last
+  Resumption star, directories;  // what follows them, and where it was last tried
   std::size_t place = 0, at = 0;
   while (place < places_.size() || at < text.size()) {
     if (!effort.spend()) return std::nullopt;
@@ -156,7 +156,7 @@ std::optional<bool> Pattern::matches(std::string_view text, Effort& effort) cons
         continue;
       }
       if (at < text.size() && takes(next, text[at])) {
-        if (text[at] == '/') star = {};  // another component
+        if (text[at] == '/') star = {};  // next component
         ++place;
         ++at;
         continue;

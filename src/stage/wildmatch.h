@@ -1,7 +1,7 @@
 // git's wildmatch with WM_PATHNAME: `*`, `?` and `[…]` stay within a component, `**` between slashes spans them.
 //
-// Patterns come from strangers: whatever the pattern, a match takes a number of steps that the product of the lengths
-// bounds, and every step is counted. Plain values.
+// Strangers write the patterns: for any pattern, the product of the lengths bounds the steps of a match, and every step
+// is counted. Plain values.
 #pragma once
 
 #include <algorithm>
@@ -14,12 +14,12 @@
 
 namespace playfs::stage {
 
-/// What may be spent on matching. A step is a rule that is looked at, or a place of a pattern held against a byte.
+/// Budget for matching. A step is one rule examined, or one pattern element compared with a byte.
 class Effort {
  public:
   explicit Effort(std::uint64_t steps = std::numeric_limits<std::uint64_t>::max()) : left_(steps) {}
   void allow(std::uint64_t steps) { left_ += std::min(steps, std::numeric_limits<std::uint64_t>::max() - left_); }
-  /// False once nothing is left: what was not decided by then is not decided.
+  /// False once the budget is used up: what was undecided stays undecided.
   bool spend() { return left_ > 0 && --left_ > 0; }
   [[nodiscard]] std::uint64_t left() const { return left_; }
 
@@ -29,20 +29,20 @@ class Effort {
 
 class Pattern {
  public:
-  /// A pattern that makes no sense matches nothing, as in git.
+  /// As in git, an invalid pattern matches nothing.
   explicit Pattern(std::string_view text);
-  /// nullopt: the effort did not suffice.
+  /// nullopt: the effort ran out.
   [[nodiscard]] std::optional<bool> matches(std::string_view text, Effort& effort) const;
 
  private:
   using Set = std::bitset<256>;
   enum class Kind : std::uint8_t {
     byte,         // this byte
-    any,          // one byte that is no slash
-    set,          // one byte of a set, no slash
-    star,         // bytes that are no slash
+    any,          // one byte except a slash
+    set,          // one byte of a set, never a slash
+    star,         // any bytes except slashes
     everything,   // any bytes; only at the end
-    directories,  // nothing, or any bytes and a slash; only at the beginning of a component
+    directories,  // nothing, or any bytes and a slash; only at the start of a component
   };
   struct Place {
     Kind kind;
@@ -51,14 +51,14 @@ class Pattern {
   };
 
   [[nodiscard]] static std::optional<Set> take_set(std::string_view& rest);
-  /// False for a pattern that makes no sense.
+  /// False for an invalid pattern.
   bool compile(std::string_view text);
   [[nodiscard]] bool takes(const Place& place, char byte) const;
 
   std::vector<Place> places_;
   std::vector<Set> sets_;
-  std::size_t shortest_ = 0;  ///< bytes that it takes at least
-  std::size_t tail_ = 0;      ///< places at its end that are plain bytes
+  std::size_t shortest_ = 0;  ///< minimum number of bytes that it matches
+  std::size_t tail_ = 0;      ///< number of plain bytes at its end
   bool makes_sense_ = false;
 };
 

@@ -74,6 +74,61 @@ class Ignored(revisions.Revisions):
         self.playfs('commit', '-m', 'Mine', self.tree)
         self.assertEqual(self.head_texts(), {**joined, 'a.log': 'edited\n'})
 
+    def changes(self):
+        return {each['path']: each['change'] for each in self.status()['staged']}
+
+    def planned(self):
+        plan = json.loads(self.playfs('publish', '--dry-run', '--json', self.tree).stdout)
+        return {each['path']: each['deleted'] for each in plan['plan']['paths']}
+
+    def test_what_is_moved_to_an_ignored_name_is_listed_as_deleted(self):
+        self.set_head_that_ignores()
+        branch = self.branch()
+        self.merge(branch)
+        (self.tree / 'a.log').rename(self.tree / 'c.log')
+        (self.tree / 'build').rename(self.tree / 'moved')
+        (self.tree / 'src/b.log').unlink()
+        (self.tree / 'src/b.log').write_text('anew\n')
+        expected = {'a.log': 'deleted', 'build/deep/out': 'deleted', 'moved/deep/out': 'added', 'src/b.log': 'added',
+                    'x': 'modified'}
+        self.assertEqual(self.changes(), expected)
+        self.assertEqual(self.planned(), {path: how == 'deleted' for path, how in expected.items()})
+        # Head has it all by now, and one file more: the commit takes out of it what was listed, and nothing else.
+        joined = {'.gitignore': RULES, 'x': 'both\n', 'more': 'more\n', **LOGS}
+        self.set_head(self.revision([self.head(), branch], joined))
+        self.playfs('commit', '-m', 'Join', self.tree)
+        self.assertEqual(self.head_texts(), {'.gitignore': RULES, 'x': 'both\n', 'more': 'more\n',
+                                             'moved/deep/out': 'published\n', 'src/b.log': 'anew\n'})
+        self.assertEqual(self.staged(), [])
+        self.assertEqual((self.tree / 'c.log').read_text(), 'published\n')
+
+    def test_a_deletion_outlives_updates(self):
+        self.set_head_that_ignores()
+        branch = self.branch()
+        self.merge(branch)
+        (self.tree / 'a.log').unlink()
+        head = {'.gitignore': RULES, 'x': 'head\n', 'more': 'more\n'}
+        self.set_head(self.revision([self.head()], head))
+        self.playfs('update', self.tree)
+        self.assertEqual(self.changes(), {'a.log': 'deleted', 'build/deep/out': 'added', 'src/b.log': 'added',
+                                          'x': 'modified'})
+        self.set_head(self.revision([self.head(), branch], {**head, 'x': 'both\n', **LOGS}))
+        self.playfs('update', self.tree)
+        self.assertEqual(self.changes(), {'a.log': 'deleted'})
+        self.playfs('commit', '-m', 'Mine', self.tree)
+        self.assertEqual(sorted(self.head_texts()), ['.gitignore', 'build/deep/out', 'more', 'src/b.log', 'x'])
+
+    def test_of_what_no_other_revision_has_no_deletion_is_listed(self):
+        self.set_head(self.first)
+        self.eventually((self.tree / 'x').exists, 'the tree follows head')
+        (self.tree / 'own.log').write_text('mine\n')
+        (self.tree / 'x').write_text('mine\n')
+        self.set_head(self.revision([self.first], {'x': 'x\n', '.gitignore': RULES}))
+        self.assertEqual(self.fails('update'), CONFLICT)
+        self.assertEqual(self.changes(), {'own.log': 'added', 'x': 'modified'})
+        (self.tree / 'own.log').unlink()
+        self.assertEqual(self.changes(), {'x': 'modified'})
+
     def test_a_discarded_one_is_ignored_again(self):
         self.set_head_that_ignores()
         self.merge(self.branch())
@@ -166,6 +221,35 @@ class InConflict(revisions.Revisions):
         self.playfs('commit', '-m', 'Join', self.tree)
         self.assertEqual(self.api.get('revisions', self.head())['state'], {'k': 3})
 
+    def test_each_key_of_the_state_is_a_conflict_of_its_own(self):
+        first = self.set_first({'x': 'x\n'}, {'k': 1, 'n': {'m': [1]}, 'z': 0})
+        branch = self.revision([first], {'x': 'x\n'}, {'k': 3, 'n': {'m': [3]}, 'z': 0})
+        self.follow(self.revision([first], {'x': 'x\n'}, {'k': 2, 'n': {'m': [2]}, 'z': 0}))
+        self.assertEqual(self.playfs('merge', branch, self.tree, check=False).returncode, CONFLICT)
+        self.assertEqual(self.conflicts(), ['(state) k', '(state) n.m'])
+        state = self.tree.parent / 'state.json'
+        state.write_text('{"z": 1, "n": {"m":  [2]}, "k": 2}')
+        self.assertEqual(self.conflicts(), ['(state) k', '(state) n.m'])
+        state.write_text('{"z": 1, "n": {"m": [2]}, "k": 3}')
+        self.assertEqual(self.conflicts(), ['(state) n.m'])
+        refused = self.playfs('commit', '-m', 'Join', self.tree, check=False)
+        self.assertEqual(refused.returncode, CONFLICT)
+        self.assertIn('give n.m another value in state.json', refused.stderr)
+        state.write_text('{"z": 1, "n": {"m": [2, 3]}, "k": 3}')
+        self.assertEqual(self.conflicts(), [])
+        self.playfs('commit', '-m', 'Join', self.tree)
+        self.assertEqual(self.api.get('revisions', self.head())['state'], {'k': 3, 'n': {'m': [2, 3]}, 'z': 1})
+
+    def test_a_key_of_the_state_is_taken_as_it_is_where_that_is_said(self):
+        first = self.set_first({'x': 'x\n'}, {'k': 1, 'l': 1})
+        branch = self.revision([first], {'x': 'x\n'}, {'k': 3, 'l': 3})
+        self.follow(self.revision([first], {'x': 'x\n'}, {'k': 2, 'l': 2}))
+        self.assertEqual(self.playfs('merge', branch, self.tree, check=False).returncode, CONFLICT)
+        (self.tree.parent / 'state.json').write_text('{"k": 3, "l": 2}')
+        self.assertEqual(self.fails('commit', '-m', 'Join'), CONFLICT)
+        self.playfs('commit', '--resolved', '-m', 'Join', self.tree)
+        self.assertEqual(self.api.get('revisions', self.head())['state'], {'k': 3, 'l': 2})
+
     def test_a_key_that_was_removed_here_and_changed_there(self):
         first = self.set_first({'x': 'x\n'}, {'k': 1, 'z': 1})
         (self.tree.parent / 'state.json').write_text('{"z": 1}')
@@ -187,6 +271,52 @@ class InConflict(revisions.Revisions):
         (self.tree / 'lib/x').write_text('both\n')
         self.playfs('commit', '-m', 'Moved', self.tree)
         self.assertEqual(self.head_texts(), {'lib/x': 'both\n'})
+
+    def conflict_moved_to_lib(self):
+        first = self.set_first({'src/x': 'x\n', 'src/y': 'y\n'}, {})
+        (self.tree / 'src/x').write_text('mine\n')
+        self.set_head(self.revision([first], {'src/x': 'theirs\n', 'src/y': 'y\n'}))
+        self.assertEqual(self.fails('update'), CONFLICT)
+        (self.tree / 'src').rename(self.tree / 'lib')
+
+    def assert_still_in_conflict(self):
+        self.assertEqual(self.conflicts(), ['src/x'])
+        self.assertEqual(self.fails('commit', '-m', 'Moved'), CONFLICT)
+
+    def save_by_rename(self, name, text):
+        (self.tree / 'lib/tmp').write_text(text)
+        (self.tree / 'lib/tmp').rename(self.tree / name)
+
+    def test_nor_does_an_editor_that_renames_over_it(self):
+        self.conflict_moved_to_lib()
+        marked = (self.tree / 'lib/x').read_text()
+        self.save_by_rename('lib/x', 'edited\n' + marked)
+        self.assert_still_in_conflict()
+        (self.tree / 'lib/x').rename(self.tree / 'z')
+        self.assert_still_in_conflict()
+        self.save_by_rename('z', 'both\n')
+        self.playfs('commit', '-m', 'Moved', self.tree)
+        self.assertEqual(self.head_texts(), {'z': 'both\n', 'lib/y': 'y\n'})
+
+    def test_nor_one_that_moves_it_aside(self):
+        self.conflict_moved_to_lib()
+        marked = (self.tree / 'lib/x').read_text()
+        (self.tree / 'lib/x').rename(self.tree / 'lib/x~')
+        (self.tree / 'lib/x').write_text('edited\n' + marked)
+        (self.tree / 'lib/x~').unlink()
+        self.assert_still_in_conflict()
+        (self.tree / 'lib/x').unlink()
+        self.assertEqual(self.conflicts(), [])
+
+    def test_nor_another_file_in_its_place_or_a_discard(self):
+        self.conflict_moved_to_lib()
+        (self.tree / 'src').mkdir()
+        (self.tree / 'src/x').write_text('another\n')
+        self.assert_still_in_conflict()
+        self.playfs('discard', self.tree / 'src/x')
+        self.assert_still_in_conflict()
+        self.playfs('discard', self.tree / 'lib/x')
+        self.assertEqual(self.conflicts(), [])
 
     def test_nor_does_it_decide_where_there_can_be_no_markers(self):
         first = self.set_first({'src/x': 'base\n', 'src/y': 'y\n'}, {})

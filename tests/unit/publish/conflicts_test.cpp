@@ -5,6 +5,7 @@
 
 #include "model/path.h"
 #include "support/workbench.h"
+#include "wire/json.h"
 
 namespace playfs::publish {
 namespace {
@@ -33,6 +34,44 @@ TEST_F(ConflictsTest, AsLongAsMarkersStandInItAFileIsInConflict) {
   ASSERT_TRUE(bench.put("f", "a line more\n" + marked));
   EXPECT_FALSE(is_resolved());
   ASSERT_TRUE(bench.put("f", "1 and 2\n"));
+  EXPECT_TRUE(is_resolved());
+}
+
+TEST_F(ConflictsTest, MarkersOfAFileThatIsGoneAreInConflictWhereverTheyAre) {
+  const std::string marked = "<<<<<<< ours\n1\n=======\n2\n>>>>>>> theirs\n";
+  leave("f", marked, true);
+  ASSERT_TRUE(bench.put("copy", "a line more\n" + marked) && bench.unlink("f"));
+  EXPECT_FALSE(is_resolved());
+  ASSERT_TRUE(bench.put("copy~", marked) && bench.put("copy", "1 and 2\n"));
+  EXPECT_TRUE(is_resolved()) << "what is ignored is not published";
+}
+
+TEST_F(ConflictsTest, AKeyOfTheStateIsInConflictUntilItsValueIsAnother) {
+  auto parsed = [](const char* text) { return wire::parse_json(text).value(); };
+  const Json left = parsed(R"({"k": 1, "n": {"m": [2], "o": 3}, "a.b": 4})");
+  std::vector<stage::Conflicted> list;
+  for (const char* path : {"(state) k", "(state) n.m", "(state) a.b", "(state) gone"})
+    list.push_back({.path = path, .reason = "both", .left = hash_of_state(left, path)});
+  ASSERT_TRUE(bench.stage->record_conflicted(list));
+  auto open = [&](const char* text) {
+    EXPECT_TRUE(bench.stage->stage_state(text));
+    std::vector<std::string> paths;
+    const auto still_open = unresolved(*bench.stage).value();
+    for (const auto& each : still_open) paths.push_back(each.path.substr(8));
+    return paths;
+  };
+  using Keys = std::vector<std::string>;
+  EXPECT_EQ(open(R"({"a.b": 4, "k": 1, "n": {"o": 5, "m": [2]}, "z": 0})"), (Keys{"k", "n.m", "a.b", "gone"}));
+  EXPECT_EQ(open(R"({"a.b": 5, "k": 1, "n": {"m": [2]}})"), (Keys{"k", "n.m", "gone"}));
+  EXPECT_EQ(open(R"({"a.b": 5, "n": {"m": [2]}, "gone": null})"), Keys{"n.m"});
+  EXPECT_EQ(open(R"({"a.b": 5, "n": 1, "gone": null})"), Keys());
+}
+
+TEST_F(ConflictsTest, OfOlderVersionsAConflictOfTheStateIsResolvedByAnyEdit) {
+  ASSERT_TRUE(bench.stage->stage_state(R"({"k":1})"));
+  leave("(state) k", R"({"k":1})");
+  EXPECT_FALSE(is_resolved());
+  ASSERT_TRUE(bench.stage->stage_state(R"({"k":2})"));
   EXPECT_TRUE(is_resolved());
 }
 

@@ -62,11 +62,13 @@ TEST(ConflictedCodec, EverythingComesBack) {
   EXPECT_EQ(*decoded, list);
 }
 
-TEST(PathsCodec, EverythingComesBack) {
-  const std::set<std::string, std::less<>> paths = {"a path", "d/x\n", "grüße"};
-  EXPECT_EQ(decode_paths(encode_paths(paths)), paths);
-  EXPECT_EQ(decode_paths(""), (std::set<std::string, std::less<>>()));
-  EXPECT_EQ(decode_paths("Y!\n"), std::nullopt);
+TEST(TrackedCodec, EverythingComesBack) {
+  const Tracked paths = {
+      {"a path", TrackedAs::taken_in}, {"d/x\n", TrackedAs::staged}, {"grüße s", TrackedAs::taken_in}};
+  EXPECT_EQ(decode_tracked(encode_tracked(paths)), paths);
+  EXPECT_EQ(decode_tracked(""), Tracked());
+  EXPECT_EQ(decode_tracked("Y!\n"), std::nullopt);
+  EXPECT_EQ(decode_tracked("YQ==\n"), (Tracked{{"a", TrackedAs::taken_in}})) << "as older versions wrote it";
 }
 
 TEST(ConflictedCodec, WhatIsNoBase64IsRefused) {

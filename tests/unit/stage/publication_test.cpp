@@ -920,7 +920,7 @@ TEST_F(PublicationTest, WhatAMergeTracksIsStagedThoughItIsIgnored) {
     auto content = bench.stage->prepare(Bytes("theirs"), FileMode::regular);
     ASSERT_TRUE(content);
     merged.paths.push_back({path, stage::MergedPath::Action::put, {}, *content});
-    merged.tracked.insert(path);
+    merged.tracked.emplace(path, stage::TrackedAs::taken_in);
   }
   ASSERT_TRUE(bench.stage->integrate(bench.stage->base(), merged, {RevisionId("r9")}));
   ASSERT_TRUE(bench.put("own.log", "mine") && bench.put("out/own", "mine"));
@@ -934,6 +934,43 @@ TEST_F(PublicationTest, WhatAMergeTracksIsStagedThoughItIsIgnored) {
   settle(freeze(), "r2");
   EXPECT_EQ(bench.changes(), Names());
   EXPECT_TRUE(bench.stage->tracked().empty());
+}
+
+TEST_F(PublicationTest, WhatWasTakenInAndIsGoneIsADeletion) {
+  ASSERT_TRUE(bench.put(".gitignore", "*.log\n"));
+  stage::Merged merged;
+  for (const char* path : {"a.log", "b.log", "own.log"}) {
+    auto content = bench.stage->prepare(Bytes("theirs"), FileMode::regular);
+    ASSERT_TRUE(content);
+    merged.paths.push_back({path, stage::MergedPath::Action::put, {}, *content});
+    const bool is_own = path == std::string("own.log");
+    merged.tracked.emplace(path, is_own ? stage::TrackedAs::staged : stage::TrackedAs::taken_in);
+  }
+  ASSERT_TRUE(bench.stage->integrate(bench.stage->base(), merged, {RevisionId("r9")}));
+  ASSERT_TRUE(bench.rename("a.log", "c.log") && bench.unlink("own.log"));
+  for (int round = 0; round < 2; ++round) {
+    EXPECT_EQ(bench.changes(), (Names{"A .gitignore", "A b.log", "D a.log"}));
+    bench.reopen();
+  }
+  Frozen layer = freeze();
+  EXPECT_EQ(layer.deletions, Names{"a.log"});
+  ASSERT_TRUE(bench.unlink("b.log"));
+  settle(layer, "r2");
+  EXPECT_EQ(bench.changes(), Names{"D b.log"}) << "as any file of the base";
+}
+
+TEST_F(PublicationTest, AConflictGoesOnInWhatIsRenamedOverItsFile) {
+  ASSERT_TRUE(put_merged(bench, {{"new", "marked"}}, revision_of("r2", base)));
+  const auto ino = bench.stat("new").ino;
+  ASSERT_TRUE(bench.stage->record_conflicted(
+      {{.path = "new", .reason = "both", .has_markers = true, .left = ContentHash::of("marked"), .ino = ino}}));
+  ASSERT_TRUE(bench.rename("new", "moved") && bench.put("tmp", "edited") && bench.rename("tmp", "moved"));
+  for (int round = 0; round < 2; ++round) {
+    ASSERT_EQ(bench.stage->conflicted().size(), 1u);
+    EXPECT_EQ(bench.stage->conflicted().front().ino, bench.stat("moved").ino);
+    EXPECT_EQ(bench.stage->find_recorded(bench.stat("moved").ino), bench.stage->find("moved"));
+    bench.reopen();
+  }
 }
 
 TEST_F(PublicationTest, DiscardTellsStateThatIsPendingFromWhatCameAfterIt) {
