@@ -3,7 +3,8 @@
 // The kernel keeps targets in pages, so that a path through a link costs no message; and whoever wants a page that
 // another one waits for waits where no signal reaches him. So reading a link does not wait. Its reader is sent back
 // (`stale`) and looks the path up once more, for which the kernel locks nothing as it knows the names by now: there he
-// waits, and when he reads the link again he is told what came of it. Thread-safe; its lock is a leaf.
+// waits, and when he reads the link again he is told what came of it. A reader who was sent back from another name of
+// the path already waits where he reads, for a while. Thread-safe; its lock is a leaf.
 #pragma once
 
 #include <sys/types.h>

@@ -3,10 +3,15 @@
 //
 // It stands in until then: its attributes hold for no time, so that the kernel asks again, with nothing locked, before
 // it lets anybody in, or shows anything. That waits as long as it takes, and ends in `stale`, at which the kernel looks
-// the name up again: now it finds the real thing. Nobody ever holds one of these open. Thread-safe; kept by the
-// kernel's references and operations under way.
+// the name up again: now it finds the real thing. Nobody ever holds one of these open.
+//
+// The kernel looks again only once in each call. Whoever waits here for the second name of a path is given the target
+// where it is a link, and `timed_out` otherwise: a directory that stood in for the real one would keep names that
+// nobody corrects. Thread-safe; kept by the kernel's references and operations under way.
 #pragma once
 
+#include <atomic>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -30,11 +35,17 @@ class LateNode final : public Node {
   Attempt<std::string> read_link(const OperationPtr& op) override;
   Attempt<AttributesReply> attributes_at_once(const OperationPtr& op) override;
 
-  /// What was just waited for, for one who looks again.
-  [[nodiscard]] std::optional<Found> take() PLAYFS_EXCLUDES(mutex_);
+  /// What this thread has just waited for, and looks for again.
+  [[nodiscard]] std::optional<Found> take(pid_t thread) PLAYFS_EXCLUDES(mutex_);
+  /// Whether the kernel has a target of it, which it keeps: other lookups need another node.
+  [[nodiscard]] bool was_read() const { return was_read_; }
 
  private:
+  /// What the name stands for; `not_found` where it is nothing.
+  Attempt<Found> child(const OperationPtr& op);
   [[nodiscard]] Stop until_here(const OperationPtr& op) PLAYFS_EXCLUDES(mutex_);
+  /// Has the kernel look again.
+  [[nodiscard]] Stop send_back(const OperationPtr& op, Found found) PLAYFS_EXCLUDES(mutex_);
 
   struct Arrival {
     Found found;
@@ -43,7 +54,8 @@ class LateNode final : public Node {
   const std::shared_ptr<VirtualDirectory> directory_;
   const mode_t type_;
   Mutex mutex_;
-  std::optional<Arrival> arrived_ PLAYFS_GUARDED_BY(mutex_);
+  std::map<pid_t, Arrival> arrived_ PLAYFS_GUARDED_BY(mutex_);  ///< by who waited for it
+  std::atomic<bool> was_read_ = false;
 };
 
 }  // namespace playfs::vfs

@@ -1,12 +1,14 @@
 // Who was answered `stale` in order to look again.
 //
 // The kernel does that once for each call of a program, from the beginning of the path; a second such answer is what
-// the program gets. So whoever was sent back, for whatever name, is not for the next. A thread may be remembered for
-// longer than its call takes: then it waits where it might have been sent back. Thread-safe; its lock is a leaf.
+// the program gets. So a thread that was sent back, for whatever name, is not sent back again before its call is known
+// to be over. It may be remembered for longer than the call takes: then it waits where it might have been sent back.
+// Thread-safe; its lock is a leaf.
 #pragma once
 
 #include <sys/types.h>
 
+#include <atomic>
 #include <chrono>
 #include <map>
 
@@ -21,8 +23,17 @@ class SentBack {
     MutexLock lock(mutex_);
     std::erase_if(until_, [&](const auto& each) { return each.second < now; });
     until_[thread] = now + kRemembered;
+    is_any_ = true;
+  }
+  /// The thread has asked for what ends the way along a path. Cheap where nobody is remembered.
+  void forget(pid_t thread) PLAYFS_EXCLUDES(mutex_) {
+    if (!is_any_) return;
+    MutexLock lock(mutex_);
+    until_.erase(thread);
+    is_any_ = !until_.empty();
   }
   [[nodiscard]] bool is_known(pid_t thread) const PLAYFS_EXCLUDES(mutex_) {
+    if (!is_any_) return false;
     MutexLock lock(mutex_);
     auto found = until_.find(thread);
     return found != until_.end() && Clock::now() <= found->second;
@@ -30,10 +41,11 @@ class SentBack {
 
  private:
   using Clock = std::chrono::steady_clock;
-  /// A path may have several names that come late.
-  static constexpr std::chrono::minutes kRemembered{1};
+  /// Longer than a lookup and the reading of a link wait together, of which a path may have several.
+  static constexpr std::chrono::minutes kRemembered{2};
   mutable Mutex mutex_;
   std::map<pid_t, Clock::time_point> until_ PLAYFS_GUARDED_BY(mutex_);
+  std::atomic<bool> is_any_ = false;
 };
 
 }  // namespace playfs::vfs
