@@ -67,9 +67,10 @@ Attempt<RevisionTreePtr> shown_here(Mount& mount, const OperationPtr& op, const 
 void bring_shown(Mount& mount, const ProjectId& project, std::function<void(const RevisionTreePtr&)> came);
 /// As the service has it now, asked for once an operation; one that is known is not waited for long.
 Attempt<Record> record_here(Mount& mount, const OperationPtr& op, const std::string& collection, const std::string& id);
-/// Several at once, in the order of `ids`; those that the service does not have are left out.
+/// Several at once, in the order of `ids`; those that the service does not have are left out. Of each only what
+/// `reduce` makes of it is kept: one may have megabytes.
 Attempt<std::vector<Record>> records_here(Mount& mount, const OperationPtr& op, const std::string& collection,
-                                          const std::vector<std::string>& ids);
+                                          const std::vector<std::string>& ids, Record (*reduce)(const Record&));
 using ListPtr = std::shared_ptr<const std::vector<content::Listed>>;
 /// Asked for once an operation; where the service is away, or does not answer for a while, as last seen.
 Attempt<ListPtr> list_here(Mount& mount, const OperationPtr& op, const std::string& collection);
