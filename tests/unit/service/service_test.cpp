@@ -235,8 +235,8 @@ TEST_F(ServiceTest, HostMustBeTheSiteOrSomethingThatCannotBeRebound) {
   EXPECT_EQ(with_host("localhost:443", "http://localhost:443").status, 200);
   EXPECT_EQ(with_host("127.0.0.1", "https://play.test").status, 200);
   expect_problem(with_host("127.0.0.1:8787", "http://127.0.0.1:9999"), 403, "forbidden");
-  for (const std::string& scheme : {"ftp", "chrome-extension", "httpx", "ws", ""})
-    expect_problem(with_host("127.0.0.1:8787", scheme + "://127.0.0.1:8787"), 403, "forbidden");
+  for (const char* scheme : {"ftp", "chrome-extension", "httpx", "ws", ""})
+    expect_problem(with_host("127.0.0.1:8787", std::string(scheme) + "://127.0.0.1:8787"), 403, "forbidden");
   expect_problem(with_host("evil.test:8787", "http://evil.test:8787"), 421, "misdirected");
   for (const std::string& host : std::vector<std::string>{
            "", "[x]evil.test", "[::1]evil.test", "[::1", "127.0.0.1:", "127.0.0.1:x", "127.0.0.1:65536",
