@@ -11,12 +11,14 @@ namespace playfs::service {
 namespace {
 
 constexpr std::size_t kLongestName = 253;
+/// The schemes that a page of the site can come by.
 constexpr std::string_view kImpliedPort[][2] = {{"http", "80"}, {"https", "443"}};
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
 bool is_port(std::string_view text) {
-  return !text.empty() && text.size() <= 5 && std::all_of(text.begin(), text.end(), is_digit);
+  return !text.empty() && std::all_of(text.begin(), text.end(), is_digit) &&
+         (text.size() < 5 || (text.size() == 5 && text <= "65535"));
 }
 
 /// The characters of a DNS name, in lower case.
@@ -38,9 +40,12 @@ std::optional<Origin> parse_origin(std::string_view text) {
   std::string scheme = to_lower(text.substr(0, scheme_end));
   auto host = parse_host(text.substr(scheme_end + 3));
   if (!host) return std::nullopt;
-  for (auto [implying, port] : kImpliedPort)
-    if (scheme == implying && host->port == port) host->port.clear();
-  return Origin{std::move(scheme), *std::move(host)};
+  for (auto [known, port] : kImpliedPort) {
+    if (scheme != known) continue;
+    if (host->port == port) host->port.clear();
+    return Origin{std::move(scheme), *std::move(host)};
+  }
+  return std::nullopt;
 }
 
 /// A Host header carries no scheme, so it may spell out either default port.

@@ -178,7 +178,16 @@ std::string log_ndjson(const std::vector<RevisionTreePtr>& line) {
   return text;
 }
 
-std::string messages_text(const Record& thread, const std::vector<Record>& messages) {
+Record shown_of_message(const Record& record) {
+  Record shown{shown_text(record.id), shown_text(record.created_at), {}, {}, {}};
+  for (const char* name : {"title", "agent", "parent", "body"}) {
+    const Json* value = record.fields.find(name);
+    if (const std::string* text = value ? value->string() : nullptr) shown.fields.set(name, shown_text(*text));
+  }
+  return shown;
+}
+
+std::string messages_text(const Record& thread, std::span<const Record> messages, std::size_t older, bool is_whole) {
   std::string text = "# " + escape_for_terminal(text_field(thread.fields, "title")) + "\n";
   auto append = [&](const Record& record, std::string_view body) {
     text += "\n**" + escape_for_terminal(text_field(record.fields, "agent")) + "** · " +
@@ -189,6 +198,11 @@ std::string messages_text(const Record& thread, const std::vector<Record>& messa
     if (!body.empty()) text += "\n" + escape_for_terminal(body, true) + "\n";
   };
   append(thread, text_field(thread.fields, "body"));
+  if (older > 0)
+    text += "\n(Older messages that are not shown here: " + std::to_string(older) + ". Each is a file in messages/.)\n";
+  if (!is_whole)
+    text +=
+        "\n(There are too many messages to list: older ones of this thread may be missing here and in messages/.)\n";
   for (const Record& message : messages) append(message, text_field(message.fields, "body"));
   return text;
 }

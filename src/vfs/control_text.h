@@ -4,6 +4,7 @@
 #pragma once
 
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -78,7 +79,11 @@ std::string duration_words(std::uint64_t seconds);
 std::string size_words(std::uint64_t bytes);
 
 Json health_json(const remote::Health& health);
-std::string messages_text(const Record& thread, const std::vector<Record>& messages);
+/// What messages_text() shows of the record of a thread or a message.
+Record shown_of_message(const Record& record);
+/// Oldest message first. `older`: how many before them are left out; `is_whole`: false where the service has messages
+/// that no list shows.
+std::string messages_text(const Record& thread, std::span<const Record> messages, std::size_t older, bool is_whole);
 
 /// A string field of a record; "" if absent.
 std::string text_field(const JsonObject& fields, std::string_view name);

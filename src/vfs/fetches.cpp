@@ -220,10 +220,11 @@ Attempt<Record> record_here(Mount& mount, const OperationPtr& op, const std::str
 }
 
 Attempt<std::vector<Record>> records_here(Mount& mount, const OperationPtr& op, const std::string& collection,
-                                          const std::vector<std::string>& ids) {
+                                          const std::vector<std::string>& ids, Record (*reduce)(const Record&)) {
+  if (ids.empty()) return std::vector<Record>();
   // If all of them are known, the wait is as short as for a single one.
   const std::string what = collection + "/…";
-  const std::string fact = "asked/" + what;
+  const std::string fact = "asked/" + what + ids.front();
   std::vector<Record> records, known;
   std::vector<std::string> wanted;
   std::size_t kept = 0;
@@ -236,21 +237,21 @@ Attempt<std::vector<Record>> records_here(Mount& mount, const OperationPtr& op, 
       records.push_back(std::move(*record));
     } else {
       wanted.push_back(id);
-      if (auto old = mount.site().try_record(collection, id)) known.push_back(std::move(*old));
+      if (auto old = mount.site().try_record(collection, id)) known.push_back(reduce(*old));
     }
   }
   if (wanted.empty()) return records;
   const bool all_known = known.size() == kept + wanted.size();
   const auto patience = all_known ? mount.site().patience().left_for(what) : std::nullopt;
   if (all_known && (!patience || op->noted(fact))) return known;
-  auto ask = [&mount, op, collection, what, wanted = std::move(wanted)](const CancelToken& cancel,
-                                                                        Callback<void> done) {
+  auto ask = [&mount, op, collection, what, reduce, wanted = std::move(wanted)](const CancelToken& cancel,
+                                                                                Callback<void> done) {
     Once<void> all(std::move(done));
     auto left = std::make_shared<std::atomic<std::size_t>>(wanted.size());
     auto question = mount.site().patience().ask(what);
     for (const std::string& id : wanted) {
-      auto came = [op, name = collection + "/" + id, all, left, question](Result<Record> record) {
-        if (record) op->keep(name, std::move(*record));
+      auto came = [op, name = collection + "/" + id, reduce, all, left, question](Result<Record> record) {
+        if (record) op->keep(name, reduce(*record));
         else if (record.error().code == ErrorCode::not_found) op->note("gone/" + name);
         else all(fail(std::move(record).error()));
         if (left->fetch_sub(1) == 1) all({});

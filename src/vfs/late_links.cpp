@@ -8,6 +8,7 @@ namespace playfs::vfs {
 namespace {
 
 /// How long a lookup waits. Bounded because, if the kernel forgot the name meanwhile, it holds the directory's lock.
+/// Also how long a reader waits that cannot be sent back: others that read the same link meanwhile cannot be killed.
 constexpr std::chrono::seconds kPatience{30};
 /// How long readlink waits if no lookup came in between: the link itself is held open and has no path.
 constexpr std::chrono::seconds kPatienceInReading{3};
@@ -15,6 +16,7 @@ constexpr std::chrono::seconds kPatienceInReading{3};
 constexpr std::chrono::minutes kTargetGoesOn{1};
 constexpr std::chrono::minutes kRemembered{2};
 constexpr const char* kWaited = "waited for a target";
+constexpr const char* kWaitsHere = "waits for a target where it reads";
 
 Error not_yet() {
   return {ErrorCode::timed_out, "the link's target has not come yet", "it goes on coming: try again", {}, 0, {}};
@@ -26,6 +28,9 @@ Attempt<std::string> LateLinks::read(const OperationPtr& op, NodeId link, Attemp
   const Key key{link, op->caller.pid};
   const bool is_here = target || !target.error().fetch;
   const auto now = Clock::now();
+  // To be sent back from a second name of one path is an error.
+  const bool waits_here = op->noted(kWaitsHere) || mount_.sent_back().is_known(op->caller.pid);
+  std::chrono::milliseconds patience = kPatienceInReading;
   {
     MutexLock lock(mutex_);
     auto reader = readers_.find(key);
@@ -33,21 +38,22 @@ Attempt<std::string> LateLinks::read(const OperationPtr& op, NodeId link, Attemp
       if (reader != readers_.end()) readers_.erase(reader);
       return target;
     }
-    if (reader == readers_.end()) {
+    if (reader == readers_.end() && waits_here) {
+      op->note(kWaitsHere);
+      patience = kPatience;
+    } else if (reader == readers_.end()) {
       std::erase_if(readers_, [&](const auto& each) { return each.second.until < now; });
       readers_.emplace(key, Reader{now + kRemembered, std::nullopt});
       mount_.sent_back().note(op->caller.pid);
       op->note(kRecorded);
       return fail(ErrorCode::stale, "the link's target is not here: look again");
-    }
-    if (auto failed = std::move(reader->second.failed)) {
+    } else if (auto failed = std::move(reader->second.failed)) {
       readers_.erase(reader);
       return fail(std::move(*failed));
     }
   }
   if (op->noted(kWaited)) return fail(not_yet());
-  return missing(
-      fetch_for_a_while(mount_, op, kPatienceInReading, kTargetGoesOn, kWaited, std::move(target.error().fetch)));
+  return missing(fetch_for_a_while(mount_, op, patience, kTargetGoesOn, kWaited, std::move(target.error().fetch)));
 }
 
 bool LateLinks::is_awaited(const OperationPtr& op, NodeId link) const {

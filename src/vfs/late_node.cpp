@@ -20,13 +20,30 @@ constexpr std::chrono::seconds kFresh{5};
 LateNode::LateNode(Mount& mount, std::shared_ptr<VirtualDirectory> parent, const std::string& name, mode_t type)
     : Node(mount, parent, name), directory_(std::move(parent)), type_(type) {}
 
-Stop LateNode::until_here(const OperationPtr& op) {
+Attempt<Found> LateNode::child(const OperationPtr& op) {
   auto found = directory_->child(op, name());
+  if (found && !found->node) return fail(ErrorCode::not_found, "there is no such name");
+  return found;
+}
+
+Stop LateNode::until_here(const OperationPtr& op) {
+  auto found = child(op);
   if (!found) return std::move(found).error();
-  if (!found->node) return Error{ErrorCode::not_found, "there is no such name", {}, {}, 0, {}};
+  if (!mount().sent_back().is_known(op->caller.pid)) return send_back(op, std::move(*found));
+  mount().sent_back().forget(op->caller.pid);
+  return Error{ErrorCode::timed_out, "it came too late for this call", "it is here by now: try again", {}, 0, {}};
+}
+
+Stop LateNode::send_back(const OperationPtr& op, Found found) {
+  std::map<pid_t, Arrival> old;  // may be the last to hold nodes: not under the lock
   {
+    const SteadyTime now = mount().clock().steady();
     MutexLock lock(mutex_);
-    arrived_ = Arrival{std::move(*found), mount().clock().steady()};
+    for (auto each = arrived_.begin(); each != arrived_.end();) {
+      auto here = each++;
+      if (here->first == op->caller.pid || now - here->second.at > kFresh) old.insert(arrived_.extract(here));
+    }
+    arrived_.emplace(op->caller.pid, Arrival{std::move(found), now});
   }
   op->note(kRecorded);
   mount().sent_back().note(op->caller.pid);
@@ -34,17 +51,23 @@ Stop LateNode::until_here(const OperationPtr& op) {
 }
 
 Attempt<std::string> LateNode::read_link(const OperationPtr& op) {
-  return mount().late_links().read(op, id(), tl::unexpected<Stop>(until_here(op)));
+  auto found = child(op);
+  if (!found) return mount().late_links().read(op, id(), tl::unexpected<Stop>(std::move(found).error()));
+  const bool is_sent_back = !mount().sent_back().is_known(op->caller.pid);
+  if (!is_sent_back) was_read_ = true;
+  auto target = is_sent_back ? Attempt<std::string>(tl::unexpected<Stop>(send_back(op, std::move(*found))))
+                             : found->node->read_link(op);
+  return mount().late_links().read(op, id(), std::move(target));
 }
 
-std::optional<Found> LateNode::take() {
-  std::optional<Arrival> arrived;  // may hold the last reference; destroyed after the lock is released
+std::optional<Found> LateNode::take(pid_t thread) {
+  std::map<pid_t, Arrival>::node_type arrived;  // may hold the last reference; destroyed after the lock is released
   {
     MutexLock lock(mutex_);
-    arrived.swap(arrived_);
+    arrived = arrived_.extract(thread);
   }
-  if (!arrived || mount().clock().steady() - arrived->at > kFresh) return std::nullopt;
-  return std::move(arrived->found);
+  if (!arrived || mount().clock().steady() - arrived.mapped().at > kFresh) return std::nullopt;
+  return std::move(arrived.mapped().found);
 }
 
 Attempt<NodePtr> LateNode::target(const OperationPtr& op) { return tl::unexpected<Stop>(until_here(op)); }

@@ -3,9 +3,15 @@
 //
 // Its attributes have a timeout of 0, so the kernel asks for them, holding no lock, before it enters or shows the node.
 // That call waits as long as it takes and ends in `stale`; the kernel then looks the name up again and finds the real
-// node. Nobody can hold one of these open. Thread-safe; kept alive by kernel references and running operations.
+// node. Nobody can hold one of these open.
+//
+// The kernel looks again only once per call. A thread that waits here for the second name of a path gets the target if
+// it is a link, and `timed_out` otherwise: a directory that stood in for the real one would keep names that nothing
+// invalidates. Thread-safe; kept alive by kernel references and running operations.
 #pragma once
 
+#include <atomic>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -29,11 +35,17 @@ class LateNode final : public Node {
   Attempt<std::string> read_link(const OperationPtr& op) override;
   Attempt<AttributesReply> attributes_at_once(const OperationPtr& op) override;
 
-  /// The result that was just waited for, for the repeated lookup.
-  [[nodiscard]] std::optional<Found> take() PLAYFS_EXCLUDES(mutex_);
+  /// The result that this thread has just waited for, for its repeated lookup.
+  [[nodiscard]] std::optional<Found> take(pid_t thread) PLAYFS_EXCLUDES(mutex_);
+  /// Whether the kernel has cached its target: other lookups need another node.
+  [[nodiscard]] bool was_read() const { return was_read_; }
 
  private:
+  /// What the name stands for; `not_found` where it is nothing.
+  Attempt<Found> child(const OperationPtr& op);
   [[nodiscard]] Stop until_here(const OperationPtr& op) PLAYFS_EXCLUDES(mutex_);
+  /// Has the kernel look again.
+  [[nodiscard]] Stop send_back(const OperationPtr& op, Found found) PLAYFS_EXCLUDES(mutex_);
 
   struct Arrival {
     Found found;
@@ -42,7 +54,8 @@ class LateNode final : public Node {
   const std::shared_ptr<VirtualDirectory> directory_;
   const mode_t type_;
   Mutex mutex_;
-  std::optional<Arrival> arrived_ PLAYFS_GUARDED_BY(mutex_);
+  std::map<pid_t, Arrival> arrived_ PLAYFS_GUARDED_BY(mutex_);  ///< by who waited for it
+  std::atomic<bool> was_read_ = false;
 };
 
 }  // namespace playfs::vfs

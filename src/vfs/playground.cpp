@@ -77,9 +77,15 @@ OperationPtr operation(const Mount& mount, Counted counted, const Caller& caller
                                      mount.request_limit());
 }
 
+/// Whether the kernel asks for it on its way along a path. Anything else comes when the way has ended.
+bool is_on_the_way(Counted counted) {
+  return counted == Counted::lookup || counted == Counted::get_attributes || counted == Counted::read_link;
+}
+
 template <class T, class F>
 void run(Mount& mount, Counted counted, const Caller& caller, NodeId node, F attempt, Reply<T> reply) {
   mount.metrics().count(counted);
+  if (!is_on_the_way(counted)) mount.sent_back().forget(caller.pid);
   auto subject = [&mount, node] {
     NodePtr found = mount.nodes().find(node);
     return found ? found->path() : std::string();
@@ -93,6 +99,7 @@ template <class T, class F>
 void run_below(Mount& mount, Counted counted, const Caller& caller, NodeId node, const std::string& name, F attempt,
                Reply<T> reply, std::optional<NodeId> second = std::nullopt) {
   mount.metrics().count(counted);
+  if (!is_on_the_way(counted)) mount.sent_back().forget(caller.pid);
   auto subject = [&mount, node, name] {
     NodePtr found = mount.nodes().find(node);
     return found ? found->path_below(name) : name;

@@ -3,6 +3,7 @@
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <iterator>
 #include <unordered_set>
 
 #include "model/path.h"
@@ -55,13 +56,18 @@ const Form& reply_form() {
 
 WallTime created(const Record& record) { return parse_iso8601(record.created_at).value_or(WallTime{}); }
 
-/// The messages of a thread, oldest first.
-std::vector<std::string> messages_of(const std::vector<content::Listed>& messages, const std::string& thread) {
-  std::vector<std::string> ids;
-  for (auto message = messages.rbegin(); message != messages.rend(); ++message) {
-    if (message->project == thread) ids.push_back(message->id);
-  }
-  return ids;
+// What messages.md shows of a thread: its newest messages, up to these bounds. Anyone may write to any thread, without
+// end.
+constexpr std::size_t kMostMessages = 1'000;
+constexpr std::size_t kMostMessageBytes = 1 << 20;
+/// Messages that are asked for together: of these the last ones may be too many.
+constexpr std::size_t kMessagesAtOnce = 32;
+
+std::size_t size_of(const Record& message) {
+  std::size_t size = message.id.size() + message.created_at.size();
+  for (const auto& [name, value] : message.fields)
+    if (const std::string* text = value.string()) size += text->size();
+  return size;
 }
 
 }  // namespace
@@ -224,10 +230,42 @@ Attempt<Found> ThreadDirectory::child(const OperationPtr& op, const std::string&
   PLAYFS_ATTEMPT(Record thread, record_here(mount(), op, "threads", thread_));
   if (name == "thread.json")
     return snapshot(op, name, wire::encode_record(thread), created(thread), mount().refresh_seconds());
+  return messages(op, name, thread);
+}
+
+Attempt<Found> ThreadDirectory::messages(const OperationPtr& op, const std::string& name, const Record& thread) {
   PLAYFS_ATTEMPT(ListPtr list, list_here(mount(), op, "messages"));
-  PLAYFS_ATTEMPT(std::vector<Record> messages, records_here(mount(), op, "messages", messages_of(*list, thread_)));
-  return snapshot(op, name, messages_text(thread, messages),
-                  messages.empty() ? created(thread) : created(messages.back()));
+  std::vector<std::string> newest;
+  std::size_t older = 0;
+  for (const content::Listed& message : *list) {
+    if (message.project != thread_) continue;
+    if (newest.size() < kMostMessages) newest.push_back(message.id);
+    else ++older;
+  }
+  std::vector<Record> shown;
+  std::size_t bytes = 0;
+  for (auto next = newest.begin(); next != newest.end();) {
+    const auto end = next + std::min<std::ptrdiff_t>(kMessagesAtOnce, newest.end() - next);
+    PLAYFS_ATTEMPT(std::vector<Record> records, records_here(mount(), op, "messages", {next, end}, shown_of_message));
+    auto too_many = std::find_if(records.begin(), records.end(), [&](const Record& message) {
+      return (bytes += size_of(message)) > kMostMessageBytes;
+    });
+    std::move(records.begin(), too_many, std::back_inserter(shown));
+    next = end;
+    if (too_many == records.end()) continue;
+    older += static_cast<std::size_t>((records.end() - too_many) + (newest.end() - next));
+    break;
+  }
+  if (older > 0 && !told_.exchange(true)) {
+    std::string message = "it shows the newest " + std::to_string(shown.size()) + " messages of the thread, and " +
+                          std::to_string(older) + " older ones are left out";
+    Error cut{ErrorCode::refused_input, std::move(message), "each is a file in messages/, by its id", {}, 0, {}};
+    mount().site().events().error(path_below(name), cut);
+  }
+  std::reverse(shown.begin(), shown.end());
+  const bool is_whole = mount().site().is_list_whole("messages");
+  return snapshot(op, name, messages_text(shown_of_message(thread), shown, older, is_whole),
+                  shown.empty() ? created(thread) : created(shown.back()));
 }
 
 MessagesDirectory::MessagesDirectory(Mount& mount, NodePtr parent, std::string name, std::string thread)
@@ -235,12 +273,15 @@ MessagesDirectory::MessagesDirectory(Mount& mount, NodePtr parent, std::string n
 
 Attempt<ListedNames> MessagesDirectory::names(const OperationPtr& op) {
   PLAYFS_ATTEMPT(ListPtr list, list_here(mount(), op, "messages"));
-  std::vector<ListedName> names;
-  for (const std::string& id : messages_of(*list, thread_)) {
-    if (!names_a_file(id)) continue;
-    names.push_back({id + ".json", S_IFREG, kFirstPosition + names.size()});
-  }
-  return std::make_shared<const std::vector<ListedName>>(std::move(names));
+  return derived_.of(list, [this](const std::vector<content::Listed>& messages) {
+    std::vector<ListedName> names;
+    // Oldest first: new ones are added at the end.
+    for (auto message = messages.rbegin(); message != messages.rend(); ++message) {
+      if (message->project != thread_ || !names_a_file(message->id)) continue;
+      names.push_back({message->id + ".json", S_IFREG, kFirstPosition + names.size()});
+    }
+    return names;
+  });
 }
 
 Attempt<Found> MessagesDirectory::child(const OperationPtr& op, const std::string& name) {

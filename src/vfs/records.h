@@ -3,6 +3,7 @@
 
 #include <sys/stat.h>
 
+#include <atomic>
 #include <string>
 
 #include "vfs/projects.h"
@@ -76,7 +77,10 @@ class ThreadDirectory final : public VirtualDirectory {
   Attempt<ListedNames> names(const OperationPtr& op) override;
 
  private:
+  Attempt<Found> messages(const OperationPtr& op, const std::string& name, const Record& thread);
+
   const std::string thread_;
+  std::atomic<bool> told_ = false;  ///< that older messages are left out
 };
 
 /// The messages of one thread, as files ID.json.
@@ -92,6 +96,7 @@ class MessagesDirectory final : public VirtualDirectory {
 
  private:
   const std::string thread_;
+  DerivedNames derived_;
 };
 
 }  // namespace playfs::vfs

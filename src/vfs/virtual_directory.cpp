@@ -55,7 +55,7 @@ Attempt<AttributesReply> VirtualDirectory::attributes(const OperationPtr&) {
 Attempt<Found> VirtualDirectory::lookup(const OperationPtr& op, const std::string& name) {
   if (name.size() > kMaxComponentLength) return fail(ErrorCode::name_too_long, "a name of more than 255 bytes");
   if (auto late = late_.living<LateNode>(name)) {
-    if (auto arrived = late->take()) return std::move(*arrived);
+    if (auto arrived = late->take(op->caller.pid)) return std::move(*arrived);
   }
   auto here = child(op, name);
   if (here || !here.error().fetch) return here;
@@ -65,7 +65,7 @@ Attempt<Found> VirtualDirectory::lookup(const OperationPtr& op, const std::strin
     return missing(fetch_for_a_while(mount(), op, patience, patience, kTooLong, std::move(here).error().fetch));
   }
   auto late = late_.get<LateNode>(
-      name, [](const LateNode&) { return true; },
+      name, [](const LateNode& known) { return !known.was_read(); },
       [&] {
         return std::make_shared<LateNode>(mount(), std::static_pointer_cast<VirtualDirectory>(shared_from_this()), name,
                                           type_of(name));

@@ -4,6 +4,7 @@ a tree where `safe_symlinks` forbids them: each behind a real mount."""
 import itertools
 import json
 import os
+import re
 import subprocess
 import urllib.parse
 
@@ -16,6 +17,8 @@ import trees
 MOST_REQUESTS = 8  # for one look at a list that goes in circles
 LISTED = ('projects', 'revisions', 'threads', 'messages')
 NOWHERE = 'its cursors lead nowhere'
+MANY_MESSAGES = 3_000
+MOST_MESSAGES_ASKED_FOR = 400  # for one look at the thread of these
 
 
 def same(_):
@@ -148,6 +151,52 @@ class Strangers(rig.Rig):
         self.assertIn('elsewhere', (top / 'threads/other/messages.md').read_text())
         (talk / 'reply').write_text('plain\n')
         self.assertIn('"plain', (talk / 'reply').read_text())
+
+    def test_a_thread_of_endless_messages(self):
+        """messages.md shows the newest of them, in bounded memory and requests, and says where the rest is."""
+        body = 'x' * 15_000
+        self.site.add('threads', 'talk', title='title', author='ann')
+        numbers = range(MANY_MESSAGES)
+        for number in numbers:
+            self.site.add('messages', f'm{number:05}', thread='talk', author='mallory', body=f'body {number} {body}')
+        self.site.add('threads', 'short', title='short', author='ann')
+        for number in range(200):
+            self.site.add('messages', f'short{number:03}', thread='short', author='ann', body=f'line {number}')
+        mount = self.mount(self.service.url, options=('refresh=1',))
+        top = mount.directory
+        os.listdir(top / 'threads/talk/messages')  # the list itself is bounded by test_endless_lists.py
+        rig.forget_most_memory(mount.process)
+        before = rig.memory(mount.process)
+        with self.service.counting() as count:
+            text = (top / 'threads/talk/messages.md').read_text()
+        grown = rig.memory(mount.process, 'VmHWM') - before
+        print(f'{len(text) >> 10} KB, {len(count.requests)} requests, {grown >> 20} MB more', flush=True)
+        self.assertLess(len(text), 2 << 20)
+        self.assertLess(len(count.requests), MOST_MESSAGES_ASKED_FOR)
+        self.assert_memory(grown, 32 << 20)
+        shown = [int(found) for found in re.findall(r'body (\d+) ', text)]
+        # The newest was added first, and stands last.
+        self.assertEqual(shown, list(reversed(range(len(shown)))))
+        self.assertIn(f'Older messages that are not shown here: {MANY_MESSAGES - len(shown)}. ', text)
+        errors = (top / '.playfs/errors.ndjson').read_text()
+        self.assertIn(f'{MANY_MESSAGES - len(shown)} older ones are left out', errors)
+        self.assertEqual(json.loads((top / f'threads/talk/messages/m{MANY_MESSAGES - 1:05}.json').read_text())['thread'],
+                         'talk')
+        # A thread that fits is shown as a whole.
+        text = (top / 'threads/short/messages.md').read_text()
+        self.assertEqual([int(found) for found in re.findall(r'line (\d+)', text)], list(reversed(range(200))))
+        self.assertNotIn('not shown', text)
+
+    def test_ids_on_a_terminal(self):
+        """Of a project that was just made: what a service calls it does not speak to the terminal, and scripts get it."""
+        evil = ''.join(trees.CONTROLS).replace('\n', '').replace('\r', '')
+        self.site.answers['POST', 'projects', None] = lambda body, ask: site_of_lies.http(
+            json.dumps({'record': {'id': evil, 'name': 'name', 'created_at': '2020-01-01T00:00:00Z'}}), '201 Created')
+        words = [self.playfs_path, 'init', 'name', '--site', self.service.url]
+        code, shown = self.on_terminal(*words)
+        self.assertEqual(code, 0, shown)
+        self.assertIsNone(trees.UNSAFE.search(shown), shown)
+        self.assertEqual(self.command(*words).stdout, f'{evil}\n')
 
     def test_times_that_never_were(self):
         for number, value in enumerate(trees.TIMES):

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """A service that attacks with everything at once, behind one real mount, in which honest projects stand beside."""
 import concurrent.futures
+import contextlib
 import json
 import os
 import re
@@ -87,6 +88,13 @@ class HostileService(rig.Rig):
                     return True
         return False
 
+    def patiently(self, look):
+        """Looks again where a name took longer than the kernel can be kept waiting: on a slow machine it may."""
+        for _ in range(10):
+            with contextlib.suppress(TimeoutError):
+                return look()
+        return look()
+
     def seen_of(self, mount, attack):
         """What of an attack is not as it has to be."""
         place, wrong = mount.directory / 'projects' / attack.name, []
@@ -95,8 +103,8 @@ class HostileService(rig.Rig):
                                    lambda subject: subject.startswith(f'projects/{attack.name}'), attack.nothing)
             wrong += [] if told else ['a tree is shown' if told is None else 'not told why there is no tree']
             return wrong
-        root = os.open(place / 'head', os.O_RDONLY | os.O_DIRECTORY)
-        status = (place / 'status').read_text()
+        root = self.patiently(lambda: os.open(place / 'head', os.O_RDONLY | os.O_DIRECTORY))
+        status = self.patiently((place / 'status').read_text)
         try:
             for path, content in attack.shows.items():
                 try:

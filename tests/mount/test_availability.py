@@ -9,6 +9,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 
 import http2
 import hung
@@ -195,6 +196,24 @@ class EachNameComesLate(rig.Rig):
         slow.delay = 4
         for path, text in ((f'{project}/revisions/{first}/d/f', 'first\n'), ('by-name/p/head/d/f', 'second\n')):
             self.assertEqual(self.command('cat', mount.directory / 'projects' / path).stdout, text)
+
+
+    def test_a_link_that_comes_later_than_a_lookup_waits(self):
+        """A project comes late, and its head later still: the kernel has looked again once already."""
+        api = self.serve()
+        counting = proxy.CountingProxy(int(api.origin.rsplit(':', 1)[1]))
+        self.addCleanup(counting.close)
+        project = publish(api, 'p', {'f': 'content\n'})
+        delays = {f'/projects/{project}': 5, '/revisions/': 60}  # the second is given up, and asked again
+
+        def late(method, path, headers, body, ask):
+            part = next((part for part in delays if part in path), None)
+            if part:
+                time.sleep(delays.pop(part))
+
+        counting.raw = late
+        mount = self.mount(counting.url, options=('refresh=600', 'noprefetch'))
+        self.assertEqual((mount.directory / 'projects' / project / 'head/f').read_text(), 'content\n')
 
 
 @rig.needs_fuse

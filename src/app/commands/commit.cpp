@@ -248,7 +248,8 @@ Result<ExitCode> commit(Context& context, const CommitArguments& arguments) {
   if (const Json::Array* paths = array_of(full, "conflicts"))
     for (const Json& path : *paths)
       if (path.string()) result.conflicts.push_back(*path.string());
-  if (!result.revision.empty()) context.out.line(result.revision.text());
+  if (const std::string& id = result.revision.text(); !id.empty())
+    context.out.line(context.out.is_terminal() ? safe(id) : id);
   if (const JsonObject* plan = object_of(full, "plan")) print_plan(context.out, *plan);
   tell_commit(context.out, result);
   if (result.outcome == publish::Outcome::pending) {

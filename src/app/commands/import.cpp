@@ -286,7 +286,8 @@ Result<ExitCode> import(Context& context, const ImportArguments& arguments) {
     skipped.push_back(JsonObject{{"path", entry.path}, {"reason", entry.reason}});
   }
   for (const std::string& path : import.ignored) ignored.emplace_back(path);
-  context.out.line(target.id.text() + " " + commit.revision.text());
+  const std::string ids = target.id.text() + " " + commit.revision.text();
+  context.out.line(context.out.is_terminal() ? safe(ids) : ids);
   tell(context, *world, arguments, target, commit);
   JsonObject document{{"site", world->source().text}, {"project", target.id.text()}, {"name", target.name}};
   for (const auto& [name, value] : commit_document(commit)) document.append(name, value);

@@ -19,7 +19,7 @@ Result<ExitCode> init(Context& context, const InitArguments& arguments) {
     PLAYFS_TRY(project, create_project(*world, arguments.name));
   }
   const std::string own = mount_option("project", project.id);
-  context.out.line(project.id);
+  context.out.line(context.out.is_terminal() ? safe(project.id) : project.id);
   JsonObject document{{"site", source.text}, {"project", project.id}, {"name", arguments.name}};
   if (!arguments.directory) {
     context.out.note("Created the project '" + safe(arguments.name) +

@@ -235,11 +235,13 @@ TEST_F(ServiceTest, HostMustBeTheSiteOrSomethingThatCannotBeRebound) {
   EXPECT_EQ(with_host("localhost:443", "http://localhost:443").status, 200);
   EXPECT_EQ(with_host("127.0.0.1", "https://play.test").status, 200);
   expect_problem(with_host("127.0.0.1:8787", "http://127.0.0.1:9999"), 403, "forbidden");
+  for (const char* scheme : {"ftp", "chrome-extension", "httpx", "ws", ""})
+    expect_problem(with_host("127.0.0.1:8787", std::string(scheme) + "://127.0.0.1:8787"), 403, "forbidden");
   expect_problem(with_host("evil.test:8787", "http://evil.test:8787"), 421, "misdirected");
-  for (const std::string& host :
-       std::vector<std::string>{"", "[x]evil.test", "[::1]evil.test", "[::1", "127.0.0.1:", "127.0.0.1:x",
-                                "play.test:80:80", "play.test/", "user@play.test", "127.0.0.1.evil.test", "1.2.3",
-                                "999.1.1.1", "localhost.evil.test", std::string("[::1\0.evil.test]", 17)})
+  for (const std::string& host : std::vector<std::string>{
+           "", "[x]evil.test", "[::1]evil.test", "[::1", "127.0.0.1:", "127.0.0.1:x", "127.0.0.1:65536",
+           "play.test:80:80", "play.test/", "user@play.test", "127.0.0.1.evil.test", "1.2.3", "999.1.1.1",
+           "localhost.evil.test", std::string("[::1\0.evil.test]", 17)})
     expect_problem(with_host(host, "http://" + host), 421, "misdirected");
 }
 
