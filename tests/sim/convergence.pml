@@ -1,14 +1,14 @@
 /* Steps 3 to 6 of a commit (src/publish/README.md) for three clients and a visitor, checked in every order.
  *
  * A revision is the set of contents that it holds, as bits; head is the number of a revision. Each client posts a
- * revision of its own based on the root, then reads the log. If there are several tips, it posts their merge. If there is
- * one, it reads head, moves it there if it is elsewhere, and reads again. Each request is a separate step, so anything may
- * happen between two of them. A client may stop for good at any point. Once in its life its PATCH may be lost, or arrive
- * late, but before the visitor comes. Merges do not conflict here: conflicts are left to the simulator.
+ * revision of its own based on the root, then reads the log. If there are several tips, it posts their merge. If there
+ * is one, it reads head, moves it there if it is elsewhere, and reads again. Each request is a separate step, so
+ * anything may happen between two of them. A client may stop for good at any point. Once in its life its PATCH may be
+ * lost, or arrive late, but before the visitor comes. Merges do not conflict here: conflicts are left to the simulator.
  *
- * Claims: no client knowingly drops anything. A client that reports success has its revision in head's line. If no client
- * stopped and no PATCH was lost or late, head ends up holding everything; otherwise one visitor gets it there, within a
- * few rounds.
+ * Claims: no client knowingly drops anything. A client that reports success has its revision in head's line. If no
+ * client stopped and no PATCH was lost or late, head ends up holding everything; otherwise one visitor gets it there,
+ * within a few rounds.
  *
  * Each of -DNO_REREAD (PATCH what was posted, without reading the log), -DNO_VERIFY (stop after the PATCH) and
  * -DSHORT_SCAN (read only the newest part of the log) breaks the protocol, and must violate a claim.
