@@ -10,7 +10,7 @@
 namespace playfs::app {
 namespace {
 
-/// Whether `held` is true in a child process after it gave up a privilege for good.
+/// Whether `held` is true in a child process that has given something up for good.
 template <class GiveUp, class Held>
 bool holds_after(GiveUp give_up, Held held) {
   const pid_t child = fork();

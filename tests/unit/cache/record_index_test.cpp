@@ -174,7 +174,7 @@ TEST_F(RecordIndexTest, TwoProcessesShareIt) {
   const pid_t child = fork();
   ASSERT_GE(child, 0);
   if (child == 0) {
-    // An index of its own, since a process with one thread may do anything between fork and _exit.
+    // Between fork and _exit, a child of a single-threaded process may safely open an index of its own.
     auto own = RecordIndex::open(directory_.path());
     for (int i = 0; own && i < 100; ++i)
       (*own)->store_record(kSite, "revisions", "child" + std::to_string(i), {"text", "", {}});
