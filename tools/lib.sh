@@ -1,10 +1,10 @@
 # shellcheck shell=bash disable=SC2034  # sourced: its variables are used elsewhere
-# Shared by quickstart, test and the gate. To be sourced by bash, with the working directory anywhere.
+# Shared by quickstart, test and the gate. Sourced by bash, in any working directory.
 
 ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 BUILD=$ROOT/build
 
-# Where the developer has ccache, meson uses it; let it hit from any checkout.
+# If ccache is installed, meson uses it; share its cache between checkouts.
 export CCACHE_BASEDIR=$ROOT CCACHE_NOHASHDIR=1
 
 say() { printf '%s\n' "$*" >&2; }
@@ -28,14 +28,14 @@ as_root() {
   fi
 }
 
-# packages SECTION…: the names that tools/packages lists there.
+# packages SECTION…: prints the packages of those sections of tools/packages.
 packages() {
   awk -v wanted=" $* " '
     /^\[/ { on = index(wanted, " " substr($0, 2, length($0) - 2) " "); next }
     /^[^#]/ && on' "$ROOT/tools/packages"
 }
 
-# install_packages SECTION…: installs what is missing, and asks for new package lists only when the ones here won't do.
+# install_packages SECTION…: installs missing packages; updates the package lists only if it has to.
 install_packages() {
   local name missing=()
   for name in $(packages "$@"); do
@@ -56,18 +56,18 @@ install_packages() {
   rm -f "$log"
 }
 
-# use_clang: what is configured from here on is compiled and linked with clang's, through ccache where the developer has it.
+# use_clang: later configurations compile and link with clang, through ccache if it is installed.
 use_clang() {
   local launcher=
   command -v ccache >/dev/null && launcher='ccache '
   export CC="${launcher}clang-14" CXX="${launcher}clang++-14" CC_LD=lld CXX_LD=lld
 }
 
-# set_up_sanitizers: a report ends the program that it is about, and is printed with the names of functions. They have to
-# see what code does, which takes fewer rounds than to find what it does wrong; the simulators' are in tests/*/meson.build.
+# set_up_sanitizers: a report ends the program, and has function names. Instrumented tests do fewer rounds, which
+# suffice for a sanitizer to see the code run; the simulators' rounds are set in tests/*/meson.build.
 set_up_sanitizers() {
   export PLAYFS_BOUNDED=${PLAYFS_BOUNDED:-2 1} PLAYFS_POWER_CUTS=${PLAYFS_POWER_CUTS:-60}
-  export PLAYFS_TEST_LIMIT=${PLAYFS_TEST_LIMIT:-2400}  # ten times the usual, as of all others
+  export PLAYFS_TEST_LIMIT=${PLAYFS_TEST_LIMIT:-2400}  # ten times the usual limit, as for all other tests
   local symbolizer
   symbolizer=$(command -v llvm-symbolizer-14) && export ASAN_SYMBOLIZER_PATH=$symbolizer
   export ASAN_OPTIONS=detect_stack_use_after_return=1:strict_string_checks=1:check_initialization_order=1
@@ -76,7 +76,7 @@ set_up_sanitizers() {
   export TSAN_OPTIONS=halt_on_error=1:second_deadlock_stack=1${symbolizer:+:external_symbolizer_path=$symbolizer}
 }
 
-# configure DIR OPTION…: sets up a build directory, or changes the options of the one that is there.
+# configure DIR OPTION…: sets up a build directory, or changes the options of an existing one.
 configure() {
   local dir=$1
   shift

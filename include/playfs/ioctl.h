@@ -1,21 +1,21 @@
 /* playfs: the ioctls of a mounted work tree.
  *
- * Usable on any open file or directory inside a project's work/. Structs have a fixed size; the caller zeroes them
- * and sets `size` and `version`. Every call needs write permission on the work tree's root.
+ * They work on any open file or directory inside a project's work/. Structs have a fixed size; zero them, then set
+ * `size` and `version`. Every call needs write permission on the work tree's root.
  *
- * A call that fails returns -1 with errno, and its struct comes back all the same: `error` says in words why this call
- * failed, and what to do next. `error.code` stays empty where the kernel or another version of playfs refused the call.
+ * A failing call returns -1 with errno, and still returns its struct: `error` says why the call failed and what to do
+ * next. `error.code` stays empty if the kernel or another version of playfs refused the call.
  *
  *   struct playfs_commit c = {.size = sizeof c, .version = PLAYFS_IOCTL_VERSION};
  *   strcpy(c.message, "Fix the parser");
  *   if (ioctl(fd, PLAYFS_IOC_COMMIT, &c) != 0) puts(*c.error.code ? c.error.message : strerror(errno));
  *   else if (c.outcome == PLAYFS_PUBLISHED) puts(c.revision);
  *
- * Errors (errno): EINVAL wrong size, version, flags or text that is not terminated or not UTF-8; EACCES no permission,
- * or the service forbids it; EBUSY conflicts left in the work tree; EFBIG does not fit what the service can hold,
- * nothing was sent; EAGAIN rate limited (only with PLAYFS_COMMIT_NOWAIT); EHOSTUNREACH, ETIMEDOUT the service is away;
- * EINTR interrupted, the publication goes on in the background; ENOENT no such path or revision; ENOTTY not inside a
- * work tree, or the mount is of another version of playfs.
+ * Errors (errno): EINVAL wrong size, version or flags, or text that is not terminated or not UTF-8; EACCES no
+ * permission, or the service forbids it; EBUSY unresolved conflicts in the work tree; EFBIG more than the service can
+ * store, nothing was sent; EAGAIN rate limited (only with PLAYFS_COMMIT_NOWAIT); EHOSTUNREACH, ETIMEDOUT the service is
+ * unreachable; EINTR interrupted, publishing continues in the background; ENOENT no such path or revision; ENOTTY not
+ * inside a work tree, or the mount runs another version of playfs.
  */
 #ifndef PLAYFS_IOCTL_H
 #define PLAYFS_IOCTL_H
@@ -30,39 +30,38 @@ extern "C" {
 #define PLAYFS_IOCTL_VERSION 1
 
 #define PLAYFS_ID_MAX 208       /* bytes of an id with its NUL */
-#define PLAYFS_TX_MAX 40        /* bytes of a commit's own id with its NUL */
+#define PLAYFS_TX_MAX 40        /* bytes of a commit's transaction id with its NUL */
 #define PLAYFS_AGENT_MAX 128    /* bytes of an agent's handle with its NUL */
 #define PLAYFS_MESSAGE_MAX 4096 /* bytes of a message with its NUL */
 
 #define PLAYFS_PATH_MAX 4096 /* bytes of a path with its NUL */
 
-/* Why a call failed. Text is UTF-8, and cut where it is longer. */
+/* Why a call failed. Text is UTF-8, truncated to fit. */
 struct playfs_error {
-  char code[32];       /* its stable name, as in `--json` output: "busy"; empty: no reason came back */
+  char code[32];       /* stable name, as in `--json` output: "busy"; empty: no reason was returned */
   char message[1024];  /* what failed and why, one line */
   char hint[480];      /* what to do or type next; may be empty */
-  __u32 retryable;     /* 1: the same call may succeed later without anybody changing anything */
-  __u32 retry_after_s; /* seconds after which to ask again, where they are known */
+  __u32 retryable;     /* 1: the same call may succeed later without any change */
+  __u32 retry_after_s; /* seconds after which to retry; 0: unknown */
 };
 
 enum playfs_outcome {
-  PLAYFS_PUBLISHED = 1, /* it is head */
-  PLAYFS_MERGED = 2,    /* it is an ancestor of head, merged automatically */
-  PLAYFS_BRANCHED = 3,  /* it is published as a branch beside head: update, then commit the merge */
-  PLAYFS_PENDING = 4,   /* journalled; it is published in the background */
+  PLAYFS_PUBLISHED = 1, /* the revision is head */
+  PLAYFS_MERGED = 2,    /* the revision is an ancestor of head, merged automatically */
+  PLAYFS_BRANCHED = 3,  /* published as a branch beside head: update, then commit the merge */
+  PLAYFS_PENDING = 4,   /* journalled; publishing continues in the background */
   PLAYFS_NOTHING = 5,   /* nothing was staged */
-  PLAYFS_PLANNED = 6,   /* PLAYFS_COMMIT_DRY_RUN: writes_used and chunks_total say what it would take */
-  PLAYFS_CANCELLED = 7  /* PLAYFS_IOC_CANCEL came before it was sent: it is staged again */
+  PLAYFS_PLANNED = 6,   /* PLAYFS_COMMIT_DRY_RUN: see writes_used and chunks_total for the cost */
+  PLAYFS_CANCELLED = 7  /* PLAYFS_IOC_CANCEL came before it was sent; its changes are staged again */
 };
 
 /* playfs_commit.flags */
 #define PLAYFS_COMMIT_NOWAIT 1u   /* return PLAYFS_PENDING as soon as the change is frozen */
-#define PLAYFS_COMMIT_NO_MERGE 2u /* publish a branch; whoever looks after head next may merge it */
-#define PLAYFS_COMMIT_RESOLVED 4u /* what an update left in conflict is right as it stands */
-#define PLAYFS_COMMIT_DRY_RUN 8u  /* plan it and send nothing */
-/* Begin nothing: tell what became of the commit that `tx` names, and wait for its end unless PLAYFS_COMMIT_NOWAIT is
- * set. To be asked after PLAYFS_PENDING, with the struct as it came back. ENOENT: it is not known any more, or never
- * was. */
+#define PLAYFS_COMMIT_NO_MERGE 2u /* if head has moved, publish a branch; another client may merge it later */
+#define PLAYFS_COMMIT_RESOLVED 4u /* conflicts left by an update are resolved as they are */
+#define PLAYFS_COMMIT_DRY_RUN 8u  /* plan only, send nothing */
+/* Start nothing: report the outcome of the commit named by `tx`, waiting for it unless PLAYFS_COMMIT_NOWAIT is set. For
+ * use after PLAYFS_PENDING, with the returned struct. ENOENT: the commit is unknown or no longer known. */
 #define PLAYFS_COMMIT_AGAIN 16u
 
 struct playfs_commit {
@@ -79,11 +78,11 @@ struct playfs_commit {
   __u32 writes_used; /* POST and PATCH requests sent */
   __u32 chunks_done;
   __u32 chunks_total;
-  __u32 retry_after_s; /* PENDING on a rate limit: seconds until it goes on */
+  __u32 retry_after_s; /* PENDING on a rate limit: seconds until publishing continues */
   char revision[PLAYFS_ID_MAX];
-  char merged_revision[PLAYFS_ID_MAX]; /* MERGED: the merge that is head */
+  char merged_revision[PLAYFS_ID_MAX]; /* MERGED: the merge revision that is head */
   struct playfs_error error;
-  char tx[PLAYFS_TX_MAX]; /* which commit this is about; in: PLAYFS_COMMIT_AGAIN alone reads it */
+  char tx[PLAYFS_TX_MAX]; /* the commit; as input only for PLAYFS_COMMIT_AGAIN */
   __u64 reserved[3];
 };
 
@@ -103,43 +102,43 @@ struct playfs_status {
   __u32 version;
   /* out */
   char project[PLAYFS_ID_MAX];
-  char base[PLAYFS_ID_MAX]; /* the revision that the work tree stands on; empty: none yet */
+  char base[PLAYFS_ID_MAX]; /* the revision that the work tree is based on; empty: none yet */
   char head[PLAYFS_ID_MAX]; /* the published latest, as last seen */
   __u32 staged;             /* paths */
-  __u32 pending;            /* paths of a publication under way */
+  __u32 pending;            /* paths being published */
   __u32 conflicts;          /* paths that an update left in conflict */
   __u32 phase;              /* enum playfs_phase */
   __u32 chunks_done;
   __u32 chunks_total;
   __u32 retry_after_s;
-  __u32 seconds_left; /* until the chunks are there, as far as it can be judged; 0: unknown, or nothing is uploaded */
-  __u64 bytes_done;   /* of the chunks' text, while it is uploaded */
+  __u32 seconds_left; /* estimate until the chunks are uploaded; 0: unknown, or no upload */
+  __u64 bytes_done;   /* of the chunks' text, during an upload */
   __u64 bytes_total;
-  __u32 queued; /* commits that wait behind the one under way */
+  __u32 queued; /* commits waiting behind the current one */
   __u32 reserved0;
   struct playfs_error error;
   __u64 reserved[5];
 };
 
 /* playfs_discard.flags */
-#define PLAYFS_DISCARD_DRY_RUN 1u /* change nothing: say whether it would succeed, and how many paths it would drop */
+#define PLAYFS_DISCARD_DRY_RUN 1u /* change nothing: report success and the number of paths it would drop */
 
-/* Drops what is staged at and below `path`: a file, a link, a directory, or what was there and was deleted. Nothing is
- * changed where it fails: EBUSY some of it is being published; ENOENT nothing is there and nothing is staged; EINVAL no
- * path of a work tree. */
+/* Drops the staged changes at and below `path`: a file, a link, a directory, or a deletion. A failing call changes
+ * nothing: EBUSY some of them are being published; ENOENT nothing exists or is staged there; EINVAL not a work tree
+ * path. */
 struct playfs_discard {
   __u32 size;
   __u32 version;
   __u32 flags;
   __u32 discarded; /* out: paths */
-  /* in: relative to the root of work/, whatever the call is made on: "src/main.c", without "." and ".." and without a
-   * slash at either end. "." is the root, all that is staged. Empty: the file or directory that the call is made on. */
+  /* in: relative to the root of work/, whichever file the call is made on: "src/main.c", without ".", ".." or a leading
+   * or trailing slash. "." is the root: everything staged. Empty: the file or directory that the call is made on. */
   char path[PLAYFS_PATH_MAX];
   struct playfs_error error;
   __u64 reserved[4];
 };
 
-/* Moves the base of the work tree to head, merging what is staged. */
+/* Moves the base of the work tree to head, merging the staged changes. */
 struct playfs_update {
   __u32 size;
   __u32 version;
@@ -150,7 +149,7 @@ struct playfs_update {
   __u64 reserved[4];
 };
 
-/* Takes another revision of the project into the work tree, which has to be clean. The next commit publishes the merge
+/* Merges another revision of the project into the work tree, which must be clean. The next commit publishes the merge
  * of both. */
 struct playfs_merge {
   __u32 size;
@@ -158,19 +157,19 @@ struct playfs_merge {
   __u32 flags;                  /* 0 */
   __u32 conflicts;              /* out: paths in conflict */
   char revision[PLAYFS_ID_MAX]; /* in */
-  char base[PLAYFS_ID_MAX];     /* out: what the work tree stands on, unchanged */
+  char base[PLAYFS_ID_MAX];     /* out: the base of the work tree, unchanged */
   struct playfs_error error;
   __u64 reserved[4];
 };
 
-/* Gives back what is being published, or waits to be: it is staged again, and nothing of it is sent any more. A commit
- * whose revision may have been sent is not given back. */
+/* Cancels commits that are being published or waiting to be: their changes are staged again, and nothing more is sent.
+ * A commit whose revision may already have been sent is not cancelled. */
 struct playfs_cancel {
   __u32 size;
   __u32 version;
   __u32 flags;     /* 0 */
   __u32 cancelled; /* out: commits that will not be published */
-  __u32 too_late;  /* out: 1 where one had been sent already, and goes on */
+  __u32 too_late;  /* out: 1 if one had already been sent, and continues */
   __u32 reserved0;
   struct playfs_error error;
   __u64 reserved[4];

@@ -9,7 +9,7 @@ constexpr std::uint64_t kDefaultSize = std::uint64_t{2} << 30;
 CacheLimits cache_limits(const Settings& settings, std::string_view site) {
   CacheLimits limits;
   limits.total = settings.size("cache_size", site).value_or(kDefaultSize);
-  // A chunk is kept as the record it came in, and as a part of its file; small files stand in revisions alone.
+  // A chunk is cached twice, as a record and within its file's object; small files exist only inside revision records.
   limits.records = limits.total / 3;
   limits.objects = limits.total - limits.records;
   return limits;

@@ -14,7 +14,7 @@ struct CacheLimits {
   std::uint64_t records = 0;
 };
 
-/// By the setting cache_size; 2 GiB where there is none.
+/// From the setting cache_size; 2 GiB by default.
 CacheLimits cache_limits(const Settings& settings, std::string_view site = {});
 
 }  // namespace playfs::app

@@ -39,7 +39,7 @@ bool is_source(std::string_view text) {
   return text.starts_with("local:") || text.starts_with("https://") || text.starts_with("http://");
 }
 
-/// Rewrites the ways in which mount(8) calls its helpers into `playfs mount …`; false where it is no such call.
+/// Rewrites mount(8)'s ways of calling its helpers into `playfs mount …`; false for any other command line.
 ///   mount.playfs SRC DIR [-sfnv] [-o OPTIONS]     `mount -t playfs`
 ///   playfs SRC DIR [-o OPTIONS]                   `mount -t fuse.playfs`, by way of mount.fuse
 bool rewrite_mount_helper(std::vector<std::string>& argv) {
@@ -62,7 +62,7 @@ bool rewrite_mount_helper(std::vector<std::string>& argv) {
   return true;
 }
 
-/// Arguments are named as they are written in man pages: by their own name alone.
+/// Prints operands as man pages do: by name only.
 class Formatter final : public CLI::Formatter {
  public:
   std::string make_option_opts(const CLI::Option* option) const override {
@@ -159,7 +159,7 @@ class Parser {
     command.add_option("--site", site_, "The service, where no mount says which")->type_name("SRC");
   }
 
-  /// A subcommand whose arguments live as long as the parser, and then in the action.
+  /// Adds a subcommand. Its arguments live as long as the parser, and then as long as the action.
   template <class Arguments>
   CLI::App* command(const char* name, const char* description, const char* examples,
                     Result<ExitCode> (*run)(Context&, const Arguments&), std::shared_ptr<Arguments>& arguments) {

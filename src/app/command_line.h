@@ -1,5 +1,5 @@
-// The command line as a value: what is to be done, or what there is to say instead (help, version, a usage error).
-// Pure: parsing touches nothing.
+// The command line as a value: an action, or the text to print instead (help, version, a usage error). Pure: parsing
+// has no side effects.
 #pragma once
 
 #include <functional>
@@ -17,13 +17,13 @@ namespace playfs::app {
 struct Invocation {
   bool json = false;
   std::optional<std::string> site;  ///< --site
-  bool mount_helper = false;        ///< called by mount(8): exit codes are mount(8)'s
+  bool mount_helper = false;        ///< called by mount(8): use its exit codes
   std::function<Result<ExitCode>(Context&)> action;
 };
 
 struct Help {
   std::string text;
-  /// `usage` where nobody asked for it: no command was given.
+  /// `usage` if no command was given, rather than help requested.
   ExitCode code = ExitCode::done;
 };
 

@@ -23,7 +23,7 @@ Result<Source> Context::source(const TreeOrigin& origin) const {
 }
 
 Result<Source> Context::source(const std::string& text) const {
-  // Settings of one service are filed under its canonical name, which is known only after parsing.
+  // A service's settings are filed under its canonical name, which is only known after parsing.
   PLAYFS_TRY(Source plain, parse_source(text, settings.text("base_path"), places, io));
   auto base_path = settings.text("base_path", plain.text);
   if (!base_path || base_path == plain.base_path) return plain;

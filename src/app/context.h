@@ -1,4 +1,4 @@
-// What every command is handed. For one thread; everything referred to outlives the command.
+// The environment of every command. For one thread; everything referred to outlives the command.
 #pragma once
 
 #include <memory>
@@ -22,15 +22,15 @@ struct Context {
   Places places;
   Settings settings;
 
-  /// The service that a command without a mount speaks to: --site, else that of the mount or of the exported tree
-  /// around the working directory, else PLAYFS_SITE or the configuration, else the embedded playground.
+  /// The service for a command without a mount: --site, else that of the mount or exported tree around the working
+  /// directory, else PLAYFS_SITE or the configuration, else the embedded playground.
   [[nodiscard]] Result<Source> source() const;
   [[nodiscard]] Result<Source> source(const std::string& text) const;
-  /// The one that a tree was exported from.
+  /// The service that a tree was exported from.
   [[nodiscard]] Result<Source> source(const TreeOrigin& origin) const;
   [[nodiscard]] Result<std::unique_ptr<World>> open_world() const;
 
-  /// The author of what is written through this service: --agent, PLAYFS_AGENT, configuration; else the login name.
+  /// The author of writes to this service: --agent, PLAYFS_AGENT or the configuration; else the login name.
   [[nodiscard]] std::string agent(const std::string& site) const;
 };
 

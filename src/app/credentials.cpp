@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::size_t kLargestFile = 1 << 20;
 
-/// The file's text, once it is certain that it is the user's own and nobody else's to read; "" where there is none.
+/// The file's text, after a check that only the user can read or replace it; "" if there is no file.
 Result<std::string> read_private(const Places& places) {
   std::string path = credentials_path(places);
   UniqueFd directory(open(places.config.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
@@ -55,7 +55,7 @@ Result<std::string> api_key_for(const Source& source, const Places& places) {
     auto key = document[source.origin]["api_key"].value_exact<std::string>();
     return key.value_or("");
   } catch (const toml::parse_error& error) {
-    // The parser's own words may quote the file, and with it a key.
+    // The parser's message may quote the file, and with it a key.
     return fail(ErrorCode::invalid_argument,
                 credentials_path(places) + ", line " + std::to_string(error.source().begin.line) + ": not valid TOML");
   }

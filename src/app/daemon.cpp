@@ -13,7 +13,7 @@ namespace playfs::app {
 
 namespace {
 
-// On the line: one byte that says how it went; for an error its code, message and hint follow, each ended by NUL.
+// The protocol: one byte for the outcome; after an error its code, message and hint, each ended by NUL.
 constexpr char kReady = 'R', kFailed = 'F';
 
 Result<std::string> read_all(int fd) {
@@ -52,7 +52,7 @@ Status StartReport::ready(const std::string& log_path) {
   UniqueFd log(open(log_path.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600));
   if (!log) return fail(error_from_errno(errno, "open " + log_path));
   if (dup2(log.get(), 1) < 0 || dup2(log.get(), 2) < 0) return fail(error_from_errno(errno, "redirect to " + log_path));
-  // The command may have been ended while it waited; that is no reason to end the daemon.
+  // The waiting command may have been killed; that is no reason to end the daemon.
   (void)write_all(line_.get(), std::string_view(&kReady, 1));
   line_ = UniqueFd();
   return {};

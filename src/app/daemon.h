@@ -1,4 +1,4 @@
-// Going to the background: the command returns when the daemon says that it is ready, or why it is not.
+// Daemonizing: the command returns once the daemon reports that it is ready, or why it is not.
 #pragma once
 
 #include <optional>
@@ -9,12 +9,11 @@
 
 namespace playfs::app {
 
-/// The daemon's line to the command that started it. Dropped without a word, it tells the command that the daemon
-/// died.
+/// The daemon's connection to the command that started it. Closing it without a report means that the daemon died.
 class StartReport {
  public:
   explicit StartReport(UniqueFd line) : line_(std::move(line)) {}
-  /// The command returns now; this process's stdout and stderr go to `log_path` from here on.
+  /// Lets the command return; this process's stdout and stderr go to `log_path` from here on.
   Status ready(const std::string& log_path);
   void failed(const Error& error);
 
@@ -22,9 +21,9 @@ class StartReport {
   UniqueFd line_;
 };
 
-/// Forks. In the child, which has a session of its own and nothing open but the standard streams: the line to the
-/// command. In the parent nothing, once the child is ready, or the child's error. REQUIRES: no other thread runs, and
-/// nothing is open that the child needs.
+/// Forks. Returns, in the child, which has its own session and only the standard streams open, its StartReport; in the
+/// parent, nullopt once the child is ready, or the child's error.
+/// REQUIRES: no other thread is running, and the child needs no open descriptor.
 Result<std::optional<StartReport>> go_to_background();
 
 }  // namespace playfs::app

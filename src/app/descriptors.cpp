@@ -18,7 +18,7 @@ void raise_descriptor_limit() {
 void hold_standard_streams() {
   for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; ++fd) {
     if (fcntl(fd, F_GETFD) >= 0) continue;
-    // The lowest number that is free is this one. Opened for the other direction, so that its use fails as before.
+    // Gets the lowest free number, which is `fd`. Opened for the opposite direction, so that its use still fails.
     (void)open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY);
   }
 }

@@ -1,4 +1,4 @@
-// What the program's exit code says. Pure values.
+// The program's exit codes. Pure values.
 #pragma once
 
 #include "base/result.h"
@@ -10,14 +10,14 @@ enum class ExitCode {
   failed = 1,
   usage = 2,
   branched = 3,  ///< published as a branch, or conflicts left
-  pending = 4,   ///< rate-limited, or still to be published
+  pending = 4,   ///< rate-limited, or not published yet
   not_found = 5,
   forbidden = 6,  ///< or not signed in
   unreachable = 7,
   mount_failed = 32  ///< as mount(8) expects of its helpers
 };
 
-/// The only place where an ErrorCode becomes an exit code.
+/// The only place that maps an ErrorCode to an exit code.
 ExitCode exit_code_for(ErrorCode code);
 
 }  // namespace playfs::app

@@ -19,7 +19,7 @@ void put(std::string& row, std::size_t at, char mark) {
 
 }  // namespace
 
-/// The revision in `column` gives way to its parents; where each line goes on.
+/// Replaces the revision in `column` by its parents; returns where each column continues.
 std::vector<Graph::Edge> Graph::replace(std::size_t column, const std::vector<std::string>& parents) {
   std::vector<std::string> next(columns_.begin(), columns_.begin() + static_cast<std::ptrdiff_t>(column));
   std::vector<Edge> edges;
@@ -54,7 +54,7 @@ std::vector<std::string> Graph::draw(const std::string& id, const std::vector<st
   drawn_.insert(id);
   std::vector<std::string> rows{row_of(columns_.size(), column)};
   auto edges = replace(column, parents);
-  // Each edge moves by one column a row, until all have arrived.
+  // Each edge moves one column per row until all have arrived.
   while (std::any_of(edges.begin(), edges.end(), [](const Edge& edge) { return edge.at != edge.to; })) {
     std::string row;
     for (Edge& edge : edges) {

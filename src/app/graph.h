@@ -1,7 +1,7 @@
-// A history as `git log --graph` draws one: a column for each line of revisions, edges where lines part and join.
+// Draws a history as `git log --graph` does: a column for each line of revisions, edges where lines part and join.
 //
-// A value; for one thread. Revisions are drawn one after the other, each after those that were made on it; one that
-// comes later than that is drawn all the same, without an edge.
+// A value; for one thread. Revisions are drawn one by one, each after its children; one that comes later than a child
+// is drawn without an edge to it.
 #pragma once
 
 #include <set>
@@ -12,8 +12,8 @@ namespace playfs::app {
 
 class Graph {
  public:
-  /// What is to be printed for a revision: its text line by line beside its row and the edges to its parents. `parents`
-  /// may be any: doubles and those that were drawn before get no edge.
+  /// The lines to print for a revision: its text beside its row and the edges to its parents. `parents` is not trusted:
+  /// duplicates and revisions already drawn get no edge.
   std::vector<std::string> draw(const std::string& id, const std::vector<std::string>& parents,
                                 const std::vector<std::string>& text);
 
@@ -23,7 +23,7 @@ class Graph {
   };
   std::vector<Edge> replace(std::size_t column, const std::vector<std::string>& parents);
 
-  std::vector<std::string> columns_;  ///< which revision each leads to
+  std::vector<std::string> columns_;  ///< the revision that each column leads to
   std::set<std::string> drawn_;
 };
 

@@ -1,21 +1,21 @@
-// What a process that stays gives up before it holds secrets or meets strangers. What cannot be given up is logged, and
-// serves all the same. Each is for the whole process and for good.
+// Privileges that a daemon gives up before it holds secrets or meets strangers. If one cannot be given up, a warning is
+// logged and the daemon goes on. Each holds for the whole process, permanently.
 #pragma once
 
 namespace playfs::app {
 
-/// Outlives whoever reads its log or started it: what it writes to them then is lost, and not it.
+/// Ignores SIGPIPE: when the reader of its output is gone, the output is lost, but the process lives on.
 void outlive_readers();
 
-/// Leaves no core dump: it would hold keys and what others have staged.
+/// Disables core dumps: they would contain keys and other users' staged files.
 void forgo_core_dumps();
 
-/// Runs no set-id program with more rights than its own. Not for a mount: who is not root unmounts by fusermount3,
-/// which is one. REQUIRES: no other thread runs.
+/// Disables set-id execution. Not for a mount: without root it unmounts by fusermount3, which is set-id.
+/// REQUIRES: no other thread is running.
 void forgo_new_privileges();
 
-/// Lets nobody but root look into its memory, nor a program that takes core dumps from the kernel by a pipe, which no
-/// limit stops. Not for a mount: its user may want to see what it has open, or trace it.
+/// Lets only root inspect its memory; also keeps it from a program that the kernel pipes core dumps to, which ignores
+/// the core limit. Not for a mount: its user may want to list its open files, or trace it.
 void forgo_inspection();
 
 }  // namespace playfs::app

@@ -18,7 +18,7 @@ namespace {
 
 constexpr std::size_t kLargestLog = 64 << 20;
 constexpr std::size_t kLargestAttribute = 64 << 10;
-/// From here on the mount is asked for its log, which it fetches many at a time.
+/// Above this, the mount's log is read, which fetches many revisions at a time.
 constexpr std::uint64_t kMany = 16;
 
 std::optional<ShownRevision> revision_of_line(const std::string& line) {
@@ -39,7 +39,7 @@ std::optional<ShownRevision> revision_of_line(const std::string& line) {
   return shown;
 }
 
-/// The attribute of that name; nullopt where neither file nor attribute is there.
+/// The value of the attribute; nullopt if the file or the attribute does not exist.
 Result<std::optional<std::string>> attribute(const std::string& path, const std::string& name) {
   std::string value(kLargestAttribute, '\0');
   ssize_t size = getxattr(path.c_str(), ("user.playfs." + name).c_str(), value.data(), value.size());

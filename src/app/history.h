@@ -1,8 +1,7 @@
-// A project's history, revision by revision, the newest first, only as far as it is asked for. Blocking; for one
-// thread.
+// A project's history, newest revision first, fetched only as far as requested. Blocking; for one thread.
 //
-// Histories come from strangers: a parent that is not there is left out, none is visited twice, and how many are looked
-// for grows with how many revisions are asked for, not with how many parents these name.
+// Histories come from strangers: missing parents are skipped, no revision is visited twice, and the number of lookups
+// grows with the number of revisions requested, not with the number of parents they name.
 #pragma once
 
 #include <map>
@@ -23,26 +22,26 @@ namespace playfs::app {
 class RevisionSource {
  public:
   virtual ~RevisionSource() = default;
-  /// nullopt where there is no such revision in the project.
+  /// nullopt if the project has no such revision.
   virtual Result<std::optional<ShownRevision>> find(const RevisionId& id) = 0;
 };
 
-/// Through a mount. `limit`: how many will be asked for, 0: all of them; many are fetched together.
+/// Reads through a mount. `limit`: how many will be requested, 0: all of them; many are fetched together.
 std::unique_ptr<RevisionSource> mounted_revisions(const std::string& project_directory, std::uint64_t limit);
-/// Of the service. `world` must outlive it.
+/// Reads from the service. `world` must outlive it.
 std::unique_ptr<RevisionSource> remote_revisions(World& world);
 
 class History {
  public:
   /// `source` must outlive it.
   History(RevisionSource& source, ProjectId project) : source_(source), project_(std::move(project)) {}
-  /// It and all that it was made from belong to the history.
+  /// Adds a revision and all its ancestors to the history.
   Status add(const RevisionId& id);
-  /// The newest that was not given yet; nullopt: that was all.
+  /// The newest revision not returned yet; nullopt at the end.
   Result<std::optional<ShownRevision>> next();
-  /// Whether there is such a revision in it, so far.
+  /// Whether the revision was found in the history so far.
   [[nodiscard]] bool has(const RevisionId& id) const { return found_.contains(id); }
-  /// Whether there were parents that were not looked for.
+  /// Whether any parents were not looked up.
   [[nodiscard]] bool left_parents_out() const { return left_out_; }
 
  private:

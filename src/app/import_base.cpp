@@ -13,10 +13,10 @@ namespace playfs::app {
 
 namespace {
 
-/// Where an ancestor is not found among so many it is taken for none: one parent too many is no harm.
+/// An ancestor not found among this many counts as none: one parent too many does no harm.
 constexpr std::size_t kMostLookedAt = 256;
 
-/// Whether `revision` has `ancestor` among its ancestors, or is it.
+/// Whether `ancestor` is `revision` or one of its ancestors.
 bool holds(World& world, const RevisionTreePtr& revision, const RevisionId& ancestor) {
   std::set<RevisionId> seen;
   std::deque<RevisionTreePtr> left{revision};
@@ -70,7 +70,7 @@ Result<ImportBase> base_of_import(World& world, const ProjectId& project, const 
       return fail(ErrorCode::invalid_argument, "the revision " + *named + " is of another project",
                   "playfs log --project " + shell_word(project.text()));
     base.revision = tree->revision.id;
-    // What the directory was made from before is in it still, beside what the user has brought into it.
+    // The directory still contains what it was made from, besides what the user brought in.
     if (origin && !holds(world, tree, origin->revision)) base.beside = origin->revision;
     return base;
   }
@@ -79,7 +79,7 @@ Result<ImportBase> base_of_import(World& world, const ProjectId& project, const 
         await<RevisionTreePtr>([&](auto done) { world.site().revision(origin->revision, {}, std::move(done)); });
     base.revision = origin->revision;
     if (tree && (*tree)->revision.project == project) return base;
-    // A service that was restored from a backup may have lost it: then nothing is known.
+    // A service restored from a backup may have lost the revision; then the base is unknown.
     if (!tree && tree.error().code != ErrorCode::not_found) return fail(tree.error());
   }
   base.revision = head;

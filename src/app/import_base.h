@@ -1,4 +1,4 @@
-// What an import of a directory into a project is an edit of: the revision against which it is published. Blocking.
+// The base of an import: the revision that a directory is an edit of, against which it is published. Blocking.
 #pragma once
 
 #include <optional>
@@ -12,20 +12,20 @@
 namespace playfs::app {
 
 struct ImportBase {
-  RevisionId revision;  ///< empty: of none, it is the project's first
-  RevisionId beside;    ///< a second one that the directory holds too: a further parent; mostly empty
-  bool known = true;    ///< false: it is head for want of anything better, so nothing of head may be undone
+  RevisionId revision;  ///< empty: the project has none yet
+  RevisionId beside;    ///< a second revision that the directory contains, to become a further parent; usually empty
+  bool known = true;    ///< false: head was assumed, so the import must not undo anything of head
 };
 
-/// Where it is written down which revision `directory` (real) was made from, for one project.
+/// The record of which revision `directory` (a real path) was made from, for one project.
 class ImportOrigin {
  public:
-  /// `mark`: the one in the directory itself. What it says of another site or project does not count.
+  /// `mark` is the one in the directory itself; it is ignored if it is of another site or project.
   static Result<ImportOrigin> open(World& world, const ProjectId& project, const std::string& directory,
                                    const std::optional<TreeOrigin>& mark);
 
   [[nodiscard]] const std::optional<TreeOrigin>& origin() const { return origin_; }
-  /// The directory holds what `revision` holds.
+  /// Records that the directory holds what `revision` holds.
   [[nodiscard]] Status move_to(const RevisionId& revision) const;
 
  private:
@@ -36,7 +36,7 @@ class ImportOrigin {
   std::optional<TreeOrigin> origin_;
 };
 
-/// `named`: the revision that the user names with --base, or the project for its head.
+/// `named`: the value of --base, a revision, or the project for its head.
 Result<ImportBase> base_of_import(World& world, const ProjectId& project, const RevisionId& head,
                                   const std::optional<TreeOrigin>& origin, const std::optional<std::string>& named);
 

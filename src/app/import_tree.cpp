@@ -43,7 +43,7 @@ class Importer {
     return remove_others(into, kept);
   }
 
-  /// Read to the end first, so that no descriptor is held open twice on the way down.
+  /// Reads the whole listing first, so that recursion holds only one descriptor per level.
   Result<std::vector<std::string>> names_in(int directory, const std::string& path) {
     DIR* stream = fdopendir(dup(directory));
     if (stream == nullptr) return fail(error_from_errno(errno, "read the directory " + path));
@@ -55,20 +55,20 @@ class Importer {
     }
     const int error = errno;
     closedir(stream);
-    // What was not listed would be taken for deleted.
+    // A name missing from a partial listing would be taken for deleted.
     if (error != 0) return fail(error_from_errno(error, "read the directory " + path));
     std::sort(names.begin(), names.end());
     return names;
   }
 
-  /// Whether the name is in the stage now.
+  /// Returns whether the stage has the name now.
   Result<bool> take(int directory, const std::string& name, const std::string& path, const stage::InodePtr& into) {
     struct stat attributes {};
     if (fstatat(directory, name.c_str(), &attributes, AT_SYMLINK_NOFOLLOW) != 0)
       return fail(error_from_errno(errno, "stat " + path));
     if (S_ISDIR(attributes.st_mode)) {
       if (name == kMarkFolder) return false;
-      // Never published, and often larger than all the rest, so not even staged.
+      // Never published, and often larger than everything else, so not even staged.
       if (is_repository_folder(name)) return false;
     }
     if (auto why = why_not_a_component(name)) return skip(path, *why);
@@ -124,7 +124,7 @@ class Importer {
 
   Status copy(int file, const stage::InodePtr& inode) {
     if (auto lower = stage_.lower_content(inode)) {
-      // What is published already is recognised by its hash; bytes that were not verified are simply taken anew.
+      // Published content is recognised by its hash; if it was not verified, it is simply written again.
       PLAYFS_TRY(auto same, has_content(file, *lower));
       if (same) return {};
     }
@@ -154,7 +154,7 @@ class Importer {
     return true;
   }
 
-  /// The inode of that name where it is of that kind; whatever else has the name is removed. nullptr: there is none.
+  /// The inode of that name if it is of `kind`, else nullptr; anything else of that name is removed.
   Result<stage::InodePtr> entry_of_kind(const stage::InodePtr& directory, const std::string& name, stage::Kind kind) {
     auto found = stage_.lookup(directory, name);
     if (!found && found.error().code == ErrorCode::not_found) return stage::InodePtr();

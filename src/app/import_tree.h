@@ -1,4 +1,4 @@
-// Making a stage look like a plain directory: the first half of an import. Blocking.
+// Makes a stage equal to a plain directory: the first half of an import. Blocking.
 #pragma once
 
 #include <string>
@@ -9,15 +9,14 @@
 
 namespace playfs::app {
 
-/// What no project can hold: special files, names that are no text.
+/// What a project cannot hold: special files, and names that are not text.
 struct Skipped {
   std::string path;
   std::string reason;
 };
 
-/// Afterwards the stage's tree is that of `directory`: files, their bytes and x bits, symbolic links as they are.
-/// What is there and the same already stays as it is; what `directory` does not have goes. Links are not followed.
-/// Answers what it left out.
+/// Makes the stage's tree that of `directory`: files, their bytes and x bits, and symbolic links, which are not
+/// followed. What is already equal is left alone; what `directory` lacks is removed. Returns what was left out.
 Result<std::vector<Skipped>> make_stage_look_like(stage::Stage& stage, const std::string& directory);
 
 }  // namespace playfs::app

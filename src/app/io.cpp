@@ -9,10 +9,10 @@ namespace playfs::app {
 
 namespace {
 
-/// Of a path without a slash at its end; "" for the root.
+/// REQUIRES: `path` does not end with a slash. "" for the root.
 std::string parent_of(const std::string& path) { return path.substr(0, std::min(path.rfind('/'), path.size())); }
 
-/// Where ".." leads from there, "" for the root. As it was named, unless a link leads elsewhere.
+/// The directory that ".." leads to, "" for the root: the textual parent, unless a link leads elsewhere.
 std::string above(const std::string& directory) {
   std::string up = directory + "/..";
   std::string real = look_at(up).real;
@@ -31,7 +31,7 @@ std::optional<std::string> Io::variable(std::string_view name) const {
 }
 
 std::string Io::absolute(std::string_view path) const {
-  // The root is "" here, so that whatever follows begins with a slash.
+  // The root is "" here, so that every appended name begins with a slash.
   const std::string working = directory == "/" ? "" : directory;
   std::string at = path.starts_with('/') ? "" : working;
   while (!path.empty()) {
@@ -39,7 +39,7 @@ std::string Io::absolute(std::string_view path) const {
     path.remove_prefix(std::min(name.size() + 1, path.size()));
     if (name.empty() || name == ".") continue;
     if (name != ".." || leads_up(at)) at += "/" + std::string(name);
-    else if (is_within(working, at)) at = parent_of(at);  // no link: the kernel has named it
+    else if (is_within(working, at)) at = parent_of(at);  // not a link: the kernel reported this path
     else at = above(at);
   }
   return at.empty() ? "/" : at;

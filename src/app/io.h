@@ -1,7 +1,7 @@
-// What a command sees of the process it runs in: streams, terminals, environment, working directory, clock.
+// A command's view of its process: streams, terminals, environment, working directory, clock.
 //
-// Commands touch nothing of the process but this, so that tests run them in-process with an environment of their
-// own. For one thread; everything referred to must outlive the Io.
+// Commands use nothing else of the process, so that tests can run them in-process with their own environment. For one
+// thread; everything referred to must outlive the Io.
 #pragma once
 
 #include <functional>
@@ -29,17 +29,17 @@ struct Io {
   bool in_is_terminal = false;
   bool out_is_terminal = false;
   bool err_is_terminal = false;
-  std::size_t columns = 80;  ///< of the terminal, where there is one
+  std::size_t columns = 80;  ///< of the terminal, if there is one
 
-  /// nullopt where it is unset or empty.
+  /// nullopt if unset or empty.
   [[nodiscard]] std::optional<std::string> variable(std::string_view name) const;
-  /// `path` made absolute by the working directory, without "." and "..". Those mean what they mean to the kernel:
-  /// `link/..` is above what the link leads to. Other links are not followed. Where there is no directory in front of a
-  /// "..", or nothing that answers, it stays, and the path means nothing.
+  /// `path` made absolute by the working directory, without "." and "..", which mean what they mean to the kernel:
+  /// `link/..` is above the link's target. Other links are not followed. A ".." after something that is not a
+  /// directory, or that does not answer, is kept, and the path is invalid.
   [[nodiscard]] std::string absolute(std::string_view path) const;
 };
 
-/// Runs one command line, program name first, and returns its exit code. The whole program but for main().
+/// Runs one command line, program name first, and returns its exit code: everything that main() does.
 int run(std::vector<std::string> argv, Io& io);
 
 /// The same with the process's own streams and environment.

@@ -1,4 +1,4 @@
-// Fields of a JSON document that another part of playfs wrote, where a missing one is no error. Pure functions.
+// Reads fields of JSON documents that playfs itself wrote, where a missing field is not an error. Pure functions.
 #pragma once
 
 #include <cstdint>
@@ -10,14 +10,14 @@
 
 namespace playfs::app {
 
-/// The object in a file, of at most 16 MiB.
+/// The object in a file of at most 16 MiB.
 Result<JsonObject> read_json_object(const std::string& path);
 
-/// "" where there is no such text.
+/// "" if there is no such text.
 std::string text_of(const JsonObject& fields, std::string_view name);
-/// 0 where there is no such number.
+/// 0 if there is no such number.
 std::uint64_t number_of(const JsonObject& fields, std::string_view name);
-/// nullptr where there is none.
+/// nullptr if there is none.
 const Json::Array* array_of(const JsonObject& fields, std::string_view name);
 const JsonObject* object_of(const JsonObject& fields, std::string_view name);
 

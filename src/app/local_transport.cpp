@@ -13,8 +13,8 @@ namespace {
 Error interrupted() { return Error{ErrorCode::interrupted, "the request was cancelled", {}, std::nullopt, 0, {}}; }
 }  // namespace
 
-/// Outlives the transport in the tasks that the executor has not run yet. Whoever takes a callback out of the table
-/// answers it, so each is answered once.
+/// Kept alive by pending executor tasks after the transport is gone. A callback is called by the code that takes it out
+/// of the table, and so exactly once.
 class LocalTransport::Core : public std::enable_shared_from_this<Core> {
  public:
   Core(const service::Service& service, std::string host) : service_(service), host_(std::move(host)) {}
@@ -26,7 +26,7 @@ class LocalTransport::Core : public std::enable_shared_from_this<Core> {
   }
 
   void watch(std::uint64_t number, const CancelToken& cancel) {
-    // Without the lock, since a token that is cancelled already runs the hook at once.
+    // Without the lock: a token that is cancelled already runs the hook at once.
     auto registration =
         cancel.on_cancel([self = shared_from_this(), number] { self->answer(number, fail(interrupted())); });
     MutexLock lock(mutex_);

@@ -7,7 +7,7 @@ namespace playfs::app {
 
 namespace {
 
-/// Whether an error only says that there is nothing of that id: a service may also refuse what cannot be an id.
+/// Whether an error means that the id does not exist: a service may also refuse what cannot be an id.
 bool means_absent(const Error& error) {
   return error.code == ErrorCode::not_found || error.code == ErrorCode::invalid_argument || error.http_status == 400;
 }
@@ -28,7 +28,7 @@ Result<Project> find_project(World& world, const std::string& id_or_name) {
   }
   using List = std::shared_ptr<const std::vector<content::Listed>>;
   PLAYFS_TRY(List list, await<List>([&](auto done) { world.site().list("projects", {}, std::move(done)); }));
-  // Newest first: the last one is the oldest, which is what by-name/ shows too.
+  // Newest first, so the last match is the oldest, as in by-name/.
   const content::Listed* oldest = nullptr;
   for (const content::Listed& listed : *list)
     if (listed.name == id_or_name) oldest = &listed;

@@ -1,4 +1,4 @@
-// From what a person types to a project or a revision: an id, or a project's name. Blocking; for commands.
+// Resolves what a person types, an id or a project's name, to a project or revision. Blocking; for commands.
 #pragma once
 
 #include <string>
@@ -14,10 +14,10 @@ Result<Project> find_project(World& world, const std::string& id_or_name);
 /// The head of the project that `what` names, else the revision of that id.
 Result<RevisionTreePtr> find_revision(World& world, const std::string& what);
 
-/// A file or directory of a revision as a person names it: "src/a.c", "/src/", "" for the root.
+/// Normalizes a path in a revision as people type it: "src/a.c", "/src/", "" for the root.
 std::string normal_path(std::string_view path);
 
-/// The true size in bytes; fetches the content where nothing else tells.
+/// The true size in bytes; fetches the content if nothing else tells.
 Result<std::uint64_t> size_of(World& world, const FileRef& file);
 Result<content::Blob> blob_of(World& world, const FileRef& file);
 

@@ -7,7 +7,7 @@ namespace playfs::app {
 
 namespace {
 
-/// Text as roff takes it for what it is.
+/// Escapes text so that roff prints it literally.
 std::string roff(std::string_view text) {
   constexpr std::string_view kEllipsis = "…";
   std::string out;
@@ -50,7 +50,7 @@ void append_option(std::string& page, const OptionHelp& option) {
 
 bool takes_value(const OptionHelp& option) { return !option.value.empty(); }
 
-/// The words of a case label: 'a|b'.
+/// The patterns of a case label: 'a|b'.
 std::string label_of(const CommandHelp& command) {
   std::vector<std::string> names{command.name};
   names.insert(names.end(), command.aliases.begin(), command.aliases.end());

@@ -1,4 +1,4 @@
-// The commands as a man page and as a completion for bash, from the same table that --help prints. Pure functions.
+// The commands as a man page and as a bash completion, from the same table that --help prints. Pure functions.
 #pragma once
 
 #include <string>
@@ -7,7 +7,7 @@
 namespace playfs::app {
 
 struct OptionHelp {
-  std::vector<std::string> names;  ///< "-m", "--message"; of an operand its name
+  std::vector<std::string> names;  ///< "-m", "--message"; for an operand, its name
   std::string value;               ///< "MESSAGE"; empty for a flag
   std::string text;
   bool required = false;

@@ -10,8 +10,8 @@ namespace playfs::app {
 
 namespace {
 
-/// Meant for mount(8), for the boot, or for the kernel in ways that this file system goes by anyway: the kernel checks
-/// permissions in every mount, each is nosuid and nodev, and in none does reading move the access time.
+/// Meant for mount(8), for the boot, or for the kernel, where this file system's behaviour is fixed: every mount has
+/// default_permissions, nosuid and nodev, and reading never changes the access time.
 constexpr std::array<std::string_view, 23> kIgnored{
     "rw",    "defaults", "_netdev",  "nofail",      "auto",       "noauto",   "user",      "nouser",
     "users", "owner",    "group",    "nosuid",      "nodev",      "suid",     "dev",       "default_permissions",
@@ -69,7 +69,7 @@ Status parse_one(std::string_view name, std::optional<std::string_view> value, M
   return {};
 }
 
-/// Up to the next comma that stands behind no backslash; takes it off the list.
+/// Removes and returns the text up to the next comma without a backslash.
 std::string take_item(std::string_view& list) {
   std::string item;
   std::size_t at = 0;

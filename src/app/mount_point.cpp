@@ -55,7 +55,7 @@ Status detach_dead_mount(const std::string& path) {
 Result<std::string> prepare_mount_point(const std::string& path, bool nonempty, const std::vector<OwnPlace>& own) {
   const auto looked = look_at(path);
   if (looked.state == Probe::State::silent) return silence_of(path);
-  // Before anything else: whoever is told that a directory is not empty may add `nonempty`, and hang.
+  // First: told only that the directory is not empty, a user may add `nonempty`, and hang.
   PLAYFS_TRY(auto mounts, read_mount_table());
   PLAYFS_CHECK(check_own_places(own, looked.real, mounts));
   PLAYFS_CHECK(check_fuse());

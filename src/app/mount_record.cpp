@@ -18,13 +18,13 @@ std::string path_of(const Places& places, const std::string& mount_point) {
   return places.state + "/mounts/" + as_component(mount_point) + ".json";
 }
 
-/// Numbers of devices are given anew after a restart. "" where the kernel does not say.
+/// Device numbers are reused after a reboot. "" if the kernel does not say.
 std::string this_boot() {
   auto id = read_file("/proc/sys/kernel/random/boot_id", 4096);
   return id ? id->substr(0, id->find('\n')) : std::string();
 }
 
-/// Flags that the kernel keeps, and that are options of playfs too.
+/// Flags that the kernel keeps and that are playfs options too.
 std::vector<std::string> kernel_options(const MountEntry& mount) {
   std::string known;
   for (std::string_view name : {"ro", "noexec", "sync", "allow_other"})
@@ -54,7 +54,7 @@ Result<std::string> write_mount_record(const Places& places, const std::string& 
 
 void remove_mount_record(const Places& places, const std::string& mount_point, const std::string& device) {
   auto fields = read_json_object(path_of(places, mount_point));
-  // Another mount may have taken the place of one that was only detached, and that ends just now.
+  // Another mount may have taken the place of a detached one that ends only now.
   if (fields && !device.empty() && text_of(*fields, "device") != device) return;
   unlink(path_of(places, mount_point).c_str());
 }

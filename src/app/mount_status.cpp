@@ -6,7 +6,7 @@ namespace playfs::app {
 
 namespace {
 
-/// A publication that waits for the service to allow or to answer may wait for hours: nothing to sit out.
+/// A publication that waits for a rate limit or for the service may take hours, so it is not waited for.
 bool makes_progress(const JsonObject& project) {
   const JsonObject* publication = object_of(project, "publication");
   if (publication == nullptr) return false;

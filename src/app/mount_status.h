@@ -1,4 +1,4 @@
-// What a mount says of itself, for umount: read from its own files, over the kernel like everybody else. Blocking.
+// A mount's own status, for umount: read from its files, through the kernel like any other client. Blocking.
 #pragma once
 
 #include <sys/types.h>
@@ -15,11 +15,11 @@ struct StagedProject {
   std::string id;
   std::string name;
   std::uint64_t staged = 0;   ///< paths
-  std::uint64_t pending = 0;  ///< paths of a publication that has begun
+  std::uint64_t pending = 0;  ///< paths of a publication in progress
 };
 
 struct MountStatus {
-  pid_t pid = 0;                      ///< of the daemon; 0: not said
+  pid_t pid = 0;                      ///< of the daemon; 0: unknown
   bool publishing = false;            ///< a publication makes progress: it neither ended nor waits for the service
   std::vector<StagedProject> staged;  ///< of the projects in use in this mount
 };

@@ -10,23 +10,23 @@ namespace playfs::app {
 /// A line of the mount table.
 struct MountEntry {
   std::string mount_point;
-  std::string root;    ///< the directory of the file system that is mounted there; "/" but for bind mounts
+  std::string root;    ///< the directory of the file system that is mounted here; "/" except for bind mounts
   std::string type;    ///< "fuse.playfs"
   std::string source;  ///< SRC as it was mounted
-  std::string device;  ///< "0:52": tells it from every other mount while it is in the table
+  std::string device;  ///< "0:52": unique among the mounts in the table
   std::string options, super_options;  ///< comma-separated: of this mount point, of the whole file system
 };
 
 /// Whether `item` ("ro", "user_id=0") is in a comma-separated list.
 bool has_option(std::string_view list, std::string_view item);
 
-/// Lines that are not understood are left out.
+/// Skips lines that it cannot parse.
 std::vector<MountEntry> parse_mount_table(std::string_view text);
 
-/// The last mount on top of `path`'s longest mounted prefix. REQUIRES: absolute, without links.
+/// The last mount on top of `path`'s longest mounted prefix. REQUIRES: `path` is absolute, without links.
 const MountEntry* mount_holding(const std::vector<MountEntry>& table, std::string_view path);
 
-/// Whether `path` is `directory` or lies below it. REQUIRES: as above, of both.
+/// Whether `path` is `directory` or is below it. REQUIRES: both are absolute, without links.
 bool is_within(std::string_view path, std::string_view directory);
 
 }  // namespace playfs::app

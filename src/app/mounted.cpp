@@ -12,7 +12,7 @@ namespace playfs::app {
 
 namespace {
 
-/// What is left of `path` below `directory`, without a slash in front. REQUIRES: is_within.
+/// `path` relative to `directory`. REQUIRES: is_within.
 std::string below(std::string_view path, std::string_view directory) {
   path.remove_prefix(directory == "/" ? 1 : directory.size());
   if (path.starts_with('/')) path.remove_prefix(1);

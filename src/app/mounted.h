@@ -1,5 +1,4 @@
-// Finding the mount that holds a path, and the project's work tree in it. Reads the mount table and the file system;
-// no shared state.
+// Finds the mount that holds a path, and the project's work tree in it. Reads mount table and file system; stateless.
 #pragma once
 
 #include <optional>
@@ -12,7 +11,7 @@
 
 namespace playfs::app {
 
-/// That of this process.
+/// The mount table of this process.
 Result<std::vector<MountEntry>> read_mount_table();
 
 inline constexpr std::string_view kMountType = "fuse.playfs";
@@ -22,16 +21,16 @@ struct MountedPlace {
   std::string mount_point;
   std::string source;
   std::string path;                    ///< absolute, links resolved as far as it exists
-  std::string project;                 ///< the id; empty outside of any project
+  std::string project;                 ///< the id; empty outside any project
   std::string project_directory;       ///< with `status`, `log`, `revisions/` …: projects/ID, or .playfs/project
-  std::string work;                    ///< the root of the project's work tree; empty outside of any project
-  std::optional<std::string> in_work;  ///< `path` relative to `work` ("" is its root); nullopt where it is elsewhere
+  std::string work;                    ///< the root of the project's work tree; empty outside any project
+  std::optional<std::string> in_work;  ///< `path` relative to `work` ("" is its root); nullopt if it is elsewhere
 };
 
-/// nullopt where `path` (absolute, need not exist) is in no mount of playfs; `timed_out` where it does not answer.
+/// nullopt if `path` (absolute, need not exist) is in no mount of playfs. Errors: timed_out if it does not answer.
 Result<std::optional<MountedPlace>> find_mount(const std::string& path);
 
-/// The same, where there must be one, inside a project.
+/// The same, but requires a mount and a project.
 Result<MountedPlace> find_project_at(const std::string& path);
 
 }  // namespace playfs::app

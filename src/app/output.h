@@ -1,7 +1,7 @@
-// How commands speak: data to stdout, words to stderr, or one JSON document with `--json`.
+// The output of commands: data on stdout and messages on stderr, or one JSON document with `--json`.
 //
-// For one thread. Text of strangers goes through `safe` before it reaches a person's terminal; JSON carries it as
-// it is, with JSON's own escapes for what a terminal would obey.
+// For one thread. Strangers' text goes through `safe` before it reaches a terminal; JSON carries it unchanged, with
+// JSON's own escapes for what a terminal would interpret.
 #pragma once
 
 #include <string>
@@ -15,11 +15,11 @@
 
 namespace playfs::app {
 
-/// The version of the shape of every JSON document that a command prints.
+/// The version of the schema of all JSON documents that commands print.
 inline constexpr int kSchemaVersion = 1;
 
 inline std::string safe(std::string_view text) { return escape_for_terminal(text); }
-/// Printed JSON, with the same escaped as JSON has it: it says what it said before.
+/// The same for printed JSON, with JSON's own escapes, so that its meaning does not change.
 inline std::string safe_json(std::string_view text) { return escape_json_for_terminal(text); }
 
 class Output {
@@ -27,26 +27,26 @@ class Output {
   Output(Io& io, bool json) : io_(io), json_(json) {}
 
   [[nodiscard]] bool json() const { return json_; }
-  /// Whether words on stdout may be coloured: a terminal, and no NO_COLOR.
+  /// Whether stdout may be coloured: a terminal, and no NO_COLOR.
   [[nodiscard]] bool colour() const;
   [[nodiscard]] bool is_terminal() const { return io_.out_is_terminal; }
-  /// Whether progress may be drawn on stderr.
+  /// Whether to draw progress on stderr.
   [[nodiscard]] bool progress() const { return io_.err_is_terminal && !json_; }
 
-  /// With --json: the document, `schema_version` in front.
+  /// With --json: the document, preceded by `schema_version`.
   void document(JsonObject fields);
   /// With --json: one line of a stream.
   void stream_item(JsonObject fields);
   /// Without --json: one line on stdout.
   void line(std::string_view text);
-  /// Bytes on stdout as they are.
+  /// Raw bytes on stdout.
   void bytes(std::string_view data);
-  /// One line on stderr that the next one replaces; "" takes it away. REQUIRES: progress().
+  /// One line on stderr that the next call replaces; "" removes it. REQUIRES: progress().
   void progress_line(std::string_view text);
-  /// Words on stderr, one line; also with --json, which leaves stderr to people.
+  /// One line on stderr; also with --json, which leaves stderr to people.
   void note(std::string_view text);
 
-  /// Says what failed, why, whether a retry helps and what to type next: on stderr in words, with --json on stdout.
+  /// Reports what failed, why, whether a retry helps and what to type next: on stderr, or with --json on stdout.
   ExitCode error(const Error& error);
 
  private:
@@ -54,7 +54,7 @@ class Output {
   bool json_;
 };
 
-/// {"code", "message", "hint", "retryable", "retry_after_s"}, the last two words only where there is something to say.
+/// {"code", "message", "hint", "retryable", "retry_after_s"}, the last one only if it is known.
 JsonObject error_document(const Error& error);
 
 }  // namespace playfs::app

@@ -23,8 +23,8 @@ std::deque<std::string> components_of(std::string_view path) {
   return components;
 }
 
-/// Calls `visit` with each name that the kernel looks up on the way to `path`, as a real path, before anything is asked
-/// of it: it may be in a mount that does not answer. What does not exist yet is followed as it is written.
+/// Calls `visit` with the real path of each name that the kernel looks up on the way to `path`, before accessing it: it
+/// may be in a mount that does not answer. Names that do not exist yet are followed as written.
 template <class Visit>
 Status walk(const std::string& path, Visit visit) {
   std::string at;  // "" is the root
@@ -41,7 +41,7 @@ Status walk(const std::string& path, Visit visit) {
     PLAYFS_CHECK(visit(next));
     std::array<char, PATH_MAX> target{};
     const ssize_t size = readlink(next.c_str(), target.data(), target.size());
-    if (size < 0) {  // no link, or not there yet
+    if (size < 0) {  // not a link, or not there yet
       at = next;
       continue;
     }
@@ -53,7 +53,7 @@ Status walk(const std::string& path, Visit visit) {
   return {};
 }
 
-/// Where SQLite puts its temporary files: it takes the first of these that is set.
+/// Where SQLite puts its temporary files: it uses the first of these that is set.
 std::string temporary_directory(const Io& io) {
   for (const char* variable : {"SQLITE_TMPDIR", "TMPDIR"})
     if (auto value = io.variable(variable)) return io.absolute(*value);

@@ -15,7 +15,7 @@ namespace playfs::app {
 
 namespace {
 
-/// Writes to a descriptor; after an error nothing more.
+/// Writes to a descriptor; drops everything after an error.
 class DescriptorBuffer final : public std::streambuf {
  public:
   explicit DescriptorBuffer(UniqueFd fd) : fd_(std::move(fd)) { setp(buffer_.data(), buffer_.data() + buffer_.size()); }
@@ -46,7 +46,7 @@ class DescriptorBuffer final : public std::streambuf {
   std::array<char, 1 << 13> buffer_{};
 };
 
-/// While it lives a signal is ignored: Ctrl-C is the pager's, and a reader who has gone is an error like any other.
+/// Ignores a signal while it lives: Ctrl-C is for the pager, and a closed pipe becomes an ordinary error.
 class IgnoredSignal {
  public:
   explicit IgnoredSignal(int number) : number_(number) {
@@ -69,7 +69,7 @@ std::string chosen_pager(const Io& io) {
   return "less";
 }
 
-/// -1 where it cannot be started.
+/// -1 if it cannot be started.
 pid_t start(const std::string& command, int input) {
   pid_t child = fork();
   if (child != 0) return child;
@@ -101,7 +101,7 @@ Pager::Pager(Context& context, bool wanted) : io_(context.io) {
   if (pipe2(ends.data(), O_CLOEXEC) != 0) return;
   UniqueFd input(ends[0]), output(ends[1]);
   io_.out.flush();
-  // The child must not inherit what is ignored here: started first.
+  // Before the signals are ignored here, which the child would inherit.
   pid_t child = start(command, input.get());
   if (child < 0) return;
   running_ = std::make_unique<Running>();
@@ -114,7 +114,7 @@ Pager::~Pager() {
   if (!running_) return;
   io_.out.flush();
   io_.out.rdbuf(running_->before);
-  io_.out.clear();  // a reader who left early has seen enough
+  io_.out.clear();  // it is fine for the reader to quit early
   running_->buffer.reset();
   int status = 0;
   while (waitpid(running_->child, &status, 0) < 0 && errno == EINTR) continue;

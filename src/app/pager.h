@@ -1,7 +1,7 @@
-// Long output by the page, as git shows it: $PLAYFS_PAGER, else $PAGER, else `less -FRX`, which shows what fits on a
-// screen as it is. Only where stdout is a terminal and words are printed there; `cat` or an empty name: none.
+// Shows long output in a pager, like git: $PLAYFS_PAGER, else $PAGER, else `less -FRX`, which just prints what fits on
+// a screen. Only for text on a terminal; `cat` or an empty name disables it.
 //
-// For one thread. While it lives what is written to the Io's out goes to the pager; it ends when the reader is done.
+// For one thread. While it lives, the Io's out is redirected to the pager; the destructor waits for the pager to quit.
 #pragma once
 
 #include <memory>

@@ -51,7 +51,7 @@ std::string as_component(std::string_view text) {
     if (!is_plain(c)) plain = false;
     readable += is_plain(c) ? c : '_';
   }
-  // A plain text that ends like a hashed one must not meet it: the hash is set off by a character that is not plain.
+  // '+' is not a plain character, so no plain text can equal a hashed name.
   return plain ? readable : "h+" + ContentHash::of(text).hex().substr(0, 24) + "+" + readable;
 }
 

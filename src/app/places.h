@@ -17,18 +17,17 @@ struct Places {
   std::string data;           ///< $XDG_DATA_HOME/playfs: local playgrounds
   std::string system_config;  ///< /etc/playfs/config.toml
 
-  /// Where the contents of published files are kept, within the cache.
+  /// The contents of published files, within the cache.
   [[nodiscard]] std::string cache_objects() const { return cache + "/objects"; }
-  /// Everything that is kept for one service. `site` is remote::Client::site().
+  /// The state kept for one service. `site` is remote::Client::site().
   [[nodiscard]] std::string site_state(std::string_view site) const;
 };
 
-/// Relative values of the XDG variables are ignored, as the specification asks; without HOME the user database says
-/// where home is.
+/// Ignores relative values of the XDG variables, as the specification requires. Without HOME, asks the user database.
 Result<Places> find_places(const Io& io);
 
-/// Any text as one safe component of a path, different for different texts: readable where it is short and plain,
-/// otherwise a readable beginning and a hash.
+/// Maps any text to one safe path component, different texts to different ones: unchanged if short and plain, otherwise
+/// a hash and a readable beginning.
 std::string as_component(std::string_view text);
 
 }  // namespace playfs::app

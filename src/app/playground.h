@@ -1,7 +1,7 @@
-// A playground of one's own: a directory with a store, and the service over it. What `playfs serve` puts on the
-// network, and what a mount of `local:…` carries inside itself. Several processes may open one directory at once.
+// A local playground: a directory with a store, and the service over it. `playfs serve` puts it on the network, and a
+// mount of `local:…` hosts it in its own process. Several processes may open one directory at once.
 //
-// Thread-safe as the service is.
+// Thread-safe like the service.
 #pragma once
 
 #include <memory>
@@ -19,11 +19,11 @@ namespace playfs::app {
 
 class Playground {
  public:
-  /// The store's name in the directory.
+  /// The store's file name in the directory.
   static constexpr std::string_view kStoreFile = "playground.db";
 
-  /// Opens the playground in `directory`, and makes one where there is none (0700). The store's own site id is added
-  /// to `options.site_hosts`. With a mailer, accounts can be had by email. Clock, random and mailer must outlive it.
+  /// Opens the playground in `directory`, creating it (0700) if needed. Adds the store's own site id to
+  /// `options.site_hosts`. With a mailer, people can sign in by email. Clock, random and mailer must outlive it.
   static Result<std::unique_ptr<Playground>> open(const std::string& directory, service::ServiceOptions options,
                                                   const Clock& clock, Random& random,
                                                   service::Mailer* mailer = nullptr);

@@ -21,16 +21,16 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr char kAnswers = 'a', kDead = 'd';
-constexpr std::chrono::duration<int, std::milli> kFarewell{1'000};  ///< for a child that was killed
+constexpr std::chrono::duration<int, std::milli> kFarewell{1'000};  ///< for a killed child to end
 
-/// Not by stat(2): the kernel may know the attributes of the root, and goes on answering for the dead and the hanging.
+/// Not with stat(2): the kernel may have cached the root's attributes, and answers even if the mount is dead or hangs.
 bool is_dead(std::string path) {
   struct statfs usage {};
   while (statfs(path.c_str(), &usage) != 0) {
-    // ECONNABORTED: the question was under way when the process ended.
+    // ECONNABORTED: the process ended during the request.
     if (errno == ENOTCONN || errno == ECONNABORTED) return true;
     if (errno != ENOENT || path == "/") return false;
-    path = fs::path(path).parent_path().string();  // what is to be made there would be of the same file system
+    path = fs::path(path).parent_path().string();  // a file to be created there would be in the same file system
   }
   return false;
 }
@@ -46,11 +46,11 @@ std::string real_path_of(const std::string& path) {
   return unresolved ? path : (parent / fs::path(path).filename()).string();
 }
 
-/// In the child, with nothing open but `line`: it may be left behind, and would keep a pipe of its parent's open.
+/// Runs in the child, with only `line` open: it may be left behind, and must not keep its parent's pipes open.
 [[noreturn]] void answer(int line, const std::string& path) {
   dup2(line, 0);
   close_range(1, ~0U, 0);
-  if (chdir("/") != 0) _exit(EXIT_FAILURE);  // from a mount that would be in use by it
+  if (chdir("/") != 0) _exit(EXIT_FAILURE);  // it must not keep a mount in use
   const char state = is_dead(path) ? kDead : kAnswers;
   _exit(write_all(0, state + real_path_of(path)) ? EXIT_SUCCESS : EXIT_FAILURE);
 }
@@ -75,8 +75,8 @@ Probe::Probe(Probe&& other) noexcept
 Probe::~Probe() {
   if (child_ <= 0) return;
   kill(child_, SIGKILL);
-  // Until it has ended the mount is in use. Who waits for an answer that is being worked on does not end by that, and
-  // is not waited for: its end of the line is not closed in time.
+  // The mount is in use until the child has ended. SIGKILL does not end a child whose request is being processed; such
+  // a child is not waited for beyond kFarewell.
   pollfd ended{answer_.get(), 0, 0};
   poll(&ended, 1, kFarewell.count());
   waitpid(child_, nullptr, WNOHANG);

@@ -1,6 +1,6 @@
-// Looking at a path that may lie in a mount whose process hangs: whoever asks there waits for ever, and no signal but
-// SIGKILL ends that. So a child process looks, and is left to itself where it is not back in time. Any command that is
-// given a path, or finds a mount in the table, looks this way first. Blocking; no shared state.
+// Examines a path that may be in a mount whose process hangs. Accessing it would block forever, and only SIGKILL could
+// end that. So a child process does it, and is abandoned if it is not back in time. Every command that gets a path, or
+// finds a mount in the table, starts with this. Blocking; no shared state.
 #pragma once
 
 #include <sys/types.h>
@@ -18,27 +18,27 @@ namespace playfs::app {
 class Probe {
  public:
   enum class State {
-    answers,  ///< also where nothing is there
+    answers,  ///< also if nothing is there
     dead,     ///< the process of the mount there has ended
-    silent,   ///< no answer came in time: of the path, or of what is on the way to it
+    silent,   ///< no answer came in time: from the path, or from one on the way to it
   };
   struct Found {
     State state = State::silent;
-    /// The path with links resolved as far as it exists; of a dead mount by those of its parent; as it was given where
-    /// it is silent, or where it leads up from what is not there.
+    /// The path with links resolved as far as it exists; for a dead mount, resolved up to its parent; unchanged if it
+    /// is silent, or if it has a ".." after something that does not exist.
     std::string real;
   };
 
-  /// Begins to look. `path` is absolute.
+  /// Starts the child. `path` is absolute.
   explicit Probe(std::string path);
   Probe(Probe&& other) noexcept;
   Probe& operator=(Probe&&) = delete;
   ~Probe();
 
-  /// Waits, up to kPatience from the beginning. REQUIRES: called once.
+  /// Waits up to kPatience from the start. REQUIRES: called once.
   [[nodiscard]] Found found();
 
-  /// More than a machine takes that is busy with much else.
+  /// More than a busy machine needs.
   static constexpr std::chrono::seconds kPatience{5};
 
  private:
@@ -48,14 +48,14 @@ class Probe {
   UniqueFd answer_;
 };
 
-/// Whether there is a ".." in it. As it is resolved there is none, unless what is in front of that is no directory.
+/// Whether the path contains a "..". A resolved path only does if a ".." follows something that is not a directory.
 [[nodiscard]] inline bool leads_up(std::string_view path) {
   return path.ends_with("/..") || path.find("/../") != std::string_view::npos;
 }
 
 [[nodiscard]] inline Probe::Found look_at(std::string path) { return Probe(std::move(path)).found(); }
 
-/// What to say of a path that is `silent`.
+/// The error for a path that is `silent`.
 [[nodiscard]] tl::unexpected<Error> silence_of(const std::string& path);
 
 }  // namespace playfs::app

@@ -1,4 +1,4 @@
-// Making projects. Blocking; for commands.
+// Creates projects. Blocking; for commands.
 #pragma once
 
 #include <string>

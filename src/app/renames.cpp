@@ -13,7 +13,7 @@ namespace playfs::app {
 
 namespace {
 
-/// Bytes of each line or piece, by its hash, in the order of that.
+/// The number of bytes per line or piece, keyed and sorted by hash.
 using Fingerprint = std::vector<std::pair<std::size_t, std::uint64_t>>;
 
 Fingerprint fingerprint_of(std::string_view content) {
@@ -42,12 +42,12 @@ std::uint64_t common(const Fingerprint& a, const Fingerprint& b) {
 
 unsigned percent(std::uint64_t part, std::uint64_t whole) { return static_cast<unsigned>(part * 100 / whole); }
 
-/// Of contents that are not the same, the larger of which has `size` bytes.
+/// For contents that differ, the larger of which has `size` bytes.
 unsigned similarity(const Fingerprint& a, const Fingerprint& b, std::uint64_t size) {
   return std::min(percent(common(a, b), size), 99U);
 }
 
-/// What has to be known of a file to find the one it is like.
+/// What is needed to match a file with a similar one.
 struct Candidate {
   std::string path;
   ContentHash hash;

@@ -1,5 +1,4 @@
-// Which files went from one path to another between two trees, perhaps changed on the way, as git tells it. The files
-// are read by whoever asks.
+// Finds files that moved between two trees, possibly edited, as git does. The caller reads the files.
 #pragma once
 
 #include <functional>
@@ -14,23 +13,22 @@
 
 namespace playfs::app {
 
-/// By the path after.
+/// By new path.
 using Renames = std::map<std::string, Renamed>;
 
 inline constexpr unsigned kLeastSimilar = 50;
-/// Pairs of a path that went and one that came, and the size of each: past these only files that are wholly the same
-/// are found.
+/// The limit on pairs of a removed and an added path, and on file size: beyond these, only identical files match.
 inline constexpr std::size_t kMostPairs = 10'000;
 inline constexpr std::size_t kLargestSimilar = 1 << 20;
 
-/// The part of the larger content that the other has too, in percent: lines, long ones in pieces, wherever they stand.
-/// 100 only for equal ones.
+/// The share of the larger content that is also in the other, in percent: by lines, long ones in pieces, at any
+/// position. 100 only for equal contents.
 unsigned similarity(std::string_view before, std::string_view after);
 
-/// nullopt where there is no file.
+/// nullopt if there is no file.
 using ReadSide = std::function<Result<std::optional<DiffSide>>(const std::string& path)>;
 
-/// Each path is in one pair at most; what is more alike goes first. Empty files are not like any other.
+/// Each path is in at most one pair; the most similar are paired first. Empty files never match.
 Result<Renames> find_renames(const std::set<std::string>& gone, const std::set<std::string>& come,
                              const ReadSide& read_before, const ReadSide& read_after);
 

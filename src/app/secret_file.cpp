@@ -20,8 +20,8 @@ namespace {
 
 constexpr std::size_t kLargestSecret = 4096;
 
-/// The group's bits of the mode say what a list grants to anybody at all: systemd hands a credential to the user of a
-/// service by such a list.
+/// With an ACL, the group bits of the mode are the ACL's mask, so they say nothing about the group: systemd uses an ACL
+/// to hand a credential to a service's user.
 bool is_for_others(int fd, const struct stat& info) {
   if ((info.st_mode & 07) != 0) return true;
   std::array<char, 4096> list{};

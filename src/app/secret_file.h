@@ -1,5 +1,4 @@
-// Secrets in files, as a user keeps them, or as an administrator or systemd's LoadCredential= hands them over. No
-// state.
+// Secrets in files, kept by a user or handed over by an administrator or systemd's LoadCredential=. No state.
 #pragma once
 
 #include <cstddef>
@@ -9,12 +8,12 @@
 
 namespace playfs::app {
 
-/// The text of an open file. Fails with permission_denied where that is no plain file of this user or of root, or where
-/// anybody else may read it, by its mode or its access control list; with file_too_big where it has more than `most`
-/// bytes. Errors name `what`, and `path` in the command that mends them.
+/// The text of an open file. Errors: permission_denied if it is not a plain file of this user's or root's, or if anyone
+/// else may read it, by its mode or its ACL; file_too_big above `most` bytes. Messages name `what`; their hints give
+/// the command that repairs `path`.
 Result<std::string> read_open_secret(int fd, const std::string& path, const std::string& what, std::size_t most);
 
-/// One secret that is all of a file but for the line break at its end. Follows no link at `path`.
+/// One secret that is a whole file except for the final line break. Does not follow a link at `path`.
 Result<std::string> read_secret_file(const std::string& path, const std::string& what);
 
 }  // namespace playfs::app

@@ -7,7 +7,7 @@
 namespace playfs::app {
 
 std::string shell_word(std::string_view word) {
-  // Bytes past ASCII are letters of some file's name; `~` and `=` mean something at the beginning of a word alone.
+  // Non-ASCII bytes are letters in file names; `~` and `=` are special only at the beginning of a word.
   auto is_plain = [](char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
            std::string_view("_-./:,=@%+").find(c) != std::string_view::npos || static_cast<unsigned char>(c) >= 0x80;

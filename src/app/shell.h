@@ -1,4 +1,4 @@
-// Commands as a person can paste them into a shell. Pure functions.
+// Formats commands so that people can paste them into a shell. Pure functions.
 #pragma once
 
 #include <string>
@@ -7,8 +7,7 @@
 
 namespace playfs::app {
 
-/// `word` as one word of a POSIX shell, quoted where it has to be; control characters as the $'…' that bash, zsh and
-/// newer shells have.
+/// `word` as one word of a POSIX shell, quoted if needed; control characters as $'…' (bash, zsh and newer shells).
 std::string shell_word(std::string_view word);
 
 /// `words` as one command line.

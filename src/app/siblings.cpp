@@ -11,7 +11,7 @@ Status look_for_siblings(const MountedPlace& place) {
   std::error_code problem;
   for (std::filesystem::directory_iterator entry(directory, problem), end; !problem && entry != end;
        entry.increment(problem)) {
-    // Through the link: what is behind it is fetched. One that cannot be had is left out.
+    // Follows the link, so that the mount fetches its target; a branch that cannot be fetched is left out.
     struct stat ignored {};
     static_cast<void>(stat(entry->path().c_str(), &ignored));
   }

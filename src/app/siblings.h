@@ -1,4 +1,4 @@
-// The branches of a mounted project: revisions that head does not hold. Blocking; for commands.
+// The branches of a mounted project: revisions that head does not contain. Blocking; for commands.
 #pragma once
 
 #include "app/mounted.h"
@@ -6,7 +6,7 @@
 
 namespace playfs::app {
 
-/// Has the mount look for branches, and for what they are, which asks the service: status.json names them from then on.
+/// Makes the mount query the service for branches and their contents; status.json lists them afterwards.
 Status look_for_siblings(const MountedPlace& place);
 
 }  // namespace playfs::app

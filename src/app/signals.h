@@ -1,4 +1,4 @@
-// SIGINT, SIGTERM and SIGHUP as an event: for processes that run until they are told to end.
+// SIGINT, SIGTERM and SIGHUP as an event, for processes that run until they are stopped.
 #pragma once
 
 #include <functional>
@@ -8,9 +8,8 @@
 
 namespace playfs::app {
 
-/// From construction on the three signals are blocked in this thread and in all that it starts, so it must come
-/// before any other thread. The destructor lets them through again; one that came meanwhile and was not asked for
-/// by on_signal or wait is dropped.
+/// Blocks the three signals in this thread and in all that it starts, so construct it before any other thread. The
+/// destructor unblocks them, and drops one that arrived and was not consumed by on_signal or wait.
 class TerminationSignals {
  public:
   TerminationSignals();
@@ -18,15 +17,15 @@ class TerminationSignals {
   TerminationSignals(const TerminationSignals&) = delete;
   TerminationSignals& operator=(const TerminationSignals&) = delete;
 
-  /// Calls `stop` on a thread of its own when the first signal comes. REQUIRES: called once.
+  /// Calls `stop` on a separate thread when the first signal arrives. REQUIRES: called once.
   void on_signal(std::function<void()> stop);
-  /// After this `stop` is not called any more, nor running. Idempotent.
+  /// Afterwards `stop` is neither running nor called any more. Idempotent.
   void end();
-  /// Sleeps until a signal comes.
+  /// Blocks until a signal arrives.
   void wait();
 
  private:
-  /// False when it was `end_` that came.
+  /// False if woken by `end_`.
   bool next();
 
   UniqueFd signals_;

@@ -1,5 +1,4 @@
-// A site on the network: a playground, the web page beside it, the listener before both, access log and mail. What
-// `playfs serve` runs.
+// A site on the network, which `playfs serve` runs: a playground, its web page, the listener, access log and mail.
 #pragma once
 
 #include <memory>
@@ -28,14 +27,14 @@ struct SiteServerOptions {
 
 class SiteServer {
  public:
-  /// Answers requests when it returns. Clock and random must outlive it.
+  /// Serves requests when it returns. Clock and random must outlive it.
   static Result<std::unique_ptr<SiteServer>> start(SiteServerOptions options, const Clock& clock, Random& random);
 
   [[nodiscard]] std::string endpoint() const { return server_->endpoint(); }
-  /// Where sign-in codes are written; empty where they are mailed.
+  /// Where sign-in codes are written; empty if they are mailed.
   [[nodiscard]] const std::string& outbox() const { return outbox_; }
 
-  /// Lets running requests be answered, then ends. Idempotent.
+  /// Finishes running requests, then ends. Idempotent.
   void stop() { server_->stop(); }
 
  private:

@@ -1,5 +1,4 @@
-// The service's mail over SMTP, from a thread of its own, so that a slow mail server holds nothing else up.
-// Thread-safe.
+// Sends the service's mail over SMTP on a separate thread, so that a slow mail server delays nothing else. Thread-safe.
 #pragma once
 
 #include "base/clock.h"
@@ -12,11 +11,11 @@ namespace playfs::app {
 
 class SmtpMailer final : public service::Mailer {
  public:
-  /// Clock and random must outlive it. What was not sent when it is destroyed is dropped.
+  /// Clock and random must outlive it. Its destructor drops unsent mail.
   SmtpMailer(net::SmtpServer server, const Clock& clock, Random& random)
       : server_(std::move(server)), clock_(clock), random_(random) {}
 
-  /// What goes wrong later is logged.
+  /// Later failures are logged.
   [[nodiscard]] Status send(const service::Mail& mail) override;
 
  private:

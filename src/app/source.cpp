@@ -15,7 +15,7 @@ constexpr const char* kForms = "https://host, http://host:port, local:NAME or lo
 bool is_alphanumeric(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9'); }
 
 struct Host {
-  std::string name;  // lower case; with its brackets where it is an IPv6 address
+  std::string name;  // lower case; an IPv6 address with its brackets
   std::optional<unsigned> port;
 };
 
@@ -52,7 +52,7 @@ Result<Host> parse_host(std::string_view text, std::string_view whole) {
 
 bool is_loopback(std::string_view host) {
   if (host == "localhost" || host == "[::1]") return true;
-  // Only a dotted number is a loopback address: 127.example.org is a name like any other.
+  // Only a dotted number is a loopback address: 127.example.org is an ordinary name.
   return host.starts_with("127.") && std::count(host.begin(), host.end(), '.') == 3 &&
          std::all_of(host.begin(), host.end(), [](char c) { return (c >= '0' && c <= '9') || c == '.'; });
 }
@@ -109,7 +109,7 @@ Result<Source> parse_source(std::string_view text, std::optional<std::string> ba
     return fail(ErrorCode::invalid_argument, "'" + std::string(text) + "': a service address has no query", kForms);
   auto slash = std::min(rest.find('/'), rest.size());
   std::string_view authority = rest.substr(0, slash), path = rest.substr(slash);
-  // What stands before an @ may be a password: it is not repeated.
+  // The text before an @ may contain a password, so it is not printed.
   if (authority.find('@') != std::string_view::npos)
     return fail(ErrorCode::invalid_argument,
                 "a service address carries no user name or password: other users can read command lines",

@@ -1,4 +1,4 @@
-// SRC: which service a command speaks to. Pure values, no I/O.
+// SRC: the service that a command uses. Pure values, no I/O.
 #pragma once
 
 #include <optional>
@@ -18,7 +18,7 @@ struct Source {
   };
   Kind kind = Kind::embedded;
   std::string text;    ///< canonical: "https://example.org", "local:default", "local:/dir"
-  std::string origin;  ///< http: scheme, host, and the port where it is not the scheme's own
+  std::string origin;  ///< http: scheme, host, and the port unless it is the scheme's default
   std::string base_path = "/.site/data";
   std::string directory;  ///< embedded: where the store is
 
@@ -27,7 +27,7 @@ struct Source {
 };
 
 /// `https://host[:port]`, `http://host[:port]`, `local:NAME`, `local:/dir`. A URL may end with the API's own path; any
-/// other path has to be said with base_path. Fails with invalid_argument, saying what is wrong.
+/// other path must be given as base_path. Errors: invalid_argument, saying what is wrong.
 Result<Source> parse_source(std::string_view text, std::optional<std::string> base_path, const Places& places,
                             const Io& io);
 

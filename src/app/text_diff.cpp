@@ -13,7 +13,7 @@ namespace playfs::app {
 
 namespace {
 
-constexpr std::string_view kEmptyBlob = "e69de29";  ///< as git abbreviates what names an empty content
+constexpr std::string_view kEmptyBlob = "e69de29";  ///< git's abbreviated id of an empty blob
 
 DiffLine line_of(const git_diff_line& line) {
   std::string_view content(line.content, line.content_len);
@@ -46,8 +46,8 @@ int on_binary(const git_diff_delta*, const git_diff_binary*, void* payload) {
   return 0;
 }
 
-/// As git writes it: in quotes, with C's escapes, where it could end its line early or be taken for a quoted one. A
-/// stranger chooses names, and a line break in one would begin another file of the patch.
+/// Quotes a name as git does, with C's escapes, if it could end its line early or look quoted itself. Strangers choose
+/// names, and a line break in one would start another file in the patch.
 std::string quoted(const std::string& name) {
   constexpr std::string_view plain = "abtnvfr";  // from 7 on
   std::string out = "\"";
@@ -59,18 +59,17 @@ std::string quoted(const std::string& name) {
     else out += c;
   }
   out += '"';
-  // patch(1) takes off blanks at the end.
+  // patch(1) strips trailing blanks.
   return out.size() == name.size() + 2 && !name.ends_with(' ') ? name : out;
 }
 
-/// In the line that begins a file, where patch(1) takes a blank for the end of a name: all it has to go by where no
-/// content changes.
+/// For the "diff --git" line, where patch(1) ends a name at a blank, and which is all it has if no content changes.
 std::string quoted_with_blanks(const std::string& name) {
   const std::string out = quoted(name);
   return out == name && name.find(' ') != std::string::npos ? '"' + name + '"' : out;
 }
 
-/// In the two lines above the first hunk a name ends at a tab, where it has blanks.
+/// In the two lines above the first hunk, a tab ends a name that contains blanks.
 std::string ended(const std::string& name) { return quoted(name) + (name.find(' ') == std::string::npos ? "" : "\t"); }
 
 void write_header(FileDiff& diff, const std::optional<DiffSide>& before, const std::optional<DiffSide>& after) {
@@ -85,7 +84,7 @@ void write_header(FileDiff& diff, const std::optional<DiffSide>& before, const s
                        {"similarity index " + std::to_string(diff.renamed->similarity) + "%",
                         "rename from " + quoted(diff.renamed->from), "rename to " + quoted(diff.path)});
   const std::string old_name = before ? a : "/dev/null", new_name = after ? b : "/dev/null";
-  // Without it patch(1) does not believe that a file which is empty was to go.
+  // Without it, patch(1) does not delete an empty file.
   if (before && !after && before->content.empty())
     diff.header.push_back("index " + std::string(kEmptyBlob) + "..0000000");
   if (diff.binary) diff.header.push_back("Binary files " + quoted(old_name) + " and " + quoted(new_name) + " differ");
@@ -154,7 +153,7 @@ std::vector<std::string> stat_lines(const std::vector<FileDiff>& files, std::siz
     const std::uint64_t count = file.added + file.removed;
     const std::string number = std::to_string(count);
     line += std::string(digits - number.size(), ' ') + number;
-    // Whoever changed anything gets a mark.
+    // Every change gets at least one mark.
     auto scaled = [&](std::uint64_t part) {
       return most <= room || part == 0 ? part : std::max<std::uint64_t>(1, part * room / most);
     };

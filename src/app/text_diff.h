@@ -14,15 +14,15 @@ namespace playfs::app {
 /// One side of a comparison.
 struct DiffSide {
   std::string mode;     ///< "100644", "100755", "120000"
-  std::string content;  ///< of a symbolic link its target
+  std::string content;  ///< for a symbolic link, its target
 };
 
 struct DiffLine {
   enum class Kind { hunk, context, added, removed, note } kind = Kind::context;
-  std::string text;  ///< with its sign in front, without a line break
+  std::string text;  ///< including its sign, without a line break
 };
 
-/// Where a file was before, and how much of it is still the same, in percent.
+/// A file's previous path, and how much of it is unchanged, in percent.
 struct Renamed {
   std::string from;
   unsigned similarity = 100;
@@ -32,7 +32,7 @@ struct FileDiff {
   std::string path;
   std::string_view kind;  ///< "added", "deleted", "modified", "renamed"
   std::optional<Renamed> renamed;
-  std::vector<std::string> header;  ///< "diff --git …" and what follows up to the first hunk
+  std::vector<std::string> header;  ///< from "diff --git …" up to the first hunk
   std::vector<DiffLine> lines;
   bool binary = false;
   std::uint64_t added = 0;
@@ -41,12 +41,12 @@ struct FileDiff {
   std::uint64_t size_after = 0;
 };
 
-/// nullopt for a side that does not exist. REQUIRES: at least one does, and both where the file was renamed.
+/// nullopt for a side that does not exist. REQUIRES: at least one exists, and both if the file was renamed.
 Result<FileDiff> diff_file(const std::string& path, const std::optional<DiffSide>& before,
                            const std::optional<DiffSide>& after, std::optional<Renamed> renamed = {});
 
-/// What `git diff --stat` says of these, `width` columns wide at most: a line for each file, with a histogram, and one
-/// for all. Marks are coloured where `colour` is set. Names are made safe for a terminal.
+/// The output of `git diff --stat`, at most `width` columns wide: a line with a histogram for each file, and a summary.
+/// `colour` colours the marks. Names are made safe for a terminal.
 std::vector<std::string> stat_lines(const std::vector<FileDiff>& files, std::size_t width, bool colour);
 
 }  // namespace playfs::app

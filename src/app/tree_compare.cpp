@@ -29,7 +29,7 @@ Result<Listing> list(const std::string& directory) {
   return listing;
 }
 
-/// The content's identity; nullopt where only the content tells.
+/// Identifies the content; nullopt if it would have to be read.
 std::optional<std::string> identity(const std::string& path, mode_t mode) {
   std::array<char, 4096> value{};
   ssize_t size = S_ISLNK(mode) ? readlink(path.c_str(), value.data(), value.size())

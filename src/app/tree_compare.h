@@ -1,4 +1,4 @@
-// What differs between two trees of a mount, judged by what the mount tells of their files. Blocking; for commands.
+// Compares two trees of a mount by the attributes of their files. Blocking; for commands.
 #pragma once
 
 #include <set>
@@ -8,8 +8,8 @@
 
 namespace playfs::app {
 
-/// Paths, relative to both, of files and links that are in one of two directories and not, or not the same, in the
-/// other. Files whose hash is not known count as different. A directory that does not exist is an empty one.
+/// The relative paths of files and links that exist in only one of two directories, or differ. Files whose hash is
+/// unknown count as different. A missing directory counts as empty.
 Result<std::set<std::string>> differing_paths(const std::string& before, const std::string& after);
 
 }  // namespace playfs::app

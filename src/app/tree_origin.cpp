@@ -19,7 +19,7 @@ constexpr const char* kMarkFile = "tree.json";
 constexpr std::uint64_t kVersion = 1;
 constexpr std::size_t kLongest = 1 << 16;
 
-/// The file at `path`, if it is a plain one of this user's. Links are not followed, and nothing is waited for.
+/// The text of `path`, if it is a plain file of this user's. Follows no links, and never blocks.
 Result<std::optional<std::string>> own_file(int directory, const std::string& path) {
   UniqueFd file(openat(directory, path.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
   if (!file) {

@@ -1,11 +1,11 @@
-// From which revision a plain directory was made: what tells an edit in it from something that it never had.
+// The revision that a plain directory was made from. It distinguishes deleting a file from never having had it.
 //
-// An exported tree carries a mark, `.playfs/tree.json`. Of a plain directory that was imported the same is kept in the
-// state directory, so that nothing is written into a folder of the user's. Without either, an import could not know
-// whether a file that is missing was deleted or was published since.
+// An exported tree carries a mark, `.playfs/tree.json`. For an imported plain directory the same is stored in the state
+// directory, so that nothing is written into the user's folder. Without either, an import could not know whether a
+// missing file was deleted here or published since.
 //
-// A mark names a service and decides what a publication undoes, so only one that belongs to this user is believed, and
-// nothing published can be one: no tree has a path with `.playfs` in it (model/path.h). Blocking; no shared state.
+// A mark names a service and decides what a publication undoes. So it only counts if it belongs to this user, and it
+// cannot be published: no tree has a path with `.playfs` in it (model/path.h). Blocking; no shared state.
 #pragma once
 
 #include <optional>
@@ -26,14 +26,14 @@ struct TreeOrigin {
   RevisionId revision;
 };
 
-/// The mark in `directory`; nullopt where there is none, or where it is another user's.
+/// The mark in `directory`; nullopt if there is none, or if it is another user's.
 Result<std::optional<TreeOrigin>> read_mark(const std::string& directory);
-/// The mark in `directory` or in the nearest directory above it that has one; what cannot be read is none.
+/// The mark in `directory` or in the nearest parent that has one; an unreadable one does not count.
 std::optional<TreeOrigin> find_mark(const std::string& directory);
-/// Written at once or not at all, and synced. REQUIRES: what it speaks of is on disk before.
+/// Atomic and synced. REQUIRES: the tree that it describes is on disk.
 Status write_mark(const std::string& directory, const TreeOrigin& origin);
 
-/// The same in a file of its own.
+/// The same in a separate file.
 Result<std::optional<TreeOrigin>> read_origin(const std::string& path);
 Status write_origin(const std::string& path, const TreeOrigin& origin);
 

@@ -12,12 +12,12 @@ namespace playfs::app {
 
 namespace {
 
-/// Fetches wait for the network, not for a processor; what is computed on these threads is decoding and hashing.
+/// Fetches wait for the network, not for a core; these threads only decode and hash.
 constexpr unsigned kThreads = 4;
 
 }  // namespace
 
-// In the order in which they stand on each other.
+// In the order of their dependencies.
 struct World::Parts {
   Source source;
   std::string state;
@@ -36,7 +36,7 @@ struct World::Parts {
       : source(std::move(from)), clock(clock_to_use), random(random_to_use) {}
   Parts(const Parts&) = delete;
   Parts& operator=(const Parts&) = delete;
-  // Tasks still waiting point at parts that are about to go: they are dropped first.
+  // Drops waiting tasks first, since they refer to the other parts.
   ~Parts() { pool.stop(); }
 };
 
@@ -62,7 +62,7 @@ Result<std::unique_ptr<World>> World::open(const Source& source, const Settings&
   parts->client = std::make_unique<remote::Client>(*parts->transport, parts->pool, clock, random, std::move(client));
   parts->state = places.site_state(parts->client->site());
 
-  // The cache is a convenience: where it cannot be used, all goes on without it, and status says so.
+  // The cache is optional: if it cannot be used, everything works without it, and status says so.
   if (auto made = make_private_directory(places.cache); !made) log_warning("cache: " + made.error().message);
   const CacheLimits limits = cache_limits(settings, source.text);
   cache::ObjectStoreOptions objects;

@@ -1,7 +1,7 @@
-// The parts of one process that speaks to one service, put together: clock and threads, transport, client, cache,
-// contents. What a mount stands on, and what commands without a mount read through.
+// The parts of a process that talks to one service: clock and threads, transport, client, cache, contents. Mounts are
+// built on it, and commands without a mount read through it.
 //
-// Thread-safe once open. Whatever was built on its parts must be gone before it.
+// Thread-safe once open. Objects built on its parts must be destroyed first.
 #pragma once
 
 #include <memory>
@@ -24,8 +24,7 @@ namespace playfs::app {
 
 class World {
  public:
-  /// Opens (and creates) the cache and, for an embedded playground, its store; sends nothing. Clock and random must
-  /// outlive it.
+  /// Opens (and creates) the cache and an embedded playground's store; sends nothing. Clock and random must outlive it.
   static Result<std::unique_ptr<World>> open(const Source& source, const Settings& settings, const Places& places,
                                              const Clock& clock, Random& random);
   ~World();
@@ -39,7 +38,7 @@ class World {
   [[nodiscard]] remote::Client& client() const;
   [[nodiscard]] content::Site& site() const;
   [[nodiscard]] content::EventLog& events() const;
-  /// The private directory where stages and journals for this service are kept; created on the first call.
+  /// The private directory with the stages and journals for this service; created on the first call.
   [[nodiscard]] Result<std::string> state_directory() const;
 
  private:

@@ -1,5 +1,5 @@
-// Waiting for an asynchronous operation from a thread that is allowed to wait (a command, a publication's own
-// thread; never a FUSE thread or an executor's).
+// Blocks until an asynchronous operation answers. Only for threads that may block: a command's or a publication's own,
+// never a FUSE or executor thread.
 #pragma once
 
 #include <condition_variable>
@@ -11,9 +11,9 @@
 
 namespace playfs {
 
-/// Starts an operation by handing it a Callback<T> and returns what it is called with.
+/// Starts an operation with a Callback<T> and returns the result it is called with:
 ///   auto project = await<model::Project>([&](auto done) { client.get_project(id, {}, std::move(done)); });
-/// Cancellation is the operation's own affair: pass it a token, and it answers `interrupted`.
+/// To cancel, give the operation a CancelToken; it then answers `interrupted`.
 template <class T, class Start>
 Result<T> await(Start&& start) {
   struct Shared {

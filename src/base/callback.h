@@ -1,7 +1,7 @@
-// A move-only callable, for answers that are given once, later, perhaps from another thread.
+// A move-only callable for results delivered later, possibly on another thread.
 //
-// std::function demands copyable targets, and a FUSE reply or a promise must never be copied; C++20 has no
-// std::move_only_function. Not thread-safe itself: hand it over, then call it from one thread.
+// std::function requires copyable targets, but a FUSE reply or a promise must not be copied, and C++20 has no
+// std::move_only_function. Not thread-safe: hand it over, then call it from one thread.
 #pragma once
 
 #include <memory>
@@ -47,8 +47,8 @@ class UniqueFunction<R(Args...)> {
   std::unique_ptr<Base> target_;
 };
 
-/// Receives the outcome of an asynchronous operation. Called exactly once, on an unspecified thread unless the
-/// operation says otherwise, with no lock of the caller's held. It must not block.
+/// Receives the result of an asynchronous operation. Called exactly once, with none of the caller's locks held, on any
+/// thread unless the operation specifies one. It must not block.
 template <class T>
 using Callback = UniqueFunction<void(Result<T>)>;
 

@@ -44,7 +44,7 @@ CancelToken::Registration& CancelToken::Registration::operator=(Registration&& o
 
 CancelToken::Registration::~Registration() {
   if (!state_) return;
-  Task dropped;  // destroyed after the lock is released: it may own anything
+  Task dropped;  // destroyed after the lock is released: its destructor may run arbitrary code
   std::lock_guard lock(state_->mutex);
   if (auto found = state_->hooks.find(id_); found != state_->hooks.end()) {
     dropped = std::move(found->second);

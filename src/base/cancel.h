@@ -1,8 +1,7 @@
-// Cancellation of an operation that waits: a FUSE INTERRUPT, a Ctrl-C, an unmount.
+// Cancels a waiting operation: on FUSE INTERRUPT, Ctrl-C or unmount.
 //
-// A CancelSource belongs to whoever may cancel; CancelTokens are cheap copies handed down to those who wait.
-// All of it is thread-safe. Cancelling runs the registered hooks once, on the cancelling thread, without any
-// lock held.
+// The party that may cancel owns a CancelSource; waiters hold CancelTokens, which are cheap to copy. Thread-safe.
+// cancel() runs the registered hooks once, on the calling thread, with no lock held.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +19,7 @@ class CancelToken {
 
   [[nodiscard]] bool cancelled() const;
 
-  /// Keeps a hook registered while it lives. Destroying it does not wait for a hook that is running.
+  /// Keeps a hook registered for its lifetime. Its destructor does not wait for a hook that is already running.
   class Registration {
    public:
     Registration() = default;
@@ -34,7 +33,7 @@ class CancelToken {
     std::uint64_t id_ = 0;
   };
 
-  /// Runs `hook` when the token is cancelled; at once if it already is.
+  /// Runs `hook` on cancellation, or immediately if already cancelled.
   [[nodiscard]] Registration on_cancel(Task hook) const;
 
  private:

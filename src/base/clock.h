@@ -1,4 +1,4 @@
-// Time, handed in so that tests and the simulator can turn the hands themselves. Implementations are thread-safe.
+// Injectable time, so that tests and the simulator can control it. Implementations are thread-safe.
 #pragma once
 
 #include <chrono>
@@ -25,19 +25,19 @@ class Clock {
   [[nodiscard]] virtual SteadyTime steady() const = 0;
 };
 
-/// The machine's clocks. One shared instance is enough for a process.
+/// The system clocks.
 class SystemClock final : public Clock {
  public:
   [[nodiscard]] WallTime wall() const override;
   [[nodiscard]] SteadyTime steady() const override;
 };
 
-/// "2026-10-01T12:00:00.123456Z": UTC, microseconds, so that the order of text is the order of time.
+/// "2026-10-01T12:00:00.123456Z": UTC with microseconds, so that strings sort chronologically.
 std::string format_iso8601(WallTime time);
 
-/// Reads an ISO 8601 date-time with any number of fraction digits and `Z` or a numeric offset (none: UTC), and any
-/// prefix of one down to the year ("2026-10", "2026-10-01T12:00"). A prefix names its first instant; `end_of_period`
-/// asks for its last nanosecond instead ("2026-10" -> just before November).
+/// Parses an ISO 8601 date-time with any number of fraction digits and `Z` or a numeric offset (default UTC), or any
+/// prefix down to the year ("2026-10", "2026-10-01T12:00"). A prefix denotes its first instant, or with `end_of_period`
+/// its last nanosecond ("2026-10": just before November).
 std::optional<WallTime> parse_iso8601(std::string_view text, bool end_of_period = false);
 
 }  // namespace playfs

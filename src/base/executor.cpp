@@ -13,7 +13,7 @@ struct ThreadPool::State {
 
   std::mutex mutex;
   std::condition_variable changed;
-  // Ordered by the time a task is due; equal times keep the order of arrival.
+  // Ordered by due time; equal times stay FIFO.
   std::multimap<Clock::time_point, Task> queue;
   bool stopping = false;
   std::vector<std::thread> threads;
@@ -35,7 +35,7 @@ struct ThreadPool::State {
       queue.erase(first);
       lock.unlock();
       task();
-      task = Task();  // what it owns is released before the lock is taken again
+      task = Task();  // releases what the task owns before relocking
       lock.lock();
     }
   }

@@ -1,4 +1,4 @@
-// Where work goes that must not run here: off a FUSE thread, or later. Implementations are thread-safe.
+// Runs work off a FUSE thread, or later. Implementations are thread-safe.
 #pragma once
 
 #include <chrono>
@@ -11,13 +11,13 @@ namespace playfs {
 class Executor {
  public:
   virtual ~Executor() = default;
-  /// Runs `task` soon, on one of the executor's threads. After stop() tasks are dropped unrun.
+  /// Runs `task` soon on one of the executor's threads. Once stopped, the executor drops tasks without running them.
   virtual void post(Task task) = 0;
   /// Runs `task` no earlier than `delay` from now.
   virtual void post_after(std::chrono::nanoseconds delay, Task task) = 0;
 };
 
-/// A fixed number of threads over one queue. The destructor lets running tasks end and drops those not begun.
+/// A fixed number of threads over one queue. The destructor calls stop().
 class ThreadPool final : public Executor {
  public:
   explicit ThreadPool(unsigned threads);
@@ -27,7 +27,7 @@ class ThreadPool final : public Executor {
 
   void post(Task task) override;
   void post_after(std::chrono::nanoseconds delay, Task task) override;
-  /// Ends the threads; what runs is waited for, what waits is dropped. Idempotent; not to be called from a task.
+  /// Waits for running tasks, drops queued ones and joins the threads. Idempotent; must not be called from a task.
   void stop();
 
  private:

@@ -59,7 +59,7 @@ Result<std::string> read_file(const std::string& path, std::size_t ceiling) {
   if (!fd) return fail(error_from_errno(errno, "open " + path));
   struct stat attributes {};
   if (fstat(fd.get(), &attributes) != 0) return fail(error_from_errno(errno, "stat " + path));
-  // Files of /proc and of our own control directory may show a size of 0: what is there is read all the same.
+  // Files in /proc and in our own control directory may report size 0, so read until end of file.
   std::string data;
   for (;;) {
     constexpr std::size_t step = 1 << 20;

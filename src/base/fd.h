@@ -1,4 +1,4 @@
-// File descriptors that close themselves, and the file operations that several rooms share. No shared state.
+// RAII file descriptors and shared file operations. No shared state.
 #pragma once
 
 #include <cstdint>
@@ -29,23 +29,23 @@ class UniqueFd {
   int fd_ = -1;
 };
 
-/// Writes all of `data` at `offset`, whatever number of calls that takes.
+/// Writes all of `data` at `offset`, retrying short writes.
 Status write_all_at(int fd, std::string_view data, std::uint64_t offset);
-/// Writes all of `data` at the file's position.
+/// Writes all of `data` at the current position.
 Status write_all(int fd, std::string_view data);
 
-/// Reads up to `size` bytes at `offset`; fewer only at the end of the file.
+/// Reads up to `size` bytes at `offset`; fewer only at end of file.
 Result<std::string> read_at(int fd, std::uint64_t offset, std::size_t size);
-/// The whole file; fails with file_too_big past `ceiling`.
+/// Reads the whole file; file_too_big if it exceeds `ceiling` bytes.
 Result<std::string> read_file(const std::string& path, std::size_t ceiling);
 
-/// Replaces `path` by a file with `data`: written beside it, synced, renamed, the folder synced. After a crash
-/// either the old or the new content is there.
+/// Atomically replaces `path`: writes a sibling, syncs it, renames it over `path` and syncs the directory. After a
+/// crash either the old or the new content is there.
 Status write_file_atomically(const std::string& path, std::string_view data, unsigned mode = 0600);
 
 Status sync_directory(const std::string& path);
 
-/// Creates a private directory (0700) and its missing parents; one that exists must belong to this user.
+/// Creates a private directory (0700) and its missing parents. An existing one must belong to this user.
 Status make_private_directory(const std::string& path);
 
 }  // namespace playfs

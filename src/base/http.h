@@ -1,6 +1,6 @@
-// HTTP messages as values: what the client's transport carries and the service answers. No I/O, no parsing.
+// HTTP messages as plain values, without I/O or parsing.
 //
-// Client and service share these so that the embedded playground can hand a request straight to the service.
+// Client and service share them, so that the embedded playground can pass a request straight to the service.
 #pragma once
 
 #include <optional>
@@ -11,16 +11,16 @@
 
 namespace playfs {
 
-/// Header fields in order. Names compare without regard to case.
+/// Ordered header fields; names are case-insensitive.
 class HttpHeaders {
  public:
   HttpHeaders() = default;
   HttpHeaders(std::initializer_list<std::pair<std::string, std::string>> fields) : fields_(fields) {}
 
-  /// The first field of that name.
+  /// The first field with that name.
   [[nodiscard]] std::optional<std::string_view> get(std::string_view name) const;
   void add(std::string name, std::string value) { fields_.emplace_back(std::move(name), std::move(value)); }
-  /// Replaces all fields of that name by one.
+  /// Replaces all fields with that name by one.
   void set(std::string_view name, std::string value);
 
   [[nodiscard]] auto begin() const { return fields_.begin(); }
@@ -33,7 +33,7 @@ class HttpHeaders {
 
 struct HttpRequest {
   std::string method;  ///< "GET", "POST", "PATCH" …
-  std::string target;  ///< path and query, percent-encoded, beginning with '/'
+  std::string target;  ///< path and query, percent-encoded, starting with '/'
   HttpHeaders headers;
   std::string body;
 };

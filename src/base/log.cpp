@@ -25,8 +25,8 @@ namespace playfs {
 
 namespace {
 
-/// Standard error, which may be a pipe that nobody reads: what it does not take at once is left out and counted.
-/// Whoever logs never waits for whoever reads. No thread of its own, which would be lost with a fork.
+/// Standard error may be a pipe that nobody reads: lines that it cannot take at once are dropped and counted, so
+/// logging never blocks. There is no writer thread, because it would not survive a fork.
 class StandardError final : public spdlog::sinks::base_sink<std::mutex> {
  protected:
   void sink_it_(const spdlog::details::log_msg& message) override {
@@ -39,7 +39,7 @@ class StandardError final : public spdlog::sinks::base_sink<std::mutex> {
     formatter_->format(message, line);
     std::string text;
     if (left_out_ > 0) text = fmt::format("({} lines were left out: nobody read them)\n", std::exchange(left_out_, 0));
-    // A pipe that takes anything takes this many bytes without waiting.
+    // A pipe that polls writable accepts PIPE_BUF bytes without blocking.
     text.append(line.data(), std::min(line.size(), kMostBytes - text.size() - 1));
     if (!text.ends_with('\n')) text += '\n';
     static_cast<void>(write_all(STDERR_FILENO, text));
@@ -74,7 +74,7 @@ void set_log_level(LogLevel level) {
 }
 
 Status log_to_file(const std::string& path) {
-  // spdlog would create the file with the umask's mode; a log belongs to its user alone.
+  // spdlog would create the file with the umask's mode; a log is private to its user.
   UniqueFd created(open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600));
   if (!created) return fail(error_from_errno(errno, "open " + path));
   try {

@@ -1,9 +1,8 @@
-// The program's log, for whoever operates it. Thread-safe.
+// The operator's log. Thread-safe.
 //
-// One line a fact, to stderr until `log_to_file` says otherwise. Secrets never go through here: whoever logs a
-// request logs its method and path, not its headers. Text of strangers is escaped before it is written. A log that
-// nobody reads stops nobody: lines that stderr does not take are left out, and how many is said when it takes some
-// again.
+// One line per event, to stderr until `log_to_file` is called. Never log secrets: of a request log the method and path,
+// not the headers. Untrusted text is escaped. Logging never blocks: lines that stderr cannot take are dropped, and
+// their number is logged once it accepts output again.
 #pragma once
 
 #include <string>
@@ -16,7 +15,7 @@ namespace playfs {
 enum class LogLevel { debug, info, warning, error };
 
 void set_log_level(LogLevel level);
-/// Appends to `path`, created 0600.
+/// Appends to `path`, created with mode 0600.
 Status log_to_file(const std::string& path);
 
 void log_debug(std::string_view line);

@@ -1,7 +1,7 @@
-// A mutex that clang's thread-safety analysis understands, and a value that can only be reached under one.
+// A mutex annotated for clang's thread-safety analysis, and a value accessible only under its own lock.
 //
-// libstdc++'s std::mutex carries no annotations, so -Wthread-safety sees nothing through it. With g++ the
-// annotations vanish. The lock order of the whole program is written down in src/README.md.
+// libstdc++'s std::mutex has no annotations, so -Wthread-safety cannot check it. With g++ the annotations expand to
+// nothing. src/README.md defines the program's lock order.
 #pragma once
 
 #include <condition_variable>
@@ -44,7 +44,7 @@ class PLAYFS_SCOPED_CAPABILITY MutexLock {
   Mutex& mutex_;
 };
 
-/// A condition to wait for under a Mutex.
+/// A condition variable for Mutex.
 class Condition {
  public:
   void wait(Mutex& mutex) PLAYFS_REQUIRES(mutex) { condition_.wait(mutex); }

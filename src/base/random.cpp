@@ -37,7 +37,7 @@ void SystemRandom::fill(std::span<std::byte> bytes) {
     ssize_t got = getrandom(bytes.data(), bytes.size(), 0);
     if (got < 0) {
       if (errno == EINTR) continue;
-      std::abort();  // a kernel without getrandom: nothing that follows could be trusted
+      std::abort();  // no getrandom: nothing that follows could be trusted
     }
     bytes = bytes.subspan(static_cast<std::size_t>(got));
   }

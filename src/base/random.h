@@ -1,4 +1,4 @@
-// Randomness, handed in so that the simulator can replay a run. Implementations are thread-safe.
+// Injectable randomness, so that the simulator can replay a run. Implementations are thread-safe.
 #pragma once
 
 #include <cstddef>
@@ -21,7 +21,7 @@ class Random {
   std::string hex(std::size_t digits);
 };
 
-/// The kernel's cryptographic generator, getrandom(2).
+/// The kernel's CSPRNG, getrandom(2).
 class SystemRandom final : public Random {
  public:
   void fill(std::span<std::byte> bytes) override;

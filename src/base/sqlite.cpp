@@ -110,12 +110,12 @@ std::string_view Statement::text(int column) const {
 bool Statement::is_null(int column) const { return sqlite3_column_type(handle_, column) == SQLITE_NULL; }
 
 namespace {
-/// How long one waits for another who has the database locked.
+/// How long to wait for a lock held by another connection.
 constexpr std::chrono::milliseconds kBusyLimit{10'000};
 
-/// Creates the file ourselves: SQLite would use the umask, and give its journals the mode of the database. A file that
-/// is there is not opened, not even to look: POSIX locks belong to process and file, so closing any descriptor of it
-/// would drop the locks of this process's other connections, and the next process to leave would take their WAL away.
+/// Creates the file here because SQLite would apply the umask, and its journals inherit the database's mode. An
+/// existing file is not opened even to inspect it: POSIX locks belong to process and inode, so closing any descriptor
+/// would drop the locks of this process's other connections, and the next process to exit would delete their WAL.
 Status create_where_missing(const std::string& path) {
   UniqueFd created(::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600));
   if (created) return {};
@@ -123,7 +123,7 @@ Status create_where_missing(const std::string& path) {
   struct stat attributes {};
   if (lstat(path.c_str(), &attributes) != 0) return fail(error_from_errno(errno, "open " + path));
   if (!S_ISREG(attributes.st_mode)) return fail(ErrorCode::permission_denied, path + " is no regular file");
-  // Also for root: the journals would be root's, and the owner be shut out.
+  // Applies to root too: the journals would belong to root and lock out the owner.
   if (attributes.st_uid != geteuid())
     return fail(ErrorCode::permission_denied, path + " belongs to another user", "run this as that user");
   return {};
@@ -137,7 +137,7 @@ Result<Database> Database::open(const std::string& path, Durability durability) 
                                SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE, nullptr);
   Database database(handle);
   if (result != SQLITE_OK) return fail(sqlite_error(handle, result, "open " + path));
-  // What stands in the file is data: no function runs since its schema says so, and nothing changes it but SQL.
+  // Treat the file's schema as untrusted: it may call no unsafe functions, and SQL cannot corrupt the file.
   sqlite3_db_config(handle, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, nullptr);
   sqlite3_db_config(handle, SQLITE_DBCONFIG_DEFENSIVE, 1, nullptr);
   if (durability == Durability::none) {
@@ -146,8 +146,8 @@ Result<Database> Database::open(const std::string& path, Durability durability) 
     return database;
   }
   sqlite3_busy_timeout(handle, static_cast<int>(kBusyLimit.count()));
-  // Changing to WAL needs the file for itself for an instant, and the busy timeout does not cover that: of two who
-  // begin at once one is refused, lest they wait for each other. A database that is in WAL mode answers without a lock.
+  // Switching to WAL briefly needs an exclusive lock, and the busy timeout does not apply: of two concurrent openers
+  // SQLite refuses one at once to avoid a deadlock. A database already in WAL mode needs no lock.
   const std::string settings = std::string("PRAGMA journal_mode=WAL; PRAGMA foreign_keys=ON; PRAGMA synchronous=") +
                                (durability == Durability::full ? "FULL" : "NORMAL");
   const auto end = std::chrono::steady_clock::now() + kBusyLimit;
@@ -215,7 +215,7 @@ Status Database::backup_to(const std::string& path) {
   if (result != SQLITE_OK) return fail(sqlite_error(copy, result, "open " + path));
   sqlite3_backup* backup = sqlite3_backup_init(copy, "main", handle_, "main");
   if (!backup) return fail(sqlite_error(copy, sqlite3_errcode(copy), "backup"));
-  // In one step, from one read transaction: writers do not make it start again.
+  // One step, one read transaction: concurrent writers cannot restart it.
   sqlite3_backup_step(backup, -1);
   result = sqlite3_backup_finish(backup);
   if (result != SQLITE_OK) return fail(sqlite_error(copy, result, "backup"));
@@ -235,7 +235,7 @@ Result<Transaction> Transaction::begin(Database& database) {
 }
 
 Transaction::~Transaction() {
-  // Nothing can be done about a rollback that fails; the connection's next BEGIN reports it.
+  // A failed rollback cannot be handled here; the connection's next BEGIN reports it.
   if (database_) static_cast<void>(database_->execute("ROLLBACK"));
 }
 

@@ -1,8 +1,7 @@
-// SQLite with its handles owned: connections in WAL mode, prepared statements, transactions.
+// Owning wrappers for SQLite: connections, prepared statements, transactions.
 //
-// A Database and its Statements belong to one thread at a time; guard them with the mutex of whatever owns them.
-// Statements must not outlive their Database. Any error of SQLite comes back as an Error that keeps full disks,
-// busy databases and corruption apart.
+// A Database and its Statements belong to one thread at a time; guard them with their owner's mutex. Statements must
+// not outlive their Database. Errors distinguish a full disk, a busy database and corruption.
 #pragma once
 
 #include <cstdint>
@@ -21,11 +20,11 @@ namespace playfs {
 
 class Database;
 
-/// A prepared statement, used over and over:
+/// A reusable prepared statement:
 ///   PLAYFS_CHECK(insert.bind(1, id).bind(2, body).run());
 ///   while (PLAYFS_TRY(bool row, select.step()), row) select.text(0);
-/// Parameters count from 1 and columns from 0, as in SQLite. Bound text is copied. An error in bind is kept and
-/// returned by the next step() or run().
+/// Parameters count from 1 and columns from 0, as in SQLite. Bound text is copied. The next step() or run() returns an
+/// error from bind.
 class Statement {
  public:
   Statement() = default;
@@ -38,9 +37,9 @@ class Statement {
   Statement& bind_blob(int index, std::string_view bytes);
   Statement& bind_null(int index);
 
-  /// Advances to the next row; false at the end, when the statement is reset and ready to be bound again.
+  /// Advances to the next row. Returns false at the end and resets the statement, ready to be rebound.
   [[nodiscard]] Result<bool> step();
-  /// Runs to the end and resets: for statements that return nothing.
+  /// Runs to completion and resets; for statements that return no rows.
   [[nodiscard]] Status run();
   /// Ends a query before its last row.
   void reset();
@@ -62,13 +61,13 @@ class Database {
   /// What survives a power loss. A crash of the process alone never loses a committed transaction.
   enum class Durability {
     full,    ///< every commit is synced before it returns
-    normal,  ///< the last commits before a power loss may be lost, but never torn
-    none,    ///< a power loss may leave a damaged database: for what can be had again
+    normal,  ///< a power loss may lose the latest commits, but never tears one
+    none,    ///< a power loss may corrupt the database; for data that can be recreated
   };
 
-  /// Opens or creates `path` (0600) in WAL mode with foreign keys on and a busy timeout of 10 s. With Durability::none
-  /// in rollback mode, where no file is mapped into memory (one that somebody cuts off would end the process), and
-  /// without waiting: a database that is locked answers `busy`.
+  /// Opens or creates `path` (0600) in WAL mode with foreign keys on and a busy timeout of 10 s. Durability::none uses
+  /// rollback mode instead, which maps no file into memory (truncating a mapped file would kill the process), and does
+  /// not wait: a locked database returns `busy`.
   static Result<Database> open(const std::string& path, Durability durability);
 
   Database(Database&& other) noexcept;
@@ -81,29 +80,29 @@ class Database {
   [[nodiscard]] std::int64_t last_insert_id() const;
   [[nodiscard]] std::int64_t rows_changed() const;
 
-  /// Makes everything committed so far safe from a power loss, whatever the durability of single commits. May run
-  /// while another thread uses the database, but not beside itself. An error stays the answer from then on: the kernel
-  /// reports a failed write once and then takes the page for clean, so a later sync would succeed with nothing on disk.
-  /// The write-ahead log is not brought into the database any more either. Errors are seen from the first call on.
+  /// Makes all commits so far durable, whatever the Durability. May run while another thread uses the database, but not
+  /// concurrently with itself. Errors are sticky: the kernel reports a failed write once and then marks the page clean,
+  /// so a later sync would succeed with nothing on disk. After an error the WAL is no longer checkpointed either. Write
+  /// errors are detected from the first call on.
   [[nodiscard]] Status sync();
 
-  /// A copy of the whole database in `path`, taken while others read and write.
+  /// Copies the whole database to `path` while others read and write.
   [[nodiscard]] Status backup_to(const std::string& path);
 
-  /// `PRAGMA integrity_check`: an error with the first finding, or nothing.
+  /// `PRAGMA integrity_check`; fails with the first finding.
   [[nodiscard]] Status check_integrity();
 
  private:
   friend class Transaction;
   explicit Database(sqlite3* handle) : handle_(handle) {}
   sqlite3* handle_ = nullptr;
-  /// The write-ahead log, opened once: a descriptor is told of every failed write since it was opened, also of those
-  /// that SQLite's own descriptors were told of.
+  /// The WAL, opened once: a descriptor reports every write error since it was opened, including those that SQLite's
+  /// own descriptors have already reported.
   UniqueFd log_;
   std::optional<Error> sync_error_;
 };
 
-/// Rolls back unless committed. Begins IMMEDIATE, so that the wait for the write lock is at the start.
+/// Rolls back unless committed. Begins IMMEDIATE, so that any wait for the write lock happens up front.
 class Transaction {
  public:
   static Result<Transaction> begin(Database& database);

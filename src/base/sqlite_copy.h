@@ -1,7 +1,7 @@
-// A private copy of a database, to be examined: the original is read as plain files and never opened by SQLite, which
-// would bring its log into it, and perhaps make a damage larger.
+// A private copy of a database, for examination. The original is read as plain files: opening it with SQLite would
+// checkpoint its WAL and might worsen any damage.
 //
-// For one thread. The copy goes with the object.
+// Not thread-safe. The destructor deletes the copy.
 #pragma once
 
 #include <string>
@@ -13,14 +13,13 @@ namespace playfs {
 
 class DatabaseCopy {
  public:
-  /// Copies `path` and its write-ahead log, if there is one, to the directory for temporary files (0700, 0600).
-  /// REQUIRES: nobody writes to it meanwhile.
+  /// Copies `path` and its WAL, if any, to the temporary directory (0700, 0600). REQUIRES: no concurrent writer.
   static Result<DatabaseCopy> make(const std::string& path);
   DatabaseCopy(DatabaseCopy&& other) noexcept : directory_(std::exchange(other.directory_, {})), name_(other.name_) {}
   DatabaseCopy& operator=(DatabaseCopy&&) = delete;
   ~DatabaseCopy();
 
-  /// Holds nothing but the copy, under the original's name.
+  /// Contains only the copy, under the original's name.
   [[nodiscard]] const std::string& directory() const { return directory_; }
   [[nodiscard]] std::string path() const { return directory_ + "/" + name_; }
 

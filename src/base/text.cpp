@@ -12,7 +12,7 @@ namespace {
 
 struct Decoded {
   std::uint32_t code_point = 0;
-  std::size_t length = 0;  // 0: not valid UTF-8 here
+  std::size_t length = 0;  // 0: invalid UTF-8
 };
 
 Decoded decode_utf8(std::string_view text) {
@@ -41,7 +41,7 @@ int hex_digit(char c) {
 
 constexpr std::string_view kBase64 = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
-/// The value of each character, 64 for what is none of them.
+/// The value of each character; 64 outside the alphabet.
 constexpr std::array<std::uint8_t, 256> kBase64Values = [] {
   std::array<std::uint8_t, 256> values{};
   values.fill(64);
@@ -58,7 +58,7 @@ bool is_bidirectional_control(std::uint32_t c) {
 
 bool is_valid_utf8(std::string_view text) {
   while (!text.empty()) {
-    // Nearly all text is ASCII: eight bytes at a time.
+    // Nearly all text is ASCII: check eight bytes at a time.
     std::uint64_t eight = 0;
     if (text.size() >= sizeof(eight)) {
       std::memcpy(&eight, text.data(), sizeof(eight));
@@ -194,7 +194,7 @@ std::string escape_for_terminal(std::string_view text, bool keep_newlines) {
 }
 
 std::string escape_json_for_terminal(std::string_view json) {
-  // All that is escaped stands in strings, and the escapes for a terminal are JSON's too, but for this one.
+  // Everything to escape is inside strings, and the terminal escapes are valid JSON except this one.
   std::string without_delete;
   for (char c : json) {
     if (c == 0x7f) without_delete += "\\u007f";

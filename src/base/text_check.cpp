@@ -9,7 +9,7 @@ namespace playfs {
 
 namespace {
 
-/// How many bytes at the end of `text` begin a character that goes on behind it.
+/// The number of bytes at the end of `text` that start an incomplete character.
 std::size_t begun_at_end(std::string_view text) {
   constexpr std::size_t longest = 4;
   for (std::size_t back = 1; back <= std::min(longest - 1, text.size()); ++back) {

@@ -1,4 +1,4 @@
-// Whether content that arrives in pieces is text. For one thread at a time.
+// Checks incrementally whether content is text. One thread at a time.
 #pragma once
 
 #include <string>
@@ -14,7 +14,7 @@ class TextCheck {
 
  private:
   bool is_text_ = true;
-  std::string begun_;  ///< of a character that goes on in the next piece
+  std::string begun_;  ///< an incomplete character at the end of the last piece
 };
 
 }  // namespace playfs

@@ -16,7 +16,7 @@ BlockChecksum checksum_of(std::string_view bytes) {
 }
 
 std::int64_t checksum_of_row(std::initializer_list<std::string_view> fields) {
-  // Folding instead of a streaming state: each field's hash is the seed of the next, so lengths and order count.
+  // Chained instead of streamed: each field's hash seeds the next, so that lengths and order matter.
   XXH64_hash_t hash = 0;
   for (std::string_view field : fields) hash = XXH3_64bits_withSeed(field.data(), field.size(), hash + 1);
   return std::bit_cast<std::int64_t>(hash);

@@ -1,4 +1,4 @@
-// A bounded map that forgets what was used longest ago. Not thread-safe: guard it with the mutex of its owner.
+// A bounded least-recently-used map. Not thread-safe: guard it with its owner's mutex.
 #pragma once
 
 #include <cstddef>
@@ -9,14 +9,14 @@
 
 namespace playfs::cache {
 
-/// Each entry has a cost; past `budget` the entries used longest ago go. The newest entry stays whatever it costs, so
-/// that what was just put in can be taken out.
+/// Each entry has a cost; above `budget` the least recently used entries are evicted. The newest one stays whatever its
+/// cost, so that it can be read back.
 template <class Key, class Value>
 class Lru {
  public:
   explicit Lru(std::size_t budget) : budget_(budget) {}
 
-  /// The value, now the most recently used, or nullptr. Valid until the next change.
+  /// The value, marked as most recently used, or nullptr. Valid until the next change.
   Value* find(const Key& key) {
     auto found = index_.find(key);
     if (found == index_.end()) return nullptr;
@@ -24,7 +24,7 @@ class Lru {
     return &found->second->value;
   }
 
-  /// Replaces a value of that key. Returns what had to go, so that the caller can destroy it outside its lock.
+  /// Inserts or replaces. Returns evicted values, so that the caller can destroy them outside its lock.
   std::vector<Value> insert(const Key& key, Value value, std::size_t cost = 1) {
     std::vector<Value> evicted;
     if (auto old = take(key); !old.empty()) evicted.push_back(std::move(old.front()));
@@ -35,7 +35,7 @@ class Lru {
     return evicted;
   }
 
-  /// Removes a key; its value, or nothing.
+  /// Removes a key and returns its value, if any.
   std::vector<Value> take(const Key& key) {
     std::vector<Value> taken;
     auto found = index_.find(key);

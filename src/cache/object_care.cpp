@@ -17,14 +17,14 @@ namespace playfs::cache {
 
 namespace {
 
-/// Calls `visit(folder descriptor, name)` for each name but "." and ".."; false ends it, and is the answer then. A
-/// directory that is not there has none. One that cannot be read is an error: whoever took it for an empty one would
-/// leave there what should go.
+/// Calls `visit(directory descriptor, name)` for each name except "." and ".."; returning false stops and is the
+/// result. A missing directory has no names. An unreadable one is an error: treated as empty, its content would never
+/// be evicted.
 template <class Visit>
 Result<bool> each_name(const std::string& path, Visit visit) {
   const std::unique_ptr<DIR, int (*)(DIR*)> listing(opendir(path.c_str()), closedir);
   if (!listing) {
-    if (errno == ENOENT || errno == ENOTDIR) return true;  // not made yet, or removed a moment ago
+    if (errno == ENOENT || errno == ENOTDIR) return true;  // not created yet, or just removed
     return fail(error_from_errno(errno, "list " + path));
   }
   for (;;) {
@@ -37,7 +37,7 @@ Result<bool> each_name(const std::string& path, Visit visit) {
   }
 }
 
-/// Calls `visit(folder descriptor, name of the file, hash)` for each object; false ends it.
+/// Calls `visit(directory descriptor, file name, hash)` for each object until it returns false.
 template <class Visit>
 Status each_object(const std::string& directory, Visit visit) {
   Status failed;
@@ -69,7 +69,7 @@ Result<std::uint64_t> count_damaged(const std::string& directory) {
 struct StoredObject {
   ContentHash hash;
   std::uint64_t size = 0;
-  std::int64_t used_at = 0;  ///< nanoseconds of the wall clock
+  std::int64_t used_at = 0;  ///< wall clock, in nanoseconds
 };
 
 Result<std::vector<StoredObject>> list_objects(const std::string& directory) {
@@ -105,7 +105,7 @@ Status visit_objects(const std::string& directory, const std::function<bool(cons
 }
 
 Result<ObjectsUsage> trim_objects(const std::string& directory, std::uint64_t budget) {
-  // On the directory itself: there is no file that could be left behind. Two at once would remove twice too much.
+  // Locks the directory itself, so that no lock file can be left behind. Two passes at once would evict twice too much.
   const UniqueFd alone(open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (!alone) return fail(error_from_errno(errno, "open " + directory));
   if (flock(alone.get(), LOCK_EX | LOCK_NB) != 0)

@@ -1,8 +1,7 @@
-// Care of a directory of objects, beside any number of processes that use it: what lies there, and making room.
+// Usage and eviction of an object directory that any number of processes share.
 //
-// An object's modification time is when it was last used, to within ObjectStore's kUsedGranularity; the directory
-// itself is the only bookkeeping, so nothing can disagree with it. Thread-safe; calls do local I/O, one stat(2) an
-// object.
+// An object's modification time is its last use, to within kUsedGranularity. The directory is the only bookkeeping, so
+// nothing can disagree with it. Thread-safe; calls do local I/O, one stat(2) per object.
 #pragma once
 
 #include <cstdint>
@@ -17,20 +16,20 @@ namespace playfs::cache {
 struct ObjectsUsage {
   std::uint64_t objects = 0;
   std::uint64_t bytes = 0;    ///< of their files
-  std::uint64_t damaged = 0;  ///< set aside, still there for whoever wants to know why
+  std::uint64_t damaged = 0;  ///< set aside for diagnosis
 };
 
-/// No directory is an empty one.
+/// A missing directory counts as empty.
 Result<ObjectsUsage> measure_objects(const std::string& directory);
 
-/// Calls `visit` for each object, in no order; false ends it.
+/// Calls `visit` for each object, in no order, until it returns false.
 Status visit_objects(const std::string& directory, const std::function<bool(const ContentHash&)>& visit);
 
-/// Removes what was used longest ago until at most `budget` bytes are left; whoever has one of them open reads on.
-/// Answers what is left. `busy` where another process is at it.
+/// Evicts least recently used objects until at most `budget` bytes are left; open ones stay readable. Returns what is
+/// left. Fails with `busy` if another process is evicting.
 Result<ObjectsUsage> trim_objects(const std::string& directory, std::uint64_t budget);
 
-/// Removes all objects, damaged ones too. What others write meanwhile may stay.
+/// Removes all objects, including damaged ones. Concurrent writes may survive.
 Status clear_objects(const std::string& directory);
 
 }  // namespace playfs::cache

@@ -14,7 +14,7 @@ constexpr std::size_t kChecksumSize = sizeof(BlockChecksum);
 
 std::uint64_t blocks_of(std::uint64_t size) { return (size + kBlockSize - 1) / kBlockSize; }
 
-// Numbers are little-endian, whatever the machine, so that a shared home directory works.
+// Numbers are little-endian on every machine, so that a shared home directory works.
 void append_number(std::string& out, std::uint64_t value, int bytes) {
   for (int i = 0; i < bytes; ++i) out.push_back(static_cast<char>(value >> (8 * i)));
 }

@@ -1,12 +1,12 @@
-// The format of an object file: the content, then a trailer that proves it.
+// The object file format: the content, then a trailer to verify it.
 //
-//   content                     at offset 0, so that reads are aligned and one pread(2) each
-//   checksums                   16 bytes for each block of kBlockSize bytes of content, the last one may be short
+//   content                     at offset 0, so that each read is one aligned pread(2)
+//   checksums                   16 bytes per block of kBlockSize bytes of content; the last block may be short
 //   footer                      kFooterSize bytes: magic, version, block size, content size, SHA-256 of the content,
 //                               checksum of checksums and footer up to here
 //
-// A file that was cut off, filled with zeros or mixed from two has no valid footer, or a block that its checksum
-// denies. Pure functions, thread-safe.
+// A file that was truncated, zero-filled or mixed from two has no valid footer, or a block that fails its checksum.
+// Pure functions.
 #pragma once
 
 #include <cstdint>
@@ -31,14 +31,13 @@ struct Trailer {
 /// Checksums and footer for this content.
 std::string make_trailer(const ContentHash& hash, std::string_view content);
 
-/// The size of the whole file for so many bytes of content.
+/// The file size for `content_size` bytes of content.
 std::uint64_t file_size_of(std::uint64_t content_size);
 
-/// The length of the trailer of a whole file of `file_size` bytes, from its size alone; nullopt where no content has
-/// that size.
+/// The trailer's length, derived from the size of the whole file; nullopt if no object has that size.
 std::optional<std::size_t> trailer_size(std::uint64_t file_size);
 
-/// Reads the last trailer_size() bytes of a file; nullopt where they are not the trailer of an object with this hash.
+/// Parses the last trailer_size() bytes of a file; nullopt unless they are a valid trailer for this hash.
 std::optional<Trailer> parse_trailer(std::string_view bytes, std::uint64_t file_size, const ContentHash& hash);
 
 }  // namespace playfs::cache

@@ -26,17 +26,17 @@
 namespace playfs::cache {
 
 namespace {
-// Long enough that no writer is still at work on a file of that age.
+// Long enough that no writer can still be working on such a file.
 constexpr time_t kAbandonedAfter = 24 * 3600;
-/// Room on the disk that is left to others, to staged changes above all: a sixty-fourth of it, but no more than this.
+/// Disk space left free for others, above all staged changes: a sixty-fourth of the disk, up to this limit.
 constexpr std::uint64_t kMostLeftFree = 64 << 20;
 constexpr std::uint64_t kShareLeftFree = 64;
-/// A directory that cannot be used is tried again so much later.
+/// How long an unusable directory is not retried.
 constexpr std::chrono::seconds kPreparedAgainAfter{5};
-/// Where making room on a full disk brought nothing: somebody else fills it.
+/// How long eviction is not retried after it freed nothing on a full disk, because something else fills it.
 constexpr std::chrono::seconds kFutileFor{30};
 
-constexpr std::size_t kCopyStep = 1 << 20;  // a multiple of the block, so that none is read twice
+constexpr std::size_t kCopyStep = 1 << 20;  // a multiple of the block size, so that no block is read twice
 static_assert(kCopyStep % kBlockSize == 0);
 
 class MemoryObject final : public Object {
@@ -53,7 +53,7 @@ class MemoryObject final : public Object {
   std::string bytes_;
 };
 
-/// Removes what a killed process left half written.
+/// Removes what killed processes left half written.
 void sweep_abandoned(const std::string& directory) {
   std::unique_ptr<DIR, int (*)(DIR*)> listing(opendir(directory.c_str()), closedir);
   if (!listing) return;
@@ -66,7 +66,7 @@ void sweep_abandoned(const std::string& directory) {
   }
 }
 
-/// Takes the room for `size` bytes before the first of them is written.
+/// Reserves space for `size` bytes before writing.
 Status reserve(int fd, std::uint64_t size) {
   struct statvfs disk {};
   if (fstatvfs(fd, &disk) == 0) {
@@ -79,7 +79,7 @@ Status reserve(int fd, std::uint64_t size) {
   return fail(error_from_errno(errno, "reserve " + std::to_string(size) + " bytes"));
 }
 
-/// Notes that an object is used, unless that was noted a while ago already.
+/// Updates an object's time of last use, if it is older than kUsedGranularity.
 void mark_used(int fd, const struct stat& attributes) {
   const time_t old = std::time(nullptr) - std::chrono::seconds(kUsedGranularity).count();
   if (attributes.st_mtime < old) futimens(fd, nullptr);
@@ -100,13 +100,13 @@ struct ObjectStore::State {
         memory_objects(options.memory) {}
 
   const std::string directory;
-  const std::shared_ptr<RoomKeeper> room;      ///< knows nothing of this state: its passes may outlive it
-  std::atomic<bool> usable = false;            ///< the directory is there, and ours
-  std::atomic<std::int64_t> futile_until = 0;  ///< nanoseconds of the steady clock
+  const std::shared_ptr<RoomKeeper> room;      ///< independent of this state: its passes may outlive it
+  std::atomic<bool> usable = false;            ///< the directory exists and is ours
+  std::atomic<std::int64_t> futile_until = 0;  ///< steady clock, in nanoseconds
   Mutex mutex;
   Lru<ContentHash, ObjectPtr> open_objects PLAYFS_GUARDED_BY(mutex);
   Lru<ContentHash, ObjectPtr> memory_objects PLAYFS_GUARDED_BY(mutex);
-  std::optional<Error> trouble PLAYFS_GUARDED_BY(mutex);  ///< of the last write; was told
+  std::optional<Error> trouble PLAYFS_GUARDED_BY(mutex);  ///< of the last write; already logged
   std::chrono::steady_clock::time_point prepared_at PLAYFS_GUARDED_BY(mutex);
 
   std::string folder_of(const ContentHash& hash) const { return directory + "/" + hash.hex().substr(0, 2); }
@@ -133,7 +133,7 @@ struct ObjectStore::State {
     closed = open_objects.take_all();
   }
 
-  /// Makes the directory where it is missing, and sees to it that it is ours alone.
+  /// Creates the directory if missing and ensures that it is private.
   Status prepare() {
     {
       MutexLock lock(mutex);
@@ -142,14 +142,14 @@ struct ObjectStore::State {
     PLAYFS_CHECK(make_private_directory(directory));
     struct stat attributes {};
     if (stat(directory.c_str(), &attributes) != 0) return fail(error_from_errno(errno, "stat " + directory));
-    // It may have been made by hand, with a wider umask. On a read-only file system what is there can be read.
+    // It may have been created by hand with a wider umask. On a read-only file system it can still be read.
     if ((attributes.st_mode & 0777) != 0700 && chmod(directory.c_str(), 0700) != 0)
       return fail(error_from_errno(errno, "chmod " + directory));
     usable = true;
     return {};
   }
 
-  /// As long as the directory cannot be used it is looked at now and then.
+  /// Retries an unusable directory from time to time.
   Status be_prepared() {
     if (usable) return {};
     {
@@ -159,7 +159,7 @@ struct ObjectStore::State {
     return prepare();
   }
 
-  /// On a full disk older objects make room.
+  /// On a full disk, evicts older objects.
   Status write(const ContentHash& hash, std::string_view bytes) {
     Status done = be_prepared();
     if (done) done = write_once(hash, bytes);
@@ -169,7 +169,7 @@ struct ObjectStore::State {
     return done;
   }
 
-  /// A full disk fails each write in the same way: that is said once.
+  /// Logs only the first of a series of failures, since a full disk fails every write alike.
   void note(const Status& written) {
     MutexLock lock(mutex);
     if (!written && !trouble) log_warning("new content is kept in memory alone: " + written.error().message);
@@ -177,23 +177,23 @@ struct ObjectStore::State {
     else trouble = written.error();
   }
 
-  /// Gives back to a full disk twice what is needed. False where that is not to be had from us.
+  /// Frees twice the needed space, plus a sixteenth of the cache. False if that is futile.
   bool make_room(std::uint64_t needed) {
     const std::int64_t now = std::chrono::steady_clock::now().time_since_epoch().count();
     if (now < futile_until) return false;
     auto there = measure_objects(directory);
     if (there && there->bytes > 0) {
-      forget_open_objects();  // an open file's room is not given back
+      forget_open_objects();  // an open file's space is not freed
       auto left = trim_objects(directory, there->bytes - std::min(there->bytes, 2 * needed + there->bytes / 16));
       if (left && left->bytes < there->bytes) return true;
-      if (!left && left.error().code == ErrorCode::busy) return true;  // somebody else makes room right now
+      if (!left && left.error().code == ErrorCode::busy) return true;  // another process is evicting
     }
     futile_until = now + std::chrono::nanoseconds(kFutileFor).count();
     return false;
   }
 
-  /// Folders are made where it turns out that they are missing: looking first, or making them anew each time, costs
-  /// more than the object.
+  /// Creates directories only when they turn out to be missing: checking first, or always creating, costs more than the
+  /// object.
   Status write_once(const ContentHash& hash, std::string_view bytes) const {
     std::string beside;
     auto create = [&] {
@@ -215,18 +215,18 @@ struct ObjectStore::State {
       if (rename(beside.c_str(), path.c_str()) == 0) return {};
       if (errno == ENOENT && mkdir(folder_of(hash).c_str(), 0700) == 0 && rename(beside.c_str(), path.c_str()) == 0)
         return {};
-      if (errno == EEXIST && rename(beside.c_str(), path.c_str()) == 0) return {};  // another thread made the folder
+      if (errno == EEXIST && rename(beside.c_str(), path.c_str()) == 0) return {};  // another thread made the directory
       return fail(error_from_errno(errno, "rename " + beside));
     }();
     if (!complete) unlink(beside.c_str());
     return complete;
   }
 
-  /// The object in its file, if it is whole; nullptr where there is none. `use` counts as one.
+  /// The object from its file, if it is valid; nullptr if missing. `use` marks it as used.
   static Result<ObjectPtr> open_object(const std::shared_ptr<State>& state, const ContentHash& hash, bool use);
 
-  /// Renames a damaged file away from its name, so that nobody is served by it again. `examined` is the descriptor
-  /// through which the damage was seen: by now the name may be a healthy file of another process.
+  /// Renames a damaged file away, so that it is never served again. `examined` is the descriptor through which the
+  /// damage was found: another process may have put a healthy file there since.
   void set_aside(const ContentHash& hash, int examined, std::string_view what) {
     log_warning("cache object " + hash.hex() + " is damaged (" + std::string(what) + "): set aside");
     {
@@ -248,7 +248,7 @@ namespace {
 
 class FileObject final : public Object {
  public:
-  /// Called with the descriptor and a reason when a block turns out damaged.
+  /// Called with the descriptor and a reason when a block is damaged.
   using Damaged = std::function<void(int, std::string_view)>;
 
   FileObject(ContentHash hash, UniqueFd fd, Trailer trailer, Damaged damaged)
@@ -278,7 +278,7 @@ class FileObject final : public Object {
   }
 
   Status copy_to(int fd) const override {
-    // Copying in the kernel would be no gain where nothing is shared: the bytes have to be read to be checked.
+    // Without sharing, copying in the kernel gains nothing: the bytes must be read to be checked.
     if (ioctl(fd, FICLONE, fd_.get()) != 0) return Object::copy_to(fd);
     for (std::uint64_t offset = 0; offset < size(); offset += kCopyStep) {
       PLAYFS_TRY([[maybe_unused]] const std::string checked, read(offset, kCopyStep));
@@ -299,7 +299,7 @@ class FileObject final : public Object {
   Damaged damaged_;
 };
 
-/// Whether an object that is already there gives back exactly these bytes.
+/// Whether an existing object returns exactly these bytes.
 bool holds(const Object& object, std::string_view bytes) {
   if (object.size() != bytes.size()) return false;
   auto stored = object.read(0, bytes.size());
@@ -357,7 +357,7 @@ Result<ObjectPtr> ObjectStore::State::open_object(const std::shared_ptr<State>& 
   }
   if (use) mark_used(fd.get(), attributes);
 
-  // Weak: an object may outlive its store, and the store remembers objects.
+  // Weak because an object may outlive its store, and the store caches objects.
   auto damaged = [hash, weak = std::weak_ptr(state)](int examined, std::string_view what) {
     if (auto alive = weak.lock()) alive->set_aside(hash, examined, what);
   };
@@ -379,7 +379,7 @@ std::optional<Error> ObjectStore::trouble() const {
 
 Result<bool> ObjectStore::verify(const ContentHash& hash) {
   constexpr std::size_t piece = 1 << 20;
-  const bool there = access(state_->path_of(hash).c_str(), F_OK) == 0;  // one that was removed is not damaged
+  const bool there = access(state_->path_of(hash).c_str(), F_OK) == 0;  // a removed object is not damaged
   PLAYFS_TRY(const ObjectPtr object, State::open_object(state_, hash, false));
   if (!object) return !there;
   for (std::uint64_t at = 0; at < object->size(); at += piece)
@@ -390,7 +390,7 @@ Result<bool> ObjectStore::verify(const ContentHash& hash) {
 Result<ObjectPtr> ObjectStore::put(std::string_view bytes) {
   const ContentHash hash = ContentHash::of(bytes);
   if (auto there = find(hash); there && *there && holds(**there, bytes)) {
-    // An open object whose file was deleted serves this process, but not the next one.
+    // An open object whose file was deleted serves only this process.
     if (access(state_->path_of(hash).c_str(), F_OK) == 0) return *there;
   }
 

@@ -1,8 +1,8 @@
-// Records on their way to the database: known at once, written together.
+// Records waiting to be written: visible immediately, written in batches.
 //
-// A project that is read for the first time brings hundreds of records in a moment; a transaction for each would hold
-// up whoever waits for the content. What a killed process had not written yet is fetched again. Where nothing can be
-// written, what was put last stays in memory and can still be found. Thread-safe.
+// The first read of a project brings hundreds of records at once; a transaction each would delay readers. Records that
+// a killed process had not written are fetched again. If writing fails, the latest records stay in memory and can still
+// be found. Thread-safe.
 #pragma once
 
 #include <cstddef>
@@ -23,7 +23,7 @@ struct RecordKey {
   auto operator<=>(const RecordKey&) const = default;
 };
 
-/// `Record` empty: the record is to be forgotten.
+/// An empty `Record` means that the record is to be removed.
 template <class Record>
 class PendingRecords {
  public:
@@ -49,9 +49,9 @@ class PendingRecords {
     return bytes_;
   }
 
-  /// Calls `write` with all that is pending until nothing is. One thread at a time: another that comes meanwhile leaves
-  /// its records to this one. What is being written can still be found; so can what `write` says false of, until there
-  /// is more of it than kMostUnwritten.
+  /// Calls `write` with everything pending until nothing is. Runs in one thread at a time; concurrent callers leave
+  /// their records to it. Records being written can still be found, as can those for which `write` returned false, up
+  /// to kMostUnwritten bytes and kMostUnwrittenRecords.
   template <class Write>
   void write_all(Write write) PLAYFS_EXCLUDES(mutex_) {
     for (bool first = true;; first = false) {

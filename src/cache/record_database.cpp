@@ -14,9 +14,9 @@ namespace {
 
 constexpr std::int64_t kSchemaVersion = 3;
 constexpr const char* kName = "/records.db";
-/// Between two looks whether it is still locked: its lock is held for a transaction, a few milliseconds.
+/// Backoff while locked: a transaction holds the lock for a few milliseconds.
 constexpr std::chrono::milliseconds kFirstWait{1}, kLongestWait{20};
-/// A database that cannot be opened is not tried for each record.
+/// How long a database that failed to open is not retried.
 constexpr std::chrono::seconds kOpenedAgainAfter{1};
 
 constexpr const char* kSchema = R"sql(
@@ -39,7 +39,7 @@ CREATE TABLE pins (
 CREATE INDEX pins_by_record ON pins (site, collection, id);
 )sql";
 
-/// Since version 3: how many records make a list whole. Without a row here it is not, or nobody knows.
+/// Since version 3: the number of records in a complete list. Without a row, the list is not known to be complete.
 constexpr const char* kWholeLists = R"sql(
 CREATE TABLE whole_lists (
   site TEXT NOT NULL, collection TEXT NOT NULL, records INTEGER NOT NULL, PRIMARY KEY (site, collection)) WITHOUT ROWID;
@@ -153,7 +153,7 @@ Status RecordChannel::try_once(const std::function<Status(RecordDatabase&)>& wor
   if (done) return {};
   const ErrorCode code = done.error().code;
   const bool keeps = code == ErrorCode::busy || code == ErrorCode::no_space || code == ErrorCode::read_only;
-  // A file that was cut off under an open connection looks like one without tables.
+  // A file truncated under an open connection looks like one without tables.
   if (!keeps) connection_.reset();
   if (code == ErrorCode::corrupt) remove_record_database(directory_);
   return done;
@@ -174,7 +174,7 @@ Status RecordChannel::open_database() {
       return {};
     }
     failed = fail(fresh.error());
-    // Busy or out of room says nothing against the file; anything else is answered by beginning anew.
+    // Busy or out of space says nothing against the file; on any other error start over.
     const ErrorCode code = fresh.error().code;
     if (code == ErrorCode::busy) return failed;
     if (code == ErrorCode::no_space || code == ErrorCode::read_only) break;
@@ -190,7 +190,7 @@ bool RecordChannel::is_gone() const {
   return stat(path_.c_str(), &named) != 0 || named.st_ino != opened_.st_ino || named.st_dev != opened_.st_dev;
 }
 
-/// A full disk fails each call in the same way: that is said once.
+/// Logs a repeated error once, since a full disk fails every call alike.
 void RecordChannel::note(const Error& error) {
   MutexLock lock(telling_);
   const bool told = trouble_ && trouble_->message == error.message;
@@ -204,7 +204,7 @@ std::optional<Error> RecordChannel::trouble() const {
 }
 
 void remove_record_database(const std::string& directory) {
-  // The logs first: a new database must never meet an old one's log.
+  // Remove the logs first: a new database must never meet an old one's log.
   for (const char* suffix : {"-journal", "-wal", "-shm", ""}) unlink((directory + kName + suffix).c_str());
 }
 

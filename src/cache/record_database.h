@@ -1,5 +1,4 @@
-// The database of a RecordIndex: its schema, its statements, and a connection that mends itself. For the room's own
-// use.
+// The database of a RecordIndex: schema, statements, and a self-repairing connection. Internal to this module.
 #pragma once
 
 #include <sys/stat.h>
@@ -15,7 +14,7 @@
 
 namespace playfs::cache {
 
-/// The database with its statements, which are prepared once. One thread at a time.
+/// The database with its prepared statements. One thread at a time.
 struct RecordDatabase {
   Database database;
   Statement select_record, upsert_record, delete_record, touch_record;
@@ -24,25 +23,24 @@ struct RecordDatabase {
   Statement select_whole, upsert_whole, clear_whole;
 
   static Result<RecordDatabase> open(const std::string& path);
-  /// Bytes of the pages that are in use.
+  /// Bytes of the pages in use.
   Result<std::uint64_t> used_bytes();
 
  private:
   Status prepare_all();
 };
 
-/// A connection that is opened when it is needed, and anew where the database is damaged or was deleted. Thread-safe.
+/// A connection opened on demand, and reopened if the database is damaged or deleted. Thread-safe.
 class RecordChannel {
  public:
-  /// How long another process may have the database locked before this goes on without it. Once that was too long it is
-  /// only tried, and not waited for, until it can be had again.
+  /// `patience`: how long to wait for another process's lock. After a timeout, attempts do not wait until one succeeds
+  /// again.
   RecordChannel(std::string directory, std::chrono::milliseconds patience);
 
-  /// Runs `work` on the connection, if one can be had, perhaps several times. False where it was not done: then there
-  /// is trouble().
+  /// Runs `work` on the connection, possibly several times. False if it was not done; trouble() then says why.
   bool attempt(const std::function<Status(RecordDatabase&)>& work) PLAYFS_EXCLUDES(mutex_);
 
-  /// Why the last attempt failed; nothing where it did not.
+  /// Why the last attempt failed, if it did.
   [[nodiscard]] std::optional<Error> trouble() const PLAYFS_EXCLUDES(telling_);
 
  private:
@@ -54,17 +52,17 @@ class RecordChannel {
   const std::string directory_;
   const std::string path_;
   const std::chrono::milliseconds patience_;
-  std::atomic<bool> is_locked_ = false;  ///< for longer than one waits
-  mutable Mutex telling_;                ///< never with the other one, which is held while there is work
+  std::atomic<bool> is_locked_ = false;  ///< a wait has timed out
+  mutable Mutex telling_;                ///< never held with `mutex_`, which is held during work
   std::optional<Error> trouble_ PLAYFS_GUARDED_BY(telling_);
   Mutex mutex_;
   std::optional<RecordDatabase> connection_ PLAYFS_GUARDED_BY(mutex_);
   std::optional<Error> unopened_ PLAYFS_GUARDED_BY(mutex_);                     ///< why it could not be opened
-  std::chrono::steady_clock::time_point not_before_ PLAYFS_GUARDED_BY(mutex_);  ///< that is tried again
+  std::chrono::steady_clock::time_point not_before_ PLAYFS_GUARDED_BY(mutex_);  ///< when to retry that
   struct stat opened_ PLAYFS_GUARDED_BY(mutex_) = {};
 };
 
-/// Removes the database in `directory`. Others who have it open keep what they have until they notice that it is gone.
+/// Removes the database in `directory`. Processes that have it open keep using it until they notice.
 void remove_record_database(const std::string& directory);
 
 }  // namespace playfs::cache

@@ -16,17 +16,17 @@ namespace playfs::cache {
 
 namespace {
 
-/// Uses that are noted in memory before they are written down together.
+/// Uses collected in memory before they are written together.
 constexpr std::size_t kMostTouched = 64;
-/// Bytes of records that wait to be written before whoever brings the next one writes them himself.
+/// Bytes of pending records beyond which the caller of store_record() writes them itself.
 constexpr std::size_t kMostPending = 4 << 20;
-/// What could not be written is tried again so much later.
+/// Backoff after a failed write.
 constexpr std::chrono::seconds kWrittenAgainAfter{1};
-/// Rows that are removed, or records of a list that are added, in one transaction: others wait for it.
+/// The most rows removed, or list entries added, in one transaction, since others wait for it.
 constexpr std::size_t kRemovedAtOnce = 256;
 constexpr std::size_t kListedAtOnce = 2'000;
-/// How long one waits while another process has the database: for a lookup, which may be on the kernel's thread and can
-/// ask the service instead, and for a store.
+/// How long to wait while another process has the database: for a lookup, which may run on a FUSE thread and can ask
+/// the service instead, and for a store.
 constexpr std::chrono::milliseconds kReadPatience{100}, kWritePatience{2'000};
 
 std::int64_t record_checksum(const std::string& site, const std::string& collection, const std::string& id,
@@ -41,7 +41,8 @@ std::int64_t listed_checksum(const std::string& site, const std::string& collect
 
 }  // namespace
 
-/// Two connections: a lookup must not stand behind a store that waits for another process, or works out what to remove.
+/// Two connections, so that a lookup never waits behind a store that waits for another process or selects rows to
+/// evict.
 struct RecordIndex::State : std::enable_shared_from_this<State> {
   State(const std::string& directory, const RecordIndexOptions& options)
       : budget(options.budget),
@@ -49,7 +50,7 @@ struct RecordIndex::State : std::enable_shared_from_this<State> {
         reading(directory, kReadPatience),
         writing(directory, kWritePatience),
         executor(options.executor),
-        // Its executor is stopped before this state goes.
+        // The executor is stopped before this state is destroyed.
         room(RoomKeeper::make(options.budget / kShareBetweenTrims, options.written_before, options.executor,
                               [this] { return trim(); })) {}
   ~State() {
@@ -61,8 +62,7 @@ struct RecordIndex::State : std::enable_shared_from_this<State> {
   using Key = RecordKey;
   using Work = std::function<Status(RecordDatabase&)>;
 
-  /// The two connections exclude each other, like those of two processes, by locks of the file that one has to ask for
-  /// again and again; here they take turns.
+  /// File locks would make the two connections poll each other, as between processes; in here they take turns.
   bool read(const Work& work) {
     const bool done = reading.attempt([&](RecordDatabase& on) {
       MutexLock lock(turn);
@@ -76,7 +76,7 @@ struct RecordIndex::State : std::enable_shared_from_this<State> {
     if (!done) look_again_soon();
     return done;
   }
-  /// Trouble is over once the database can be used again, also where nobody uses it meanwhile.
+  /// Clears the trouble once the database is usable again, even if nothing uses it meanwhile.
   void look_again_soon() {
     if (!executor || looks_again.exchange(true)) return;
     executor->post_after(kWrittenAgainAfter, [weak = weak_from_this()] {
@@ -90,7 +90,7 @@ struct RecordIndex::State : std::enable_shared_from_this<State> {
         PLAYFS_TRY([[maybe_unused]] const auto used, on.used_bytes());
         return {};
       });
-    // Whether there is room again only the next record tells.
+    // Only the next record can show whether there is space again.
     auto trouble = writing.trouble();
     if (trouble && trouble->code != ErrorCode::no_space) write([](RecordDatabase&) { return Status(); });
   }
@@ -108,13 +108,13 @@ struct RecordIndex::State : std::enable_shared_from_this<State> {
   RecordChannel writing;
   Executor* const executor;
   PendingRecords<StoredRecord> pending;
-  std::atomic<bool> write_due = false;    ///< a task that writes what is pending has been posted
-  std::atomic<bool> unwritable = false;   ///< the last write of what is pending failed
-  std::atomic<bool> looks_again = false;  ///< look_again() has been posted
+  std::atomic<bool> write_due = false;    ///< a task to write pending records is posted
+  std::atomic<bool> unwritable = false;   ///< the last write of pending records failed
+  std::atomic<bool> looks_again = false;  ///< look_again() is posted
   const std::shared_ptr<RoomKeeper> room;
-  Mutex turn;  ///< after a channel's
+  Mutex turn;  ///< taken after a channel's mutex
   Mutex mutex;
-  std::vector<Key> touched PLAYFS_GUARDED_BY(mutex);  ///< read, and not marked as used for a while
+  std::vector<Key> touched PLAYFS_GUARDED_BY(mutex);  ///< read, but not recently marked as used
 
   void touch(Key key) {
     {
@@ -124,7 +124,7 @@ struct RecordIndex::State : std::enable_shared_from_this<State> {
     }
     write_touches();
   }
-  /// Writes down what is pending, soon or now.
+  /// Writes pending records, shortly or now.
   void write_soon(const std::shared_ptr<State>& self);
   void write_records();
   void write_touches();
@@ -185,7 +185,7 @@ void RecordIndex::State::write_soon(const std::shared_ptr<State>& self) {
 void RecordIndex::State::write_records() {
   write_due = false;
   pending.write_all([this](const PendingRecords<StoredRecord>::Batch& batch) {
-    std::uint64_t bytes = 0;  // counted when they are in the database, where room is made
+    std::uint64_t bytes = 0;  // counted once they are in the database, where eviction sees them
     for (const auto& [key, record] : batch)
       if (*record) bytes += (*record)->text.size();
     const bool written = write([&](RecordDatabase& on) -> Status {
@@ -229,8 +229,7 @@ void RecordIndex::State::write_touches() {
 
 namespace {
 
-/// The rows of records to remove, used longest ago first, that give back `excess` bytes; all there are where those are
-/// fewer.
+/// The least recently used unpinned rows that together free `excess` bytes, or all of them.
 Result<std::vector<std::int64_t>> oldest_rows(Database& database, std::uint64_t excess) {
   PLAYFS_TRY(Statement oldest,
              database.prepare("SELECT rowid, size FROM records WHERE NOT EXISTS (SELECT 1 FROM pins WHERE pins.site = "
@@ -263,16 +262,16 @@ Status RecordIndex::State::remove_rows(RecordDatabase& on, std::span<const std::
 
 Status RecordIndex::State::trim() {
   write_touches();
-  Status trimmed = fail(ErrorCode::busy, "the database of records is not at hand");  // and told already
+  Status trimmed = fail(ErrorCode::busy, "the database of records is not at hand");  // already logged
   writing.attempt([&](RecordDatabase& on) -> Status {
     PLAYFS_TRY(const std::uint64_t used, on.used_bytes());
     if (used > budget) {
-      // A little more than has to be, or it would have to be done again at once.
+      // Frees a little more than necessary, so that it need not run again at once.
       const std::uint64_t excess = used - budget + budget / kShareBetweenTrims;
       PLAYFS_TRY(const auto rows, oldest_rows(on.database, excess));
       PLAYFS_CHECK(remove_rows(on, rows));
       PLAYFS_TRY(const std::uint64_t left, on.used_bytes());
-      // What is left are lists and names of contents, each of which can be asked for again.
+      // The rest are lists and content names, which can be requested again.
       if (left > budget)
         PLAYFS_CHECK(transact(on, [](RecordDatabase& all) {
           return all.database.execute("DELETE FROM contents; DELETE FROM listed; DELETE FROM whole_lists");
@@ -361,7 +360,7 @@ void RecordIndex::store_content_of(const std::string& site, const std::string& k
 
 namespace {
 
-/// Whether the list has as many records as made it whole.
+/// Whether the list has the length recorded for the complete list.
 Result<bool> is_whole(RecordDatabase& on, const std::string& site, const std::string& collection) {
   Statement& select = on.select_whole;
   PLAYFS_TRY(const bool row, select.bind(1, site).bind(2, collection).step());

@@ -1,9 +1,9 @@
 // What is known of records without asking the service: immutable ones in full, mutable ones as last seen, lists of ids.
 //
 // One SQLite database in the cache directory, shared by all sites and processes; rows are keyed by site, so that one
-// service can never speak for another. Everything in it can be fetched again: a row that its checksum denies is
-// forgotten, a database that is damaged, or of another version, is made anew. So nothing here fails: what cannot be
-// read is not known, what cannot be written will be asked for again. Thread-safe; calls do local I/O.
+// service cannot speak for another. All of it can be fetched again: a row that fails its checksum is dropped, a
+// database that is damaged or of another version is recreated. So nothing here fails: what cannot be read is unknown,
+// what cannot be written is requested again. Thread-safe; calls do local I/O.
 #pragma once
 
 #include <cstdint>
@@ -22,31 +22,30 @@ namespace playfs::cache {
 
 struct StoredRecord {
   std::string text;  ///< the record's JSON
-  std::string etag;  ///< empty where none is known
+  std::string etag;  ///< empty if unknown
   WallTime fetched_at;
 };
 
-/// A record of a list without its body.
+/// A list entry: a record without its body.
 struct ListedRecord {
   std::string id;
   WallTime created_at;
-  std::string name;     ///< what the list shows of it beside the id
-  std::string project;  ///< the project or thread it belongs to, where it does
+  std::string name;     ///< shown beside the id
+  std::string project;  ///< the project or thread it belongs to, if any
   bool operator==(const ListedRecord&) const = default;
-  /// What it takes of a list in memory, about: the same for the same record, wherever it comes from.
+  /// Its approximate memory in a list; the same for equal records, whatever their source.
   [[nodiscard]] std::size_t bytes() const { return sizeof(ListedRecord) + id.size() + name.size() + project.size(); }
 };
 
 struct RecordIndexOptions {
-  /// Bytes of the database, kept to within a sixteenth for each process that writes: records that were used longest
-  /// ago go first, pinned ones never.
+  /// Bytes of the database; each writing process may exceed it by up to a sixteenth. The least recently used records
+  /// are evicted first, pinned ones never.
   std::uint64_t budget = UINT64_MAX;
-  std::uint64_t written_before = 0;  ///< bytes that count as written since room was made last, see README.md
-  const Clock* clock = nullptr;      ///< nullptr: the machine's. Outlives the index
-  /// Where records are written down, some at a time; nullptr: each in its store_record(). Is stopped before the index
-  /// goes.
+  std::uint64_t written_before = 0;  ///< bytes counted as written since the last eviction, see README.md
+  const Clock* clock = nullptr;      ///< nullptr: the system clock. Outlives the index
+  /// Writes records in batches; nullptr: store_record() writes each. Stopped before the index is destroyed.
   Executor* executor = nullptr;
-  bool needs_directory = true;  ///< false: where there is none to work in, open() goes on in memory, with trouble()
+  bool needs_directory = true;  ///< false: without a usable directory, open() continues in memory, with trouble()
 };
 
 struct RecordsUsage {
@@ -60,15 +59,14 @@ struct RecordsUsage {
 };
 
 struct RecordsVerified {
-  bool sound = false;  ///< the database itself is; one that is not has been removed
+  bool sound = false;  ///< the database itself is intact; a damaged one has been removed
   std::uint64_t checked = 0;
-  std::uint64_t damaged = 0;  ///< records that their checksum denied; forgotten now
+  std::uint64_t damaged = 0;  ///< records that failed their checksum and were dropped
 };
 
 class RecordIndex {
  public:
-  /// Opens or creates the database in `directory` (0700, made where it is missing). Fails only where there is no
-  /// directory to work in.
+  /// Opens or creates the database in `directory` (0700, created if missing). Fails only without a usable directory.
   static Result<std::unique_ptr<RecordIndex>> open(const std::string& directory, RecordIndexOptions options = {});
   ~RecordIndex();
 
@@ -78,32 +76,31 @@ class RecordIndex {
                     const StoredRecord& record);
   void forget_record(const std::string& site, const std::string& collection, const std::string& id);
 
-  /// From now on this record stays when room is made, and no longer the one that was pinned for `owner` before.
+  /// Exempts this record from eviction, in place of the one previously pinned for `owner`.
   void pin(const std::string& owner, const std::string& site, const std::string& collection, const std::string& id);
 
-  /// Which object holds the content of a published file whose own hash cannot be trusted as a name. `key` says where
-  /// the content came from (chunk ids, or revision and path).
+  /// Which object holds the content of a published file whose hash claim cannot serve as a name. `key` is the content's
+  /// origin (chunk ids, or revision and path).
   [[nodiscard]] std::optional<ContentHash> content_of(const std::string& site, const std::string& key);
   void store_content_of(const std::string& site, const std::string& key, const ContentHash& hash);
 
-  /// A collection's list, newest first, as it was when it was stored last; empty where it is not here as a whole. Of
-  /// one that takes more than `most_bytes` the newest records, down to the one that is too many.
+  /// A collection's list as last stored, newest first; empty unless it is complete here. If it exceeds `most_bytes`,
+  /// its newest records, up to and including the one that exceeds it.
   [[nodiscard]] std::vector<ListedRecord> list(const std::string& site, const std::string& collection,
                                                std::size_t most_bytes = SIZE_MAX);
-  /// Adds what is newer than `after`, newest first. A record that is there already gets its new name. False where no
-  /// whole list with `after` is stored (it was cleared, or never written), so that adding would leave a hole: replace
-  /// it.
+  /// Adds records newer than `after`, newest first; a record already there gets its new name. False if no complete list
+  /// with `after` is stored (cleared, or never written), so that adding would leave a hole: replace the list.
   [[nodiscard]] bool extend_list(const std::string& site, const std::string& collection, const std::string& after,
                                  std::span<const ListedRecord> newer);
-  /// Forgets the list and stores this one instead.
+  /// Replaces the list by this one.
   void replace_list(const std::string& site, const std::string& collection, std::span<const ListedRecord> records);
 
-  /// Why the last lookup or store was not done, while that lasts: nothing is lost by it but time.
+  /// Why the last lookup or store was not done, while that lasts. It costs time, not data.
   [[nodiscard]] std::optional<Error> trouble() const;
   [[nodiscard]] RecordsUsage usage();
   /// Reads everything.
   [[nodiscard]] RecordsVerified verify();
-  /// Removes the database in `directory`, also from under those who use it.
+  /// Removes the database in `directory`, even while in use.
   static void clear(const std::string& directory);
 
  private:

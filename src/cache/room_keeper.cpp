@@ -10,7 +10,7 @@ namespace playfs::cache {
 
 namespace {
 
-/// After a pass that failed. Another process takes about as long for its own.
+/// Backoff after a failed pass. Another process's pass takes about as long.
 constexpr std::chrono::seconds kTryAgainAfter{1};
 constexpr std::chrono::milliseconds kBetweenTurns{50};
 constexpr int kTurnsAtTheEnd = 60;
@@ -40,7 +40,7 @@ void RoomKeeper::run() {
   {
     MutexLock lock(mutex_);
     asked_ = false;
-    if (running_ || finished_) return;  // whoever runs looks at written_ before it ends
+    if (running_ || finished_) return;  // the running pass rechecks written_ before it ends
     running_ = true;
   }
   for (;;) {
@@ -69,8 +69,8 @@ void RoomKeeper::finish() {
     finished_ = true;
     if (running_ || written_ < share_) return;
   }
-  // Whoever is at it now may not have seen what was written here, so this one waits for its turn, but not for ever:
-  // that process may have been stopped.
+  // A process evicting now may not have seen what was written here, so wait for a turn. But not forever: that process
+  // may be stopped.
   Status made = pass_();
   for (int again = 0; again < kTurnsAtTheEnd && !made && made.error().code == ErrorCode::busy; ++again) {
     std::this_thread::sleep_for(kBetweenTurns);
@@ -79,7 +79,7 @@ void RoomKeeper::finish() {
   tell(made);
 }
 
-/// Each failure is said once; that another process is at it is none.
+/// Logs each failure once. Another process evicting is not a failure.
 void RoomKeeper::tell(const Status& made) {
   MutexLock lock(mutex_);
   const std::string message = made || made.error().code == ErrorCode::busy ? std::string() : made.error().message;

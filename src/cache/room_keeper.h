@@ -1,11 +1,10 @@
-// When room is made in a part of the cache, and that it is made.
+// Decides when a part of the cache evicts, and ensures that it does.
 //
-// A pass makes room for what was written before it began. What is written while it runs counts towards the next one,
-// and what a pass could not make room for, since it failed or another process was at it, counts again: nothing that was
-// written is forgotten, whatever threads and processes do at the same time. So once nobody writes, at most a share is
-// there beyond the budget.
+// A pass accounts for bytes written before it began. Bytes written during a pass count towards the next one, and if a
+// pass fails or another process is evicting, its bytes count again. So nothing written is ever forgotten, whatever
+// threads and processes do, and once nobody writes, usage exceeds the budget by at most one share.
 //
-// Thread-safe. One pass at a time; none of its locks is held while it runs.
+// Thread-safe. One pass at a time, run without a lock held.
 #pragma once
 
 #include <cstdint>
@@ -21,18 +20,18 @@ namespace playfs::cache {
 
 class RoomKeeper : public std::enable_shared_from_this<RoomKeeper> {
  public:
-  /// Makes room. `busy`: another process is making room, and may not have seen what was written here.
+  /// Evicts. `busy`: another process is evicting and may not have seen what was written here.
   using Pass = std::function<Status()>;
 
-  /// Runs `pass` on the executor each time that `share` bytes were written, and again a little later where it failed.
-  /// Without an executor it runs in wrote(), and after a failure in the next one. `written` counts as written already.
+  /// Runs `pass` on the executor after every `share` bytes written, and again shortly after a failure. Without an
+  /// executor it runs in wrote(), and after a failure in the next one. `written` counts as already written.
   static std::shared_ptr<RoomKeeper> make(std::uint64_t share, std::uint64_t written, Executor* executor, Pass pass);
 
-  /// To be called when the bytes are where the pass looks for them.
+  /// Call once the bytes are where the pass looks for them.
   void wrote(std::uint64_t bytes) PLAYFS_EXCLUDES(mutex_);
 
-  /// Makes the room that is due, if nobody else is at it; then never again. For the end, when an executor may drop what
-  /// it was given.
+  /// Runs a pass if one is due and none is running here, waiting up to three seconds for another process's; then never
+  /// again. For shutdown, when an executor may drop its tasks.
   void finish() PLAYFS_EXCLUDES(mutex_);
 
  private:
@@ -44,8 +43,8 @@ class RoomKeeper : public std::enable_shared_from_this<RoomKeeper> {
   Executor* const executor_;
   const Pass pass_;
   Mutex mutex_;
-  std::uint64_t written_ PLAYFS_GUARDED_BY(mutex_);  ///< bytes that no pass has answered for
-  bool asked_ PLAYFS_GUARDED_BY(mutex_) = false;     ///< run() has been posted and will look at written_
+  std::uint64_t written_ PLAYFS_GUARDED_BY(mutex_);  ///< bytes not yet covered by a pass
+  bool asked_ PLAYFS_GUARDED_BY(mutex_) = false;     ///< run() is posted and will check written_
   bool running_ PLAYFS_GUARDED_BY(mutex_) = false;
   bool finished_ PLAYFS_GUARDED_BY(mutex_) = false;
   std::string told_ PLAYFS_GUARDED_BY(mutex_);  ///< the last failure, until a pass succeeds

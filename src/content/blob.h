@@ -1,4 +1,4 @@
-// The bytes of one published file, complete and verified.
+// The verified content of one published file.
 #pragma once
 
 #include <cstdint>
@@ -15,20 +15,20 @@ namespace playfs::content {
 /// Cheap to copy, thread-safe. Keep it for a read, not for the life of a file handle: it may hold a descriptor.
 class Blob {
  public:
-  /// `owner` keeps the text alive: content that stands inline in a manifest.
+  /// For content inline in a manifest; `owner` keeps the text alive.
   Blob(std::shared_ptr<const void> owner, std::string_view text) : owner_(std::move(owner)), text_(text) {}
   explicit Blob(cache::ObjectPtr object) : object_(std::move(object)) {}
 
   [[nodiscard]] std::uint64_t size() const { return object_ ? object_->size() : text_.size(); }
 
-  /// Fewer bytes only at the end. `corrupt` where the disk gave back other bytes than were stored: that copy is out
-  /// of the way then, and asking the Site for the blob again fetches it anew.
+  /// Returns fewer bytes only at the end. `corrupt` if the disk returned other bytes than were stored; that copy is
+  /// then set aside, and requesting the blob from the Site again refetches it.
   [[nodiscard]] Result<std::string> read(std::uint64_t offset, std::size_t size) const {
     if (object_) return object_->read(offset, size);
     return offset < text_.size() ? std::string(text_.substr(offset, size)) : std::string();
   }
 
-  /// Makes all of it the content of the empty file `fd`, without copying where the disk can share; `corrupt` as above.
+  /// Copies everything to the empty file `fd`, sharing disk space if possible; `corrupt` as above.
   [[nodiscard]] Status copy_to(int fd) const { return object_ ? object_->copy_to(fd) : write_all_at(fd, text_, 0); }
 
  private:

@@ -10,7 +10,7 @@ namespace playfs::content {
 
 namespace {
 
-/// Inline content, or that of an entry with an empty list of chunks, checked. REQUIRES: one of the two.
+/// The verified content of an inline entry, or of one with an empty chunk list. REQUIRES: one of the two.
 Result<Blob> immediate_blob(const FileRef& file) {
   const FileEntry& entry = *file.entry;
   if (!entry.inline_text || entry.encoding == ContentEncoding::text) {
@@ -27,7 +27,7 @@ Result<Blob> immediate_blob(const FileRef& file) {
 
 bool is_immediate(const FileEntry& entry) { return entry.inline_text || entry.chunks.empty(); }
 
-/// Content is given to nobody under a name by which it would make a repository of the directory that it is in.
+/// Withholds content under a name with which it would turn its directory into a repository.
 Status check_name(const FileRef& file, const Blob& blob) {
   if (!is_named_as_head(file.path)) return {};
   PLAYFS_TRY(std::string beginning, blob.read(0, kReadOfHead));
@@ -35,12 +35,12 @@ Status check_name(const FileRef& file, const Blob& blob) {
   return fail(ErrorCode::refused_input, std::string(kWhyNoHead), "whoever published it can give it another name");
 }
 
-/// The name under which refusals are kept: inline content comes from its revision and path.
+/// The key of a refusal: for inline content its revision and path.
 std::string refusal_key(const FileRef& file) {
   return is_immediate(*file.entry) ? subject_of(file) : origin_key(*file.entry);
 }
 
-/// Whether the fault lies in what was published, not in the way to it.
+/// Whether the published data is at fault, not its transfer.
 bool is_fault_of_content(ErrorCode code) {
   return code == ErrorCode::corrupt || code == ErrorCode::refused_input || code == ErrorCode::not_found;
 }
@@ -53,11 +53,11 @@ struct Blobs::Assembly {
   const FileRef file;
   const std::string key;
   std::atomic<bool> wanted_now = false;
-  CancelSource abandoned;  ///< failed: what has not been asked for yet need not be
+  CancelSource abandoned;  ///< failed: remaining requests are unnecessary
   Mutex mutex;
   std::unordered_map<ChunkId, std::size_t> uses PLAYFS_GUARDED_BY(mutex);  ///< how often the list names each
   std::unordered_map<ChunkId, ChunkPtr> chunks PLAYFS_GUARDED_BY(mutex);
-  std::uint64_t text_size PLAYFS_GUARDED_BY(mutex) = 0;  ///< of what has arrived, as often as it is used
+  std::uint64_t text_size PLAYFS_GUARDED_BY(mutex) = 0;  ///< of the chunks here, counted once per use
   bool ended PLAYFS_GUARDED_BY(mutex) = false;
 };
 
@@ -67,8 +67,8 @@ std::optional<Blob> Blobs::stored(const FileRef& file) {
     auto object = context_.objects.find(hash);
     return object && *object ? std::optional<Blob>(*object) : std::nullopt;
   };
-  // Whatever was found under its own SHA-256 is what the manifest means, whoever published it. A size that was not
-  // counted in bytes has to be checked against the content, and the outcome is remembered by origin.
+  // An object found under its own SHA-256 is what the manifest means, whoever published it. A size not counted in bytes
+  // must be checked against the content; the result is remembered by origin.
   if (auto claim = ContentHash::parse(entry.hash_claim)) {
     if (auto blob = find(*claim); blob && (!entry.size_claim || *entry.size_claim == blob->size())) return blob;
   }
@@ -99,8 +99,8 @@ std::optional<std::uint64_t> Blobs::size_of(const FileRef& file) {
     return content ? std::optional<std::uint64_t>(content->size()) : std::nullopt;
   }
   if (entry.chunks.empty()) return 0;
-  // A playfs client counts bytes, but others carry its `tx` along when they edit its manifest. Whoever shows a claim
-  // compares it with the content before he gives out any of that; what was found to be wrong is not believed again.
+  // playfs clients count bytes, but others copy `tx` when they edit a manifest. A caller that shows a claim must
+  // compare it with the content before returning any of it; a claim found wrong is not trusted again.
   const bool is_likely = !file.revision->tree.manifest().tx.empty() && ContentHash::parse(entry.hash_claim) &&
                          entry.size_claim && *entry.size_claim <= context_.options.file_ceiling;
   if (is_likely && !content_of(origin_key(entry))) return entry.size_claim;
@@ -110,7 +110,7 @@ std::optional<std::uint64_t> Blobs::size_of(const FileRef& file) {
 
 Error Blobs::refuse(const FileRef& file, const std::string& key, const Error& why) {
   Error error = why;
-  // A file that is listed and whose chunk is gone is not an absent file.
+  // A listed file whose chunk is missing is not an absent file.
   if (error.code == ErrorCode::not_found) error.code = ErrorCode::corrupt;
   std::string chunks;
   for (const auto& chunk : file.entry->chunks) {
@@ -140,7 +140,7 @@ Callback<Blob> Blobs::with_check_of_name(const FileRef& file, Callback<Blob> don
   return [this, file, done = std::move(done)](Result<Blob> blob) mutable {
     Status checked = blob ? check_name(file, *blob) : Status();
     if (checked) return done(std::move(blob));
-    // By its path: under another name the same content may be good.
+    // Keyed by path: under another name the same content may be fine.
     const std::string key = subject_of(file);
     auto before = refused_before(key);
     done(fail(before ? *before : refuse(file, key, checked.error())));
@@ -175,12 +175,12 @@ void Blobs::get(const FileRef& file, Urgency urgency, const CancelToken& cancel,
     MutexLock lock(mutex_);
     assemblies_[key] = assembly;
   }
-  // Each chunk is looked for on the disk: not on a thread that may be the kernel's.
+  // Looks up each chunk on disk, so not on the current thread, which may be a FUSE thread.
   context_.executor.post(context_.guarded([this, assembly] { start(assembly); }));
 }
 
 void Blobs::start(const AssemblyPtr& assembly) {
-  // An earlier flight may have landed since the caller looked.
+  // An earlier flight may have landed since the caller checked.
   if (auto blob = stored(assembly->file)) return end(assembly, std::move(*blob));
 
   std::vector<ChunkId> distinct;
@@ -234,7 +234,7 @@ Result<Blob> Blobs::finish(Assembly& assembly) {
   }
   auto content = assemble(entry, chunks, context_.options.file_ceiling);
   if (!content) {
-    // What is on disk was what the service gave; it may give something better when it is asked again.
+    // The disk holds what the service sent; a new request may bring better data.
     chunks_.forget(entry.chunks);
     return fail(refuse(assembly.file, assembly.key, content.error()));
   }

@@ -1,4 +1,4 @@
-// Contents of published files: inline, in the object store, or put together from chunks; verified. Thread-safe.
+// Verified contents of published files: inline, from the object store, or assembled from chunks. Thread-safe.
 #pragma once
 
 #include <memory>
@@ -19,7 +19,7 @@ class Blobs {
  public:
   Blobs(Context& context, Chunks& chunks) : context_(context), chunks_(chunks) {}
 
-  /// Nothing where the content is not here, or not right. Does local I/O.
+  /// Nothing if the content is missing or wrong. Does local I/O.
   [[nodiscard]] std::optional<Blob> known(const FileRef& file);
   /// REQUIRES for `ahead`: called on the executor.
   void get(const FileRef& file, Urgency urgency, const CancelToken& cancel, Callback<Blob> done);
@@ -32,14 +32,14 @@ class Blobs {
   using AssemblyPtr = std::shared_ptr<Assembly>;
 
   [[nodiscard]] std::optional<Blob> stored(const FileRef& file);
-  /// The content of that origin, where it was put together once: what its own hash and size do not name.
+  /// The object previously assembled for that origin, if its own hash and size do not name it.
   [[nodiscard]] std::optional<ContentHash> content_of(const std::string& key);
   void start(const AssemblyPtr& assembly);
   void chunk_arrived(const AssemblyPtr& assembly, const ChunkId& id, Result<ChunkPtr> chunk);
   Result<Blob> finish(Assembly& assembly);
   void end(const AssemblyPtr& assembly, Result<Blob> result);
   Callback<Blob> with_check_of_name(const FileRef& file, Callback<Blob> done);
-  /// Tells the reason, and answers whoever asks again at once, for a while.
+  /// Logs the reason and, for a while, answers repeated requests with it at once.
   Error refuse(const FileRef& file, const std::string& key, const Error& why);
   [[nodiscard]] std::optional<Error> refused_before(const std::string& key);
 
@@ -56,8 +56,8 @@ class Blobs {
   Mutex mutex_;
   std::unordered_map<std::string, AssemblyPtr> assemblies_ PLAYFS_GUARDED_BY(mutex_);
   cache::Lru<std::string, Refusal> refusals_ PLAYFS_GUARDED_BY(mutex_){kKeptRefusals};
-  /// What the index of records holds of them too, where that can be written: without one or the other, content that is
-  /// found by its origin alone would be fetched for each read, and never be found.
+  /// Also in the record index, if that is writable. With neither, content found only by origin would be refetched for
+  /// every read and never be found.
   cache::Lru<std::string, ContentHash> origins_ PLAYFS_GUARDED_BY(mutex_){kKeptOrigins};
 };
 

@@ -7,7 +7,7 @@ namespace playfs::content {
 
 namespace {
 constexpr const char* kCollection = "file_chunks";
-/// What took so long to fail is not asked for again by who asks within the next moment.
+/// A request that took this long to fail is not repeated within the next moment.
 constexpr std::chrono::seconds kLong{5};
 constexpr std::chrono::seconds kMoment{1};
 }  // namespace
@@ -58,7 +58,7 @@ std::optional<Chunks::Request> Chunks::take_next() {
       if (next == accounts_.end()) next = accounts_.begin();
       auto& [project, account] = *next++;
       std::size_t most = share_of(width, account.under_way, under_way_);
-      if (urgency == Urgency::ahead) most -= most / 8;  // a few places are kept for those who wait
+      if (urgency == Urgency::ahead) most -= most / 8;  // reserve some places for demand
       auto& queue = urgency == Urgency::demand ? account.demanded : account.ahead;
       while (!queue.empty() && account.under_way < most) {
         ChunkId id = std::move(queue.front());

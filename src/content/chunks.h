@@ -1,11 +1,10 @@
-// file_chunks records: on disk or fetched, many at once, what somebody waits for before what is only fetched ahead, and
-// each project in its turn. Thread-safe.
+// file_chunks records, from disk or fetched many at once: demand before prefetch, projects in turn. Thread-safe.
 //
-// A project whose chunks do not come must not hold up the others: each may have half of what they leave of twice the
-// transport's width. So one alone has all of that width, and whoever comes after others that hang still finds room.
+// A project whose chunks hang must not hold up others: each may have half of what the others leave of twice the
+// transport's width. So a single project gets the whole width, and one that comes after hanging ones still finds room.
 //
-// The kernel asks twice for what it cannot have, ahead of a reader and for him: what took long to fail is not begun
-// anew the second time.
+// The kernel asks twice for data it cannot get, by readahead and for the reader. A request that took long to fail is
+// not repeated for the second.
 #pragma once
 
 #include <deque>
@@ -27,18 +26,18 @@ class Chunks {
  public:
   explicit Chunks(Context& context) : context_(context) {}
 
-  /// Looks on the disk first. A request that nobody waits for any more when its turn comes is not sent. `project`: on
-  /// whose account it goes.
+  /// Checks the disk first. A request that nobody waits for when its turn comes is not sent. `project`: whose share it
+  /// uses.
   void get(const ChunkId& id, const ProjectId& project, Urgency urgency, const CancelToken& cancel,
            Callback<ChunkPtr> done);
-  /// Somebody wants them now: those that still wait for their turn get it before all that is fetched ahead.
+  /// Promotes chunks that are still queued ahead of all prefetching, because a reader needs them now.
   void hurry(std::span<const ChunkId> ids);
-  /// Forgets what is on disk, so that the service is asked again.
+  /// Drops them from disk, so that they are requested again.
   void forget(std::span<const ChunkId> ids);
   void close() { flights_.close(); }
 
  private:
-  /// What one project has under way and waiting; gone when that is nothing.
+  /// A project's requests in flight and queued; removed when there are none.
   struct Account {
     std::deque<ChunkId> demanded;
     std::deque<ChunkId> ahead;
@@ -56,11 +55,11 @@ class Chunks {
 
   [[nodiscard]] ChunkPtr known(const ChunkId& id) const;
   void send_next();
-  /// The next request to send, or nothing. It counts as under way from then on.
+  /// The next request to send, if any. Counts as in flight from then on.
   std::optional<Request> take_next() PLAYFS_EXCLUDES(mutex_);
   void ended(const Request& request) PLAYFS_EXCLUDES(mutex_);
   void note_failure(const Request& request, const Error& error) PLAYFS_EXCLUDES(mutex_);
-  /// Why it has just failed, where that took long.
+  /// Why it has just failed, if that took long.
   [[nodiscard]] std::optional<Error> just_failed(const ChunkId& id) PLAYFS_EXCLUDES(mutex_);
   void arrived(const Request& request, Result<Record> answer);
   Result<ChunkPtr> decode(const ChunkId& id, Result<Record> answer);
@@ -70,9 +69,9 @@ class Chunks {
   Mutex mutex_;
   std::map<ProjectId, Account> accounts_ PLAYFS_GUARDED_BY(mutex_);
   ProjectId last_ PLAYFS_GUARDED_BY(mutex_);  ///< whose turn it was
-  /// What still waits for its turn, and on whose account; an id in a queue that is not in here has had it.
+  /// Chunks still waiting for their turn, with their project. An id in a queue but not in here has had its turn.
   std::unordered_map<ChunkId, ProjectId> queued_ PLAYFS_GUARDED_BY(mutex_);
-  std::size_t under_way_ PLAYFS_GUARDED_BY(mutex_) = 0;  ///< of all
+  std::size_t under_way_ PLAYFS_GUARDED_BY(mutex_) = 0;  ///< in total
   std::unordered_map<ChunkId, Failure> failures_ PLAYFS_GUARDED_BY(mutex_);
 };
 

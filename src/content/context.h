@@ -1,4 +1,4 @@
-// What the parts of one Site share: where to ask, where to keep, whom to tell. One instance a Site; thread-safe.
+// What the parts of a Site share: client, caches, executor, log. One instance per Site; thread-safe.
 #pragma once
 
 #include <algorithm>
@@ -21,8 +21,8 @@
 
 namespace playfs::content {
 
-/// How much one of several that share something may have, where `all` of them have so much already and it has `own`:
-/// half of what the others leave of twice the `width`, and always something. Alone it may have the whole width.
+/// The share of one of several competitors that has `own` of `all` in use: half of what the others leave of twice the
+/// `width`, but at least one. Alone it gets the whole width.
 inline std::size_t share_of(std::size_t width, std::size_t own, std::size_t all) {
   const std::size_t others = std::min(all - own, 2 * width);
   return std::max<std::size_t>((2 * width - others) / 2, 1);
@@ -40,9 +40,9 @@ struct Context {
   OutageWatch outage;
   Patience patience{clock};
   const std::shared_ptr<Gate> gate = std::make_shared<Gate>();
-  CancelSource stop{};  ///< ends the requests under way when the Site goes
+  CancelSource stop{};  ///< cancels requests in flight when the Site is destroyed
 
-  /// How many chunk requests may be under way at once.
+  /// How many chunk requests may be in flight.
   [[nodiscard]] std::size_t parallel_chunks() const { return std::min(options.parallel_chunks, client.width()); }
 
   template <class F>
@@ -50,11 +50,11 @@ struct Context {
     return Gate::guard(gate, std::move(f));
   }
 
-  /// After each request: how it ended; nullptr for an answer.
+  /// Call after each request with its error; nullptr: it was answered.
   void saw(const Error* error);
 
-  /// A callback for the client: tells who watches the service, then runs `f` on the executor. The client's own threads
-  /// carry everybody's answers and must not wait for a disk.
+  /// A callback for the client: reports to the outage watch, then runs `f` on the executor, because the client's
+  /// threads carry all responses and must not wait for a disk.
   template <class T, class F>
   Callback<T> answered(F f) {
     return guarded([this, f = std::move(f)](Result<T> result) mutable {
@@ -63,9 +63,9 @@ struct Context {
     });
   }
 
-  /// The record in what the index holds, if it can be read and is the one of this id.
+  /// Decodes an index entry, if it is readable and has this id.
   [[nodiscard]] static std::optional<Record> read(const cache::StoredRecord& stored, const std::string& id);
-  /// The record as it was stored.
+  /// The record as stored.
   [[nodiscard]] std::optional<Record> stored(const std::string& collection, const std::string& id) const;
   void store(const std::string& collection, const Record& record, const std::string& etag = {}) const;
 };

@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::size_t kKeptBytes = 256 * 1024;
 
-/// Lines, oldest first, of which the oldest go when there are too many bytes of them.
+/// Lines, oldest first; the oldest are dropped above a size limit.
 class Ring {
  public:
   void append(std::string line) {

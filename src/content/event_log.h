@@ -1,7 +1,7 @@
 // What happened, for `.playfs/errors.ndjson`, `.playfs/events`, `status` and `playfs watch`.
 //
-// Two bounded rings of JSON documents. Thread-safe; listeners run on the thread that appends, without a lock held,
-// and must not block.
+// Two bounded rings of JSON documents. Thread-safe; listeners run on the appending thread without a lock held, and must
+// not block.
 #pragma once
 
 #include <cstdint>
@@ -25,10 +25,10 @@ class EventLog {
   void error(const std::string& subject, const Error& error);
   void event(const std::string& kind, JsonObject fields);
 
-  /// NDJSON of what is kept, oldest first.
+  /// The retained lines as NDJSON, oldest first.
   [[nodiscard]] std::string errors_text() const;
   [[nodiscard]] std::string events_text() const;
-  /// Called after each append, on the appending thread.
+  /// `listener` runs after each append, on the appending thread.
   void on_append(std::function<void()> listener);
 
  private:

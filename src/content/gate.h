@@ -1,8 +1,8 @@
-// Lets late answers find a closed door instead of an object that is gone.
+// Turns away late responses once their target is being destroyed.
 //
-// Requests that a part has sent may be answered on any thread, at any time, even while the part is being destroyed.
-// Each answer passes the gate before it touches the part; closing the gate waits for those inside and turns away the
-// rest. Thread-safe.
+// A response to a part's request may arrive on any thread, at any time, even during the part's destruction. Each one
+// passes the gate before it touches the part. Closing the gate waits for those inside and rejects the rest.
+// Thread-safe.
 #pragma once
 
 #include <memory>
@@ -14,7 +14,7 @@ namespace playfs::content {
 
 class Gate {
  public:
-  /// Being inside. Converts to false where the gate was closed.
+  /// Being inside. Converts to false if the gate was closed.
   class Pass {
    public:
     explicit Pass(Gate* gate) : gate_(gate) {}
@@ -36,7 +36,7 @@ class Gate {
     return Pass(this);
   }
 
-  /// Returns when nobody is inside any more. REQUIRES: the calling thread is not.
+  /// Returns once nobody is inside. REQUIRES: the calling thread is not inside.
   void close() {
     MutexLock lock(mutex_);
     closed_ = true;

@@ -57,7 +57,7 @@ void Heads::load(const ProjectId& id) {
   MutexLock lock(mutex_);
   auto& state = *state_of(id);
   if (state.head) return;
-  // As old as to be asked for again at once; what this process shows of it counts as known to its listeners.
+  // Stale, so that it is requested again at once. What this process shows counts as announced to listeners.
   state.announced = latest;
   Head head{std::move(*project), context_.clock.steady() - context_.options.refresh, std::nullopt, nullptr};
   if (state.announced->empty() || (tree && tree->revision.project == id)) head.shown = *state.announced;
@@ -79,14 +79,14 @@ void Heads::get(const ProjectId& id, const CancelToken& cancel, Callback<Head> d
     done(std::move(result));
   };
   if (!flights_.join(id, cancel, std::move(old_one_will_do))) return;
-  // An earlier flight may have landed since we looked.
+  // An earlier flight may have landed since the check above.
   if (auto landed = known(id); landed && is_fresh(*landed)) return flights_.land(id, std::move(*landed));
   ask(id, [this, id](Result<Head> result) { flights_.land(id, result); });
 }
 
 void Heads::refresh(const ProjectId& id, const CancelToken& cancel, Callback<Head> done) {
-  // A flight that is under way may carry an answer from before the caller's own PATCH: this joins none.
-  static_cast<void>(known(id));  // brings the ETag from the disk
+  // A flight in progress may carry a response from before the caller's own PATCH, so this joins none.
+  static_cast<void>(known(id));  // loads the ETag from disk
   const std::uint64_t flight = next_refresh_++;
   if (!refreshes_.join(flight, cancel, std::move(done))) return;
   ask(id, [this, flight](Result<Head> result) { refreshes_.land(flight, result); });
@@ -110,7 +110,7 @@ void Heads::ask(const ProjectId& id, Callback<Head> answered) {
                                     const bool is_answer = answer.has_value();
                                     auto head = arrived(request, std::move(answer));
                                     question.reset();
-                                    // First, so that whoever publishes finds shown what he was told is published.
+                                    // Runs before the answer, so that a publisher finds its new revision shown.
                                     if (is_answer) follow_up(request.id);
                                     answered(std::move(head));
                                   }));
@@ -172,7 +172,7 @@ void Heads::follow_up(const ProjectId& id) {
     MutexLock lock(mutex_);
     auto& state = *state_of(id);
     if (!state.head) return;
-    // While nobody has looked at it nothing is fetched that nobody asked for.
+    // For a project that nothing has shown yet, nothing is fetched.
     is_new = !state.head->is_settled() && (state.head->shown || state.announced != state.head->project.latest_revision);
   }
   auto tell = context_.guarded([this, id](const Result<Head>&) {
@@ -195,8 +195,8 @@ void Heads::show(const ProjectId& id, const CancelToken& cancel, Callback<Head> 
 }
 
 void Heads::settle(const ProjectId& id, const CancelToken& cancel, Callback<Head> done) {
-  // Who leads looks, and so does who finds another revision latest than the one that is on its way: that may never
-  // come.
+  // The leader fetches the latest revision. So does a caller that finds another one latest than that being fetched,
+  // which may never arrive.
   bool looks = settling_.join(id, cancel, std::move(done));
   if (!looks) {
     MutexLock lock(mutex_);
@@ -244,7 +244,7 @@ void Heads::latest_came(const ProjectId& id, const RevisionId& revision, std::ui
   {
     MutexLock lock(mutex_);
     auto& state = *state_of(id);
-    if (look < state.shown_by) return;  // a later one has come, which went on from there
+    if (look < state.shown_by) return;  // a later one arrived and continued from there
     if (look == state.looks) state.looked_at.reset();
     if (tree) {
       state.shown_by = look;
@@ -253,7 +253,7 @@ void Heads::latest_came(const ProjectId& id, const RevisionId& revision, std::ui
       if (state.head) state.head->shown = revision;
     } else if (!is_away(tree.error()) && tree.error().code != ErrorCode::interrupted) {
       first_failure = std::exchange(state.failed, revision) != revision;
-      // A replica may be behind with a record, but a record does not change.
+      // not_found may be a lagging replica. Any other failure is final, since records do not change.
       if (tree.error().code != ErrorCode::not_found && state.head && state.head->project.latest_revision == revision)
         state.head->refused = std::make_shared<const Error>(tree.error());
     }
@@ -261,7 +261,7 @@ void Heads::latest_came(const ProjectId& id, const RevisionId& revision, std::ui
   }
   if (first_failure) context_.events.error("projects/" + id.text(), tree.error().while_doing("its latest revision"));
   if (is_news) took_over(id, previous, *tree);
-  // It may have moved on while this one was fetched.
+  // The head may have moved on during the fetch.
   if (head && head->project.latest_revision != revision) return look_at_latest(id);
   if (head && head->shown) return settling_.land(id, std::move(*head));
   settling_.land(id, tree ? Result<Head>(fail(ErrorCode::not_found, "the project is gone"))
@@ -333,14 +333,14 @@ void Heads::poll(const ProjectId& id) {
       state.polled = false;
       return;
     }
-    // Somebody else may have asked in the meantime.
+    // Another caller may have asked in the meantime.
     if (state.head) rest = state.head->fetched_at + context_.options.refresh - now;
   }
-  // While the service does not answer, one question is enough for all who are followed.
+  // While the service is silent, one request serves for all followed projects.
   if (rest <= std::chrono::nanoseconds(0) && !context_.patience.left_for(question_of(id)))
     rest = context_.options.refresh;
   if (rest > std::chrono::nanoseconds(0)) return poll_after(id, rest);
-  // The next one is counted from the answer, so that a slow service is not asked by many at once.
+  // Counts from the response, so that a slow service is not asked by many at once.
   get(id, {}, context_.guarded([this, id](const Result<Head>&) { poll_after(id, context_.options.refresh); }));
 }
 

@@ -1,6 +1,6 @@
-// Projects' records as last seen: fresh for a while, asked for again conditionally, followed while in use, kept on
-// disk so that a mount without the service knows where it was. Also which revision each project shows: here alone is
-// decided whether its latest one may be. Thread-safe.
+// Project records as last seen: fresh for a while, then requested conditionally, polled while in use, and kept on disk
+// so that a mount without the service knows the last state. Also decides, for all views, which revision each project
+// shows. Thread-safe.
 #pragma once
 
 #include <atomic>
@@ -26,18 +26,18 @@ class Heads {
   Heads(Context& context, Revisions& revisions, Lists& lists)
       : context_(context), revisions_(revisions), lists_(lists) {}
 
-  /// From memory or the disk, however old.
+  /// From memory or disk, however old.
   [[nodiscard]] std::optional<Head> known(const ProjectId& id);
   [[nodiscard]] bool is_fresh(const Head& head) const;
   [[nodiscard]] std::optional<SeenHead> newest_seen(const ProjectId& id);
-  /// A fresh one; an old one where the service is away.
+  /// A fresh head, or an old one if the service is away.
   void get(const ProjectId& id, const CancelToken& cancel, Callback<Head> done);
-  /// Sends a request of its own: the answer is no older than this call.
+  /// Sends its own request: the answer is no older than this call.
   void refresh(const ProjectId& id, const CancelToken& cancel, Callback<Head> done);
-  /// As get(), and what it shows is what it says: its latest revision is here, or it is refused and another one is
-  /// shown. Fails where nothing is.
+  /// Like get(), with `shown` settled: the latest revision is here, or it is refused and an earlier one is shown. Fails
+  /// if nothing is shown.
   void show(const ProjectId& id, const CancelToken& cancel, Callback<Head> done);
-  /// Whether what is known needs no question: it is fresh, or followed and so as new as that keeps it.
+  /// Whether the known head needs no request: it is fresh, or kept current by polling.
   [[nodiscard]] bool is_current(const ProjectId& id);
   void follow(const ProjectId& id);
   void on_changed(Changed changed);
@@ -51,21 +51,21 @@ class Heads {
  private:
   struct Request {
     ProjectId id;
-    std::uint64_t ticket = 0;  ///< grows with the time of asking
+    std::uint64_t ticket = 0;  ///< increases with the time of the request
     SteadyTime asked_at;
   };
   struct Project {
     std::optional<Head> head;
     void saw(const playfs::Project& project);
     std::optional<SeenHead> newest_seen;
-    std::string text;  ///< the record as it is on disk
+    std::string text;  ///< the record as stored on disk
     std::string etag;
-    std::uint64_t applied = 0;  ///< ticket of the newest request whose answer `head` is; older answers come too late
-    /// The latest revision that listeners know of, or that was there from the beginning.
+    std::uint64_t applied = 0;  ///< ticket of the request that `head` is from; responses to older ones are outdated
+    /// The latest revision that listeners know, or that was known from the start.
     std::optional<RevisionId> announced;
-    std::optional<RevisionId> failed;  ///< could not be fetched, for a reason that was told
-    // Looks at the latest revision, by their number: an earlier one may come last, or not at all.
-    std::optional<RevisionId> looked_at;  ///< by the last one, which has not come yet
+    std::optional<RevisionId> failed;  ///< could not be fetched; already logged
+    // Fetches of the latest revision are numbered: an earlier one may finish last, or never.
+    std::optional<RevisionId> looked_at;  ///< revision of the last fetch, while pending
     std::uint64_t looks = 0;
     std::uint64_t shown_by = 0;
     SteadyTime touched;
@@ -80,7 +80,7 @@ class Heads {
   Result<Head> arrived(const Request& request, Result<remote::Fetched<playfs::Project>> answer);
   Result<Head> apply(const Request& request, Result<remote::Fetched<playfs::Project>> answer,
                      std::optional<cache::StoredRecord>& to_store);
-  /// After an answer: brings up what listeners show.
+  /// After a response: updates what listeners show.
   void follow_up(const ProjectId& id);
   void settle(const ProjectId& id, const CancelToken& cancel, Callback<Head> done);
   void look_at_latest(const ProjectId& id);
@@ -95,7 +95,7 @@ class Heads {
   Revisions& revisions_;
   Lists& lists_;
   SingleFlight<ProjectId, Head> flights_;
-  SingleFlight<std::uint64_t, Head> refreshes_;  ///< each its own flight: for cancellation and close() alone
+  SingleFlight<std::uint64_t, Head> refreshes_;  ///< one flight each, only for cancellation and close()
   std::atomic<std::uint64_t> next_refresh_ = 0;
   Mutex mutex_;
   cache::Lru<ProjectId, ProjectPtr> projects_ PLAYFS_GUARDED_BY(mutex_){kKept};

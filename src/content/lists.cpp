@@ -16,25 +16,25 @@ namespace playfs::content {
 namespace {
 
 constexpr int kPageSize = remote::kMostInPage;
-constexpr std::size_t kLongestName = 1'000;  // bytes; no path component is as long, and a hundred thousand are kept
-/// Of what we created, kept until a page has shown it.
+constexpr std::size_t kLongestName = 1'000;  // bytes; longer than any path component, and up to 100,000 names are kept
+/// Records that we created, kept until a page has shown them.
 constexpr std::size_t kMostCreated = 1'000;
 constexpr int kMostEmptyPages = 3;
-// How far into the known list a new page is held against it. Records are never deleted by the service's rules, so the
-// newest one would do; a steward who removes some thousands in one go costs one full reading.
+// How many of the newest known records a page is compared with. The service's rules never delete records, so one would
+// do; if a steward removes thousands at once, the list is reread once.
 constexpr std::size_t kAnchors = 2'000;
-// A record that we created may be missing from the pages of a replica that lags. One that no page has after that time
-// was hidden from lists by the service.
+// A lagging replica's pages may lack a record that we created. One still missing after this time was hidden from lists
+// by the service.
 constexpr std::chrono::minutes kLag{1};
 
-/// Empty where it is longer than `most`: a string that has held it would keep its memory, however short it is made.
+/// Empty if longer than `most`. Not truncated: a string that once held it would keep its memory.
 std::string text_of(const Record& record, std::string_view name, std::size_t most) {
   const Json* value = record.fields.find(name);
   const std::string* text = value ? value->string() : nullptr;
   return text && text->size() <= most ? *text : std::string();
 }
 
-/// Records that stay as they were made, of collections that may have very many.
+/// Collections of immutable records, which may be very large.
 bool never_renamed(const std::string& collection) {
   return collection == "revisions" || collection == "messages" || collection == "file_chunks";
 }
@@ -52,20 +52,20 @@ Listed listed(const std::string& collection, const Record& record) {
 
 }  // namespace
 
-/// One bringing up to date. Only ever touched by the page that has just arrived.
+/// One update of a list. Only accessed by the page that has just arrived.
 struct Lists::Reading {
   std::string collection;
   ListPtr known;  ///< never nullptr
   bool is_known_whole = true;
-  std::unordered_map<std::string_view, std::size_t> anchors;  ///< ids of the newest known records, into `known`
-  std::deque<Listed> fresh;                                   ///< down to the first that is too many
+  std::unordered_map<std::string_view, std::size_t> anchors;  ///< ids of the newest known records to index in `known`
+  std::deque<Listed> fresh;                                   ///< including the first that is too many
   std::size_t bytes = 0;                                      ///< of `fresh`
   std::vector<Listed> renamed;
   std::unordered_set<std::string_view> fresh_ids;  ///< into `fresh`
   wire::Cursors cursors;
-  std::size_t cursor_bytes = 0;  ///< of all that were read
+  std::size_t cursor_bytes = 0;  ///< of all those read
   std::string cursor;            ///< of the next page
-  std::string behind;            ///< of the page behind the last one that was read
+  std::string behind;            ///< of the page after the last one read
   SteadyTime asked_at;
   Patience::Question question;
   int empty_pages = 0;
@@ -142,7 +142,7 @@ void Lists::created(const std::string& collection, const Record& record) {
   {
     MutexLock lock(mutex_);
     auto found = lists_.find(collection);
-    if (found == lists_.end()) return;  // nobody has looked at it
+    if (found == lists_.end()) return;  // nothing has used the list
     List& list = found->second;
     auto is_it = [&](const Listed& item) { return item.id == record.id; };
     if (list.read &&
@@ -214,7 +214,7 @@ void Lists::names_were_shown(const std::string& collection) {
           MutexLock lock(mutex_);
           List& list = lists_[collection];
           list.is_looking_further = false;
-          // Behind the oldest record that is kept there is nothing to look for.
+          // Beyond the oldest retained record there is nothing to update.
           const bool is_past_end = page && !page->records.empty() && list.read && !list.read->empty() &&
                                    listed(collection, page->records.front()).created_at < list.read->back().created_at;
           list.further = page && !is_past_end ? page->next_cursor : "";
@@ -242,13 +242,13 @@ void Lists::tell(const std::string& collection) {
 
 void Lists::get(const std::string& collection, const CancelToken& cancel, Callback<ListPtr> done) {
   if (!flights_.join(collection, cancel, std::move(done))) return;
-  // A long list takes a while to load from the disk.
+  // Loading a long list from disk takes a while.
   context_.executor.post(context_.guarded([this, collection] {
     auto reading = std::make_shared<Reading>();
     reading->collection = collection;
     reading->asked_at = context_.clock.steady();
     reading->question = context_.patience.ask(collection);
-    static_cast<void>(known(collection));  // brings it from the disk
+    static_cast<void>(known(collection));  // loads it from disk
     {
       MutexLock lock(mutex_);
       reading->known = lists_[collection].read;
@@ -289,7 +289,7 @@ Result<bool> Lists::take_in(Reading& reading, const wire::RecordPage& page) {
       if ((*reading.known)[anchor->second] != item) reading.renamed.push_back(std::move(item));
       continue;
     }
-    // Behind the first known record: added late by a clock that lags, unless it is one known from further back.
+    // After the first known record: inserted late by a slow clock, unless it is known but beyond the anchors.
     const bool goes_on = reading.anchors.size() < reading.known->size() || !reading.is_known_whole;
     const bool older_than_anchors = goes_on && !reading.anchors.empty() &&
                                     item.created_at <= (*reading.known)[reading.anchors.size() - 1].created_at;
@@ -318,7 +318,7 @@ Result<bool> Lists::take_in(Reading& reading, const wire::RecordPage& page) {
 std::vector<Listed> Lists::put_together(Reading& reading, const std::vector<Listed>* known) const {
   std::vector<Listed> list;
   list.reserve(reading.fresh.size() + (known ? known->size() : 0));
-  // Ids stay there too, as `fresh_ids` refers to them.
+  // Copies the ids, because `fresh_ids` refers to them.
   for (Listed& item : reading.fresh)
     list.push_back({item.id, item.created_at, std::move(item.name), std::move(item.project)});
   if (!known) return list;
@@ -333,10 +333,10 @@ std::vector<Listed> Lists::put_together(Reading& reading, const std::vector<List
 }
 
 void Lists::finish(const ReadingPtr& reading) {
-  // All was read without meeting a known record: what was known is no longer listed.
+  // Everything was read without meeting a known record, so the known ones are no longer listed.
   const bool replaced = !reading->met_known;
-  ListPtr known = reading->known;  // stays, as the anchors refer to it
-  if (!replaced) {                 // by now some of them may have other names
+  ListPtr known = reading->known;  // kept alive because the anchors refer to it
+  if (!replaced) {                 // some may have been renamed since
     MutexLock lock(mutex_);
     if (ListPtr now = lists_[reading->collection].read) known = now;
   }
@@ -345,7 +345,7 @@ void Lists::finish(const ReadingPtr& reading) {
   if (replaced || !reading->fresh.empty() || !reading->renamed.empty()) {
     std::vector<Listed> list = put_together(*reading, replaced ? nullptr : known.get());
     const auto newer = std::span<const Listed>(list).first(reading->fresh.size());
-    // What is stored may have been cleared since it was read here, or have gone to make room.
+    // The stored list may have been cleared or evicted since it was read.
     auto extends = [&](std::span<const Listed> by) {
       return context_.records.extend_list(context_.site, reading->collection, known->front().id, by);
     };

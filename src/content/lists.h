@@ -1,7 +1,7 @@
-// The lists of collections, newest first, brought up to date by reading pages until something known appears, and kept
-// on disk. What we created ourselves stands in them at once, whether a page has shown it yet or not. Thread-safe.
+// Lists of collections, newest first, updated by reading pages until a known record appears, and stored on disk.
+// Records that we created are listed at once, even before a page shows them. Thread-safe.
 //
-// A list has the newest records that fit `list_bytes`, whatever the service sends; that it goes on is told.
+// A list holds the newest records that fit `list_bytes`, whatever the service sends; that there are more is logged.
 #pragma once
 
 #include <functional>
@@ -23,23 +23,23 @@ class Lists {
 
   explicit Lists(Context& context) : context_(context) {}
 
-  /// As last brought up to date; nullptr where it never was. Does local I/O the first time.
+  /// As last updated; nullptr if never. Does local I/O the first time.
   [[nodiscard]] ListPtr known(const std::string& collection);
-  /// The list as it is now; where the service is away, as it was.
+  /// The current list; the last known one if the service is away.
   void get(const std::string& collection, const CancelToken& cancel, Callback<ListPtr> done);
-  /// Whether the list as it is known was asked for within `refresh`.
+  /// Whether the known list was requested within `refresh`.
   [[nodiscard]] bool is_fresh(const std::string& collection);
-  /// Whether the list as it is known has all records; otherwise there are older ones.
+  /// Whether the known list has all records; otherwise older ones exist.
   [[nodiscard]] bool is_whole(const std::string& collection);
   /// The service has just created this record for us.
   void created(const std::string& collection, const Record& record);
-  /// A record as the service has it now: a list that is in memory names it so.
+  /// Updates the name in a loaded list from the record's current version.
   void seen(const std::string& collection, const Record& record);
-  /// Somebody was shown names of the list: reads one of the pages behind those that bring it up to date, for the names
-  /// on it, another one each time and at most once a `refresh`. So a name that changed anywhere is seen by whoever goes
-  /// on looking at names, and a listing of ids costs no more for it.
+  /// Call when names of the list were shown: reads a page beyond those that update it, a further one each time and at
+  /// most one per `refresh`, to pick up new names. So a caller that keeps looking at names sees every rename, and
+  /// listing ids costs nothing extra.
   void names_were_shown(const std::string& collection);
-  /// `changed` runs when a list that was known has become another one, on any thread and with no lock held.
+  /// `changed` runs when a known list has changed, on any thread and without a lock held.
   void on_changed(Changed changed);
   void close() { flights_.close(); }
 
@@ -49,15 +49,15 @@ class Lists {
     SteadyTime at;
   };
   struct List {
-    ListPtr read;                  ///< as the service's pages had it; nullptr: never
-    std::vector<Created> created;  ///< by us and on none of its pages yet, newest first
-    ListPtr shown;                 ///< both
+    ListPtr read;                  ///< as in the service's pages; nullptr: never read
+    std::vector<Created> created;  ///< by us, on no page yet, newest first
+    ListPtr shown;                 ///< both together
     std::optional<SteadyTime> asked_at;
-    std::string behind;   ///< the cursor of the first page that bringing it up to date did not read
-    std::string further;  ///< that of the page that is looked at next for its names; empty: `behind`
+    std::string behind;   ///< cursor of the first page not read by the update
+    std::string further;  ///< cursor of the next page to check for names; empty: `behind`
     std::optional<SteadyTime> looked_further;
     bool is_looking_further = false;
-    bool is_cut = false;  ///< there are older records, which did not fit
+    bool is_cut = false;  ///< older records exist, but did not fit
     void show();
   };
   struct Reading;
@@ -65,16 +65,16 @@ class Lists {
 
   void read_page(const ReadingPtr& reading, std::string cursor);
   void page_arrived(const ReadingPtr& reading, Result<wire::RecordPage> page);
-  /// Takes a page in. True: there is nothing more to read. Fails on cursors that lead nowhere.
+  /// Adds a page. Returns true if the update is complete. Fails on cursors that do not advance.
   Result<bool> take_in(Reading& reading, const wire::RecordPage& page);
   void finish(const ReadingPtr& reading);
-  /// The list as read, with what is known behind it (nullptr: nothing), down to the first record that is too many: so
-  /// it is stored too, and whoever loads it sees that it goes on.
+  /// The list as read, followed by `known` (nullptr: nothing), up to and including the first record that is too many.
+  /// That one is stored too, so that loading the list shows that more exist.
   [[nodiscard]] std::vector<Listed> put_together(Reading& reading, const std::vector<Listed>* known) const;
-  /// Takes the oldest records off that are too many. True where there were any.
+  /// Removes the oldest records that are too many. Returns whether there were any.
   [[nodiscard]] bool cut(std::vector<Listed>& items) const;
   void tell_cut(const std::string& collection, std::size_t shown);
-  /// Gives known records the names that they have now.
+  /// Updates known records to their current names.
   void rename(const std::string& collection, const std::vector<Listed>& now);
 
   Context& context_;

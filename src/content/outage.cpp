@@ -8,7 +8,7 @@ bool is_away(const Error& error) {
     case ErrorCode::timed_out:
     case ErrorCode::rate_limited:
     case ErrorCode::offline:
-    case ErrorCode::protocol: return true;  // `protocol`: a proxy's page of excuses, most often
+    case ErrorCode::protocol: return true;  // usually a proxy's error page
     default: return false;
   }
 }

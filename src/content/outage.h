@@ -1,4 +1,4 @@
-// Notices when the service goes away and when it is back, and says each once. Thread-safe.
+// Detects when the service becomes unreachable and when it recovers, and logs each once. Thread-safe.
 #pragma once
 
 #include <optional>
@@ -10,7 +10,7 @@
 
 namespace playfs::content {
 
-/// Whether an error says that the service could not be asked, so that what is known from before still serves.
+/// Whether an error means that the service could not be asked, so that known data still serves.
 bool is_away(const Error& error);
 
 class OutageWatch {
@@ -18,7 +18,7 @@ class OutageWatch {
   OutageWatch(std::string site, const Clock& clock, EventLog& events)
       : site_(std::move(site)), clock_(clock), events_(events) {}
 
-  /// After each request: how it ended; nullptr for an answer.
+  /// Call after each request with its error; nullptr: it was answered.
   void saw(const Error* error);
 
  private:

@@ -6,12 +6,11 @@
 namespace playfs::content {
 
 namespace {
-/// So long one question serves for all who would ask while nothing is answered: its connection may be what died.
+/// How long one request serves for all callers while the service is silent: after that its connection may be dead.
 constexpr std::chrono::seconds kNextProbe{10};
-/// So often somebody may wait for what has not been waited for in vain yet.
+/// How often, during silence, a caller may wait for an item that has not timed out yet.
 constexpr std::chrono::seconds kNextTry{2};
-/// Things that are waited for in vain at the same time until it is the whole service that is not waited for: one or two
-/// may have troubles of their own.
+/// How many items must time out before the whole service counts as silent: one or two may have problems of their own.
 constexpr std::size_t kSilence = 3;
 constexpr std::size_t kMostSilent = 4096;
 }  // namespace

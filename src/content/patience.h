@@ -1,9 +1,9 @@
-// For how long somebody who knows a thing already waits for news of it: as long as the service is worth waiting for.
+// How long a caller that has known data waits for news of it.
 //
-// A service that answers is waited for, so that the first look shows what is there now. What has left somebody waiting
-// is not waited for again until the service has said anything at all. Once that are several things it is the service
-// that is silent: one question is under way for all, what is known serves, and only now and then somebody who asks for
-// what nobody waited for yet tries his luck. Thread-safe; questions may outlive it.
+// A responsive service is waited for, so that the first access shows the current state. An item that timed out is not
+// waited for again until the service responds to something. Once several items timed out, the whole service counts as
+// silent: one request in flight serves for all, known data is used, and only occasionally does a caller wait for an
+// item that has not timed out. Thread-safe; questions may outlive it.
 #pragma once
 
 #include <chrono>
@@ -24,32 +24,31 @@ class Patience {
 
   explicit Patience(const Clock& clock) : state_(std::make_shared<State>(clock)) {}
 
-  /// Something that the service is being asked, until this goes.
+  /// A request for an item, in flight while this lives.
   using Question = std::shared_ptr<const void>;
   [[nodiscard]] Question ask(std::string what);
 
-  /// For how long to wait for news of `what`, zero being worth a question all the same; nullopt: take what is known, it
-  /// is being asked for already, or something else is of a service that does not answer.
+  /// How long to wait for news of `what`; zero means send a request but do not wait. nullopt: use what is known, since
+  /// a request for it is in flight, or one for something else while the service is silent.
   [[nodiscard]] std::optional<std::chrono::milliseconds> left_for(const std::string& what) const;
-  /// Somebody has waited for `what` as long as he was told to.
+  /// A caller waited for `what` as long as allowed, in vain.
   void ran_out(const std::string& what);
-  /// The service said something, whatever it was.
+  /// The service responded to something.
   void answered();
 
  private:
   struct Asked {
     int questions = 0;
-    SteadyTime since;  ///< when the oldest of them was asked
+    SteadyTime since;  ///< time of the oldest one
   };
   struct State {
     explicit State(const Clock& machine) : clock(machine) {}
     const Clock& clock;
     mutable Mutex mutex;
     std::map<std::string, Asked> asked PLAYFS_GUARDED_BY(mutex);
-    /// What somebody has waited for in vain since the service last said something; no more of it than says that it is
-    /// silent.
+    /// Items waited for in vain since the service last responded; at most kMostSilent.
     std::set<std::string> silent PLAYFS_GUARDED_BY(mutex);
-    SteadyTime tried_at PLAYFS_GUARDED_BY(mutex);  ///< when somebody last tried his luck
+    SteadyTime tried_at PLAYFS_GUARDED_BY(mutex);  ///< when a caller last waited despite silence
   };
   std::shared_ptr<State> state_;
 };

@@ -27,7 +27,7 @@ void Prefetch::enqueue(const RevisionTreePtr& revision) {
   for (const auto& [path, entry] : revision->tree.manifest().files) {
     if (entry.chunks.empty()) continue;
     chunks += entry.chunks.size();
-    // A claim of less than its chunks may hold would be a way around the ceiling.
+    // A claim below what its chunks may hold would bypass the limit.
     bytes += std::max<std::uint64_t>(entry.size_claim.value_or(0), entry.chunks.size() * kMaxChunkText);
     if (chunks > context_.options.prefetch_chunks || bytes > context_.options.prefetch_bytes) break;
     account.waiting.push_back({revision, path, &entry});
@@ -37,7 +37,7 @@ void Prefetch::enqueue(const RevisionTreePtr& revision) {
   if (account.waiting.empty() && account.begun == 0) accounts_.erase(revision->revision.project);
 }
 
-/// Of the project that has the most: who walks through many has long left its first files.
+/// From the project with the longest queue: a reader that visits many revisions has long passed its first files.
 void Prefetch::forget_oldest() {
   auto longest = std::max_element(accounts_.begin(), accounts_.end(), [](const auto& a, const auto& b) {
     return a.second.waiting.size() < b.second.waiting.size();
@@ -68,7 +68,7 @@ std::optional<FileRef> Prefetch::take_next() {
 void Prefetch::go_on() {
   while (auto file = take_next()) {
     const std::size_t chunks = file->entry->chunks.size();
-    // Errors are told where they arise; what is missing is fetched again when somebody reads it.
+    // Errors are logged where they occur; missing content is fetched again when read.
     blobs_.get(*file, Urgency::ahead, {},
                context_.guarded([this, project = file->revision->revision.project, chunks](const Result<Blob>&) {
                  landed(project, chunks);
@@ -85,7 +85,7 @@ void Prefetch::landed(const ProjectId& project, std::size_t chunks) {
     if (found->second.begun == 0 && found->second.waiting.empty()) accounts_.erase(found);
     if (waiting_ == 0) return;
   }
-  // Posted, not called: content that is here already answers within go_on.
+  // Posted instead of called, because content already here is answered within go_on().
   context_.executor.post(context_.guarded([this] { go_on(); }));
 }
 

@@ -1,5 +1,5 @@
-// Fetching the contents of a whole revision ahead of its readers, within bounds, each project in its turn: one whose
-// contents do not come holds up no other. Thread-safe.
+// Fetches all contents of a revision ahead of its readers, within bounds, projects in turn, so that a hanging project
+// delays no other. Thread-safe.
 #pragma once
 
 #include <deque>
@@ -15,7 +15,7 @@ class Prefetch {
  public:
   Prefetch(Context& context, Blobs& blobs) : context_(context), blobs_(blobs) {}
 
-  /// Returns at once. Asking again for a revision that was asked for lately costs nothing.
+  /// Returns immediately. A recently requested revision is ignored.
   void start(const RevisionTreePtr& revision);
 
  private:
@@ -34,13 +34,13 @@ class Prefetch {
   cache::Lru<RevisionId, bool> asked_for_ PLAYFS_GUARDED_BY(mutex_){kRemembered};
   struct Account {
     std::deque<FileRef> waiting;
-    /// Chunks of files that have begun. Bounded, since a file's chunks are in memory until its last one is here.
+    /// Chunks of files being fetched. Bounded, because a file's chunks stay in memory until its last one arrives.
     std::size_t begun = 0;
   };
   std::map<ProjectId, Account> accounts_ PLAYFS_GUARDED_BY(mutex_);
   ProjectId last_ PLAYFS_GUARDED_BY(mutex_);           ///< whose turn it was
-  std::size_t waiting_ PLAYFS_GUARDED_BY(mutex_) = 0;  ///< files of all
-  std::size_t begun_ PLAYFS_GUARDED_BY(mutex_) = 0;    ///< chunks of all
+  std::size_t waiting_ PLAYFS_GUARDED_BY(mutex_) = 0;  ///< files, in total
+  std::size_t begun_ PLAYFS_GUARDED_BY(mutex_) = 0;    ///< chunks, in total
 };
 
 }  // namespace playfs::content

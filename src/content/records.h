@@ -1,5 +1,4 @@
-// Records of any collection, one by one: those that never change from the cache, others asked for each time.
-// Thread-safe.
+// Single records of any collection: immutable ones from the cache, others requested each time. Thread-safe.
 #pragma once
 
 #include <string>
@@ -14,7 +13,7 @@ class Records {
  public:
   Records(Context& context, Turns& turns) : context_(context), turns_(turns) {}
 
-  /// Where the service is away, a record that may have changed is answered as it was last seen.
+  /// If the service is away, a mutable record is returned as last seen.
   void get(const std::string& collection, const std::string& id, const CancelToken& cancel, Callback<Record> done);
   /// As last seen, however long ago. Does local I/O.
   [[nodiscard]] std::optional<Record> known(const std::string& collection, const std::string& id) const {

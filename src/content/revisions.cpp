@@ -11,7 +11,7 @@ namespace {
 
 constexpr const char* kCollection = "revisions";
 
-/// The file in which a manifest goes on, of a revision that shows no more than its record does.
+/// The continuation file of a revision that lists only its record's files.
 FileRef continuation_of(Revision revision) {
   auto tree = std::make_shared<const RevisionTree>(std::move(revision));
   return {tree, kContinuationPath, &tree->tree.manifest().continuation->entry};
@@ -65,13 +65,13 @@ void Revisions::get(const RevisionId& id, const ProjectId& of, const CancelToken
   if (id.empty() || id.text().size() > kMaxIdLength)
     return done(fail(ErrorCode::not_found, "no revision can have the id " + escape_for_terminal(id.text())));
   if (!flights_.join(id, cancel, std::move(done))) return;
-  // An earlier flight may have landed since we looked.
+  // An earlier flight may have landed since the check above.
   if (auto tree = known(id)) return flights_.land(id, tree);
   if (auto record = context_.stored(kCollection, id.text())) {
     const std::size_t cost = json_size(wire::encode_record(*record));
     if (auto revision = wire::decode_revision(*std::move(record))) return complete(id, *std::move(revision), cost);
   }
-  // One of which nothing is known stands for itself.
+  // A revision of an unknown project gets its own account.
   turns_.take(of.empty() ? id.text() : of.text(), context_.guarded([this, id, of](Turns::Turn turn) {
     if (flights_.abandon(id)) return;
     context_.client.get_record(kCollection, id.text(), context_.stop.token(),

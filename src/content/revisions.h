@@ -1,8 +1,8 @@
-// Revisions with their trees: in memory, on disk, fetched. What was seen once is never fetched again. A tree has all
-// files, also those that stand in the manifest's continuation. Thread-safe.
+// Revisions with their trees: from memory, disk or the service. A revision seen once is never fetched again. A tree has
+// all files, including those in the manifest's continuation. Thread-safe.
 //
-// That the service does not have one is remembered for a while, for whoever would rather leave it out than ask again:
-// get() asks all the same.
+// That the service lacks a revision is remembered for a while, for callers that prefer skipping it to asking again;
+// get() always asks.
 #pragma once
 
 #include <memory>
@@ -21,25 +21,24 @@ class Revisions {
  public:
   Revisions(Context& context, Blobs& blobs, Turns& turns) : context_(context), blobs_(blobs), turns_(turns) {}
 
-  /// nullptr where it is neither in memory nor on disk. Does local I/O.
+  /// nullptr if neither in memory nor on disk. Does local I/O.
   [[nodiscard]] RevisionTreePtr known(const RevisionId& id);
-  /// `of`: the project, where it is known. A request that nobody waits for any more when its turn comes is not sent.
+  /// `of`: the project, if known. A request that nobody waits for when its turn comes is not sent.
   void get(const RevisionId& id, const ProjectId& of, const CancelToken& cancel, Callback<RevisionTreePtr> done);
-  /// Whether the service said within `refresh` that it has none of this id, and nothing was heard since that may have
-  /// changed it.
+  /// Whether the service said within `refresh` that it has no such revision, and nothing since may have changed that.
   [[nodiscard]] bool was_absent(const RevisionId& id);
-  /// There is news of revisions: any of them may have been stored.
+  /// Call on any news of revisions: an absent one may have been stored.
   void forget_absent();
   void close() { flights_.close(); }
 
  private:
   void arrived(const RevisionId& id, SteadyTime asked_at, Result<Record> answer);
-  /// Goes on with a record that is here: its continuation, if it has one, is fetched as any file is.
+  /// Continues with a record that is here, fetching its continuation, if any, like any file.
   void complete(const RevisionId& id, Revision revision, std::size_t cost);
-  /// One object for each revision, however many threads decode it at once.
+  /// Ensures one object per revision, even if several threads decode it.
   RevisionTreePtr adopt(RevisionTreePtr tree, std::size_t cost);
 
-  // In bytes of JSON, of which a tree in memory needs a few times as many.
+  // Bytes of JSON; a tree in memory takes a few times that.
   static constexpr std::size_t kKeptBytes = 3 << 20;
   static constexpr std::size_t kAbsentKept = 4096;
 
@@ -49,12 +48,12 @@ class Revisions {
   SingleFlight<RevisionId, RevisionTreePtr> flights_;
   Mutex mutex_;
   cache::Lru<RevisionId, RevisionTreePtr> recent_ PLAYFS_GUARDED_BY(mutex_){kKeptBytes};
-  /// Also those that only somebody else keeps alive.
+  /// Includes revisions that only other owners keep alive.
   std::unordered_map<RevisionId, std::weak_ptr<const RevisionTree>> alive_ PLAYFS_GUARDED_BY(mutex_);
   std::size_t prune_at_ PLAYFS_GUARDED_BY(mutex_) = 256;
-  cache::Lru<RevisionId, SteadyTime> absent_ PLAYFS_GUARDED_BY(mutex_){kAbsentKept};  ///< when it was asked for
+  cache::Lru<RevisionId, SteadyTime> absent_ PLAYFS_GUARDED_BY(mutex_){kAbsentKept};  ///< time of the request
   SteadyTime news_at_ PLAYFS_GUARDED_BY(mutex_) =
-      SteadyTime::min();  ///< what was asked for before that says nothing any more
+      SteadyTime::min();  ///< absences requested before this no longer count
 };
 
 }  // namespace playfs::content

@@ -1,9 +1,9 @@
-// One fetch for all who want the same thing at the same time. Thread-safe.
+// Shares one fetch among all concurrent callers that want the same thing. Thread-safe.
 //
-// Whoever finds no flight under way leads: he starts the fetch, and land() answers everybody. A waiter that is
-// cancelled is answered `interrupted` at once, on the cancelling thread; the flight goes on for the others. It does so
-// where there are none, too, once its request was sent: what comes is kept, for whoever tries again; it takes a turn of
-// its own project's alone (turns.h), and no longer than a request may. T is copied to each waiter: hand out pointers.
+// The caller that finds no flight leads: it starts the fetch, and land() answers everyone. A cancelled waiter is
+// answered `interrupted` at once, on the cancelling thread, and the flight continues for the others. Once its request
+// is sent, it continues even without waiters: the result is kept for the next caller, it uses only its own project's
+// turn (turns.h), and it lasts no longer than a request may. T is copied to each waiter: use pointers.
 #pragma once
 
 #include <algorithm>
@@ -22,8 +22,8 @@ namespace playfs::content {
 template <class Key, class T>
 class SingleFlight {
  public:
-  /// Waits for the flight of this key. True where there was none: then the caller must see to it that land() or
-  /// abandon() is called for the key.
+  /// Waits for the key's flight. Returns true if there was none: the caller must then ensure that land() or abandon()
+  /// is called for the key.
   [[nodiscard]] bool join(const Key& key, const CancelToken& cancel, Callback<T> done) {
     auto waiter = std::make_shared<Waiter>(std::move(done));
     bool leads = false;
@@ -39,8 +39,8 @@ class SingleFlight {
       waiter->answer(closed_error());
       return false;
     }
-    // After it joined: a token that is cancelled already answers here, and the flight is still led. Weak, since the
-    // waiter keeps the registration and the registration the hook.
+    // Registered after joining: an already cancelled token answers here, and the flight is still led. Weak, because the
+    // waiter owns the registration and the registration the hook.
     waiter->registration = cancel.on_cancel([weak = std::weak_ptr<Waiter>(waiter)] {
       if (auto cancelled = weak.lock()) cancelled->answer(fail(ErrorCode::interrupted, "the wait was cancelled"));
     });
@@ -52,7 +52,7 @@ class SingleFlight {
     for (auto& waiter : take(key)) waiter->answer(result);
   }
 
-  /// Ends the flight if nobody waits for it any more. True where it did, or where there was none.
+  /// Ends the flight if nobody waits for it. Returns true if it did, or if there was none.
   [[nodiscard]] bool abandon(const Key& key) {
     Waiters cancelled;  // destroyed after the lock is released
     MutexLock lock(mutex_);
@@ -66,7 +66,7 @@ class SingleFlight {
     return true;
   }
 
-  /// Answers everybody `interrupted`, and whoever comes later too.
+  /// Answers all present and future waiters `interrupted`.
   void close() {
     std::unordered_map<Key, Waiters> flights;
     {
@@ -87,7 +87,7 @@ class SingleFlight {
       callback(std::move(result));
     }
     std::atomic<bool> answered = false;
-    Callback<T> done;  // touched only by the one who set `answered`
+    Callback<T> done;  // touched only by the thread that set `answered`
     CancelToken::Registration registration;
   };
   using Waiters = std::vector<std::shared_ptr<Waiter>>;

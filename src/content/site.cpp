@@ -34,7 +34,7 @@ Site::Site(remote::Client& client, cache::ObjectStore& objects, cache::RecordInd
 }
 
 Site::~Site() {
-  // First nobody comes in any more, then requests end (their answers find the gate closed), then waiters are told.
+  // First admit no more callbacks, then cancel requests (their responses find the gate closed), then answer waiters.
   parts_->context.gate->close();
   parts_->context.stop.cancel();
   parts_->turns.close();
@@ -119,7 +119,7 @@ std::optional<Record> Site::try_record(const std::string& collection, const std:
 }
 
 void Site::learn(const std::string& collection, const Record& record) {
-  // These stay as they were made: whoever answers with the id of another one changes nothing of what is known of that.
+  // These are immutable: a response with another record's id must not change what is known of that record.
   const bool is_fixed = collection == "revisions" || collection == "file_chunks";
   if (!is_fixed || !try_record(collection, record.id)) parts_->context.store(collection, record);
   parts_->lists.created(collection, record);

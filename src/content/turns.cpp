@@ -7,7 +7,7 @@
 namespace playfs::content {
 
 namespace {
-/// A page of a history over HTTP/2. With those of chunks they leave room on the connections that the transport opens.
+/// A page of history over HTTP/2. Together with chunk requests it leaves room on the transport's connections.
 constexpr std::size_t kMostAtOnce = 256;
 }  // namespace
 
@@ -30,7 +30,7 @@ void Turns::close() {
 void Turns::go_on(const std::shared_ptr<State>& state) {
   {
     MutexLock lock(state->mutex);
-    // Turns that end at once, of what nobody waits for any more, may be thousands: they are not to be nested.
+    // Thousands of turns may end immediately because nobody waits for them; they must not nest.
     if (std::exchange(state->going_on, true)) return;
   }
   while (auto next = Turns::next(*state)) next->send(turn_of(state, std::move(next->account)));

@@ -1,7 +1,7 @@
-// Whose turn it is to ask for single records: revisions, threads, messages. Whoever asks for many at once, a history or
-// a thread, has an account, and may have half of what the others leave (share_of), so that what hangs lets others ask.
-// Chunks, of which there are far more and which differ in urgency, have their own (`chunks.h`). Thread-safe; turns may
-// outlive it.
+// Schedules requests for single records: revisions, threads, messages. A source of many requests, such as a history or
+// thread, has an account, which may have half of what the others leave (share_of), so that hanging requests do not
+// block others. Chunks, far more numerous and of differing urgency, have their own scheduler (`chunks.h`). Thread-safe;
+// turns may outlive it.
 #pragma once
 
 #include <algorithm>
@@ -22,13 +22,13 @@ class Turns {
  public:
   explicit Turns(const remote::Client& client) : state_(std::make_shared<State>(client)) {}
 
-  /// A request that is under way, until this goes.
+  /// A request in flight while this lives.
   using Turn = std::shared_ptr<const void>;
   using Send = UniqueFunction<void(Turn)>;
-  /// Calls `send` when it is its turn: at once, or on a thread on which another turn begins or ends. `account` names a
-  /// project, or what else those that may hang together have in common.
+  /// Calls `send` when it is its turn: immediately, or on a thread where another turn begins or ends. `account` names a
+  /// project, or whatever else is likely to hang together.
   void take(const std::string& account, Send send);
-  /// What waits for its turn is dropped.
+  /// Drops requests that are waiting for their turn.
   void close();
 
  private:
@@ -41,7 +41,7 @@ class Turns {
     const remote::Client& client;
     Mutex mutex;
     bool closed PLAYFS_GUARDED_BY(mutex) = false;
-    bool going_on PLAYFS_GUARDED_BY(mutex) = false;  ///< somebody calls those whose turn it is, one after the other
+    bool going_on PLAYFS_GUARDED_BY(mutex) = false;  ///< a thread is starting turns one after another
     std::map<std::string, Account> accounts PLAYFS_GUARDED_BY(mutex);
     std::string last PLAYFS_GUARDED_BY(mutex);  ///< whose turn it was
     std::size_t under_way PLAYFS_GUARDED_BY(mutex) = 0;
@@ -51,7 +51,7 @@ class Turns {
     Send send;
   };
 
-  /// Where there is none, it is no longer going on.
+  /// Clears `going_on` if there is none.
   static std::optional<Next> next(State& state);
   static void go_on(const std::shared_ptr<State>& state);
   static Turn turn_of(const std::shared_ptr<State>& state, std::string account);

@@ -1,4 +1,4 @@
-// Values that a Site hands out, and its settings.
+// Values that a Site returns, and its settings.
 #pragma once
 
 #include <chrono>
@@ -17,40 +17,40 @@ namespace playfs::content {
 /// A project's record as last seen.
 struct Head {
   Project project;
-  SteadyTime fetched_at;  ///< when the service was asked for it; long ago for one from an earlier process
-  /// What the project shows: the newest of its latest revisions that has been here, and is its own. Empty: it shows
-  /// that nothing is published; nullopt: nothing has been here yet.
+  SteadyTime fetched_at;  ///< when it was requested; long ago if from an earlier process
+  /// The revision that the project shows: the most recent latest revision that has been fetched and is its own. Empty:
+  /// it shows that nothing is published. nullopt: nothing has been fetched yet.
   std::optional<RevisionId> shown;
-  std::shared_ptr<const Error> refused;  ///< why the latest revision will never be shown; nullptr: no reason is known
+  std::shared_ptr<const Error> refused;  ///< why the latest revision will never be shown, if known
 
   [[nodiscard]] bool shows_latest() const { return shown == project.latest_revision; }
-  /// Whether there is nothing to find out about the latest revision.
+  /// Whether the latest revision is either shown or known to be refused.
   [[nodiscard]] bool is_settled() const { return refused || shows_latest(); }
 };
 
-/// Where a project's head was.
+/// A past state of a project's head.
 struct SeenHead {
-  WallTime changed_at;  ///< when the service changed the record, by its own clock
+  WallTime changed_at;  ///< when the service changed the record, by its clock
   RevisionId revision;
 };
 
-/// A record of a list without its body. `name` is an agent's handle, else the record's name, else its title;
-/// `project` of a message is its thread.
+/// A list entry: a record without its body. `name` is an agent's handle, otherwise the record's name or title; a
+/// message's `project` is its thread.
 using Listed = cache::ListedRecord;
 using ListPtr = std::shared_ptr<const std::vector<Listed>>;
 
 struct SiteOptions {
-  std::chrono::milliseconds refresh{10'000};  ///< how old a head may be before it is asked for again
-  std::chrono::milliseconds in_use{300'000};  ///< how long after its last follow() a project's head is asked for
+  std::chrono::milliseconds refresh{10'000};  ///< maximum age of a head before it is requested again
+  std::chrono::milliseconds in_use{300'000};  ///< how long after its last follow() a project is polled
   bool prefetch = true;
-  // What is fetched ahead of one revision; the rest when it is read.
+  // Limits of prefetch per revision; the rest is fetched when read.
   std::size_t prefetch_chunks = 4096;
-  std::uint64_t prefetch_bytes = 64 << 20;    ///< as claimed by the manifest, or what its chunks may hold
+  std::uint64_t prefetch_bytes = 64 << 20;    ///< the larger of the claimed size and what the chunks may hold
   std::uint64_t file_ceiling = kMaxFileSize;  ///< bytes; larger files are refused
-  /// Bytes that the list of one collection may take in memory: some 150,000 records with usual names. What is older
-  /// than what fits is not kept.
+  /// The most memory, in bytes, for one collection's list: about 150,000 records with typical names. Older ones are not
+  /// kept.
   std::size_t list_bytes = 20 << 20;
-  std::size_t parallel_chunks = 512;  ///< chunk requests under way at once, where the transport is as wide
+  std::size_t parallel_chunks = 512;  ///< chunk requests in flight, if the transport is as wide
 };
 
 }  // namespace playfs::content

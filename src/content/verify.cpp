@@ -20,7 +20,7 @@ Status check_content(const FileEntry& entry, std::string_view content) {
 namespace {
 
 Status check_chunk_hashes(const FileEntry& entry, std::span<const FileChunk* const> chunks, std::string_view content) {
-  if (ContentHash::parse(entry.hash_claim)) return {};  // checked against the whole, which decides
+  if (ContentHash::parse(entry.hash_claim)) return {};  // checked against the whole content, which decides
   std::optional<ContentHash> whole;
   for (const FileChunk* chunk : chunks) {
     auto claim = ContentHash::parse(chunk->hash_claim);
@@ -36,7 +36,7 @@ Status check_chunk_hashes(const FileEntry& entry, std::span<const FileChunk* con
 }  // namespace
 
 std::uint64_t text_ceiling(const FileEntry& entry, std::uint64_t ceiling) {
-  // base64 needs 4 characters for 3 bytes, and may be broken into lines as short as its writer liked.
+  // base64 takes 4 characters per 3 bytes, plus line breaks, as many as its writer chose.
   return entry.encoding == ContentEncoding::base64 ? ceiling * 2 + 4 : ceiling;
 }
 
@@ -60,7 +60,7 @@ Result<std::string> assemble(const FileEntry& entry, std::span<const FileChunk* 
 }
 
 std::string origin_key(const FileEntry& entry) {
-  // Length before text: no id can be made to look like the end of another.
+  // Length-prefixed, so that no id can imitate the end of another.
   std::string origin = entry.encoding == ContentEncoding::base64 ? "base64" : "text";
   auto append = [&](std::string_view part) {
     origin += ' ' + std::to_string(part.size()) + ':';

@@ -1,4 +1,4 @@
-// Whether bytes are what a manifest promised. Pure functions.
+// Checks bytes against a manifest's claims. Pure functions.
 #pragma once
 
 #include <span>
@@ -11,25 +11,25 @@
 
 namespace playfs::content {
 
-/// Fails with `corrupt` where `h` has the form of SHA-256 and is another than the content's, or where `s` is neither
-/// the content's size in bytes nor, for text, its length in characters as another client may have counted them (code
-/// points, or UTF-16 units). What is absent or opaque promises nothing.
+/// Fails with `corrupt` if `h` looks like SHA-256 and differs from the content's, or if `s` is neither the content's
+/// size in bytes nor, for text, its length in code points or UTF-16 units, as other clients may count. Absent or opaque
+/// claims are not checked.
 Status check_content(const FileEntry& entry, std::string_view content);
 
-/// The content that chunks make together, in the order of the entry's list, decoded and checked. A chunk's own `hash`
-/// counts where the file's says nothing: one in the form of SHA-256 must be that of the chunk's text or, since other
-/// clients may take it so, of the whole content.
-/// Fails with `corrupt`, or `refused_input` past `ceiling` bytes. REQUIRES: one chunk for each id in the list.
+/// Assembles, decodes and verifies the content of the chunks, in list order. A chunk's own `hash` counts only if the
+/// file's claim proves nothing: if it looks like SHA-256 it must match the chunk's text or, as some clients may mean
+/// it, the whole content. Fails with `corrupt`, or `refused_input` above `ceiling` bytes. REQUIRES: one chunk for each
+/// id in the list.
 Result<std::string> assemble(const FileEntry& entry, std::span<const FileChunk* const> chunks, std::uint64_t ceiling);
 
-/// The most text that `ceiling` bytes of content can stand in.
+/// The most text that may encode `ceiling` bytes of content.
 std::uint64_t text_ceiling(const FileEntry& entry, std::uint64_t ceiling);
 
-/// A name for where content came from, where its `h` cannot be one: chunk ids and encoding, and the claims that the
-/// content was checked against. Within one site. Two entries of the same name have the same content.
+/// A name for the origin of content whose `h` cannot serve as one: chunk ids, encoding, and the claims it was checked
+/// against. Valid within one site; equal keys mean equal content.
 std::string origin_key(const FileEntry& entry);
 
-/// The path in the mount under which a file of a revision is found.
+/// The path in the mount of a file in a revision.
 std::string subject_of(const FileRef& file);
 
 }  // namespace playfs::content

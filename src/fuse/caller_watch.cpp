@@ -18,9 +18,9 @@ namespace {
 
 constexpr std::uint64_t kStop = ~std::uint64_t{0};
 
-/// Of a thread that need not be its process's first. Kernels before 6.9 know processes only.
+/// For a thread that need not be its process's first. Kernels before 6.9 only know processes.
 UniqueFd open_thread(pid_t thread) {
-  constexpr unsigned kThread = O_EXCL;  // PIDFD_THREAD, which older headers do not have
+  constexpr unsigned kThread = O_EXCL;  // PIDFD_THREAD, missing from older headers
   UniqueFd fd(static_cast<int>(syscall(SYS_pidfd_open, thread, kThread)));
   if (fd || errno != EINVAL) return fd;
   fd = UniqueFd(static_cast<int>(syscall(SYS_pidfd_open, thread, 0)));
@@ -34,8 +34,8 @@ UniqueFd open_thread(pid_t thread) {
   return UniqueFd(static_cast<int>(syscall(SYS_pidfd_open, process, 0)));
 }
 
-/// Whether the descriptors that are left should be kept for files, which have to be opened for whoever is not stuck. A
-/// new one gets the lowest number that is free: so its number says how many are in use.
+/// Whether the descriptors left should be kept for files that other callers need opened. A new descriptor gets the
+/// lowest free number, so its number tells how many are in use.
 bool is_of_the_reserve(const UniqueFd& fd) {
   rlimit limit{};
   if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return false;
@@ -47,7 +47,7 @@ bool is_of_the_reserve(const UniqueFd& fd) {
 CallerWatch::~CallerWatch() {
   if (!thread_.joinable()) return;
   const std::uint64_t one = 1;
-  // Fails only where it was told 2^64 times already.
+  // Fails only after 2^64 calls.
   [[maybe_unused]] ssize_t written = write(stop_.get(), &one, sizeof one);
   thread_.join();
 }
@@ -65,7 +65,7 @@ bool CallerWatch::begin() {
 }
 
 UniqueFd CallerWatch::watch(std::uint64_t number, pid_t thread) {
-  // 0: of a pid namespace that is hidden from us, or the kernel's own.
+  // 0: in a pid namespace hidden from us, or a kernel thread.
   if (thread <= 0) return {};
   UniqueFd fd = open_thread(thread);
   if (!fd && errno == ESRCH) gone_(number);

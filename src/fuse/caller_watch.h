@@ -1,10 +1,9 @@
-// Who asked and died meanwhile.
+// Detects callers that died while their request was running.
 //
-// The kernel says by INTERRUPT that nobody waits for an answer any more, but not of the reads that it makes ahead of a
-// reader or in pages that others may want too: these are nobody's, and stay until they are answered. So the processes
-// behind them are watched. That costs a descriptor each: where half of those that this process may have are in use,
-// nobody more is watched, and the reads of those wait for the service's answer. Thread-safe; a thread and its
-// descriptors begin with the first watch.
+// The kernel sends an INTERRUPT when nobody waits for an answer any more, except for readahead and reads into shared
+// pages: those belong to no caller and stay until they are answered. So the processes behind them are watched. Each
+// watch costs a descriptor: once half of this process's limit is in use, no more callers are watched, and their reads
+// wait for the service's answer. Thread-safe; the first watch starts a thread and opens its descriptors.
 #pragma once
 
 #include <sys/types.h>
@@ -20,14 +19,15 @@ namespace playfs::fuse {
 
 class CallerWatch {
  public:
-  /// `gone` is called with the number of a watch, at most once for each, on the thread of this object.
+  /// `gone` is called with the number of a watch, at most once for each, on this object's thread; on the caller's if
+  /// the watched thread has died already.
   explicit CallerWatch(std::function<void(std::uint64_t)> gone) : gone_(std::move(gone)) {}
   ~CallerWatch();
   CallerWatch(const CallerWatch&) = delete;
   CallerWatch& operator=(const CallerWatch&) = delete;
 
-  /// Watches a thread of any process under a number. Closing what is returned ends that; it is empty where nothing can
-  /// be watched.
+  /// Watches a thread of any process under `number` until the returned descriptor is closed. Empty if that is
+  /// impossible.
   [[nodiscard]] UniqueFd watch(std::uint64_t number, pid_t thread) PLAYFS_EXCLUDES(mutex_);
 
  private:
@@ -36,7 +36,7 @@ class CallerWatch {
 
   const std::function<void(std::uint64_t)> gone_;
   Mutex mutex_;
-  UniqueFd watched_, stop_;  ///< set before the thread begins
+  UniqueFd watched_, stop_;  ///< set before the thread starts
   std::thread thread_;
 };
 

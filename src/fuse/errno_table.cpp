@@ -35,7 +35,7 @@ int errno_of(ErrorCode code) {
     case ErrorCode::offline: return EHOSTUNREACH;
     case ErrorCode::timed_out: return ETIMEDOUT;
     case ErrorCode::interrupted: return EINTR;
-    // What is wrong with these takes more words than an errno has: they stand in .playfs/errors.ndjson.
+    // An errno cannot explain these; .playfs/errors.ndjson does.
     case ErrorCode::protocol:
     case ErrorCode::corrupt:
     case ErrorCode::refused_input:

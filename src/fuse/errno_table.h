@@ -1,4 +1,4 @@
-// The one place where an ErrorCode becomes an errno for the kernel. Pure.
+// The only place that maps an ErrorCode to an errno for the kernel. Pure.
 #pragma once
 
 #include "base/result.h"

@@ -34,7 +34,7 @@ namespace {
 
 Context& context_of(void* user_data) { return *static_cast<Context*>(static_cast<InFlight*>(user_data)); }
 
-// Of Linux 6.15, which older headers do not have: bit 42 of the flags, and 16 bits behind max_stack_depth.
+// Since Linux 6.15, missing from older headers: bit 42 of the flags, and 16 bits after max_stack_depth.
 constexpr std::uint32_t kRequestTimeout = 1U << (42 - 32);
 
 ssize_t read_request(int fd, void* buffer, size_t size, void* user_data) {
@@ -65,7 +65,7 @@ ssize_t write_reply(int fd, iovec* pieces, int count, void* user_data) {
   std::memcpy(&init, pieces[1].iov_base, sizeof init);
   const Context& context = context_of(user_data);
   if (context.takes_limit && context.request_limit_s > 0) {
-    // The one that we keep to, whatever the administrator sets from now on.
+    // Pins the limit that we keep to, even if the administrator changes it later.
     init.flags |= FUSE_INIT_EXT;
     init.flags2 |= kRequestTimeout;
     init.unused[1] = context.request_limit_s;

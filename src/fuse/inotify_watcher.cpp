@@ -33,7 +33,7 @@ void InotifyWatcher::stop() {
   wake();
   if (thread_.joinable()) thread_.join();
   std::deque<Order> orders;
-  std::map<Watch, Watched> watched;  // what they refer to goes outside of the lock
+  std::map<Watch, Watched> watched;  // their tasks are destroyed outside the lock
   {
     MutexLock lock(mutex_);
     orders.swap(orders_);
@@ -44,7 +44,7 @@ void InotifyWatcher::stop() {
 
 void InotifyWatcher::wake() {
   const std::uint64_t one = 1;
-  // Fails only where it was woken 2^64 times already.
+  // Fails only after 2^64 calls.
   [[maybe_unused]] ssize_t written = write(wake_.get(), &one, sizeof one);
 }
 
@@ -71,7 +71,7 @@ bool InotifyWatcher::was_closed(Watch watch) {
     auto found = watched_.find(watch);
     closed = found != watched_.end() && found->second.closed;
   }
-  if (taken) wake();  // what poll(2) would have told of is gone from there
+  if (taken) wake();  // these events no longer wake poll(2)
   return closed;
 }
 
@@ -106,7 +106,7 @@ bool InotifyWatcher::take_events() {
       at += static_cast<ssize_t>(sizeof event) + event.len;
       bool known = false;
       for (auto& [watch, watched] : watched_) {
-        // After an overflow nobody knows what was closed. A text that is taken too early says so when the rest comes.
+        // After an overflow any file may have been closed. A text taken too early is reported when its rest comes.
         if ((event.mask & IN_Q_OVERFLOW) == 0 && watched.descriptor != event.wd) continue;
         known = true;
         if ((event.mask & (IN_CLOSE_WRITE | IN_Q_OVERFLOW)) != 0) watched.closed = true;

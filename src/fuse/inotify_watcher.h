@@ -1,7 +1,7 @@
-// Closes of files in the own mount, as inotify tells them: see vfs/close_watcher.h for why.
+// Reports closes of files in our own mount through inotify; vfs/close_watcher.h says why.
 //
 // One thread looks paths up, which the mount's own loop has to answer meanwhile, and waits for events. An inotify watch
-// keeps no file open, so it does not hold up an unmount. The event is there before close(2) returns to whoever closed.
+// keeps no file open, so it does not block an unmount. The event is queued before the close(2) that caused it returns.
 #pragma once
 
 #include <atomic>
@@ -25,8 +25,8 @@ class InotifyWatcher final : public vfs::CloseWatcher {
   InotifyWatcher(const InotifyWatcher&) = delete;
   InotifyWatcher& operator=(const InotifyWatcher&) = delete;
 
-  /// Ends the thread; nothing is told any more. A lookup under way ends with the mount's connection, so REQUIRES that
-  /// the mount is served or gone. Not from a callback.
+  /// Ends the thread; nothing is reported afterwards. REQUIRES: the mount is served or gone, since a lookup in progress
+  /// waits for it. Must not be called from a callback.
   void stop() PLAYFS_EXCLUDES(mutex_);
 
   void watch(Watch watch, std::string path, Callback<void> armed, Task closed) override PLAYFS_EXCLUDES(mutex_);
@@ -49,7 +49,7 @@ class InotifyWatcher final : public vfs::CloseWatcher {
   InotifyWatcher(std::string mountpoint, UniqueFd events, UniqueFd wake);
   void run() PLAYFS_EXCLUDES(mutex_);
   void carry_out(Order order) PLAYFS_EXCLUDES(mutex_);
-  /// Takes what inotify has, without waiting; whether that was anything.
+  /// Reads the pending inotify events without waiting; whether there were any.
   bool take_events() PLAYFS_REQUIRES(mutex_);
   void tell_closed() PLAYFS_EXCLUDES(mutex_);
   void wake();
@@ -60,7 +60,7 @@ class InotifyWatcher final : public vfs::CloseWatcher {
   std::atomic<Watch> looking_up_ = 0;
   Mutex mutex_;
   std::map<Watch, Watched> watched_ PLAYFS_GUARDED_BY(mutex_);
-  std::set<int> early_ PLAYFS_GUARDED_BY(mutex_);  ///< closed before we knew which watch the descriptor is for
+  std::set<int> early_ PLAYFS_GUARDED_BY(mutex_);  ///< closed before their watch was known
   std::deque<Order> orders_ PLAYFS_GUARDED_BY(mutex_);
   bool stopping_ PLAYFS_GUARDED_BY(mutex_) = false;
   std::thread thread_;

@@ -14,7 +14,7 @@ namespace playfs::fuse {
 
 namespace {
 
-/// The caller's struct, where size and version are what this build knows.
+/// The caller's struct, if its size and version are the ones this build knows.
 template <class Struct>
 std::optional<Struct> decode(std::string_view input) {
   Struct decoded;
@@ -24,7 +24,7 @@ std::optional<Struct> decode(std::string_view input) {
   return decoded;
 }
 
-/// Text of a fixed field; nullopt where it is not terminated or not UTF-8.
+/// The text of a fixed field; nullopt if it is not terminated or not UTF-8.
 template <std::size_t Size>
 std::optional<std::string> text_of(const char (&field)[Size]) {
   std::size_t length = strnlen(field, Size);
@@ -33,7 +33,7 @@ std::optional<std::string> text_of(const char (&field)[Size]) {
   return text;
 }
 
-/// Ids are bounded when they arrive (kMaxIdLength), so one that does not fit is none of ours.
+/// Ids are bounded on arrival (kMaxIdLength), so one that does not fit is not an id of ours.
 template <std::size_t Size>
 void put(char (&field)[Size], const std::string& text) {
   std::memset(field, 0, Size);
@@ -65,7 +65,7 @@ __u32 phase_of(vfs::Phase phase) {
   return PLAYFS_PHASE_IDLE;
 }
 
-/// As much of the text as fits, in whole characters.
+/// As much of the text as fits, without cutting a character.
 template <std::size_t Size>
 void put_cut(char (&field)[Size], std::string_view text) {
   std::memset(field, 0, Size);
@@ -76,7 +76,7 @@ void put_cut(char (&field)[Size], std::string_view text) {
   std::memcpy(field, text.data(), text.size());
 }
 
-/// The errno, and the reason in the struct. A node that has no such ioctl says ENOTTY.
+/// The errno, with the reason in the struct. A node without this ioctl answers ENOTTY.
 template <class Struct>
 void answer_error(Request& request, Struct& answer, const Error& error) {
   answer.error = {};
@@ -96,7 +96,7 @@ void refuse(Request& request, Struct answer, const char* why) {
 constexpr const char* kNoText = "a text that is not terminated, or not UTF-8";
 constexpr const char* kNoFlag = "a flag that is not known";
 
-/// As playfs_discard.path has it; nullopt where it is none.
+/// Decodes playfs_discard.path; nullopt if it is not a valid path.
 std::optional<std::string> path_of(const std::string& text) {
   if (text == ".") return std::string();
   for (std::size_t begin = 0; begin <= text.size();) {

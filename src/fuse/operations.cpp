@@ -19,8 +19,7 @@ namespace {
 
 Context& context_of(fuse_req_t req) { return *static_cast<Context*>(static_cast<InFlight*>(fuse_req_userdata(req))); }
 
-// An exception is a bug; it must cost one operation, not the mount. The request, wherever it was moved to, answers EIO
-// when it is destroyed by the unwinding.
+// An exception is a bug; it must cost one operation, not the mount. Unwinding destroys the request, which answers EIO.
 template <class Body>
 void guarded(const char* operation, Body body) {
   try {
@@ -32,7 +31,7 @@ void guarded(const char* operation, Body body) {
   }
 }
 
-/// Runs `body(file_system, caller, request)`; `body` moves the request into the reply that it hands on.
+/// Runs `body(file_system, caller, request)`; `body` moves the request into the reply that it passes on.
 template <class Body>
 void serve(const char* operation, fuse_req_t req, Body body) {
   guarded(operation, [&] {
@@ -64,7 +63,7 @@ vfs::Reply<vfs::AttributesReply> attributes_reply(Request request) {
   };
 }
 
-/// Times out of the range of ours (the years 1677 to 2262) become the nearest that is in it, as on other file systems.
+/// Times outside our range (the years 1677 to 2262) are clamped, as on other file systems.
 WallTime wall_time(const timespec& time) {
   constexpr std::int64_t second = 1'000'000'000, most = std::numeric_limits<std::int64_t>::max() / second - 1;
   return {std::clamp<std::int64_t>(time.tv_sec, -most, most) * second + time.tv_nsec};
@@ -77,32 +76,32 @@ WallTime now() {
 }
 
 void initialise(void* user_data, fuse_conn_info* connection) {
-  // Reads into the page cache count as "background": past the most of these, 12 by default, the kernel lets every other
-  // read of the mount wait, also of what is here. A few readers of a hanging server would use them up. Past the
-  // threshold it reads less ahead, which would make the others slow instead. The most that there can be: who waits for
-  // a server is for us to limit, and an unprivileged mount for the kernel.
+  // Reads into the page cache count as "background" requests: past their limit, 12 by default, the kernel blocks all
+  // other reads of the mount, even of cached content. A few readers of a hanging server would exhaust it, and past the
+  // congestion threshold there is less readahead, which would slow everyone else down. Hence the maximum for both:
+  // limiting waiting readers is our job, and for unprivileged mounts the kernel's.
   connection->max_background = connection->congestion_threshold = std::numeric_limits<std::uint16_t>::max();
   auto want = [&](unsigned capability, bool wanted) {
     if (wanted && (connection->capable & capability)) connection->want |= capability;
     else connection->want &= ~capability;
   };
-  // Pages and attributes are ours to invalidate: nothing is thrown away because a time stamp looks new.
+  // We invalidate pages and attributes explicitly: nothing is dropped because a time stamp looks new.
   want(FUSE_CAP_AUTO_INVAL_DATA, false);
   want(FUSE_CAP_EXPLICIT_INVAL_DATA, true);
-  // Links do not change, and reading one waits for nobody (vfs/late_links.h).
+  // Link targets do not change, and reading one never waits (vfs/late_links.h).
   want(FUSE_CAP_CACHE_SYMLINKS, static_cast<Context*>(static_cast<InFlight*>(user_data))->keeps_links);
-  // A listing brings all attributes, always: the kernel's guess when it is worth it costs single lookups later.
+  // A listing always brings all attributes: the kernel's heuristic would cost single lookups later.
   want(FUSE_CAP_READDIRPLUS, true);
   want(FUSE_CAP_READDIRPLUS_AUTO, false);
   want(FUSE_CAP_PARALLEL_DIROPS, true);
   // There is no open, see no_open.
   want(FUSE_CAP_NO_OPEN_SUPPORT, true);
   want(FUSE_CAP_NO_OPENDIR_SUPPORT, true);
-  // Without an open O_TRUNC has to come as a SETATTR, or it would never come at all.
+  // Without an open, O_TRUNC has to arrive as a SETATTR, or it would never arrive.
   want(FUSE_CAP_ATOMIC_O_TRUNC, false);
-  // A write that returned must have reached us: with the writeback cache a dead daemon would lose it.
+  // A write that returned must have reached us: the writeback cache would lose it if the daemon died.
   want(FUSE_CAP_WRITEBACK_CACHE, false);
-  // The older form of what handshake.h says.
+  // The older form of FUSE_HANDLE_KILLPRIV_V2, see handshake.h.
   want(FUSE_CAP_HANDLE_KILLPRIV, false);
   want(FUSE_CAP_IOCTL_DIR, true);
 }
@@ -202,7 +201,7 @@ void read(fuse_req_t req, fuse_ino_t node, size_t size, off_t offset, fuse_file_
     const std::uint64_t id = request.id();
     fs.read(caller, node, static_cast<std::uint64_t>(offset), size,
             [request = std::move(request)](Result<std::string> result) mutable {
-              // An answer that the kernel no longer wants needs nothing taken back.
+              // If the kernel no longer wants the answer, there is nothing to undo.
               if (result) static_cast<void>(request.data(*result));
               else request.error(result.error());
             });
@@ -212,8 +211,7 @@ void read(fuse_req_t req, fuse_ino_t node, size_t size, off_t offset, fuse_file_
 
 void write(fuse_req_t req, fuse_ino_t node, const char* bytes, size_t size, off_t offset, fuse_file_info* how) {
   serve("write", req, [&](auto& fs, auto& caller, Request request) {
-    // What write(2) is refused the kernel takes back by itself. What was stored through a mapping it keeps as if
-    // written.
+    // The kernel undoes a refused write(2) itself, but keeps refused pages of a mapping as if they had been written.
     const bool from_mapping = how->writepage != 0;
     const auto at = static_cast<std::uint64_t>(offset);
     fs.write(caller, node, at, std::string(bytes, size),
@@ -238,7 +236,7 @@ void allocate(fuse_req_t req, fuse_ino_t node, int mode, off_t offset, off_t len
 }
 
 void seek(fuse_req_t req, fuse_ino_t node, off_t offset, int whence, fuse_file_info*) {
-  // Where nothing can be written nothing has holes: the kernel need not ask again for as long as it is mounted.
+  // In a read-only mount nothing has holes: ENOSYS stops the kernel from asking again.
   if (context_of(req).read_only) {
     fuse_reply_err(req, ENOSYS);
     return;
@@ -252,7 +250,7 @@ void seek(fuse_req_t req, fuse_ino_t node, off_t offset, int whence, fuse_file_i
   });
 }
 
-/// Packs a listing into one reply. An item whose lookup was counted and that did not reach the kernel is taken back.
+/// Packs a listing into one reply. If it does not reach the kernel, the lookups counted for its items are undone.
 void list(fuse_req_t req, fuse_ino_t node, size_t size, off_t offset, bool with_entries) {
   struct Packed {
     std::vector<char> buffer;
@@ -276,7 +274,7 @@ void list(fuse_req_t req, fuse_ino_t node, size_t size, off_t offset, bool with_
     };
     fs.list(caller, node, static_cast<std::uint64_t>(offset), with_entries, std::move(room),
             [request = std::move(request), packed, &fs](Status result) mutable {
-              // What fits is an answer even when something went wrong after it; the next call meets the error again.
+              // The part that fits is an answer even if an error followed; the next call meets the error again.
               bool delivered = false;
               if (result || packed->used > 0) delivered = request.data({packed->buffer.data(), packed->used});
               else request.error(result.error());
@@ -303,7 +301,7 @@ void file_system_status(fuse_req_t req, fuse_ino_t node) {
   });
 }
 
-/// The value, or its size where the caller only asks for that (`room` 0).
+/// The value, or only its size if the caller asks for that (`room` 0).
 void reply_value(Request& request, std::string_view value, std::size_t room) {
   if (room == 0) request.xattr_size(value.size());
   else if (value.size() > room) request.error_number(ERANGE);
@@ -320,7 +318,7 @@ void get_xattr(fuse_req_t req, fuse_ino_t node, const char* name, size_t room) {
 }
 
 void list_xattrs(fuse_req_t req, fuse_ino_t, size_t room) {
-  // None: not "not supported", as they can be asked for by name.
+  // An empty list rather than "not supported", since attributes can be read by name.
   serve("listxattr", req, [&](auto&, auto&, Request request) { reply_value(request, {}, room); });
 }
 
@@ -343,8 +341,8 @@ void control(fuse_req_t req, fuse_ino_t node, unsigned command, void*, fuse_file
   });
 }
 
-// Nothing is done at an open or a close, and the kernel need not tell of them: said once, it stands for the whole mount
-// (libfuse by itself would answer that the open succeeded, and go on being asked).
+// Nothing happens at open or close, so the kernel need not report them: one ENOSYS holds for the whole mount. (libfuse
+// by itself would answer that the open succeeded, and keep being asked.)
 void no_open(fuse_req_t req, fuse_ino_t, fuse_file_info*) { fuse_reply_err(req, ENOSYS); }
 
 fuse_lowlevel_ops make_table() {
@@ -380,8 +378,7 @@ fuse_lowlevel_ops make_table() {
   table.ioctl = control;
   table.fallocate = allocate;
   table.lseek = seek;
-  // Left out on purpose: release, releasedir and create, which need an open, and locks, which the kernel keeps by
-  // itself.
+  // Left out on purpose: release, releasedir and create, which need an open, and locks, which the kernel handles.
   return table;
 }
 

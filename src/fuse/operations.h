@@ -10,15 +10,15 @@
 
 namespace playfs::fuse {
 
-/// What the operations find behind fuse_req_userdata(). InFlight comes first: interrupts look for it there.
+/// What fuse_req_userdata() points to. InFlight comes first: interrupts expect it there.
 struct Context : InFlight {
   explicit Context(vfs::FileSystem& served) : file_system(served) {}
   vfs::FileSystem& file_system;
-  bool read_only = false;                       ///< the whole mount; set before it is served, as the next
-  bool keeps_links = true;                      ///< the kernel keeps where links lead
+  bool read_only = false;                       ///< the whole mount; set before serving, like the next
+  bool keeps_links = true;                      ///< the kernel caches symlink targets
   std::atomic<std::uint64_t> init_request = 0;  ///< the kernel's INIT, until it is answered; see handshake.h
-  std::atomic<bool> takes_limit = false;        ///< whether that INIT offers to agree on a limit
-  unsigned request_limit_s = 0;                 ///< after which the kernel ends the connection; 0: none
+  std::atomic<bool> takes_limit = false;        ///< whether that INIT offers to agree on a time limit
+  unsigned request_limit_s = 0;                 ///< after which the kernel aborts the connection; 0: none
 };
 
 const fuse_lowlevel_ops& operations();

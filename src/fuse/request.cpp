@@ -37,7 +37,7 @@ std::uint64_t InFlight::add(CancelSource source) {
 void InFlight::remove(std::uint64_t id) {
   MutexLock lock(mutex_);
   known_.erase(id);
-  // Under the lock: whoever waits may destroy this object as soon as it has it.
+  // Under the lock: a waiter may destroy this object as soon as it has the lock.
   if (known_.empty()) changed_.notify_all();
 }
 

@@ -30,13 +30,13 @@ namespace playfs::fuse {
 
 namespace {
 
-/// What wakes the loop from its read of /dev/fuse when the mount was only detached and others keep it alive.
+/// Wakes the loop from its read of /dev/fuse if the mount was only detached and others keep it alive.
 constexpr int kWakeSignal = SIGUSR2;
 
-/// How long answers may take once everything has been cancelled: they need no network any more, only the local disk.
+/// For answers once everything has been cancelled: they no longer need the network, only the local disk.
 constexpr std::chrono::seconds kLastAnswers{30};
 
-/// libfuse's own words, which would go to stderr: for whoever operates the mount. Users get ours.
+/// libfuse's messages, which would go to stderr, are for the operator's log. Users get ours.
 void log_of_libfuse(fuse_log_level, const char* format, va_list arguments) {
   char line[512];
   vsnprintf(line, sizeof line, format, arguments);
@@ -88,12 +88,12 @@ Status unmount(const std::string& mountpoint, bool lazy) {
 struct Session::State final : vfs::KernelNotifier {
   State(vfs::FileSystem& file_system, std::string where) : context(file_system), mountpoint(std::move(where)) {}
 
-  // The kernel does not know every node that is told of: ENOENT is no error here.
+  // The kernel need not know the node that changed, so ENOENT is not an error here.
   void entry_changed(vfs::NodeId parent, const std::string& name) override {
     fuse_lowlevel_notify_inval_entry(session, parent, name.c_str(), name.size());
   }
   bool all_names_changed() override {
-    constexpr std::int32_t kIncEpoch = 8;  // FUSE_NOTIFY_INC_EPOCH of Linux 6.16, which older headers do not have
+    constexpr std::int32_t kIncEpoch = 8;  // FUSE_NOTIFY_INC_EPOCH, since Linux 6.16, missing from older headers
     const fuse_out_header message{sizeof message, kIncEpoch, 0};
     return write(fuse_session_fd(session), &message, sizeof message) == sizeof message || errno != EINVAL;
   }
@@ -149,7 +149,7 @@ Result<std::unique_ptr<Session>> Session::mount(vfs::FileSystem& file_system, co
 Session::~Session() {
   if (!state_->detached) fuse_session_unmount(state_->session);
   fuse_session_destroy(state_->session);
-  // A lookup of its own would wait for ever in a mount that nobody serves: the connection ended first.
+  // Once the connection has ended: a lookup of the watcher's would wait forever in a mount that nobody serves.
   if (state_->watcher) state_->watcher->stop();
 }
 
@@ -159,7 +159,7 @@ bool Session::was_aborted(const State& state) {
 }
 
 Status Session::run() {
-  // The handler does nothing: being interrupted is the message.
+  // The handler does nothing: the interruption is the message.
   struct sigaction wake {};
   wake.sa_handler = [](int) {};
   sigaction(kWakeSignal, &wake, nullptr);
@@ -180,8 +180,7 @@ Status Session::run() {
 
 void Session::stop() {
   if (state_->stopping.exchange(true)) return;
-  // Gone cleanly, the kernel ends the loop's read by itself. In use, the mount is detached, and what still holds it
-  // gets errors once this process ends.
+  // A clean unmount ends the loop's read. A mount in use is detached; its users get errors once this process ends.
   if (!unmount(state_->mountpoint, false)) {
     auto detached = unmount(state_->mountpoint, true);
     state_->detached = detached.has_value();
@@ -196,7 +195,7 @@ void Session::stop() {
 
 std::optional<std::chrono::milliseconds> Session::request_limit() const {
   if (state_->context.request_limit_s == 0) return std::nullopt;
-  // The kernel counts from when the caller asked, and looks at its clock now and then.
+  // The kernel counts from the caller's request, and checks only now and then.
   return std::chrono::milliseconds(std::int64_t{state_->context.request_limit_s} * 600);
 }
 

@@ -1,8 +1,8 @@
 // A mount: libfuse's low-level session around a vfs::FileSystem.
 //
-// One thread runs the loop; operations are answered by whichever thread has the answer. The kernel is told once, by
-// ENOSYS, that opening and closing need no message, and is given the caching rules that the vfs's nodes are made for:
-// nothing is revalidated behind our back, what changes is invalidated by name.
+// One thread runs the loop; any thread may answer an operation. One ENOSYS tells the kernel that opening and closing
+// need no message, and it gets the caching rules that the vfs's nodes are made for: the kernel revalidates nothing on
+// its own, and changes are invalidated by name.
 #pragma once
 
 #include <chrono>
@@ -22,44 +22,44 @@ struct MountOptions {
   bool allow_other = false;
   bool read_only = false;
   bool no_exec = false;
-  bool synchronous = false;  ///< the kernel sends an fsync behind each write
-  bool keeps_links = true;   ///< the kernel keeps where links lead, also once they stand elsewhere
+  bool synchronous = false;  ///< the kernel sends an fsync after each write
+  bool keeps_links = true;   ///< the kernel caches symlink targets, even of links moved since
 };
 
 class Session {
  public:
-  /// Mounts: when this returns the mount is there, and its requests wait for run(). `file_system` must outlive the
-  /// session. Errors say what to do: no /dev/fuse, no fusermount3, no such directory, allow_other not permitted.
+  /// On return the mount exists, and its requests wait for run(). `file_system` must outlive the session. Errors say
+  /// what to do: no /dev/fuse, no fusermount3, no such directory, allow_other not permitted.
   static Result<std::unique_ptr<Session>> mount(vfs::FileSystem& file_system, const MountOptions& options);
-  /// Unmounts if it is still mounted. REQUIRES: run() is not running, and nobody uses notifier() any more.
+  /// Unmounts if still mounted. REQUIRES: run() is not running, and nobody uses notifier() any more.
   ~Session();
 
-  /// Serves the kernel until the mount is gone (an error where the kernel ended it), then cancels what is still waited
-  /// for and returns when the last request is answered.
+  /// Serves the kernel until the mount is gone, then cancels the remaining requests and returns when the last is
+  /// answered. An error if the kernel ended the connection.
   [[nodiscard]] Status run();
 
-  /// Unmounts from any thread (not from a request): at once where nothing uses the mount, else lazily, and ends run().
+  /// Unmounts (lazily if the mount is in use), and ends run(). Callable on any thread, but not from a request.
   void stop();
 
-  /// How long an operation may take: well within what the kernel allows. nullopt: as long as it wants.
+  /// The time limit of an operation, well within the kernel's. nullopt: none.
   [[nodiscard]] std::optional<std::chrono::milliseconds> request_limit() const;
 
   /// Valid as long as the session. Must not be called from within an operation, see vfs::KernelNotifier.
   [[nodiscard]] vfs::KernelNotifier& notifier();
 
-  /// Sees what is closed in the mount; nullptr where this system has no more inotify instances for this user.
+  /// Sees files closed in the mount; nullptr if this user has no inotify instances left.
   [[nodiscard]] std::shared_ptr<vfs::CloseWatcher> close_watcher() const;
 
  private:
   struct State;
   explicit Session(std::unique_ptr<State> state);
-  /// After the loop: whether it ended though the mount is there.
+  /// Whether the loop ended although the mount is still there.
   [[nodiscard]] static bool was_aborted(const State& state);
   std::unique_ptr<State> state_;
 };
 
 /// Unmounts a mount of any process: umount(2) as root, fusermount3 otherwise. `lazy` detaches one that is in use or
-/// whose process died.
+/// dead.
 Status unmount(const std::string& mountpoint, bool lazy);
 
 }  // namespace playfs::fuse

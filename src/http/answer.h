@@ -1,4 +1,4 @@
-// What a handler gives the listener: a response as a value, or one whose body is read while it is sent. Values that can
+// What a handler returns to the listener: a whole response, or one whose body is read while it is sent. Values that can
 // be moved between threads.
 #pragma once
 
@@ -12,8 +12,8 @@
 
 namespace playfs::http {
 
-/// A body that is not in memory: the listener asks for a piece when the client has taken the one before. For one thread
-/// at a time, not always the same.
+/// A body that is not in memory: the listener requests the next piece when the client has taken the previous one. Used
+/// by one thread at a time, not always the same.
 class BodySource {
  public:
   virtual ~BodySource() = default;
@@ -28,7 +28,7 @@ struct Answer {
   Answer(HttpResponse whole) : response(std::move(whole)) {}  // NOLINT(google-explicit-constructor): most are whole
 
   HttpResponse response;
-  std::unique_ptr<BodySource> source;  ///< the body, where it is not `response.body`
+  std::unique_ptr<BodySource> source;  ///< the body, unless it is `response.body`
   std::string tag;                     ///< the entity tag of such a body
 
   /// Of the body, in bytes.

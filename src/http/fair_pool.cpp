@@ -8,7 +8,7 @@
 namespace playfs::http {
 
 namespace {
-/// Of this thread on a processor: what a job costs does not depend on who else is busy.
+/// CPU time of this thread: the cost of a job must not depend on what else is running.
 std::chrono::nanoseconds time_on_processor() {
   timespec time{};
   clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
@@ -29,7 +29,7 @@ void FairPool::offer(const std::string& client, Job job) {
     MutexLock lock(mutex_);
     refused = queue_.add(client, std::move(job));
   }
-  changed_.notify_all();  // not each of them takes each job
+  changed_.notify_all();  // all, since a thread for light clients may not be able to take this job
   if (refused) (*refused)(false);
 }
 
@@ -38,7 +38,7 @@ void FairPool::go_on(const std::string& client, Job job) {
     MutexLock lock(mutex_);
     queue_.go_on(client, std::move(job));
   }
-  changed_.notify_all();  // not each of them takes each job
+  changed_.notify_all();  // as in offer()
 }
 
 void FairPool::work(bool light_only) {

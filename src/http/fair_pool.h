@@ -1,5 +1,5 @@
-// A few threads for work of which anyone may ask for much: clients take turns, and past a number of waiting jobs those
-// of the client with the most are refused. Thread-safe.
+// A few threads for expensive work that any client may request: clients take turns, and past a limit of waiting jobs,
+// those of the client with the most are refused. Thread-safe.
 #pragma once
 
 #include <cstddef>
@@ -15,22 +15,22 @@ namespace playfs::http {
 
 class FairPool {
  public:
-  /// Called once, must not throw: on one of the threads when it has its turn, otherwise refused in a call of offer().
+  /// Called once, must not throw: with `has_turn` on one of the threads, otherwise, when refused, from within offer().
   using Job = std::function<void(bool has_turn)>;
 
-  /// `light_threads` more are for clients alone whose jobs have cost little lately.
+  /// `light_threads` are additional, and only serve clients whose recent jobs were cheap.
   FairPool(unsigned threads, std::size_t most_waiting, unsigned light_threads = 0);
   /// As join().
   ~FairPool();
   FairPool(const FairPool&) = delete;
   FairPool& operator=(const FairPool&) = delete;
 
-  /// Refuses a job where there is no room, this one or another client's.
+  /// If the queue is full, refuses a job: this one or another client's.
   void offer(const std::string& client, Job job);
-  /// The rest of a job: it waits for its turn like any other, and is never refused.
+  /// Queues the rest of a job: it waits its turn like any other, and is never refused.
   void go_on(const std::string& client, Job job);
 
-  /// Runs what waits, then ends. Idempotent; not for two threads at once.
+  /// Runs the waiting jobs, then ends the threads. Idempotent; must not be called by two threads at once.
   void join();
 
  private:

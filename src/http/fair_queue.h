@@ -1,6 +1,6 @@
-// What waits, by client: each client that waits has one in turn, so that who asks for much delays nobody but itself.
-// Who is known to ask for little comes before who is not known, and who asks for what is dear comes last. A plain
-// value, to be guarded by whoever shares it.
+// A queue in which waiting clients take turns, one job each, so that a client with many jobs delays only itself.
+// Clients with cheap recent jobs (light) come before unknown ones, those with expensive jobs (dear) last. A plain
+// value; the owner synchronizes access.
 #pragma once
 
 #include <algorithm>
@@ -15,9 +15,9 @@
 
 namespace playfs::http {
 
-/// What clients' jobs have cost lately: one dear job counts at once, and each cheaper one after it takes an eighth of
-/// the difference off, so that cheap ones in between hide nothing. Of so many clients as are seen in a while: others
-/// are forgotten.
+/// The recent cost of clients' jobs. One expensive job counts at once, and each cheaper one after it takes off an
+/// eighth of the difference, so that cheap jobs in between hide nothing. Remembers a bounded number of clients and
+/// forgets those not seen for long.
 class PastCosts {
  public:
   enum class Standing { light, unknown, dear };
@@ -27,7 +27,7 @@ class PastCosts {
     if (!cost) return Standing::unknown;
     return *cost <= kLight ? Standing::light : Standing::dear;
   }
-  /// Zero for who is not known.
+  /// Zero for an unknown client.
   [[nodiscard]] std::chrono::nanoseconds cost(const std::string& client) const {
     const auto* cost = find(client);
     return cost ? *cost : std::chrono::nanoseconds(0);
@@ -50,7 +50,7 @@ class PastCosts {
     return nullptr;
   }
 
-  Costs newer_, older_;  ///< the older ones are dropped whole when there are as many newer ones
+  Costs newer_, older_;  ///< a full newer_ replaces older_, which is dropped whole
 };
 
 template <class Job>
@@ -62,10 +62,10 @@ class FairQueue {
     Job job;
   };
 
-  /// Past `most` new jobs one gives way.
+  /// Past `most` new jobs, one is refused.
   explicit FairQueue(std::size_t most) : most_(most) {}
 
-  /// The job that there is no room for: the newest of the client with the most new ones, which may be this one.
+  /// Returns the job to refuse if the queue is full: the newest of the client with the most, possibly this one.
   [[nodiscard]] std::optional<Job> add(const std::string& client, Job job) {
     put(client, {std::move(job), true});
     ++clients_[client].fresh;
@@ -73,10 +73,10 @@ class FairQueue {
     return give_way(client);
   }
 
-  /// The rest of something that was begun: there is always room for it.
+  /// Queues the rest of a started job: it always fits.
   void go_on(const std::string& client, Job job) { put(client, {std::move(job), false}); }
 
-  /// Every fourth turn is for those who are not known, and every eighth for those who are dear: nobody waits for ever.
+  /// Of every eight turns, the fourth prefers an unknown client, the eighth a dear one, so that nobody starves.
   std::optional<Turn> next() {
     constexpr std::array<Standing, 8> first_asked = {Standing::light,   Standing::light, Standing::light,
                                                      Standing::unknown, Standing::light, Standing::light,
@@ -87,8 +87,7 @@ class FairQueue {
       if (auto turn = next(standing)) return turn;
     return std::nullopt;
   }
-  /// Of those alone who are known to ask for little, and of them who asks for the least: what is little on a fast
-  /// machine adds up where hundreds ask for it.
+  /// Serves light clients only, the lightest first: cheap jobs add up when hundreds of clients send them.
   std::optional<Turn> next_light() {
     auto& line = turns(Standing::light);
     auto least = std::min_element(line.begin(), line.end(), [this](const std::string& one, const std::string& other) {
@@ -114,7 +113,7 @@ class FairQueue {
   std::deque<std::string>& turns(Standing standing) { return turns_[static_cast<std::size_t>(standing)]; }
 
   void stand_in_line(const std::string& client, Waiting& waiting) {
-    // Whose turn has just been, and who asks for more, is not before those who ask for one thing at a time.
+    // A client that just had a turn and has more jobs does not go before those that send one at a time.
     waiting.standing = waiting.entries.empty() ? past_.of(client) : std::max(past_.of(client), Standing::unknown);
     turns(waiting.standing).push_back(client);
   }
@@ -144,8 +143,8 @@ class FairQueue {
   }
 
   Job give_way(const std::string& newcomer) {
-    // Among those who have as many it is who stands last, and among equals the newcomer: nobody is pushed out by
-    // somebody who is in no way better.
+    // Among clients with equally many, the last in standing is refused, and among equals the newcomer: no waiting job
+    // is displaced by a client that is no better.
     auto gives_way_before = [](const Waiting& one, const Waiting& other) {
       return std::pair(one.fresh, one.standing) > std::pair(other.fresh, other.standing);
     };
@@ -168,8 +167,8 @@ class FairQueue {
   const std::size_t most_;
   std::size_t fresh_ = 0;
   std::size_t turn_ = 0;
-  std::unordered_map<std::string, Waiting> clients_;  ///< those with anything waiting
-  std::array<std::deque<std::string>, 3> turns_;      ///< by standing; each client once, the next one first
+  std::unordered_map<std::string, Waiting> clients_;  ///< those with waiting jobs
+  std::array<std::deque<std::string>, 3> turns_;      ///< by standing; each client once, in order of turns
   PastCosts past_;
 };
 

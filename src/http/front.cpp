@@ -23,7 +23,7 @@ HttpResponse plain_text(int status, std::string text) {
   return {status, {{"Content-Type", "text/plain; charset=utf-8"}, {"Cache-Control", "no-store"}}, std::move(text)};
 }
 
-/// A JSON string of whatever a stranger sent; bytes beyond ASCII are escaped one by one, so that it is always UTF-8.
+/// A string from a stranger as JSON. Bytes beyond ASCII are escaped one by one, so that the result is valid UTF-8.
 std::string quoted(std::string_view text) {
   std::string out = "\"";
   for (char c : text) {
@@ -52,8 +52,8 @@ void AccessLog::write(const Entry& entry) {
       "{}{{\"time\":\"{}\",\"client\":{},\"method\":{},\"target\":{},\"status\":{},\"bytes\":{},\"ms\":{:.3f}}}\n",
       was_torn ? "\n" : "", format_iso8601(entry.time), quoted(entry.client), quoted(entry.method),
       quoted(entry.target), entry.status, entry.bytes, std::chrono::duration<double, std::milli>(entry.took).count());
-  // A log that cannot be written must not stop the service; whoever runs it sees the full disk elsewhere. Nor does a
-  // pipe that nobody reads: what it does not take at once is left out.
+  // A log that cannot be written must not stop the service; the operator sees a full disk elsewhere. The same holds for
+  // a pipe that nobody reads: lines that do not fit are dropped.
   const ssize_t written = ::write(file_.get(), line.data(), line.size());
   if (written < static_cast<ssize_t>(line.size())) torn_ = was_torn || written > 0;
 }

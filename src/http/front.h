@@ -1,4 +1,4 @@
-// What stands before the service on the network: compression, a health check, counters, the access log. Thread-safe.
+// The network front of the service: compression, a health check, counters, the access log. Thread-safe.
 #pragma once
 
 #include <array>
@@ -18,11 +18,11 @@
 
 namespace playfs::http {
 
-/// A line of JSON for each request: when, who, what, how it ended, how long it took. No header and no body of the
-/// request goes into it. Thread-safe; lines are appended whole. It may be a pipe: what that does not take is left out.
+/// One line of JSON per request: time, client, request line, status, size and duration, but no headers and no bodies.
+/// Thread-safe; each line is one write. The file may be a pipe; lines that it does not take are dropped.
 class AccessLog {
  public:
-  /// Created 0600.
+  /// Created with mode 0600.
   static Result<std::unique_ptr<AccessLog>> open(const std::string& path);
 
   struct Entry {
@@ -39,7 +39,7 @@ class AccessLog {
  private:
   explicit AccessLog(UniqueFd file) : file_(std::move(file)) {}
   UniqueFd file_;
-  std::atomic<bool> torn_ = false;  ///< the last line was only begun: the disk or the pipe was full
+  std::atomic<bool> torn_ = false;  ///< the last line was cut short: the disk or the pipe was full
 };
 
 /// What `/metrics` shows, in Prometheus' text format.
@@ -64,8 +64,8 @@ class Front {
   struct Options {
     std::function<Status()> healthy;  ///< whether the service could answer
     AccessLog* log = nullptr;         ///< none: no log
-    service::Site site{{}};           ///< metrics are for those who ask it by its own name
-    /// Whom a request is to be logged for, behind a proxy; none: the peer.
+    service::Site site{{}};           ///< metrics are only served under this site's own names
+    /// The client to log behind a proxy; none: the peer.
     std::function<std::string(const HttpRequest&, const std::string& peer)> client;
   };
 

@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::string_view kTagSuffix = "-gzip\"";
 constexpr std::size_t kWorthIt = 1024;
-// Past this level a page of JSON gets a few per cent smaller for several times the work.
+// Higher levels make a page of JSON a few per cent smaller for several times the work.
 constexpr int kLevel = 4;
 constexpr int kGzipWindow = 15 + 16;
 
@@ -40,7 +40,7 @@ HttpRequest with_plain_tags(HttpRequest request, std::string tags) {
   return request;
 }
 
-/// The tag of the compressed form of an answer; empty where the answer has none.
+/// The tag of an answer's compressed form; empty if the answer has none.
 std::string compressed_tag(const HttpResponse& response) {
   auto tag = response.headers.get("ETag").value_or("");
   if (tag.empty() || tag.back() != '"') return {};
@@ -69,7 +69,7 @@ Answer compressed(const HttpRequest& request, const std::function<Answer(const H
   HttpResponse& response = answer.response;
 
   if (response.status == 304) {
-    // It must name the copy that the client has, or it could not tell which of its copies is meant.
+    // Names the copy that the client has, so that it can tell which of its copies is still valid.
     std::string tag = compressed_tag(response);
     if (!tag.empty() && sent_tags.find(tag) != std::string::npos) response.headers.set("ETag", std::move(tag));
     return answer;

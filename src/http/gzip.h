@@ -1,4 +1,4 @@
-// Answers compressed on the way out, for clients that ask for it. Pure functions.
+// Compresses answers for clients that accept it. Pure functions.
 #pragma once
 
 #include <functional>
@@ -11,16 +11,15 @@
 
 namespace playfs::http {
 
-/// Whether an Accept-Encoding header takes gzip ("gzip", "*", with any q above 0).
+/// Whether an Accept-Encoding header accepts gzip ("gzip", "*", with any q above 0).
 bool accepts_gzip(std::string_view accept_encoding);
 
-/// Calls `handler` and compresses its answer where the client takes gzip and it is text worth the effort. An entity tag
-/// names one sequence of bytes, so the compressed form has a tag of its own, made from the handler's, and the handler
-/// sees its own tags only.
-/// What is read while it is sent goes out as it is.
+/// Calls `handler` and compresses its answer if the client accepts gzip and the body is text of some size. An entity
+/// tag names one sequence of bytes, so the compressed form gets its own tag, derived from the handler's, and the
+/// handler sees only its own tags. Bodies with a BodySource are not compressed.
 Answer compressed(const HttpRequest& request, const std::function<Answer(const HttpRequest&)>& handler);
 
-/// nullopt when memory is out.
+/// nullopt if out of memory.
 std::optional<std::string> gzip(std::string_view text);
 
 }  // namespace playfs::http

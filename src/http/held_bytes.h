@@ -1,5 +1,6 @@
-// How much memory connections hold, by client: unfinished requests, those that wait for their answers, and answers
-// until their clients have read them. Says who has to go where it ends. A plain value, for one thread.
+// Accounts for the memory that connections hold, by client: unfinished requests, requests waiting for their answers,
+// and answers until their clients have read them. Chooses whom to close when memory runs out. A plain value, for one
+// thread.
 #pragma once
 
 #include <cstddef>
@@ -10,22 +11,23 @@
 
 namespace playfs::http {
 
-/// A Holder is a connection, known by its address alone.
+/// A Holder is a connection, identified by its address alone.
 template <class Holder>
 class HeldBytes {
  public:
-  /// To have moved is to have sent or taken so many bytes: a byte now and again keeps nobody here.
+  /// The bytes sent or received that count as progress: a byte now and then does not keep a connection here.
   static constexpr std::size_t kStep = 4 * 1024;
 
   struct Verdict {
     bool fits = false;
-    Holder* in_the_way = nullptr;  ///< who has to go for it; none: there is no room for this one
+    Holder* in_the_way = nullptr;  ///< the holder to close to make room; none: this one does not fit
   };
 
   HeldBytes(std::size_t most, std::size_t share) : most_(most), share_(share) {}
 
-  /// Whether a holder may hold so many bytes for a client, in place of what it holds. A client has its share, and may
-  /// always hold one thing. Past what all may hold whoever moved longest ago goes, which is hardly somebody who reads.
+  /// Whether a holder may hold `bytes` for a client instead of what it holds now. A client is limited to its share, but
+  /// may always hold one thing. Past the total, the holder whose last progress is oldest must go: hardly an active
+  /// reader.
   [[nodiscard]] Verdict room_for(const Holder* holder, const std::string& client, std::size_t bytes) const {
     const auto part = parts_.find(holder);
     const std::size_t own = part == parts_.end() ? 0 : part->second.bytes;
@@ -39,8 +41,8 @@ class HeldBytes {
     return {false, first == can_go_.end() ? nullptr : *first};
   }
 
-  /// From now on it holds so many, in place of what it held. `can_go`: it gives them back when it is told to.
-  /// REQUIRES: for the client that it holds the others for.
+  /// Sets what `holder` holds. `can_go`: it can be closed to free memory.
+  /// REQUIRES: the same client as for what it holds now.
   void hold(Holder* holder, const std::string& client, std::size_t bytes, bool can_go) {
     if (bytes == 0) return release(holder);
     auto found = parts_.find(holder);
@@ -57,7 +59,7 @@ class HeldBytes {
     total_ += bytes - part.bytes;
     part.bytes = bytes;
   }
-  /// So many bytes were sent or taken.
+  /// Notes that `bytes` were sent or received.
   void moved(Holder* holder, std::size_t bytes) {
     auto found = parts_.find(holder);
     if (found == parts_.end()) return;
@@ -82,8 +84,8 @@ class HeldBytes {
   struct Part {
     std::string client;
     std::size_t bytes;
-    std::size_t step;                                            ///< bytes since it moved
-    std::optional<typename std::list<Holder*>::iterator> place;  ///< among those that can go
+    std::size_t step;                                            ///< bytes since its last progress
+    std::optional<typename std::list<Holder*>::iterator> place;  ///< in can_go_
   };
 
   const std::size_t most_;
@@ -91,7 +93,7 @@ class HeldBytes {
   std::size_t total_ = 0;
   std::unordered_map<const Holder*, Part> parts_;
   std::unordered_map<std::string, std::size_t> clients_;
-  std::list<Holder*> can_go_;  ///< the one first that moved longest ago
+  std::list<Holder*> can_go_;  ///< oldest progress first
 };
 
 }  // namespace playfs::http

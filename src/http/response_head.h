@@ -1,4 +1,4 @@
-// The head of a response as it goes out: status line, header fields, empty line. No I/O.
+// Prints the head of a response: status line, header fields, empty line. No I/O.
 #pragma once
 
 #include <cstddef>
@@ -13,16 +13,16 @@ namespace playfs::http {
 
 /// What the connection adds to an answer.
 struct Framing {
-  bool old_client = false;                    ///< HTTP/1.0, which closes unless told otherwise
+  bool old_client = false;                    ///< HTTP/1.0, which closes the connection by default
   bool keep_alive = true;                     ///< another request may follow
   std::optional<std::size_t> content_length;  ///< absent for an answer that never has a body
   std::string_view date;                      ///< the Date header's value
 };
 
-/// A line break within a field goes out as a space: no value, wherever it comes from, begins another field.
+/// Line breaks within a field become spaces, so that no value can inject another field.
 std::string print_head(const HttpResponse& response, const Framing& framing);
 
-/// The time as the Date header has it, printed once a second. For one thread.
+/// The Date header's value, formatted once a second. For one thread.
 class DateHeader {
  public:
   std::string_view now();

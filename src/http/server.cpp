@@ -29,11 +29,11 @@ Error error_from_boost(const error_code& error, const std::string& what) {
 /// next request waiting is cheaper than one that has to be woken for it.
 unsigned default_readers() { return std::max(4u, 2 * std::thread::hardware_concurrency()); }
 
-/// Half of them, so that what is asked of the Data API finds a core however many pages wait.
+/// Half the cores, so that the Data API finds a core however many pages wait.
 unsigned default_page_threads() { return std::max(1u, std::thread::hardware_concurrency() / 2); }
 
-/// What the kernel holds that it has not sent yet. Beyond it the rest stays with us, where it is counted; and a peer
-/// that takes half as much is seen to make progress, where it would be megabytes otherwise.
+/// The limit on unsent data in the kernel. The rest stays with us, where it is counted; and a slow reader shows
+/// progress every 32 KB rather than every few megabytes.
 constexpr int kMostUnsent = 64 * 1024;
 
 constexpr int kAcceptedAtOnce = 32;
@@ -44,7 +44,7 @@ std::string text_of(const asio::ip::address& address) {
   return address.to_string();
 }
 
-/// Whoever connects while no descriptor is left waits for strangers to leave, so none may take the last ones.
+/// Without a free descriptor a client waits until others leave, so connections may not use them all.
 ServerOptions within_descriptors(ServerOptions options) {
   constexpr std::size_t for_all_else = 256;  // databases, files, the log
   rlimit limit{};
@@ -89,7 +89,7 @@ Status Server::Core::listen() {
 void Server::Core::run() {
   accept();
   thread_ = std::thread([this] {
-    // Handlers of asio may throw std::bad_alloc; the connection concerned is lost, the server goes on.
+    // An asio handler may throw std::bad_alloc; that loses the connection concerned, and the server goes on.
     for (;;) {
       try {
         io_.run();
@@ -106,7 +106,7 @@ void Server::Core::accept() {
     if (stopping_) return;
     if (error == asio::error::operation_aborted) return;
     if (error) {
-      // Out of descriptors, most likely: those who are connected are served, and whoever has the most gives way.
+      // Most likely out of descriptors: keep serving, and close an idle connection of the client with the most.
       const auto now = std::chrono::steady_clock::now();
       if (!complained_ || now - *complained_ >= std::chrono::minutes(1)) {
         complained_ = now;
@@ -120,7 +120,7 @@ void Server::Core::accept() {
       return;
     }
     take(std::move(socket));
-    // One at a time would let newcomers wait for a round of all that the others send.
+    // Accepting one at a time would make newcomers wait for a full round of the other connections' events.
     for (int i = 0; i < kAcceptedAtOnce; ++i) {
       tcp::socket another(io_);
       if (acceptor_.accept(another, error)) break;
@@ -135,7 +135,7 @@ void Server::Core::take(tcp::socket socket) {
   socket.set_option(tcp::no_delay(true), error);
   setsockopt(socket.native_handle(), IPPROTO_TCP, TCP_NOTSENT_LOWAT, &kMostUnsent, sizeof kMostUnsent);
   auto peer = socket.remote_endpoint(error);
-  // Where there is no room the connection is closed at once, which a client sees as a refusal and tries again.
+  // Without room the connection is closed at once, which a client sees as a refusal and retries.
   if (!error && (session_count_ < options_.connection_limit || make_room()))
     std::make_shared<Session>(shared_from_this(), std::move(socket), text_of(peer.address()))->wait_for_request();
 }
@@ -199,7 +199,7 @@ void Server::Core::begin_stop() {
 void Server::Core::stop() {
   std::call_once(stopped_, [this] {
     asio::post(io_, [this] { begin_stop(); });
-    // Runs out of work once every connection is closed and its handler has answered.
+    // The I/O thread ends once every connection is closed and its handler has answered.
     thread_.join();
     readers_.join();
     writers_.join();

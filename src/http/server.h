@@ -1,8 +1,8 @@
-// An HTTP/1.1 listener for a handler that answers each request on its own: keep-alive, limits, graceful stop.
+// An HTTP/1.1 listener for a handler of independent requests: keep-alive, limits, graceful stop.
 //
-// One thread does all network I/O and never blocks; the handler runs on small pools, one for reading, one for writing,
-// one for pages, since it waits for disks. An idle connection costs a few kilobytes and no thread. TLS and HTTP/2 are
-// the business of a proxy in front. Thread-safe.
+// One thread does all network I/O and never blocks. The handler, which waits for disks, runs on small pools: one for
+// reads, one for writes, one for pages. An idle connection costs a few kilobytes and no thread. TLS and HTTP/2 are left
+// to a proxy in front. Thread-safe.
 #pragma once
 
 #include <chrono>
@@ -20,43 +20,43 @@ namespace playfs::http {
 struct ServerOptions {
   std::string address = "127.0.0.1";  ///< an IPv4 or IPv6 address
   std::uint16_t port = 0;             ///< 0: a free one
-  unsigned read_threads = 0;          ///< for GET, HEAD and OPTIONS; 0: twice the cores
-  unsigned write_threads = 16;        ///< writes that arrive together are committed together, so more than cores
+  unsigned read_threads = 0;          ///< for GET, HEAD and OPTIONS; 0: twice the cores, at least 4
+  unsigned write_threads = 16;        ///< concurrent writes share a commit, so more than cores
   /// For pages; 0: half the cores.
   unsigned page_threads = 0;
-  /// For pages of clients whose pages have cost little lately.
+  /// For pages of clients whose recent pages were cheap.
   unsigned light_page_threads = 1;
-  /// Past it one of the client that has the most waiting pages is refused.
+  /// Past it, a page of the client with the most waiting pages is refused.
   std::size_t most_waiting_pages = 256;
-  /// Whether a request is for a page, which may cost far more than any other: pages wait for one another alone, and
+  /// Whether a request is for a page, which may cost far more than any other: pages wait only for one another, and
   /// clients take turns. None: there are no pages.
   std::function<bool(const HttpRequest&)> is_page;
-  /// Whom a request counts for, behind a proxy; none: the peer.
+  /// The client that a request counts against, behind a proxy; none: the peer.
   std::function<std::string(const HttpRequest&, const std::string& peer)> client;
   std::uint32_t header_limit = 16 * 1024;
   std::uint64_t body_limit = 256 * 1024;
-  /// Past it the client with the most connections gives one up: the one that it has used least lately.
+  /// Past it, the client with the most connections loses one: the least recently served that is not in use.
   std::size_t connection_limit = 8'000;
   /// Header fields of one request.
   std::size_t field_limit = 128;
-  /// Bytes that connections may hold in memory: unfinished requests, and answers until their clients have taken them.
-  /// Past it the connection is closed that moved longest ago.
+  /// Bytes that connections may hold in memory: unfinished requests, and answers until their clients have read them.
+  /// Past it, the connection without progress for the longest time is closed.
   std::size_t most_held = 24 << 20;
-  std::size_t share_of_held = 12 << 20;           ///< of one client, whose further requests and answers are 503
+  std::size_t share_of_held = 12 << 20;           ///< per client; its further requests and answers are 503
   std::chrono::milliseconds idle_time{75'000};    ///< between requests
   std::chrono::milliseconds header_time{10'000};  ///< from the first byte of a request to the end of its header
   std::chrono::milliseconds body_time{30'000};    ///< for the body
-  std::chrono::milliseconds write_time{60'000};   ///< in which a client takes nothing of a response
-  std::chrono::milliseconds stop_time{10'000};    ///< what running requests get to end in stop()
+  std::chrono::milliseconds write_time{60'000};   ///< without the client reading any of a response
+  std::chrono::milliseconds stop_time{10'000};    ///< for running requests to finish in stop()
 };
 
-/// Answers a request of the client at `peer` (a numeric address, no port). Called on several threads at once; must
-/// not throw. HEAD comes as it is; a body in its answer is measured and left out.
+/// Answers a request of the client at `peer` (a numeric address, no port). Called on several threads at once; must not
+/// throw. HEAD is passed on as such; a body in its answer is measured and left out.
 using Handler = std::function<Answer(const HttpRequest& request, const std::string& peer)>;
 
 class Server {
  public:
-  /// Listens when it returns. Errors: invalid_argument for an address that is none, otherwise what bind(2) said.
+  /// Listens when it returns. Errors: invalid_argument for a malformed address, otherwise bind(2)'s.
   static Result<std::unique_ptr<Server>> start(ServerOptions options, Handler handler);
   /// As stop().
   ~Server();
@@ -67,7 +67,7 @@ class Server {
   /// "127.0.0.1:8787", "[::1]:8787".
   [[nodiscard]] std::string endpoint() const;
 
-  /// Accepts nothing more, closes idle connections, lets running requests be answered, then ends. Idempotent.
+  /// Stops accepting, closes idle connections, finishes running requests, then ends. Idempotent.
   void stop();
 
  private:

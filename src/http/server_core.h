@@ -1,5 +1,5 @@
-// The listener's inside, for server.cpp and session.cpp alone: what all connections share, and one connection. These
-// two files are the only ones that include Beast, which compiles slowly.
+// Internals of the listener, for server.cpp and session.cpp only: the state that connections share, and one connection.
+// Only these two files include Beast, which compiles slowly.
 #pragma once
 
 #include <array>
@@ -33,12 +33,12 @@ namespace bh = boost::beast::http;
 using asio::ip::tcp;
 using boost::system::error_code;
 
-/// What is buffered and not parsed yet: a header, a chunk's extensions, trailers.
+/// For unparsed bytes: a header, a chunk's extensions, trailers.
 inline constexpr std::size_t kMostBuffered = 64 * 1024;
-/// What nobody is refused for: a refusal is not much less.
+/// Always admitted, even without room: a refusal is not much smaller.
 inline constexpr std::size_t kAlwaysRoom = 4 * 1024;
 
-// All members are used on the I/O thread only, but for the options, the handler, the pools and `giving_up_`.
+// All members are used on the I/O thread only, except for the options, the handler, the pools and `giving_up_`.
 class Server::Core : public std::enable_shared_from_this<Core> {
  public:
   Core(ServerOptions options, Handler handler);
@@ -57,10 +57,9 @@ class Server::Core : public std::enable_shared_from_this<Core> {
   void begin_stop();
   Sessions::iterator add(Session* session, const std::string& client);
   void forget(Sessions::iterator session, const std::string& client);
-  /// Closes a connection that is not being served, of the client that has the most of them all. False: there is none.
+  /// Closes a connection that is not being served, of the client with the most connections. False if there is none.
   bool make_room();
-  /// Counts what a connection holds in memory from now on. Where there is no room for it, others are closed; false
-  /// where none has to give way to it.
+  /// Sets the memory that a connection is charged for, closing others to make room. False if there is none for it.
   bool hold(Session* session, const std::string& client, std::size_t bytes, bool can_go);
 
   const ServerOptions options_;
@@ -73,19 +72,20 @@ class Server::Core : public std::enable_shared_from_this<Core> {
   asio::thread_pool readers_;
   asio::thread_pool writers_;
   FairPool pages_;
-  FairPool pieces_;  ///< of what is read while it is sent: each would wait for a page of every client otherwise
+  FairPool pieces_;  ///< for bodies sent in pieces: among the pages, each piece would wait for a page of every client
   HeldBytes<Session> held_;
   DateHeader date_;
-  std::unordered_map<std::string, Sessions> sessions_;  ///< of each client, the one first that was served longest ago
+  std::unordered_map<std::string, Sessions> sessions_;  ///< by client, least recently served first
   std::size_t session_count_ = 0;
-  std::optional<std::chrono::steady_clock::time_point> complained_;  ///< that none can be accepted; once a minute
+  std::optional<std::chrono::steady_clock::time_point> complained_;  ///< when a failure to accept was last logged; at
+                                                                     ///< most once a minute
   bool stopping_ = false;
-  std::atomic<bool> giving_up_ = false;  ///< no waiting page is begun any more
+  std::atomic<bool> giving_up_ = false;  ///< no waiting page is started any more
   std::thread thread_;
   std::once_flag stopped_;
 };
 
-/// One connection. It keeps itself alive through the operation it waits for.
+/// One connection. The operation it waits for keeps it alive.
 class Server::Core::Session : public std::enable_shared_from_this<Session> {
  public:
   Session(std::shared_ptr<Core> core, tcp::socket socket, std::string peer)
@@ -105,7 +105,7 @@ class Server::Core::Session : public std::enable_shared_from_this<Session> {
   void wait_for_request();
   void close_if_idle();
   void close();
-  /// Nothing of it is being worked on, and it is not closed already: that takes effect only after a while.
+  /// It is not being served, and not closed already: a closed one takes a while to go away.
   [[nodiscard]] bool can_give_way() const { return !is_being_served_ && stream_.socket().is_open(); }
 
  private:
@@ -119,15 +119,15 @@ class Server::Core::Session : public std::enable_shared_from_this<Session> {
   void offer_to_continue();
   void read_body();
   void after_body(error_code error);
-  /// What the request takes as far as it came, in bytes.
+  /// The memory that the request takes so far, in bytes.
   [[nodiscard]] std::size_t size_of_request() const;
   void serve(HttpRequest request);
   void serve_page(HttpRequest request);
-  /// Whether the client has closed its end: nobody waits for the answer. On any thread.
+  /// Whether the client has closed its end, so that nobody waits for the answer. Callable on any thread.
   [[nodiscard]] bool has_hung_up() const;
   void respond(Answer answer);
   void respond_busy(std::string message);
-  /// Begins to send an answer; `body_` and `source_` are what follows its head.
+  /// Starts sending an answer; `body_` and `source_` follow its head.
   template <class Done>
   void write(const HttpResponse& answer, Framing framing, Done done);
   template <class Done>
@@ -135,12 +135,12 @@ class Server::Core::Session : public std::enable_shared_from_this<Session> {
   void after_write(error_code error);
   void read_piece();
   void after_piece(Result<std::string> piece);
-  /// Counts what is held now, all of it; false where there is no room.
+  /// Sets the bytes it is charged for; false if there is no room.
   bool hold(std::size_t bytes);
-  /// Answers what cannot be read to its end, and closes.
+  /// Answers a request that cannot be read to its end, and closes.
   void refuse(HttpResponse answer);
   void refuse(int status, std::string code, std::string message);
-  /// Reads on for a while before closing: a socket closed with data unread takes the answer down with it.
+  /// Reads on for a while before closing: closing a socket with unread data would discard the answer.
   void drain();
   void hang_up();
 
@@ -148,21 +148,21 @@ class Server::Core::Session : public std::enable_shared_from_this<Session> {
   const int descriptor_;  // of the stream
   beast::tcp_stream stream_;
   const std::string peer_;
-  const std::string client_;  // whom it counts for
+  const std::string client_;  // whom it counts against
   const Sessions::iterator place_;
   beast::flat_buffer buffer_{kMostBuffered};
   std::optional<Parser> parser_;
   std::uint64_t head_bytes_ = 0;
-  std::uint64_t body_bytes_ = 0;  // as sent, with all that frames them
+  std::uint64_t body_bytes_ = 0;  // as sent, framing included
   std::size_t fields_ = 0;        // of the head
-  std::string asker_;             // whom the request counts for
+  std::string asker_;             // whom the request counts against
   // The response being sent.
   std::string head_;
   std::string body_;                    // or the piece of it that is being sent
   std::size_t sent_ = 0;                // of head and body
-  std::unique_ptr<BodySource> source_;  // what follows
-  std::uint64_t left_ = 0;              // bytes that it still has to give
-  bool last_ = false;                   // the connection ends with it
+  std::unique_ptr<BodySource> source_;  // the rest of the body
+  std::uint64_t left_ = 0;              // bytes still to come from it
+  bool last_ = false;                   // close after this response
   bool is_being_served_ = false;
   bool idle_ = true;
 };

@@ -22,15 +22,14 @@ namespace {
 
 constexpr std::size_t kFirstRead = 1024;
 constexpr std::size_t kReadOfBody = 16 * 1024;
-/// What a header field takes beside its text, as it is parsed and as it is handed on.
+/// The overhead of a header field over its text, both as parsed and as passed on.
 constexpr std::size_t kOfField = 160;
-/// How long a page may have waited whose client is taken to want it even if it has closed its end: some do so when they
-/// have asked.
+/// A page is made, even if the client has closed its end, when it waited no longer: some half-close after sending.
 constexpr std::chrono::seconds kSurelyWanted{1};
 
-/// What an answer holds that is read piece by piece: a piece, and the list of where the others are.
+/// What an answer sent in pieces holds: one piece, and the list of the others.
 constexpr std::size_t kHeldByStream = 128 * 1024;
-/// A thread that made a larger one makes nothing else until the connection has it.
+/// A thread with a larger answer waits until the connection has taken it.
 constexpr std::size_t kLargeAnswer = 64 * 1024;
 constexpr std::chrono::seconds kTryAgain{5};
 
@@ -42,10 +41,10 @@ HttpResponse busy_response(std::string message) {
   return service::response_of({503, "unavailable", std::move(message), kTryAgain, {}, {}});
 }
 
-/// Requests that only read: they are many and short, and wait for nobody.
+/// Reads are many and short, and wait for nobody.
 bool is_reading(std::string_view method) { return method == "GET" || method == "HEAD" || method == "OPTIONS"; }
 
-/// Without its body. A target may name the site too, as proxies are sent it; then that is the host.
+/// The request without its body. If the target is an absolute URL, as proxies get them, its host replaces Host.
 HttpRequest head_of(bh::request<bh::string_body>& message) {
   constexpr std::string_view scheme = "http://";
   std::string_view target(message.target().data(), message.target().size());
@@ -62,13 +61,13 @@ HttpRequest head_of(bh::request<bh::string_body>& message) {
   return request;
 }
 
-/// Whether the head that these bytes begin with has more fields than that, as far as it is there.
+/// Whether the head at the start of `bytes`, even if incomplete, has more than `most` fields.
 bool has_more_fields(std::string_view bytes, std::size_t most) {
   const std::string_view head = bytes.substr(0, bytes.find("\r\n\r\n"));
   return static_cast<std::size_t>(std::count(head.begin(), head.end(), '\n')) > most;
 }
 
-/// Where the body ends cannot be told of any other encoding, and the rest must not be taken for the next request.
+/// With any other encoding the end of the body is unknown, and the rest must not be taken for the next request.
 bool has_known_framing(const bh::request<bh::string_body>& message) {
   switch (message.count(bh::field::transfer_encoding)) {
     case 0: return true;
@@ -80,7 +79,7 @@ bool has_known_framing(const bh::request<bh::string_body>& message) {
 }  // namespace
 
 void Server::Core::Session::wait_for_request() {
-  // Assigning an empty string would keep the memory, for as long as the client stays.
+  // Assigning an empty string would keep the memory for as long as the connection lives.
   std::string().swap(head_);
   std::string().swap(body_);
   parser_.reset();
@@ -98,7 +97,7 @@ void Server::Core::Session::wait_for_request() {
 }
 
 void Server::Core::Session::close_if_idle() {
-  // What arrived in this very instant is still answered: only the wait is cancelled.
+  // Only the wait is cancelled: a request that arrived this very moment is still answered.
   if (idle_) stream_.cancel();
 }
 
@@ -112,14 +111,14 @@ void Server::Core::Session::read_header() {
   take_what_came();
 }
 
-/// Parses what is buffered, and reads on where the request is not whole. Chunk extensions and trailers are thrown away,
-/// and count all the same: as much again as the largest body, and not more than fits into the buffer at a time.
+/// Parses the buffered bytes, and reads on if the request is incomplete. Chunk extensions and trailers are discarded,
+/// but they count: up to the size of the largest body in total, and never more than fits the buffer at once.
 void Server::Core::Session::take_what_came() {
   error_code error;
   while (buffer_.size() > 0 && !error) {
     const bool in_header = !parser_->is_header_done();
     const auto bytes = buffer_.cdata();
-    // Looked at first: each field costs more to parse than it does to send.
+    // Before parsing, which costs more per field than sending one.
     if (in_header &&
         has_more_fields({static_cast<const char*>(bytes.data()), bytes.size()}, core_->options_.field_limit))
       return refuse(431, "header_too_large", "the request has more header fields than this server takes");
@@ -149,7 +148,7 @@ void Server::Core::Session::read_more() {
 }
 
 std::size_t Server::Core::Session::size_of_request() const {
-  // The head twice: as it was parsed, and as it is handed on.
+  // The head twice: as parsed, and as passed on.
   return buffer_.capacity() + 2 * head_bytes_ + kOfField * fields_ + parser_->get().body().capacity();
 }
 
@@ -221,7 +220,7 @@ void Server::Core::Session::serve(HttpRequest request) {
   const ServerOptions& options = core_->options_;
   stream_.expires_never();  // the handler has its own limits
   if (options.is_page && options.is_page(request)) return serve_page(std::move(request));
-  // The guard keeps the I/O thread in its loop: a connection that only waits for its handler is no work to asio.
+  // Keeps the I/O thread in its loop: asio does not count a connection that only waits for its handler.
   auto work = asio::make_work_guard(core_->io_);
   auto& pool = is_reading(request.method) ? core_->readers_ : core_->writers_;
   asio::post(pool, [self = shared_from_this(), work, request = std::move(request)]() mutable {
@@ -233,7 +232,7 @@ void Server::Core::Session::serve(HttpRequest request) {
     asio::post(io, [self = std::move(self), answer = std::move(answer), taking = std::move(taking)]() mutable {
       self->respond(std::move(answer));
     });
-    // It is counted from then on: otherwise threads would make more of them than the I/O thread can look at.
+    // By then the answer is counted; otherwise threads could produce more than the I/O thread keeps track of.
     if (is_large) taken.wait();
   });
 }
@@ -298,7 +297,7 @@ void Server::Core::Session::write(const HttpResponse& answer, Framing framing, D
   write_rest(std::move(done));
 }
 
-/// The time limit begins anew with whatever the peer takes.
+/// The time limit restarts whenever the peer takes something.
 template <class Done>
 void Server::Core::Session::write_rest(Done done) {
   const std::size_t of_head = std::min(sent_, head_.size());
@@ -334,7 +333,7 @@ void Server::Core::Session::read_piece() {
   });
 }
 
-/// What is not all that was promised ends with the connection, so that nobody takes it for the whole.
+/// A body that falls short of its promised length ends with the connection, so that it does not pass for complete.
 void Server::Core::Session::after_piece(Result<std::string> piece) {
   if (!piece) log_warning("a response is cut short: " + piece.error().message);
   if (!piece || piece->empty() || piece->size() > left_ || !stream_.socket().is_open()) return hang_up();
@@ -361,7 +360,7 @@ void Server::Core::Session::refuse(HttpResponse answer) {
   parser_.reset();
   buffer_ = beast::flat_buffer(kMostBuffered);
   Framing framing;
-  framing.keep_alive = false;  // where the next request would begin is unknown
+  framing.keep_alive = false;  // the start of the next request is unknown
   framing.content_length = answer.body.size();
   body_ = std::move(answer.body);
   write(answer, framing, [self = shared_from_this()](error_code error) {

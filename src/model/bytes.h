@@ -1,8 +1,8 @@
-// A file's content that need not be in memory: bytes that are read piece by piece where they stand, and the text that
-// records hold of them.
+// File content that need not be in memory: bytes read piecewise from their source, and the text that records hold of
+// them.
 //
-// Content does not change while it is used; whoever reads it again may hold it to a hash. Values are cheap to copy. A
-// Text belongs to one thread; a Bytes may be read by several if its source may.
+// Content must not change while in use; readers can verify it against a hash. Values are cheap to copy. A Text belongs
+// to one thread; several threads may read a Bytes if its source allows it.
 #pragma once
 
 #include <cstddef>
@@ -18,13 +18,13 @@
 
 namespace playfs {
 
-/// Where bytes stand.
+/// Random-access storage for content.
 class ByteSource {
  public:
   virtual ~ByteSource() = default;
-  /// Bytes [offset, offset + size), all of them. REQUIRES: they are within the source.
+  /// Returns exactly the bytes [offset, offset + size). REQUIRES: they are within the source.
   [[nodiscard]] virtual Result<std::string> read(std::uint64_t offset, std::size_t size) const = 0;
-  /// Under which a later process finds the same bytes; empty where it would not.
+  /// A name under which a later process finds the same bytes; empty if there is none.
   [[nodiscard]] virtual std::string lasting_name() const { return {}; }
 };
 
@@ -38,7 +38,7 @@ class Bytes {
   [[nodiscard]] std::uint64_t size() const { return size_; }
   /// REQUIRES: offset + size <= size().
   [[nodiscard]] Result<std::string> read(std::uint64_t offset, std::size_t size) const;
-  /// For content that is known to be small.
+  /// For content known to be small.
   [[nodiscard]] Result<std::string> all() const { return read(0, static_cast<std::size_t>(size_)); }
   [[nodiscard]] std::string lasting_name() const { return source_ ? source_->lasting_name() : std::string(); }
 
@@ -47,25 +47,25 @@ class Bytes {
   std::uint64_t size_ = 0;
 };
 
-/// Calls `take` for all of it, piece by piece, until one fails.
+/// Calls `take` for each piece in order until one call fails.
 [[nodiscard]] Status each_piece(const Bytes& bytes,
                                 const std::function<Status(std::uint64_t offset, std::string_view piece)>& take);
 
-/// What reading content through tells of it.
+/// What one pass over content yields.
 struct Examined {
   ContentHash hash;
-  ContentEncoding encoding = ContentEncoding::text;  ///< in which it travels, see encoding_for
+  ContentEncoding encoding = ContentEncoding::text;  ///< how records carry it, see encoding_for
 };
 [[nodiscard]] Result<Examined> examine(const Bytes& bytes);
 
-/// How long the text of that many bytes is.
+/// The encoded length of `bytes` bytes.
 [[nodiscard]] std::uint64_t text_size(std::uint64_t bytes, ContentEncoding encoding);
-/// A part of the text. REQUIRES: offset + size <= text_size(bytes.size(), encoding).
+/// A part of the encoded text. REQUIRES: offset + size <= text_size(bytes.size(), encoding).
 [[nodiscard]] Result<std::string> read_text(const Bytes& bytes, ContentEncoding encoding, std::uint64_t offset,
                                             std::size_t size);
 
-/// The text of content, seen through a window. After an error all that is read is spaces, and status() tells it:
-/// whoever works a text through asks once, at the end.
+/// Encoded content, seen through a window. After an error reads yield spaces and status() holds the error, so callers
+/// check once, at the end.
 class Text {
  public:
   Text(Bytes bytes, ContentEncoding encoding)
@@ -73,8 +73,8 @@ class Text {
   explicit Text(std::string_view in_memory) : Text(Bytes(std::string(in_memory)), ContentEncoding::text) {}
 
   [[nodiscard]] std::size_t size() const { return static_cast<std::size_t>(size_); }
-  /// Valid until the next call. The window grows with `length`, which should be a chunk's or so.
-  /// REQUIRES: offset + length <= size().
+  /// Valid until the next call. The window grows with `length`, which should be about a chunk. REQUIRES: offset +
+  /// length <= size().
   [[nodiscard]] std::string_view view(std::size_t offset, std::size_t length) {
     if (offset < begin_ || offset + length > begin_ + window_.size()) move_to(offset, length);
     return std::string_view(window_).substr(offset - begin_, length);
@@ -87,14 +87,14 @@ class Text {
   Bytes bytes_;
   ContentEncoding encoding_;
   std::uint64_t size_;
-  std::size_t begin_ = 0;  ///< of the window, in the text
+  std::size_t begin_ = 0;  ///< offset of the window in the text
   std::string window_;
   Status status_;
 };
 
 /// SHA-256 of the text from `begin` to `end`.
 [[nodiscard]] ContentHash hash_of(Text& text, std::size_t begin, std::size_t end);
-/// How long that part is in a JSON string, without quotes.
+/// The length of that part inside a JSON string, without quotes.
 [[nodiscard]] std::size_t json_inside(Text& text, std::size_t begin, std::size_t end);
 
 }  // namespace playfs

@@ -11,12 +11,12 @@ namespace {
 
 constexpr std::size_t kLongestCharacter = 4;
 
-/// The first piece of a text that begins with `text`, as long as it can be. REQUIRES: that is all of the text, or more
-/// than `most_bytes` by a character.
+/// The length of the longest valid first piece of a text that begins with `text`. REQUIRES: `text` is the whole text,
+/// or exceeds `most_bytes` by a character.
 std::size_t first_piece(std::string_view text, std::size_t most_bytes, std::size_t json_room) {
   auto begins_character = [&](std::size_t at) { return (static_cast<unsigned char>(text[at]) & 0xC0) != 0x80; };
   std::size_t most = std::min(text.size(), most_bytes);
-  // Hardly ever are there so many escapes that fewer bytes fit.
+  // Fast path: escapes rarely make fewer bytes fit.
   if (json_size_of_string(text.substr(0, most)) <= json_room) {
     while (most > 0 && most < text.size() && !begins_character(most)) --most;
     return most;
@@ -32,7 +32,7 @@ std::size_t first_piece(std::string_view text, std::size_t most_bytes, std::size
   return length;
 }
 
-/// Each piece as long as it can be.
+/// Makes each piece as long as possible.
 std::vector<std::size_t> cut_greedily(Text& text, std::size_t begin, std::size_t end, std::size_t most_bytes,
                                       std::size_t json_room) {
   std::vector<std::size_t> lengths;
@@ -54,10 +54,10 @@ ContentEncoding encoding_for(std::string_view content) {
 std::vector<std::size_t> cut_text(Text& text, std::size_t begin, std::size_t end, std::size_t json_room) {
   auto pieces = cut_greedily(text, begin, end, kMaxChunkText, json_room);
   if (pieces.size() < 2) return pieces;
-  // A few bytes for characters that do not end where the share does.
+  // A few bytes of slack, since characters may straddle the even share.
   std::size_t share = (end - begin + pieces.size() - 1) / pieces.size() + 3;
   auto even = cut_greedily(text, begin, end, std::min(share, kMaxChunkText), json_room);
-  return even.size() == pieces.size() ? even : pieces;  // else escapes crowd somewhere
+  return even.size() == pieces.size() ? even : pieces;  // otherwise escapes are concentrated somewhere
 }
 
 std::vector<std::string_view> cut_text(std::string_view text, std::size_t json_room) {

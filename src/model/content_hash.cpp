@@ -12,7 +12,7 @@ namespace playfs {
 
 struct ContentHasher::Context {
   EVP_MD_CTX* handle = EVP_MD_CTX_new();
-  EVP_MD_CTX* copy = nullptr;  ///< for so_far()
+  EVP_MD_CTX* copy = nullptr;  ///< scratch context of so_far()
   Context() = default;
   Context(const Context&) = delete;
   Context& operator=(const Context&) = delete;

@@ -1,8 +1,8 @@
-// The identity of content: SHA-256 over the raw bytes, as computed by ourselves. Plain values; Hasher is for one
+// The identity of content: SHA-256 of the raw bytes, computed locally. Plain values; a ContentHasher belongs to one
 // thread at a time.
 //
-// What a manifest's `h` says is a claim of whoever published it (FileEntry::hash_claim). It can be parsed to a
-// ContentHash only where it has the form of SHA-256, and stays a claim until the bytes were compared.
+// A manifest's `h` is only its publisher's claim (FileEntry::hash_claim). It parses as a ContentHash only if it looks
+// like SHA-256, and remains a claim until checked against the bytes.
 #pragma once
 
 #include <array>
@@ -20,7 +20,7 @@ class ContentHash {
  public:
   /// SHA-256 of the bytes.
   static ContentHash of(std::string_view bytes);
-  /// 64 hex digits of either case, with or without "sha256:" (or "sha256-") in front.
+  /// 64 hex digits of either case, optionally prefixed by "sha256:" or "sha256-".
   static std::optional<ContentHash> parse(std::string_view text);
 
   /// 64 lowercase hex digits.
@@ -33,7 +33,7 @@ class ContentHash {
   std::array<std::byte, 32> bytes_{};
 };
 
-/// SHA-256 over content that arrives in pieces.
+/// Incremental SHA-256.
 class ContentHasher {
  public:
   ContentHasher();
@@ -41,7 +41,7 @@ class ContentHasher {
   ContentHasher& operator=(ContentHasher&&) noexcept;
   ~ContentHasher();
   void update(std::string_view bytes);
-  /// Of what has come so far; more may come.
+  /// The hash of the content so far; more may follow.
   [[nodiscard]] ContentHash so_far();
   /// REQUIRES: called once, last.
   [[nodiscard]] ContentHash finish();

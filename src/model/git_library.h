@@ -1,10 +1,10 @@
-// libgit2, which merges and compares texts. Thread-safe.
+// libgit2, used to merge and compare texts. Thread-safe.
 #pragma once
 
 namespace playfs {
 
-/// To be called before libgit2 is used; the first call sets it up for the life of the program, since that takes longer
-/// than to merge or compare two small texts.
+/// Call before using libgit2. The first call initialises it for the life of the process, because that takes longer than
+/// merging or comparing two small texts.
 void set_up_git_library();
 
 }  // namespace playfs

@@ -1,6 +1,6 @@
-// Ids of records, one type per collection, so that a project's id cannot be passed for a revision's.
+// Record ids, with one type per collection so that a project id cannot be passed as a revision id.
 //
-// The service does not say what an id looks like: it is an opaque, bounded string. Plain values.
+// The service does not define what an id looks like: it is an opaque, bounded string. Plain values.
 #pragma once
 
 #include <compare>
@@ -27,7 +27,7 @@ using ProjectId = Id<struct ProjectTag>;
 using RevisionId = Id<struct RevisionTag>;
 using ChunkId = Id<struct ChunkTag>;
 
-/// The longest id that is accepted from a service, in bytes.
+/// The longest id accepted from a service, in bytes.
 inline constexpr std::size_t kMaxIdLength = 200;
 
 }  // namespace playfs

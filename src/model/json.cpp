@@ -74,14 +74,14 @@ std::optional<std::int64_t> Json::integer() const {
   if (auto [stop, error] = std::from_chars(begin, end, whole); error == std::errc() && stop == end) return whole;
   double real = 0;
   auto [stop, error] = std::from_chars(begin, end, real);
-  // Past 2^53 a double no longer names one whole number.
+  // Above 2^53 a double no longer identifies one integer.
   constexpr double limit = 9007199254740992.0;
   if (error != std::errc() || stop != end || std::trunc(real) != real || std::abs(real) > limit) return std::nullopt;
   return static_cast<std::int64_t>(real);
 }
 
 std::size_t json_size_of_string(std::string_view text) {
-  // How long each byte is in a string: planning looks at every byte of a project a few times.
+  // The length of each byte in a JSON string. A table, because planning scans every byte of a project several times.
   static constexpr auto kLengths = [] {
     std::array<std::uint8_t, 256> lengths{};
     for (std::size_t c = 0; c < lengths.size(); ++c) lengths[c] = c < 0x20 ? 6 : 1;

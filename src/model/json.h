@@ -1,8 +1,7 @@
-// JSON as a value: what unknown fields, `state` and whole records are kept in while they pass through playfs.
+// JSON as a value, for unknown fields, `state` and whole records that pass through playfs.
 //
-// Only the value lives here; parsing and printing are wire's. Numbers keep their text, so that a record which is
-// carried forward comes out as it went in, whatever its numbers are. Members keep their order. Plain values:
-// no sharing, safe to copy between threads.
+// Parsing and printing are in wire. Numbers keep their text, so that a carried-forward record is reproduced exactly,
+// and members keep their order. Plain values, safe to copy between threads.
 #pragma once
 
 #include <cstdint>
@@ -30,10 +29,10 @@ class JsonObject {
   /// The member's value, or nullptr.
   [[nodiscard]] const Json* find(std::string_view name) const;
   [[nodiscard]] Json* find(std::string_view name);
-  /// Replaces the member in place or appends it.
+  /// Replaces the member in place, or appends it.
   void set(std::string_view name, Json value);
   void erase(std::string_view name);
-  /// Appends without looking for a member of that name. REQUIRES: there is none.
+  /// Appends without a lookup. REQUIRES: no member with that name.
   void append(std::string name, Json value);
 
   [[nodiscard]] bool empty() const;
@@ -41,10 +40,10 @@ class JsonObject {
   [[nodiscard]] std::vector<JsonMember>::const_iterator begin() const;
   [[nodiscard]] std::vector<JsonMember>::const_iterator end() const;
 
-  /// Whether the text this was parsed from named a member twice (the last one won). A manifest must not.
+  /// Whether the parsed text had duplicate names (the last one wins). A manifest must not.
   bool had_duplicate_names = false;
 
-  /// Same members with equal values, in any order.
+  /// Equal if both have the same members with equal values, in any order.
   friend bool operator==(const JsonObject& a, const JsonObject& b);
 
  private:
@@ -73,10 +72,10 @@ class Json {
   Json(Array values) : value_(std::move(values)) {}
   Json(JsonObject object) : value_(std::move(object)) {}
   template <class T>
-  Json(T*) = delete;  // a pointer is not a bool
+  Json(T*) = delete;  // keeps pointers from converting to bool
 
   [[nodiscard]] bool is_null() const { return std::holds_alternative<std::monostate>(value_); }
-  /// Each returns nullptr or nullopt where the value is of another kind.
+  /// Each returns nullptr or nullopt for a value of another type.
   [[nodiscard]] const std::string* string() const { return std::get_if<std::string>(&value_); }
   [[nodiscard]] const Array* array() const { return std::get_if<Array>(&value_); }
   [[nodiscard]] Array* array() { return std::get_if<Array>(&value_); }
@@ -84,7 +83,7 @@ class Json {
   [[nodiscard]] JsonObject* object() { return std::get_if<JsonObject>(&value_); }
   [[nodiscard]] const Number* number() const { return std::get_if<Number>(&value_); }
   [[nodiscard]] std::optional<bool> boolean() const;
-  /// The number where it is a whole one within range (also written as 3.0 or 3e0).
+  /// The number as an integer, if it is one and in range (3.0 and 3e0 count).
   [[nodiscard]] std::optional<std::int64_t> integer() const;
 
   bool operator==(const Json& other) const { return value_ == other.value_; }
@@ -98,9 +97,9 @@ struct JsonMember {
   Json value;
 };
 
-/// The length of `text` as a JSON string, quotes and escapes included: exactly what wire::to_text prints.
+/// The length of `text` as a JSON string with quotes and escapes: exactly what wire::to_text prints.
 std::size_t json_size_of_string(std::string_view text);
-/// The length of a value printed compactly: exactly what wire::to_text prints. REQUIRES: strings are valid UTF-8.
+/// The length of a value in compact form: exactly what wire::to_text prints. REQUIRES: strings are valid UTF-8.
 std::size_t json_size(const Json& value);
 
 }  // namespace playfs

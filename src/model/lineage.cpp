@@ -19,19 +19,19 @@ bool is_older(const Link& a, const Link& b) { return is_newer(b, a); }
 
 bool all(const Marks& marks) { return std::find(marks.begin(), marks.end(), false) == marks.end(); }
 
-/// Walks from some revisions towards their ancestors, newest first, and marks each with those it is reached from. What
-/// is visited has all of its marks in the end, whatever the times say, except where the walk `is_cut`.
+/// Walks from the start revisions to their ancestors, newest first, marking each with the starts that reach it. Every
+/// visited revision ends up with all its marks, whatever the timestamps say, unless the walk `is_cut`.
 class Walk {
  public:
   struct Visited {
     Link link;
     Marks from;
-    bool stale = false;   ///< an ancestor of one that all reach
-    bool is_gap = false;  ///< nobody can tell what lies below it, or it was not looked at
+    bool stale = false;   ///< ancestor of a revision that all starts reach
+    bool is_gap = false;  ///< its ancestors are unknown, or were not visited
   };
 
-  /// Without `stale` a walk ends where only revisions are left that all reach; with it, where only ancestors of such
-  /// ones are left.
+  /// The walk ends when all remaining revisions are reached by every start; with `stale`, when all remaining ones are
+  /// ancestors of such revisions.
   Walk(const FindLink& find, bool stale) : find_(find), marks_stale_(stale) {}
 
   Status run(const std::vector<RevisionId>& starts) {
@@ -44,7 +44,7 @@ class Walk {
     while (!queue_.empty()) {
       if (open_ == 0 && until_look-- == 0) {
         if (is_settled()) return {};
-        until_look = patience *= 2;  // looking takes as long as all that was walked so far
+        until_look = patience *= 2;  // a check costs as much as the whole walk so far, so double the interval
       }
       if (visited.size() >= kMostLinks) return cut();
       RevisionId id = queue_.top().second;
@@ -53,7 +53,7 @@ class Walk {
       queued_.erase(id);
       if (!is_closed(here)) --open_;
       bool is_common = all(here.from);
-      // The map keeps its nodes where they are.
+      // unordered_map references stay valid across insertions.
       for (const auto& parent : here.link.parents)
         PLAYFS_CHECK(reach(parent, here.from, marks_stale_ && (here.stale || is_common)));
     }
@@ -68,9 +68,9 @@ class Walk {
     return marks_stale_ ? revision.stale : all(revision.from);
   }
 
-  /// Whether all that is queued, none of it open, would mark nothing new but what was never visited: who is seen to be
-  /// a descendant of all of it is an ancestor of none of it. Times would not tell, since a child may be dated before
-  /// its parent.
+  /// Whether what is queued (none of it open) can no longer change the marks of an open revision. This holds if every
+  /// open revision is a descendant of each queued one, and so not its ancestor. Timestamps cannot show that, since a
+  /// child may be dated before its parent.
   [[nodiscard]] bool is_settled() const {
     std::unordered_map<RevisionId, std::vector<const Visited*>> children;
     std::size_t open = 0;
@@ -132,10 +132,10 @@ class Walk {
   const bool marks_stale_;
   std::priority_queue<std::pair<WallTime, RevisionId>> queue_;
   std::unordered_set<RevisionId> queued_;
-  std::size_t open_ = 0;  ///< queued ones that are not closed
+  std::size_t open_ = 0;  ///< queued revisions that are not closed
 };
 
-/// Text that two values share only where they are the same.
+/// Builds a text that is equal for two values only if they are equal.
 class Fingerprint {
  public:
   void add(std::string_view text) {
@@ -159,8 +159,8 @@ class Fingerprint {
       add('0', "");
     }
   }
-  /// The content by its hash where that has the form of one: it may stand inline in one record and in chunks in
-  /// another.
+  /// Identifies content by its hash if the claim looks like one, because the same content may be inline in one record
+  /// and chunked in another.
   void add_entry(const FileEntry& entry) {
     add(std::to_string(static_cast<int>(entry.mode)));
     if (auto hash = ContentHash::parse(entry.hash_claim)) return add('h', hash->hex());
@@ -178,7 +178,7 @@ class Fingerprint {
   std::string text_;
 };
 
-/// The name of what the commit brought: its `tx` with all that stands beside it.
+/// Names the content that a commit contributed: its `tx` plus a fingerprint of the rest of the revision.
 std::string piece_of(const Revision& revision, const Manifest& manifest) {
   Fingerprint all;
   for (const RevisionId& parent : revision.parents) all.add(parent.text());
@@ -195,8 +195,8 @@ std::string piece_of(const Revision& revision, const Manifest& manifest) {
   return manifest.tx + ' ' + all.hex();
 }
 
-/// See MergeBases::began_apart. A `tx` that another revision has as well was copied, by a client that names no parents
-/// and may have deleted something.
+/// See MergeBases::began_apart. A `tx` shared by different contents was copied, by a client that names no parents and
+/// may have deleted something.
 bool begin_on_nothing(const std::unordered_map<RevisionId, Walk::Visited>& visited) {
   std::unordered_map<std::string, std::set<std::string>> contents;  // by tx
   for (const auto& [id, revision] : visited) contents[revision.link.tx].insert(revision.link.content);
@@ -227,7 +227,7 @@ Result<Holdings> Holdings::compare(const std::vector<RevisionId>& of, const Link
   for (const auto& [id, visited] : walk.visited) {
     const Link& link = visited.link;
     if (visited.is_gap) {
-      // Whatever lies there. No revision's own piece has such a name.
+      // Stands for everything below the gap. No real piece has such a name.
       std::string beyond = '\0' + id.text();
       pieces.insert_or_assign(beyond, Piece{beyond, link.created_at, id, visited.from});
     }
@@ -259,8 +259,8 @@ Result<Holdings> Holdings::compare(const std::vector<RevisionId>& of, const Link
   return holdings;
 }
 
-/// What says that it is an automatic merge and is not has a piece of its own. Confirming that means merging, so it is
-/// done only where it decides whether one of the compared covers another.
+/// A revision that falsely claims to be an automatic merge has a piece of its own. Confirming the claim means redoing
+/// the merge, so it is done only if it decides whether one compared revision covers another.
 Status Holdings::add_claimed(std::vector<std::pair<Link, Piece>> claimed, const Links& links) {
   std::sort(claimed.begin(), claimed.end(), [](const auto& a, const auto& b) { return is_newer(a.first, b.first); });
   for (auto& [link, piece] : claimed) {
@@ -300,7 +300,7 @@ bool Holdings::comes_before(const RevisionId& a, const RevisionId& b) const {
 }
 
 Result<std::vector<RevisionId>> find_tips(const std::vector<Link>& revisions, const Links& links) {
-  // An ancestor is covered by what it is an ancestor of, except where that may add nothing: by an automatic merge.
+  // A descendant covers its ancestors unless it may add nothing, as an automatic merge does.
   std::unordered_set<RevisionId> inner;
   for (const auto& revision : revisions)
     if (!revision.is_merge) inner.insert(revision.parents.begin(), revision.parents.end());

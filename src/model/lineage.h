@@ -1,14 +1,14 @@
-// Which revisions of a project hold what, judged from their parents: content sets, tips, merge bases. Pure but for the
-// functions that find a revision and look into one.
+// Determines from parent links what each revision of a project holds, and finds tips and merge bases. Pure, except for
+// the functions passed in that find a revision and confirm a merge.
 //
-// Every revision has one piece of content of its own, named by its id, or by its `tx` together with what it holds: one
-// commit that was posted twice is one piece, and what a client posts that carried a `tx` along is another. An automatic
-// merge has none, once it is seen to be one. What a revision holds is its own and all of its ancestors'. A revision is
-// *covered* by another that holds strictly more, or the same and is older. The uncovered ones are the *tips*. Merges of
-// the same tips hold the same, so clients that merge at the same time cannot keep on merging each other's merges.
+// Each revision contributes one piece of content, named by its id, or by its `tx` together with its content: a commit
+// posted twice is one piece, but a revision from a client that merely copied a `tx` is another. A confirmed automatic
+// merge contributes none. A revision holds its own piece and those of all its ancestors. Another revision *covers* it
+// by holding strictly more, or the same while being older. Uncovered revisions are the *tips*. Merges of the same tips
+// hold the same content, so concurrent clients cannot keep merging each other's merges.
 //
-// Times say in which order ancestors are looked at, and nothing else: clocks are set, and histories come from anyone.
-// Where a line cannot be read to its end, what lies beyond is not guessed at: nobody is said to hold it.
+// Timestamps affect only the order in which ancestors are visited: clocks may be wrong, and anyone can write a history.
+// If a line cannot be read to its end, nothing is assumed to hold what lies beyond.
 #pragma once
 
 #include <functional>
@@ -23,22 +23,22 @@
 
 namespace playfs {
 
-/// A revision as one of a line.
+/// A revision as a node of the history graph.
 struct Link {
   RevisionId id;
   WallTime created_at;
   std::vector<RevisionId> parents;
-  std::string content;    ///< its own piece
-  std::string tx = {};    ///< as the manifest has it; anyone may have copied it there
-  bool is_merge = false;  ///< says of itself that it is an automatic merge
+  std::string content;    ///< name of its own piece
+  std::string tx = {};    ///< as in the manifest; any client may have copied it there
+  bool is_merge = false;  ///< claims to be an automatic merge
   bool operator==(const Link&) const = default;
 };
 Link link_of(const Revision& revision, const Manifest& manifest);
 Link link_of(const RevisionTree& tree);
 
-/// nullopt: nobody can tell what its parents are.
+/// Returns nullopt if the revision's parents cannot be known.
 using FindLink = std::function<Result<std::optional<Link>>(const RevisionId&)>;
-/// Whether a revision that says so is the merge of its parents, and nothing besides. Asked only where it matters.
+/// Whether a revision that claims it is exactly the merge of its parents. Called only if the answer matters.
 using ConfirmMerge = std::function<Result<bool>(const Link&)>;
 
 struct Links {
@@ -46,29 +46,29 @@ struct Links {
   ConfirmMerge confirm;
 };
 
-/// The most revisions that a question looks at: histories come from strangers and may be of any form.
+/// The most revisions one query visits: histories are untrusted and may have any shape.
 inline constexpr std::size_t kMostLinks = 16'384;
 
-/// What some revisions hold beyond what all of them have in common.
+/// What each compared revision holds beyond what all of them share.
 class Holdings {
  public:
-  /// Walks from `of` to where only common ancestors are left. Fails only where one of `links` does.
+  /// Walks from `of` until only common ancestors remain. Fails only if a function in `links` fails.
   static Result<Holdings> compare(const std::vector<RevisionId>& of, const Links& links);
 
-  /// Whether `a` is seen to hold all that `b` holds. REQUIRES, here and below: both were compared.
+  /// Whether `a` provably holds all that `b` holds. REQUIRES, here and below: both were compared.
   [[nodiscard]] bool covers(const RevisionId& a, const RevisionId& b) const;
   [[nodiscard]] bool equal(const RevisionId& a, const RevisionId& b) const { return covers(a, b) && covers(b, a); }
-  /// Whether that piece of content is seen to be held by `a`, among what is not common to all.
+  /// Whether `a` provably holds that piece; pieces common to all revisions are not considered.
   [[nodiscard]] bool holds(const RevisionId& a, const std::string& content) const;
-  /// An order that does not depend on who asks, and does not change as the lines of both grow: first the one that has
-  /// the oldest piece which the other has not.
+  /// An order that is the same for every client and stable as both lines grow: first the revision with the oldest piece
+  /// that the other lacks.
   [[nodiscard]] bool comes_before(const RevisionId& a, const RevisionId& b) const;
 
  private:
   struct Piece {
     std::string content;
-    WallTime created_at;  ///< of the oldest revision that brought it
-    RevisionId id;        ///< of that one
+    WallTime created_at;  ///< of the oldest revision that contributed it
+    RevisionId id;        ///< of that revision
     std::vector<bool> held;
   };
   [[nodiscard]] std::size_t number(const RevisionId& id) const;
@@ -80,22 +80,21 @@ class Holdings {
   std::vector<Piece> pieces_;  ///< oldest first
 };
 
-/// The uncovered ones of `revisions`, in the order of Holdings::comes_before. Revisions that are ancestors of others
-/// among them need not be left out before. Fails only where one of `links` does.
+/// The uncovered `revisions`, ordered by Holdings::comes_before. The input may contain ancestors of its other members.
+/// Fails only if a function in `links` fails.
 Result<std::vector<RevisionId>> find_tips(const std::vector<Link>& revisions, const Links& links);
 
 struct MergeBases {
-  /// The best common ancestors, newest first: none of them is an ancestor of another. More than one where lines were
-  /// merged crosswise.
+  /// The best common ancestors, newest first; none is an ancestor of another. Criss-cross merges yield several.
   std::vector<RevisionId> ids;
-  /// Nothing was left unread above them. Otherwise there may be better ones, and nothing may be merged by these: what
-  /// was deleted above them would look as if it had been added.
+  /// Whether everything above them was read. If not, better bases may exist and these must not be used for a merge:
+  /// deletions made above them would look like additions on the other side.
   bool is_whole = true;
-  /// Nothing is common, and every line begins with a commit that names what it is made on: it was made on nothing, so
-  /// what it lacks was never deleted by it.
+  /// There is no common ancestor, and every line starts with a commit whose client states its parents: it was made on
+  /// nothing, so a file that it lacks was never deleted.
   bool began_apart = false;
 };
-/// Of two revisions. Fails only where `find` does.
+/// The merge bases of two revisions. Fails only if `find` fails.
 Result<MergeBases> find_merge_bases(const RevisionId& a, const RevisionId& b, const FindLink& find);
 
 }  // namespace playfs

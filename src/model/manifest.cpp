@@ -19,15 +19,15 @@ bool FileEntry::same_content_and_mode(const FileEntry& other) const {
     return content && content == other.inline_content();
   }
   if (!inline_text && !other.inline_text && encoding == other.encoding && chunks == other.chunks) return true;
-  // Content is served only where it matches a claim of this form, so equal claims cannot stand for two contents.
-  // An opaque claim says nothing.
+  // Content is served only if it matches a claim of this form, so equal claims cannot stand for different contents. An
+  // opaque claim proves nothing.
   auto identity = ContentHash::parse(hash_claim);
   return identity && identity == ContentHash::parse(other.hash_claim);
 }
 
 namespace {
 
-/// What stands inline is judged at once, so that neither a merge nor anything else takes it for a file.
+/// Checks inline content immediately, so that no merge or other consumer ever treats it as a file.
 bool is_head_of_git(const PublishedFile& file, std::string* why) {
   if (!is_named_as_head(file.path) || !is_content_of_head(file.entry)) return false;
   *why = kWhyNoHead;

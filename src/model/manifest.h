@@ -1,7 +1,7 @@
-// The manifest of a revision as a value: a map from path to file entry, as published, strangers' fields included.
+// A revision's manifest: a map from path to file entry as published, unknown fields included.
 //
-// Entries that playfs will not show (a path it refuses, an entry it cannot read) are kept whole in `refused`, so
-// that a commit on top carries them forward untouched. Plain values.
+// Entries that playfs does not show (unsafe path, unreadable entry) are kept verbatim in `refused`, so that later
+// commits carry them forward. Plain values.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@
 
 namespace playfs {
 
-/// git's three kinds of published files.
+/// The kinds of published files, as in git.
 enum class FileMode {
   regular,     ///< 100644, the default, not written out
   executable,  ///< 100755
@@ -25,41 +25,41 @@ enum class FileMode {
 };
 
 enum class ContentEncoding {
-  text,    ///< the text is the content, as UTF-8
+  text,    ///< the text is the content, in UTF-8
   base64,  ///< the text is base64 of the content (`e`)
 };
 
-/// One entry of `manifest.files`. Exactly one of `inline_text` and `chunks` carries the content; an empty file may
-/// have an empty list of chunks.
+/// One entry of `manifest.files`. Exactly one of `inline_text` and `chunks` carries the content; an empty file may have
+/// an empty chunk list.
 struct FileEntry {
-  std::string hash_claim;                            ///< `h` as published; empty where absent
-  std::optional<std::uint64_t> size_claim;           ///< `s` as published, in bytes or in whatever its writer counted
+  std::string hash_claim;                            ///< `h` as published; empty if absent
+  std::optional<std::uint64_t> size_claim;           ///< `s` as published, in bytes or another unit of its writer
   FileMode mode = FileMode::regular;                 ///< `m`
   ContentEncoding encoding = ContentEncoding::text;  ///< `e`
   std::optional<std::string> inline_text;            ///< `inline`, before decoding
   std::vector<ChunkId> chunks;                       ///< `c`
-  JsonObject extra;                                  ///< fields that playfs does not know, carried forward
+  JsonObject extra;                                  ///< fields unknown to playfs, carried forward
 
   bool operator==(const FileEntry&) const = default;
 
-  /// The content without any fetch: decoded `inline`; nullopt where it is chunked or not valid base64.
+  /// The decoded `inline` content, without a fetch; nullopt if chunked or invalid base64.
   [[nodiscard]] std::optional<std::string> inline_content() const;
-  /// Whether two entries have the same content and mode for sure, judged without fetching: by their text, by their
-  /// chunks, or by equal claims of the form of SHA-256 (which whoever reads the content holds it to).
+  /// Whether content and mode are certainly equal, without fetching: same text, same chunks, or equal SHA-256 claims
+  /// (readers verify content against them).
   [[nodiscard]] bool same_content_and_mode(const FileEntry& other) const;
 };
 
 struct RefusedEntry {
-  std::string path;    ///< as published; may be anything
-  std::string reason;  ///< in words for a person
+  std::string path;    ///< as published; arbitrary text
+  std::string reason;  ///< human-readable
   Json entry;          ///< as published
 };
 
-/// The files of a manifest that its record has no room for stand in a file of that manifest, as text (see
-/// wire/continuation.h). Other clients see one plain file.
+/// A manifest too large for its record lists its files in one of its own files, as text (see wire/continuation.h).
+/// Other clients see a plain file.
 struct Continuation {
-  FileEntry entry;       ///< of that file, kContinuationPath, which `Manifest::files` does not show
-  bool is_read = false;  ///< `Manifest::files` has what stands in it
+  FileEntry entry;       ///< of kContinuationPath, which `Manifest::files` omits
+  bool is_read = false;  ///< its content has been added to `Manifest::files`
   bool operator==(const Continuation&) const = default;
 };
 
@@ -67,24 +67,24 @@ struct Manifest {
   std::map<std::string, FileEntry, std::less<>> files;  ///< by path; every key is a valid TreePath
   std::vector<RefusedEntry> refused;
   JsonObject extra;  ///< fields beside `files`, carried forward
-  /// `manifest.tx`: the 128-bit id (hex) of the commit that a playfs client published as this revision; mostly empty
-  /// for other clients', but they may carry ours along. Sizes beside one are bytes, unless such a client wrote them.
+  /// `manifest.tx`: 128-bit id (hex) of the playfs commit published as this revision. Usually empty in other clients'
+  /// revisions, but they may copy ours. With a `tx`, sizes are in bytes unless such a client wrote them.
   std::string tx;
-  /// `manifest.auto`: a merge that a client made by itself. It has no content of its own, and no `tx`.
+  /// `manifest.auto`: a merge that a client made automatically. It contributes no content and has no `tx`.
   bool is_automatic = false;
   std::optional<Continuation> continuation;
 };
 
-/// One member of `manifest.files` that could be read as an entry.
+/// A member of `manifest.files` that parsed as an entry.
 struct PublishedFile {
   std::string path;
   FileEntry entry;
-  Json published;  ///< as it came, for `refused`
+  Json published;  ///< as received, for `refused`
 };
 
-/// Sorts out what can be shown. Refused are entries whose path is no valid TreePath, and files at a path that is also
-/// a directory of another file: the directory stays, since it may hold many files and the file is only one. The
-/// outcome does not depend on the order. REQUIRES: no path twice.
+/// Separates the entries that can be shown. Refuses entries whose path is not a valid TreePath, and files whose path is
+/// also a directory of another file: the directory stays, as it may hold many files. The result does not depend on the
+/// order. REQUIRES: distinct paths.
 Manifest make_manifest(std::vector<PublishedFile> files);
 
 }  // namespace playfs

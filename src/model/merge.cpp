@@ -27,8 +27,8 @@ bool same_bytes(const FileEntry& a, FileEntry b) {
   return a.same_content_and_mode(b);
 }
 
-/// Of two entries with the same content: which one is written, whoever asks. Inline before chunks; of chunks the later
-/// ones, as ids follow time by and large: where a service went back, the earlier ones are those that it has lost.
+/// Picks one of two entries with equal content, the same on every client. Prefers inline to chunks, and later chunk ids
+/// to earlier ones: ids roughly follow time, and a service restored from a backup has lost the earlier ones.
 const FileEntry& settled_on(const FileEntry& a, const FileEntry& b) {
   auto key = [](const FileEntry& entry) {
     return std::tuple(entry.inline_text.has_value(), entry.inline_text, entry.chunks, entry.hash_claim,
@@ -70,7 +70,7 @@ class Merger {
       return {};
     }
     const bool ours_kept = same_file(base, ours), theirs_kept = same_file(base, theirs);
-    // Both only where claims contradict each other: what they say is read then.
+    // Both hold only if claims contradict each other; then the content is read.
     if (ours_kept != theirs_kept)
       return ours_kept ? take_side(path, theirs, base, ours) : take_side(path, ours, base, theirs);
     if (!ours || !theirs) {
@@ -81,7 +81,7 @@ class Merger {
     return merge_both(path, base, *ours, *theirs);
   }
 
-  /// One side changed the file; of the other one its unknown fields may be new.
+  /// Only one side changed the file, but the other may have changed its unknown fields.
   Status take_side(const std::string& path, const FileEntry* changed, const FileEntry* base, const FileEntry* other) {
     if (!changed) return {};
     take(path, *changed);
@@ -96,7 +96,7 @@ class Merger {
       conflict(path, ConflictKind::kind, "a symbolic link on one side and a file on the other");
       return {};
     }
-    // With one bit of mode and a base, two different ones cannot both be new; without such a base, a script stays one.
+    // With a base, two different modes cannot both be new, as there is only one bit. Without one, executable wins.
     FileMode mode = !base || is_link(*base)   ? std::max(ours.mode, theirs.mode)
                     : ours.mode == base->mode ? theirs.mode
                                               : ours.mode;
@@ -108,7 +108,7 @@ class Merger {
       take(path, std::move(entry));
       return {};
     }
-    // By what is claimed, which is the same for all, they need not even be read.
+    // Claimed sizes look the same to every client, and nothing need be read.
     auto is_large = [](const FileEntry* entry) { return entry && entry->size_claim.value_or(0) > kMaxMergedText; };
     if (is_large(&ours) || is_large(&theirs) || is_large(base)) return too_large(path, ours);
     PLAYFS_TRY(std::string our_bytes, read_(MergeSide::ours, path, ours));
@@ -117,7 +117,7 @@ class Merger {
     if (base && !is_link(*base)) {
       PLAYFS_TRY(base_bytes, read_(MergeSide::base, path, *base));
     }
-    // Lines of two sides may make of HEAD what neither was (model/repository.h).
+    // Merging HEAD by lines could produce what neither side contained (model/repository.h).
     bool is_text = !is_link(ours) && !is_named_as_head(path);
     for (const std::string* bytes : {&base_bytes, &our_bytes, &their_bytes})
       is_text = is_text && encoding_for(*bytes) == ContentEncoding::text;
@@ -151,7 +151,7 @@ class Merger {
     return {};
   }
 
-  /// Unknown fields speak of the file for others; where both sides changed one, the lesser text stands.
+  /// Unknown fields belong to other clients. If both sides changed one, the lesser text wins.
   static JsonObject merged_extra(const FileEntry* base, const FileEntry& ours, const FileEntry& theirs) {
     const JsonObject none;
     std::vector<std::string> clashes;
@@ -165,7 +165,7 @@ class Merger {
     return merged.object() ? *merged.object() : JsonObject();
   }
 
-  /// Some order of values that does not depend on who asks: no two have the same text.
+  /// A total order of values that is the same on every client; distinct values have distinct texts.
   static std::string json_order(const Json& value) {
     auto quoted = [](std::string_view text) {
       std::string out = "\"";
@@ -192,7 +192,7 @@ class Merger {
     return value.is_null() ? "0" : *value.boolean() ? "t" : "f";
   }
 
-  /// A path cannot be a file and a directory: only where each side brought one of the two can it become both.
+  /// A path cannot be both file and directory. It can become both only if each side added one of them.
   void find_files_in_the_way() {
     std::vector<std::string> in_the_way;
     for (const auto& [path, file] : merge_.files) {
@@ -203,13 +203,13 @@ class Merger {
       std::erase_if(merge_.conflicts, [&](const Conflict& each) { return each.path == path; });
       conflict(path, ConflictKind::kind, "a file on one side and a directory on the other");
       auto displace = [&](auto file) {
-        // Whatever else was in conflict there is in this one.
+        // Replaces any other conflict at that path.
         std::erase_if(merge_.conflicts,
                       [&](const Conflict& each) { return each.path != path && each.path == file->first; });
         merge_.conflicts.back().displaced.emplace(file->first, file->second);
         return merge_.files.erase(file);
       };
-      // What ours has stays.
+      // Ours wins.
       if (entry_at(ours_.manifest, path)) {
         for (auto below = merge_.files.lower_bound(path + '/');
              below != merge_.files.end() && below->first.starts_with(path + '/');)
@@ -269,10 +269,10 @@ class Merger {
   const ReadEntry& read_;
   const MergeLabels& labels_;
   Merge merge_;
-  std::size_t merged_bytes_ = 0;  ///< of text that was made of both sides
+  std::size_t merged_bytes_ = 0;  ///< of text merged from both sides
 };
 
-/// nullptr stands for an absent member.
+/// nullptr means that the member is absent.
 std::optional<Json> merge_member(const Json* base, const Json* ours, const Json* theirs, const std::string& path,
                                  std::vector<std::string>& conflicts) {
   auto same = [](const Json* a, const Json* b) { return a && b ? *a == *b : a == b; };
@@ -283,7 +283,7 @@ std::optional<Json> merge_member(const Json* base, const Json* ours, const Json*
   const JsonObject* one = ours ? ours->object() : nullptr;
   const JsonObject* other = theirs ? theirs->object() : nullptr;
   const JsonObject* before = base && base->object() ? base->object() : &nothing;
-  // Objects that both made where there was none have what either put in.
+  // Objects that both sides added are merged by key as well.
   bool may_go_deeper = one && other && (!base || base->is_null() || base->object());
   if (!may_go_deeper) {
     conflicts.push_back(path);
@@ -291,7 +291,7 @@ std::optional<Json> merge_member(const Json* base, const Json* ours, const Json*
   }
   JsonObject merged;
   std::set<std::string> seen;
-  // In the order of whoever has them first: base, then the two in a way that does not depend on who is ours.
+  // Base's members keep their order; added ones follow by name, whichever side is ours.
   std::vector<std::string> names;
   for (const auto& member : *before)
     if (seen.insert(member.name).second) names.push_back(member.name);

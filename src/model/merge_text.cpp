@@ -1,4 +1,4 @@
-// The only place where text is merged: libgit2's merge of three files.
+// Text merges, by libgit2's three-way file merge. Nothing else merges text.
 #include <algorithm>
 
 #include <git2.h>

@@ -23,7 +23,7 @@ std::optional<std::string> why_not_a_component(std::string_view name) {
   if (is_repository_folder(name))
     return is_git_alias(name) ? "a name that git takes for its repository folder"
                               : "a name that a version-control system takes for its own folder";
-  // What an export leaves there is believed: a stranger must not be able to publish it.
+  // Exports keep trusted data there, so nobody may publish it.
   if (name == kOwnFolder) return "the name of the folder in which playfs keeps what it knows of an exported tree";
   return std::nullopt;
 }

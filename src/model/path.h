@@ -1,7 +1,7 @@
-// Paths of files inside a project, checked once when they arrive.
+// Paths of files within a project, validated once on arrival.
 //
-// A TreePath is relative, non-empty, made of valid components joined by '/'. Everything else that the service may
-// send for a path is refused with a reason and never reaches the kernel. Plain values.
+// A TreePath is relative, non-empty and made of valid components joined by '/'. Any other path from the service is
+// refused with a reason and never reaches the kernel. Plain values.
 #pragma once
 
 #include <optional>
@@ -14,14 +14,14 @@ namespace playfs {
 inline constexpr std::size_t kMaxComponentLength = 255;  // bytes, as NAME_MAX
 inline constexpr std::size_t kMaxPathLength = 4095;      // bytes, as PATH_MAX without its NUL
 
-/// Why a name cannot be one component of a path, in words for a person; nullopt where it can. Refused: empty, "."
-/// and "..", '/' or NUL inside, more than 255 bytes, invalid UTF-8, `.playfs`, and what git or another version-control
-/// system takes for its folder (`.git`, `git~1` or `.hg` in any case, with trailing dots, a stream suffix, …).
+/// Why a name cannot be a path component, human-readable; nullopt if it can. Refused: empty, "." and "..", '/' or NUL
+/// inside, over 255 bytes, invalid UTF-8, `.playfs`, and what git or another version-control system takes for its
+/// directory (`.git`, `git~1` or `.hg` in any case, with trailing dots, a stream suffix, …).
 std::optional<std::string> why_not_a_component(std::string_view name);
 
 class TreePath {
  public:
-  /// nullopt where the text is no valid path; `why` then says the reason.
+  /// nullopt if the text is not a valid path; `why` then gets the reason.
   static std::optional<TreePath> parse(std::string_view text, std::string* why = nullptr);
 
   [[nodiscard]] const std::string& text() const { return text_; }

@@ -18,38 +18,38 @@ namespace playfs {
 
 namespace {
 
-constexpr std::size_t kLeastChunkRoom = 64;  // what cut_around requires
+constexpr std::size_t kLeastChunkRoom = 64;  // required by cut_around
 constexpr std::size_t kPathsInRefusal = 10;
 
-/// Longer text is in no record, whoever wrote it: it is in chunks from the start.
+/// Longer text fits in no record, so it is chunked from the start.
 constexpr std::size_t kNeverInline = kMaxRecordSize;
 
-/// A part of a text that has to be uploaded.
+/// A part of a text that must be uploaded.
 struct NewPiece {
   std::uint64_t offset = 0;
   std::size_t size = 0;
   ContentHash hash;
-  std::size_t position = 0;  ///< of the first chunk that is this
+  std::size_t position = 0;  ///< of the first chunk with this text
 };
 
-/// A text in chunks.
+/// A text cut into chunks.
 struct Chunking {
-  std::vector<ChunkId> chunks;                      ///< what chunked entries get, placeholders included
-  std::vector<std::optional<std::size_t>> missing;  ///< for each of them, the piece that has to be uploaded
+  std::vector<ChunkId> chunks;                      ///< chunk list for entries, with placeholders
+  std::vector<std::optional<std::size_t>> missing;  ///< per chunk: the piece to upload, if any
   std::vector<NewPiece> pieces;
 };
 
-/// One text that may stand inline or in chunks, and the entries that hold it.
+/// A text that may be inline or chunked, and the entries that hold it.
 struct Item {
   std::vector<FileEntry*> entries;
   std::vector<std::string> paths;
   Bytes bytes;
   ContentEncoding encoding = ContentEncoding::text;
   std::size_t text_size = 0;
-  std::size_t text_json = 0;       ///< what it takes inside a JSON string; only where it may stand inline
-  std::vector<FileEntry*> vacant;  ///< entries whose text is not in place: it is read for those that stay inline
+  std::size_t text_json = 0;       ///< its length inside a JSON string; set only if it may be inline
+  std::vector<FileEntry*> vacant;  ///< entries without their text yet; it is read for those that stay inline
   bool may_be_inline = false;
-  bool is_recut = false;  ///< cut around chunks that stand in it
+  bool is_recut = false;  ///< cut around stored chunks
   bool chunked = false;
   Chunking cut;
   std::size_t inline_size = 0;  ///< of all entries together
@@ -124,14 +124,14 @@ class Planner {
     for (const PutFile& file : input_.puts) put.insert(file.path);
     for (const auto& path : input_.deletions)
       if (!put.contains(path)) manifest.files.erase(path);
-    // Whoever puts a file where a refused entry stands means the file: a manifest names a path once.
+    // A new file replaces a refused entry at its path, since a manifest has one entry per path.
     std::erase_if(manifest.refused, [&](const RefusedEntry& entry) { return put.contains(entry.path); });
     for (PutFile& file : input_.puts) {
       FileEntry& entry = manifest.files[file.path];
       if (file.published) {
         entry = std::move(*file.published);
       } else {
-        // What strangers said of this path beside its content stays said.
+        // Keep the unknown fields that other clients set on this path.
         entry = FileEntry{.hash_claim = file.hash.hex(),
                           .size_claim = file.size,
                           .mode = {},
@@ -165,23 +165,23 @@ class Planner {
     return {};
   }
 
-  /// An entry whose text stands in it.
+  /// Adds an entry that already contains its text.
   Status add_carried(const std::string& path, FileEntry& entry) {
-    if (entry.inline_text->empty()) return {};  // at no cost
-    // As it is, whatever it is the encoding of.
+    if (entry.inline_text->empty()) return {};  // costs nothing
+    // Treats the record's text as plain text, whatever it encodes.
     Bytes text(*entry.inline_text);
     PLAYFS_TRY(Item * item, item_of(path, text, ContentEncoding::text, ContentHash::of(*entry.inline_text), nullptr));
     item->entries.push_back(&entry);
     item->paths.push_back(path);
     if (item->text_size > kNeverInline) entry = in_chunks(std::move(entry), *item);
-    else item->may_be_inline = true;  // nobody's entry is moved without need
+    else item->may_be_inline = true;  // other clients' entries move only if necessary
     return {};
   }
 
-  /// An entry for these bytes, whose text is not in place.
+  /// Adds an entry for these bytes, whose text is not filled in yet.
   Status add(const std::string& path, FileEntry& entry, const Bytes& bytes, const ContentHash& hash,
              const StoredContent* stored) {
-    if (bytes.size() == 0) return {};  // inline, at no cost
+    if (bytes.size() == 0) return {};  // inline, costs nothing
     ContentHash text_hash = hash;
     if (entry.encoding != ContentEncoding::text) {
       Text text(bytes, entry.encoding);
@@ -221,7 +221,7 @@ class Planner {
 
   Result<Chunking> cut(Text& text, const std::string& path, std::span<const StoredPiece> near) const {
     ChunkDraft empty{input_.base, path, text.size(), ContentHash(), {}};
-    std::size_t around = sizes_.chunk(empty) - 2;  // the quotes of the empty text belong to the text
+    std::size_t around = sizes_.chunk(empty) - 2;  // the empty text's quotes count as text
     if (around + kLeastChunkRoom > kRecordRoom) return refuse(around, {{around, path}});
     std::size_t room = std::min(kMaxChunkJson, kRecordRoom - around);
     PLAYFS_TRY(auto pieces, cut_around(text, near, input_.stored.pieces, room));
@@ -257,9 +257,9 @@ class Planner {
     return entry;
   }
 
-  /// False where there is no room, whatever is in chunks.
+  /// Returns false if there is no room even with everything chunked.
   Result<bool> choose() {
-    // As it would be with all of `items_` inline; what differs is added and taken off below.
+    // The size with all of `items_` inline; adjusted below for those that are not.
     std::size_t size = sizes_.revision(plan_.draft);
     for (const Item& item : items_) size += item.vacant.size() * item.text_json;
     for (const Item& item : items_)
@@ -281,8 +281,8 @@ class Planner {
     return true;
   }
 
-  /// Cutting around stored chunks makes more of them, and each costs an id in the manifest. Where that is too much,
-  /// files are cut anew; where it does not help, they stay as they were.
+  /// Cutting around stored chunks yields more chunks, each costing an id in the manifest. If they do not fit, files are
+  /// cut from scratch; if that does not help, the earlier cuts are restored.
   Result<bool> choose_with_fewest_chunks() {
     std::vector<std::pair<Item*, Chunking>> before;
     for (Item& item : items_) {
@@ -299,7 +299,7 @@ class Planner {
     return false;
   }
 
-  /// Returns how it was cut.
+  /// Returns the previous chunking.
   Chunking recut(Item& item, Chunking chunking) {
     Chunking before = std::exchange(item.cut, std::move(chunking));
     if (item.text_size > kNeverInline)
@@ -308,7 +308,7 @@ class Planner {
     return before;
   }
 
-  /// All files go into the continuation.
+  /// Moves all files into the continuation.
   Status go_on_elsewhere() {
     Manifest& manifest = plan_.draft.manifest;
     auto there = manifest.files.lower_bound(kContinuationPath);
@@ -332,7 +332,7 @@ class Planner {
       inline_json -= item.entries.size() * item.text_json;
       return emit(item);
     };
-    // More than this cannot have its ids in the record: it need not be read to see that.
+    // The ids of a longer continuation cannot fit in the record, so move files out without reading them.
     const std::size_t most = (kRecordRoom / (input_.chunk_id_size + 3) + 1) * kMaxChunkText;
     while (inline_json > most && !open.empty()) PLAYFS_CHECK(move_largest());
     for (Item* item : open) PLAYFS_CHECK(fill_in(*item));
@@ -358,7 +358,7 @@ class Planner {
       manifest.continuation.reset();
       least_ = plan_.revision_size;
       if (open.empty()) return refuse_all();
-      // Each chunk less of the continuation frees an id.
+      // Each chunk fewer frees an id.
       std::size_t excess = (plan_.revision_size - kRecordRoom) / (input_.chunk_id_size + 3) + 1;
       for (std::size_t freed = 0; freed < excess * kMaxChunkText && !open.empty();) {
         freed += open.back()->saved();
@@ -368,7 +368,7 @@ class Planner {
   }
 
   void upload_continuation(const Chunking& chunking) {
-    plan_.holes.clear();  // those are of entries in the continuation: their ids have to be known first
+    plan_.holes.clear();  // they are in the continuation, which needs their ids first
     if (!plan_.uploads.empty()) {
       plan_.uploads_to_follow = chunking.pieces.size();
       return;
@@ -380,12 +380,12 @@ class Planner {
       plan_.uploads.push_back({plan_.texts.size() - 1, piece.position, piece.offset, piece.size, piece.hash});
   }
 
-  /// Chunks the items that cost the fewest writes among those that save `excess` bytes together: the knapsack problem,
-  /// solved exactly. It is small, because what is in `open` fits into one record once it is chunked.
+  /// Chunks the items with the fewest writes that together save `excess` bytes: an exactly solved knapsack problem. It
+  /// stays small because everything in `open` fits into one record once chunked.
   static void chunk_cheapest(const std::vector<Item*>& open, std::size_t excess) {
     std::size_t all = 0;
     for (const Item* item : open) all += item->writes();
-    std::vector<std::optional<std::size_t>> most_saved(all + 1);  // by exactly so many writes
+    std::vector<std::optional<std::size_t>> most_saved(all + 1);  // by exact number of writes
     most_saved[0] = 0;
     std::vector<std::vector<bool>> taken(open.size(), std::vector<bool>(all + 1));
     for (std::size_t i = 0; i < open.size(); ++i) {
@@ -423,7 +423,7 @@ class Planner {
     return refuse(least_, std::move(costs));
   }
 
-  /// Puts the text into the entries that have to have it.
+  /// Fills in the text of entries that stay inline.
   Status fill_in(Item& item) {
     if (item.vacant.empty()) return {};
     PLAYFS_TRY(std::string text, read_text(item.bytes, item.encoding, 0, item.text_size));
@@ -455,7 +455,7 @@ class Planner {
   const RecordSizes& sizes_;
   Plan plan_;
   ChunkId placeholder_;
-  std::size_t least_ = 0;  ///< how long the revision would be at the least
+  std::size_t least_ = 0;  ///< lower bound of the revision's size
   std::deque<Item> items_;
   std::unordered_map<ContentHash, std::size_t> item_of_text_;
   std::unordered_map<ContentHash, std::size_t> upload_of_text_;
@@ -465,8 +465,8 @@ class Planner {
 
 Manifest carried_forward(Manifest base, std::string tx) {
   base.is_automatic = false;
-  base.extra.erase("auto");   // in a form that playfs does not write
-  base.continuation.reset();  // what it held is among the files; where it is needed again the planner makes it
+  base.extra.erase("auto");   // in a form that playfs does not recognise
+  base.continuation.reset();  // its files are in `files`; the planner makes a new one if needed
   base.tx = std::move(tx);
   return base;
 }
@@ -483,7 +483,7 @@ Status check_could_fit(const PlanInput& input, const RecordSizes& sizes) {
     FileEntry entry;
     if (file.published) {
       entry = *file.published;
-      if (entry.inline_text) entry.inline_text.emplace();  // it might move to chunks that are stored
+      if (entry.inline_text) entry.inline_text.emplace();  // it might move to stored chunks
     } else {
       entry.hash_claim = file.hash.hex();
       entry.size_claim = file.size;
@@ -493,7 +493,7 @@ Status check_could_fit(const PlanInput& input, const RecordSizes& sizes) {
     costs.push_back({json_size_of_string(file.path) + 1 + sizes.entry(entry), file.path});
     least += costs.back().size;
   }
-  // In a continuation a chunk's text costs an id.
+  // In a continuation each chunk of text costs one id.
   std::size_t in_continuation = least / kMaxChunkText * (input.chunk_id_size + 3);
   if (in_continuation > kRecordRoom) return refuse(least, std::move(costs));
   return {};

@@ -1,4 +1,4 @@
-// The records that playfs understands, as values. `raw` is the whole record as it arrived, for what is not modelled.
+// The records that playfs understands, as values. `raw` keeps the whole record, for what is not modelled.
 #pragma once
 
 #include <optional>
@@ -12,19 +12,19 @@
 
 namespace playfs {
 
-/// A record of any collection: the system fields, and the declared fields whether they came flat or under `data`.
+/// A record of any collection: system fields, and declared fields whether sent flat or under `data`.
 struct Record {
   std::string id;
   std::string created_at;  ///< as sent
   std::string updated_at;  ///< as sent
   std::string status;
-  JsonObject fields;  ///< the declared fields, unknown ones included
+  JsonObject fields;  ///< declared fields, including unknown ones
 };
 
 struct Project {
   ProjectId id;
-  std::string name;            ///< empty where the record has none
-  RevisionId latest_revision;  ///< empty for a project without a revision
+  std::string name;            ///< empty if the record has none
+  RevisionId latest_revision;  ///< empty if the project has no revision
   WallTime created_at;
   Record raw;
 };
@@ -36,18 +36,18 @@ struct Revision {
   std::string agent;
   std::string message;
   Manifest manifest;
-  Json state;           ///< null where absent
-  WallTime created_at;  ///< the epoch where the record has none
-  JsonObject extra;     ///< declared fields that are not modelled here
+  Json state;           ///< null if absent
+  WallTime created_at;  ///< the epoch if absent
+  JsonObject extra;     ///< declared fields not modelled here
 };
 
 struct FileChunk {
   ChunkId id;
   std::string hash_claim;  ///< `hash` as published
-  std::string content;     ///< text, before any decoding
+  std::string content;     ///< text, not decoded
 };
 
-/// What is sent to create a revision. The service adds the id and the times.
+/// Sent to create a revision. The service adds the id and the times.
 struct RevisionDraft {
   ProjectId project;
   std::vector<RevisionId> parents;
@@ -58,9 +58,9 @@ struct RevisionDraft {
   JsonObject extra;
 };
 
-/// What is sent to create a file_chunks record.
+/// Sent to create a file_chunks record.
 struct ChunkDraft {
-  RevisionId revision;  ///< `rev`: the base the change was made on; may be empty
+  RevisionId revision;  ///< `rev`: the base of the change; may be empty
   std::string path;
   std::uint64_t sequence = 0;
   ContentHash hash;  ///< SHA-256 of `content`

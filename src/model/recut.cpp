@@ -12,12 +12,12 @@ namespace playfs {
 
 namespace {
 
-/// Chunks with less text are found only where the text begins or ends like the file before: a search would meet them
-/// by chance everywhere.
+/// Shorter chunks are found only at the start or end of the text, where it matches the previous file: a search would
+/// hit them by chance everywhere.
 constexpr std::size_t kWindow = 32;
-/// Bytes that may be compared in vain for each byte of the text, which repetitive texts would need without end.
+/// Budget of compared bytes without a match, per byte of text. Repetitive text would need far more.
 constexpr std::size_t kComparedPerByte = 64;
-/// How many neighbours are joined where one new piece has no room for them.
+/// How many neighbouring stretches are joined even if one new piece cannot hold them.
 constexpr std::size_t kMostJoined = 24;
 constexpr std::size_t kNever = std::numeric_limits<std::size_t>::max() / 4;
 
@@ -25,7 +25,7 @@ constexpr std::uint64_t kBase = 0x9e3779b97f4a7c15;
 
 std::uint64_t byte(std::string_view text, std::size_t at) { return static_cast<unsigned char>(text[at]) + 1u; }
 
-/// Of a window's bytes; so made that it can be rolled on.
+/// A rolling hash of the window.
 std::uint64_t weak_hash(std::string_view window) {
   std::uint64_t hash = 0;
   for (std::size_t i = 0; i < kWindow; ++i) hash = hash * kBase + byte(window, i);
@@ -36,7 +36,7 @@ bool stands_at(Text& text, std::size_t at, const StoredPiece& piece) {
   return ContentHash::of(text.view(at, piece.size)) == piece.hash;
 }
 
-/// A stretch of the text: a stored chunk, or a gap between those.
+/// A stretch of the text: a stored chunk, or a gap between two.
 struct Stretch {
   std::size_t begin = 0, end = 0;
   std::optional<ChunkId> stored;
@@ -56,7 +56,7 @@ class Search {
     for (std::size_t i = 1; i < kWindow; ++i) leaving_ *= kBase;
   }
 
-  /// Appends the chunks that stand in [from, to), one behind the other.
+  /// Appends the chunks found in [from, to), in order and without overlap.
   void run(std::size_t from, std::size_t to, std::vector<Stretch>& found) {
     if (by_hash_.empty() || to - from < kWindow) return;
     std::uint64_t hash = weak_hash(text_.view(from, kWindow));
@@ -95,8 +95,8 @@ class Search {
   std::bitset<1 << 16> filter_;
 };
 
-/// Stored chunks in the text, in order, apart from each other. A cut never falls into a character, since they are
-/// whole texts themselves and so is all between them.
+/// Stored chunks in the text, in order and without overlap. No cut splits a character, since the chunks, and so the
+/// gaps, are whole texts.
 std::vector<Stretch> find_stored(Text& text, std::span<const StoredPiece> near) {
   std::vector<Stretch> before, after;
   std::size_t begin = 0, end = text.size(), first = 0, last = near.size();
@@ -116,13 +116,13 @@ std::vector<Stretch> find_stored(Text& text, std::span<const StoredPiece> near) 
   return before;
 }
 
-/// The known chunks that stand in the text from `at` on, the longest last.
+/// The known chunks found in the text at `at`, longest last.
 Result<std::vector<Stretch>> known_at(Text& text, std::size_t at, std::size_t end, const KnownPieces* known) {
   std::vector<Stretch> found;
   if (!known || known->sizes().empty()) return found;
-  // With a byte more, to see whether a character begins there.
+  // One byte more, to see whether a character starts there.
   std::string_view window = text.view(at, std::min(end, at + *known->sizes().rbegin() + 1) - at);
-  ContentHasher beginning;  // longer and longer ones
+  ContentHasher beginning;  // fed with ever longer prefixes
   std::size_t hashed = 0;
   for (std::size_t size : known->sizes()) {
     if (size > end - at) break;
@@ -136,8 +136,8 @@ Result<std::vector<Stretch>> known_at(Text& text, std::size_t at, std::size_t en
   return found;
 }
 
-/// All of the text as known chunks, which is what an earlier version is; empty where it is none. The longest chunk is
-/// not always the right one: others are tried, some of them.
+/// The whole text as known chunks, as an earlier version would be; empty if impossible. The longest chunk is not always
+/// right, so this backtracks, up to a limit.
 Result<std::vector<Stretch>> whole_of_known(Text& text, const KnownPieces* known) {
   std::size_t tries = 2 * text.size() / kMaxChunkText + 64;
   std::vector<std::vector<Stretch>> choices;
@@ -166,7 +166,7 @@ Result<std::vector<Stretch>> whole_of_known(Text& text, const KnownPieces* known
   return std::vector<Stretch>();
 }
 
-/// All of the text: what is stored, and gaps.
+/// The whole text as stored chunks and gaps.
 Result<std::vector<Stretch>> stretches_of(Text& text, std::span<const StoredPiece> near, const KnownPieces* known) {
   std::vector<Stretch> all;
   std::size_t at = 0;
@@ -218,7 +218,7 @@ Result<std::vector<Piece>> cut_around(Text& text, std::span<const StoredPiece> n
     const std::size_t bytes = stretches[to - 1].end - stretches[from].begin, json = json_before[to] - json_before[from];
     return std::max((bytes + kMaxChunkText - 1) / kMaxChunkText, (json + json_room - 3) / (json_room - 2));
   };
-  // The cheapest way to cut what is before each stretch: the last one is stored, or the last few are cut anew together.
+  // The cheapest cut before each stretch: it ends in a stored chunk, or in a few stretches cut anew together.
   struct Step {
     Cost cost;
     std::size_t from = 0;
@@ -226,7 +226,7 @@ Result<std::vector<Piece>> cut_around(Text& text, std::span<const StoredPiece> n
   };
   std::vector<Step> best(stretches.size() + 1);
   best[0].cost = {0, 0};
-  std::size_t first = 0;  // of those that one piece has room for
+  std::size_t first = 0;  // of the stretches that fit in one piece
   for (std::size_t i = 1; i <= stretches.size(); ++i) {
     auto consider = [&](std::size_t from, std::size_t uploads, std::size_t pieces, bool is_new) {
       const Cost& before = best[from].cost;
@@ -267,7 +267,7 @@ Result<std::vector<Piece>> cut_around(Text& text, std::span<const StoredPiece> n
     }
     PLAYFS_CHECK(cut_anew(begin, until, pieces));
   }
-  // The steps were weighed by sizes alone. Where characters do not fill pieces, they may come to more than that.
+  // The cost estimate uses sizes alone. Character boundaries can leave pieces unfilled and make more of them.
   auto uploads = [](const std::vector<Piece>& all) {
     return std::count_if(all.begin(), all.end(), [](const Piece& piece) { return !piece.stored; });
   };

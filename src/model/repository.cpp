@@ -11,12 +11,12 @@ namespace playfs {
 
 namespace {
 
-// Code points that HFS+ leaves out when it compares names, as UTF-8: the list that git keeps in utf8.c.
+// Code points that HFS+ ignores when comparing names, in UTF-8: git's list in utf8.c.
 constexpr std::array<std::string_view, 16> kIgnorable = {"\u200c", "\u200d", "\u200e", "\u200f", "\u202a", "\u202b",
                                                          "\u202c", "\u202d", "\u202e", "\u206a", "\u206b", "\u206c",
                                                          "\u206d", "\u206e", "\u206f", "\ufeff"};
 
-// In any case, and as they are.
+// The first list matches in any case, the second exactly.
 constexpr std::array<std::string_view, 9> kFolders = {".hg",    ".svn",      ".bzr", ".jj",  ".sl",
                                                       ".pijul", ".fslckout", ".fos", ".repo"};
 constexpr std::array<std::string_view, 6> kPlainFolders = {"CVS", "_darcs", "_FOSSIL_", "_MTN", "BitKeeper", "{arch}"};
@@ -35,8 +35,8 @@ std::string without_ignorable(std::string_view name) {
   return out;
 }
 
-/// What file systems that fold names make of it. NTFS drops trailing dots and spaces, and takes what follows ':' for a
-/// stream and '\\' for the next component.
+/// Normalises a name as case-folding file systems do. NTFS drops trailing dots and spaces, and treats what follows ':'
+/// as a stream and what follows '\\' as the next component.
 std::string folded(std::string_view name) {
   std::string text = to_lower(without_ignorable(name));
   // Other file systems fold these two to ASCII.
@@ -73,7 +73,7 @@ bool is_content_of_head(FileMode mode, std::string_view beginning) {
     beginning.remove_prefix(std::min(beginning.find_first_not_of(" \t\n\r"), beginning.size()));
     return beginning.starts_with("refs/");
   }
-  // An object's name, of SHA-1 at least, whatever follows it.
+  // An object name, SHA-1 or longer, whatever follows it.
   return beginning.size() >= kObjectName && from_hex(beginning.substr(0, kObjectName));
 }
 

@@ -8,11 +8,11 @@
 
 namespace playfs {
 
-/// Whether `claim` is the size of `content`: in bytes or, for text, as other clients may have counted it, in code
-/// points or UTF-16 units.
+/// Whether `claim` is the size of `content`: in bytes or, for text, in code points or UTF-16 units, as other clients
+/// may count.
 bool is_size_of(std::uint64_t claim, std::string_view content, ContentEncoding encoding);
 
-/// The same of content that comes in pieces. A plain value. REQUIRES: of text, pieces that are valid UTF-8 each.
+/// The same for content in pieces. A plain value. REQUIRES: for text, each piece is valid UTF-8.
 class SizeCount {
  public:
   explicit SizeCount(ContentEncoding encoding) : encoding_(encoding) {}

@@ -4,7 +4,7 @@ namespace playfs {
 
 namespace {
 
-/// Splits off the first component; the rest is empty with the last one.
+/// Splits off the first component; `path` is empty after the last one.
 std::string_view take_component(std::string_view& path) {
   auto slash = path.find('/');
   std::string_view name = path.substr(0, slash);

@@ -1,6 +1,6 @@
-// A manifest as nested directories: what a read-only tree looks like, without any I/O.
+// A manifest as nested directories: the shape of a read-only tree, without I/O.
 //
-// Immutable once built, so it is shared between threads without locks (shared_ptr<const Tree>).
+// Immutable once built, so threads share it without locks (shared_ptr<const Tree>).
 #pragma once
 
 #include <map>
@@ -20,7 +20,7 @@ class Tree {
   using Child = std::variant<const FileEntry*, std::unique_ptr<Directory>>;
   struct Directory {
     std::map<std::string, Child, std::less<>> children;  ///< by name, in byte order
-    /// nullptr where there is none, or it is a file.
+    /// nullptr if absent or of the other kind.
     [[nodiscard]] const Directory* directory(std::string_view name) const;
     [[nodiscard]] const FileEntry* file(std::string_view name) const;
   };
@@ -29,7 +29,7 @@ class Tree {
 
   [[nodiscard]] const Manifest& manifest() const { return manifest_; }
   [[nodiscard]] const Directory& root() const { return root_; }
-  /// "" is the root; nullptr where the path is no directory.
+  /// "" is the root; nullptr if the path is not a directory.
   [[nodiscard]] const Directory* directory_at(std::string_view path) const;
   [[nodiscard]] const FileEntry* file_at(std::string_view path) const;
 
@@ -38,7 +38,7 @@ class Tree {
   Directory root_;
 };
 
-/// A revision with its tree: the unit that trees, the stage's base and publications stand on. The manifest lives in
+/// A revision with its tree, which shown trees, the stage's base and publications are based on. The manifest lives in
 /// `tree`; `revision.manifest` is empty.
 struct RevisionTree {
   explicit RevisionTree(Revision from) : tree(std::move(from.manifest)), revision(std::move(from)) {
@@ -49,10 +49,10 @@ struct RevisionTree {
 };
 using RevisionTreePtr = std::shared_ptr<const RevisionTree>;
 
-/// Of no revision: empty.
+/// Empty if there is no revision.
 inline RevisionId id_of(const RevisionTreePtr& tree) { return tree ? tree->revision.id : RevisionId(); }
 
-/// One published file: an entry and where it stands. Keeps its revision alive.
+/// One published file: its entry and location. Keeps its revision alive.
 struct FileRef {
   RevisionTreePtr revision;
   std::string path;

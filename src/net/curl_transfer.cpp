@@ -31,7 +31,7 @@ ErrorCode classify(CURLcode code) {
     case CURLE_AGAIN: return ErrorCode::unreachable;
     case CURLE_OPERATION_TIMEDOUT: return ErrorCode::timed_out;
     case CURLE_ABORTED_BY_CALLBACK: return ErrorCode::interrupted;
-    // What is left makes no sense as HTTP, or is a certificate that does not hold: trying again is no help.
+    // Anything else is not valid HTTP or a bad certificate: a retry cannot help.
     default: return ErrorCode::protocol;
   }
 }
@@ -53,13 +53,13 @@ bool CurlTransfer::prepare(const std::string& origin, const CurlOptions& options
   set(CURLOPT_PRIVATE, this);
   set(CURLOPT_ERRORBUFFER, &error_text_[0]);
   set(CURLOPT_URL, (origin + request_.target).c_str());
-  set(CURLOPT_PATH_AS_IS, 1L);  // an id such as ".." must not walk up the tree
+  set(CURLOPT_PATH_AS_IS, 1L);  // an id such as ".." must not climb the tree
   set(CURLOPT_PROTOCOLS_STR, "http,https");
   set(CURLOPT_FOLLOWLOCATION, 0L);
   set(CURLOPT_NOSIGNAL, 1L);
   set(CURLOPT_QUICK_EXIT, 1L);  // cancelling does not wait for the resolver
   set(CURLOPT_HTTP_VERSION, static_cast<long>(CURL_HTTP_VERSION_2TLS));
-  // Only where HTTP/2 may come of it: otherwise requests would queue behind the first answer of a slow server.
+  // Only if HTTP/2 is possible: otherwise requests would queue behind the first response of a slow server.
   set(CURLOPT_PIPEWAIT, origin.starts_with("https:") ? 1L : 0L);
   set(CURLOPT_ACCEPT_ENCODING, "gzip");
   set(CURLOPT_SSLVERSION, static_cast<long>(CURL_SSLVERSION_TLSv1_2));
@@ -84,11 +84,11 @@ bool CurlTransfer::prepare(const std::string& origin, const CurlOptions& options
     set(CURLOPT_POSTFIELDSIZE_LARGE, static_cast<curl_off_t>(request_.body.size()));
     set(CURLOPT_POSTFIELDS, request_.body.data());
     if (request_.method != "POST") set(CURLOPT_CUSTOMREQUEST, request_.method.c_str());
-    // libcurl itself repeats a request that a kept connection lost before any answer. A POST may only be repeated
-    // with its key.
+    // libcurl repeats a request by itself if a kept-alive connection dies before any response. A POST may be repeated
+    // only with its key.
     if (request_.method == "POST" && !request_.headers.get("Idempotency-Key")) set(CURLOPT_FRESH_CONNECT, 1L);
-    // With its key it is repeated by whoever sent it: an answer to the second attempt says nothing of the first, and
-    // they have to know that there were two.
+    // Even then the caller does it, not libcurl: the response to a second attempt says nothing about the first, so the
+    // caller must know that there were two.
     if (request_.method == "POST") {
       set(CURLOPT_PREREQFUNCTION, &CurlTransfer::before_request);
       set(CURLOPT_PREREQDATA, this);
@@ -102,7 +102,7 @@ bool CurlTransfer::prepare(const std::string& origin, const CurlOptions& options
     header_list_.reset(longer);
     return true;
   };
-  append("Expect:");  // no round trip spent on asking whether a body is welcome
+  append("Expect:");  // avoids the round trip of Expect: 100-continue
   if (!request_.headers.get("Content-Type")) append("Content-Type:");
   for (const auto& [name, value] : request_.headers) append(value.empty() ? name + ";" : name + ": " + value);
   set(CURLOPT_HTTPHEADER, header_list_.get());
@@ -113,7 +113,7 @@ Result<HttpResponse> CurlTransfer::outcome(CURLcode code) {
   if (too_large_)
     return fail(ErrorCode::protocol, fmt::format("{} {}: the answer is larger than {} bytes, or its header than {}",
                                                  request_.method, request_.target, ceiling_, kMaxHeaderBytes));
-  // libcurl is content with a connection that ends within the header.
+  // libcurl accepts a connection that closes within the headers.
   if (code == CURLE_OK && !header_whole_)
     return fail(ErrorCode::unreachable, fmt::format("{} {}: the answer was cut off", request_.method, request_.target));
   if (code == CURLE_OK) {
@@ -146,7 +146,7 @@ bool CurlTransfer::take_header(std::string_view line) {
     too_large_ = true;
     return false;
   }
-  if (line.starts_with("HTTP/")) {  // of the answer, or of an interim one before it
+  if (line.starts_with("HTTP/")) {  // the final response, or an interim one before it
     response_.headers = {};
     header_whole_ = false;
     return true;

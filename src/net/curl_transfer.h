@@ -1,5 +1,5 @@
-// One request while libcurl works on it: its easy handle set up, its answer collected and bounded, its outcome
-// classified. For the room's own use, on the I/O thread; only `cancelled` is touched from elsewhere.
+// One request in libcurl: sets up its easy handle, collects and bounds the response, classifies the outcome. Internal
+// to this module; belongs to the I/O thread, except `cancelled`.
 #pragma once
 
 #include <atomic>
@@ -19,10 +19,10 @@ class CurlTransfer {
   CurlTransfer(const CurlTransfer&) = delete;
   CurlTransfer& operator=(const CurlTransfer&) = delete;
 
-  /// Makes the easy handle. `origin` is a site as CurlTransport::create has normalised it. False when memory is out.
+  /// Creates the easy handle. `origin` is normalised, see CurlTransport::create. Returns false if out of memory.
   bool prepare(const std::string& origin, const CurlOptions& options);
   [[nodiscard]] CURL* handle() const { return easy_.get(); }
-  /// What came of it, once libcurl is done.
+  /// The result, once libcurl is done.
   Result<HttpResponse> outcome(CURLcode code);
 
   std::uint64_t id = 0;
@@ -48,10 +48,10 @@ class CurlTransfer {
   std::size_t header_bytes_ = 0;
   bool header_whole_ = false;
   bool too_large_ = false;
-  int requests_ = 0;  ///< that libcurl made of it
+  int requests_ = 0;  ///< number sent by libcurl
   char error_text_[CURL_ERROR_SIZE] = {};
   std::unique_ptr<curl_slist, Cleanup> header_list_;
-  std::unique_ptr<CURL, Cleanup> easy_;  // last, so that it goes first: it points into the members above
+  std::unique_ptr<CURL, Cleanup> easy_;  // last member, destroyed first: it points into those above
 };
 
 }  // namespace playfs::net

@@ -18,14 +18,14 @@ namespace playfs::net {
 
 namespace {
 
-/// The most requests at once on one HTTP/2 connection; libcurl's default of 100 leaves a prefetch waiting. Where the
-/// server allows fewer, libcurl opens further connections.
+/// Concurrent requests per HTTP/2 connection. libcurl's default of 100 would delay a prefetch. If the server allows
+/// fewer, libcurl opens more connections.
 constexpr long kMaxStreams = 512;
-/// Connections to a site that speaks HTTP/2. More would each cost their own handshakes and slow start, where waiting
-/// for a free stream costs one round trip. Enough for all that may hang at once where each carries a hundred streams,
-/// which is what servers allow.
+/// Connections to an HTTP/2 site. Each further one costs handshakes and slow start, while waiting for a free stream
+/// costs one round trip. Sixteen are enough for all requests that may hang at once if each carries a hundred streams,
+/// which servers usually allow.
 constexpr long kMultiplexedConnections = 16;
-constexpr int kPollMilliseconds = 60'000;  // timers and wake-ups of libcurl's own end a poll sooner
+constexpr int kPollMilliseconds = 60'000;  // libcurl's timers and wake-ups end a poll sooner
 
 struct MultiCleanup {
   void operator()(CURLM* multi) const { curl_multi_cleanup(multi); }
@@ -36,7 +36,7 @@ struct UrlCleanup {
 };
 using Url = std::unique_ptr<CURLU, UrlCleanup>;
 
-/// The part of a URL; empty where it has none.
+/// A component of the URL; empty if absent.
 std::string part_of(const Url& url, CURLUPart part, unsigned flags = 0) {
   char* text = nullptr;
   if (curl_url_get(url.get(), part, &text, flags) != CURLUE_OK) return {};
@@ -81,7 +81,7 @@ bool can_be_sent(const HttpRequest& request) {
 
 }  // namespace
 
-/// The I/O thread and what it works on.
+/// The I/O thread and its state.
 class CurlTransport::Loop {
  public:
   Loop(std::string origin, CurlOptions options)
@@ -105,7 +105,7 @@ class CurlTransport::Loop {
   void send(HttpRequest request, Deadline deadline, const CancelToken& cancel, Callback<HttpResponse> done) {
     auto transfer = std::make_unique<CurlTransfer>(std::move(request), deadline, std::move(done));
     transfer->id = inbox_->next_id++;
-    // The token may be cancelled before the transfer is in the inbox, hence the flag beside the message.
+    // The token may be cancelled before the transfer reaches the inbox, hence the flag as well as the message.
     transfer->registration = cancel.on_cancel([inbox = inbox_, flag = transfer->cancelled, id = transfer->id] {
       flag->store(true);
       inbox->cancel(id);
@@ -119,13 +119,13 @@ class CurlTransport::Loop {
  private:
   using TransferPtr = std::unique_ptr<CurlTransfer>;
 
-  /// What other threads leave for the I/O thread. Shared, since a cancel hook may run while the loop goes away.
+  /// Work for the I/O thread from other threads. Shared because a cancel hook may run while the loop is destroyed.
   struct Inbox {
     Mutex mutex;
     std::vector<TransferPtr> added PLAYFS_GUARDED_BY(mutex);
     std::vector<std::uint64_t> cancelled PLAYFS_GUARDED_BY(mutex);
     bool closed PLAYFS_GUARDED_BY(mutex) = false;
-    CURLM* multi PLAYFS_GUARDED_BY(mutex) = nullptr;  // valid until `closed` is acted upon; then nullptr
+    CURLM* multi PLAYFS_GUARDED_BY(mutex) = nullptr;  // nullptr once closed
     std::atomic<std::uint64_t> next_id = 1;
 
     /// Takes the transfer unless the inbox is closed.
@@ -148,8 +148,8 @@ class CurlTransport::Loop {
       wake();
       multi = nullptr;
     }
-    /// Before something is added. The thread takes all there is at once, and each time that it is woken libcurl asks
-    /// the kernel about every request under way: hundreds that are cancelled at once would cost the square of that.
+    /// Call before adding. The I/O thread takes everything at once, and on each wake-up libcurl polls every request in
+    /// flight: waking it for each of hundreds of cancellations would be quadratic.
     void wake_for_first() PLAYFS_REQUIRES(mutex) {
       if (added.empty() && cancelled.empty()) wake();
     }
@@ -162,7 +162,7 @@ class CurlTransport::Loop {
     pthread_setname_np(pthread_self(), "playfs-net");
     sigset_t all;
     sigfillset(&all);
-    pthread_sigmask(SIG_BLOCK, &all, nullptr);  // signals are for the threads that expect them
+    pthread_sigmask(SIG_BLOCK, &all, nullptr);  // other threads handle signals
     for (bool open = true; open;) {
       open = take_inbox();
       int running = 0;
@@ -174,7 +174,7 @@ class CurlTransport::Loop {
     while (!active_.empty()) stop(active_.begin()->first, "the connection to the site is being closed");
   }
 
-  /// Starts and cancels; false when the loop is to end.
+  /// Starts and cancels transfers; returns false if the loop is to end.
   bool take_inbox() {
     std::vector<TransferPtr> added;
     std::vector<std::uint64_t> cancelled;
@@ -210,7 +210,7 @@ class CurlTransport::Loop {
     int left = 0;
     while (CURLMsg* message = curl_multi_info_read(multi_.get(), &left)) {
       if (message->msg != CURLMSG_DONE) continue;
-      CURLcode code = message->data.result;  // the message is gone once its handle is removed
+      CURLcode code = message->data.result;  // the message is freed when its handle is removed
       CurlTransfer* finished = nullptr;
       curl_easy_getinfo(message->easy_handle, CURLINFO_PRIVATE, &finished);
       long version = 0;
@@ -238,13 +238,13 @@ class CurlTransport::Loop {
   const CurlOptions options_;
   std::unique_ptr<CURLM, MultiCleanup> multi_;
   std::shared_ptr<Inbox> inbox_;
-  std::map<std::uint64_t, TransferPtr> active_;  // of the I/O thread alone
+  std::map<std::uint64_t, TransferPtr> active_;  // I/O thread only
   std::atomic<bool> is_multiplexed_ = false;
   std::thread thread_;
 };
 
 Result<std::unique_ptr<CurlTransport>> CurlTransport::create(const std::string& site, CurlOptions options) {
-  // libcurl's own set-up is once for a process; everything else belongs to the transport.
+  // libcurl's global set-up happens once per process; everything else belongs to the transport.
   static const CURLcode ready = curl_global_init(CURL_GLOBAL_DEFAULT);
   if (ready != CURLE_OK) return fail(ErrorCode::internal, fmt::format("libcurl: {}", curl_easy_strerror(ready)));
   PLAYFS_TRY(std::string origin, normalise_origin(site));

@@ -1,7 +1,7 @@
-// HTTP over libcurl's multi interface: one I/O thread, connections kept and reused, HTTP/2 where it is offered.
+// HTTP over libcurl's multi interface: one I/O thread, connection reuse, HTTP/2 if offered.
 //
-// Thread-safe as every Transport; callbacks run on the I/O thread, so the destructor must not run there. Proxies are
-// taken from the environment as curl does, but never for loopback hosts.
+// Thread-safe like every Transport. Callbacks run on the I/O thread, so the destructor must not run there. Proxies come
+// from the environment as in curl, but are never used for loopback hosts.
 #pragma once
 
 #include <chrono>
@@ -13,29 +13,29 @@
 namespace playfs::net {
 
 struct CurlOptions {
-  std::string ca_file = {};  ///< own certificate authority, PEM; empty: the system's
+  std::string ca_file = {};  ///< private certificate authority, PEM; empty: the system's
   std::string user_agent = "playfs";
-  std::size_t response_ceiling = 4 << 20;  ///< bytes of a response body, after inflation
-  /// How many requests one who has many may have under way over HTTP/1.1, each on a connection of its own.
+  std::size_t response_ceiling = 4 << 20;  ///< bytes of a response body after decompression
+  /// Requests in flight over HTTP/1.1, each on its own connection, for a caller that has many.
   long width = 64;
-  /// So that whoever hangs does not keep the others from theirs. Not a number to be reached: see README.md.
+  /// Total limit, so that hanging requests leave connections for others. Normally not reached, see README.md.
   long max_connections = 320;
-  /// A transfer that moves fewer bytes a second than this for that long has stalled and ends with timed_out.
+  /// A transfer slower than `low_speed` bytes per second for `low_speed_time` has stalled and fails with timed_out.
   long low_speed = 64;
   std::chrono::seconds low_speed_time{30};
 };
 
 class CurlTransport final : public Transport {
  public:
-  /// `site` is scheme, host and optional port, no path. https is verified, TLS 1.2 or newer; redirects are not
-  /// followed. Fails with invalid_argument for anything else, user names included.
+  /// `site` is scheme, host and optional port, without a path. Certificates are verified, TLS is 1.2 or newer, and
+  /// redirects are not followed. Fails with invalid_argument for any other form, including user names.
   static Result<std::unique_ptr<CurlTransport>> create(const std::string& site, CurlOptions options);
   ~CurlTransport() override;
 
-  /// Beside the interface's errors: invalid_argument for a request that cannot be written down safely (line breaks in
-  /// a header, blanks in the target).
+  /// In addition to the interface's errors, fails with invalid_argument for a request that cannot be sent safely (line
+  /// breaks in a header, blanks in the target).
   void send(HttpRequest request, Deadline deadline, CancelToken cancel, Callback<HttpResponse> done) override;
-  /// The number of connections; once an answer has come over HTTP/2, the streams that one of them may carry.
+  /// CurlOptions::width, or after an HTTP/2 response the number of streams per connection.
   [[nodiscard]] std::size_t width() const override;
   [[nodiscard]] const std::string& origin() const override;
 

@@ -1,4 +1,4 @@
-// One mail as it goes to a mail server. Pure.
+// Formats one mail for submission. Pure.
 #pragma once
 
 #include <string>
@@ -11,13 +11,13 @@ namespace playfs::net {
 struct MailMessage {
   std::string to;
   std::string subject;
-  std::string text;        ///< lines end in '\n'
+  std::string text;        ///< lines end with '\n'
   std::string message_id;  ///< without angle brackets
   std::string date;        ///< as in the Date header
 };
 
-/// The form of RFC 5322. Errors: invalid_argument where a header's value is more than one line, or ends before its end
-/// for some reader.
+/// The RFC 5322 form. Fails with invalid_argument if a header value contains a line break, or a NUL, where some readers
+/// would end it.
 Result<std::string> mail_text(std::string_view from, const MailMessage& message);
 
 }  // namespace playfs::net

@@ -13,7 +13,7 @@ bool is_loopback(std::string_view origin) {
   std::string_view host = origin.substr(scheme + 3);
   if (host == "[::1]" || host.starts_with("[::1]:")) return true;
   host = host.substr(0, host.find(':'));
-  // The whole has to be an address: 127.0.0.1.example.org is a name of anybody's.
+  // The whole host must be an address: anyone can register 127.0.0.1.example.org.
   in_addr address{};
   return host == "localhost" ||
          (inet_pton(AF_INET, std::string(host).c_str(), &address) == 1 && ntohl(address.s_addr) >> 24 == 127);

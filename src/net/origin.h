@@ -1,4 +1,4 @@
-// Facts about an origin and about header values. Pure functions.
+// Helpers for origins and header values. Pure functions.
 #pragma once
 
 #include <optional>
@@ -8,10 +8,10 @@
 
 namespace playfs::net {
 
-/// Whether the host of "scheme://host[:port]" is this machine: localhost, 127.0.0.0/8 or ::1, written as such.
+/// Whether the host of "scheme://host[:port]" is literally localhost, in 127.0.0.0/8, or ::1.
 bool is_loopback(std::string_view origin);
 
-/// A date in any of the forms of HTTP ("Sun, 06 Nov 1994 08:49:37 GMT").
+/// Parses any of HTTP's date formats ("Sun, 06 Nov 1994 08:49:37 GMT").
 std::optional<WallTime> parse_http_date(std::string_view text);
 
 }  // namespace playfs::net

@@ -31,7 +31,7 @@ std::optional<Nanoseconds> retry_delay(const RetryPolicy& policy, const Attempt&
   Nanoseconds asked = attempt.error.retry_after.value_or(std::chrono::seconds(0));
   if ((limited || asked > Nanoseconds(0)) && attempt.paused + asked > policy.longest_obeyed) return std::nullopt;
   Nanoseconds delay = first;
-  // Attempts that met a limit are not counted; what was sat out takes the place of the doubling.
+  // Rate-limited attempts are not counted; the time already waited replaces the doubling.
   if (limited) delay = std::max(first, attempt.paused);
   for (int i = 1; !limited && i < attempt.number && delay < longest; ++i) delay *= 2;
   delay = spread(std::min(delay, longest), random);

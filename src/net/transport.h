@@ -1,8 +1,8 @@
-// How requests reach a service: over HTTP (CurlTransport), or in the same process (app/local_transport.h).
+// Delivers requests to a service: over HTTP (CurlTransport) or within the process (app/local_transport.h).
 //
-// A Transport speaks to one site. It does not retry and does not interpret: a response of any status is a success
-// here. Implementations are thread-safe. The callback runs exactly once, on a thread of the transport's, and must
-// not block; it may start further requests. Destroying a transport answers what is outstanding with `interrupted`.
+// A Transport serves one site. It neither retries nor interprets: a response of any status is a success here.
+// Implementations are thread-safe. The callback runs exactly once, on a thread of the transport, and must not block; it
+// may start further requests. The destructor answers outstanding requests with `interrupted`.
 #pragma once
 
 #include <chrono>
@@ -23,14 +23,14 @@ class Transport {
  public:
   virtual ~Transport() = default;
 
-  /// Errors: unreachable, timed_out, interrupted (cancelled), protocol (no HTTP, or larger than the ceiling).
+  /// Errors: unreachable, timed_out, interrupted (cancelled), protocol (not HTTP, or above the size limit).
   virtual void send(HttpRequest request, Deadline deadline, CancelToken cancel, Callback<HttpResponse> done) = 0;
 
-  /// How many requests can be under way at once without waiting for each other in here; may grow with what is learnt
-  /// of the site. Who has more of them, of different urgency, does better to keep the rest back himself.
+  /// How many requests can be in flight without delaying each other; may change as the transport learns about the site.
+  /// A caller with more should queue the rest itself, by urgency.
   [[nodiscard]] virtual std::size_t width() const { return 64; }
 
-  /// Scheme, host and port: what goes into the Origin header ("https://example.org", "http://127.0.0.1:8787").
+  /// Scheme, host and port, as in the Origin header ("https://example.org", "http://127.0.0.1:8787").
   [[nodiscard]] virtual const std::string& origin() const = 0;
 };
 

@@ -11,8 +11,6 @@ namespace playfs::publish {
 namespace {
 /// More than are followed at once down the line of one base.
 constexpr std::size_t kMostDoubts = 4096;
-/// The first one, one in between and the one that decides.
-constexpr int kFewestLooks = 3;
 }  // namespace
 
 Result<Absences::Presence> Absences::look(const RevisionId& revision) {
@@ -23,21 +21,13 @@ Result<Absences::Presence> Absences::look(const RevisionId& revision) {
   MutexLock lock(mutex_);
   if (!is_missing) {
     doubts_.erase(revision);
+    if (lost_head_ == revision) lost_head_.reset();
     return Presence::there;
   }
-  const SteadyTime now = clock_.steady();
-  const bool is_gone = missed(doubts_.try_emplace(revision, Doubt{now, now}).first->second);
+  const bool is_gone = doubts_[revision].missed(clock_.steady(), late_arrival_);
   if (doubts_.size() > kMostDoubts) forget_oldest();
-  return is_gone ? Presence::gone : Presence::not_shown;
-}
-
-bool Absences::missed(Doubt& doubt) const {
-  const SteadyTime now = clock_.steady();
-  // What it was in between nobody knows: it may have been seen by those who had no reason to say so.
-  if (now - doubt.looked > 2 * late_arrival_) doubt = {now, now};
-  doubt.looked = now;
-  ++doubt.looks;
-  return doubt.looks >= kFewestLooks && now - doubt.since >= late_arrival_;
+  if (is_gone && revision == head_) lost_head_ = revision;
+  return is_gone || lost_head_ == revision ? Presence::gone : Presence::not_shown;
 }
 
 Status Absences::check_head(const Project& project) {
@@ -45,19 +35,31 @@ Status Absences::check_head(const Project& project) {
   auto time = parse_iso8601(project.raw.updated_at);
   const bool is_older = seen && time && *time < seen->changed_at && seen->revision != project.latest_revision;
   MutexLock lock(mutex_);
+  head_ = project.latest_revision;
+  if (lost_head_ != head_) lost_head_.reset();
   if (!is_older || (lost_records_ && seen->changed_at <= *lost_records_)) {
     head_doubt_.reset();
     return {};
   }
-  const SteadyTime now = clock_.steady();
-  if (!head_doubt_) head_doubt_ = Doubt{now, now};
-  if (!missed(*head_doubt_))
+  if (!head_doubt_) head_doubt_ = Doubt();
+  if (!head_doubt_->missed(clock_.steady(), late_arrival_))
     return fail(ErrorCode::busy,
                 "the service shows an older head than before: its reads lag behind, or it went back to an older state",
                 "it is looked at again, and believed once it was so for two minutes");
   lost_records_ = seen->changed_at;
   head_doubt_.reset();
   return {};
+}
+
+Status Absences::check_choice(const Project& project) {
+  MutexLock lock(mutex_);
+  if (chosen_from_ != project.latest_revision) choice_ = {};
+  chosen_from_ = project.latest_revision;
+  if (choice_.missed(clock_.steady(), late_arrival_)) return {};
+  return fail(ErrorCode::busy,
+              "what was published beside each other does not merge, and head may stand on one of them already: the "
+              "service shows an older one, and its reads may lag behind",
+              "it is looked at again, and believed once it was so for two minutes");
 }
 
 Result<bool> Absences::is_gone(const RevisionId& revision) {
@@ -76,6 +78,7 @@ tl::unexpected<Error> Absences::not_shown(const RevisionId& revision) {
 void Absences::saw(const std::function<bool(const RevisionId&)>& is_seen) {
   MutexLock lock(mutex_);
   std::erase_if(doubts_, [&](const auto& item) { return is_seen(item.first); });
+  if (lost_head_ && is_seen(*lost_head_)) lost_head_.reset();
 }
 
 void Absences::forget_oldest() {

@@ -20,6 +20,7 @@
 #include "base/result.h"
 #include "model/ids.h"
 #include "model/records.h"
+#include "publish/doubt.h"
 #include "publish/upstream.h"
 
 namespace playfs::publish {
@@ -42,17 +43,14 @@ class Absences {
   /// elsewhere in a newer record, until every look for as long as reads may lag gave the older one. Each call counts as
   /// a look.
   Status check_head(const Project& project) PLAYFS_EXCLUDES(mutex_);
+  /// For who is about to choose, for a head that stands where `project` has it, one of several revisions that hold it
+  /// and do not merge. Somebody may have chosen another of them, which only a newer record shows, and whoever chose
+  /// anew would take head off it. Likewise fails with `busy` until every look for so long gave that head.
+  Status check_choice(const Project& project) PLAYFS_EXCLUDES(mutex_);
   /// Ends the doubt about what was seen elsewhere, in a list say.
   void saw(const std::function<bool(const RevisionId&)>& is_seen) PLAYFS_EXCLUDES(mutex_);
 
  private:
-  struct Doubt {
-    SteadyTime since;   ///< each look from then on has missed it
-    SteadyTime looked;  ///< the last one
-    int looks = 0;
-  };
-  /// One more look has missed it. Whether it is gone by now.
-  bool missed(Doubt& doubt) const;
   void forget_oldest() PLAYFS_REQUIRES(mutex_);
 
   Upstream& upstream_;
@@ -60,7 +58,13 @@ class Absences {
   const std::chrono::nanoseconds late_arrival_;
   Mutex mutex_;
   std::map<RevisionId, Doubt> doubts_ PLAYFS_GUARDED_BY(mutex_);
+  RevisionId head_ PLAYFS_GUARDED_BY(mutex_);  ///< as the last record had it
+  /// Head names it, and it is gone. That is found out once, and not by each commit that comes along: nobody looks in
+  /// between, and what somebody set head to by mistake stays where it is for days.
+  std::optional<RevisionId> lost_head_ PLAYFS_GUARDED_BY(mutex_);
   std::optional<Doubt> head_doubt_ PLAYFS_GUARDED_BY(mutex_);
+  RevisionId chosen_from_ PLAYFS_GUARDED_BY(mutex_);  ///< where head was, each time that it was looked at
+  Doubt choice_ PLAYFS_GUARDED_BY(mutex_);            ///< whether it still is
   /// Newer records than this one count; those up to it were lost when the service went back.
   std::optional<WallTime> lost_records_ PLAYFS_GUARDED_BY(mutex_);
 };

@@ -153,9 +153,17 @@ Status Convergence::add_head(Log& log) {
   }
   PLAYFS_TRY(auto revision, read(head));
   if (revision && !is_head_gone) return add(revision, log);
-  // What was here once and is gone was lost by the service, and what it held is known. Anything else may be hidden from
-  // us, or not have come to where we ask.
-  if (revision) return {};
+  // What was here once and is gone was lost by the service, and what it held is known. So is what was never here, in no
+  // list, and named by nobody as what he built on: it was set by mistake, and holds nothing. To stay on it would lose
+  // more, since nobody sees any file of a project whose head is nothing, and every commit would be one more branch
+  // beside it. Should it turn up after all it is in the log like any other, and is merged or announced.
+  const bool is_named = std::any_of(log.revisions.begin(), log.revisions.end(), [&](const auto& item) {
+    const auto& parents = item.second->revision.parents;
+    return std::find(parents.begin(), parents.end(), head) != parents.end();
+  });
+  log.head_is_gone = is_head_gone && (revision || !is_named);
+  if (log.head_is_gone) return {};
+  // Anything else holds something, and nobody here can tell what.
   PLAYFS_TRY(auto link, parts_.merging.links().find(head));
   log.unread_head = link.value_or(Link{head, {}, {}, head.text()});
   return {};
@@ -354,6 +362,15 @@ Result<Standing> Convergence::run(const RevisionTreePtr& ours, bool may_join, co
       if (joins) to_join.push_back(tips[i]);
       else left_out[tips[i]] = {};
     }
+    // One of those that stand beside the tip may be where head stands by now, which an older record does not show. To
+    // be merged with another is a choice too: what does not merge with that would be on the wrong side of it.
+    auto check_choice = [&]() -> Status {
+      const bool is_choice =
+          head != tips.front() && std::any_of(left_out.begin(), left_out.end(), [&](const auto& item) {
+            return head.empty() || (head_is_known && holdings.covers(item.first, head));
+          });
+      return is_choice ? parts_.absences.check_choice(log.project) : Status();
+    };
     if (to_join.size() > 1) {
       PLAYFS_TRY(auto joined, parts_.merging.join(to_join, left_out));
       if (joined.revisions.size() > 1) {
@@ -370,6 +387,7 @@ Result<Standing> Convergence::run(const RevisionTreePtr& ours, bool may_join, co
         if (conflicted.empty()) {
           PLAYFS_TRY(bool are_there, are_still_there(joined.revisions, log.began));
           if (!are_there) continue;
+          PLAYFS_CHECK(check_choice());
           PLAYFS_TRY(auto merge, post_merge(joined, tips.front(), write));
           if (merge) {
             posted_ = Posted{*std::move(merge), parts_.clock.steady()};
@@ -386,6 +404,7 @@ Result<Standing> Convergence::run(const RevisionTreePtr& ours, bool may_join, co
     const RevisionId& tip = tips.front();
     standing.head = tip;
     const RevisionTreePtr at_tip = at(log.revisions, tip);
+    standing.head_is_unread = log.unread_head && head == tip;
     standing.head_is_automatic = at_tip && at_tip->tree.manifest().is_automatic;
     standing.holds_ours = ours && holdings.covers(tip, ours->revision.id);
     standing.left_out.clear();
@@ -418,11 +437,15 @@ Result<Standing> Convergence::run(const RevisionTreePtr& ours, bool may_join, co
       if (now.latest_revision != head) continue;
     }
     PLAYFS_CHECK(parts_.absences.check_head(log.project));
+    PLAYFS_CHECK(check_choice());
     PLAYFS_CHECK(write());
     Status moved = parts_.upstream.move_head(tip);
     if (moved) {
       ++moves_[head];
       moved_ = Move{head, parts_.clock.steady()};
+      if (log.head_is_gone)
+        parts_.events.event("head_was_gone",
+                            {{"project", parts_.project.text()}, {"revision", head.text()}, {"moved_to", tip.text()}});
       continue;
     }
     // A lost reply says nothing: it is looked at again, since repeating blindly could undo somebody's move.

@@ -47,8 +47,9 @@ struct LeftOut {
 struct Standing {
   RevisionId head;  ///< verified; also the only tip but for those left out
   bool head_is_automatic = false;
-  bool holds_ours = false;    ///< head holds the revision that was asked about
-  bool ours_is_gone = false;  ///< the service does not show it, or no more. Nothing else is set then
+  bool head_is_unread = false;  ///< nobody here can read it, so nothing is merged with it
+  bool holds_ours = false;      ///< head holds the revision that was asked about
+  bool ours_is_gone = false;    ///< the service does not show it, or no more. Nothing else is set then
   /// The service has it, and has lost chunks that it refers to: it went back right before it was posted. Nothing else
   /// is set then.
   bool ours_is_hollow = false;
@@ -91,6 +92,7 @@ class Convergence {
     Project project;
     std::map<RevisionId, RevisionTreePtr> revisions;  ///< of the project, from the watermark on, with head and ours
     std::optional<Link> unread_head;  ///< head where nobody here can read its files: it may hold anything
+    bool head_is_gone = false;        ///< head names what holds nothing any more, or never did
     bool ours_is_gone = false;
     bool ours_is_hollow = false;
   };

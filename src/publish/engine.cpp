@@ -69,7 +69,7 @@ Engine::Engine(Parts parts)
              .events = parts_.events,
              .progress = [this](std::optional<LogReading> reading) { tell_reading(reading); }},
             parts_.limits),
-      stored_(parts_.upstream, parts_.clock),
+      stored_(parts_.upstream, parts_.clock, parts_.late_arrival),
       convergence_({.project = parts_.project,
                     .upstream = parts_.upstream,
                     .merging = merging_,
@@ -176,7 +176,7 @@ Status Engine::post(Publication& publication) {
     if (*found) return adopt(publication, **std::move(found));
     PLAYFS_TRY(bool can_be_posted, can_stand(publication));
     if (!can_be_posted) return plan_again(publication);
-    work_.missing_since.reset();
+    work_.missing = {};
   }
   PLAYFS_TRY(auto body, wire::parse_json(publication.body));
   auto posted = parts_.upstream.create("revisions", body, publication.key);
@@ -289,7 +289,7 @@ Status Engine::converge(Publication& publication) {
   }
   PLAYFS_TRY(RevisionId hollow, find_hollow(*standing));
   if (standing->ours_is_gone || !hollow.empty()) return plan_again(publication, hollow);
-  work_.missing_since.reset();
+  work_.missing = {};
   if (standing->holds_ours) {
     bool is_merged = standing->head != publication.revision && standing->head_is_automatic;
     PLAYFS_CHECK(pass_by(*standing));
@@ -298,7 +298,8 @@ Status Engine::converge(Publication& publication) {
     log_event("commit_published", publication, {{"head", standing->head.text()}});
     return {};
   }
-  std::string conflicts = publication.conflicts, reason = "conflict";
+  std::string conflicts = publication.conflicts;
+  std::string reason = standing->head_is_unread ? "head cannot be read here" : "conflict";
   for (const auto& left_out : standing->left_out) {
     if (left_out.revision != publication.revision || !conflicts.empty()) continue;
     if (!left_out.conflicts.empty()) reason = left_out.conflicts.front().reason;

@@ -101,6 +101,7 @@ class Engine {
     bool trusts_head = true;    ///< where head is the base, the service has it; false once it lost a revision
     bool base_is_lost = false;  ///< the service went back to a state without it; as found for `joined`
     bool carries = false;       ///< `target` has what others had published, since no other revision has it any more
+    bool is_refilled = false;   ///< `target` is head itself, which holds a revision of this publication
     ChunkIds gone;              ///< of a revision of this publication that others may have carried on
     std::vector<PutFile> lost;  ///< what was published in it, where head holds it
     RevisionTreePtr beside;     ///< that revision, where head does not hold it
@@ -109,9 +110,7 @@ class Engine {
     bool is_first_post = false;  ///< the body was journalled by this very run, so it was never sent
     /// When the body may have been sent last with nobody knowing what became of it.
     std::optional<SteadyTime> in_doubt_since;
-    /// When what was acknowledged was first not to be seen.
-    std::optional<SteadyTime> missing_since;
-    std::map<std::string, SteadyTime> content_missing_since;  ///< by path; what is neither there nor here
+    Doubt missing;  ///< what was acknowledged is not to be seen, since when
     RevisionTreePtr ours;
   };
 

@@ -169,7 +169,8 @@ Status Engine::join_head(bool may_merge, bool asks) {
     PLAYFS_TRY(fate, fate_of_base(project, there));
   }
   work_.base_is_lost = fate.is_lost;
-  if (hollow && there) PLAYFS_CHECK(refill(there, hollow));
+  work_.is_refilled = hollow && there;
+  if (work_.is_refilled) PLAYFS_CHECK(refill(there, hollow));
   else if (fate.is_lost) PLAYFS_CHECK(join_survivor(fate.survivor, may_merge ? there : fate.survivor));
   else if (has_moved_on && may_merge) PLAYFS_CHECK(merge_with(snapshot_of(made_on), there));
   if (work_.beside && target.on == made_on && !fate.is_lost && !taken_in_by(*work_.beside).empty())

@@ -207,11 +207,7 @@ Result<bool> Engine::has_all_chunks(const Publication& publication, const Plan& 
       for (const auto& chunk : chunks_of(there->tree.manifest()))
         if (!work_.gone.contains(chunk)) needed.erase(chunk);
   PLAYFS_TRY(auto gone, stored_.find_missing(needed));
-  if (gone.empty()) {
-    work_.content_missing_since.clear();
-    return true;
-  }
-
+  if (gone.empty()) return true;
   std::vector<LostChunk> lost;
   for (const auto& chunk : gone) lost.push_back({chunk, parts_.random.uuid()});
   PLAYFS_CHECK(bring_back(manifest, gone));
@@ -233,6 +229,8 @@ Status Engine::bring_back(const Manifest& manifest, const ChunkIds& gone) {
   RevisionTreePtr base = parts_.layers.base();
   const std::string tx = base ? base->tree.manifest().tx : "";
   std::vector<std::string> lost;
+  std::map<std::string, Error> left_out;
+  std::optional<std::string> not_shown;  // those that come after it are looked at all the same: one wait is for all
   for (const auto& [path, entry] : manifest.files) {
     if (!names_one_of(entry, gone)) continue;
     auto put = std::find_if(target.puts.begin(), target.puts.end(),
@@ -248,16 +246,16 @@ Status Engine::bring_back(const Manifest& manifest, const ChunkIds& gone) {
                                         : parts_.upstream.content(near, path, *near->tree.file_at(path));
     if (!content && may_heal(content.error().code)) return fail(content.error());
     auto examined = content ? examine(*content) : fail(content.error());
-    if (examined) {
-      work_.content_missing_since.erase(path);
-    } else {
-      // What is left out here is gone from head, and one answer does not tell what is lost from what lags behind.
-      const SteadyTime now = parts_.clock.steady();
-      const SteadyTime since = work_.content_missing_since.emplace(path, now).first->second;
-      if (now - since < parts_.late_arrival) return fail(content_is_not_shown(path));
+    if (!examined) {
+      // What is left out here is gone from head, and one answer does not tell what is lost from what lags behind. Nor
+      // does this error, which may be remembered from the first time that it was asked for.
+      const bool is_gone = std::any_of(entry.chunks.begin(), entry.chunks.end(), [&](const ChunkId& chunk) {
+        return gone.contains(chunk) && stored_.is_gone(chunk);
+      });
       const bool is_ours = std::any_of(work_.puts.begin(), work_.puts.end(),
                                        [&path = path](const PutFile& one) { return one.path == path; });
-      if (work_.carries && !is_ours) leave_out(path, examined.error());
+      if (!is_gone) not_shown = path;
+      else if (work_.carries && !is_ours) left_out.emplace(path, examined.error());
       else lost.push_back(path);
       continue;
     }
@@ -285,7 +283,9 @@ Status Engine::bring_back(const Manifest& manifest, const ChunkIds& gone) {
       *at = std::move(file);
     }
   }
+  if (not_shown) return fail(content_is_not_shown(*not_shown));
   if (!lost.empty()) return fail(content_is_lost(lost));
+  for (const auto& [path, why] : left_out) leave_out(path, why);
   return {};
 }
 
@@ -334,10 +334,12 @@ Result<bool> Engine::can_stand(const Publication& publication) {
 }
 
 /// What was planned while the base was lost has all that the base held as a change of its own, also what others have
-/// deleted since, where the base is there after all.
+/// deleted since, where the base is there after all. But for refill(): that is planned by what head is, whatever became
+/// of the base, so planning it again would come to the same, as often as its request is lost.
 Result<bool> Engine::has_base_come_back(const std::vector<RevisionId>& made_on) {
   const RevisionId base = id_of(parts_.layers.base());
-  if (base.empty() || std::find(made_on.begin(), made_on.end(), base) != made_on.end()) return false;
+  if (work_.is_refilled || base.empty() || std::find(made_on.begin(), made_on.end(), base) != made_on.end())
+    return false;
   std::vector<RevisionId> compared = made_on;
   compared.push_back(base);
   PLAYFS_TRY(auto holdings, Holdings::compare(compared, merging_.links()));
@@ -353,7 +355,7 @@ Result<bool> Engine::adopt_copy(Publication& publication) {
   PLAYFS_TRY(auto found, find_posted(publication));
   if (!found || found->id == publication.revision.text()) return false;
   PLAYFS_CHECK(adopt(publication, *std::move(found)));
-  work_.missing_since.reset();
+  work_.missing = {};
   work_.ours = nullptr;
   return true;
 }
@@ -384,10 +386,9 @@ Result<RevisionId> Engine::find_hollow(const Standing& standing) {
     in_doubt.insert(there->second.chunks.begin(), there->second.chunks.end());
   }
   if (in_doubt.empty()) return RevisionId();
-  bool is_hollow = false;
-  PLAYFS_CHECK(parts_.upstream.look_for_chunks({in_doubt.begin(), in_doubt.end()},
-                                               [&](const ChunkId&, bool is_there) { is_hollow |= !is_there; }));
-  return is_hollow ? standing.head : RevisionId();
+  // Not any of them at each look, which a replica that lags may well miss, but one of them at all looks.
+  PLAYFS_TRY(auto lost, stored_.find_lost(standing.head, in_doubt));
+  return lost.empty() ? RevisionId() : standing.head;
 }
 
 /// Where reads lag behind writes, what was acknowledged is only not to be seen yet. So it counts as lost once it was
@@ -402,8 +403,8 @@ Status Engine::plan_again(Publication& publication, const RevisionId& hollow) {
     if (is_back) return {};
   }
   PLAYFS_TRY(int times, parts_.journal.times_planned_again(publication));
-  const SteadyTime now = parts_.clock.steady();
-  if (!work_.missing_since) work_.missing_since = now;
+  const bool is_gone =
+      work_.missing.missed(parts_.clock.steady(), parts_.late_arrival * (1 << std::min(times, kMostDoublings)));
   PLAYFS_TRY(bool is_hopeless, is_never_shown(publication));
   if (is_hopeless)
     return fail(ErrorCode::busy,
@@ -412,11 +413,11 @@ Status Engine::plan_again(Publication& publication, const RevisionId& hollow) {
                             times + 1),
                 "it is looked for again, and ends by itself once it is there; playfs commit --cancel stages it again, "
                 "though it may still turn up");
-  if (now - *work_.missing_since < parts_.late_arrival * (1 << std::min(times, kMostDoublings)))
+  if (!is_gone)
     return fail(ErrorCode::busy,
                 "the service does not show what it has stored: its reads lag behind, or it went back to an older state",
                 "it is looked for again, and published again where it does not come back");
-  work_.missing_since.reset();
+  work_.missing = {};
   work_.joined.reset();
   work_.ours = nullptr;
   work_.trusts_head = false;

@@ -47,13 +47,21 @@ Result<ChunkIds> StoredChunks::find_lost(const RevisionId& revision, const Chunk
   return ChunkIds();
 }
 
+bool StoredChunks::is_gone(const ChunkId& chunk) const {
+  auto missing = missing_.find(chunk);
+  return missing != missing_.end() && missing->second.is_gone;
+}
+
 Status StoredChunks::ask_for(const std::vector<ChunkId>& chunks, ChunkIds& there, ChunkIds& gone) {
   if (chunks.empty()) return {};
   Status asked = upstream_.look_for_chunks(chunks, [&](const ChunkId& chunk, bool is_there) {
     (is_there ? there : gone).insert(chunk);
     if (is_there) {
       found_.insert(chunk);
+      missing_.erase(chunk);
     } else {
+      Missing& missing = missing_[chunk];
+      missing.is_gone = missing.doubt.missed(clock_.steady(), late_arrival_);
       seen_.erase(chunk);
       found_.erase(chunk);
     }

@@ -18,6 +18,7 @@
 
 #include "base/clock.h"
 #include "model/manifest.h"
+#include "publish/doubt.h"
 #include "publish/upstream.h"
 
 namespace playfs::publish {
@@ -26,7 +27,9 @@ using ChunkIds = std::unordered_set<ChunkId>;
 
 class StoredChunks {
  public:
-  StoredChunks(Upstream& upstream, const Clock& clock) : upstream_(upstream), clock_(clock) {}
+  /// `late_arrival`: how long reads may lag.
+  StoredChunks(Upstream& upstream, const Clock& clock, std::chrono::nanoseconds late_arrival = std::chrono::minutes(2))
+      : upstream_(upstream), clock_(clock), late_arrival_(late_arrival) {}
 
   /// The service has just acknowledged it, or given it.
   void saw(const ChunkId& chunk) { seen_[chunk] = clock_.steady(); }
@@ -49,11 +52,15 @@ class StoredChunks {
     forget_all();
     stored_.clear();
     there_.clear();
+    missing_.clear();
   }
 
   /// Those of `chunks` that the service does not have. Asks for each that was neither acknowledged lately nor
   /// asked for before, many at once.
   Result<ChunkIds> find_missing(const ChunkIds& chunks);
+  /// Of one that was missing: whether every look for as long as reads may lag has missed it, as absences.h has it of
+  /// revisions. To upload it again harms nobody, so that need not wait. To publish without it does.
+  [[nodiscard]] bool is_gone(const ChunkId& chunk) const;
   /// The same once a revision that refers to them was seen: the service may have gone back after they were seen and
   /// before it was posted, and has the revision then, and not the chunks. A service that goes back loses all that was
   /// stored since the state it goes back to. So of those that were stored in an order that is about known a few are
@@ -76,6 +83,12 @@ class StoredChunks {
 
   Upstream& upstream_;
   const Clock& clock_;
+  const std::chrono::nanoseconds late_arrival_;
+  struct Missing {
+    Doubt doubt;
+    bool is_gone = false;
+  };
+  std::unordered_map<ChunkId, Missing> missing_;  ///< when it was asked for last
   std::unordered_map<ChunkId, SteadyTime> seen_;  ///< acknowledged, and when
   ChunkIds found_;                                ///< asked for, and there
   std::vector<ChunkId> stored_;                   ///< by this publication, in that order

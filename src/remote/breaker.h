@@ -1,4 +1,4 @@
-// When to stop asking a service that does not answer: arithmetic only. Not thread-safe.
+// Circuit breaker: decides when to stop calling a service that does not respond. Pure arithmetic. Not thread-safe.
 #pragma once
 
 #include <algorithm>
@@ -13,34 +13,34 @@
 namespace playfs::remote {
 
 struct BreakerPolicy {
-  /// Attempts without an answer go on for so long before calls are refused. Shorter outages, a restart of the service
-  /// say, are sat out by the retries.
+  /// How long attempts may fail without a response before calls are refused. Retries cover shorter outages, such as a
+  /// restart.
   std::chrono::seconds patience{5};
-  int attempts = 3;                        ///< and there were so many of them
-  std::chrono::seconds probe_interval{2};  ///< then one call in so much time is let through, to see
-  int strangers = 8;                       ///< beside so many at once about what did not fail itself
+  int attempts = 3;                        ///< the least number of such attempts
+  std::chrono::seconds probe_interval{2};  ///< then one call per interval is let through as a probe
+  int strangers = 8;                       ///< plus this many calls on subjects that did not fail themselves
 };
 
-/// Whether the service has answered, be it by an error. A status is an answer: one that has trouble with one record
-/// serves the others. But 502, 503 and 504 without the service's own error object are a gateway's, which has no answer
-/// either; whoever is behind it may be gone.
+/// Whether the service responded, be it with an error. An HTTP status counts, since a service that fails on one record
+/// serves others. But 502, 503 and 504 without the service's own error object come from a gateway, and the service
+/// behind it may be down.
 inline bool is_answer(const Error& error) {
   const bool of_gateway = error.http_status >= 502 && error.http_status <= 504 && error.remote_code.empty();
   return error.http_status != 0 && !of_gateway;
 }
 
-/// Closed while the service answers. An outage makes each call wait for its own deadline; once open, calls fail at
-/// once, but for a probe now and then, and the first answer to anything closes it.
+/// Closed while the service responds. In an outage each call would wait for its own deadline, so once open, calls fail
+/// immediately except for occasional probes. Any response closes it.
 ///
-/// What has no answer may be one project alone, whose readers try again and again while nobody asks for anything else.
-/// So each call has a subject, and one that has not just failed is not refused for what others met.
+/// The silence may concern a single project whose readers keep retrying while nothing else is requested. So each call
+/// has a subject, and one whose subject has not just failed is not refused because of others.
 class Breaker {
  public:
   explicit Breaker(BreakerPolicy policy) : policy_(policy) {}
 
   enum class Admission {
-    yes,   ///< it may be sent; while the breaker is open it is a probe
-    soon,  ///< others are just finding out: it is to ask again in a moment
+    yes,   ///< may be sent; while the breaker is open, as a probe
+    soon,  ///< others are finding out: ask again in a moment
     no,
   };
   Admission admits(const std::string& subject, SteadyTime now) {
@@ -67,16 +67,16 @@ class Breaker {
     last_answer_ = now;
     hear_everybody();
   }
-  /// As if it had answered: everybody is heard until it proves to be silent still.
+  /// Resets the breaker as if the service had responded: calls pass until it proves to be silent still.
   void hear_everybody() {
     silent_since_.reset();
     failures_ = 0;
     strangers_ = 0;
     failed_.clear();
   }
-  /// An attempt that was begun at `begun` got no answer by `now`.
+  /// An attempt begun at `begun` got no response by `now`.
   void not_answered(const std::string& subject, SteadyTime begun, SteadyTime now) {
-    // A service that answers others meanwhile is not silent, however long this one waited.
+    // A service that answered others meanwhile is not silent, however long this attempt waited.
     const SteadyTime since = std::max(begun, last_answer_);
     silent_since_ = std::min(silent_since_.value_or(since), since);
     ++failures_;
@@ -86,14 +86,14 @@ class Breaker {
 
  private:
   static constexpr std::chrono::seconds kJustFailed{10};
-  static constexpr std::chrono::milliseconds kMoment{500};  ///< in which a service that is there has answered
+  static constexpr std::chrono::milliseconds kMoment{500};  ///< a responsive service answers within this
   static constexpr std::size_t kMostSubjects = 4096;
 
   BreakerPolicy policy_;
   std::optional<SteadyTime> silent_since_;
   int failures_ = 0;
   int strangers_ = 0;
-  std::map<std::string, SteadyTime> failed_;  ///< since it last answered
+  std::map<std::string, SteadyTime> failed_;  ///< since the last response
   SteadyTime last_answer_{};
   SteadyTime next_probe_{};
   SteadyTime stranger_at_{};

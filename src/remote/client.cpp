@@ -16,10 +16,10 @@ namespace {
 
 constexpr std::size_t kMaxEtag = 256;
 
-/// Whether the text can be one segment of a path. Dots stay dots when they are encoded, and would walk up the tree.
+/// Whether the text can be a path segment. Percent-encoding leaves dots as they are, so ".." would climb the tree.
 bool is_segment(std::string_view text) { return !text.empty() && text != "." && text != ".."; }
 
-/// "/" and each part as a segment; empty where one of them cannot be one.
+/// "/" and each part as a segment; empty if a part cannot be one.
 std::string target_of(std::initializer_list<std::string_view> parts) {
   std::string target;
   for (auto part : parts) {
@@ -42,14 +42,14 @@ Result<Record> decode_record_of(const std::string& id, const HttpResponse& respo
   return record;
 }
 
-/// An ETag that can be sent back in a header.
+/// The ETag, if it can be safely sent back in a header.
 std::string etag_of(const HttpResponse& response) {
   std::string_view etag = response.headers.get("ETag").value_or("");
   bool plain = std::all_of(etag.begin(), etag.end(), [](char c) { return c > ' ' && c < 0x7F; });
   return plain && etag.size() <= kMaxEtag ? std::string(etag) : std::string();
 }
 
-/// A callback for the response that answers `done` with what `decode` makes of it.
+/// A response callback that passes the result of `decode` to `done`.
 template <class T, class Decode>
 Callback<HttpResponse> decoded(Callback<T> done, Decode decode) {
   return [done = std::move(done), decode = std::move(decode)](Result<HttpResponse> response) mutable {
@@ -58,7 +58,7 @@ Callback<HttpResponse> decoded(Callback<T> done, Decode decode) {
   };
 }
 
-/// A `done` for a record that passes it through a further step of decoding.
+/// A record callback that applies another decoding step before `done`.
 template <class T>
 Callback<Record> then(Callback<T> done, Result<T> (*step)(Record)) {
   return [done = std::move(done), step](Result<Record> record) mutable {
@@ -71,10 +71,10 @@ struct Manner {
   Repeat repeat = Repeat::never;
   bool judged = true;
   bool may_wait = true;
-  std::string subject = {};  ///< empty: the record itself
+  std::string subject = {};  ///< empty: the request target
 };
 
-/// Adds what each request carries and starts it. `target` is below the base path; empty: it cannot be asked for.
+/// Adds the common headers and starts the request. `target` is below the base path; if empty, the record cannot exist.
 void send(Engine& engine, HttpRequest request, std::string lane, Manner manner, CancelToken cancel,
           Callback<HttpResponse> done) {
   auto call = std::make_shared<Call>();
@@ -100,14 +100,14 @@ void send(Engine& engine, HttpRequest request, std::string lane, Manner manner, 
     add_missing("Origin", engine.origin());
     add_missing("Content-Type", "application/json");
   }
-  // A key never travels in the clear.
+  // Never send the key unencrypted.
   bool is_private = engine.origin().starts_with("https:") || net::is_loopback(engine.origin());
   if (!engine.options().api_key.empty() && is_private)
     add_missing("Authorization", "Bearer " + engine.options().api_key);
   engine.start(std::move(call));
 }
 
-constexpr std::string_view kReads = "";  // the lane of all reads; a write's is its collection
+constexpr std::string_view kReads = "";  // the rate-limit bucket of all reads; writes have one per collection
 
 void read(Engine& engine, std::string target, HttpHeaders headers, CancelToken cancel, Callback<HttpResponse> done,
           std::string subject = {}) {
@@ -151,7 +151,7 @@ void Client::list_records(std::string collection, int limit, std::string cursor,
   auto decode = [](const HttpResponse& response) -> Result<wire::RecordPage> {
     PLAYFS_TRY(Json json, parse_body(response));
     PLAYFS_TRY(wire::RecordPage page, wire::decode_page(json));
-    // What a list may cost is reckoned in pages of that size.
+    // Callers bound the cost of a list in pages of at most this size.
     if (const std::size_t count = page.records.size() + page.unreadable; count > kMostInPage)
       return fail(ErrorCode::protocol, fmt::format("a page of {} records, where one may have {}", count, kMostInPage));
     return page;

@@ -16,13 +16,13 @@ using std::chrono::seconds;
 
 Error interrupted(std::string why) { return Error{ErrorCode::interrupted, std::move(why), {}, {}, 0, {}}; }
 
-/// How long a limit without a time holds the others of its kind back.
+/// The pause after a 429 that names no time.
 constexpr seconds kPauseUnasked{1};
-/// After which a call that is to ask again in a moment does.
+/// The delay before asking a busy breaker again.
 constexpr std::chrono::milliseconds kMoment{50};
 
-/// The seconds that Retry-After asks for, also where it gives a date. Counted from the service's own clock where it
-/// tells it, since ours may be off.
+/// The seconds until Retry-After, which may be a date. Dates count from the service's own Date header if present, since
+/// our clock may be off.
 std::optional<std::string> retry_after_of(const HttpResponse& response, const Clock& clock) {
   auto header = response.headers.get("Retry-After");
   if (!header) return std::nullopt;
@@ -33,13 +33,13 @@ std::optional<std::string> retry_after_of(const HttpResponse& response, const Cl
   return std::to_string(std::max<std::int64_t>(0, until->seconds() - now.value_or(clock.wall()).seconds()));
 }
 
-/// Whether the service refused the request, so that this attempt at it did nothing.
+/// Whether the service rejected the request, so that this attempt had no effect.
 bool is_refusal(const Error& error) {
   return error.http_status >= 400 && error.http_status < 500 && error.code != ErrorCode::timed_out &&
          error.code != ErrorCode::rate_limited;
 }
 
-/// What a refusal is worth after an attempt that got no answer: this attempt did nothing, the earlier one may have.
+/// Converts a rejection that follows an unanswered attempt: this one had no effect, but the earlier one may have.
 Error in_doubt(Error refusal) {
   refusal.code = ErrorCode::protocol;
   refusal.message += "; an earlier attempt got no answer and may have been carried out";
@@ -47,8 +47,8 @@ Error in_doubt(Error refusal) {
   return refusal;
 }
 
-/// Whether a body that has to be a JSON object may have come to its end. Without a length, a connection that breaks
-/// looks like one that is done.
+/// Whether a body that must be a JSON object may be complete. Without a Content-Length, a broken connection looks like
+/// a finished one.
 bool is_whole(std::string_view body) {
   auto last = body.find_last_not_of(" \t\r\n");
   return last != std::string_view::npos && body[last] == '}';
@@ -128,7 +128,7 @@ void Engine::admit(const CallPtr& call) {
 
 void Engine::reject(const CallPtr& call, Error error) {
   Use use(*this);
-  if (!use) return;  // the call answers for itself when it goes
+  if (!use) return;  // the call's destructor answers
   executor_.post([call, error = std::move(error)]() mutable { call->answer(fail(std::move(error))); });
 }
 
@@ -160,13 +160,13 @@ void Engine::attempt(const CallPtr& call) {
                   "rate_limited"};
       return reject(call, std::move(error));
     }
-    // Those who waited for the same moment do not all come at once.
+    // Spread calls that waited for the same moment.
     pause += nanoseconds(random_.next() % std::max<std::int64_t>(1, nanoseconds(options_.retry.first_delay).count()));
     call->paused += pause;
     return wait(call, pause, &Engine::attempt);
   }
   call->sent_at = clock_.steady();
-  // What is left of the whole call's time bounds this attempt too.
+  // The rest of the call's total time bounds this attempt too.
   net::Deadline deadline = options_.deadline;
   const nanoseconds left = nanoseconds(options_.retry.longest_call) - tried(*call);
   deadline.total = std::min(deadline.total,
@@ -198,7 +198,7 @@ void Engine::on_response(const CallPtr& call, Result<HttpResponse> result) {
 }
 
 void Engine::wait(const CallPtr& call, nanoseconds delay, void (Engine::*then)(const CallPtr&)) {
-  // Either the time comes or the token is cancelled: whoever is first has the call.
+  // Whichever comes first, the timer or cancellation, takes the call.
   auto taken = std::make_shared<std::atomic<bool>>(false);
   auto registration = call->cancel.on_cancel([self = shared_from_this(), call, taken] {
     if (!taken->exchange(true)) self->reject(call, interrupted("cancelled"));

@@ -1,7 +1,7 @@
-// What all calls of a client share: sending, judging answers, repeating, pauses, health. For the room's own use.
+// Shared by all calls of a client: sending, classification, retries, pauses, health. Internal to this module.
 //
-// Thread-safe. Engine and calls are kept alive by whatever they wait in (a transport's or an executor's callback, a
-// cancel hook). Its lock is held for bookkeeping only.
+// Thread-safe. Whatever a call waits in (a transport or executor callback, a cancel hook) keeps it and the engine
+// alive. The lock is held for bookkeeping only.
 #pragma once
 
 #include <map>
@@ -14,35 +14,35 @@
 
 namespace playfs::remote {
 
-/// What may be done about a failed attempt.
+/// Whether a failed attempt may be repeated.
 enum class Repeat {
   freely,       ///< a read, or a write with an Idempotency-Key
-  if_not_done,  ///< a write that the service is known not to have carried out (429)
+  if_not_done,  ///< a write that the service certainly did not execute (429)
   never,
 };
 
 inline bool is_read(const HttpRequest& request) { return request.method == "GET" || request.method == "HEAD"; }
 
-/// One call through all its attempts. It is in one place at a time: with the transport, or waiting.
+/// One call over all its attempts. At any time it is either with the transport or waiting.
 struct Call {
   HttpRequest request;
-  std::string lane;     ///< the kind of request that a pause holds for
-  std::string subject;  ///< what it is about: another one's silence says nothing of it (breaker.h)
+  std::string lane;     ///< its rate-limit bucket, the unit of pauses
+  std::string subject;  ///< what it is about; other subjects' failures do not affect it (breaker.h)
   Repeat repeat = Repeat::never;
-  bool judged = true;    ///< false: any response is the answer, as it is
-  bool may_wait = true;  ///< false: answered at once where a pause is on
+  bool judged = true;    ///< false: any response is returned as it is
+  bool may_wait = true;  ///< false: fails immediately during a pause
   CancelToken cancel;
   Callback<HttpResponse> done;
   int number = 1;
-  bool in_doubt = false;  ///< a write that an earlier attempt may have carried out
+  bool in_doubt = false;  ///< a write that an earlier attempt may have executed
   std::chrono::nanoseconds paused{0};
-  SteadyTime begun;    ///< when it was started
-  SteadyTime sent_at;  ///< when its present attempt was
+  SteadyTime begun;    ///< start of the call
+  SteadyTime sent_at;  ///< start of the current attempt
 
   Call() = default;
   Call(const Call&) = delete;
   Call& operator=(const Call&) = delete;
-  /// Answers `interrupted` where nobody has answered: an executor may drop what waits in it.
+  /// Answers `interrupted` if still unanswered: an executor may drop waiting tasks.
   ~Call();
   void answer(Result<HttpResponse> result);
 };
@@ -53,11 +53,11 @@ class Engine : public std::enable_shared_from_this<Engine> {
   Engine(net::Transport& transport, Executor& executor, const Clock& clock, Random& random, ClientOptions options);
 
   void start(CallPtr call);
-  /// Answers from the executor, so that no caller is called back from within its own call.
+  /// Answers from the executor, so that no callback runs inside the caller's own call.
   void reject(const CallPtr& call, Error error);
-  /// After this neither transport nor executor, clock or random is used any more.
+  /// Afterwards transport, executor, clock and random are no longer used.
   void close();
-  /// Lets the next call of each paused lane through.
+  /// See Client::ask_now.
   void ask_now();
   [[nodiscard]] Health health() const;
   [[nodiscard]] std::map<std::string, ObservedLimit> limits() const;
@@ -66,11 +66,11 @@ class Engine : public std::enable_shared_from_this<Engine> {
   [[nodiscard]] const std::string& origin() const { return origin_; }
   [[nodiscard]] const std::string& site() const { return site_; }
 
-  /// A random key for a write that the caller gave none.
+  /// A random key, for a write whose caller provides none.
   std::string new_key() { return random_.uuid(); }
 
  private:
-  /// Holds off close() while it lives; false once the engine is closed.
+  /// Blocks close() while it lives; false if the engine is closed.
   class Use {
    public:
     explicit Use(Engine& engine);
@@ -84,14 +84,14 @@ class Engine : public std::enable_shared_from_this<Engine> {
     bool open_;
   };
 
-  /// Sends a new call, unless the service does not answer anybody.
+  /// Sends a new call, unless the service is not responding at all.
   void admit(const CallPtr& call);
-  /// How long the call has gone on, without what it sat out.
+  /// How long the call has taken, excluding rate-limit pauses.
   [[nodiscard]] std::chrono::nanoseconds tried(const Call& call) const;
   void attempt(const CallPtr& call);
   void on_response(const CallPtr& call, Result<HttpResponse> result);
   void wait(const CallPtr& call, std::chrono::nanoseconds delay, void (Engine::*then)(const CallPtr&));
-  /// The error of an answer that is no success; nullopt for one that is.
+  /// The error of an unsuccessful response; nullopt for a success.
   std::optional<Error> judge(const Call& call, const Result<HttpResponse>& result) const;
   void note(const Call& call, const Result<HttpResponse>& result, const std::optional<Error>& error);
 
@@ -110,7 +110,7 @@ class Engine : public std::enable_shared_from_this<Engine> {
   Breaker breaker_ PLAYFS_GUARDED_BY(mutex_);
   Health health_ PLAYFS_GUARDED_BY(mutex_);
   ObservedLimits limits_ PLAYFS_GUARDED_BY(mutex_);
-  std::map<std::string, Pause> pauses_ PLAYFS_GUARDED_BY(mutex_);  // by lane
+  std::map<std::string, Pause> pauses_ PLAYFS_GUARDED_BY(mutex_);  // by rate-limit bucket
 };
 
 }  // namespace playfs::remote

@@ -12,7 +12,7 @@ namespace {
 using std::chrono::minutes;
 
 constexpr minutes kHour{60};
-/// A raw call may name any collection, and a service send any header.
+/// Bounds, since a raw call may name any collection and a service may send any header.
 constexpr std::size_t kMostLanes = 64;
 constexpr std::size_t kMostHeaders = 16;
 constexpr std::size_t kLongestValue = 200;

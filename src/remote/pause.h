@@ -1,7 +1,7 @@
-// A pause that the service asked for, and when to look whether it still holds: arithmetic only. Not thread-safe.
+// A rate-limit pause, and when to probe whether it still holds. Pure arithmetic. Not thread-safe.
 //
-// A pause may be asked for by mistake, or for everybody behind one address, and last a day. So a long one lets a call
-// through now and then; its answer ends the pause, or confirms it.
+// A pause may be a mistake, or meant for everyone behind one address, and last a day. So a long one occasionally lets a
+// call through, whose response ends or confirms it.
 #pragma once
 
 #include <algorithm>
@@ -14,19 +14,19 @@ namespace playfs::remote {
 
 class Pause {
  public:
-  /// Asked for by the answer, at `now`, to a call that was sent at `sent_at`.
+  /// Starts or extends the pause: the response at `now`, to a call sent at `sent_at`, requested it.
   void asked(SteadyTime sent_at, SteadyTime now, std::chrono::nanoseconds length) {
     const SteadyTime until = now + length;
-    // What was sent before knew nothing of it; what was sent since has the last word.
+    // A call sent earlier did not know of the pause; one sent since has the last word.
     until_ = sent_at >= since_ ? until : std::max(until_, until);
     if (opened_at_ && sent_at >= *opened_at_) opened_at_.reset();
     if (probe_at_ < now) probe_at_ = now + interval_;
     since_ = now;
   }
-  /// A call that was sent at `sent_at` was answered otherwise. True: the pause is over.
+  /// Whether any other response to a call sent at `sent_at` ends the pause.
   [[nodiscard]] bool ends(SteadyTime sent_at) const { return sent_at >= since_; }
 
-  /// How long a call has to wait now; not at all where it is the one that looks.
+  /// How long a call must wait now; 0 if it may go, possibly as the probe.
   std::chrono::nanoseconds left(SteadyTime now) {
     if (now >= until_ || (opened_at_ && now < *opened_at_ + kLongestOpen)) return std::chrono::nanoseconds(0);
     if (now < probe_at_) return std::min(until_, probe_at_) - now;
@@ -34,14 +34,14 @@ class Pause {
     probe_at_ = now + interval_;
     return std::chrono::nanoseconds(0);
   }
-  /// For an explicit command: lets calls through until one of them is answered with another pause. Letting a single
-  /// call through would not do: a background poll could take its place.
+  /// For an explicit command: lets calls through until one meets another pause. A single call would not do, because a
+  /// background poll could take its place.
   void open(SteadyTime now) { opened_at_ = now; }
   [[nodiscard]] SteadyTime until() const { return until_; }
 
  private:
   static constexpr std::chrono::minutes kLongestInterval{15};
-  static constexpr std::chrono::minutes kLongestOpen{1};  // where nothing is answered
+  static constexpr std::chrono::minutes kLongestOpen{1};  // if no response comes
 
   SteadyTime since_{};
   SteadyTime until_{};

@@ -96,7 +96,7 @@ std::string TrustedProxies::client(std::string_view peer, std::string_view forwa
 }
 
 std::string TrustedProxies::client_of(const HttpRequest& request, std::string_view peer) const {
-  // A proxy may add a line of its own below the one that the client wrote.
+  // A proxy may append a header line of its own below the client's.
   std::string forwarded_for;
   for (const auto& [name, value] : request.headers)
     if (equals_ignoring_case(name, "X-Forwarded-For")) forwarded_for += (forwarded_for.empty() ? "" : ",") + value;

@@ -1,5 +1,4 @@
-// Who a request is counted for: the client's address, seen through the proxies that the operator trusts. Immutable,
-// thread-safe.
+// The address that a request counts under: the client's, seen through trusted proxies. Immutable, thread-safe.
 #pragma once
 
 #include <array>
@@ -14,22 +13,22 @@
 
 namespace playfs::service {
 
-/// The part of an address that one client has for itself: an IPv4 address, the /64 of an IPv6 address
-/// ("2001:db8::/64"). What is no address stays as it is.
+/// The part of an address that is one client's: an IPv4 address, or the /64 of an IPv6 address ("2001:db8::/64"). Text
+/// that is not an address is returned unchanged.
 std::string counted_address(std::string_view address);
 
 class TrustedProxies {
  public:
   TrustedProxies() = default;
-  /// Addresses and networks: "127.0.0.1", "10.0.0.0/8", "::1". Fails with invalid_argument.
+  /// Addresses and networks: "127.0.0.1", "10.0.0.0/8", "::1". Errors: invalid_argument.
   static Result<TrustedProxies> parse(const std::vector<std::string>& networks);
 
-  /// The address nearest to us that is no trusted proxy: `peer` itself unless it is one, otherwise from the right of
-  /// X-Forwarded-For. What stands further left was written by whoever likes to.
+  /// The nearest address that is not a trusted proxy: `peer`, or, if that is one, the first such address from the right
+  /// of X-Forwarded-For. Entries further left can be forged by the client.
   [[nodiscard]] std::string client(std::string_view peer, std::string_view forwarded_for) const;
-  /// The same for a request that came from `peer`.
+  /// The same for a request received from `peer`.
   [[nodiscard]] std::string client_of(const HttpRequest& request, std::string_view peer) const;
-  /// Whether a trusted proxy says that the request came to it by https.
+  /// Whether a trusted proxy says that it received the request over https.
   [[nodiscard]] bool is_secure(const HttpRequest& request, std::string_view peer) const;
 
  private:

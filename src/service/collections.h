@@ -1,6 +1,6 @@
-// The eight collections and every rule that differs between them, as one table. Immutable data, thread-safe.
+// The eight collections and the rules in which they differ, as one table. Immutable data, thread-safe.
 //
-// A rule that holds for all collections is code in service.cpp; one that holds for some is a column here.
+// Rules that hold for all collections are code in service.cpp; rules that hold for some are columns here.
 #pragma once
 
 #include <span>
@@ -14,17 +14,17 @@ struct Collection {
   std::string_view name;
   std::string_view purpose;
   Access update = Access::anyone;
-  int writes_per_hour = 0;                                ///< POST and PATCH together, for one client address
-  bool immutable = false;                                 ///< caches may keep a record for ever
-  std::string_view belongs_by = {};                       ///< the field that names what a record belongs to
-  std::span<const std::string_view> fields = {};          ///< the declared fields that the API document names
+  int writes_per_hour = 0;                                ///< POST and PATCH together, per client address
+  bool immutable = false;                                 ///< caches may keep a record forever
+  std::string_view belongs_by = {};                       ///< the field that names the record's parent
+  std::span<const std::string_view> fields = {};          ///< the declared fields in the API document
   std::span<const std::string_view> kinds = {};           ///< allowed values of `kind`; empty: any
-  std::span<const std::string_view> steward_fields = {};  ///< set by the domain steward alone
+  std::span<const std::string_view> steward_fields = {};  ///< only the domain steward may set these
 };
 
 std::span<const Collection> all_collections();
 
-/// nullptr for a collection that does not exist.
+/// nullptr for an unknown collection.
 const Collection* find_collection(std::string_view name);
 
 }  // namespace playfs::service

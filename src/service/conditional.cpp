@@ -7,7 +7,7 @@ namespace playfs::service {
 
 namespace {
 
-// Part of every tag: to be raised when the same record is printed differently.
+// Part of every tag; bump it when the same record is printed differently.
 constexpr int kRepresentation = 1;
 
 std::string_view trim(std::string_view text) {
@@ -16,7 +16,7 @@ std::string_view trim(std::string_view text) {
   return text.substr(begin, text.find_last_not_of(" \t") - begin + 1);
 }
 
-/// RFC 9110, 13.1.2: any tag of the list, compared weakly.
+/// RFC 9110, 13.1.2: any tag in the list, compared weakly.
 bool matches(std::string_view if_none_match, std::string_view etag) {
   if (trim(if_none_match) == "*") return true;
   while (!if_none_match.empty()) {

@@ -1,5 +1,4 @@
-// What lets caches do the reading: entity tags, conditional requests, how long an answer is good, who may read it
-// from another site's page. Pure functions.
+// HTTP caching and CORS: entity tags, conditional requests, freshness, and cross-site reading. Pure functions.
 #pragma once
 
 #include <string>
@@ -12,23 +11,21 @@ namespace playfs::service {
 
 /// The tag of one state of one record.
 std::string etag_of_record(const StoredRecord& record);
-/// The tag of a page, by its text.
+/// The tag of a page, a hash of its text.
 std::string etag_of_text(std::string_view text);
 
 enum class Freshness {
   always_ask,  ///< may be kept, must be revalidated each time
-  for_ever,    ///< does not change
+  for_ever,    ///< never changes
 };
 
-/// Adds ETag and Cache-Control to a successful answer to a GET; turns it into a 304 where the request says that the
-/// client has this very state already.
+/// Adds ETag and Cache-Control to a successful answer to a GET; makes it a 304 if the client already has this state.
 void make_cacheable(const HttpRequest& request, HttpResponse& response, std::string etag, Freshness freshness);
 
-/// Lets pages of other sites read the answer. Reads are public; nothing of the visitor's goes along.
+/// Lets pages of other sites read the answer: reads are public and carry none of the visitor's credentials.
 void allow_reading_from_anywhere(HttpResponse& response);
 
-/// The answer to an OPTIONS request, the browser's question before a cross-site request: reading is fine where the site
-/// is public.
+/// The answer to OPTIONS, the browser's preflight. Cross-site reading is allowed if the site is public.
 HttpResponse preflight_answer(const std::string& allow, bool is_public);
 
 }  // namespace playfs::service

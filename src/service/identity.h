@@ -1,4 +1,4 @@
-// Who may do what: API keys to identities, and the rules that name the owner and the steward. Thread-safe.
+// Authorization: maps API keys to identities, and checks the rules about owner and steward. Thread-safe.
 #pragma once
 
 #include <string>
@@ -18,13 +18,13 @@ struct Identity {
   bool steward = false;
 };
 
-/// The account name under which the steward's records stand.
+/// The account that owns the steward's records.
 inline constexpr std::string_view kStewardAccount = "steward";
 
-/// What is stored of a key or a code: SHA-256, which is enough for chance: there is no dictionary of it.
+/// The stored form of a key or code. SHA-256 is enough: the secrets are random, so no dictionary helps.
 std::string hash_of_secret(std::string_view secret);
 
-/// Takes as long for one wrong byte as for all.
+/// The time does not depend on where the strings differ.
 bool equal_in_constant_time(std::string_view a, std::string_view b);
 
 class Gatekeeper {
@@ -32,7 +32,7 @@ class Gatekeeper {
   /// `accounts` must outlive it. `steward_key` is the operator's own key; empty: there is no steward.
   Gatekeeper(Accounts& accounts, std::string_view steward_key);
 
-  /// From the Authorization header. Errors: unauthorized, for anything but a known bearer key.
+  /// Reads the Authorization header. Errors: unauthorized, for anything but a known bearer key.
   [[nodiscard]] Result<Identity> identify(const HttpRequest& request) const;
 
  private:

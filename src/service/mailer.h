@@ -16,7 +16,7 @@ struct Mail {
 class Mailer {
  public:
   virtual ~Mailer() = default;
-  /// Takes the mail over; whether it arrives is found out later, if ever. Must not wait for another machine.
+  /// Accepts the mail for delivery, which may still fail later. Must not wait for another machine.
   [[nodiscard]] virtual Status send(const Mail& mail) = 0;
 };
 

@@ -1,4 +1,4 @@
-// Mail into a file that the operator reads, for a service without a mail server. Thread-safe.
+// Appends mail to a file that the operator reads, for a service without a mail server. Thread-safe.
 #pragma once
 
 #include <string>
@@ -9,7 +9,7 @@ namespace playfs::service {
 
 class Outbox final : public Mailer {
  public:
-  /// Created 0600 with the first mail; a mail is appended in one piece.
+  /// Created with mode 0600 by the first mail. Each mail is appended in one write.
   explicit Outbox(std::string path) : path_(std::move(path)) {}
   [[nodiscard]] Status send(const Mail& mail) override;
 

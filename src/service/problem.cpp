@@ -11,7 +11,7 @@ namespace {
 struct Answer {
   int status;
   std::string_view code;
-  bool tell;  // whether the message is for the caller
+  bool tell;  // whether the caller may see the message
 };
 
 Answer answer_to(ErrorCode code) {
@@ -26,7 +26,7 @@ Answer answer_to(ErrorCode code) {
     case ErrorCode::rate_limited: return {429, "rate_limited", true};
     case ErrorCode::already_exists: return {409, "conflict", true};
     case ErrorCode::invalid_argument:
-    case ErrorCode::protocol:  // the request's own JSON: the service speaks to nobody else
+    case ErrorCode::protocol:  // the request's JSON: the service parses no other
     case ErrorCode::refused_input:
     case ErrorCode::name_too_long:
     case ErrorCode::out_of_range: return {400, "invalid_request", true};

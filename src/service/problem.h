@@ -1,4 +1,4 @@
-// What the service answers when it does not do what was asked: a status and the API's error object. Pure values.
+// Error answers: an HTTP status and the API's error object. Pure values.
 #pragma once
 
 #include <chrono>
@@ -16,15 +16,15 @@ struct Problem {
   std::string code;     ///< for programs: "rate_limited", "forbidden", "not_found", "record_too_large" …
   std::string message;  ///< for people: what is wrong and what to do
   std::optional<std::chrono::seconds> retry_after;
-  JsonObject details;  ///< what exactly is wrong, for programs; left out when empty
+  JsonObject details;  ///< for programs: what exactly is wrong; left out when empty
   std::string allow;   ///< the Allow header of a 405; empty: none
 };
 
-/// The one place where an ErrorCode becomes an HTTP status. Errors that are ours to mend (a broken disk, a bug) say
-/// nothing of their cause to the caller.
+/// The only place that maps an ErrorCode to an HTTP status. Server-side errors (a broken disk, a bug) do not reveal
+/// their cause to the caller.
 Problem problem_of(const Error& error);
 
-/// `docs_url` is put into the error object unless it is empty.
+/// Adds `docs_url` to the error object unless it is empty.
 HttpResponse response_of(const Problem& problem, const std::string& docs_url = {});
 
 /// "Not Found" for 404; the `error` member of the error object.

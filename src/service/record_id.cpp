@@ -6,7 +6,7 @@
 namespace playfs::service {
 
 namespace {
-// Crockford's base 32, lower case: digits sort before letters, and nothing is mistaken for something else.
+// Crockford's base 32 in lower case: digits sort before letters, and no two characters look alike.
 constexpr std::string_view kDigits = "0123456789abcdefghjkmnpqrstvwxyz";
 constexpr std::size_t kTimeDigits = 9;  // 45 bits of milliseconds: until the year 3084
 

@@ -1,7 +1,7 @@
-// Ids of records: 20 characters, time first, then chance. Pure.
+// Record ids: 20 characters, the time followed by random digits. Pure.
 //
-// Short, since a manifest lists the ids of its chunks and has 16 KB for everything. The time in front keeps inserts
-// at one end of the id index; 55 random bits behind it make ids unguessable enough that nobody can reserve one.
+// Short, because a manifest lists the ids of its chunks and has 16 KB for everything. The time in front keeps inserts
+// at one end of the id index; the 55 random bits stop anyone from guessing, and so reserving, an id.
 #pragma once
 
 #include <string>

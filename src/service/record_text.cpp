@@ -14,7 +14,7 @@ namespace playfs::service {
 
 namespace {
 
-// The camelCase forms too: clients accept either spelling, so a field of that name would pass for the system's.
+// Including the camelCase forms: clients accept either spelling, so such a field would pass for the system's.
 constexpr std::array<std::string_view, 6> kSystemFields = {"id",        "created_at", "updated_at",
                                                            "createdAt", "updatedAt",  "status"};
 
@@ -23,7 +23,7 @@ bool is_system_field(std::string_view name) {
 }
 
 constexpr char kCursorPrefix = 'p';
-// No id is longer, and an index should not hold more of strangers' text.
+// No id is longer, and the index should not hold more text from strangers.
 constexpr std::size_t kLongestReference = 255;
 
 }  // namespace
@@ -50,7 +50,7 @@ Result<JsonObject> declared_fields(const Json& body) {
 }
 
 JsonObject merge(const JsonObject& base, const JsonObject& changes) {
-  // By an index, since a stranger may send thousands of members.
+  // Indexed by name, since a stranger may send thousands of members.
   std::unordered_map<std::string_view, const Json*> changed;
   for (const auto& [name, value] : changes) changed.emplace(name, &value);
   JsonObject merged;
@@ -70,7 +70,7 @@ std::string belonging(const Collection& collection, const JsonObject& fields) {
 }
 
 void print_record(const StoredRecord& record, std::string& out) {
-  // None of these needs an escape: ids, times and statuses are the service's own.
+  // Nothing here needs escaping: ids, times and statuses come from the service.
   out.append(R"({"id":")").append(record.id);
   out.append(R"(","created_at":")").append(format_iso8601(record.created_at));
   out.append(R"(","updated_at":")").append(format_iso8601(record.updated_at));

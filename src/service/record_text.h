@@ -1,7 +1,7 @@
-// Records between the API's JSON and the store's text. Pure functions.
+// Converts records between the API's JSON and the store's text. Pure functions.
 //
-// The declared fields are stored once, as the compact text they are printed in, so that reading a record or a page
-// is copying. They are accepted flat or under `data`, and printed flat.
+// The declared fields are stored once, as the compact text they are printed in, so that reading a record or a page is
+// copying. They are accepted flat or under `data`, and printed flat.
 #pragma once
 
 #include <cstddef>
@@ -16,22 +16,22 @@
 
 namespace playfs::service {
 
-/// The declared fields in a request's body: its members and those of its `data` in one object (where both name a
-/// field, the flat one counts). Members named as a system field are left out, so that a client may send back a
-/// whole record that it read. Fails with invalid_argument where the body, or `data`, is no object.
+/// The declared fields in a request body: its members merged with those of its `data` (flat ones win). Members named
+/// like a system field are dropped, so that a client can send back a whole record that it read.
+/// Errors: invalid_argument if the body, or `data`, is not an object.
 Result<JsonObject> declared_fields(const Json& body);
 
-/// `base` with the members of `changes` in place of its own, new ones at the end.
+/// `base` with the members of `changes` replacing its own; new ones at the end.
 JsonObject merge(const JsonObject& base, const JsonObject& changes);
 
-/// The record that one with these fields belongs to, as the store is told; empty for none. Whether there is such a
-/// record does not matter; only what is far too long for an id is left out.
+/// The id of the parent that `fields` name, for the store's index; empty for none. The parent need not exist; only a
+/// reference far too long for an id is dropped.
 std::string belonging(const Collection& collection, const JsonObject& fields);
 
-/// The record as the API shows it.
+/// Appends the record as the API shows it.
 void print_record(const StoredRecord& record, std::string& out);
 
-/// The length of a record as print_record prints it, known before it has an id.
+/// The length that print_record will print, known before the record has an id.
 std::size_t printed_size(std::string_view fields);
 
 std::string print_cursor(Position position);

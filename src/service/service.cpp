@@ -20,7 +20,7 @@ namespace {
 constexpr std::size_t kDefaultPage = 50;
 constexpr std::size_t kLargestPage = 100;
 constexpr std::size_t kLongestIdempotencyKey = 255;
-// A replace loses only to another one that won, so this many losses in a row mean that something is wrong.
+// A replace fails only if another one won, so this many failures in a row mean a bug.
 constexpr int kReplaceAttempts = 1000;
 
 HttpResponse json_response(std::string body) {
@@ -112,8 +112,8 @@ Result<Contents> contents_of(const Collection& collection, JsonObject fields) {
 
 std::string_view host_of(const HttpRequest& request) { return request.headers.get("Host").value_or(""); }
 
-/// One name for the request of one caller to one collection, of fixed length whatever the client sends. None of the
-/// parts before the key can contain a line break.
+/// A fixed-length name for one caller's request to one collection. The parts before the key contain no line break, so
+/// the concatenation is unambiguous.
 std::string request_key(const Collection& collection, const std::string& caller, std::string_view idempotency_key) {
   std::string named = std::string(collection.name) + '\n' + caller + '\n' + std::string(idempotency_key);
   return ContentHash::of(named).hex();
@@ -284,7 +284,7 @@ Result<HttpResponse> Service::create(const Collection& collection, const HttpReq
                      {}},
                     {{"header", "Idempotency-Key"}, {"maximum", static_cast<std::int64_t>(kLongestIdempotencyKey)}});
     record.request_key = request_key(collection, who.account.empty() ? client : who.account, *key);
-    // Before the body is looked at: a repeat is answered with its record whatever it says now.
+    // Before the body is read: a repeat is answered with its record, whatever its body says.
     PLAYFS_TRY(auto original, store_.created_by(record.request_key));
     if (original) return record_response(*original);
   }

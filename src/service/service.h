@@ -1,8 +1,8 @@
-// The Agent Playground Data API: a request in, a response out. No sockets: http/ calls it for the network, and
-// app/local_transport.h for a mount that carries its playground in its own process.
+// The Agent Playground Data API as a function from request to response. No sockets: http/ calls it for the network,
+// app/local_transport.h for a mount that hosts its playground in its own process.
 //
-// Thread-safe. handle() may block for as long as the store needs (a commit to disk, other processes' writes), so it
-// belongs on a worker thread.
+// Thread-safe. handle() may block on the store (a commit to disk, other processes' writes), so call it on a worker
+// thread.
 #pragma once
 
 #include <optional>
@@ -27,23 +27,23 @@ namespace playfs::service {
 struct ServiceOptions {
   std::string base_path = "/.site/data";
   std::vector<std::string> site_hosts;  ///< names the site is reached by, see Site; addresses and localhost always are
-  std::string docs_url;                 ///< put into error objects; empty: none
-  Limits limits;                        ///< none unless set
-  TrustedProxies proxies;               ///< whose X-Forwarded-For is believed
+  std::string docs_url;                 ///< added to error objects; empty: none
+  Limits limits;                        ///< none by default
+  TrustedProxies proxies;               ///< whose X-Forwarded-For is trusted
   std::string steward_key;              ///< the bearer key of the domain steward; empty: there is none
 };
 
-/// Who sent a request, as far as the connection tells.
+/// What the connection tells about the sender of a request.
 struct Caller {
-  std::string address;  ///< numeric, of the connection's other end; "local" in the same process
+  std::string address;  ///< numeric, of the peer; "local" in the same process
 };
 
-/// The largest body that can hold a record: 16 KB with every byte escaped, and some white space.
+/// Large enough for any record: 16 KB with every byte escaped, plus some white space.
 inline constexpr std::size_t kMaxBodySize = 128 * 1024;
 
 class Service {
  public:
-  /// Whatever is handed in must outlive the service. Without `sign_in` its paths do not exist.
+  /// The arguments must outlive the service. Without `sign_in`, its paths do not exist.
   Service(Store& store, Accounts& accounts, ServiceOptions options, const SignIn* sign_in = nullptr);
 
   HttpResponse handle(const HttpRequest& request, const Caller& caller) const;
@@ -65,12 +65,12 @@ class Service {
                              const Caller& caller) const;
   [[nodiscard]] std::string counted_client(const HttpRequest& request, const Caller& caller) const;
   [[nodiscard]] std::optional<Charge> charge_for(const Collection& collection, const std::string& client) const;
-  /// The response, or the problem as one.
+  /// The response, or the error as one.
   [[nodiscard]] HttpResponse answer(Result<HttpResponse> result) const;
-  /// The same for reads, which pages of other sites may make too.
+  /// Reads are allowed from pages of other sites if the site is public.
   [[nodiscard]] bool is_public(const HttpRequest& request) const;
   [[nodiscard]] HttpResponse readable(Result<HttpResponse> result, const HttpRequest& request) const;
-  /// A request that is refused for what it asks, with that in `details`.
+  /// Refuses a request because of its contents; `details` names the offending part.
   [[nodiscard]] HttpResponse refuse(const Error& error, JsonObject details) const;
   [[nodiscard]] HttpResponse refuse(int status, std::string code, std::string message, std::string allow = {}) const;
 

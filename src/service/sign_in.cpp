@@ -19,8 +19,8 @@ constexpr std::size_t kCodeLength = 8;
 constexpr std::size_t kLongestEmail = 254;
 
 constexpr std::chrono::hours kWindow{1};
-// A stranger who asks for codes of an address, or tries some, takes nothing from its owner, who does so from elsewhere.
-// Only how much mail one address gets is counted for all together.
+// Counted per address and client, so that a stranger who requests or tries codes of an address takes nothing from its
+// owner, who does so from another client. Only the mail sent to one address is limited over all clients.
 constexpr int kCodesPerEmailAndClient = 5;
 constexpr int kCodesPerEmail = 50;
 constexpr int kCodesPerClient = 20;
@@ -34,7 +34,7 @@ std::string make_code(Random& random) {
   return code;
 }
 
-/// What a person may have made of a code: other case, dashes, spaces, letters that look like digits.
+/// Undoes what people do to codes: other case, dashes, spaces, letters that look like digits.
 std::string normalise_code(std::string_view text) {
   std::string code;
   for (char c : text) {
@@ -47,12 +47,12 @@ std::string normalise_code(std::string_view text) {
   return code;
 }
 
-/// Bound to the address, so that equal codes of two addresses do not look alike in the store.
+/// Includes the address, so that equal codes of two addresses have different hashes.
 std::string hash_of_code(std::string_view email, std::string_view code) {
   return hash_of_secret(std::string(email) + '\n' + std::string(code));
 }
 
-/// Lower case; nullopt for what cannot be an address, or could be more than one header line.
+/// Lower case; nullopt for text that cannot be one address, or that could break a header line.
 std::optional<std::string> normalise_email(std::string_view text) {
   auto at = text.rfind('@');
   if (text.size() > kLongestEmail || at == std::string_view::npos || at == 0 || at + 1 == text.size())
@@ -65,7 +65,7 @@ std::optional<std::string> normalise_email(std::string_view text) {
 }
 
 Result<JsonObject> read_body(const HttpRequest& request) {
-  // Strictly JSON: a form or plain text can be posted by any page in a visitor's browser.
+  // JSON only: any page in a visitor's browser can post a form or plain text.
   auto type = request.headers.get("Content-Type").value_or("");
   if (to_lower(type.substr(0, type.find(';'))) != "application/json")
     return fail(ErrorCode::invalid_argument, "send Content-Type: application/json");

@@ -1,8 +1,8 @@
-// The email-code flow: a code by mail, then an API key for whoever shows it. Thread-safe.
+// Sign-in by email: sends a code by mail, and exchanges it for an API key. Thread-safe.
 //
-// A code is eight characters of chance, kept as a hash, good for ten minutes and five attempts; asking for another
-// one makes it void. How often may be asked and tried is limited per address and per client. Answers never say
-// whether an address is known here.
+// A code is eight random characters, stored as a hash, and good once within ten minutes. A client's two newest codes
+// for an address are valid; signing in voids all of the address. Requests and attempts are limited per address and per
+// client. Answers never reveal whether an address is known.
 #pragma once
 
 #include <string>
@@ -21,11 +21,11 @@ class SignIn {
   static constexpr std::string_view kBasePath = "/api/auth/agent";
   static constexpr std::chrono::minutes kCodeLife{10};
 
-  /// All of them must outlive it.
+  /// The arguments must outlive it.
   SignIn(Accounts& accounts, Mailer& mailer, const Clock& clock, Random& random)
       : accounts_(accounts), mailer_(mailer), clock_(clock), random_(random) {}
 
-  /// POST request-code: {email}. `client` is whom the request is counted for. Errors: invalid_argument, rate_limited.
+  /// POST request-code: {email}. The request counts against `client`. Errors: invalid_argument, rate_limited.
   Result<HttpResponse> request_code(const HttpRequest& request, const std::string& client) const;
 
   /// POST verify-code: {email, code}. Errors: invalid_argument, unauthorized, rate_limited.

@@ -19,7 +19,7 @@ bool is_port(std::string_view text) {
   return !text.empty() && text.size() <= 5 && std::all_of(text.begin(), text.end(), is_digit);
 }
 
-/// The letters, digits and signs of a DNS name, in lower case.
+/// The characters of a DNS name, in lower case.
 bool is_dns_name(std::string_view name) {
   return !name.empty() && name.size() <= kLongestName && std::all_of(name.begin(), name.end(), [](char c) {
     return is_digit(c) || (c >= 'a' && c <= 'z') || c == '-' || c == '.' || c == '_';
@@ -31,7 +31,7 @@ struct Origin {
   Host host;
 };
 
-/// "https://example.org:8443", and nothing behind it.
+/// "https://example.org:8443" with nothing after it.
 std::optional<Origin> parse_origin(std::string_view text) {
   auto scheme_end = text.find("://");
   if (scheme_end == std::string_view::npos) return std::nullopt;
@@ -43,7 +43,7 @@ std::optional<Origin> parse_origin(std::string_view text) {
   return Origin{std::move(scheme), *std::move(host)};
 }
 
-/// A Host header carries no scheme, so either implied port may stand in it.
+/// A Host header carries no scheme, so it may spell out either default port.
 bool is_same(const Host& of_origin, const Host& of_request) {
   if (of_origin.name != of_request.name) return false;
   if (of_origin.port == of_request.port) return true;

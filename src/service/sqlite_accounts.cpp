@@ -85,7 +85,7 @@ Result<std::optional<SignedIn>> SqliteStore::redeem_code(std::string_view email,
     WallTime now = clock_.wall();
     for (const Charge& charge : charges) PLAYFS_CHECK(charge_write(connection, charge, now));
     PLAYFS_TRY(bool right, is_code_of(connection, email, code_hash, now));
-    // A wrong code is no error here: the transaction has to commit for the attempt to count.
+    // A wrong code is not an error here: the transaction must commit for the attempt to count.
     if (!right) return {};
     PLAYFS_TRY(auto use_up, connection.use(kUseUp));
     PLAYFS_CHECK(use_up->bind(1, email).run());

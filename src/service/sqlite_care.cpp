@@ -18,7 +18,7 @@ namespace playfs::service {
 
 namespace {
 
-/// Without creating what is not there.
+/// Does not create a missing file.
 Result<Database> open_existing(const std::string& path) {
   if (access(path.c_str(), F_OK) != 0) return fail(error_from_errno(errno, path));
   return Database::open(path, Database::Durability::full);

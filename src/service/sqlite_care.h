@@ -1,4 +1,4 @@
-// Care for a store's file, while others use it or not. Thread-safe; each call has a connection of its own.
+// Backup and checking of a store's file, whether or not it is in use. Thread-safe; each call opens its own connection.
 #pragma once
 
 #include <cstdint>
@@ -8,12 +8,12 @@
 
 namespace playfs::service {
 
-/// A copy of the store at `path` in a new file `copy`, as of one moment, safe from a power loss when this returns.
+/// Copies the store at `path`, as of one moment, to the new file `copy`, and syncs it.
 /// Errors: not_found, already_exists, no_space …
 Status back_up_store(const std::string& path, const std::string& copy);
 
-/// Reads all of the store: the database's own structure, the order of the records, and each record's text. Returns how
-/// many there are. Errors: not_found; corrupt, saying what was found first.
+/// Reads the whole store: the database's own structure, the order of the records, and each record's text. Returns the
+/// number of records. Errors: not_found; corrupt, naming the first problem.
 Result<std::uint64_t> check_store(const std::string& path);
 
 }  // namespace playfs::service

@@ -1,5 +1,5 @@
-// The connections to one database file: as many readers as threads read at once, and one writer that commits in
-// groups. Thread-safe.
+// The connections to one database file: a reader for each reading thread, and one writer that commits in groups.
+// Thread-safe.
 #pragma once
 
 #include <memory>
@@ -17,14 +17,13 @@
 
 namespace playfs::service {
 
-/// A connection with its statements, prepared when first used. For one thread at a time.
+/// A connection with its statements, prepared on first use. For one thread at a time.
 class Connection {
  public:
   explicit Connection(Database database) : database_(std::move(database)) {}
   Database& database() { return database_; }
 
-  /// A statement in use; it is reset at the end, since one that is left on a row keeps its snapshot, and with it the
-  /// WAL file, alive.
+  /// A statement in use. Reset at the end, since one left on a row keeps its snapshot, and so the WAL file, alive.
   class Use {
    public:
     explicit Use(Statement& statement) : statement_(&statement) {}
@@ -50,10 +49,10 @@ class Connection {
 
 class Connections {
  public:
-  /// `path` must have its schema already: the connections prepare statements against it.
+  /// `path` must have its schema already: statements are prepared against it.
   static Result<std::unique_ptr<Connections>> open(const std::string& path, Database::Durability durability);
 
-  /// Runs `write` on the writing connection inside a transaction, and returns once it is committed. See WriteQueue.
+  /// Runs `write` in a transaction on the writing connection, and returns once it is committed. See WriteQueue.
   [[nodiscard]] Status write(UniqueFunction<Status(Connection&)> write);
 
   /// A connection for reading, returned when the loan ends.
@@ -77,7 +76,7 @@ class Connections {
   Connections(std::string path, Database writer);
 
   const std::string path_;
-  Connection writer_;  // used inside writes of the queue only
+  Connection writer_;  // only used in writes run by the queue
   WriteQueue queue_;
   Mutex mutex_;
   std::vector<std::unique_ptr<Connection>> free_ PLAYFS_GUARDED_BY(mutex_);

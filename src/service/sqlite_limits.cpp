@@ -9,12 +9,12 @@
 namespace playfs::service {
 
 namespace {
-// Rows from further ahead than the window were written before the clock was set back.
+// Rows that expire later than a full window from now were written before the clock was set back.
 constexpr std::string_view kForget = "DELETE FROM writes WHERE bucket = ?1 AND (expires <= ?2 OR expires > ?3)";
-// What others left behind goes a few rows at a time, so that no write ever pays for all of it.
+// Other clients' expired rows are removed a few at a time, so that no single write pays for all of them.
 constexpr std::string_view kSweep =
     "DELETE FROM writes WHERE rowid IN (SELECT rowid FROM writes WHERE expires <= ?1 ORDER BY expires LIMIT 4)";
-// The write that has to expire before there is room for another.
+// The write that has to expire before another one fits.
 constexpr std::string_view kInTheWay =
     "SELECT expires FROM writes WHERE bucket = ?1 ORDER BY expires DESC LIMIT 1 OFFSET ?2";
 constexpr std::string_view kCount = "INSERT INTO writes (bucket, expires) VALUES (?1, ?2)";

@@ -1,4 +1,4 @@
-// Write limits that outlive a restart: one row for each write that still counts. An exact sliding window.
+// Write limits that survive a restart: an exact sliding window, with one row for each write that still counts.
 #pragma once
 
 #include "base/clock.h"
@@ -9,7 +9,7 @@
 namespace playfs::service {
 
 /// Counts one write against `charge`, or fails with rate_limited and the time until one is free again.
-/// REQUIRES: inside a write transaction, which is undone where this fails.
+/// REQUIRES: inside a write transaction, which is rolled back if this fails.
 Status charge_write(Connection& connection, const Charge& charge, WallTime now);
 
 }  // namespace playfs::service

@@ -6,9 +6,8 @@ namespace {
 
 constexpr std::int64_t kVersion = 5;
 
-// `position` is the order of all records; the indexes that end in it make a page of one collection, and of what
-// belongs to one record, cost the same wherever it lies. `writes` holds one row for each write that still counts
-// against somebody's limit.
+// `position` is the order of all records. The indexes that end in it give a page of one collection, or of one record's
+// parts, the same cost at any depth. `writes` holds one row for each write that still counts against a limit.
 constexpr const char* kTables = R"sql(
   CREATE TABLE IF NOT EXISTS site (id TEXT NOT NULL);
 
@@ -54,7 +53,7 @@ constexpr const char* kTables = R"sql(
   CREATE INDEX IF NOT EXISTS sign_in_codes_by_expiry ON sign_in_codes (expires);
 )sql";
 
-// Stores from before version 4 know what belongs to what only by the fields themselves.
+// Stores older than version 4 have only the fields to tell what a record belongs to.
 constexpr const char* kAddBelonging = R"sql(
   ALTER TABLE records ADD COLUMN belongs_to TEXT;
   UPDATE records SET belongs_to = fields ->> '$.project'
@@ -86,7 +85,7 @@ Result<std::string> prepare_schema(Database& database, Random& random) {
     return fail(ErrorCode::not_supported, "the store was written by a newer version of playfs", "update playfs");
   if (version < kVersion) {
     if (version > 0 && version < 4) PLAYFS_CHECK(database.execute(kAddBelonging));
-    // Before version 5 an address had one code, whoever asked for it; they are good for ten minutes.
+    // Before version 5 a code was not bound to a client. Codes live ten minutes, so they are dropped.
     PLAYFS_CHECK(database.execute("DROP TABLE IF EXISTS sign_in_codes"));
     PLAYFS_CHECK(database.execute(kTables));
     PLAYFS_TRY(Statement name,

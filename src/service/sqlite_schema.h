@@ -1,4 +1,4 @@
-// The tables of a store, and the file's own version. See README.md for why they are as they are.
+// The tables of a store, and the file's schema version. README.md has the reasons for them.
 #pragma once
 
 #include <cstdint>
@@ -11,14 +11,14 @@
 
 namespace playfs::service {
 
-/// Makes the tables where there are none, and returns the store's site id. Several processes may call it at once on
-/// a new file. Fails with not_supported for a file of a newer playfs.
+/// Creates or upgrades the tables, and returns the store's site id. Several processes may call it at once on a new
+/// file. Errors: not_supported for a file of a newer playfs.
 Result<std::string> prepare_schema(Database& database, Random& random);
 
-/// For what only looks at a store. Errors: not_supported for a store of another version, or no store at all.
+/// For callers that only read a store. Errors: not_supported for another version, or for a file that is not a store.
 Status require_current_schema(Database& database);
 
-/// Times are kept as whole microseconds since the epoch.
+/// Times are stored as whole microseconds since the epoch.
 inline std::int64_t to_column(WallTime time) { return time.nanoseconds / 1000; }
 inline WallTime from_column(std::int64_t microseconds) { return {microseconds * 1000}; }
 

@@ -51,8 +51,7 @@ Result<std::optional<StoredRecord>> record_by_request_key(Connection& connection
   return single_record(query->bind_blob(1, key));
 }
 
-/// Now, but later than every record there is: another process, or this one before the clock was set back, may have
-/// been ahead.
+/// Now, or just after the newest record: other processes, or this one before the clock was set back, may be ahead.
 Result<WallTime> next_creation_time(Connection& connection, WallTime now) {
   PLAYFS_TRY(auto query, connection.use(kNewestTime));
   PLAYFS_TRY(bool row, query->step());
@@ -91,9 +90,9 @@ Result<std::optional<StoredRecord>> replace_contents(Connection& connection, std
   return current;
 }
 
-/// Reads a page from a query whose parameters 2 and 3 are where it begins and how many rows it takes.
+/// Reads a page from a query whose parameters 2 and 3 are its start and its number of rows.
 Result<Page> read_page(Statement& query, std::size_t limit, Position before) {
-  // One more than asked for, to know whether there is another page.
+  // One more than requested, to know whether there is another page.
   query.bind(2, before).bind(3, static_cast<std::int64_t>(limit) + 1);
   Page page;
   Position last = before;

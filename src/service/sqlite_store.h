@@ -1,9 +1,8 @@
-// Records and accounts in one SQLite database in WAL mode. Any number of threads and processes may use one file at
-// once.
+// Records and accounts in one SQLite database in WAL mode. Any number of threads and processes may share one file.
 //
-// Reads run side by side, each on a connection of its own; writes go through one connection and are committed in
-// groups. The order of records is an AUTOINCREMENT sequence taken inside the write transaction: SQLite has one writer
-// at a time, over all processes, so a lower number is never committed after a higher one was visible.
+// Reads run in parallel, each on its own connection; writes go through one connection and are committed in groups. The
+// order of records is an AUTOINCREMENT sequence taken inside the write transaction: SQLite has one writer at a time,
+// over all processes, so a lower number is never committed after a higher one was visible.
 #pragma once
 
 #include <memory>

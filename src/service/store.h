@@ -1,14 +1,14 @@
-// Where the service keeps its records. The interface that SqliteStore implements, and any other database may.
+// The interface to the service's records. SqliteStore implements it; another database could.
 //
-// A store knows nothing of HTTP, of JSON or of who may do what: it keeps the declared fields as text, hands out ids
-// and times, and puts all records of a collection in one total order. Implementations are thread-safe and safe with
-// several processes on the same data.
+// A store knows nothing of HTTP, JSON or permissions: it keeps the declared fields as text, assigns ids and times, and
+// puts all records of a collection in one total order. Implementations are thread-safe, also with several processes on
+// the same data.
 //
-// What every implementation promises:
-// - Order: a record that was acknowledged before another insert began stands before it; lists show the newest first;
-//   `created_at` is strictly increasing along that order, whatever the clock does.
-// - A list that is paged through by `next` shows every record that existed when it began, once.
-// - insert and replace are durable when they return, and all or nothing.
+// Every implementation guarantees:
+// - Order: a record acknowledged before another insert began precedes it; lists show the newest first; `created_at`
+//   strictly increases along that order, whatever the clock does.
+// - Paging through a list by `next` shows every record that existed when it began, once.
+// - insert and replace are durable when they return, and atomic.
 #pragma once
 
 #include <chrono>
@@ -24,7 +24,7 @@
 
 namespace playfs::service {
 
-/// The `status` of a record that nothing happened to.
+/// The `status` of a new record.
 inline constexpr const char* kInitialStatus = "active";
 
 struct StoredRecord {
@@ -36,7 +36,7 @@ struct StoredRecord {
   std::string fields;  ///< the declared fields: a compact JSON object
 };
 
-/// A write that counts against a limit of so many in any window of that length.
+/// A write that counts against a limit of `allowance` in any `window`.
 struct Charge {
   std::string bucket;  ///< who and what is counted together
   std::int64_t allowance = 0;
@@ -44,21 +44,21 @@ struct Charge {
   std::string what;  ///< the limit in words, for the error
 };
 
-/// What somebody writes into a record.
+/// The part of a record that a writer supplies.
 struct Contents {
   std::string fields;      ///< a compact JSON object
-  std::string belongs_to;  ///< the record of which this one is a part, so that it is found by it; empty: none
+  std::string belongs_to;  ///< the id of its parent, by which list_parts finds it; empty: none
 };
 
 struct NewRecord {
   std::string collection;
   Contents contents;
   std::string owner;        ///< empty for none
-  std::string request_key;  ///< names the request (key, caller, collection) over which it is created once; empty: none
-  std::optional<Charge> charge;  ///< counted with the insert, and only if there is one
+  std::string request_key;  ///< identifies the request (collection, caller, key), which creates one record; empty: none
+  std::optional<Charge> charge;  ///< counted with the insert, and only if it inserts
 };
 
-/// A position in a collection's order, as handed out in Page::next.
+/// A position in a collection's order, as returned in Page::next.
 using Position = std::int64_t;
 inline constexpr Position kNewest = std::numeric_limits<Position>::max();
 
@@ -75,7 +75,7 @@ class Store {
   /// Errors: rate_limited.
   virtual Result<StoredRecord> insert(const NewRecord& record) = 0;
 
-  /// What an insert with this request_key created, if there was one.
+  /// The record that an insert with this request_key created, if any.
   virtual Result<std::optional<StoredRecord>> created_by(std::string_view request_key) = 0;
 
   /// Errors: not_found.
@@ -84,16 +84,16 @@ class Store {
   /// Up to `limit` records older than `before`.
   virtual Result<Page> list(std::string_view collection, std::size_t limit, Position before) = 0;
 
-  /// The same of those that belong to `whole`. REQUIRES: `whole` is not empty.
+  /// The same, of those that belong to `whole`. REQUIRES: `whole` is not empty.
   virtual Result<Page> list_parts(std::string_view collection, std::string_view whole, std::size_t limit,
                                   Position before) = 0;
 
-  /// Gives `read` new contents, provided that nobody changed it since it was read; nullopt where somebody did.
+  /// Gives `read` new contents if it is unchanged since it was read; nullopt otherwise.
   /// Errors: not_found, rate_limited.
   virtual Result<std::optional<StoredRecord>> replace(std::string_view collection, const StoredRecord& read,
                                                       Contents contents, const std::optional<Charge>& charge) = 0;
 
-  /// A random name that the data got when it was created and keeps wherever it is moved.
+  /// A random name, assigned when the data was created, that stays with it wherever it is moved.
   [[nodiscard]] virtual const std::string& site_id() const = 0;
 };
 

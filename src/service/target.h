@@ -19,11 +19,11 @@ struct Target {
   [[nodiscard]] std::optional<std::string_view> parameter(std::string_view name) const;
 };
 
-/// Fails with invalid_argument for a query that is not percent-encoded properly. `target` must outlive the result.
+/// Errors: invalid_argument for a badly percent-encoded query. `target` must outlive the result.
 Result<Target> parse_target(std::string_view target);
 
-/// The decoded segments of `path` below `base`: "/b/projects/x" below "/b" is {"projects", "x"}. nullopt where path
-/// does not lie below base, or is not percent-encoded properly. One trailing slash is ignored.
+/// The decoded segments of `path` below `base`: "/b/projects/x" below "/b" is {"projects", "x"}. nullopt if `path` is
+/// not below `base`, or is badly percent-encoded. One trailing slash is ignored.
 std::optional<std::vector<std::string>> segments_below(std::string_view base, std::string_view path);
 
 }  // namespace playfs::service

@@ -14,13 +14,13 @@ namespace playfs::service {
 
 class Limits {
  public:
-  /// No limits: a playground of one's own.
+  /// No limits, for a local playground.
   static Limits off() { return {}; }
-  /// Those of the API document.
+  /// The limits of the API document.
   static Limits of_document();
-  /// A JSON object of collection names and writes per hour, null for no limit; the document's hold for collections
-  /// that it does not name. `window_seconds` is another time than the hour, for trying out how a client bears limits.
-  /// Fails with invalid_argument.
+  /// A JSON object from collection names to writes per hour, null for no limit; collections that it does not name keep
+  /// the document's. `window_seconds` replaces the hour, to try how a client copes with limits.
+  /// Errors: invalid_argument.
   static Result<Limits> parse(std::string_view text);
 
   /// Writes in any window; nullopt for no limit.
@@ -29,7 +29,7 @@ class Limits {
 
  private:
   std::chrono::seconds window_{3600};
-  std::map<std::string_view, int> writes_;  // by the names in the table of collections
+  std::map<std::string_view, int> writes_;  // keys refer to the table of collections
 };
 
 }  // namespace playfs::service

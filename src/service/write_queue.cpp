@@ -24,7 +24,7 @@ Status WriteQueue::run(UniqueFunction<Status()> write) {
   led_ = false;
   for (Waiting* waiting : batch) {
     waiting->done = true;
-    if (waiting != &self) waiting->changed.notify_one();  // it cannot go away before this lock does
+    if (waiting != &self) waiting->changed.notify_one();  // it lives at least until this lock is released
   }
   if (!queue_.empty()) queue_.front()->changed.notify_one();
   return std::move(self.result);

@@ -1,8 +1,8 @@
-// Group commit: writes of many threads share one transaction, and so one fsync.
+// Group commit: concurrent writes share one transaction, and so one fsync.
 //
-// The first thread to arrive leads: it takes along everything that queued up while the previous transaction was
-// being synced, runs it on the one writing connection, commits, and wakes the others with their results. No thread
-// of its own; with a single writer it adds nothing.
+// The first thread to arrive leads: it takes all writes that queued up during the previous commit, runs them on the one
+// writing connection, commits, and wakes the others with their results. Needs no thread, and costs a single writer
+// nothing.
 #pragma once
 
 #include <deque>
@@ -18,9 +18,9 @@ class WriteQueue {
  public:
   explicit WriteQueue(Database& database) : database_(database) {}
 
-  /// Runs `write` inside a transaction and returns once that is committed. A write that fails is undone alone; a
-  /// commit that fails fails every write in it. `write` may run on another caller's thread, with no lock of the
-  /// queue's held, one at a time, once.
+  /// Runs `write` inside a transaction and returns once that is committed. A write that fails is rolled back alone; a
+  /// commit that fails fails every write in it. `write` runs once, possibly on another caller's thread, one at a time,
+  /// with no lock of the queue held.
   [[nodiscard]] Status run(UniqueFunction<Status()> write);
 
  private:

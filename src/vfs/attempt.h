@@ -1,9 +1,9 @@
-// How an operation is tried: synchronously, over what is here, and again when what was missing has arrived.
+// Attempts: an operation runs synchronously over what is available locally, and reruns once missing data has arrived.
 //
-// An attempt returns Attempt<T>: a value, an error, or a Stop that carries the Fetch which brings what was missing.
-// The driver (drive.h) starts that fetch and runs the whole attempt again once it has succeeded. So the code of the
-// nodes is plain: it asks for what it needs, returns what stops it, and holds no state between two tries but what it
-// noted in the Operation. Attempts therefore change nothing before the last thing that may stop them.
+// An attempt returns Attempt<T>: a value, an error, or a Stop that carries the Fetch for what is missing. The driver
+// (drive.h) starts that fetch and, when it succeeds, reruns the whole attempt. Node code therefore stays linear: it
+// asks for what it needs and returns whatever stops it. Between two runs it keeps only what it noted in the Operation,
+// so an attempt must not change anything before the last point at which it can stop.
 #pragma once
 
 #include <any>
@@ -23,16 +23,16 @@
 
 namespace playfs::vfs {
 
-/// Brings something; answers success when trying again is worth while. Called at most once.
+/// Fetches something; reports success when a retry is worthwhile. Called at most once.
 using Fetch = UniqueFunction<void(CancelToken, Callback<void>)>;
 
-/// Why an attempt ended without a value: for good, or for want of something.
+/// Why an attempt ended without a value: a final error, or something still to be fetched.
 struct Stop {
   Stop(Error final_error) : error(std::move(final_error)) {}  // NOLINT(google-explicit-constructor): as fail()
   explicit Stop(Fetch fetch_it) : fetch(std::move(fetch_it)) {}
 
-  Error error;  ///< where there is nothing to fetch
-  Fetch fetch;  ///< empty: `error` is final
+  Error error;  ///< final if `fetch` is empty
+  Fetch fetch;  ///< what to run before the retry; empty: there is nothing to fetch
 };
 
 template <class T>
@@ -40,17 +40,17 @@ using Attempt = tl::expected<T, Stop>;
 
 inline tl::unexpected<Stop> missing(Fetch fetch) { return tl::unexpected<Stop>(Stop(std::move(fetch))); }
 
-/// The fact that an operation goes on with a listing: it shows what is known, of whatever age.
+/// Noted when an operation continues a listing, which may then use a cached list of any age.
 inline constexpr const char* kGoesOn = "goes on";
 
-/// What the kernel keeps locked until an operation is answered: the names in these nodes, or pages of them, or both.
+/// What the kernel keeps locked until the operation is answered: these nodes' names (directory lock), pages, or both.
 struct Locked {
   std::vector<NodeId> nodes;
   bool names = false, pages = false;
 };
 
-/// One operation of the kernel's, for as long as it is tried. Thread-safe: an answer that lost a race against a timer
-/// may still write to it.
+/// One kernel operation, across all its attempts. Thread-safe: the loser of a race between a reply and a timer may
+/// still write to it.
 class Operation {
  public:
   using Limit = std::optional<std::chrono::milliseconds>;
@@ -61,14 +61,14 @@ class Operation {
 
   const Caller caller;
   const Locked locked;
-  /// Where it is answered `stale` the kernel asks again, and nobody hears of it.
+  /// A `stale` answer makes the kernel retry the lookup; the program never sees it.
   const bool yields;
   const std::chrono::steady_clock::time_point begun = std::chrono::steady_clock::now();
-  /// How long it may wait in all; cancels `out_of_time` then.
+  /// Total time the operation may wait; `out_of_time` is cancelled when it is over.
   const Limit limit;
   CancelSource out_of_time;
 
-  /// Facts that a fetch leaves for the next try ("the list was read", "the request was sent").
+  /// Facts that a fetch leaves for the next attempt ("the list was read", "the request was sent").
   void note(std::string fact) PLAYFS_EXCLUDES(mutex_) {
     MutexLock lock(mutex_);
     facts_.insert(std::move(fact));
@@ -78,7 +78,7 @@ class Operation {
     return facts_.contains(fact);
   }
 
-  /// Records that were fetched on this operation's behalf, by "collection/id".
+  /// Records fetched for this operation, by "collection/id".
   void keep(std::string name, Record record) PLAYFS_EXCLUDES(mutex_) {
     MutexLock lock(mutex_);
     records_.insert_or_assign(std::move(name), std::move(record));
@@ -89,7 +89,7 @@ class Operation {
     return found == records_.end() ? std::nullopt : std::optional(found->second);
   }
 
-  /// What the operation came to, where it still has to wait for something else before it may say so.
+  /// The operation's result, kept while it waits for something else before it may answer.
   template <class T>
   void set_outcome(T outcome) PLAYFS_EXCLUDES(mutex_) {
     MutexLock lock(mutex_);
@@ -112,7 +112,7 @@ using OperationPtr = std::shared_ptr<Operation>;
 
 }  // namespace playfs::vfs
 
-// PLAYFS_TRY and PLAYFS_CHECK for attempts: also for expressions that yield a Result.
+// PLAYFS_TRY and PLAYFS_CHECK for attempts. Also accept expressions that yield a Result.
 #define PLAYFS_ATTEMPT(declaration, expression) \
   PLAYFS_ATTEMPT_INNER(PLAYFS_CONCAT(playfs_attempt_, __LINE__), declaration, expression)
 #define PLAYFS_ATTEMPT_INNER(temporary, declaration, expression)                                                 \

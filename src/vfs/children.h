@@ -1,5 +1,4 @@
-// The nodes of a directory's names that are alive: the same name gives the same node while its meaning stays.
-// Thread-safe.
+// A directory's live child nodes: a name keeps its node for as long as it means the same thing. Thread-safe.
 #pragma once
 
 #include <algorithm>
@@ -15,12 +14,11 @@ namespace playfs::vfs {
 
 class Children {
  public:
-  /// The living child of that name which `fits` (asked under the lock of these children), else the one that `make`
-  /// makes, which takes the name over. A former one lives on under its own number for as long as the kernel refers to
-  /// it.
+  /// Returns the live child of that name if it satisfies `fits` (called under the lock), else a new one from `make`,
+  /// which takes over the name. The previous node keeps its id and lives until the kernel drops its last reference.
   template <class Kind, class Fits, class Make>
   std::shared_ptr<Kind> get(const std::string& name, Fits fits, Make make) PLAYFS_EXCLUDES(mutex_) {
-    std::shared_ptr<Node> former;  // may be the last to let go of it: not under the lock
+    std::shared_ptr<Node> former;  // may hold the last reference; destroyed after the lock is released
     MutexLock lock(mutex_);
     auto found = nodes_.find(name);
     if (found != nodes_.end()) {
@@ -36,7 +34,7 @@ class Children {
     return made;
   }
 
-  /// nullptr: the kernel knows no such child.
+  /// nullptr if there is no live child of that name.
   template <class Kind>
   std::shared_ptr<Kind> living(const std::string& name) PLAYFS_EXCLUDES(mutex_) {
     MutexLock lock(mutex_);

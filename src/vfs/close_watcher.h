@@ -1,8 +1,8 @@
-// Who tells that a file of this mount which was open for writing has been closed.
+// Reports when a file of this mount that was open for writing is closed.
 //
-// The kernel does not tell the file system: open and release are answered ENOSYS for the whole mount, which is what
-// makes reading cheap. But it tells inotify, which `fuse/` asks about the mount itself. A watch is in place before the
-// first write is answered, so the close cannot be missed. Thread-safe.
+// The file system itself never sees the close: open and release are answered ENOSYS for the whole mount, which is what
+// makes reads cheap. inotify does see it, so `fuse/` sets inotify watches on its own mount. The first write is answered
+// only after the watch is in place, so no close is missed. Thread-safe.
 #pragma once
 
 #include <sys/types.h>
@@ -20,14 +20,14 @@ class CloseWatcher {
   using Watch = std::uint64_t;
   virtual ~CloseWatcher() = default;
 
-  /// Watches the file at `path`, from the mount's root, under a number of the caller's choice. A thread of its own
-  /// looks the path up in the mount, and tells `armed` how that went. `closed` runs there too, at most once, when
-  /// somebody who could write has closed the file.
+  /// Watches the file at `path` (relative to the mount's root) under an id chosen by the caller. The watcher's own
+  /// thread looks the path up in the mount and reports the result to `armed`. `closed` runs on that thread, at most
+  /// once, after a writer has closed the file.
   virtual void watch(Watch watch, std::string path, Callback<void> armed, Task closed) = 0;
-  /// Whether it has been closed by now: also in the moment before `closed` runs.
+  /// Whether the file has been closed; true even before `closed` has run.
   [[nodiscard]] virtual bool was_closed(Watch watch) = 0;
   virtual void end(Watch watch) = 0;
-  /// The watch whose path is being looked up, if `thread` is the one that does so.
+  /// The watch whose path is being looked up, if `thread` is the watcher's own.
   [[nodiscard]] virtual std::optional<Watch> looked_up_by(pid_t thread) const = 0;
 };
 

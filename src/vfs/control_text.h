@@ -1,6 +1,6 @@
-// What control files say: documents as JSON text, with stable keys, and text for people. Pure functions.
+// Contents of control files: JSON documents with stable keys, and text for people. Pure functions.
 //
-// Text of strangers (names, paths, messages, errors) is escaped where it goes to a person, since it ends on a terminal.
+// Text from strangers (names, paths, messages, errors) is escaped in output for people, since it ends up on a terminal.
 #pragma once
 
 #include <optional>
@@ -27,47 +27,48 @@ std::string_view name_of(stage::ChangeKind kind);
 /// {"error": {code, message, hint, retryable}}.
 Json error_json(const Error& error);
 std::string error_document(const Error& error);
-/// For whoever reads a request that the same process is still writing.
+/// Shown when a process reads a request that it is still writing itself.
 std::string unfinished_document();
-/// What a commit came to, field by field.
+/// The fields of a commit's result.
 JsonObject commit_members(const CommitResult& result);
-/// What a dry run found: {revision_bytes, revision_bytes_limit, paths: [{path, deleted, bytes, chunks, chunk_bytes}]}.
+/// The result of a dry run: {revision_bytes, revision_bytes_limit, paths: [{path, deleted, bytes, chunks,
+/// chunk_bytes}]}.
 Json plan_json(const publish::PlannedCommit& plan);
-/// The result of a commit, for reading `commit` back.
+/// The result of a commit, as read back from `commit`.
 Json commit_json(const CommitResult& result);
 std::string commit_document(const CommitResult& result);
 
-/// Everything that `status` and `status.json` say of a project.
+/// Everything that `status` and `status.json` show about a project.
 struct ProjectStatus {
   ProjectId project;
   std::string name;
-  bool gone = false;                             ///< the service does not have it, and what is here is all of it
+  bool gone = false;                             ///< the service does not have it; only the local data is left
   RevisionId base;                               ///< of the work tree; empty: none
-  RevisionId head;                               ///< as it is shown
-  std::optional<Error> head_refused;             ///< why that is not the project's latest revision
-  std::optional<std::chrono::seconds> head_age;  ///< where the service has not said for too long where head is
-  std::optional<RevisionId> lost;  ///< a base that the service lost when it went back; what it held is staged
-  bool branch = false;             ///< the work tree sits on a branch that its own commit made
+  RevisionId head;                               ///< the revision shown as head
+  std::optional<Error> head_refused;             ///< why the project's latest revision is not shown
+  std::optional<std::chrono::seconds> head_age;  ///< set if the service has not confirmed head for too long
+  std::optional<RevisionId> lost;  ///< a base lost when the service was rolled back; its content is staged
+  bool branch = false;             ///< the work tree is on a branch that its own commit created
   std::vector<stage::Change> changes;
-  std::vector<stage::LostFile> lost_files;  ///< staged, and their bytes are gone
+  std::vector<stage::LostFile> lost_files;  ///< staged files whose bytes are gone
   std::vector<std::string> unpublished;
   std::vector<RefusedEntry> refused;  ///< of the base
   bool state_staged = false;
-  std::vector<stage::Conflicted> conflicts;  ///< left by an update or a merge, and not resolved yet
-  std::vector<RevisionId> merging;           ///< taken in: further parents of the next commit
+  std::vector<stage::Conflicted> conflicts;  ///< left by an update or merge and still unresolved
+  std::vector<RevisionId> merging;           ///< merged revisions: extra parents of the next commit
   std::optional<publish::Progress> progress;
-  std::vector<publish::QueuedCommit> queue;  ///< the one under way first
-  std::optional<Revision> latest;            ///< head's record, where it is known here
-  std::vector<RevisionId> left_out;          ///< siblings that the publisher saw and did not merge
-  std::vector<Revision> branches;            ///< as far as they are known here, newest first
+  std::vector<publish::QueuedCommit> queue;  ///< the running commit first
+  std::optional<Revision> latest;            ///< head's record, if known locally
+  std::vector<RevisionId> left_out;          ///< siblings that the publisher saw but did not merge
+  std::vector<Revision> branches;            ///< those known locally, newest first
   std::optional<Result<CommitResult>> last;
-  std::optional<Error> no_work_tree;  ///< why there is none to write in
+  std::optional<Error> no_work_tree;  ///< why the work tree is not writable
   remote::Health health;
 };
 Json status_json(const ProjectStatus& status);
 std::string status_text(const ProjectStatus& status);
 
-/// `line`: newest first.
+/// `line` is newest first.
 std::string log_text(const std::vector<RevisionTreePtr>& line);
 std::string log_ndjson(const std::vector<RevisionTreePtr>& line);
 
@@ -79,7 +80,7 @@ std::string size_words(std::uint64_t bytes);
 Json health_json(const remote::Health& health);
 std::string messages_text(const Record& thread, const std::vector<Record>& messages);
 
-/// A string field of a record; "" where there is none.
+/// A string field of a record; "" if absent.
 std::string text_field(const JsonObject& fields, std::string_view name);
 
 }  // namespace playfs::vfs

@@ -1,4 +1,4 @@
-// Runs an operation's attempts until they end: at once where everything is here, else again after each fetch.
+// Runs an operation's attempts to completion: at once if everything is available, else again after each fetch.
 #pragma once
 
 #include <exception>
@@ -12,24 +12,25 @@
 
 namespace playfs::vfs {
 
-/// Fetches that one operation may need, one after the other. Reached only by a service whose answers never satisfy.
+/// Fetches that one operation may make, one after another. Only a service that never sends what was asked for reaches
+/// the limit.
 inline constexpr int kMostRounds = 64;
 
-/// The errors that a person wants to find in `.playfs/errors.ndjson`: an errno alone does not explain them.
+/// Errors that belong in `.playfs/errors.ndjson`: those that an errno alone does not explain.
 bool is_worth_recording(ErrorCode code);
 
-/// The fact that the error an operation ends with was written down already, by the one that it waited for.
+/// Noted when an operation's error has already been recorded, by whatever it waited for.
 inline constexpr const char* kRecorded = "recorded";
 
-/// The fact that an operation had no more time; it was cancelled for that.
+/// Noted when an operation was cancelled because its time was up.
 inline constexpr const char* kOutOfTime = "out of time";
-/// Has that happen when its limit is over.
+/// Cancels the operation when its limit expires.
 void watch_the_time(Mount& mount, const OperationPtr& op);
-/// The same error, or that it comes of the limit.
+/// Turns `interrupted` into `timed_out` if the limit caused it; returns other errors unchanged.
 Error as_out_of_time(const Operation& op, Error error);
 
-/// Ties an operation that waits to its caller's cancellation and the mount's end, and tells what the kernel holds for
-/// it.
+/// Ties a waiting operation to its caller's cancellation and the mount's end, and registers what the kernel keeps
+/// locked for it.
 class Waiting {
  public:
   Waiting(Gate::Ticket ticket, Notifications::Hold hold, const Gate& gate, const Operation& op)
@@ -46,8 +47,8 @@ class Waiting {
   std::vector<CancelToken::Registration> registrations_;
 };
 
-/// `attempt` is called as Attempt<T>(const OperationPtr&), several times, never twice at once. `subject` is called as
-/// std::string(), where an error is recorded, for the path that it is about.
+/// Calls `attempt`, an Attempt<T>(const OperationPtr&), possibly several times but never concurrently. `subject`, a
+/// std::string(), supplies the path for a recorded error.
 template <class T, class F, class S>
 void drive(Mount& mount, Counted counted, OperationPtr op, F attempt, S subject, Reply<T> reply, int round = 0) {
   Attempt<T> outcome = [&]() -> Attempt<T> {
@@ -92,15 +93,15 @@ void drive(Mount& mount, Counted counted, OperationPtr op, F attempt, S subject,
 
   auto waiting = std::make_unique<Waiting>(std::move(*ticket), std::move(*hold), *mount.gate(), *op);
   CancelToken cancel = waiting->token();
-  // Each answer goes through the executor: the thread that brings it belongs to someone else and must neither run an
-  // attempt nor be the last to let go of a node.
+  // Continue on the executor: the completing thread belongs to another module and must neither run an attempt nor drop
+  // the last reference to a node.
   stop.fetch(std::move(cancel), [&mount, counted, op, attempt = std::move(attempt), subject = std::move(subject),
                                  reply = std::move(reply), waiting = std::move(waiting), fail_with,
                                  round](Status status) mutable {
     mount.executor().post([&mount, counted, op = std::move(op), attempt = std::move(attempt),
                            subject = std::move(subject), reply = std::move(reply), waiting = std::move(waiting),
                            fail_with, round, status = std::move(status)]() mutable {
-      auto until_the_end = std::move(waiting);  // the first local: what the operation refers to goes before it
+      auto until_the_end = std::move(waiting);  // destroyed last: the operation's references go before the ticket
       auto own_op = std::move(op);
       auto own_attempt = std::move(attempt);
       auto own_subject = std::move(subject);

@@ -9,7 +9,7 @@
 namespace playfs::vfs {
 namespace {
 
-/// What belongs to a published file and is not to be had makes the file unreadable; it does not make it absent.
+/// Missing content of a published file makes the file unreadable, not absent.
 Error as_unreadable(Error error, const std::string& path) {
   if (error.code == ErrorCode::not_found) error.code = ErrorCode::corrupt;
   return error.while_doing("read " + path);
@@ -72,7 +72,7 @@ Attempt<std::string> read_here(Mount& mount, const FileRef& file, std::uint64_t 
 
 namespace {
 
-/// How often it was unknown when an operation began to wait for a size.
+/// The value of `unknown_` when an operation began to wait for a size.
 struct UnknownBefore {
   std::uint64_t times = 0;
 };
@@ -87,8 +87,8 @@ Attempt<std::uint64_t> ToldSize::tell(const OperationPtr& op, Mount& mount, cons
     known = blob.size();
   }
   told_ = *known;
-  // An answer that overtook this one while it waited is the newer one for the kernel, which would drop this and go on
-  // without a size. Told so, it looks again, and nobody hears of it.
+  // The kernel takes a reply that overtook this one as the newer, so it would drop this one and keep no size at all.
+  // `stale` makes it look again, unseen by the program.
   if (auto before = op->outcome<UnknownBefore>(); before && before->times != unknown_) {
     op->note(kRecorded);
     return fail(ErrorCode::stale, "another answer about it came in between: look again");
@@ -101,7 +101,7 @@ std::uint64_t ToldSize::tell_at_once(Mount& mount, const FileRef& file) {
     told_ = *known;
     return *known;
   }
-  ++unknown_;  // before looking: tell() does it the other way round, so one of the two sees the other
+  ++unknown_;  // before reading told_; tell() uses the opposite order, so one of the two sees the other
   const std::uint64_t told = told_;
   return told == kNothing ? kUnknownSize : told;
 }
@@ -183,7 +183,7 @@ void bring_shown(Mount& mount, const ProjectId& project, std::function<void(cons
   auto head = mount.site().try_head(project);
   if (!head || (head->shown && head->shown->empty())) return;
   if (!head->shown) {
-    // Its record was here before anybody looked at the revision that it names: nobody else will ask for that one.
+    // Head's record arrived before anyone asked for the revision it names: nobody else will request that one.
     mount.site().shown_head(
         project, mount.gate()->closing(),
         [&mount, project, gate = mount.gate(), came = std::move(came)](const Result<content::Head>& shown) mutable {
@@ -221,7 +221,7 @@ Attempt<Record> record_here(Mount& mount, const OperationPtr& op, const std::str
 
 Attempt<std::vector<Record>> records_here(Mount& mount, const OperationPtr& op, const std::string& collection,
                                           const std::vector<std::string>& ids) {
-  // Where each of them is known, none is waited for longer than one would be.
+  // If all of them are known, the wait is as short as for a single one.
   const std::string what = collection + "/…";
   const std::string fact = "asked/" + what;
   std::vector<Record> records, known;
@@ -315,7 +315,7 @@ Fetch fetch_news(Mount& mount, const OperationPtr& op, std::string what, std::ch
 
 Fetch fetch_for_a_while(Mount& mount, const OperationPtr& op, std::chrono::milliseconds patience,
                         std::chrono::milliseconds longer, std::string fact, Fetch fetch) {
-  /// It may outlast the operation, and so do what ends it and what keeps the mount.
+  /// The request may outlast the operation; so must its cancellation and the mount's ticket.
   struct Asked {
     explicit Asked(Gate::Ticket in) : ticket(std::move(in)) {}
     Gate::Ticket ticket;
@@ -357,7 +357,7 @@ Fetch on_threads_of(Executor& threads, UniqueFunction<Status()> work) {
 
 namespace {
 
-/// `ask` is given the task that is to run when the kernel knows.
+/// `ask` receives the task to run once the kernel knows.
 template <class Ask>
 Fetch until_told(Mount& mount, const OperationPtr& op, std::string fact, std::chrono::milliseconds patience, Ask ask) {
   return [&mount, op, fact = std::move(fact), patience, ask](const CancelToken& cancel, Callback<void> done) {

@@ -1,6 +1,6 @@
-// What an attempt may want, as fetches: thin adapters from the content room's callbacks, and the executor.
+// Everything an attempt can wait for, as fetches: thin adapters for the content module's callbacks and the executor.
 //
-// The `mount` outlives every fetch: whoever starts one holds a ticket of its gate until the fetch has answered.
+// `mount` outlives every fetch: whoever starts one holds a gate ticket until the fetch has answered.
 #pragma once
 
 #include <atomic>
@@ -16,7 +16,7 @@
 
 namespace playfs::vfs {
 
-/// A callback that ignores the value: what was fetched is found again where it was put.
+/// A callback that drops the value; the next attempt finds what was fetched where it was stored.
 template <class T>
 Callback<T> only_status(Callback<void> done) {
   return [done = std::move(done)](Result<T> result) mutable {
@@ -24,22 +24,22 @@ Callback<T> only_status(Callback<void> done) {
   };
 }
 
-// Attempts at what the site may have here.
+// Attempts at what the site may already have.
 Attempt<RevisionTreePtr> revision_here(Mount& mount, const RevisionId& id);
 Attempt<content::Blob> blob_here(Mount& mount, const FileRef& file);
-/// The bytes; one that the disk damaged is fetched again.
+/// Reads bytes; refetches a blob that is damaged on disk.
 Attempt<std::string> read_here(Mount& mount, const FileRef& file, std::uint64_t offset, std::size_t size);
 
-/// The size of a published file as the kernel was told it last: part of the file's node. It may be a claim, which only
-/// the content proves, and readers stop where they were told that the file ends. So content is given out, or changed,
-/// only where it is as long as that; otherwise the answer is `stale` with the reason, and the kernel asks for the size
-/// anew, which is known by then.
+/// The size of a published file as last reported to the kernel; part of the file's node. A manifest's size is only a
+/// claim until the content has been fetched, and readers stop where the kernel believes the file ends. So content is
+/// served or changed only if it has the reported size. Otherwise the answer is `stale` with the reason, and the kernel
+/// asks for the size again, which is known by then.
 class ToldSize {
  public:
   Attempt<std::uint64_t> tell(const OperationPtr& op, Mount& mount, const FileRef& file);
-  /// kUnknownSize where that has to be waited for, and the kernel was told nothing yet.
+  /// Like tell(), without waiting. Returns kUnknownSize if the size is not known and none has been reported yet.
   std::uint64_t tell_at_once(Mount& mount, const FileRef& file);
-  /// The kernel goes by another size from now on: of bytes that are no longer the published ones.
+  /// Call when the bytes are no longer the published ones, so the reported size does not apply.
   void forget() { told_ = kNothing; }
   Attempt<content::Blob> blob(const Node& node, Mount& mount, const FileRef& file);
   Attempt<std::string> read(const Node& node, Mount& mount, const FileRef& file, std::uint64_t offset,
@@ -48,62 +48,62 @@ class ToldSize {
  private:
   static constexpr std::uint64_t kNothing = UINT64_MAX;
   std::atomic<std::uint64_t> told_ = kNothing;
-  std::atomic<std::uint64_t> unknown_ = 0;  ///< how often that was the answer
+  std::atomic<std::uint64_t> unknown_ = 0;  ///< how often tell_at_once() did not know the size
 };
-/// Shows this size; one that is unknown for no time.
+/// Sets the size; an unknown one gets a timeout of 0.
 void show_size(AttributesReply& reply, std::uint64_t size);
-/// As last seen, however long ago.
+/// The head as last seen, whatever its age.
 Attempt<content::Head> head_here(Mount& mount, const ProjectId& id);
 /// Whether the service says that it has no such project.
 Attempt<bool> is_gone(Mount& mount, const OperationPtr& op, const ProjectId& id);
-/// The same, but what is followed by nobody is asked for first, for as long as the service is worth waiting for.
+/// Like head_here(), but first asks the service about a project that is not being followed, for as long as the service
+/// is worth waiting for.
 Attempt<content::Head> head_for_use(Mount& mount, const OperationPtr& op, const ProjectId& id);
 /// Whether head_for_use() asked for the head in this operation.
 bool asked_for_head(const OperationPtr& op, const ProjectId& id);
-/// The revision that the project shows, by its head for use; nullptr: nothing is published.
+/// The revision that the project shows, by head_for_use(); nullptr: nothing is published.
 Attempt<RevisionTreePtr> shown_here(Mount& mount, const OperationPtr& op, const ProjectId& id);
-/// For who follows the project: `came` is called with the revision that it shows, in the mount's gate, once that is
-/// here; never where there is none, or it cannot be had. What is here is asked for by nobody.
+/// Calls `came`, inside the mount's gate, with the revision that the project shows, once it is available; never if
+/// there is none or it cannot be fetched. Sends no request for what is already here.
 void bring_shown(Mount& mount, const ProjectId& project, std::function<void(const RevisionTreePtr&)> came);
-/// As the service has it now, asked for once an operation; one that is known is not waited for long.
+/// The record as the service has it now, requested once per operation. If a copy is known, the wait is short.
 Attempt<Record> record_here(Mount& mount, const OperationPtr& op, const std::string& collection, const std::string& id);
-/// Several at once, in the order of `ids`; those that the service does not have are left out.
+/// Several records, in the order of `ids`; those that the service does not have are omitted.
 Attempt<std::vector<Record>> records_here(Mount& mount, const OperationPtr& op, const std::string& collection,
                                           const std::vector<std::string>& ids);
 using ListPtr = std::shared_ptr<const std::vector<content::Listed>>;
-/// Asked for once an operation; where the service is away, or does not answer for a while, as last seen.
+/// Requested once per operation; the last known list if the service is unreachable or slow.
 Attempt<ListPtr> list_here(Mount& mount, const OperationPtr& op, const std::string& collection);
-/// As list_here(), but one that was asked for within `refresh` will do.
+/// Like list_here(), but accepts a list requested within the last `refresh`.
 Attempt<ListPtr> fresh_list(Mount& mount, const OperationPtr& op, const std::string& collection);
-/// As last seen; fetched only where it never was.
+/// The last known list, of any age; fetched only if there is none.
 Attempt<ListPtr> known_list(Mount& mount, const OperationPtr& op, const std::string& collection);
 
-/// Brings what of a project's revisions is not here, all at once. Those that cannot be had are noted as "gone/ID".
+/// Fetches the missing ones among a project's revisions, all at once. Notes "gone/ID" for those that cannot be had.
 Fetch fetch_revisions(Mount& mount, const OperationPtr& op, const ProjectId& project, std::vector<RevisionId> ids);
-/// Asks by `ask` for news of `what`, which is known already, and gives up waiting (not asking) after `patience`, or
-/// when that fails. Notes `fact` either way.
+/// Runs `ask` to get a newer version of `what`, which is already known. Stops waiting (but not asking) after
+/// `patience`, or when the request fails. Notes `fact` either way.
 using Ask = UniqueFunction<void(CancelToken, Callback<void>)>;
 Fetch fetch_news(Mount& mount, const OperationPtr& op, std::string what, std::chrono::milliseconds patience,
                  std::string fact, Ask ask);
-/// Ends without an error, and notes `fact`, where the operation is older than `patience`: what is asked for goes on for
-/// `longer`, for whoever waits for it elsewhere by then.
+/// Completes without error and notes `fact` once the operation is older than `patience`. The request itself continues
+/// for `longer`, for whoever waits for the result elsewhere by then.
 Fetch fetch_for_a_while(Mount& mount, const OperationPtr& op, std::chrono::milliseconds patience,
                         std::chrono::milliseconds longer, std::string fact, Fetch fetch);
-/// Local work that may have to wait for the disk: nothing else waits with it.
+/// Local work that may block on the disk; runs on threads of its own, so nothing else waits with it.
 Fetch on_disk(Mount& mount, UniqueFunction<Status()> work);
-/// Local work that may read much, on one of the mount's threads for that.
+/// Local work that may read a lot, on one of the mount's threads for that.
 Fetch on_threads_of(Executor& threads, UniqueFunction<Status()> work);
-/// Telling the kernel of thousands of names on a busy machine takes less; what it has to wait for takes as long as it
-/// takes.
+/// Invalidating thousands of names on a busy machine takes less. A kernel that itself has to wait has no limit.
 inline constexpr std::chrono::seconds kKernelPatience{10};
-/// Notes `fact` when the kernel has been told of all that changed so far in the project. Where that takes too long it
-/// notes kUntold as well: the kernel is busy, and shows names as they were.
+/// Notes `fact` once the kernel knows of all changes in the project so far. If that takes longer than `patience`, also
+/// notes kUntold: the kernel is busy and still shows old names.
 Fetch until_kernel_knows(Mount& mount, const OperationPtr& op, const ProjectId& project, std::string fact,
                          std::chrono::milliseconds patience = kKernelPatience);
 inline constexpr const char* kUntold = "untold";
-/// The same of one node.
+/// The same for one node.
 Fetch until_kernel_knows(Mount& mount, const OperationPtr& op, NodeId node, std::string fact);
-/// The same of all listings that are made of a collection's list.
+/// The same for all listings derived from a collection's list.
 Fetch until_listings_are_dropped(Mount& mount, const OperationPtr& op, const std::string& collection, std::string fact);
 
 }  // namespace playfs::vfs

@@ -1,8 +1,8 @@
-// Who is still at work inside a mount, so that its end can wait for them.
+// Tracks who is at work inside a mount, so that its end can wait for them.
 //
-// Everything that runs later on another thread (an operation that waits, a timer, an answer of the content room)
-// first takes a ticket, or finds the gate closed and does nothing. Thread-safe; outlives the mount where a ticket or
-// a timer still refers to it.
+// Everything that runs later on another thread (a waiting operation, a timer, a callback from content) first takes a
+// ticket, or finds the gate closed and does nothing. Thread-safe; outlives the mount if a ticket or timer still refers
+// to it.
 #pragma once
 
 #include <memory>
@@ -37,10 +37,10 @@ class Gate : public std::enable_shared_from_this<Gate> {
     return Ticket(shared_from_this());
   }
 
-  /// Is cancelled when the gate closes.
+  /// Cancelled when the gate closes.
   [[nodiscard]] CancelToken closing() const { return closing_.token(); }
 
-  /// Lets nobody in any more, tells those inside to hurry, and waits until they have left.
+  /// Refuses new tickets, cancels closing(), and waits until all tickets are returned.
   void close() PLAYFS_EXCLUDES(mutex_) {
     {
       MutexLock lock(mutex_);

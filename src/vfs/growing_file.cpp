@@ -14,7 +14,7 @@ constexpr std::uint64_t kPage = 4096;
 
 std::optional<std::string> lines_after(const std::string& text, const std::string& latest) {
   if (text.empty()) return latest;
-  // Lines begin with their time to the microsecond; the last one here, found in `latest`, is the seam.
+  // Lines start with a timestamp in microseconds, so the last line here identifies the seam in `latest`.
   std::size_t last = text.size() < 2 ? std::string::npos : text.rfind('\n', text.size() - 2);
   std::string_view line = std::string_view(text).substr(last == std::string::npos ? 0 : last + 1);
   for (std::size_t at = latest.rfind(line); at != std::string::npos;

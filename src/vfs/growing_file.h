@@ -1,8 +1,8 @@
-// A file that others follow while it grows (`tail -f`): one node, whose bytes are only ever added to.
+// An append-only file that readers follow (`tail -f`): one node whose content only grows.
 //
-// The kernel keeps the pages of it, the last of which is half full. So growth is shown in this order: the bytes are
-// there to be read; the kernel drops its last page; only then stat tells the new size. A page that is read in between
-// holds the new bytes already. Thread-safe.
+// The kernel caches its pages, and the last page is usually partial. So growth becomes visible in this order: the bytes
+// become readable; the kernel drops its last page; stat shows the new size. A page read in between already holds the
+// new bytes. Thread-safe.
 #pragma once
 
 #include <atomic>
@@ -17,8 +17,8 @@ class GrowingFile final : public Node {
  public:
   GrowingFile(Mount& mount, NodePtr parent, std::string name, std::string text);
 
-  /// Adds what `latest` (the log's bounded memory, oldest line first) has beyond what is here. false: this file has
-  /// become too long, or has missed lines; the name should go to a new one.
+  /// Appends what `latest` (the log's bounded memory, oldest line first) has beyond this file's end. Returns false if
+  /// the file would get too long or has missed lines: the name should then get a new file.
   [[nodiscard]] bool follow(const std::string& latest) PLAYFS_EXCLUDES(mutex_);
 
   Attempt<AttributesReply> attributes(const OperationPtr& op) override;
@@ -31,7 +31,7 @@ class GrowingFile final : public Node {
   std::atomic<std::uint64_t> shown_size_;
 };
 
-/// What `latest` has after the lines that `text` ends with; nullopt where the two share no line.
+/// What follows, in `latest`, after the last line of `text`; nullopt if `latest` does not contain that line.
 std::optional<std::string> lines_after(const std::string& text, const std::string& latest);
 
 }  // namespace playfs::vfs

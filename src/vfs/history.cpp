@@ -14,7 +14,7 @@ struct Newer {
   }
 };
 
-/// More than agents who work at the same time ever merge at once.
+/// More than concurrent agents ever merge at once.
 constexpr std::size_t kMostParents = 32;
 
 }  // namespace
@@ -26,7 +26,7 @@ std::span<const RevisionId> shown_parents(const Revision& revision) {
 std::string shown_text(std::string_view text) {
   if (text.size() <= kMaxRecordSize) return std::string(text);
   std::size_t end = kMaxRecordSize;
-  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0) == 0x80) --end;  // within a character
+  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0) == 0x80) --end;  // inside a character
   return std::string(text.substr(0, end)) + "…";
 }
 
@@ -40,13 +40,13 @@ std::vector<const content::Listed*> revisions_of(const std::vector<content::List
 
 namespace {
 
-/// Questions for parents, one after the other, before the list of all the service's revisions is read instead.
+/// Sequential parent requests before the service's whole list of revisions is read instead.
 constexpr int kMostSteps = 16;
 
 struct Walk {
-  std::vector<RevisionTreePtr> line;  ///< as far as it is here
+  std::vector<RevisionTreePtr> line;  ///< as far as available here
   std::set<RevisionId> seen;
-  std::vector<RevisionId> wanted;  ///< what is not here, where the line is not complete without
+  std::vector<RevisionId> wanted;  ///< missing revisions that the line needs
 };
 
 Walk walk_from(Mount& mount, const OperationPtr& op, const RevisionId& head) {
@@ -92,8 +92,8 @@ Attempt<std::vector<RevisionTreePtr>> line_of(Mount& mount, const OperationPtr& 
                                               const RevisionId& head) {
   Walk walk = walk_from(mount, op, head);
   if (walk.wanted.empty()) return std::move(walk.line);
-  // One revision leads to the next. Where the list is here, or the line turns out long, all that are listed as the
-  // project's are brought at once; but a list that was never read may be that of a hundred thousand strangers.
+  // One revision names the next. If the list is here, or the line turns out to be long, fetch all of the project's
+  // listed revisions at once. But a list that was never read may hold a hundred thousand revisions of strangers.
   const bool step = op->noted("history") || (!mount.site().try_list("revisions") && take_step(op));
   if (step) return missing(fetch_revisions(mount, op, project, std::move(walk.wanted)));
   PLAYFS_ATTEMPT(ListPtr list, known_list(mount, op, "revisions"));
@@ -113,11 +113,11 @@ Attempt<std::vector<std::string>> branches_of(Mount& mount, const OperationPtr& 
   std::set<std::string> merged;
   for (const RevisionTreePtr& tree : line) {
     merged.insert(tree->revision.id.text());
-    for (const RevisionId& parent : tree->revision.parents) merged.insert(parent.text());  // not all are followed
+    for (const RevisionId& parent : tree->revision.parents) merged.insert(parent.text());  // not every parent is walked
   }
   std::vector<std::string> branches;
   for (const content::Listed* item : revisions_of(*list, project)) {
-    // Older than all that was looked at: nobody knows.
+    // Older than everything the walk covered: unknown.
     if (line.size() == kMostHistory && item->created_at < line.back()->revision.created_at) break;
     if (!merged.contains(item->id)) branches.push_back(item->id);
   }
@@ -136,16 +136,16 @@ std::vector<Revision> known_branches(Mount& mount, const OperationPtr& op, const
   std::vector<RevisionTreePtr> beside;
   for (const RevisionId& id : candidates) {
     auto tree = walk.seen.contains(id) ? nullptr : mount.site().try_revision(id);
-    // Older than all that was looked at: nobody knows.
+    // Older than everything the walk covered: unknown.
     if (tree && tree->revision.project == project && !Newer()(tree, walk.line.back())) beside.push_back(tree);
   }
-  std::set<RevisionId> behind;  // others go on from there
+  std::set<RevisionId> behind;  // revisions that another one builds on
   for (const RevisionTreePtr& tree : beside)
     behind.insert(tree->revision.parents.begin(), tree->revision.parents.end());
   std::sort(beside.begin(), beside.end(), [](const auto& a, const auto& b) { return Newer()(b, a); });
   std::vector<Revision> branches;
   for (const RevisionTreePtr& tree : beside) {
-    // An automatic merge that came second holds nothing that head does not, unless a publisher saw it otherwise.
+    // The automatic merge that lost the race adds nothing to head, unless a publisher reported it as a branch.
     bool adds_nothing = link_of(*tree).is_merge && std::find(seen.begin(), seen.end(), tree->revision.id) == seen.end();
     if (!behind.contains(tree->revision.id) && !adds_nothing) branches.push_back(tree->revision);
   }
@@ -154,8 +154,8 @@ std::vector<Revision> known_branches(Mount& mount, const OperationPtr& op, const
 
 namespace {
 
-/// Brings `id` here. While the list of revisions is not, or the line is short, it alone; otherwise with it the
-/// project's revisions that come before it in the list, as its ancestors are among them.
+/// Fetches `id`: alone if the list of revisions is not here or the line is short; otherwise along with the project's
+/// older listed revisions, which include its ancestors.
 Attempt<RevisionAt> fetch_down_from(Mount& mount, const OperationPtr& op, const ProjectId& project,
                                     const RevisionId& id) {
   if (!mount.site().try_list("revisions") && take_step(op)) return missing(fetch_revisions(mount, op, project, {id}));

@@ -1,6 +1,6 @@
-// Questions to a project's history: which revisions there are, which of them lie on head's line. As attempts.
+// Attempts that query a project's history: which revisions exist, and which are on head's line.
 //
-// The walks are bounded: histories come from strangers, and parents may form any graph, cycles included.
+// The walks are bounded: histories come from strangers, and parents can form any graph, including cycles.
 #pragma once
 
 #include <optional>
@@ -14,22 +14,22 @@
 
 namespace playfs::vfs {
 
-/// How far back `log` and `branches/` look.
+/// How many revisions `log` and `branches/` look back.
 inline constexpr std::size_t kMostHistory = 200;
 
-/// The parents of a revision that histories show, and follow at all: the first of as many as a stranger may have named.
+/// The parents that histories show and follow: only the first ones, since a stranger may have named any number.
 std::span<const RevisionId> shown_parents(const Revision& revision);
 
-/// An author or a message as histories show it, as far as a record of the service has room for one.
+/// An author or message as histories show it: cut to the size of one record.
 std::string shown_text(std::string_view text);
 
-/// Which parents one look at a history asks for: the first of each revision, which is the line that it was made on, and
-/// of the others about as many as there are revisions, so that no look costs more than a few requests for each.
+/// Limits which parents one history walk requests: always the first parent of each revision (the line it was made on),
+/// and about as many others as there are revisions. So one walk costs at most a few requests per revision.
 class ParentBudget {
  public:
-  /// Before the parents of each revision.
+  /// Call before visiting each revision's parents.
   void next_revision() { left_ += kEach; }
-  /// Whether the revision's `nth` parent, which was not looked for yet, is to be.
+  /// Whether to look up the revision's `nth` parent, which has not been looked up yet.
   [[nodiscard]] bool allows(std::size_t nth) {
     if (left_ == 0) return nth == 0;
     --left_;
@@ -44,7 +44,7 @@ class ParentBudget {
 /// The listed revisions of one project, newest first.
 std::vector<const content::Listed*> revisions_of(const std::vector<content::Listed>& list, const ProjectId& project);
 
-/// `head` and its ancestors, newest first, at most kMostHistory; what the service no longer has is left out.
+/// `head` and its ancestors, newest first, at most kMostHistory; revisions that the service no longer has are omitted.
 Attempt<std::vector<RevisionTreePtr>> line_of(Mount& mount, const OperationPtr& op, const ProjectId& project,
                                               const RevisionId& head);
 
@@ -52,14 +52,15 @@ Attempt<std::vector<RevisionTreePtr>> line_of(Mount& mount, const OperationPtr& 
 Attempt<std::vector<std::string>> branches_of(Mount& mount, const OperationPtr& op, const ProjectId& project,
                                               const RevisionId& head);
 
-/// Those of them that no other leads to, and that hold something of their own: what `status` names. Only as far as list
-/// and revisions are here already; nothing is asked for. `seen`: revisions that are known to be there beside the list.
+/// The branches that `status` names: those that no other branch builds on and that add content of their own. Uses only
+/// lists and revisions that are already here; sends no request. `seen`: revisions known to exist besides the listed
+/// ones.
 std::vector<Revision> known_branches(Mount& mount, const OperationPtr& op, const ProjectId& project,
                                      const RevisionId& head, const std::vector<RevisionId>& seen);
 
-/// What was head at `time`: the newest revision created until then on the line of first parents from `head`, since a
-/// merge names first the line that head was on. A branch that head took in later was not head. nullptr where there was
-/// none yet. `settled`: the line has a newer one too, so that what head becomes from here does not change the answer.
+/// What was head at `time`: the newest revision created by then on the line of first parents from `head`, since a merge
+/// names the line that head was on first. A branch merged later was not head. nullptr if there was no head yet.
+/// `settled`: the line also has a newer revision, so commits on top of head cannot change the answer.
 struct RevisionAt {
   RevisionTreePtr revision;
   bool settled = false;

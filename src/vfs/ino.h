@@ -1,7 +1,7 @@
-// The inode numbers that stat shows: the same for the same path in every mount, of different trees different ones
-// (tar and find take two names of one number for hard links or loops). Pure functions.
+// The inode numbers that stat shows: equal for equal paths in every mount, and different in different trees (tar and
+// find take two names with one number for hard links or loops). Pure functions.
 //
-// 64 bits spread over all of a mount's paths: among a million paths two share a number with a chance of one in ten
+// Numbers have 64 bits over all paths of a mount: among a million paths, two collide with a probability of one in ten
 // million.
 #pragma once
 
@@ -18,14 +18,14 @@ constexpr std::uint64_t spread(std::uint64_t value) {
   return value ^ (value >> 31);
 }
 
-/// Of a name in a directory. FNV-1a over the name, begun with the directory's number.
+/// For a name in a directory: FNV-1a over the name, seeded with the directory's number.
 constexpr std::uint64_t ino_below(std::uint64_t directory, std::string_view name) {
   std::uint64_t hash = spread(directory) ^ 0xcbf29ce484222325;
   for (char c : name) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3;
   return spread(hash);
 }
 
-/// Of an inode of a work tree, whose own numbers start at 1 in every project. `salt` is the number of the tree's root.
+/// For an inode of a work tree, whose own numbers start at 1 in every project. `salt` is the root's number.
 constexpr std::uint64_t ino_in_work(std::uint64_t salt, std::uint64_t ino) { return spread(salt ^ spread(ino)); }
 
 }  // namespace playfs::vfs

@@ -7,11 +7,11 @@
 namespace playfs::vfs {
 namespace {
 
-/// How long a look-up waits: should the kernel have forgotten the name meanwhile, it keeps others out of the directory.
+/// How long a lookup waits. Bounded because, if the kernel forgot the name meanwhile, it holds the directory's lock.
 constexpr std::chrono::seconds kPatience{30};
-/// How long reading waits where there was no look-up in between: the link itself is held open and has no path.
+/// How long readlink waits if no lookup came in between: the link itself is held open and has no path.
 constexpr std::chrono::seconds kPatienceInReading{3};
-/// What was asked for goes on for who tries again.
+/// The request continues, for whoever tries again.
 constexpr std::chrono::minutes kTargetGoesOn{1};
 constexpr std::chrono::minutes kRemembered{2};
 constexpr const char* kWaited = "waited for a target";

@@ -1,9 +1,9 @@
-// Symbolic links whose targets are not here: who wants them, and where he waits.
+// Symbolic links whose targets are not available yet: who waits for them, and where.
 //
-// The kernel keeps targets in pages, so that a path through a link costs no message; and whoever wants a page that
-// another one waits for waits where no signal reaches him. So reading a link does not wait. Its reader is sent back
-// (`stale`) and looks the path up once more, for which the kernel locks nothing as it knows the names by now: there he
-// waits, and when he reads the link again he is told what came of it. Thread-safe; its lock is a leaf.
+// The kernel caches targets in pages, so a path through a link costs no message. But a process that wants a page which
+// another one is waiting for blocks where no signal reaches it. So readlink never waits: its reader gets `stale` and
+// looks the path up again. The kernel holds no lock for that, as it knows the names by now, so the reader waits in that
+// lookup. Its next readlink gets the result. Thread-safe; its lock is a leaf.
 #pragma once
 
 #include <sys/types.h>
@@ -25,19 +25,19 @@ class LateLinks {
  public:
   explicit LateLinks(Mount& mount) : mount_(mount) {}
 
-  /// What the reader of a link is answered; `target`: as far as it is here.
+  /// Answers a readlink; `target` is the attempt at the target.
   Attempt<std::string> read(const OperationPtr& op, NodeId link, Attempt<std::string> target) PLAYFS_EXCLUDES(mutex_);
-  /// Whether a look-up is by somebody who was sent back from the link.
+  /// Whether a lookup comes from a reader that got `stale` for this link.
   [[nodiscard]] bool is_awaited(const OperationPtr& op, NodeId link) const PLAYFS_EXCLUDES(mutex_);
-  /// Has such a look-up wait. It succeeds all the same: a name is there, whatever it leads to.
+  /// Makes such a lookup wait for the target. It then succeeds in any case: the name exists whatever it points to.
   Attempt<void> wait(const OperationPtr& op, NodeId link, Attempt<std::string> target) PLAYFS_EXCLUDES(mutex_);
 
  private:
   using Clock = std::chrono::steady_clock;
   using Key = std::pair<NodeId, pid_t>;
   struct Reader {
-    Clock::time_point until;      ///< when he is forgotten, should he never come back
-    std::optional<Error> failed;  ///< what his waiting came to
+    Clock::time_point until;      ///< when to forget a reader that never comes back
+    std::optional<Error> failed;  ///< the error it waited for, if any
   };
   void set_failed(const Key& reader, Error error) PLAYFS_EXCLUDES(mutex_);
 

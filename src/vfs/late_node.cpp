@@ -12,7 +12,7 @@
 namespace playfs::vfs {
 namespace {
 
-/// Whoever waited looks again at once. After that the world may have moved on.
+/// Whoever waited looks again at once; anything later gets a fresh lookup.
 constexpr std::chrono::seconds kFresh{5};
 
 }  // namespace
@@ -38,7 +38,7 @@ Attempt<std::string> LateNode::read_link(const OperationPtr& op) {
 }
 
 std::optional<Found> LateNode::take() {
-  std::optional<Arrival> arrived;  // may be the last to hold a node: not under the lock
+  std::optional<Arrival> arrived;  // may hold the last reference; destroyed after the lock is released
   {
     MutexLock lock(mutex_);
     arrived.swap(arrived_);

@@ -1,10 +1,9 @@
-// A name in a made-up directory that was looked up, and whose meaning did not come soon enough to wait for it there:
-// the kernel holds the directory's lock during a lookup, and keeps everybody else out of it, beyond SIGKILL.
+// Stands in for a name in a virtual directory whose lookup takes too long. The kernel holds the directory's lock during
+// a lookup and blocks everyone else there, beyond SIGKILL, so the lookup must not wait longer.
 //
-// It stands in until then: its attributes hold for no time, so that the kernel asks again, with nothing locked, before
-// it lets anybody in, or shows anything. That waits as long as it takes, and ends in `stale`, at which the kernel looks
-// the name up again: now it finds the real thing. Nobody ever holds one of these open. Thread-safe; kept by the
-// kernel's references and operations under way.
+// Its attributes have a timeout of 0, so the kernel asks for them, holding no lock, before it enters or shows the node.
+// That call waits as long as it takes and ends in `stale`; the kernel then looks the name up again and finds the real
+// node. Nobody can hold one of these open. Thread-safe; kept alive by kernel references and running operations.
 #pragma once
 
 #include <memory>
@@ -21,7 +20,7 @@ class VirtualDirectory;
 
 class LateNode final : public Node {
  public:
-  /// `type`: of what the name will stand for.
+  /// `type`: the file type that the name will have.
   LateNode(Mount& mount, std::shared_ptr<VirtualDirectory> parent, const std::string& name, mode_t type);
 
   Attempt<NodePtr> target(const OperationPtr& op) override;
@@ -30,7 +29,7 @@ class LateNode final : public Node {
   Attempt<std::string> read_link(const OperationPtr& op) override;
   Attempt<AttributesReply> attributes_at_once(const OperationPtr& op) override;
 
-  /// What was just waited for, for one who looks again.
+  /// The result that was just waited for, for the repeated lookup.
   [[nodiscard]] std::optional<Found> take() PLAYFS_EXCLUDES(mutex_);
 
  private:

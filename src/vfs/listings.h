@@ -1,5 +1,5 @@
-// Listings that the kernel keeps of what the service lists: dropped as soon as another list is known, be it news or the
-// doing of somebody in this mount. Thread-safe.
+// Invalidates listings that the kernel caches of the service's lists, as soon as a different list is known, whether
+// from the service or by an operation in this mount. Thread-safe.
 #pragma once
 
 #include <map>
@@ -11,14 +11,14 @@
 
 namespace playfs::vfs {
 
-/// Whose they are, in what the kernel is told.
+/// The tag under which Notifications tracks a collection's listings.
 inline std::string listings_of(const std::string& collection) { return "listings of " + collection; }
 
 class Listings {
  public:
   explicit Listings(Mount& mount) : mount_(mount) {}
 
-  /// The kernel is about to be given a listing of `directory`, made of the list of `collection`.
+  /// Call before the kernel gets a listing of `directory` that derives from the list of `collection`.
   void given(const std::string& collection, const NodePtr& directory) PLAYFS_EXCLUDES(mutex_);
 
  private:

@@ -1,4 +1,4 @@
-// Counters for `.playfs/metrics`. Thread-safe; plain relaxed atomics, since nobody infers an order from them.
+// Counters for `.playfs/metrics`. Thread-safe; relaxed atomics, since nothing depends on their order.
 #pragma once
 
 #include <array>
@@ -45,12 +45,12 @@ class Metrics {
  public:
   void count(Counted operation) { add(operations_[index(operation)], 1); }
   void count_error(Counted operation) { add(errors_[index(operation)], 1); }
-  /// An operation that could not be answered from what was here.
+  /// An operation that had to wait for a fetch.
   void count_waited(Counted operation) { add(waited_[index(operation)], 1); }
   void count_bytes_read(std::uint64_t bytes) { add(bytes_read_, bytes); }
   void count_bytes_written(std::uint64_t bytes) { add(bytes_written_, bytes); }
 
-  /// In Prometheus' text format; operations that never came are left out.
+  /// In Prometheus' text format; operations that never occurred are omitted.
   [[nodiscard]] std::string text() const;
 
  private:

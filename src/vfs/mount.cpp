@@ -13,7 +13,7 @@ namespace playfs::vfs {
 namespace {
 
 constexpr std::size_t kKeptResults = 256;
-/// More would wait for the same disk.
+/// More threads would only wait for the same disk.
 constexpr unsigned kDiskThreads = 4;
 constexpr unsigned kComparingThreads = 2;
 
@@ -21,7 +21,7 @@ Task guarded(std::shared_ptr<Gate> gate, Task task) {
   return [gate = std::move(gate), task = std::move(task)]() mutable {
     if (auto ticket = gate->enter()) {
       task();
-      task = {};  // what it refers to goes before the ticket does
+      task = {};  // drop what it refers to before the ticket
     }
   };
 }

@@ -1,5 +1,4 @@
-// What all nodes of one mount share: the parts they stand on, the table of nodes, the notifications, the work trees.
-// Thread-safe.
+// What all nodes of one mount share: services, node table, notifications, work trees. Thread-safe.
 #pragma once
 
 #include <sys/types.h>
@@ -35,7 +34,7 @@ class WorkTrees;
 class Mount {
  public:
   Mount(content::Site& site, const Clock& clock, Executor& executor, Random& random, PlaygroundOptions options);
-  /// Ends the requests under way, closes the gate, waits for who is inside, drops the nodes, then the work trees.
+  /// Ends running requests, closes the gate, waits for everyone inside, then drops the nodes and the work trees.
   ~Mount();
   Mount(const Mount&) = delete;
   Mount& operator=(const Mount&) = delete;
@@ -57,31 +56,31 @@ class Mount {
   RequestsUnderWay& requests() { return *requests_; }
   const std::shared_ptr<Gate>& gate() { return gate_; }
   WallTime started() const { return started_; }
-  /// Of the time that an operation of the kernel's may wait, from now on.
+  /// How long a kernel operation may wait, from now on.
   void set_request_limit(std::chrono::milliseconds limit) { request_limit_ = limit; }
   [[nodiscard]] std::optional<std::chrono::milliseconds> request_limit() const {
     auto limit = request_limit_.load();
     return limit.count() > 0 ? std::optional(limit) : std::nullopt;
   }
-  /// Where what waits for the local disk goes, so that a disk which is stuck keeps only those waiting who need it.
+  /// For work that may block on the local disk: a stuck disk then holds up only those who need it.
   Executor& disk() { return disk_; }
-  /// Where files are read, however large, to tell whether they differ: it waits for no sync, and no answer for it.
+  /// For reading files of any size to see whether they differ; never waits for a sync, and no reply waits behind it.
   Executor& comparing() { return comparing_; }
 
   /// Runs `task` on the executor, unless the mount has ended by then.
   void soon(Task task);
   void later(std::chrono::nanoseconds delay, Task task);
-  /// Seconds that the kernel may believe what others may change.
+  /// How many seconds the kernel may cache what others may change.
   [[nodiscard]] double refresh_seconds() const;
 
-  /// Attributes of something that playfs shows and nobody owns: the options' owner; `mode` less the options' umask.
+  /// Attributes of something that playfs shows and nobody owns: the options' owner; `mode` without the options' umask.
   [[nodiscard]] NodeAttributes attributes(std::uint64_t ino, mode_t mode, std::uint64_t size, WallTime time) const;
 
-  /// What the last request through a control file came to, for reading it back; empty: there was none.
+  /// The result of the last request through a control file, for reading it back; empty: none.
   [[nodiscard]] std::string last_result(const std::string& path) const PLAYFS_EXCLUDES(mutex_);
   void set_last_result(const std::string& path, std::string text) PLAYFS_EXCLUDES(mutex_);
-  /// The same for a request that failed, but for one whose maker may not ask for anything here: that is no result of
-  /// those who may.
+  /// The same for a failed request. Ignores errors of callers that lack permission here: they are no result for those
+  /// who have it.
   void set_last_error(const std::string& path, const Error& error) PLAYFS_EXCLUDES(mutex_);
 
  private:
@@ -106,7 +105,7 @@ class Mount {
   std::map<std::string, std::string> results_ PLAYFS_GUARDED_BY(mutex_);
   std::atomic<std::chrono::milliseconds> request_limit_{std::chrono::milliseconds(0)};
   ThreadPool comparing_;
-  ThreadPool disk_;  ///< the first to end
+  ThreadPool disk_;  ///< destroyed first
 };
 
 }  // namespace playfs::vfs

@@ -60,7 +60,7 @@ Attempt<void> Node::allocate(const OperationPtr&, int, std::uint64_t, std::uint6
 Attempt<std::uint64_t> Node::seek(const OperationPtr& op, std::uint64_t offset, int whence) {
   PLAYFS_ATTEMPT(AttributesReply here, attributes(op));
   std::uint64_t size = here.attributes.size;
-  // No holes: data everywhere up to the end.
+  // No holes: all data, up to the end.
   if (whence != SEEK_DATA && whence != SEEK_HOLE)
     return fail(ErrorCode::invalid_argument, "seek: neither data nor hole");
   if (offset >= size) return fail(ErrorCode::no_data, "seek: past the end");

@@ -1,8 +1,8 @@
-// A node: what the kernel calls an inode. The base of all kinds, with the answer to what a kind cannot do.
+// A node: what the kernel calls an inode. The base of all kinds; its defaults refuse whatever a kind does not support.
 //
-// Every method is an attempt (attempt.h): it answers from what is here or says what is missing. Nodes are kept alive
-// by the kernel's references (node_table.h), by their children, and by operations under way; the mount outlives them
-// all. Thread-safe: several operations may run on one node at once.
+// Every method is an attempt (attempt.h): it answers from what is available or says what is missing. Nodes are kept
+// alive by the kernel's references (node_table.h), by their children, and by running operations; the mount outlives
+// them all. Thread-safe: several operations may run on one node at once.
 #pragma once
 
 #include <functional>
@@ -21,19 +21,18 @@ class Node;
 class WorkTree;
 using NodePtr = std::shared_ptr<Node>;
 
-/// The attributes that playfs makes: read-only everywhere.
+/// The prefix of extended attributes that playfs provides; read-only everywhere.
 inline constexpr std::string_view kXattrPrefix = "user.playfs.";
 
-/// What a lookup found, or that there is nothing (`node` empty), and for how long the kernel may believe it.
+/// The result of a lookup (an empty `node` if there is no such name), and how long the kernel may cache it.
 struct Found {
   NodePtr node;
   AttributesReply attributes;
   double entry_timeout = 0;
 };
 
-/// Stands for a size that nobody knows yet. The kernel never shows it: it is given for no time at all, so the kernel
-/// asks for the attributes before it lets anybody open the file or shows them. Where an answer of it crossed another
-/// one all the same, nothing can be written behind such an end.
+/// Stands for a size that is not known yet. Programs never see it: its timeout is 0, so the kernel asks again before it
+/// opens the file or shows the attributes. Should replies cross anyway, no write can succeed behind an end that large.
 inline constexpr std::uint64_t kUnknownSize = std::uint64_t{1} << 62;
 
 class Node : public std::enable_shared_from_this<Node> {
@@ -44,25 +43,26 @@ class Node : public std::enable_shared_from_this<Node> {
   Node(const Node&) = delete;
   Node& operator=(const Node&) = delete;
 
-  /// The kernel's name for it: one number for as long as the object lives.
+  /// The kernel's id for the node: unique for as long as the object lives.
   [[nodiscard]] NodeId id() const { return id_; }
-  /// What stat shows for it.
+  /// The inode number that stat shows.
   [[nodiscard]] virtual std::uint64_t ino() const;
-  /// Relative to the mount, for messages.
+  /// Relative to the mount's root, for messages.
   [[nodiscard]] virtual std::string path() const;
   [[nodiscard]] std::string path_below(const std::string& name) const;
 
-  /// The node that operations act on: another one only where a work tree or revision stands at the mount's root.
+  /// The node that operations act on. Differs from this one only for the root of a replaceable tree (TreeRoot) and for
+  /// names still being fetched (LateNode).
   [[nodiscard]] virtual Attempt<NodePtr> target(const OperationPtr& op);
-  /// The work tree that the node is in; fails with not_supported elsewhere.
+  /// The work tree that contains the node; elsewhere fails with not_supported.
   [[nodiscard]] virtual Attempt<std::shared_ptr<WorkTree>> work_tree(const OperationPtr& op);
-  /// Its path in that work tree.
+  /// The node's path in that work tree.
   [[nodiscard]] virtual std::optional<std::string> path_in_work() const { return std::nullopt; }
 
   [[nodiscard]] virtual Attempt<AttributesReply> attributes(const OperationPtr& op) = 0;
-  /// The same for answers for which the kernel holds a lock, as it does on the directory of a lookup: without waiting
-  /// for anything. What would have to be waited for is given for no time, so that the kernel asks for it where nothing
-  /// is locked.
+  /// Like attributes(), for replies during which the kernel holds a lock, such as the directory's during a lookup:
+  /// never waits. Whatever would have to be waited for gets a timeout of 0, so the kernel asks for it later, without a
+  /// lock.
   [[nodiscard]] virtual Attempt<AttributesReply> attributes_at_once(const OperationPtr& op) { return attributes(op); }
   [[nodiscard]] virtual Attempt<AttributesReply> set_attributes(const OperationPtr& op, const SetAttributes& change);
   [[nodiscard]] virtual Attempt<std::string> read_link(const OperationPtr& op);
@@ -74,12 +74,12 @@ class Node : public std::enable_shared_from_this<Node> {
                                                std::uint64_t length);
   [[nodiscard]] virtual Attempt<std::uint64_t> seek(const OperationPtr& op, std::uint64_t offset, int whence);
 
-  /// Called in each look-up that finds it: for what cannot be waited for elsewhere.
+  /// Called by every lookup that finds the node: for waits that are possible nowhere else.
   [[nodiscard]] virtual Attempt<void> looked_up(const OperationPtr& op);
 
   // Directories.
   [[nodiscard]] virtual Attempt<Found> lookup(const OperationPtr& op, const std::string& name);
-  /// Offers items from `offset` on until `emit` says no. The node goes along where the item has its entry filled in.
+  /// Offers items from `offset` on until `emit` returns false. Passes the node along if the item's entry is filled in.
   /// May stop for something missing only before the first item.
   using Emit = std::function<bool(DirectoryItem& item, const NodePtr& node)>;
   [[nodiscard]] virtual Attempt<void> list(const OperationPtr& op, std::uint64_t offset, bool with_entries,
@@ -89,16 +89,16 @@ class Node : public std::enable_shared_from_this<Node> {
   [[nodiscard]] virtual Attempt<Found> make_directory(const OperationPtr& op, const std::string& name, mode_t mode);
   [[nodiscard]] virtual Attempt<Found> make_symlink(const OperationPtr& op, const std::string& name,
                                                     const std::string& target);
-  /// Gives `node` another name in this directory.
+  /// Adds another name for `node` in this directory.
   [[nodiscard]] virtual Attempt<Found> link(const OperationPtr& op, const NodePtr& node, const std::string& name);
   [[nodiscard]] virtual Attempt<void> unlink(const OperationPtr& op, const std::string& name);
   [[nodiscard]] virtual Attempt<void> remove_directory(const OperationPtr& op, const std::string& name);
   [[nodiscard]] virtual Attempt<void> rename(const OperationPtr& op, const std::string& name, const NodePtr& new_parent,
                                              const std::string& new_name, unsigned flags);
 
-  /// Of the attributes "user.playfs.…", by what follows.
+  /// The attribute "user.playfs.NAME"; `name` is the part after the prefix.
   [[nodiscard]] virtual Attempt<std::optional<std::string>> xattr(const OperationPtr& op, const std::string& name);
-  /// Of any attribute, by its whole name.
+  /// For any attribute, by its full name.
   [[nodiscard]] virtual Attempt<void> set_xattr(const OperationPtr& op, const std::string& name);
   [[nodiscard]] virtual Attempt<void> remove_xattr(const OperationPtr& op, const std::string& name);
 
@@ -109,7 +109,7 @@ class Node : public std::enable_shared_from_this<Node> {
   [[nodiscard]] Mount& mount() const { return mount_; }
   /// Why nothing can be changed here.
   [[nodiscard]] virtual Error refusal() const;
-  /// "." and "..", from `offset` on, which are items 1 and 2 of every directory; false: no more fit.
+  /// Emits "." and "..", items 1 and 2 of every directory, from `offset` on; false if no more fit.
   bool emit_dots(std::uint64_t offset, const Emit& emit) const;
 
  private:

@@ -22,7 +22,7 @@ void NodeTable::refer(const NodePtr& node) {
 
 bool NodeTable::forget(NodeId id, std::uint64_t count) {
   if (id == kRootNode) return false;
-  NodePtr last;  // a node's end may lock much else: outside of the lock
+  NodePtr last;  // released after the lock: a node's destructor may take many other locks
   MutexLock lock(mutex_);
   auto found = slots_.find(id);
   if (found == slots_.end()) return false;

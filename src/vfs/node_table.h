@@ -1,4 +1,4 @@
-// The kernel's references: which node a number stands for, and how often the kernel has looked it up. Thread-safe.
+// The kernel's references: which node an id stands for, and how often the kernel has looked it up. Thread-safe.
 #pragma once
 
 #include <atomic>
@@ -11,19 +11,19 @@ namespace playfs::vfs {
 
 class NodeTable {
  public:
-  /// For a node that is not the root.
+  /// An id for a node other than the root.
   [[nodiscard]] NodeId new_id() { return next_.fetch_add(1, std::memory_order_relaxed); }
 
-  /// Keeps the root for ever.
+  /// Keeps the root until clear().
   void set_root(NodePtr root) PLAYFS_EXCLUDES(mutex_);
-  /// nullptr: the kernel has no reference to such a node.
+  /// nullptr if the kernel holds no reference to such a node.
   [[nodiscard]] NodePtr find(NodeId id) const PLAYFS_EXCLUDES(mutex_);
-  /// One more reference of the kernel's.
+  /// Adds one kernel reference.
   void refer(const NodePtr& node) PLAYFS_EXCLUDES(mutex_);
-  /// True: that was the last one, and the node is let go of.
+  /// Returns true if that was the last reference and the node was released.
   bool forget(NodeId id, std::uint64_t count) PLAYFS_EXCLUDES(mutex_);
   [[nodiscard]] std::size_t size() const PLAYFS_EXCLUDES(mutex_);
-  /// At the end of a mount, which sends no forgets.
+  /// For the end of a mount: an unmount sends no forgets.
   void clear() PLAYFS_EXCLUDES(mutex_);
 
  private:

@@ -5,7 +5,7 @@
 namespace playfs::vfs {
 
 namespace {
-/// One that the kernel makes wait after all holds up one of these.
+/// An invalidation that blocks in the kernel after all occupies one of these.
 constexpr unsigned kThreads = 4;
 /// After ESTALE the kernel looks again at once.
 constexpr std::chrono::seconds kComesBack{1};
@@ -38,7 +38,7 @@ void Notifications::set_receiver(KernelNotifier* receiver) {
   MutexLock lock(mutex_);
   receiver_ = receiver;
   if (!receiver) {
-    for (auto& [node, lane] : lanes_) make_ready(node, lane);  // nobody is left to wait
+    for (auto& [node, lane] : lanes_) make_ready(node, lane);  // no receiver is left to block
   }
   while (telling_ > 0) changed_.wait(mutex_);
 }
@@ -54,7 +54,7 @@ void Notifications::node_changed(NodeId node, std::int64_t offset, const std::st
 void Notifications::then(NodeId node, Task task) { push(node, {Kind::task, {}, 0, std::move(task), nullptr}, {}); }
 
 void Notifications::when_told(const std::string& whose, Task task) {
-  auto now = std::make_shared<Told>();  // outside of the lock: the last to let go runs the tasks
+  auto now = std::make_shared<Told>();  // declared before the lock: the last reference runs the tasks
   std::shared_ptr<Told> told;
   MutexLock lock(mutex_);
   if (auto found = told_.find(whose); found != told_.end()) told = found->second.lock();
@@ -131,7 +131,7 @@ std::optional<Notifications::Job> Notifications::next() {
     const Kind kind = lane.items.front().kind;
     const bool would_wait = would_block(node, lane, kind);
     job.by_all_names = would_wait && kind == Kind::entry && knows_all_names_;
-    if (would_wait && !job.by_all_names) continue;  // whoever lets go of the node makes it ready again
+    if (would_wait && !job.by_all_names) continue;  // whoever releases the node makes it ready again
     lane.takes_names = kind == Kind::entry && receiver_ && !job.by_all_names;
     job.item = std::move(lane.items.front());
     lane.items.pop_front();
@@ -170,7 +170,7 @@ void Notifications::run() {
   while (auto job = next()) {
     const bool delivered = deliver(*job);
     Job done = std::move(*job);
-    std::shared_ptr<Told> told = done.item.told;  // outlives the lock
+    std::shared_ptr<Told> told = done.item.told;  // outlives the lock in end(): dropping the last reference runs tasks
     end(std::move(done), delivered);
   }
 }

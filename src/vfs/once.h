@@ -1,4 +1,4 @@
-// A callback that several may race to call: the first one does, the others are too late. Thread-safe; copies share.
+// A callback that several parties may race to call: only the first call counts. Thread-safe; copies share state.
 #pragma once
 
 #include <atomic>

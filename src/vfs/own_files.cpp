@@ -13,15 +13,15 @@
 namespace playfs::vfs {
 namespace {
 
-/// A log is read at most this often while lines pour in.
+/// How often a log is read, at most, during a burst of lines.
 constexpr std::chrono::milliseconds kGather{50};
 
-/// What the service's document says of writes an hour and address.
+/// The service's documented limits: writes per hour and address.
 constexpr std::pair<const char*, int> kWritesPerHour[] = {{"agents", 30},       {"projects", 60}, {"revisions", 60},
                                                           {"file_chunks", 240}, {"threads", 30},  {"messages", 120},
                                                           {"domain_mail", 30},  {"spaces", 30}};
 
-/// What the service has shown of its limits, whatever it documents.
+/// Limits as observed, whatever the documentation says.
 Json observed_json(const std::map<std::string, remote::ObservedLimit>& seen) {
   JsonObject observed;
   for (const auto& [lane, limit] : seen) {
@@ -73,7 +73,7 @@ Attempt<Found> OwnDirectory::child(const OperationPtr& op, const std::string& na
     return snapshot(op, name, std::move(text), now);
   }
   if (is_log(name)) return growing(op, name);
-  // A mount of one work tree has no projects/ in which its log and status could stand.
+  // A mount of one work tree has no projects/, so its log and status are here.
   if (name == "project" && mount().options().project) {
     return directory<ProjectDirectory>(op, name, *mount().options().project);
   }
@@ -115,7 +115,8 @@ Attempt<AttributesReply> OwnDirectory::attributes(const OperationPtr& op) {
 }
 
 Attempt<AttributesReply> OwnDirectory::set_attributes(const OperationPtr& op, const SetAttributes& change) {
-  // Those of what is kept: whoever copies a tree sets them last. This directory's own stay as they are.
+  // Apply to the work tree's directory, since tools that copy a tree set them last. This directory's own stay
+  // unchanged.
   PLAYFS_ATTEMPT(NodePtr directory, kept_for(op, {}));
   PLAYFS_ATTEMPT_CHECK(directory->set_attributes(op, change));
   return attributes(op);

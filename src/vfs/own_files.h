@@ -1,7 +1,7 @@
 // `.playfs/`: the mount's own files.
 //
-// An exported tree has a directory of that name too. Where a work tree is mounted alone, what is put here (by `cp -a`,
-// rsync, tar of such a tree) is kept in the work tree's own `.playfs/`, as in `work/` of other mounts: it is never
+// An exported tree has a directory of that name, too. In a mount of a single work tree, what `cp -a`, rsync or tar of
+// such a tree puts here goes to the work tree's own `.playfs/`, as it does in `work/` of other mounts, and is never
 // published.
 #pragma once
 
@@ -36,17 +36,17 @@ class OwnDirectory final : public VirtualDirectory {
   Attempt<ListedNames> names(const OperationPtr& op) override;
 
  private:
-  /// Whether others may put something here.
+  /// Whether programs may create files here.
   [[nodiscard]] bool takes() const;
   [[nodiscard]] bool is_own(const std::string& name) const;
-  /// The work tree's directory of this name; nullptr where there is none.
+  /// The work tree's directory of this name; nullptr if there is none.
   Attempt<NodePtr> kept(const OperationPtr& op);
-  /// The same for changes of `name`: refused for the mount's own names, and made where it is missing.
+  /// The same for a change of `name`: refuses the mount's own names, and creates the directory if it is missing.
   Attempt<NodePtr> kept_for(const OperationPtr& op, const std::string& name);
   Attempt<Found> growing(const OperationPtr& op, const std::string& name);
   [[nodiscard]] std::string log_text(const std::string& name) const;
   void listen();
-  /// Brings the files that somebody has looked at up to date.
+  /// Updates the log files that the kernel refers to.
   void appended();
   [[nodiscard]] Json status_json() const;
   [[nodiscard]] Json limits_json() const;

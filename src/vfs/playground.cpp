@@ -38,7 +38,7 @@ Entry entry_of(Mount& mount, const Found& found) {
   return entry;
 }
 
-/// What the kernel keeps locked while it waits for an answer about the nodes.
+/// What the kernel keeps locked on `nodes` until the operation is answered.
 Locked locked_for(Counted operation, std::vector<NodeId> nodes) {
   switch (operation) {
     case Counted::forget:
@@ -88,7 +88,7 @@ void run(Mount& mount, Counted counted, const Caller& caller, NodeId node, F att
            std::move(reply));
 }
 
-/// The same where the error is about a name in the node. `second`: another directory that takes part.
+/// The same for an operation on a name in the node. `second`: the other directory involved, if any.
 template <class T, class F>
 void run_below(Mount& mount, Counted counted, const Caller& caller, NodeId node, const std::string& name, F attempt,
                Reply<T> reply, std::optional<NodeId> second = std::nullopt) {
@@ -103,7 +103,7 @@ void run_below(Mount& mount, Counted counted, const Caller& caller, NodeId node,
            std::move(reply));
 }
 
-/// For ioctls: each reason is written down, also those of mistakes.
+/// For ioctls: records every failure's reason, including user errors.
 template <class T, class F>
 void run_ioctl(Mount& mount, Counted counted, const Caller& caller, NodeId node, F attempt, Reply<T> reply) {
   auto record = [&mount, node, reply = std::move(reply)](Result<T> result) mutable {
@@ -320,7 +320,7 @@ void Playground::list(const Caller& caller, NodeId id, std::uint64_t offset, boo
 }
 
 void Playground::status(const Caller& caller, NodeId id, Reply<FileSystemStatus> reply) {
-  // Room is what the disk under the stages has, whichever node is asked.
+  // Reports the disk that holds the stages, whichever node was asked.
   auto attempt = [mount = mount_.get()](const OperationPtr&) -> Attempt<FileSystemStatus> {
     struct statvfs disk {};
     if (::statvfs(mount->options().state_directory.c_str(), &disk) != 0) {
@@ -339,7 +339,7 @@ void Playground::status(const Caller& caller, NodeId id, Reply<FileSystemStatus>
 }
 
 void Playground::get_xattr(const Caller& caller, NodeId id, std::string_view name, Reply<std::string> reply) {
-  // The kernel asks for security.capability with many a write: answered before anything is looked at.
+  // The kernel asks for security.capability on many writes: answer without touching the node.
   if (!name.starts_with(kXattrPrefix)) {
     mount_->metrics().count(Counted::get_xattr);
     return reply(fail(ErrorCode::no_attribute, "no such attribute"));
@@ -372,7 +372,7 @@ void Playground::remove_xattr(const Caller& caller, NodeId id, std::string_view 
 }
 
 void Playground::commit(const Caller& caller, NodeId id, CommitRequest request, Reply<CommitResult> reply) {
-  auto path = std::make_shared<std::string>();  // where the outcome is read, once it is known
+  auto path = std::make_shared<std::string>();  // path of the control file that shows the outcome, once known
   auto attempt = [mount = mount_.get(), id, path,
                   request = std::move(request)](const OperationPtr& op) -> Attempt<CommitResult> {
     PLAYFS_ATTEMPT(NodePtr node, node_of(*mount, id));

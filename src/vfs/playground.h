@@ -1,6 +1,6 @@
-// The whole mount as a FileSystem: what `fuse/` is given. See README.md for the parts inside.
+// The whole mount as a FileSystem, as passed to `fuse/`. See README.md for its parts.
 //
-// Asks nothing of the service until the kernel does, or resume_publications() finds something. Thread-safe.
+// Sends no request until the kernel does, or resume_publications() finds something. Thread-safe.
 #pragma once
 
 #include <memory>
@@ -16,18 +16,18 @@
 namespace playfs::vfs {
 
 struct PlaygroundOptions {
-  std::string state_directory;  ///< private; the stages and journals of this service live below it
-  std::string mount_source;     ///< SRC as it was mounted, for .playfs/status.json
+  std::string state_directory;  ///< private; holds this service's stages and journals
+  std::string mount_source;     ///< SRC as mounted, for .playfs/status.json
   std::string version;          ///< of the program
   std::string agent;            ///< author of commits and posts that name none
   bool read_only = false;
   bool safe_symlinks = false;  ///< refuse links that leave their tree
   uid_t uid = 0;               ///< shown as the owner
   gid_t gid = 0;
-  mode_t umask = 022;                         ///< taken from the modes of what nobody changed
-  std::chrono::milliseconds refresh{10'000};  ///< how long the kernel may believe what others may change
-  std::optional<ProjectId> project;           ///< only its work tree
-  std::optional<RevisionId> revision;         ///< only this revision of it, read-only. REQUIRES: project
+  mode_t umask = 022;                         ///< removed from the modes of whatever nobody has changed
+  std::chrono::milliseconds refresh{10'000};  ///< how long the kernel may cache what others may change
+  std::optional<ProjectId> project;           ///< mount only its work tree
+  std::optional<RevisionId> revision;         ///< mount only this revision, read-only. REQUIRES: project
 };
 
 class CloseWatcher;
@@ -35,18 +35,19 @@ class Mount;
 
 class Playground final : public FileSystem {
  public:
-  /// Everything that is referred to outlives the playground; the executor must still run when it ends.
+  /// All references must outlive the playground; the executor must still run when it is destroyed.
   Playground(content::Site& site, const Clock& clock, Executor& executor, Random& random, PlaygroundOptions options);
-  /// Operations that still wait are answered with `interrupted`; publications under way stop, journalled.
+  /// Answers waiting operations with `interrupted`; publications under way stop, journalled.
   ~Playground() override;
 
-  /// Who tells the kernel; nullptr before the session that it belongs to ends.
-  /// The longest that an operation may wait: the kernel counts its requests' time. Before the mount is served.
+  /// The longest that an operation may wait, since the kernel limits the time of requests. Call before serving the
+  /// mount.
   void set_request_limit(std::chrono::milliseconds limit);
+  /// Pass nullptr before the session that the notifier belongs to ends.
   void set_notifier(KernelNotifier* notifier);
-  /// Who sees what is closed in this mount; nullptr before the session that it belongs to ends.
+  /// Pass nullptr before the session that the watcher belongs to ends.
   void set_close_watcher(std::shared_ptr<CloseWatcher> watcher);
-  /// Goes on with publications that an earlier mount left behind, in the background.
+  /// Resumes publications that an earlier mount left behind, in the background.
   void resume_publications();
 
   void lookup(const Caller&, NodeId parent, std::string_view name, Reply<Entry>) override;

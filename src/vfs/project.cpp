@@ -18,10 +18,10 @@
 namespace playfs::vfs {
 namespace {
 
-/// The node stays the same for ever, but that the kernel asks again tells us that the project is in use.
+/// The node never changes, but the kernel's repeated lookup tells us that the project is in use.
 constexpr double kWorkEntrySeconds = 60;
 
-/// `work` first: in a mount of one work tree it is a link to the root.
+/// `work` must be first: in a mount of one work tree it is a link to the root.
 constexpr std::pair<const char*, mode_t> kNames[] = {
     {"work", S_IFDIR},   {"head", S_IFLNK},         {"revisions", S_IFDIR},     {"branches", S_IFDIR},
     {"at", S_IFDIR},     {"project.json", S_IFREG}, {"revision.json", S_IFREG}, {"state.json", S_IFREG},
@@ -32,14 +32,14 @@ constexpr std::pair<const char*, mode_t> kNames[] = {
 void add_revisions(Mount& mount, const OperationPtr& op, ProjectStatus& status) {
   if (auto latest = mount.site().try_revision(status.head)) status.latest = latest->revision;
   status.branches = known_branches(mount, op, status.project, status.head, status.left_out);
-  // What is being taken in is named as that.
+  // Revisions being merged are already listed as such.
   std::erase_if(status.branches, [&](const Revision& branch) {
     return std::count(status.merging.begin(), status.merging.end(), branch.id) > 0;
   });
 }
 
-/// A project that the service does not have, any more, and of which something may be staged here: it was deleted there,
-/// or the service went back to before it.
+/// Whether the service no longer has a project that may have staged changes here: it was deleted, or the service was
+/// rolled back to before it existed.
 Attempt<bool> is_only_here(Mount& mount, const OperationPtr& op, const ProjectId& project) {
   return mount.works().exist(project) ? is_gone(mount, op, project) : Attempt<bool>(false);
 }
@@ -62,7 +62,7 @@ Attempt<ProjectStatus> status_here(Mount& mount, const OperationPtr& op, const P
   status.name = head.project.name;
   status.head = head.shown.value_or(head.project.latest_revision);
   if (head.refused) status.head_refused = *head.refused;
-  // Older than following keeps it, an answer on its way included.
+  // Older than following allows, including a response under way.
   const auto age = mount.clock().steady() - head.fetched_at;
   if (age > 2 * mount.options().refresh + content::Patience::kLongest)
     status.head_age = std::chrono::duration_cast<std::chrono::seconds>(age);
@@ -112,7 +112,7 @@ Attempt<Found> ProjectDirectory::child(const OperationPtr& op, const std::string
   if (name == "revisions") return directory<RevisionsDirectory>(op, name, project_);
   if (name == "branches") return directory<BranchesDirectory>(op, name, project_);
   if (name == "at") return directory<AtDirectory>(op, name, project_);
-  // Where the work tree is the whole mount, that is the root's business.
+  // If the work tree is the whole mount, the root does this.
   const bool is_mount = mount().options().project.has_value();
   if (!is_mount) mount().in_use().touch(project_, std::static_pointer_cast<ProjectDirectory>(shared_from_this()));
   if (name == "work" && is_mount) {
@@ -138,7 +138,7 @@ Attempt<Found> ProjectDirectory::head(const OperationPtr& op) {
   if (!revision || why_not_a_component(revision->revision.id.text())) return nothing();
   mount().site().prefetch(revision);
   PLAYFS_ATTEMPT(content::Head known, head_here(mount(), project_));
-  // Told when it moves (ProjectsInUse); asked again all the same, since only projects in use are followed.
+  // Invalidated when head moves (ProjectsInUse). Expires as well, since only projects in use are followed.
   return symlink(op, "head", "revisions/" + revision->revision.id.text(), known.project.created_at,
                  mount().refresh_seconds());
 }
@@ -157,7 +157,7 @@ Attempt<Found> ProjectDirectory::work(const OperationPtr& op) {
     if (tree.error().fetch) return tl::unexpected<Stop>(std::move(tree).error());
     const Error& refusal = tree.error().error;
     if (refusal.code != ErrorCode::busy && refusal.code != ErrorCode::read_only) return fail(refusal);
-    // Nobody can write here: head itself is shown, and what is shown follows it.
+    // Not writable: show head itself, and follow it.
     PLAYFS_ATTEMPT_CHECK(shown_here(mount(), op, project_));
     if (!root)
       root = children().get<TreeRoot>(
@@ -165,11 +165,11 @@ Attempt<Found> ProjectDirectory::work(const OperationPtr& op) {
           [&] { return std::make_shared<TreeRoot>(mount(), shared_from_this(), "work", project_, std::nullopt); });
   }
   if (root) root->head_seen();
-  // Who waited for news finds it below here, not what the kernel kept from before.
-  // Not for long: this lookup itself may be what the kernel waits for.
+  // Whoever waited for news must see it below, not what the kernel cached before.
+  // Only briefly: the kernel may be waiting for this very lookup.
   if (asked_for_head(op, project_) && !op->noted("told"))
     return missing(until_kernel_knows(mount(), op, project_, "told", std::chrono::seconds(1)));
-  // Whoever is in there from before it could be written in stays in the same directory.
+  // Programs that entered before the tree became writable stay in the same directory.
   if (root) return found(op, root, mount().refresh_seconds());
   return found(op, (*tree)->root(shared_from_this(), "work"), kWorkEntrySeconds);
 }
@@ -219,7 +219,7 @@ Attempt<Found> ProjectDirectory::state_file(const OperationPtr& op) {
   if (!described) {
     PLAYFS_ATTEMPT(base, shown_here(mount(), op, project_));
   }
-  // A project without a state has the empty one.
+  // A project without a state has the empty state.
   Json published = base && !base->revision.state.is_null() ? base->revision.state : Json(JsonObject());
   std::string text = wire::to_pretty_text(published);
   if (staged) {
@@ -238,7 +238,7 @@ Attempt<Found> ProjectDirectory::state_file(const OperationPtr& op) {
 
 namespace {
 
-/// What was asked for by a write to `commit`: a message as plain text, or JSON.
+/// A request written to `commit`: plain text is the message; JSON may set any field.
 struct CommitDemand {
   CommitRequest request;
   bool cancel = false;

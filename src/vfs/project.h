@@ -1,4 +1,4 @@
-// `projects/ID/`: a project's work tree, its head, its history, and the control files for it.
+// `projects/ID/`: a project's work tree, head, history and control files.
 #pragma once
 
 #include <string>
@@ -10,7 +10,7 @@
 
 namespace playfs::vfs {
 
-/// What `status` says; opens the work tree only where something may be staged in it.
+/// What `status` shows; opens the work tree only if it may have staged changes.
 [[nodiscard]] Attempt<ProjectStatus> status_here(Mount& mount, const OperationPtr& op, const ProjectId& project);
 
 class ProjectDirectory final : public VirtualDirectory, public HeadView {

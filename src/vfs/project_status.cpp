@@ -1,11 +1,11 @@
-// What `status` and `status.json` say of a project.
+// Renders `status` and `status.json` of a project.
 #include "base/text.h"
 #include "vfs/control_text.h"
 
 namespace playfs::vfs {
 namespace {
 
-/// How many branches `status` names.
+/// How many branches `status` lists.
 constexpr std::size_t kMostNamed = 5;
 
 Json id_array(const std::vector<RevisionId>& ids) {
@@ -63,7 +63,7 @@ std::size_t staged_count(const ProjectStatus& status) {
   return count;
 }
 
-/// What to type next; "" where nothing has to be done.
+/// The command to suggest next; "" if nothing is to be done.
 std::string next_command(const ProjectStatus& status) {
   if (status.no_work_tree || status.gone) return {};
   if (!status.lost_files.empty()) return "write " + status.lost_files.front().path + " anew, or playfs discard it";
@@ -137,7 +137,7 @@ std::string progress_text(const ProjectStatus& status) {
   }
   const publish::Progress progress = status.progress.value_or(publish::Progress());
   std::string text = "\nPublication: ";
-  // Between two of its steps nothing is being done.
+  // idle between two steps
   text += progress.phase == Phase::idle ? "about to begin" : std::string(name_of(progress.phase));
   if (progress.so_far.chunks_total > 0)
     text += ", " + std::to_string(progress.so_far.chunks_done) + " of " + std::to_string(progress.so_far.chunks_total) +

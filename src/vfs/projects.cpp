@@ -17,7 +17,7 @@ namespace playfs::vfs {
 namespace {
 
 constexpr std::uint64_t kFirstPosition = 3;
-/// The fixed names of projects/ come before those of the list.
+/// The fixed names of projects/ come before the listed ones.
 constexpr std::uint64_t kFirstListed = kFirstPosition + 2;
 
 const Form& form() {
@@ -61,7 +61,7 @@ Attempt<ListedNames> ProjectsDirectory::names(const OperationPtr& op) {
   PLAYFS_ATTEMPT(ListPtr list, list_here(mount(), op, "projects"));
   return derived_.of(list, [](const std::vector<content::Listed>& projects) {
     std::vector<ListedName> names = {{"new", S_IFREG, kFirstPosition}, {"by-name", S_IFDIR, kFirstPosition + 1}};
-    // Oldest first: new ones are added at the end, so that a listing under way keeps its place.
+    // Oldest first: new ones go to the end, so a listing under way keeps its place.
     for (std::size_t i = projects.size(); i > 0; --i) {
       const std::string& id = projects[i - 1].id;
       if (why_not_a_component(id)) continue;
@@ -80,8 +80,8 @@ Attempt<Found> ProjectsDirectory::child(const OperationPtr& op, const std::strin
   if (name == "by-name") return directory<ByNameDirectory>(op, name);
   if (why_not_a_component(name)) return nothing(kEndless);
   if (name.size() > kMaxIdLength) return nothing(kEndless);
-  // Any project that exists can be entered, listed or not: the service is asked for those never heard of. Where
-  // something may be staged it is entered whatever the service has.
+  // Any existing project can be entered, listed or not: the service is asked about unknown ones. A project that may
+  // have staged changes can be entered whatever the service has.
   ProjectId id(name);
   ListPtr list = mount().site().try_list("projects");
   const bool is_known = (list && ids_.contain(list, name)) || mount().works().exist(id);
@@ -127,7 +127,7 @@ Attempt<Found> ByNameDirectory::child(const OperationPtr& op, const std::string&
     project = target(*list);
   }
   mount().site().names_were_shown("projects");
-  // Where older projects are not listed any more, a stranger may have the oldest listed one of a name.
+  // If older projects are missing from the list, the oldest one listed under a name may be a stranger's.
   if (!project || !mount().site().is_list_whole("projects") || why_not_a_component(project->id)) return nothing();
   return symlink(op, name, "../" + project->id, project->created_at, mount().refresh_seconds());
 }

@@ -1,4 +1,4 @@
-// `projects/` and its `by-name/`: which projects there are.
+// `projects/` and its `by-name/`: which projects exist.
 #pragma once
 
 #include <sys/stat.h>
@@ -12,7 +12,7 @@
 
 namespace playfs::vfs {
 
-/// What a list of the service looks like as a directory, made once for each state of the list.
+/// A list of the service as directory entries, derived once per version of the list.
 class DerivedNames {
  public:
   using Make = std::function<std::vector<ListedName>(const std::vector<content::Listed>&)>;
@@ -24,7 +24,7 @@ class DerivedNames {
   ListedNames names_ PLAYFS_GUARDED_BY(mutex_);
 };
 
-/// Whether a list holds an id, without looking through all of it each time.
+/// Whether a list contains an id, without a linear search each time.
 class ListedIds {
  public:
   bool contain(const ListPtr& list, std::string_view id) PLAYFS_EXCLUDES(mutex_);
@@ -32,7 +32,7 @@ class ListedIds {
  private:
   Mutex mutex_;
   ListPtr of_ PLAYFS_GUARDED_BY(mutex_);
-  std::vector<std::uint32_t> order_ PLAYFS_GUARDED_BY(mutex_);  ///< places in the list, by id
+  std::vector<std::uint32_t> order_ PLAYFS_GUARDED_BY(mutex_);  ///< indexes into the list, sorted by id
 };
 
 class ProjectsDirectory final : public VirtualDirectory {

@@ -8,7 +8,7 @@
 namespace playfs::vfs {
 namespace {
 
-/// Well within the time for which the content room follows a project that was touched once.
+/// Well within the time that content follows a project after one touch.
 constexpr std::chrono::seconds kKeepInterval{30};
 
 }  // namespace
@@ -42,7 +42,7 @@ std::vector<ProjectId> ProjectsInUse::list() const {
 
 void ProjectsInUse::keep() {
   std::vector<ProjectId> in_use, others;
-  std::vector<std::shared_ptr<HeadView>> alive;  // let go of outside of the lock
+  std::vector<std::shared_ptr<HeadView>> alive;  // released after the lock
   {
     MutexLock lock(mutex_);
     for (auto entry = views_.begin(); entry != views_.end();) {
@@ -76,9 +76,9 @@ std::vector<ProjectId> ProjectsInUse::next_others() {
 }
 
 void ProjectsInUse::bring_up(const ProjectId& project) {
-  // While the service does not answer, one question is enough for all.
+  // While the service does not answer, one request for all projects is enough.
   if (!mount_.site().patience().left_for("projects/" + project.text())) return;
-  // Whatever comes of it is told to who listens (head_seen).
+  // The result reaches us through head_seen().
   mount_.site().head(project, mount_.gate()->closing(), [](const Result<content::Head>&) {});
 }
 

@@ -1,4 +1,4 @@
-// The text of README.md at a mount's root.
+// README.md at a mount's root.
 #pragma once
 
 #include <string_view>

@@ -20,14 +20,14 @@ constexpr std::string_view kSuffix = ".json";
 constexpr const char* kCollections[] = {"agents",  "projects", "revisions",   "file_chunks",
                                         "threads", "messages", "domain_mail", "spaces"};
 
-/// "ID.json" -> "ID"; nullopt where the name is none of that form.
+/// "ID.json" -> "ID"; nullopt for any other form.
 std::optional<std::string> stem_of(const std::string& name) {
   if (why_not_a_component(name) || !name.ends_with(kSuffix) || name.size() == kSuffix.size()) return std::nullopt;
   std::string stem = name.substr(0, name.size() - kSuffix.size());
   return stem.size() > kMaxIdLength ? std::nullopt : std::optional(std::move(stem));
 }
 
-/// Whether it can be asked for, which "." cannot, and be the name of a file.
+/// Whether the id can be requested (unlike ".") and used as a file name.
 bool names_a_file(const std::string& id) { return !why_not_a_component(id) && stem_of(id + std::string(kSuffix)); }
 
 bool is_immutable(const std::string& collection) { return collection == "revisions" || collection == "file_chunks"; }
@@ -109,7 +109,7 @@ Attempt<ListedNames> CollectionDirectory::names(const OperationPtr& op) {
       const content::Listed& record = records[i - 1];
       if (!names_a_file(record.id)) continue;
       std::string stem = view_.by_handle && !record.name.empty() ? record.name : record.id;
-      // A handle that somebody took again names the first who had it; the later record goes by its id.
+      // If two records share a handle, it names the older one; the later one goes by its id.
       if (why_not_a_component(stem + ".json") || !seen.insert(stem).second) stem = record.id;
       names.push_back({stem + ".json", S_IFREG, kFirstPosition + 1 + (records.size() - i)});
     }
@@ -164,7 +164,7 @@ Attempt<Found> RecordsDirectory::child(const OperationPtr& op, const std::string
   if (why_not_a_component(name)) return nothing(kEndless);
   bool known = std::any_of(std::begin(kCollections), std::end(kCollections),
                            [&](const char* collection) { return name == collection; });
-  // Another one exists where the service lists it.
+  // Any other collection exists if the service lists it.
   if (!known) PLAYFS_ATTEMPT_CHECK(known_list(mount(), op, name));
   return directory<CollectionDirectory>(op, name, CollectionView{name, false, nullptr});
 }

@@ -1,4 +1,4 @@
-// `threads/`, `agents/`, `mail/`, `spaces/` and `records/`: the other collections of the service.
+// `threads/`, `agents/`, `mail/`, `spaces/` and `records/`: the service's other collections.
 #pragma once
 
 #include <sys/stat.h>
@@ -11,14 +11,14 @@
 
 namespace playfs::vfs {
 
-/// A collection whose records are files NAME.json, with `new` to add one where the mount offers that.
+/// A collection whose records are files NAME.json, with `new` if the mount lets users add records.
 struct CollectionView {
   std::string collection;
-  bool by_handle = false;      ///< files are named by handle where the record has one
-  const Form* form = nullptr;  ///< what `new` takes; nullptr: there is no `new`
+  bool by_handle = false;      ///< name files by handle if the record has one
+  const Form* form = nullptr;  ///< what `new` accepts; nullptr: there is no `new`
 };
 
-/// The collections that the mount offers to write to.
+/// The collections that the mount can write to.
 CollectionView agents_view();
 CollectionView mail_view();
 CollectionView spaces_view();
@@ -34,7 +34,7 @@ class CollectionDirectory final : public VirtualDirectory {
   [[nodiscard]] std::string made_of() const override { return view_.collection; }
 
  private:
-  /// The id behind a file's name without ".json".
+  /// The id for a file name without ".json".
   Attempt<std::string> id_of(const OperationPtr& op, const std::string& stem);
   Attempt<RequestAnswer> create(const OperationPtr& op, const std::string& text);
 
@@ -42,7 +42,7 @@ class CollectionDirectory final : public VirtualDirectory {
   DerivedNames derived_;
 };
 
-/// `records/`: every collection by its name, also those that the service may have and playfs does not know.
+/// `records/`: every collection by name, including those that playfs does not know.
 class RecordsDirectory final : public VirtualDirectory {
  public:
   using VirtualDirectory::VirtualDirectory;
@@ -79,7 +79,7 @@ class ThreadDirectory final : public VirtualDirectory {
   const std::string thread_;
 };
 
-/// The messages of one thread as files ID.json.
+/// The messages of one thread, as files ID.json.
 class MessagesDirectory final : public VirtualDirectory {
  public:
   MessagesDirectory(Mount& mount, NodePtr parent, std::string name, std::string thread);

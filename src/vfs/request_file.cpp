@@ -14,13 +14,13 @@
 namespace playfs::vfs {
 namespace {
 
-/// Without a watcher: a pause in the writing that is taken for its end.
+/// Without a watcher, a pause this long ends the text.
 constexpr std::chrono::milliseconds kPause{500};
-/// How long a write waits for its watch: the watcher walks this mount, and may stand behind a lock in it.
+/// How long a write waits for its watch: the watcher walks this mount and may be stuck behind a lock there.
 constexpr std::chrono::seconds kWatchPatience{5};
-/// How long an unmount waits for requests that were made: the publisher has written a commit down long before.
+/// How long an unmount waits for complete requests; by then the publisher has long journalled a commit.
 constexpr std::chrono::seconds kLastRequests{3};
-/// Of a text that is still to come. What is read is never longer than what there is.
+/// The size shown for a text that is still to come. Reads return no more than there is.
 constexpr std::uint64_t kSizeToCome = 1 << 20;
 
 constexpr const char* kTaken = "taken";
@@ -85,7 +85,7 @@ RequestTextPtr RequestFile::text_for(const OperationPtr& op, std::uint64_t offse
   if (before && !again) return before;
   auto fresh = std::make_shared<RequestText>(op->caller);
   MutexLock lock(mutex_);
-  if (own_ == before) own_ = fresh;  // else another write of this opening was faster
+  if (own_ == before) own_ = fresh;  // otherwise a concurrent write to this open file was first
   return own_;
 }
 
@@ -115,7 +115,7 @@ Attempt<std::size_t> RequestFile::write(const OperationPtr& op, std::uint64_t of
     if (!completes) return data.size();
     begin(text);
   }
-  // A whole JSON object: there is nothing to be added, so the errno can say how it went.
+  // A complete JSON object: nothing can follow, so the write's errno can report the outcome.
   auto outcome = text->outcome();
   if (!outcome) return missing(until_done(text));
   if (*outcome) return data.size();
@@ -150,7 +150,7 @@ Fetch RequestFile::arm(const RequestTextPtr& text) {
     auto interrupted = std::make_shared<CancelToken::Registration>(
         cancel.on_cancel([once] { once(fail(ErrorCode::interrupted, "interrupted")); }));
     const auto watch = self->mount().requests().expect(self);
-    // Called where it is in place, or cannot be, and where that takes too long: the first of these settles it.
+    // Called when the watch is in place, when it failed, and when it takes too long; the first call counts.
     auto settle = std::make_shared<std::function<void(bool)>>(
         [self, text, watch, watcher, once, interrupted, settled = std::make_shared<std::atomic<bool>>(false)](bool is) {
           if (settled->exchange(true)) return;
@@ -163,7 +163,7 @@ Fetch RequestFile::arm(const RequestTextPtr& text) {
     self->mount().later(kWatchPatience, [weak = std::weak_ptr(settle)] {
       if (auto waiting = weak.lock()) (*waiting)(false);
     });
-    // It may come at any time: only a mount that has not ended lets it in.
+    // May run at any time, so it must enter the gate.
     auto closed = [weak = std::weak_ptr(self), text, gate = self->mount().gate()] {
       auto ticket = gate->enter();
       auto file = ticket ? weak.lock() : nullptr;
@@ -200,7 +200,7 @@ void RequestFile::finish(const RequestTextPtr& text, Result<RequestAnswer> resul
   std::string document = result ? result->text : error_document(result.error());
   if (result) mount().set_last_result(path(), result->lasting ? document : std::string());
   else mount().set_last_error(path(), result.error());
-  // The driver wrote down the others.
+  // The driver has recorded the others.
   if (!result && !is_worth_recording(result.error().code)) mount().site().events().error(path(), result.error());
   text->finish(result ? Status() : Status(fail(result.error())), std::move(document));
   mount().requests().remove(text);
@@ -229,7 +229,7 @@ void RequestsUnderWay::add(const std::string& path, const std::shared_ptr<Reques
 }
 
 void RequestsUnderWay::remove(const RequestTextPtr& text) {
-  Item last;  // may be the last to let go of a node: not under the lock
+  Item last;  // may hold the last reference to a node; destroyed after the lock is released
   MutexLock lock(mutex_);
   auto found = std::find_if(items_.begin(), items_.end(), [&](const Item& item) { return item.text == text; });
   if (found == items_.end()) return;
@@ -286,7 +286,7 @@ RequestTextPtr RequestsUnderWay::awaited(const std::string& path, pid_t reader) 
   RequestTextPtr complete, written;
   for (const Item& item : settled(&path)) {
     const RequestText::Phase phase = item.text->phase();
-    // What became of one that is done is the last result by now, perhaps with later ones after it.
+    // A finished request is the last result by now, possibly already replaced by a later one.
     if (phase == RequestText::Phase::running) complete = item.text;
     else if (phase == RequestText::Phase::collecting &&
              (item.text->writer().pid != reader || !item.text->watched().armed))

@@ -1,16 +1,16 @@
-// A control file that takes requests: `new`, `reply`, `commit`, `state.json`.
+// A control file that accepts requests: `new`, `reply`, `commit`, `state.json`.
 //
-// What is written through one opening is one request, however many write(2)s it takes. There is no open and no release
-// here, so each lookup gives a node of its own: a node is an opening. The first write waits until a CloseWatcher
-// watches the node, and the close makes the text complete. Where there is no watcher (no inotify left, the mount point
-// hidden), a pause in the writing does. A JSON object is complete with its last brace, and that write waits for the
+// Everything written through one open file is one request, however many write(2)s it takes. There is no open or release
+// here, so each lookup creates a node: a node stands for one open file. The first write waits until a CloseWatcher
+// watches the node, and the close then completes the text. Without a watcher (no inotify instance left, mount point
+// hidden) a pause in writing completes it. A JSON object is complete with its last brace, and that write waits for the
 // outcome.
 //
-// A node shows the text that was current when it was looked up. While a request is under way that text is still to
-// come: reading waits for it. Waiting in the lookup would be worse: the kernel holds the directory's lock meanwhile,
-// and everything else in the directory would wait too. Therefore such a node has a size that it may not come to; the
-// read that ends short corrects it. What was written stays in the kernel's pages of the node, and is never invalidated:
-// the kernel would wait for the page that a write under way has locked, and with it all other notifications.
+// A node shows the text that was current at its lookup. During a request that text is still to come, and reading waits
+// for it. Waiting in the lookup would be worse: the kernel holds the directory's lock meanwhile, and everything else in
+// the directory would wait, too. So such a node shows a size that may be too large; the read that comes up short
+// corrects it. Written bytes stay in the kernel's pages of the node and are never invalidated: the kernel would wait
+// for the page that a running write has locked, and hold up all other invalidations.
 #pragma once
 
 #include <chrono>
@@ -28,28 +28,28 @@ namespace playfs::vfs {
 
 class RequestFile final : public Node {
  public:
-  /// Shows `text`, or what `awaited` comes to, where that is given.
+  /// Shows `text`, or the outcome of `awaited` if given.
   RequestFile(Mount& mount, NodePtr parent, std::string name, std::string text, WallTime time, RequestTextPtr awaited,
               Request request);
 
   Attempt<AttributesReply> attributes(const OperationPtr& op) override;
-  /// Truncation, as a shell's `>` asks for it, is accepted and is no request.
+  /// Truncation, as by a shell's `>`, is accepted and makes no request.
   Attempt<AttributesReply> set_attributes(const OperationPtr& op, const SetAttributes& change) override;
   Attempt<std::string> read(const OperationPtr& op, std::uint64_t offset, std::size_t size) override;
   Attempt<std::size_t> write(const OperationPtr& op, std::uint64_t offset, const std::string& data) override;
-  /// Fails while what was written cannot be a request as it stands: nothing would be done with it. Where it was done,
-  /// says what it came to.
+  /// Fails if what was written so far cannot be a request, since it would be discarded. After the request has run,
+  /// returns its outcome.
   Attempt<void> sync(const OperationPtr& op) override;
 
   /// The text is complete: runs the request, once.
   void begin(const RequestTextPtr& text);
-  /// Nothing is done with the text.
+  /// Fails the request without running it.
   void refuse(const RequestTextPtr& text, const Error& error);
 
  private:
   [[nodiscard]] NodeAttributes shown(std::uint64_t size) const;
   struct Own {
-    RequestTextPtr text;  ///< nullptr: nothing was written through this opening
+    RequestTextPtr text;  ///< nullptr: nothing was written through this open file
     bool truncated = false;
   };
   [[nodiscard]] Own own() const PLAYFS_EXCLUDES(mutex_);
@@ -69,10 +69,10 @@ class RequestFile final : public Node {
   bool truncated_ PLAYFS_GUARDED_BY(mutex_) = false;
 };
 
-/// The texts of a mount that are being written or done. Thread-safe; its lock is a leaf.
+/// The texts being written or processed in a mount. Thread-safe; its lock is a leaf.
 class RequestsUnderWay {
  public:
-  /// nullptr: there is none any more; what it saw closed until then is begun.
+  /// nullptr removes the watcher; requests that it saw closed until then are started.
   void set_watcher(std::shared_ptr<CloseWatcher> watcher) PLAYFS_EXCLUDES(mutex_);
   [[nodiscard]] std::shared_ptr<CloseWatcher> watcher() const PLAYFS_EXCLUDES(mutex_);
 
@@ -80,19 +80,19 @@ class RequestsUnderWay {
       PLAYFS_EXCLUDES(mutex_);
   void remove(const RequestTextPtr& text) PLAYFS_EXCLUDES(mutex_);
 
-  /// A number for a watch of the file, which the watcher's lookup is to find.
+  /// Allocates an id for a watch of `file`; the watcher's lookup is expected to find that node.
   CloseWatcher::Watch expect(const std::shared_ptr<RequestFile>& file) PLAYFS_EXCLUDES(mutex_);
-  /// Whether it did. The lookup is not expected any more.
+  /// Whether the lookup found it. Ends the expectation.
   bool was_found(CloseWatcher::Watch watch) PLAYFS_EXCLUDES(mutex_);
-  /// The file that the watcher looks for, if it is the watcher's thread that asks.
+  /// The file to return if the lookup comes from the watcher's own thread, else nullptr.
   [[nodiscard]] std::shared_ptr<RequestFile> looked_for_by(pid_t thread) PLAYFS_EXCLUDES(mutex_);
 
-  /// What a reader of `path` waits for: the last request whose text is complete, else one whose writer is another
-  /// process; nullptr: nothing.
+  /// What a reader of `path` waits for: the last request whose text is complete, else one still being written by
+  /// another process or without a watch; nullptr: nothing.
   [[nodiscard]] RequestTextPtr awaited(const std::string& path, pid_t reader) PLAYFS_EXCLUDES(mutex_);
   [[nodiscard]] bool is_written_by(const std::string& path, pid_t process) const PLAYFS_EXCLUDES(mutex_);
 
-  /// The mount ends: what is complete is waited for, not for long; of what is not, nothing is done.
+  /// Ends the mount's requests: waits briefly for complete ones, discards incomplete ones.
   void end() PLAYFS_EXCLUDES(mutex_);
 
  private:
@@ -105,13 +105,13 @@ class RequestsUnderWay {
     std::weak_ptr<RequestFile> file;
     bool found = false;
   };
-  /// Begins those that were closed, before anybody waits for the others.
+  /// All requests, or those of `path`. First starts those whose file was closed, so that nobody waits for them in vain.
   std::vector<Item> settled(const std::string* path) PLAYFS_EXCLUDES(mutex_);
 
   mutable Mutex mutex_;
   Condition changed_;
   std::shared_ptr<CloseWatcher> watcher_ PLAYFS_GUARDED_BY(mutex_);
-  std::vector<Item> items_ PLAYFS_GUARDED_BY(mutex_);  ///< in the order in which they were begun
+  std::vector<Item> items_ PLAYFS_GUARDED_BY(mutex_);  ///< in starting order
   std::map<CloseWatcher::Watch, Expected> expected_ PLAYFS_GUARDED_BY(mutex_);
   std::uint64_t removals_ PLAYFS_GUARDED_BY(mutex_) = 0;
   CloseWatcher::Watch next_watch_ PLAYFS_GUARDED_BY(mutex_) = 1;

@@ -8,7 +8,7 @@
 namespace playfs::vfs {
 namespace {
 
-/// Larger ones do not fit a record of the service anyway.
+/// Larger texts do not fit a record of the service anyway.
 constexpr std::size_t kMostText = 64 * 1024;
 
 constexpr std::string_view kBlanks = " \t\r\n";
@@ -20,7 +20,7 @@ bool is_object(std::string_view text) {
   return first != text.npos && text[first] == '{';
 }
 
-/// Where the JSON object that the text begins with ends; nullopt: it does not yet, or there is none.
+/// Where the JSON object at the start of the text ends; nullopt if it is incomplete or there is none.
 std::optional<std::size_t> end_of_object(std::string_view text) {
   if (!is_object(text)) return std::nullopt;
   std::size_t depth = 0;
@@ -41,7 +41,7 @@ std::optional<std::size_t> end_of_object(std::string_view text) {
   return std::nullopt;
 }
 
-/// Whether it is UTF-8 but for a last character of which the rest may come with the next write.
+/// Whether the text is valid UTF-8, apart from a last character that the next write may complete.
 bool may_become_utf8(std::string_view text) {
   if (is_valid_utf8(text)) return true;
   for (std::size_t cut = 1; cut <= std::min<std::size_t>(3, text.size()); ++cut) {
@@ -70,7 +70,7 @@ std::string RequestText::with(std::uint64_t offset, std::string_view data) const
 Status RequestText::may_take(std::uint64_t offset, std::string_view data) const {
   MutexLock lock(mutex_);
   if (phase_ != Phase::collecting) {
-    if (is_blank(data)) return {};  // a last line break
+    if (is_blank(data)) return {};  // a trailing newline
     if (outcome_ && !*outcome_) return *outcome_;
     if (phase_ == Phase::running)
       return fail(ErrorCode::busy, "what was written through this opening is being done", "open the file again");
@@ -172,7 +172,7 @@ std::string RequestText::document() const {
 
 void RequestText::wait(const CancelToken& cancel, Callback<void> done) {
   Once<void> once(std::move(done));
-  // Registered before the lock is taken: a token that is cancelled already runs its hook at once.
+  // Register before locking: if the token is already cancelled, its hook runs at once.
   auto registration = cancel.on_cancel([once] { once(fail(ErrorCode::interrupted, "interrupted while waiting")); });
   {
     MutexLock lock(mutex_);

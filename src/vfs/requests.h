@@ -1,5 +1,5 @@
-// Requests through control files: from the text of a write to a record at the service, and to the text that the file
-// then shows.
+// Requests through control files: parsing what was written, creating a record at the service, and rendering what the
+// file then shows.
 #pragma once
 
 #include <string>
@@ -12,33 +12,31 @@ namespace playfs::vfs {
 
 class Mount;
 
-/// What a control file takes.
+/// What a control file accepts.
 struct Form {
   struct Field {
     const char* name;
-    const char* meaning;  ///< with the allowed values, for whoever reads the file
+    const char* meaning;  ///< for readers of the file; includes the allowed values
   };
-  const char* plain;  ///< the field that plain text is, and that JSON has to have
+  const char* plain;  ///< the field that plain text is stored in; required in JSON
   std::vector<Field> fields;
-  bool others = false;  ///< the service takes any others as well
+  bool others = false;  ///< the service accepts any other field, too
   const char* example;  ///< JSON
 };
 
-/// What the file says before it was used.
+/// What the file shows before its first use.
 std::string help_document(const Form& form);
 
-/// The fields that were written: a JSON object, or plain text, which is taken for the field `plain` (less its last
-/// line break).
+/// The fields of a request: a JSON object, or plain text as the field `plain` (without its last line break).
 Result<JsonObject> request_body(const std::string& text, const Form& form);
-/// The same without asking for `plain`.
+/// Rejects unknown fields, without requiring `plain`.
 Status check_fields(const JsonObject& body, const Form& form);
 
-/// Creates the record, once an operation, and answers it as the service returned it, once the kernel knows that
-/// listings have changed.
+/// Creates the record, once per operation. Returns it as the service did, after the kernel's listings were invalidated.
 Attempt<Record> create_record(Mount& mount, const OperationPtr& op, const std::string& collection,
                               const JsonObject& body);
 
-/// The author, where the body names none.
+/// Sets the author if the body names none.
 void set_default_agent(const Mount& mount, JsonObject& body);
 
 }  // namespace playfs::vfs

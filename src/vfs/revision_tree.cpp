@@ -22,8 +22,7 @@ mode_t mode_of(const FileEntry& entry) {
   return S_IFREG | 0644;
 }
 
-// git's modes, write bits included: what forbids a change is that the tree is read-only, and that is what it says
-// (EROFS); copies made with cp -p are then files that can be edited.
+// git's modes, write bits included: EROFS says that the tree is read-only, and copies made with cp -p stay editable.
 constexpr mode_t kDirectoryMode = S_IFDIR | 0755;
 
 mode_t mode_of(const Tree::Child& child) {
@@ -50,7 +49,7 @@ TreeViewPtr view_with_refusal(RevisionTreePtr revision, ProjectId project, Error
 
 namespace {
 
-/// One a line.
+/// One per line.
 std::string parents_text(const Revision& revision) {
   std::string text;
   for (const RevisionId& parent : shown_parents(revision)) text += (text.empty() ? "" : "\n") + parent.text();
@@ -86,7 +85,7 @@ bool stays_inside(const std::string& path, const std::string& target) {
     if (part == "..") {
       if (--depth < 0) return false;
     } else if (!part.empty() && part != ".") {
-      // A name on the way may itself be a link to somewhere higher: going up after it is not judged by counting.
+      // A name on the way may itself be a link to a higher directory, so a later ".." cannot be judged by counting.
       if (target.find("..", end) != std::string::npos) return false;
       ++depth;
     }

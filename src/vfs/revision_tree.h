@@ -1,7 +1,7 @@
-// The read-only tree of one revision: immutable, so the kernel may keep all of it without end.
+// The read-only tree of one revision: immutable, so the kernel may cache all of it indefinitely.
 //
-// Also what `work/` shows where it cannot be written in (a read-only mount, a work tree that another process has
-// open); `refusal` then says why. Thread-safe.
+// Also shown as `work/` where that is not writable (a read-only mount, or another process has the work tree open);
+// `refusal` then says why. Thread-safe.
 #pragma once
 
 #include <atomic>
@@ -15,27 +15,27 @@
 
 namespace playfs::vfs {
 
-/// What all nodes of one tree have in common.
+/// What all nodes of one tree share.
 struct TreeView {
   RevisionTreePtr revision;
   ProjectId project;
-  Error refusal;  ///< of every change
+  Error refusal;  ///< the error for every change
 };
 using TreeViewPtr = std::shared_ptr<const TreeView>;
 
-/// A view with EROFS. A null revision is an empty tree.
+/// Changes fail with EROFS. A null revision is an empty tree.
 TreeViewPtr read_only_view(RevisionTreePtr revision, ProjectId project);
 TreeViewPtr view_with_refusal(RevisionTreePtr revision, ProjectId project, Error refusal);
 
-/// The attributes "user.playfs.NAME" of something published, as its publisher claims them. `entry`: nullptr for
-/// directories.
+/// The attribute "user.playfs.NAME" of a published file or directory, as its publisher claims it. `entry` is nullptr
+/// for directories.
 std::optional<std::string> published_xattr(const RevisionTree& revision, const ProjectId& project,
                                            const FileEntry* entry, const std::string& name);
 
-/// Whether a link at `path` stays inside the tree, whatever else the tree holds.
+/// Whether a link at `path` stays inside the tree, whatever else the tree contains.
 bool stays_inside(const std::string& path, const std::string& target);
-/// What the kernel can be given as the target of a published link: bounded, without NUL, and inside the tree where
-/// the mount asks for that.
+/// Whether the kernel can be given this target of a published link: bounded, without NUL, and inside the tree if the
+/// mount requires that.
 Status check_link_target(Mount& mount, const std::string& path, const std::string& target);
 
 class RevisionDirectory final : public Node {

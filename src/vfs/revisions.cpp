@@ -24,7 +24,7 @@ void begin_fetching(Mount& mount, const RevisionId& id) {
 }
 
 Attempt<RevisionTreePtr> revision_of_project(Mount& mount, const RevisionId& id, const ProjectId& project) {
-  // Parents that a history looks for time and again may not exist.
+  // Histories repeatedly look up parents that may not exist.
   if (!mount.site().try_revision(id) && mount.site().was_absent(id))
     return fail(ErrorCode::not_found, "the service has no such revision");
   PLAYFS_ATTEMPT(RevisionTreePtr tree, revision_here(mount, id));
@@ -93,11 +93,11 @@ Attempt<Found> AtDirectory::child(const OperationPtr& op, const std::string& nam
   if (known.shown) {
     PLAYFS_ATTEMPT(at, revision_at(mount(), op, project_, *known.shown, *time));
   }
-  if (!at.settled) {  // head may have moved on since it was seen
+  if (!at.settled) {  // head may have moved since it was seen
     PLAYFS_ATTEMPT(RevisionTreePtr head, shown_here(mount(), op, project_));
     PLAYFS_ATTEMPT(at, revision_at(mount(), op, project_, id_of(head), *time));
   }
-  // Also a settled answer changes where somebody sets head to another line.
+  // Even a settled answer changes if head is set to another line.
   const double timeout = mount().refresh_seconds();
   if (!at.revision) return nothing(timeout);
   const RevisionTreePtr& revision = at.revision;

@@ -11,10 +11,10 @@
 
 namespace playfs::vfs {
 
-/// Starts to bring a revision and its contents, for whoever will look into it next.
+/// Starts fetching a revision and its contents, for the reader who will want it next.
 void begin_fetching(Mount& mount, const RevisionId& id);
 
-/// The attempt at a revision that must belong to the project: one project never shows another's bytes.
+/// A revision that must belong to the project: one project never shows another's bytes.
 [[nodiscard]] Attempt<RevisionTreePtr> revision_of_project(Mount& mount, const RevisionId& id,
                                                            const ProjectId& project);
 
@@ -48,7 +48,7 @@ class BranchesDirectory final : public VirtualDirectory {
   const ProjectId project_;
 };
 
-/// Any ISO 8601 time or prefix of one can be entered; none is listed.
+/// Accepts any ISO 8601 time or prefix of one; lists none.
 class AtDirectory final : public VirtualDirectory {
  public:
   AtDirectory(Mount& mount, NodePtr parent, std::string name, ProjectId project);

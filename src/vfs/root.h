@@ -1,11 +1,11 @@
-// What stands at the root of a mount: everything, or one project's work tree, or one of its revisions.
+// The root of a mount: everything, one project's work tree, or one of its revisions.
 #pragma once
 
 #include "vfs/virtual_directory.h"
 
 namespace playfs::vfs {
 
-/// By the mount's options.
+/// Chosen by the mount's options.
 NodePtr make_root(Mount& mount);
 
 class RootDirectory final : public VirtualDirectory {

@@ -1,8 +1,8 @@
-// Who was answered `stale` in order to look again.
+// Remembers which threads were answered `stale` to make the kernel look again.
 //
-// The kernel does that once for each call of a program, from the beginning of the path; a second such answer is what
-// the program gets. So whoever was sent back, for whatever name, is not for the next. A thread may be remembered for
-// longer than its call takes: then it waits where it might have been sent back. Thread-safe; its lock is a leaf.
+// The kernel retries once per system call, from the start of the path; a second `stale` reaches the program. So a
+// thread that already got one must wait instead, whatever the name. A thread may be remembered longer than its call
+// lasts: then it waits where it could have been sent back. Thread-safe; its lock is a leaf.
 #pragma once
 
 #include <sys/types.h>
@@ -30,7 +30,7 @@ class SentBack {
 
  private:
   using Clock = std::chrono::steady_clock;
-  /// A path may have several names that come late.
+  /// Long enough for a path with several slow names.
   static constexpr std::chrono::minutes kRemembered{1};
   mutable Mutex mutex_;
   std::map<pid_t, Clock::time_point> until_ PLAYFS_GUARDED_BY(mutex_);

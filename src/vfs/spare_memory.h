@@ -1,8 +1,8 @@
-// Gives memory back to the system once much of it was let go of. Thread-safe.
+// Returns memory to the system after a lot of it was freed. Thread-safe.
 //
-// What a storm of small pieces leaves (a hundred thousand files that were made and removed) the allocator keeps: all
-// around what lives on are holes that only malloc_trim(3) finds. That holds up who allocates meanwhile, so it waits for
-// quiet. Nothing wakes a mount that does nothing.
+// After a burst of small allocations (a hundred thousand files created and removed) the allocator keeps the memory:
+// what survives leaves holes that only malloc_trim(3) finds. That call blocks other allocations, so it waits for a
+// quiet moment. An idle mount is never woken.
 #pragma once
 
 #include <atomic>
@@ -21,19 +21,19 @@ class SpareMemory {
   static constexpr std::uint64_t kMany = 10'000;
   static constexpr std::chrono::seconds kQuiet{1};
 
-  /// `later` runs no task any more once this ends. `give_back`: malloc_trim(3), but for tests.
+  /// `later` must run no task after this object is destroyed. `give_back` is malloc_trim(3), except in tests.
   explicit SpareMemory(Later later, std::function<void()> give_back);
 
-  /// A node was let go of, with all that hangs on it.
+  /// Call when a node has been released, with everything it owns.
   void let_go();
 
  private:
-  /// Gives back, unless as many again were let go of since there were `seen`.
+  /// Gives memory back, unless kMany more nodes were released since `seen`.
   void look(std::uint64_t seen);
 
   const Later later_;
   const std::function<void()> give_back_;
-  std::atomic<std::uint64_t> let_go_ = 0;  ///< since memory was given back
+  std::atomic<std::uint64_t> let_go_ = 0;  ///< nodes released since memory was last given back
 };
 
 }  // namespace playfs::vfs

@@ -15,14 +15,14 @@
 namespace playfs::vfs {
 namespace {
 
-/// How long the attributes of the mount's root wait for the tree, and how long nobody's do after that was in vain.
+/// How long the root's attributes wait for the tree, and for how long nobody waits after that was in vain.
 constexpr std::chrono::seconds kTreePatience{3};
 constexpr std::chrono::seconds kLookAgain{10};
-/// What they asked for goes on for who reads the tree.
+/// The request continues, for whoever reads the tree.
 constexpr std::chrono::minutes kTreeGoesOn{1};
 constexpr const char* kNoTree = "no tree";
 
-/// The mount's root is there, whatever is not: readdir(3) would take "not found" for the end of an empty directory.
+/// The mount's root always exists: readdir(3) would take "not found" for the end of an empty directory.
 Error not_absent(Error error) {
   if (error.code != ErrorCode::not_found) return error;
   error.code = ErrorCode::io;
@@ -55,7 +55,7 @@ Attempt<NodePtr> TreeRoot::tree(const OperationPtr& op) {
     mount().site().prefetch(revision);
     return begin(made(revision, read_only_view(revision, project_)->refusal), std::nullopt);
   }
-  // Elsewhere the directory above is what sees head move.
+  // For `work/`, the directory above sees head move.
   if (!parent()) mount().in_use().touch(project_, std::static_pointer_cast<TreeRoot>(shared_from_this()));
   if (now) return now;
   PLAYFS_ATTEMPT_CHECK(head_for_use(mount(), op, project_));
@@ -75,7 +75,7 @@ NodePtr TreeRoot::shown() const {
 }
 
 NodePtr TreeRoot::made(const RevisionTreePtr& revision, const Error& refusal) {
-  // By the same name: it takes this one's number.
+  // With the same name and parent, hence the same inode number.
   return std::make_shared<RevisionDirectory>(mount(), parent(), name(), view_with_refusal(revision, project_, refusal));
 }
 
@@ -151,7 +151,7 @@ void TreeRoot::replace(const NodePtr& tree) {
     before = std::exchange(shown_, tree);
     if (!std::dynamic_pointer_cast<RevisionDirectory>(tree)) refusal_.reset();
   }
-  // Names of both: what goes, what comes, and what the kernel knows not to be there.
+  // The names of both trees: those that go and those that come, which the kernel may have cached as absent.
   std::set<std::string> names;
   auto internal = std::make_shared<Operation>(Caller());
   for (const NodePtr& each : {before, tree}) {
@@ -159,7 +159,7 @@ void TreeRoot::replace(const NodePtr& tree) {
       names.insert(item.name);
       return true;
     });
-    // Neither kind of tree needs anything that is not here.
+    // Listing either kind of tree needs no fetch.
     if (!listed) mount().site().events().error(path(), listed.error().error);
   }
   const std::string& whose = project_.text();
@@ -175,7 +175,7 @@ Attempt<std::shared_ptr<WorkTree>> TreeRoot::work_tree(const OperationPtr& op) {
 Attempt<AttributesReply> TreeRoot::attributes(const OperationPtr& op) {
   auto reply = attributes_of_tree(op);
   if (reply || parent()) return reply;
-  // Nobody comes to `.playfs/`, which says what is wrong with the tree, but by way of this directory.
+  // `.playfs/`, which says what is wrong with the tree, is reachable only through this directory.
   return attributes_without_tree(op, std::move(reply).error());
 }
 

@@ -1,11 +1,10 @@
-// The root of a tree that may become another one while somebody is in it: what a mount of one tree shows, and `work/`
-// where nobody can write in it.
+// The root of a tree that can be replaced while programs are in it: the root of a single-tree mount, and `work/` while
+// it is not writable.
 //
-// Stands for the tree, which is fetched or opened at its first use: mounting asks the service for nothing. Below the
-// mount's root it has `.playfs/` besides, which is not listed, and is there whatever becomes of the tree. The kernel
-// keeps the names in it without end, so another tree takes the place of the one that is shown as a whole: when head
-// moves under a tree that nobody can write in, and when one that another process had open becomes free. Whoever has the
-// directory open, or is in it, goes along. Thread-safe.
+// The tree is fetched or opened at first use: mounting sends no request. At the mount's root it also has `.playfs/`,
+// which is not listed and always available, whatever happens to the tree. The kernel caches the names indefinitely, so
+// trees are swapped as a whole: when head moves under a tree that nobody can write in, and when another process
+// releases a work tree. Programs that have the directory open, or are in it, move along. Thread-safe.
 #pragma once
 
 #include <optional>
@@ -32,36 +31,38 @@ class TreeRoot final : public Node, public HeadView {
   void head_seen() override { bring_up(); }
 
  private:
-  /// What is shown, fetched or opened at its first use.
+  /// The shown tree, fetched or opened at first use.
   Attempt<NodePtr> tree(const OperationPtr& op) PLAYFS_EXCLUDES(mutex_);
-  /// What is shown; nullptr before the first use.
+  /// The shown tree; nullptr before first use.
   [[nodiscard]] NodePtr shown() const PLAYFS_EXCLUDES(mutex_);
-  /// The tree as a node of its own; `refusal`: why nothing can be changed in it.
+  /// A read-only tree as a node; `refusal`: why it cannot be changed.
   [[nodiscard]] NodePtr made(const RevisionTreePtr& revision, const Error& refusal);
-  /// A work tree in which it is possible to write, as a node that the kernel knows by this one's number.
+  /// The root of a writable work tree, which the kernel knows under this node's id.
   [[nodiscard]] NodePtr writable(const std::shared_ptr<WorkTree>& tree);
-  /// Shows `tree`, unless another one is shown already, which is answered then.
+  /// Shows `tree` unless one is already shown; returns the shown one.
   [[nodiscard]] NodePtr begin(const NodePtr& tree, const std::optional<Error>& refusal) PLAYFS_EXCLUDES(mutex_);
-  /// Shows what is known to be there by now.
+  /// Switches to the newest tree known.
   void bring_up() PLAYFS_EXCLUDES(moving_, mutex_);
-  /// False where that is not here. `come`: the revision that it is, where it is another one than before.
+  /// Switches to what is available locally; false if the wanted revision is not. `come`: the revision, if it is a new
+  /// one.
   [[nodiscard]] bool show_known(RevisionTreePtr& come) PLAYFS_EXCLUDES(moving_, mutex_);
   void replace(const NodePtr& tree) PLAYFS_EXCLUDES(mutex_);
   Attempt<AttributesReply> attributes_of_tree(const OperationPtr& op);
-  /// Of the mount's root while the tree is not here, for what `stop` says: waits for it briefly, and for no time where
-  /// somebody has just waited in vain.
+  /// Attributes of the mount's root while the tree is unavailable for the reason in `stop`: waits briefly, or not at
+  /// all if that was recently in vain.
   Attempt<AttributesReply> attributes_without_tree(const OperationPtr& op, Stop stop) PLAYFS_EXCLUDES(mutex_);
-  /// Looks now and then whether the other process has let go of the work tree.
+  /// Checks periodically whether the other process has released the work tree.
   void try_later();
 
   const ProjectId project_;
-  const std::optional<RevisionId> revision_;  ///< to be shown, whatever head is
+  const std::optional<RevisionId> revision_;  ///< show this one, whatever head is
   Children children_;
-  Mutex moving_;  ///< that the newest of two heads is the one that stays; taken before mutex_
+  Mutex moving_;  ///< makes the newer of two heads win; taken before mutex_
   mutable Mutex mutex_;
   NodePtr shown_ PLAYFS_GUARDED_BY(mutex_);
-  std::optional<Error> refusal_ PLAYFS_GUARDED_BY(mutex_);  ///< nullopt: it is the work tree, and stays
-  SteadyTime look_again_ PLAYFS_GUARDED_BY(mutex_);         ///< when the root's attributes wait for the tree again
+  std::optional<Error> refusal_ PLAYFS_GUARDED_BY(mutex_);  ///< nullopt: the tree is final (a work tree or a fixed
+                                                            ///< revision)
+  SteadyTime look_again_ PLAYFS_GUARDED_BY(mutex_);         ///< when the root's attributes may wait for the tree again
 };
 
 }  // namespace playfs::vfs

@@ -15,12 +15,11 @@
 namespace playfs::vfs {
 namespace {
 
-/// The kernel holds the directory's lock while a name in it is looked up or the names are listed.
+/// Short, because the kernel holds the directory's lock while a name is looked up or the names are listed.
 constexpr std::chrono::seconds kLookupPatience{3};
-/// A listing has nothing to show in the place of one that is not here: it fails. The first one of a large playground
-/// takes seconds.
+/// A listing has no stand-in, so it fails after this. The first one of a large playground takes seconds.
 constexpr std::chrono::seconds kListingPatience{30};
-/// What a listing asked for goes on for who tries again.
+/// The list request continues, for whoever tries again.
 constexpr std::chrono::minutes kListingGoesOn{5};
 constexpr const char* kTooLong = "took too long";
 
@@ -61,7 +60,7 @@ Attempt<Found> VirtualDirectory::lookup(const OperationPtr& op, const std::strin
   auto here = child(op, name);
   if (here || !here.error().fetch) return here;
   if (!op->noted(kTooLong)) {
-    // Another name of the same path came late: to be sent back once more would be an error.
+    // Another name of the same path was late already: a second `stale` would reach the program.
     const auto patience = mount().sent_back().is_known(op->caller.pid) ? kListingPatience : kLookupPatience;
     return missing(fetch_for_a_while(mount(), op, patience, patience, kTooLong, std::move(here).error().fetch));
   }
@@ -144,10 +143,10 @@ Attempt<Found> VirtualDirectory::request_file_showing(const OperationPtr& op, co
   RequestsUnderWay& requests = mount().requests();
   if (auto watched = requests.looked_for_by(op->caller.pid)) return found(op, watched, 0);
   RequestTextPtr awaited = requests.awaited(path, op->caller.pid);
-  // Not before it is known that nothing is awaited: a request that ends meanwhile has left its result by now.
+  // Read the text only once nothing is awaited: a request that ends in between has stored its result by then.
   std::string shown;
   if (!awaited) shown = requests.is_written_by(path, op->caller.pid) ? unfinished_document() : text();
-  // Each lookup is an opening, with a text of its own: see request_file.h.
+  // Each lookup stands for one open file, with a text of its own: see request_file.h.
   auto node = children_.get<RequestFile>(
       name, [](const RequestFile&) { return false; },
       [&] {

@@ -1,11 +1,10 @@
-// Directories that playfs makes up, and the small files in them.
+// Virtual directories, and the small files in them.
 //
-// A control file is a snapshot: a lookup renders its text, and where that differs from the last one the name gets a
-// new node. So the size that stat shows is right before the first byte is read, and no page of it ever goes stale;
-// whoever has the old one open keeps reading the old text. Such names are asked for again each time (no entry
-// timeout); what belongs to the node (size, pages) stays with it.
+// A control file is a snapshot: each lookup renders its text, and a text that differs from the last one gets a new
+// node. So stat's size is right before the first read, no page ever goes stale, and an open file keeps its old text.
+// Such names have no entry timeout: the kernel looks them up each time. Size and pages belong to the node.
 //
-// Those that take requests have a page of their own: request_file.h.
+// Files that accept requests differ: see request_file.h.
 #pragma once
 
 #include <atomic>
@@ -22,7 +21,7 @@
 
 namespace playfs::vfs {
 
-/// Text as it was at one moment.
+/// Text as of one moment.
 class SnapshotFile final : public Node {
  public:
   SnapshotFile(Mount& mount, NodePtr parent, std::string name, std::string text, mode_t permissions, WallTime time);
@@ -49,7 +48,7 @@ class SymlinkNode final : public Node {
   const WallTime time_;
 };
 
-/// One name of a listing. Positions count from 3 and grow along the listing; an item keeps its position while others
+/// One name of a listing. Positions count from 3 and increase along the listing; an item keeps its position as others
 /// come and go.
 struct ListedName {
   std::string name;
@@ -66,13 +65,13 @@ class VirtualDirectory : public Node {
   Attempt<void> list(const OperationPtr& op, std::uint64_t offset, bool with_entries, const Emit& emit) final;
 
  protected:
-  /// What the name stands for; a Found without a node where it is nothing.
+  /// What a name stands for; a Found without a node if nothing.
   virtual Attempt<Found> child(const OperationPtr& op, const std::string& name) = 0;
   virtual Attempt<ListedNames> names(const OperationPtr& op) = 0;
-  /// What kind of thing a name stands for that `child` has to wait for.
+  /// The file type of a name that `child` has to wait for.
   [[nodiscard]] virtual mode_t type_of(const std::string& name) const;
-  /// The collection whose list the names are made of: then the kernel is told to forget a listing when that has
-  /// changed, and when it gets old. Empty: the names stay.
+  /// The collection that the names derive from: the kernel's listing is invalidated when that changes and when it gets
+  /// old. Empty: the names are fixed.
   [[nodiscard]] virtual std::string made_of() const { return {}; }
   [[nodiscard]] virtual WallTime time() const;
 
@@ -83,14 +82,14 @@ class VirtualDirectory : public Node {
                           double entry_timeout = 0);
   Attempt<Found> snapshot(const OperationPtr& op, const std::string& name, const Json& json, WallTime time,
                           double entry_timeout = 0);
-  /// Shows the last result, or `otherwise` where there was no request yet.
+  /// Shows the last result, or `otherwise` before the first request.
   Attempt<Found> request_file(const OperationPtr& op, const std::string& name, std::string otherwise, Request request);
-  /// Shows what `text` returns while nothing is under way.
+  /// Shows what `text` returns while no request is under way.
   Attempt<Found> request_file_showing(const OperationPtr& op, const std::string& name,
                                       const std::function<std::string()>& text, Request request);
   Attempt<Found> symlink(const OperationPtr& op, const std::string& name, std::string target, WallTime time,
                          double entry_timeout);
-  /// A directory of class Kind made of (mount, this, name, arguments…), for good.
+  /// A permanent directory of class Kind, constructed from (mount, this, name, arguments…).
   template <class Kind, class... Arguments>
   Attempt<Found> directory(const OperationPtr& op, const std::string& name, const Arguments&... arguments) {
     auto made = [&] { return std::make_shared<Kind>(mount(), shared_from_this(), name, arguments...); };
@@ -100,7 +99,7 @@ class VirtualDirectory : public Node {
                  kEndless);
   }
   Children& children() { return children_; }
-  /// Numbers the positions.
+  /// Builds a fixed listing, numbering its positions.
   static ListedNames fixed_names(std::initializer_list<std::pair<const char*, mode_t>> names);
 
  private:

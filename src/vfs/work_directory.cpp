@@ -23,7 +23,7 @@ Status check_length(const std::string& name) {
   return {};
 }
 
-/// A name that no revision could hold is refused where it would be made, not at the commit.
+/// Refuses names that no revision can hold when they are created, not at the commit.
 Status check_new_name(const std::string& name) {
   PLAYFS_CHECK(check_length(name));
   if (!is_valid_utf8(name)) return fail(ErrorCode::invalid_argument, "file names are UTF-8 here");
@@ -77,7 +77,7 @@ std::uint64_t WorkNode::parent_ino() const {
   stage::InodePtr above = stage().root();
   for (std::size_t begin = 0, end; (end = path->find('/', begin)) != std::string::npos; begin = end + 1) {
     auto next = stage().lookup(above, std::string_view(*path).substr(begin, end - begin));
-    if (!next) return ino();  // moved away while we walked
+    if (!next) return ino();  // moved during the walk
     above = std::move(*next);
   }
   auto attributes = stage().attributes(above);
@@ -118,7 +118,7 @@ Attempt<void> WorkNode::list(const OperationPtr& op, std::uint64_t offset, bool 
       if (!emit(item, with)) return {};
     }
     auto more = stage().list(inode_, after, kListedAtOnce);
-    if (!more) break;  // what was offered stands; the next call begins with the error
+    if (!more) break;  // what was emitted stands; the next call returns the error
     entries = std::move(*more);
   }
   return {};

@@ -24,7 +24,7 @@ mode_t type_of(stage::Kind kind) {
   return S_IFREG;
 }
 
-/// Without the group's x bit, set-gid means mandatory locking, not a privilege.
+/// Without group execute, set-gid means mandatory locking, not a privilege.
 unsigned without_set_id(unsigned permissions) {
   permissions &= ~kSetUid;
   return permissions & kGroupExecute ? permissions & ~kSetGid : permissions;
@@ -83,7 +83,7 @@ Attempt<AttributesReply> WorkNode::attributes_with(Size size_below) {
     AttributesReply reply{shown(from), kEndless};
     if (from.is_below) {
       auto lower = stage().lower_content(inode_);
-      if (!lower) continue;  // its bytes came up in between
+      if (!lower) continue;  // copied up in between
       PLAYFS_ATTEMPT(std::uint64_t size, size_below(*lower));
       show_size(reply, size);
     }
@@ -115,7 +115,7 @@ Attempt<AttributesReply> WorkNode::set_attributes(const OperationPtr& op, const 
   wanted.atime = change.atime;
   wanted.mtime = change.mtime;
   bool given_away = change.uid || change.gid;
-  // chown(2) to whom it belongs already, which counts as one; the kernel also asks so before a write by somebody.
+  // A no-op chown(2), which strips set-id bits like any other. The kernel also sends one before a non-owner's write.
   bool nothing_given = !change.mode && !given_away && !change.size && !change.atime && !change.mtime;
   if (nothing_given) wanted.permissions = now.permissions;
   bool by_owner = (given_away || nothing_given) && now.kind != stage::Kind::directory;
@@ -126,8 +126,8 @@ Attempt<AttributesReply> WorkNode::set_attributes(const OperationPtr& op, const 
   may_be_set_id_ = true;
   PLAYFS_ATTEMPT(stage::Attributes after, changed_attributes(op, wanted));
   if (!after.is_below) size_.forget();
-  // With the size that the answer itself knows: a commit that settles, or a copy that comes up, may be between any two
-  // questions. A size of 0 by mistake would make the kernel write the next O_APPEND over the beginning.
+  // Use the size in the result: a publication that completes, or a copy-up, may come between any two calls. A wrong
+  // size of 0 would make the kernel write the next O_APPEND over the beginning.
   if (after.is_below) return attributes_at_once(op);
   return AttributesReply{shown(after), kEndless};
 }
@@ -144,8 +144,8 @@ Attempt<std::string> WorkNode::link_target() {
   } else {
     PLAYFS_ATTEMPT(to, or_again(stage().symlink_target(inode_)));
   }
-  // Whoever made it, since merges bring links as well, and from everywhere where it stands: one that is moved leads
-  // elsewhere.
+  // Check the target whoever created the link, since merges bring links too, and from each of its paths, since a moved
+  // link leads elsewhere.
   for (const std::string& path : stage().paths_of(inode_)) PLAYFS_ATTEMPT_CHECK(check_link_target(mount(), path, to));
   return to;
 }
@@ -173,11 +173,11 @@ Attempt<void> WorkNode::bring_up() {
   PLAYFS_ATTEMPT(content::Blob blob, size_.blob(*this, mount(), *lower));
   auto copy = [tree = tree_, inode = inode_, from = *lower, blob]() -> Status {
     Status status = tree->stage().copy_up(inode, from, blob.size(), [&blob](int fd) { return blob.copy_to(fd); });
-    // The disk damaged the copy that is here. It is set aside now, so the next try fetches it again.
+    // The local copy is damaged. It is set aside now, so the next attempt refetches it.
     if (!status && status.error().code == ErrorCode::corrupt) return {};
     return status;
   };
-  // However small it is: it is synced.
+  // On the disk threads even for small files: copy-up syncs.
   return missing(on_disk(mount(), copy));
 }
 
@@ -195,7 +195,7 @@ Attempt<void> WorkNode::strip_set_id(const OperationPtr& op) {
   }
   may_be_set_id_ = (now.permissions & (kSetUid | kSetGid)) != 0;
   if (!loses_some) return {};
-  // The answer to a write brings no attributes, and the kernel takes it that the mode is what it was.
+  // The reply to a write carries no attributes, so the kernel would assume an unchanged mode.
   mount().notifications().node_changed(id(), -1);
   return missing(until_kernel_knows(mount(), op, id(), kModeTold));
 }

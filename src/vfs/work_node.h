@@ -1,9 +1,8 @@
 // One inode of a work tree: file, directory, link, fifo, socket or device.
 //
-// All changes that are made here come through the kernel, so it may keep what it knows without end; changes from
-// elsewhere are told to it name by name (WorkTree). While bytes are still the published ones they are read from the
-// content room; the first change brings them up into the stage. A node keeps its inode alive, unlinked or not, for as
-// long as the kernel refers to it. Thread-safe.
+// Local changes come through the kernel, so it may cache everything indefinitely; other changes are invalidated name by
+// name (WorkTree). Published bytes are read through content; the first change copies them up into the stage. A node
+// keeps its inode alive, linked or not, while the kernel refers to it. Thread-safe.
 #pragma once
 
 #include <atomic>
@@ -58,30 +57,30 @@ class WorkNode final : public Node {
  private:
   [[nodiscard]] stage::Stage& stage() const { return tree_->stage(); }
   [[nodiscard]] NodeAttributes shown(const stage::Attributes& attributes) const;
-  /// `size_below`: of content that is published, as Attempt<std::uint64_t>(FileRef).
+  /// `size_below`, an Attempt<std::uint64_t>(FileRef), returns the size of published content.
   template <class Size>
   [[nodiscard]] Attempt<AttributesReply> attributes_with(Size size_below);
   [[nodiscard]] std::uint64_t ino_of(const stage::InodePtr& inode, std::uint64_t ino) const;
   [[nodiscard]] Attempt<std::string> link_target();
-  /// Sees to it that the inode's bytes are its own, to be changed.
+  /// Copies published bytes up into the stage, so that they can be changed.
   [[nodiscard]] Attempt<void> bring_up();
-  /// A publication that settles turns an inode's own bytes into published ones, also between two steps of an attempt:
-  /// then the attempt is made again.
+  /// A publication that completes turns an inode's staged bytes into published ones, possibly between two steps of an
+  /// attempt. Then the attempt is rerun.
   template <class T>
   [[nodiscard]] Attempt<T> or_again(Result<T> result) const;
-  /// Changes something in the stage: here, or where waiting is allowed if the disk has to be waited for. `change`: as
-  /// Result<T>().
+  /// Runs `change`, a Result<T>(), on the stage: right here, or on the disk threads if it would have to wait for the
+  /// disk.
   template <class T, class F>
   [[nodiscard]] Attempt<T> without_waiting(const OperationPtr& op, F change);
   [[nodiscard]] Attempt<stage::Attributes> changed_attributes(const OperationPtr& op,
                                                               const stage::AttributeChange& change);
-  /// Set-id bits do not survive a change by somebody who could not set them.
+  /// Set-id bits do not survive a change by anyone who could not set them.
   [[nodiscard]] Attempt<void> strip_set_id(const OperationPtr& op);
 
   [[nodiscard]] Result<stage::Creation> creation(const Caller& caller, mode_t mode, bool directory) const;
   [[nodiscard]] Attempt<Found> found(const OperationPtr& op, const stage::InodePtr& inode);
   [[nodiscard]] std::uint64_t parent_ino() const;
-  /// Whether the mount's own directory stands there instead: the tree is mounted alone, and this is its root.
+  /// Whether the mount's own `.playfs/` hides this name: at the root of a work tree that is mounted alone.
   [[nodiscard]] bool is_hidden(std::string_view name) const;
 
   const std::shared_ptr<WorkTree> tree_;
@@ -113,7 +112,7 @@ Attempt<T> WorkNode::without_waiting(const OperationPtr& op, F change) {
   }
   return missing(on_disk(mount(), [self = shared_from_this(), tree = tree_, inode = inode_, op, change]() -> Status {
     Result<T> result = change();
-    // Its bytes went below meanwhile: the next try brings them up.
+    // A publication has moved the bytes below in the meantime: the next attempt copies them up again.
     const bool again = !result && result.error().code == ErrorCode::busy && tree->stage().lower_content(inode);
     if (!again) op->set_outcome(std::move(result));
     return {};

@@ -17,15 +17,15 @@
 namespace playfs::vfs {
 namespace {
 
-/// What the directory of a work tree holds beside the stage: the journal of its publications.
+/// Beside the stage, a work tree's directory holds the journal of its publications.
 std::string journal_directory(const std::string& directory) { return directory + "/publication"; }
 
 bool lies_below(std::string_view path, std::string_view top) {
   return top.empty() || path == top || (path.size() > top.size() && path.starts_with(top) && path[top.size()] == '/');
 }
 
-/// Paths where something is staged, or that are in conflict though head's version stands there; the project's state
-/// counts as one.
+/// Counts the paths with staged changes, or in conflict while head's version is in place; the project's state counts as
+/// one.
 Result<std::size_t> staged_below(stage::Stage& stage, std::string_view path) {
   PLAYFS_TRY(auto changes, stage.changes());
   std::set<std::string> staged;
@@ -78,7 +78,7 @@ WorkTree::WorkTree(Mount& mount, ProjectId project, std::string directory, std::
       stage_(std::move(stage)) {}
 
 WorkTree::~WorkTree() {
-  std::unique_ptr<publish::Publisher> last;  // calls back until it has ended: not under the lock
+  std::unique_ptr<publish::Publisher> last;  // calls back until it has ended, so end it after the lock is released
   MutexLock lock(mutex_);
   last = std::move(publisher_);
 }
@@ -109,10 +109,10 @@ Result<std::shared_ptr<WorkTree>> WorkTree::open(Mount& mount, const ProjectId& 
 Result<bool> WorkTree::has_unfinished(const std::string& directory) {
   const std::string journal = journal_directory(directory);
   if (::access(journal.c_str(), F_OK) != 0) return false;
-  // What one that is gone had under way only the tree can tell.
+  // Only the tree can tell what a missing journal had under way.
   if (::access((journal + "/publish.db").c_str(), F_OK) != 0) return true;
   auto opened = publish::Journal::open(journal);
-  // What a damaged one had under way only the tree can tell, which sets the journal aside as it is opened.
+  // Likewise for a damaged journal: opening the tree sets it aside.
   if (!opened && opened.error().code == ErrorCode::corrupt) return true;
   if (!opened) return fail(opened.error());
   PLAYFS_TRY(auto front, (*opened)->front());
@@ -181,7 +181,8 @@ Status WorkTree::check_told(const OperationPtr& op, const std::string& what) {
 Status WorkTree::open_publisher() {
   MutexLock opening(opening_);
   if (publisher()) return {};
-  // Head may hold more than what was published here, a merge say, and may have been seen before the base was there.
+  // Head may contain more than what was published here, such as a merge, and may have been seen before the base
+  // arrived.
   auto settled = [this](const std::vector<stage::Invalidation>& changed) {
     tell_kernel(changed);
     follow_head();
@@ -214,14 +215,14 @@ Attempt<CommitResult> WorkTree::commit(const OperationPtr& op, const CommitReque
       mount_.in_use().head_moved(project_);
       return missing(until_kernel_knows(mount_, op, project_, "told"));
     }
-    // It is published, whatever is shown here.
+    // It is published, whatever the kernel still shows.
     if (auto told = check_told(op, "a commit has ended"); !told)
       mount_.site().events().error(document_path(), told.error());
     return std::move(*result);
   }
-  // What is ignored is decided when the change is frozen, by rule files that may not be here yet.
+  // Freezing the change decides what is ignored, by rule files that may not be here yet.
   if (request.again.empty()) {
-    // The first time it may have to judge all that is new by what strangers wrote.
+    // The first call may have to match everything new against rules written by strangers.
     if (!op->noted("judged")) {
       return missing(on_threads_of(mount_.comparing(), [self, op]() -> Status {
         static_cast<void>(self->stage_->rules_needed());
@@ -261,7 +262,7 @@ Attempt<CommitResult> WorkTree::commit(const OperationPtr& op, const CommitReque
 Attempt<void> WorkTree::check_may_commit(const OperationPtr& op) {
   PLAYFS_ATTEMPT_CHECK(check_may_write(op->caller));
   PLAYFS_ATTEMPT(auto pending, stage_->pending());
-  if (pending) return {};  // the commit waits for its turn, and is judged then
+  if (pending) return {};  // the commit is queued and judged when its turn comes
   PLAYFS_ATTEMPT_CHECK(weigh(op));
   PLAYFS_ATTEMPT_CHECK(publish::check_resolved(*stage_));
   return {};
@@ -287,7 +288,7 @@ Result<std::uint32_t> WorkTree::discard_now(const std::string& path, bool dry_ru
   PLAYFS_TRY(std::size_t before, staged_below(*stage_, path));
   PLAYFS_TRY(auto changed, stage_->discard(path, dry_run));
   if (!dry_run) tell_kernel(changed);
-  // Asked last: what is being published is no reason to say that nothing is there.
+  // Checked last: a publication under way does not mean that nothing is there.
   if (before == 0 && !is_there(*stage_, path))
     return fail(ErrorCode::not_found, path + " is not there, and nothing is staged at or below it", "playfs status");
   if (dry_run) return static_cast<std::uint32_t>(before);
@@ -320,7 +321,7 @@ Attempt<UpdateResult> WorkTree::update(const OperationPtr& op) {
   }
   PLAYFS_ATTEMPT(content::Head head, head_here(mount_, project_));
   if (!head.is_settled()) {
-    // A newer one than was waited for above, where a commit that we waited for has seen it.
+    // A newer head than the one awaited above, seen by a commit that we waited for.
     const std::string awaited = "latest/" + head.project.latest_revision.text();
     if (!op->noted(awaited))
       return missing([this, op, awaited](CancelToken cancel, Callback<void> done) {
@@ -330,7 +331,7 @@ Attempt<UpdateResult> WorkTree::update(const OperationPtr& op) {
   }
   const RevisionId latest = head.shown.value_or(RevisionId());
   {
-    // Where the tree is being moved at this moment, by news of the same head, the kernel is to know it when we answer.
+    // If news of the same head is moving the tree right now, wait until its invalidations are queued.
     MutexLock moving(moving_);
   }
   const RevisionTreePtr base = stage_->base();
@@ -340,7 +341,7 @@ Attempt<UpdateResult> WorkTree::update(const OperationPtr& op) {
       PLAYFS_ATTEMPT(tree, revision_here(mount_, latest));
     }
     if (!is_known_to_hold(tree, base)) {
-      // What is shown in place of the latest one may be older than what was published from here, which would vanish.
+      // A revision shown in place of the latest one may be older than what was published from here, which would vanish.
       if (!head.shows_latest() && !is_on_branch()) return fail(why_latest_is_not_shown(head));
       if (!op->noted(looked_for(base->revision.id))) return missing(keep_lost_base(op, tree, base->revision.id));
     }
@@ -351,8 +352,8 @@ Attempt<UpdateResult> WorkTree::update(const OperationPtr& op) {
     if (!is_free) return integrate(op, tree, true);
     PLAYFS_ATTEMPT_CHECK(move_base(tree, id_of(base)));
   }
-  PLAYFS_ATTEMPT_CHECK(stage_->check_disk());  // an update that failed may have come so far
-  // The tree has come as far as it can.
+  PLAYFS_ATTEMPT_CHECK(stage_->check_disk());  // an earlier, failed update may have come this far
+  // The tree is as far as it can get.
   if (!head.shows_latest()) return fail(why_latest_is_not_shown(head));
   PLAYFS_ATTEMPT(auto conflicts, publish::unresolved(*stage_));
   op->set_outcome(UpdateResult{base_id().text(), static_cast<std::uint32_t>(conflicts.size())});
@@ -376,7 +377,7 @@ Attempt<UpdateResult> WorkTree::integrate(const OperationPtr& op, const Revision
   return missing([self, op, revision, is_head](CancelToken cancel, Callback<void> done) {
     auto ended = [op, revision, is_head, done = std::move(done)](Result<publish::Integrated> result) mutable {
       if (!result) return done(fail(std::move(result).error()));
-      // A commit ended first and stands on more than that head. Whether it stands on the one of now is looked at again.
+      // A commit ended first, so the tree is based on more than that head. Retry with the current head.
       if (is_head && result->base != revision->revision.id) return done({});
       op->set_outcome(UpdateResult{result->base.text(), static_cast<std::uint32_t>(result->conflicts)});
       done({});
@@ -394,13 +395,14 @@ Attempt<Cancelled> WorkTree::cancel(const OperationPtr& op) {
   if (!publishing) return Cancelled();  // nothing was ever committed here
   auto self = shared_from_this();
   return missing([self, publishing, op](CancelToken cancel, Callback<void> done) {
-    // The publisher hears of it between two steps, and fixing a large file is a long one: who asked can go before.
+    // The publisher notices between two steps, and freezing a large file is a long one: let the caller leave earlier.
     Once<void> first(std::move(done));
     auto interrupted = std::make_shared<CancelToken::Registration>(cancel.on_cancel([first] {
       first(fail(ErrorCode::interrupted,
                  "interrupted, and still asked for: what has not been sent then is staged again"));
     }));
-    // Without `self`: kept until the publisher's own thread lets it go, the tree could end there, and it with it.
+    // Do not capture `self`: if the publisher's thread dropped the last reference, the tree, and the publisher with it,
+    // would be destroyed on that thread.
     publishing->cancel([op, first, interrupted](Result<Cancelled> cancelled) {
       if (!cancelled) return first(fail(std::move(cancelled).error()));
       op->set_outcome(*cancelled);
@@ -492,7 +494,7 @@ Status WorkTree::describe(ProjectStatus& status) {
 std::string WorkTree::document(const CommitResult& result) const {
   publish::Publisher* publishing = publisher();
   auto plan = publishing && result.outcome == Outcome::planned ? publishing->last_plan() : std::nullopt;
-  if (!plan || plan->id != result.tx) return {};  // another dry run's by now
+  if (!plan || plan->id != result.tx) return {};  // replaced by another dry run
   JsonObject json = commit_members(result);
   json.set("schema_version", kSchemaVersion);
   json.set("plan", plan_json(*plan));
@@ -528,7 +530,7 @@ Attempt<std::string> WorkTree::staged_word(const OperationPtr& op, const std::st
 }
 
 void WorkTree::head_changed(const RevisionTreePtr& head) {
-  // Whoever takes part looks after what others left behind.
+  // Every participant repairs what others left behind.
   if (publish::Publisher* publishing = publisher()) publishing->visit();
   RevisionTreePtr base = stage_->base();
   if (head && (!base || head->revision.id == base->revision.id || is_known_to_hold(head, base)))
@@ -538,7 +540,7 @@ void WorkTree::head_changed(const RevisionTreePtr& head) {
 
 Result<bool> WorkTree::is_free_to_follow() {
   if (is_on_branch() || !stage_->is_clean()) return false;
-  // Where head's version stands at a path in conflict nothing is staged, and what was meant here is still to be said.
+  // A path in conflict where head's version is in place has nothing staged, yet still awaits a decision.
   PLAYFS_TRY(auto conflicts, publish::unresolved(*stage_));
   return conflicts.empty();
 }
@@ -548,7 +550,7 @@ Result<bool> WorkTree::is_free_to_follow(const RevisionTreePtr& head) {
   const RevisionTreePtr base = stage_->base();
   if (!is_free || !base || publish::rules_of(base->tree.manifest()) == publish::rules_of(head->tree.manifest()))
     return is_free;
-  // An update sees to it that other rules publish nothing of what is kept here.
+  // If the ignore rules differ, only an update makes sure that nothing local-only gets published.
   PLAYFS_TRY(auto unpublished, stage_->unpublished());
   return unpublished.empty();
 }
@@ -556,7 +558,7 @@ Result<bool> WorkTree::is_free_to_follow(const RevisionTreePtr& head) {
 void WorkTree::follow(const RevisionTreePtr& head, const RevisionId& from) {
   if (!head || head->revision.id == from || !is_free_to_follow(head).value_or(false)) return;
   auto moved = move_base(head, from);
-  // Something was staged in this instant, and base stays; or a commit has moved it, perhaps past this head.
+  // busy: something was staged just now, so the base stays; or a commit moved it, perhaps past this head.
   if (!moved && moved.error().code != ErrorCode::busy) {
     mount_.site().events().error("projects/" + project_.text() + "/work", moved.error().while_doing("follow head"));
   }
@@ -582,7 +584,7 @@ void WorkTree::opened_under(const RevisionTreePtr& head, bool is_current) {
 void WorkTree::follow_head() {
   auto head = mount_.site().try_head(project_);
   auto self = weak_from_this().lock();
-  if (!self || !head || head->shown == base_id()) return;  // the publisher ends with the tree
+  if (!self || !head || head->shown == base_id()) return;  // no self: the tree is being destroyed, publisher and all
   bring_shown(mount_, project_, [self](const RevisionTreePtr& tree) { self->head_changed(tree); });
 }
 
@@ -596,14 +598,14 @@ void WorkTree::keep_base() {
 }
 
 void WorkTree::tell_kernel(const std::vector<stage::Invalidation>& changed) {
-  keep_base();  // it may have moved
+  keep_base();  // the base may have moved
   std::set<NodeId> directories;
   auto known = [&](const stage::InodePtr& inode) -> std::optional<NodeId> {
     NodePtr node = inode ? known_node(inode) : nullptr;
     return node && mount_.nodes().find(node->id()) ? std::optional(node->id()) : std::nullopt;
   };
   for (const stage::Invalidation& one : changed) {
-    // A file with a name less has another link count, whoever knows it: by another name, or as one that is open.
+    // A file that loses a name changes its link count wherever it is known: under another name, or as an open file.
     if (auto before = known(one.before)) mount_.notifications().node_changed(*before, -1, project_.text());
     auto directory = known(one.directory);
     if (!directory) continue;

@@ -1,8 +1,8 @@
-// One project's writable tree in this mount: its stage, its publisher, its nodes, and what follows from a commit, a
-// discard, an update or a new head.
+// A project's writable tree in this mount: its stage, publisher and nodes, and the effects of a commit, a discard, an
+// update or a new head.
 //
-// Thread-safe. Kept by WorkTrees until the mount ends, and by its nodes. The publisher's thread calls into it until
-// the destructor returns.
+// Thread-safe. Kept alive by WorkTrees until the mount ends, and by its nodes. The publisher's thread calls into it
+// until the destructor returns.
 #pragma once
 
 #include <memory>
@@ -24,10 +24,10 @@ class WorkNode;
 
 class WorkTree : public std::enable_shared_from_this<WorkTree> {
  public:
-  /// Takes a moment of local I/O. `directory` is the project's own.
+  /// Does a little local I/O. `directory` must be the project's own.
   static Result<std::shared_ptr<WorkTree>> open(Mount& mount, const ProjectId& project, const std::string& directory,
                                                 RevisionTreePtr base);
-  /// Whether an earlier process left a publication behind in `directory`.
+  /// Whether an earlier process left an unfinished publication in `directory`.
   static Result<bool> has_unfinished(const std::string& directory);
   ~WorkTree();
   WorkTree(const WorkTree&) = delete;
@@ -35,18 +35,18 @@ class WorkTree : public std::enable_shared_from_this<WorkTree> {
 
   [[nodiscard]] const ProjectId& project() const { return project_; }
   [[nodiscard]] stage::Stage& stage() { return *stage_; }
-  /// The inode number of the tree's root, from which those of its inodes are made.
+  /// The inode number of the root, from which those of all inodes derive.
   [[nodiscard]] std::uint64_t root_ino() const { return root_ino_; }
   [[nodiscard]] RevisionId base_id() const;
 
-  /// The root's node; `parent` and `name` say where it hangs if it has to be made (no parent: at the mount's root).
+  /// The root's node; `parent` and `name` are used if it has to be created (no parent: the mount's root).
   [[nodiscard]] std::shared_ptr<WorkNode> root(const NodePtr& parent, const std::string& name);
-  /// The one node of an inode; `parent`: through which directory it was reached.
+  /// The unique node of an inode; `parent` is the directory it was reached through.
   [[nodiscard]] std::shared_ptr<WorkNode> node(const stage::InodePtr& inode, const NodePtr& parent);
 
-  // Operations on the whole. All but status need permission to write in the tree.
+  // Operations on the whole tree. All but status need write permission on its root.
   [[nodiscard]] Attempt<CommitResult> commit(const OperationPtr& op, const CommitRequest& request);
-  /// What of a commit can be refused before its message is known: no permission, conflicts.
+  /// What can refuse a commit before its message is known: missing permission, conflicts.
   [[nodiscard]] Attempt<void> check_may_commit(const OperationPtr& op);
   [[nodiscard]] Attempt<std::uint32_t> discard(const OperationPtr& op, const std::string& path, bool dry_run);
   [[nodiscard]] Attempt<UpdateResult> update(const OperationPtr& op);
@@ -56,73 +56,73 @@ class WorkTree : public std::enable_shared_from_this<WorkTree> {
   [[nodiscard]] Status stage_state(const Caller& caller, std::string text);
   /// Fills in what the work tree knows.
   [[nodiscard]] Attempt<void> describe(const OperationPtr& op, ProjectStatus& status);
-  /// "staged", "pending", "ignored" or "published", for the attribute of that name.
+  /// "staged", "pending", "ignored" or "published", for the attribute `staged`.
   [[nodiscard]] Attempt<std::string> staged_word(const OperationPtr& op, const std::string& path);
-  /// The last publication that ended, if any did; `pending` while one is under way.
+  /// The last publication that ended, if any; `pending` while one is under way.
   [[nodiscard]] std::optional<Result<CommitResult>> last_commit() const;
-  /// What `commit` is to say of a result, also later: only a dry run, with its plan. All else the publisher remembers.
+  /// The text that `commit` keeps showing for a result. Only a dry run has one, with its plan; the publisher remembers
+  /// all other results.
   [[nodiscard]] std::string document(const CommitResult& result) const;
-  /// Where that is read, from the mount's root.
+  /// Path of that control file, from the mount's root.
   [[nodiscard]] std::string document_path() const;
-  /// The kernel knows the root as this node.
+  /// The kernel knows the root as `node`.
   void set_stand_in(const NodePtr& node) PLAYFS_EXCLUDES(mutex_);
 
-  /// `head` is the project's latest revision: follows it where nothing is staged.
+  /// Called with the project's latest revision: follows it if nothing is staged.
   void head_changed(const RevisionTreePtr& head);
-  /// Looks whether the tree stands where head is known to be, and brings it there: news may have come while it was not
-  /// open, or when it could not be followed.
+  /// Follows the known head if the tree is behind: it may have moved while the tree was not open or could not follow.
   void head_seen();
-  /// `head` is what was known of it when the tree was opened; `is_current`: known to be so now. An old one is followed
-  /// only where it goes on from the base, as it may be older than that.
+  /// `head` is what was known when the tree was opened, `is_current` whether that still holds. An old head may be older
+  /// than the base, so it is followed only if it descends from the base.
   void opened_under(const RevisionTreePtr& head, bool is_current);
 
  private:
   friend class WorkNode;
   WorkTree(Mount& mount, ProjectId project, std::string directory, std::unique_ptr<stage::Stage> stage);
 
-  /// Whether files differ from the base may take reading them, however large they are: that is done where waiting is
-  /// allowed, and remembered.
+  /// Comparing files with the base may mean reading them, however large. Does that where waiting is allowed; the stage
+  /// caches the answer.
   [[nodiscard]] Attempt<void> weigh(const OperationPtr& op);
   [[nodiscard]] Status describe(ProjectStatus& status);
-  /// What is staged, and the base that it is staged on: of one moment.
+  /// The staged changes and the base they apply to, as one consistent pair.
   [[nodiscard]] Result<std::vector<stage::Change>> staged(RevisionTreePtr& base) const;
   [[nodiscard]] Result<std::uint32_t> discard_now(const std::string& path, bool dry_run);
-  /// By the bits of the root's mode, as the kernel would judge a write there.
+  /// Judges by the root's mode bits, as the kernel would judge a write there.
   [[nodiscard]] Status check_may_write(const Caller& caller) const;
-  /// Fails where the kernel does not know yet of what the operation did.
+  /// Fails if the kernel may not know yet what the operation changed.
   [[nodiscard]] static Status check_told(const OperationPtr& op, const std::string& what);
   [[nodiscard]] Status open_publisher() PLAYFS_EXCLUDES(mutex_, opening_);
   [[nodiscard]] publish::Publisher* publisher() const PLAYFS_EXCLUDES(mutex_);
-  /// Then it stays there until an update, whatever happens to head.
+  /// A tree on a branch stays there until an update, wherever head moves.
   [[nodiscard]] bool is_on_branch() const;
   void follow_head();
-  /// Under a clean tree that stands on no branch.
+  /// Only if the tree is clean and not on a branch.
   void follow(const RevisionTreePtr& head, const RevisionId& from);
-  /// Whether head is made on the base, as far as the records that are here tell.
+  /// Whether head descends from the base, according to the records available here.
   [[nodiscard]] bool is_known_to_hold(const RevisionTreePtr& head, const RevisionTreePtr& base) const;
-  /// Asks the service for the base, which head does not seem to hold: it may have gone back to an older state. Then
-  /// what the tree has is kept as staged; otherwise head is followed.
-  /// One question at a time, however often head is seen meanwhile.
+  /// Asks the service for the base, which head does not seem to contain: the service may have been rolled back. If it
+  /// has, the tree's content is kept as staged; otherwise head is followed.
+  /// One request at a time, however often head is seen meanwhile.
   void look_for_base(const RevisionTreePtr& head);
   void base_was_asked_for(const RevisionId& base, const RevisionTreePtr& head, const Status& there);
-  /// After a wait: unless the tree or head stands elsewhere by now.
+  /// Follows after a delay, unless the tree or head has moved since.
   void follow_still(const RevisionId& base, const RevisionTreePtr& head);
-  /// Whether another head may come under the tree without a merge.
+  /// Whether the base can move without a merge.
   [[nodiscard]] Result<bool> is_free_to_follow();
   /// Likewise, to `head`.
   [[nodiscard]] Result<bool> is_free_to_follow(const RevisionTreePtr& head);
   [[nodiscard]] Fetch keep_lost_base(const OperationPtr& op, const RevisionTreePtr& head, const RevisionId& base);
-  /// The fact that it has looked whether the service still has `base`.
+  /// Noted when the service has been asked whether it still has `base`.
   [[nodiscard]] static std::string looked_for(const RevisionId& base);
-  /// For as long as it is not decided whether the base is lost, or only not shown: nobody else may ask again.
+  /// Checks again while it is undecided whether the base is lost or merely not visible: nothing else may ask again.
   void look_again_soon() PLAYFS_EXCLUDES(mutex_);
   void look_again() PLAYFS_EXCLUDES(mutex_);
-  /// Without its base nothing that is staged can be shown: its record is not for the cache to drop.
+  /// Pins the base's record in the cache: without it nothing that is staged can be shown.
   void keep_base() PLAYFS_EXCLUDES(mutex_);
-  /// Hands what takes a while to the publisher's thread; its outcome becomes the operation's.
+  /// Runs a long integration on the publisher's thread; its outcome becomes the operation's.
   [[nodiscard]] Attempt<UpdateResult> integrate(const OperationPtr& op, const RevisionTreePtr& revision, bool is_head);
   void tell_kernel(const std::vector<stage::Invalidation>& changed);
-  /// Under a clean tree, and the kernel is going to be told.
+  /// Requires a clean tree; queues the kernel's invalidations.
   [[nodiscard]] Status move_base(const RevisionTreePtr& base, const RevisionId& from) PLAYFS_EXCLUDES(moving_);
   [[nodiscard]] NodePtr known_node(const stage::InodePtr& inode) const PLAYFS_EXCLUDES(mutex_);
   void drop(const stage::Inode* inode) PLAYFS_EXCLUDES(mutex_);
@@ -131,20 +131,20 @@ class WorkTree : public std::enable_shared_from_this<WorkTree> {
   const ProjectId project_;
   const std::string directory_;
   const std::uint64_t root_ino_;
-  Mutex opening_;  ///< of the publisher; taken before mutex_
-  Mutex moving_;   ///< from a change of base until the kernel is going to be told; taken before mutex_
+  Mutex opening_;  ///< serialises opening the publisher; taken before mutex_
+  Mutex moving_;   ///< held from a change of base until its invalidations are queued; taken before mutex_
   mutable Mutex mutex_;
   std::unordered_map<const stage::Inode*, std::weak_ptr<WorkNode>> nodes_ PLAYFS_GUARDED_BY(mutex_);
   std::weak_ptr<Node> stand_in_ PLAYFS_GUARDED_BY(mutex_);
   RevisionId kept_ PLAYFS_GUARDED_BY(mutex_);
   struct Question {
     RevisionId base;
-    RevisionTreePtr head;  ///< the newest for which the answer counts
+    RevisionTreePtr head;  ///< the newest head that the answer applies to
   };
-  std::optional<Question> asking_ PLAYFS_GUARDED_BY(mutex_);  ///< for the base, until there is an answer
-  bool looks_again_ PLAYFS_GUARDED_BY(mutex_) = false;        ///< soon
+  std::optional<Question> asking_ PLAYFS_GUARDED_BY(mutex_);  ///< the running request for the base
+  bool looks_again_ PLAYFS_GUARDED_BY(mutex_) = false;        ///< a check is scheduled
   const std::unique_ptr<stage::Stage> stage_;
-  std::unique_ptr<publish::Publisher> publisher_ PLAYFS_GUARDED_BY(mutex_);  ///< set once; the first to end
+  std::unique_ptr<publish::Publisher> publisher_ PLAYFS_GUARDED_BY(mutex_);  ///< set once; destroyed first
 };
 
 }  // namespace playfs::vfs

@@ -1,5 +1,5 @@
-// A work tree whose service goes back to an older state: restored from a backup, say. What was published is gone there;
-// here it stays where it is, as staged changes, and nothing vanishes from the tree.
+// The service is rolled back to an older state, for example restored from a backup, and has lost what was published.
+// The work tree stays as it is, with the lost content staged, and nothing vanishes from it.
 #include <chrono>
 #include <deque>
 #include <set>
@@ -12,11 +12,11 @@
 namespace playfs::vfs {
 
 namespace {
-/// How many records are looked at to see that head only moved forward, which is what it nearly always did.
+/// How many records to check to see that head merely moved forward, as it nearly always does.
 constexpr std::size_t kMostLooked = 64;
-/// How long a head that was set back is not followed by a tree that takes part in repairing it.
+/// How long a tree that helps to repair a head that was set back does not follow it.
 constexpr std::chrono::seconds kRepairedWithin{20};
-/// How often a base is looked for that the service does not show.
+/// How often to check for a base that the service does not show.
 constexpr std::chrono::seconds kLookedForEvery{10};
 }  // namespace
 
@@ -47,7 +47,7 @@ void WorkTree::look_for_base(const RevisionTreePtr& head) {
     asking_ = Question{base, head};
     if (is_asked) return;
   }
-  // Past the cache, which has it in any case.
+  // Bypass the cache, which has it in any case.
   mount_.site().client().get_record(
       "revisions", base.text(), mount_.gate()->closing(),
       [weak = weak_from_this(), gate = mount_.gate(), base](const Result<Record>& record) {
@@ -70,15 +70,15 @@ void WorkTree::look_for_base(const RevisionTreePtr& head) {
 
 void WorkTree::follow_still(const RevisionId& base, const RevisionTreePtr& head) {
   auto known = mount_.site().try_head(project_);
-  // What is shown while the record of the latest one is on its way may be older than what was published from here.
+  // What is shown while the latest record is on its way may be older than what was published from here.
   if (!known || !known->shows_latest()) return;
   if (head && known->shown == head->revision.id && base_id() == base) follow(head, base);
 }
 
 void WorkTree::base_was_asked_for(const RevisionId& base, const RevisionTreePtr& head, const Status& there) {
   if (there) {
-    // Head was set back: by two who published at once, most likely. Whoever takes part repairs that, so a tree that
-    // does waits for it: meanwhile what was published from here would vanish, and writes go to what was there before.
+    // The base exists, so head was set back, most likely by two concurrent publications. Participants repair that, so
+    // wait for it here: meanwhile what was published from here would vanish, and writes would go to the old content.
     publish::Publisher* publishing = publisher();
     if (!publishing) return follow_still(base, head);
     publishing->saw(base);
@@ -98,15 +98,15 @@ void WorkTree::base_was_asked_for(const RevisionId& base, const RevisionTreePtr&
           if (auto tree = weak.lock()) tree->follow_still(base, head);
         });
       if (!lost && publish::may_heal(lost.error().code)) self->look_again_soon();
-      // It may be shown again; and a publication that is under way finds out by itself.
+      // busy: the base may be shown again, or a publication is under way, which finds out by itself.
       if (!lost && lost.error().code != ErrorCode::busy && lost.error().code != ErrorCode::interrupted)
         self->mount_.site().events().error("projects/" + self->project_.text() + "/work",
                                            lost.error().while_doing("keep what the service has lost"));
     };
     return publisher()->keep_lost_base(head, mount_.gate()->closing(), std::move(asked));
   }
-  // Nothing is known: neither is head followed, which may take files away, nor is anything said to be lost. Where there
-  // is a head, the next answer that names it asks again (head_seen), where the tree would follow it.
+  // Inconclusive: neither follow head, which may remove files, nor report a loss. If there is a head, the next response
+  // that names it checks again (head_seen), provided the tree would follow it.
   if (head && publish::may_heal(there.error().code)) return look_again_soon();
   if (head) return;
   mount_.later(

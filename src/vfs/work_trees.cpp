@@ -12,12 +12,12 @@
 namespace playfs::vfs {
 
 namespace {
-/// Begins the directory's name of a project whose id is too long to be one.
+/// Directory name prefix for projects whose id is too long to be a name.
 constexpr const char* kOfHash = "sha256-";
 }  // namespace
 
-/// One work tree on its way: which base it stands on, that base's manifest, then the disk. Each step holds the mount
-/// open through the ticket.
+/// The opening of one work tree: find out its base, fetch that base's manifest, then open the stage on disk. The ticket
+/// keeps the mount alive throughout.
 class WorkTrees::Opening : public std::enable_shared_from_this<WorkTrees::Opening> {
  public:
   Opening(WorkTrees& owner, ProjectId project, Gate::Ticket ticket)
@@ -52,7 +52,7 @@ class WorkTrees::Opening : public std::enable_shared_from_this<WorkTrees::Openin
       self->on_executor([base, tree = std::move(tree)](Opening& opening) mutable {
         if (tree) return opening.open(std::move(*tree));
         const Error error = std::move(tree).error();
-        // The project is there; that its base is not is no "no such file".
+        // The project exists; a missing base must not read as "no such file".
         if (error.code == ErrorCode::not_found)
           return opening.end(
               fail(ErrorCode::protocol,
@@ -69,7 +69,7 @@ class WorkTrees::Opening : public std::enable_shared_from_this<WorkTrees::Openin
     auto tree = WorkTree::open(owner_.mount_, project_, directory_, std::move(base));
     if (!tree) return end(fail(std::move(tree).error()));
     tree_ = std::move(*tree);
-    // What was published since it was last open is shown from the beginning, as far as that is here.
+    // Show from the start what was published since the tree was last open, if it is available here.
     auto head = owner_.mount_.site().try_head(project_);
     auto shown =
         head && head->shown && !head->shown->empty() ? owner_.mount_.site().try_revision(*head->shown) : nullptr;
@@ -89,7 +89,7 @@ class WorkTrees::Opening : public std::enable_shared_from_this<WorkTrees::Openin
   WorkTrees& owner_;
   const ProjectId project_;
   const std::string directory_;
-  Gate::Ticket ticket_;  // after which nothing of the mount may be touched: the tree goes first
+  Gate::Ticket ticket_;  // held until the tree is released: after that nothing of the mount may be touched
   std::shared_ptr<WorkTree> tree_;
 };
 
@@ -103,7 +103,7 @@ std::shared_ptr<WorkTree> WorkTrees::find(const ProjectId& project) const {
 
 std::string WorkTrees::directory_of(const ProjectId& project) const {
   std::string name = percent_encode(project.text());
-  // "%2E": an id of dots alone is no way out of the directory.
+  // "%2E": an id of only dots must not lead out of the directory.
   if (name == "." || name == "..") name = "%2E" + name.substr(1);
   if (name.size() > kMaxComponentLength - 16) name = kOfHash + ContentHash::of(project.text()).hex();
   return mount_.options().state_directory + "/" + name;
@@ -170,7 +170,7 @@ void WorkTrees::open_unfinished() {
     if (!project || find(*project)) continue;
     if (mount_.options().project && *mount_.options().project != *project) continue;
     auto tell = [this, project = *project](const Error& error) {
-      // Where another process has it open, that one publishes it.
+      // busy: another process has the tree open and publishes it.
       if (error.code != ErrorCode::busy && error.code != ErrorCode::interrupted)
         mount_.site().events().error("projects/" + project.text(),
                                      error.while_doing("go on with what is being published"));

@@ -1,5 +1,4 @@
-// The work trees that are open in this mount: one a project, opened at the first need, kept until the end.
-// Thread-safe.
+// The work trees open in this mount: one per project, opened on first use and kept until the end. Thread-safe.
 #pragma once
 
 #include <map>
@@ -22,20 +21,20 @@ class WorkTrees {
 
   /// nullptr: not open.
   [[nodiscard]] std::shared_ptr<WorkTree> find(const ProjectId& project) const PLAYFS_EXCLUDES(mutex_);
-  /// Whether something of the project may be staged: its stage exists on disk.
+  /// Whether the project may have staged changes: its stage exists on disk.
   [[nodiscard]] bool exist(const ProjectId& project) const;
-  /// Opens where needed, fetching the base first. Fails with `read_only` in a read-only mount, and with `busy` where
-  /// another process has it open, and with `protocol` where its base is nowhere any more; which of these is an answer
-  /// of the attempt, never of a fetch.
+  /// Opens the tree if necessary, fetching its base first. Fails with `read_only` in a read-only mount, `busy` if
+  /// another process has it open, and `protocol` if its base is gone everywhere. These errors come from the attempt,
+  /// never from a fetch.
   [[nodiscard]] Attempt<std::shared_ptr<WorkTree>> here(const OperationPtr& op, const ProjectId& project);
-  /// Tries to open a tree that is not, though nobody looks at it.
+  /// Tries to open a tree that no operation has asked for.
   void try_open(const ProjectId& project, Callback<void> done);
   void head_changed(const ProjectId& project, const RevisionTreePtr& head);
-  /// The service has said where head is, moved or not.
+  /// The service has reported head, moved or not.
   void head_seen(const ProjectId& project);
-  /// Opens those whose publication an earlier mount left behind, soon, so that it goes on though nobody looks at them.
-  /// Reads one small database for each project that was ever published from here. One whose base is neither here nor to
-  /// be had goes on when somebody looks at it.
+  /// Soon opens the trees whose publication an earlier mount left behind, so that it resumes without anyone entering
+  /// them. Reads one small database per project ever published from here. A tree whose base cannot be fetched now
+  /// resumes when it is next used.
   void resume();
 
  private:
@@ -46,9 +45,9 @@ class WorkTrees {
   class Opening;
 
   [[nodiscard]] std::string directory_of(const ProjectId& project) const;
-  /// nullopt where the name does not tell.
+  /// nullopt if the name does not reveal it.
   [[nodiscard]] std::optional<ProjectId> project_in(const std::string& directory) const;
-  /// Why it could not be opened last, where trying again at once would come to the same.
+  /// Why opening failed last time, if an immediate retry would yield the same result.
   [[nodiscard]] std::optional<Error> refusal_of(const ProjectId& project) const PLAYFS_EXCLUDES(mutex_);
   void open_unfinished();
   void open(const ProjectId& project, const CancelToken& cancel, Callback<void> done) PLAYFS_EXCLUDES(mutex_);

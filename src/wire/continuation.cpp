@@ -41,7 +41,7 @@ Status read_continuation(Manifest& manifest, std::string_view text) {
   auto head = parse_json(take_line(text));
   const Json* version = head && head->object() ? head->object()->find("playfs-manifest") : nullptr;
   if (!version || version->integer() != kContinuationVersion) return refuse("it begins in a form that is not known");
-  // All together, since a file of one part may stand where the other has a directory.
+  // Merge both parts first, since a file in one may conflict with a directory in the other.
   std::vector<PublishedFile> all;
   std::vector<RefusedEntry> unreadable;
   std::set<std::string, std::less<>> seen;

@@ -1,13 +1,13 @@
-// Where a manifest goes on when its record has no room for all files: a file named kContinuationPath at the root, with
-// text of one JSON value a line:
+// A manifest too large for its record continues in a file named kContinuationPath at the root. Its text has one JSON
+// value per line:
 //
 //   {"playfs-manifest": 1, "note": "…"}
 //   {"path": {entry as in a manifest}}
 //   …
 //
-// One file a line, by path, so that a change of one file changes one line, and merging line by line gives a text that
-// can be read. A path that stands in the manifest itself as well means that one: a client that knows nothing of this
-// may put files there. A file of this name with any other text is a plain file. Pure functions.
+// One file per line, sorted by path: changing a file changes one line, and merging by lines yields valid text. If a
+// path is also in the manifest itself, the manifest wins, because a client unaware of this format may have added it. A
+// file of this name with any other text is a plain file. Pure functions.
 #pragma once
 
 #include <string>
@@ -22,9 +22,9 @@ inline constexpr int kContinuationVersion = 1;
 
 std::string continuation_text(const std::map<std::string, FileEntry, std::less<>>& files);
 
-/// Adds what stands in the text to the manifest's files. Fails with `refused_input` where it is no continuation, and
-/// leaves the manifest as it was; entries that cannot be shown are refused one by one. REQUIRES:
-/// manifest.continuation, not read yet.
+/// Adds the files listed in the text to the manifest. Fails with `refused_input` if it is not a continuation, leaving
+/// the manifest unchanged; entries that cannot be shown are refused individually. REQUIRES: manifest.continuation, not
+/// read yet.
 Status read_continuation(Manifest& manifest, std::string_view text);
 
 }  // namespace playfs::wire

@@ -1,6 +1,6 @@
-// Whether a list that is read page by page goes round: a service may give a cursor that it gave before, and would be
-// asked for ever. One cursor is kept, however many and long they are (Brent's algorithm), so a round is noticed once it
-// was gone through at most three times. For one thread.
+// Detects a cycle in a paged list: a service that repeats a cursor would otherwise be queried forever. Keeps one
+// cursor, however many and long they are (Brent's algorithm), and so notices a cycle within three rounds. For one
+// thread.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@ namespace playfs::wire {
 
 class Cursors {
  public:
-  /// Whether `cursor`, of the next page, is one that was there before. The last page has none: do not ask for it.
+  /// Whether `cursor`, of the next page, occurred before. Do not call for the last page, which has none.
   bool comes_again(const std::string& cursor) {
     if (cursor == kept_) return true;
     if (++since_kept_ == lap_) {

@@ -1,4 +1,4 @@
-// The service's error object: what of it can be used, for whichever status it came with.
+// Decodes the service's error object, for any status.
 #include <algorithm>
 #include <charconv>
 
@@ -13,7 +13,7 @@ namespace playfs::wire {
 namespace {
 
 constexpr std::size_t kMaxMessage = 500;
-// Nobody is asked to wait longer at a stretch; it also keeps arithmetic with times in range.
+// The longest single wait; also keeps time arithmetic in range.
 constexpr std::chrono::seconds kLongestWait = std::chrono::hours(24);
 
 ErrorCode code_for(int status, std::string_view remote_code) {
@@ -47,10 +47,10 @@ std::string_view words_for(ErrorCode code) {
   }
 }
 
-/// One line of at most kMaxMessage bytes that is safe to print.
+/// One printable line of at most kMaxMessage bytes before escaping.
 std::string printable(std::string_view text) {
   text = text.substr(0, kMaxMessage);
-  while (!text.empty() && !is_valid_utf8(text)) text.remove_suffix(1);  // ends where the text was cut
+  while (!text.empty() && !is_valid_utf8(text)) text.remove_suffix(1);  // the cut may have split a character
   return escape_for_terminal(text);
 }
 
@@ -60,7 +60,7 @@ std::optional<std::chrono::seconds> read_wait(std::string_view text) {
   if (error != std::errc() || end != text.data() + text.size() || !(seconds >= 0)) return std::nullopt;
   if (seconds >= static_cast<double>(kLongestWait.count())) return kLongestWait;
   auto whole = static_cast<std::int64_t>(seconds);
-  return std::chrono::seconds(whole < seconds ? whole + 1 : whole);  // never sooner than asked
+  return std::chrono::seconds(whole < seconds ? whole + 1 : whole);  // never earlier than requested
 }
 
 std::optional<std::chrono::seconds> read_wait(const Json* json) {

@@ -1,4 +1,4 @@
-// Reading an id, whatever type the service gives it. Pure; for the room's own use.
+// Reads an id of whatever JSON type the service uses. Pure; internal to this module.
 #pragma once
 
 #include <optional>
@@ -9,7 +9,7 @@
 
 namespace playfs::wire {
 
-/// A non-empty string, or a whole number as its text; nullopt for anything else and past kMaxIdLength.
+/// A non-empty string, or an integer as its text; nullopt for anything else or beyond kMaxIdLength.
 inline std::optional<std::string> read_id(const Json& json) {
   std::string text;
   if (auto* string = json.string()) text = *string;

@@ -5,8 +5,8 @@
 
 #include <fmt/format.h>
 
-// RapidJSON's stack compares an address past nullptr before it allocates anything: harmless, and not ours to mend, but
-// the undefined behaviour sanitizer would report it for every document.
+// RapidJSON's stack compares an address past nullptr before its first allocation. It is harmless and not our code, but
+// UBSan would report it for every document.
 #if defined(__clang__)
 #pragma clang attribute push(__attribute__((no_sanitize("pointer-overflow"))), apply_to = function)
 #endif
@@ -26,7 +26,7 @@ namespace playfs::wire {
 
 namespace {
 
-/// Builds the value from RapidJSON's events. Returning false ends the parse; `refusal` then says why.
+/// Builds the value from RapidJSON's events. Returning false ends the parse; `refusal` gives the reason.
 class Builder {
  public:
   Builder(const JsonLimits& limits, bool drop_deep_records) : limits_(limits), drop_deep_records_(drop_deep_records) {}
@@ -66,7 +66,7 @@ class Builder {
     place(std::move(items));
     return true;
   }
-  // Numbers arrive as text only (kParseNumbersAsStringsFlag), but the reader's template names these too.
+  // kParseNumbersAsStringsFlag makes all numbers arrive as text, but the reader's template requires these.
   bool Int(int) { return false; }
   bool Uint(unsigned) { return false; }
   bool Int64(std::int64_t) { return false; }
@@ -74,13 +74,13 @@ class Builder {
   bool Double(double) { return false; }
 
  private:
-  /// An array or object whose end has not come yet.
+  /// An array or object that is not closed yet.
   struct Open {
     bool is_object = false;
     Json::Array items;
     std::vector<JsonMember> members;
     std::string name;                                        // of the member whose value comes next
-    std::unordered_map<std::string, std::size_t> positions;  // of members, by name, once there are many
+    std::unordered_map<std::string, std::size_t> positions;  // members by name, once there are many
     bool had_duplicate_names = false;
 
     JsonMember* find(const std::string& wanted) {
@@ -113,7 +113,7 @@ class Builder {
   bool check_string(std::size_t length) {
     return length <= limits_.string_size || refuse(fmt::format("a string longer than {} bytes", limits_.string_size));
   }
-  // The unescaped text is checked, so that escaped lone surrogates are found as well, which RapidJSON lets through.
+  // Checks the unescaped text, to catch escaped lone surrogates, which RapidJSON accepts.
   bool check_text(std::string_view text) {
     return check_string(text.size()) && (is_valid_utf8(text) || refuse("a string that is not valid UTF-8"));
   }
@@ -149,13 +149,13 @@ class Builder {
     else open_.back().items.push_back(std::move(value));
   }
 
-  // Containers around a record in a page: the page and its list.
+  // Nesting level of a page's records: inside the page and its list.
   static constexpr std::size_t kRecordLevel = 2;
-  static constexpr std::size_t kDeepestSkipped = 100'000;  // RapidJSON keeps some bytes for each level
+  static constexpr std::size_t kDeepestSkipped = 100'000;  // RapidJSON keeps some bytes per level
 
   const JsonLimits& limits_;
   const bool drop_deep_records_;
-  std::size_t skipping_ = 0;  // open containers of a record that is being dropped
+  std::size_t skipping_ = 0;  // open containers of a record being dropped
   std::vector<Open> open_;
   Json root_;
   std::size_t values_ = 0;
@@ -173,13 +173,13 @@ Result<Json> parse(std::string_view text, const JsonLimits& limits, bool drop_de
     std::string reason = builder.refusal.empty() ? rapidjson::GetParseError_En(outcome.Code()) : builder.refusal;
     return fail(ErrorCode::protocol, fmt::format("JSON at offset {}: {}", outcome.Offset(), reason));
   }
-  // The stream shows its end as NUL, and so does a NUL in the text.
+  // The stream signals its end by NUL, so a NUL in the text looks the same.
   if (stream.Tell() != text.size())
     return fail(ErrorCode::protocol, fmt::format("JSON at offset {}: something follows the document", stream.Tell()));
   return builder.take();
 }
 
-/// What RapidJSON's writers write to.
+/// Output stream for RapidJSON's writers.
 struct StringStream {
   using Ch = char;
   std::string text;

@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::string_view kReplacement = "\uFFFD";
 
-/// The code unit of the escape "\uXXXX" that `text` begins with.
+/// The code unit of a "\uXXXX" escape at the start of `text`.
 std::optional<unsigned> unicode_escape(std::string_view text) {
   if (text.size() < 6 || text[0] != '\\' || text[1] != 'u') return std::nullopt;
   unsigned unit = 0;
@@ -24,21 +24,21 @@ std::optional<unsigned> unicode_escape(std::string_view text) {
 bool is_high_surrogate(unsigned unit) { return unit >= 0xD800 && unit <= 0xDBFF; }
 bool is_low_surrogate(unsigned unit) { return unit >= 0xDC00 && unit <= 0xDFFF; }
 
-/// Copies a string's escape from the front of `text`.
+/// Copies one string escape from the front of `text`.
 void copy_escape(std::string_view& text, std::string& out) {
   auto unit = unicode_escape(text);
   std::size_t length = unit ? 6 : std::min<std::size_t>(2, text.size());
   if (unit && is_high_surrogate(*unit)) {
     auto second = unicode_escape(text.substr(6));
     if (second && is_low_surrogate(*second)) length = 12;
-    else unit = 0xDC00;  // as lone as a low one
+    else unit = 0xDC00;  // treat it as a lone surrogate
   }
   if (length == 6 && is_low_surrogate(*unit)) out += kReplacement;
   else out += text.substr(0, length);
   text.remove_prefix(length);
 }
 
-/// Whether RapidJSON refuses the number for its size. It also refuses some that are small after all (0e999).
+/// Whether RapidJSON rejects the number as too large. It also rejects some that are small (0e999).
 bool is_too_large(std::string_view number) {
   auto exponent_at = number.find_first_of("eE");
   if (exponent_at != std::string_view::npos && number.substr(exponent_at + 1).find('-') == std::string_view::npos) {

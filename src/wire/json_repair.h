@@ -1,5 +1,4 @@
-// What strangers' records may contain that is no valid JSON for a strict reader, though many services pass it on.
-// Pure; for the room's own use.
+// Repairs what strict JSON readers reject but many services pass through in records. Pure; internal to this module.
 #pragma once
 
 #include <string>
@@ -7,11 +6,11 @@
 
 namespace playfs::wire {
 
-/// The text with U+FFFD in place of each byte that is not valid UTF-8.
+/// The text with each byte of invalid UTF-8 replaced by U+FFFD.
 std::string with_bad_bytes_replaced(std::string_view text);
 
-/// JSON text with U+FFFD in place of bad bytes and escaped lone surrogates, and null in place of numbers that RapidJSON
-/// finds too large for a double (null is what JavaScript makes of them). Everything else, errors included, stays.
+/// Replaces bad bytes and escaped lone surrogates by U+FFFD, and numbers that RapidJSON finds too large for a double by
+/// null (as JavaScript prints them). Everything else, errors included, is unchanged.
 std::string repair_json(std::string_view text);
 
 }  // namespace playfs::wire

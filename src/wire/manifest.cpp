@@ -1,6 +1,6 @@
-// Manifests and their entries. A field that playfs knows may be written in ways that mean the same (`m` as a number,
-// `s` as 3.0); what came is then kept in `extra` beside the value, and written again while it still means that value.
-// So a manifest that passes through comes out as it went in.
+// Manifests and their entries. A known field may be spelled in equivalent ways (`m` as a number, `s` as 3.0). The
+// original spelling is then kept in `extra` and written back while it still means the field's value, so that a manifest
+// passes through unchanged.
 #include <algorithm>
 #include <array>
 #include <utility>
@@ -13,15 +13,14 @@ namespace playfs::wire {
 
 namespace {
 
-// Each read_* gives what a field means: the field's default where it is absent or null, nullopt where it cannot be
-// read.
+// Each read_* returns a field's meaning: its default if absent or null, nullopt if unreadable.
 
 std::optional<FileMode> read_mode(const Json* json) {
   if (!json) return FileMode::regular;
   std::string text = json->string() ? *json->string() : json->number() ? json->number()->text : std::string();
   if (text == "100755") return FileMode::executable;
   if (text == "120000") return FileMode::symlink;
-  return FileMode::regular;  // of any other mode only the content is shown
+  return FileMode::regular;  // for any other mode only the content is shown
 }
 
 std::optional<ContentEncoding> read_encoding(const Json* json) {
@@ -30,14 +29,14 @@ std::optional<ContentEncoding> read_encoding(const Json* json) {
   if (!text) return std::nullopt;
   if (*text == "base64") return ContentEncoding::base64;
   if (*text == "text" || *text == "utf-8" || *text == "utf8" || text->empty()) return ContentEncoding::text;
-  return std::nullopt;  // its text would be the wrong bytes
+  return std::nullopt;  // its text would decode to wrong bytes
 }
 
 std::string read_hash(const Json* json) { return json && json->string() ? *json->string() : std::string(); }
 
 std::optional<std::uint64_t> read_size(const Json* json) {
   auto whole = json ? json->integer() : std::nullopt;
-  if (!whole || *whole < 0) return std::nullopt;  // a claim that cannot be true is none
+  if (!whole || *whole < 0) return std::nullopt;  // an impossible claim counts as none
   return static_cast<std::uint64_t>(*whole);
 }
 
@@ -54,7 +53,7 @@ std::optional<std::vector<ChunkId>> read_chunks(const Json* json) {
 
 bool is_absent(const Json* json) { return !json || json->is_null(); }
 
-/// A field as playfs writes it; nullopt where its value goes without saying.
+/// A field as playfs writes it; nullopt if it is left out as the default.
 using Written = std::optional<Json>;
 
 Written write_mode(FileMode mode) {
@@ -79,7 +78,7 @@ struct Field {
   bool (*still_means)(const Json&, const FileEntry&);
 };
 
-/// What playfs writes for an entry's own fields, in order.
+/// The entry's known fields as playfs writes them, in order.
 std::array<Field, 6> fields_of(const FileEntry& entry) {
   auto text = [](const std::string& value) { return value.empty() ? Written() : Written(value); };
   return {{
@@ -90,7 +89,7 @@ std::array<Field, 6> fields_of(const FileEntry& entry) {
       {"e", entry.encoding == ContentEncoding::base64 ? Written("base64") : Written(),
        [](const Json& j, const FileEntry& e) { return read_encoding(&j) == e.encoding; }},
       {"inline", entry.inline_text ? Written(*entry.inline_text) : Written(),
-       // Beside chunks an empty text says nothing, and null never does.
+       // Empty text beside chunks is meaningless, and null always is.
        [](const Json& j, const FileEntry& e) {
          if (e.inline_text) return j.string() && *j.string() == *e.inline_text;
          return j.is_null() || (j.string() && j.string()->empty() && !e.chunks.empty());

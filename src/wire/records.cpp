@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::size_t kMaxCursorLength = 4096;
 
-/// The declared fields must not pass for one of these when they are written flat.
+/// Declared fields with these names must not be written flat, where they would pass for system fields.
 constexpr std::array<std::string_view, 7> kSystemNames = {"id",        "created_at", "createdAt", "updated_at",
                                                           "updatedAt", "status",     "data"};
 
@@ -24,7 +24,7 @@ bool is_system_name(std::string_view name) {
   return std::find(kSystemNames.begin(), kSystemNames.end(), name) != kSystemNames.end();
 }
 
-/// A record's members, without the wrapping that some answers have.
+/// A record's members, without the wrapper that some responses have.
 const JsonObject* unwrap(const Json& json) {
   auto* object = json.object();
   if (!object || object->find("id")) return object;
@@ -32,7 +32,7 @@ const JsonObject* unwrap(const Json& json) {
   return inner && inner->object() ? inner->object() : object;
 }
 
-/// The system field under the first of its names that holds a string; that name is added to `used`.
+/// The system field under the first of its names that holds a string. Adds that name to `used`.
 std::string system_text(const JsonObject& object, std::initializer_list<std::string_view> names,
                         std::vector<std::string_view>& used) {
   for (auto name : names) {
@@ -49,7 +49,7 @@ std::string text_of(const JsonObject& fields, std::string_view name) {
   return value && value->string() ? *value->string() : std::string();
 }
 
-/// Empty where there is no usable id.
+/// Empty if there is no usable id.
 std::string id_of(const JsonObject& fields, std::string_view name) {
   const Json* value = fields.find(name);
   return value ? read_id(*value).value_or(std::string()) : std::string();
@@ -63,7 +63,7 @@ Json ids_as_json(const std::vector<RevisionId>& ids) {
   return array;
 }
 
-/// Appends what is not there yet: a draft's own fields win over those carried along.
+/// Appends only missing members: a draft's own fields win over carried ones.
 void append_missing(JsonObject& object, const JsonObject& extra) {
   for (const auto& [name, value] : extra)
     if (!object.find(name)) object.append(name, value);

@@ -1,4 +1,4 @@
-// Runs commands in the test's own process, in a home of its own, against the embedded playground.
+// Runs commands in the test's own process, in a temporary home, against the embedded playground.
 #pragma once
 
 #include <map>
@@ -27,11 +27,11 @@ class CommandTest : public testing::Test {
   void write(const std::string& path, const std::string& text, bool executable = false);
   [[nodiscard]] std::string read(const std::string& path) const;
 
-  /// What differs from run to run (ids, times, places) replaced by what does not: <id 1> is the first id that this
-  /// test saw, wherever it comes again.
+  /// Replaces what differs from run to run (ids, times, paths) by stable text: <id 1> is the first id that this test
+  /// saw, wherever it occurs again.
   std::string stable(std::string text);
 
-  /// Compares with tests/cli/golden/NAME; with PLAYFS_ACCEPT set in the environment writes it instead.
+  /// Compares with tests/cli/golden/NAME; rewrites it if PLAYFS_ACCEPT is set in the environment.
   void expect_golden(const std::string& name, const std::string& text);
 
   std::string home_;

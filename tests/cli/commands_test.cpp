@@ -107,7 +107,7 @@ TEST_F(Commands, ImportAnExportedTreeAgainstWhatItWasMadeFrom) {
   EXPECT_FALSE(fs::exists(home_ + "/mine/docs")) << "the directory is its user's";
   EXPECT_NE(run({"import", "mine", "--project", "garden"}).err.find("Nothing to commit"), std::string::npos);
 
-  // Its own line again, and what others did is still not there: neither is a clash.
+  // It reverts its own line, and still lacks the other's file: neither is a conflict.
   write("mine/water.sh", "#!/bin/sh\necho drowned\n", true);
   Ran again = run({"import", "mine", "--project", "garden"});
   EXPECT_EQ(again.code, 0) << again.err;
@@ -155,7 +155,7 @@ TEST_F(Commands, ImportTakesNothingBackThatItsDirectoryNeverHad) {
   EXPECT_EQ(run({"import", "other", "--project", "garden", "--base", "nonsense"}).code, 5);
   EXPECT_EQ(run({"import", "other", "--project", "garden", "--base", "garden"}).code, 0);
   EXPECT_EQ(run({"ls", "-R", "garden"}).out, ".gitignore\nbeds/rose.txt\nbytes\nnew\nwater.sh\n");
-  // From now on it is known what was in it.
+  // From now on its base is known.
   write("plain/more", "");
   ASSERT_EQ(run({"import", "plain", "--project", "garden"}).code, 0);
   write("other/new", "newest\n");
@@ -197,7 +197,7 @@ TEST_F(Commands, BelieveNoMarkThatWasPublished) {
   EXPECT_NE(exported.out.find("\"refused\": 2"), std::string::npos) << exported.out;
   EXPECT_NE(read("copy/.playfs/tree.json").find("local:default"), std::string::npos);
   EXPECT_FALSE(fs::exists(home_ + "/copy/sub/.playfs"));
-  // Nor one of another user's.
+  // Nor does one of another user's.
   if (geteuid() != 0) return;
   ASSERT_EQ(chown((home_ + "/copy/.playfs/tree.json").c_str(), 12345, 12345), 0);
   fs::remove(home_ + "/copy/sub/a");
@@ -263,7 +263,7 @@ TEST_F(Commands, NeverMountOverWhatTheMountItselfNeeds) {
   refused({"init", "name", home_});
   refused({"local:default", home_, "--fake", "-o", "nonempty"}, 32);
   refused({"mount", "--fake", "-o", "nonempty", "/"});
-  // Each place for itself: the cache, the store, the store of another name.
+  // Each place separately: the cache, the store, a store of another name.
   for (const char* variable : {"XDG_STATE_HOME", "XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME"})
     environment_[variable] = home_ + "/elsewhere";
   EXPECT_EQ(run({"mount", "--fake", home_ + "/play"}).code, 0);
@@ -275,7 +275,7 @@ TEST_F(Commands, NeverMountOverWhatTheMountItselfNeeds) {
     environment_ = before;
   }
   refused({"mount", "--fake", "local:" + home_ + "/play/store", home_ + "/play"});
-  // What the mount hides may also be a link on the way.
+  // The mount may also hide a link on the way.
   fs::create_symlink("../elsewhere", home_ + "/play/link");
   environment_["XDG_STATE_HOME"] = home_ + "/play/link";
   refused({"mount", "--fake", "-o", "nonempty", home_ + "/play"});

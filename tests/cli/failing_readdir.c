@@ -1,4 +1,4 @@
-/* To be preloaded: reading the directory $FAILING_DIRECTORY fails with EIO after two of its files. */
+/* Preloaded: makes reading the directory $FAILING_DIRECTORY fail with EIO after two files. */
 #define _GNU_SOURCE
 #include <dirent.h>
 #include <dlfcn.h>
@@ -14,7 +14,7 @@ static int is_failing(DIR *stream) {
 }
 
 static struct dirent *next(DIR *stream, const char *function) {
-  static int entries; /* with . and .. */
+  static int entries; /* including . and .. */
   if (is_failing(stream) && entries++ >= 4) {
     errno = EIO;
     return NULL;

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The program that was built: what stands in the way of whoever finds a mistake in it."""
+"""The built program's hardening against exploits."""
 import shutil
 import subprocess
 import unittest

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The commands as scripts meet them: output, errors and exit codes, against the embedded playground and over HTTP."""
+"""The commands as scripts use them: output, errors and exit codes, with the embedded playground and over HTTP."""
 import errno
 import json
 import os
@@ -40,7 +40,7 @@ class WithoutMount(rig.Rig):
             self.assertIn(command, self.playfs(command, '--help').stdout)
 
     def test_manual_pages(self):
-        """That they render without a warning, and that the mount helper's page knows every mount option."""
+        """They render without warnings, and the mount helper's page has every mount option."""
         helper = rig.ROOT / 'man/mount.playfs.8'
         listed = self.playfs('mount', '--help').stdout.split('Options after -o:')[1].split(';')[0]
         options = re.findall(r'(?:^|\s)([a-z_]+)(?:=\S+)?(?=\s|$)', listed)
@@ -92,7 +92,7 @@ class WithoutMount(rig.Rig):
         done = self.playfs('export', revision, copy, '--site', api.origin, check=False)
         self.assertEqual(done.returncode, FAILED, done.stderr)
         self.assertIn('Left out b/gone: ', done.stderr)
-        # It is no tree that was merely edited.
+        # The incomplete export must not pass for an edited tree.
         done = self.playfs('import', copy, '--project', 'patchy', '--site', api.origin, check=False)
         self.assertEqual(done.returncode, USAGE, done.stdout)
         self.assertIn('a/liar', done.stderr)
@@ -133,7 +133,7 @@ class WithoutMount(rig.Rig):
         self.assertIn('beds/tulip.txt', self.playfs('ls', '-R', 'garden', cwd=copy).stdout)
 
     def test_an_import_that_was_killed_goes_on_with_its_base(self):
-        """Somebody else publishes while it is down: what they did stays, and its own is published once."""
+        """Another client publishes in between: its changes stay, and the import is published once."""
         api = self.serve(limits={'revisions': 3, 'window_seconds': 5})
         site = ('--site', api.origin)
         self.playfs('import', self.plain, *site)
@@ -166,7 +166,7 @@ class WithoutMount(rig.Rig):
             self.playfs('ls', 'garden', '--json', *site).stdout)['revision'])
 
     def test_what_could_not_be_listed_is_not_deleted(self):
-        """A directory whose listing fails half way, and one where nothing is mounted at the moment."""
+        """A directory whose listing fails half way, and an unmounted mount point."""
         for i in range(6):
             (self.plain / f'f{i}').write_text(f'{i}\n')
         self.playfs('import', self.plain)
@@ -205,7 +205,7 @@ class WithoutMount(rig.Rig):
 @rig.needs_fuse
 class InMount(rig.Rig):
     def mount_embedded(self):
-        """By `playfs mount` as people type it, which goes to the background."""
+        """Runs `playfs mount` as people type it, in the background."""
         directory = self.home / 'mnt'
         directory.mkdir()
         # A daemon that kept these pipes open would never let this return.
@@ -266,7 +266,7 @@ class InMount(rig.Rig):
         self.assertNotIn('.playfs/tree.json', json.dumps([status.get(key) for key in ('staged', 'changes')]))
         self.playfs('commit', '-m', 'Copied', cwd=work)
         self.assertEqual(self.playfs('ls', '-R', 'garden').stdout.split(), ['.gitignore', 'rose'])
-        # And a copy of the work tree is one of an exported tree no more than it says.
+        # A copied mark stays in the work tree, unpublished.
         self.assertEqual((work / '.playfs/tree.json').read_text(), (copy / '.playfs/tree.json').read_text())
 
     def test_projects_by_control_file(self):
@@ -276,7 +276,7 @@ class InMount(rig.Rig):
         self.assertEqual(rig.fields(record.get('record', record))['name'], 'by hand')
         with self.assertRaises(OSError):
             (top / 'projects/new').write_text('{"name": nothing}')
-        (top / 'projects/new').write_text('{"name": ')  # more might have come
+        (top / 'projects/new').write_text('{"name": ')  # more could have followed
         self.assertEqual(json.loads((top / 'projects/new').read_text())['error']['code'], 'invalid_argument')
 
     def test_umount_keeps_and_tells_of_what_is_staged(self):
@@ -311,10 +311,10 @@ class InMount(rig.Rig):
         self.assertEqual(done.returncode, BRANCHED, done.stdout + done.stderr)
 
     def test_a_mount_never_hides_what_it_needs_itself(self):
-        """It would hang, and whoever looks at it too: by any name, also from a place inside another mount."""
+        """It would hang, and so would everyone who accesses it. By any path, also from inside another mount."""
         helper = self.home / 'mount.playfs'
         helper.symlink_to(self.playfs_path)
-        home = self.home / 'ann'  # has the folders that XDG_*_HOME name in it
+        home = self.home / 'ann'  # contains the folders that XDG_*_HOME name
         home.mkdir()
         self.addCleanup(lambda: os.path.ismount(home) and self.command('fusermount3', '-u', '-z', home))
         for words, code in (['playfs', 'mount', '-o', 'nonempty', home], 2), ([helper, 'local:x', home, '-o', 'nonempty'], 32):
@@ -334,7 +334,7 @@ class InMount(rig.Rig):
         self.assertFalse(os.path.ismount(other))
 
     def kill(self, top):
-        """The mount's process, as the kernel's out-of-memory killer would; its mount stays, dead."""
+        """Kills the mount's process, as the kernel's out-of-memory killer would, and leaves a dead mount."""
         pid = json.loads((top / '.playfs/status.json').read_text())['pid']
         with open(f'/proc/{pid}/cmdline', 'rb') as command:
             self.assertIn(b'mount', command.read())
@@ -346,7 +346,7 @@ class InMount(rig.Rig):
         try:
             os.statvfs(directory)
         except OSError as error:
-            if error.errno not in (errno.ENOTCONN, errno.ECONNABORTED):  # the latter: it ended meanwhile
+            if error.errno not in (errno.ENOTCONN, errno.ECONNABORTED):  # the latter: it ended during the call
                 raise
             return False
         return True
@@ -368,7 +368,7 @@ class InMount(rig.Rig):
         wanted = f"playfs mount -o project={project},noexec -o refresh=7 {api.origin} '{top}'"
         for attempt in ([], ['--fake'], ['-o', 'sync']):
             self.kill(top)
-            if attempt == ['--fake']:  # detaches it: what it was is known all the same
+            if attempt == ['--fake']:  # this detaches it, but its options are still known
                 self.playfs('mount', '--fake', top)
                 attempt = []
             done = self.playfs('mount', *attempt, top)
@@ -378,13 +378,13 @@ class InMount(rig.Rig):
             self.assertTrue(os.statvfs(top).f_flag & os.ST_NOEXEC)
         self.assertTrue(os.statvfs(top).f_flag & os.ST_SYNCHRONOUS, 'what is typed counts beside it')
 
-        # Its source by another word; then it is that which died.
+        # Mounted from another source: then that is the one that died.
         self.kill(top)
         self.playfs('mount', 'local:other', top)
         self.assertEqual(self.source_of(top), 'local:other')
         self.kill(top)
         self.assertEqual(self.playfs('umount', top).stderr.splitlines()[-1], f"Try: playfs mount local:other '{top}'")
-        # Ended by its user: nothing of it is left.
+        # Unmounted by its user: no record is left.
         self.playfs('mount', top)
         self.assertEqual(self.source_of(top), 'local:default')
         self.playfs('umount', top)
@@ -407,7 +407,7 @@ class InMount(rig.Rig):
         self.assertEqual(self.source_of(top), api.origin)
 
     def test_mount_helper(self):
-        """As mount(8) calls it for `mount -t playfs` and a line in /etc/fstab."""
+        """As mount(8) calls it for `mount -t playfs` and for /etc/fstab."""
         helper = self.home / 'mount.playfs'
         helper.symlink_to(self.playfs_path)
         directory = self.home / 'mnt'

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""playfs doctor: what is wrong with the state on this machine is seen, and mended without losing anything."""
+"""playfs doctor finds problems in the state on this machine, and repairs them without losing anything."""
 import contextlib
 import errno
 import json
@@ -10,8 +10,8 @@ import subprocess
 
 import rig
 
-# Dead mounts of others are none of a test's business: as root it repairs in a mount namespace of its own. Where / is no
-# mount point, as in a plain chroot, there can be none, and the test makes sure that there is nobody else's mount.
+# A test must not touch others' dead mounts: as root it repairs in its own mount namespace. If / is not a mount point,
+# as in a plain chroot, that is impossible, and the test requires that there are no other playfs mounts.
 ALONE = ['unshare', '--mount', '--propagation', 'private']
 
 
@@ -27,7 +27,7 @@ class Doctor(rig.Rig):
             self.skipTest('there are mounts of others, and no namespace to be alone in')
 
     def doctor(self, *words):
-        """What is said of places in this test's home: {(check, finding): [places]}; the exit code has to agree."""
+        """The findings in this test's home as {(check, finding): [places]}; the exit code must agree."""
         done = self.command(*self.alone, 'sh', '-c', '"$@"; code=$?; cat /proc/self/mounts >&2; exit $code', 'sh',
                             self.playfs_path, 'doctor', '--json', *words, check=False)
         document = json.loads(done.stdout)
@@ -45,7 +45,7 @@ class Doctor(rig.Rig):
         return {check: places for (check, finding), places in found.items() if finding == 'wrong'}
 
     def stage_with(self, text):
-        """The directory of a stage in which one file with `text` is staged, closed; and the mount's directory."""
+        """Stages one file with `text`; returns the stage's directory and the mount."""
         top = self.home / 'mnt'
         top.mkdir()
         mount = self.mount('local:default', at=top)
@@ -119,7 +119,7 @@ class Doctor(rig.Rig):
 
     @rig.needs_fuse
     def test_what_the_next_mount_takes_up_needs_nobody(self):
-        """After kill -9, and with a record that was cut off as it was written."""
+        """After kill -9, and with a partly written record."""
         stage, mount = self.stage_with('not yet\n')
         work = mount.project('notes') / 'work'
         for number in range(50):
@@ -128,7 +128,7 @@ class Doctor(rig.Rig):
         held = os.open(work / 'gone', os.O_RDONLY)
         (work / 'gone').unlink()
         mount.kill()
-        with contextlib.suppress(OSError):  # it is dead
+        with contextlib.suppress(OSError):  # the mount is dead
             os.close(held)
         log = max((stage / 'operations.0', stage / 'operations.1'), key=lambda path: path.stat().st_size)
         with open(log, 'r+b') as records:
@@ -150,7 +150,7 @@ class Doctor(rig.Rig):
 
     @rig.needs_fuse
     def test_a_mount_that_hangs_lets_nobody_wait_for_ever(self):
-        """What asks the kernel about it would: each command says what it could not look at, or does without."""
+        """Accessing it would block: each command reports what it could not examine, or does without it."""
         _, mount = self.stage_with('not yet\n')
         work = (mount.project('notes') / 'work').resolve()
         mount.process.send_signal(signal.SIGSTOP)
@@ -161,7 +161,7 @@ class Doctor(rig.Rig):
                       ('mount', '-f', self.home / 'mnt/below')):
             done = self.playfs(*words, check=False)
             self.assertIn('does not answer', done.stderr, words)
-        # Within it, where a command asks first of all to which site it belongs.
+        # Within it, where a command first looks for its site.
         done = self.command('sh', '-c', 'cd "$1"; kill -STOP "$2"; exec "$3" ls', 'sh', *self.going_on(mount, work),
                             check=False)
         self.assertIn('does not answer', done.stderr)
@@ -171,7 +171,7 @@ class Doctor(rig.Rig):
         self.assertEqual(self.wrong(self.doctor()), {})
 
     def going_on(self, mount, directory):
-        """Arguments for a shell that goes into a mount which goes on, and stops it there."""
+        """Resumes the mount; returns the arguments of a shell that enters it and stops it again."""
         mount.process.send_signal(signal.SIGCONT)
         return directory, mount.process.pid, self.playfs_path
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The processes that stay, a mount and `playfs serve`: what they hold of who started them, and what they give up."""
+"""The long-lived processes, a mount and `playfs serve`: what they inherit from their parent, and what they give up."""
 import json
 import os
 import pathlib
@@ -11,14 +11,14 @@ import subprocess
 
 import rig
 
-# A shell hands down its standard output as descriptor 9 alone.
+# The shell hands its standard output down as descriptor 9 only.
 WITH_A_PIPE = ['sh', '-c', 'exec 9>&1 >/dev/null; exec "$@"', 'sh']
 WITHOUT_STREAMS = ['sh', '-c', 'exec <&- >&- 2>&-; exec "$@"', 'sh']
 
 
 class LongLived(rig.Rig):
     def mount_in_background(self, *before):
-        """By a command that `before` starts, and that ends: the directory, and the process that serves it."""
+        """Mounts by a command run through `before`; returns the directory and the pid of its daemon."""
         top = self.home / 'mnt'
         top.mkdir(exist_ok=True)
         self.addCleanup(lambda: os.path.ismount(top) and self.command('fusermount3', '-u', '-z', top))
@@ -30,7 +30,7 @@ class LongLived(rig.Rig):
         self.assertEqual([os.readlink(f'/proc/{pid}/fd/{number}') for number in range(3)], ['/dev/null', log, log])
 
     def serve_with(self, *before, **options):
-        """The process, and its address."""
+        """Starts `playfs serve` through `before`; returns the process and an Api for its address."""
         address = f'127.0.0.1:{rig.free_port()}'
         serve = [self.playfs_path, 'serve', '--listen', address, '--store', self.home / 'store', '--limits', 'off']
         process = subprocess.Popen([*before, *serve], env=self.environment('server'), stdin=subprocess.DEVNULL, **options)
@@ -46,7 +46,7 @@ class LongLived(rig.Rig):
 
     @rig.needs_fuse
     def test_a_mount_holds_nothing_of_its_shell(self):
-        top, pid = self.mount_in_background(*WITH_A_PIPE)  # comes back when all have closed the pipe
+        top, pid = self.mount_in_background(*WITH_A_PIPE)  # returns once all have closed the pipe
         self.assert_streams_of_a_daemon(pid)
         self.assert_given_up(pid, no_new_privileges=False)
         self.command('fusermount3', '-u', top)

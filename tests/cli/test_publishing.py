@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What people and scripts see of publishing: status, diff, log, branches, plans, errors; on terminals and in pipes."""
+"""Publishing as people and scripts see it: status, diff, log, branches, plans, errors; on terminals and in pipes."""
 import json
 import os
 import re
@@ -31,7 +31,7 @@ class Publishing(rig.Rig):
         return self.json('commit', '-m', message, *words)['revision']
 
     def sibling(self, parent, message, **contents):
-        """A revision by somebody else, who leaves head alone."""
+        """Publishes a revision of another client's that does not move head."""
         files = dict(self.api.get('revisions', parent)['manifest']['files']) if parent else {}
         files |= {path: {'inline': text} for path, text in contents.items()}
         return self.api.create('revisions', project=self.project, parents=[parent] if parent else [], agent='bob',
@@ -97,7 +97,7 @@ class Publishing(rig.Rig):
         theirs = self.sibling(base, 'Water', tulip='tulipa\n')
         (self.work / 'lily').write_text('lilium\n')
         ours = self.commit('Lily')
-        # Whoever publishes merges siblings that do not clash.
+        # Publishing merges siblings that do not conflict.
         merge = self.api.get('projects', self.project)['latest_revision']
         self.assertNotIn(merge, (ours, theirs))
         self.eventually(lambda: self.json('status')['base'] == merge, 'the work tree follows')
@@ -136,7 +136,7 @@ class Publishing(rig.Rig):
             parent = self.api.create('revisions', project=self.project, parents=parents, agent='bob', message=f'm{number}',
                                      manifest={'files': {}}, state={})['id']
         self.api.call('PATCH', f'/projects/{self.project}', {'latest_revision': parent})
-        # What the service said while this goes on is news for the whole of it.
+        # A refresh interval longer than the test, so that the service's answers stay fresh throughout.
         self.top = self.mount(self.api.origin, options=('refresh=600',))
         self.work = self.top.directory / 'projects' / self.project / 'work'
         self.eventually(lambda: self.json('status')['head'] == parent, 'the mount has seen it')
@@ -158,7 +158,7 @@ class Publishing(rig.Rig):
                          [(32, 469)] * (shown - 1) + [(32, 468)])
         self.assertIn(' and 469 more\n', (self.work.parent / 'log').read_text())
         self.assertEqual(len(self.api.get('revisions', parent)['parents']), 501)
-        # What is published meanwhile is found all the same.
+        # Revisions published meanwhile are found nevertheless.
         self.assertFalse((self.work.parent / 'revisions/nobody-has-19-0').exists())
         (self.work / 'rose').write_text('rosa\n')
         mine = self.commit('Plant')
@@ -170,7 +170,7 @@ class Publishing(rig.Rig):
     # diff
 
     def test_a_patch_names_every_file(self):
-        # The last one, unquoted, would write another file.
+        # Unquoted, the last one would write another file.
         names = ['a b', 'a b/c d', 'tab\there', 'cr\rhere', 'quote"s', 'back\\slash', 'bell\a', 'del\x7f', 'umläut', ' first',
                  'last ', '"quoted"', '-dash', 'new\n--- a/x\n+++ b/edited/victim\n@@ -0,0 +1 @@\n+written']
         def put(name, text):
@@ -242,7 +242,7 @@ class Publishing(rig.Rig):
             return text.replace('a//', 'a/').replace('b//', 'b/')
 
         ours = self.run_in('diff').stdout
-        # Of two folders git names a renamed file by whole paths; all else is the same line by line.
+        # git names renamed files by their whole paths here; everything else must be equal, line by line.
         def same(text):
             return [line for line in text.splitlines() if line[:1] in '+-@ ' or line.startswith('similarity ')]
 
@@ -259,7 +259,7 @@ class Publishing(rig.Rig):
         self.assertRegex('\n'.join(stat), r' src/rose +\| +3 \+--')
         self.assertRegex('\n'.join(stat), r' moved => src/here +\| +0')
         self.assertRegex('\n'.join(stat), r' grown => src/old +\| +\d+ \++-+')
-        # A copy of what was published becomes the work tree by what diff says.
+        # The patch turns a copy of the base into the work tree.
         copy = self.home / 'copy'
         self.playfs('export', base, copy, '--site', self.api.origin)
         (copy / 'blob').write_bytes((self.work / 'blob').read_bytes())
@@ -293,7 +293,7 @@ class Publishing(rig.Rig):
         code, shown = self.on_terminal('log', '--no-pager', variables={'PLAYFS_PAGER': 'sed s/^/page:/'})
         self.assertNotIn('page:', shown)
         self.assertIn('\x1b[33mrevision ', shown)
-        # A reader who has seen enough is no error; nor is what comes after it read.
+        # A reader that quits early is not an error, and the rest is not read.
         code, shown = self.on_terminal('log', variables={'PLAYFS_PAGER': 'head -n 1'})
         self.assertEqual((code, len(shown.splitlines())), (DONE, 1))
         code, shown = self.on_terminal('log', variables={'PLAYFS_PAGER': 'sed s/^/page:/'})
@@ -331,7 +331,7 @@ class Publishing(rig.Rig):
     def test_errors_say_what_why_and_what_next(self):
         (self.work / 'rose').write_text('rosa\n')
         self.commit('Plant')
-        # An error of long ago is not taken for the reason of another one.
+        # An old error must not be reported as the reason of a new one.
         try:
             (self.work / 'rose' / 'x').read_text()
         except OSError:

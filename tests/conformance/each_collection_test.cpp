@@ -1,4 +1,4 @@
-// What the document says of every collection, once for each.
+// The document's rules for every collection, once for each.
 #include <algorithm>
 
 #include "base/clock.h"
@@ -141,7 +141,7 @@ TEST_P(EachCollection, ABodyThatIsNoObjectIsRefused) {
 INSTANTIATE_TEST_SUITE_P(Site, EachCollection, testing::ValuesIn(kCollections),
                          [](const auto& info) { return std::string(info.param); });
 
-/// The five collections that anybody may change.
+/// The five collections that anyone may change.
 class PublicUpdate : public testing::TestWithParam<const char*> {
  protected:
   const std::string collection = GetParam();

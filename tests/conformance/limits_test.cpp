@@ -1,4 +1,4 @@
-// The write limits, each to its last write: on a site of our own only, since nobody else's should be filled.
+// The write limits, each tested to its last write. Only on a fresh site of our own, so that no other site is filled.
 #include "site.h"
 
 namespace playfs::conformance {

@@ -1,4 +1,4 @@
-// Paging, order and idempotency while others write.
+// Paging, order and idempotency during concurrent writes.
 #include <algorithm>
 #include <set>
 #include <thread>
@@ -115,7 +115,7 @@ TEST_F(Order, ConcurrentPatchesOfDifferentFieldsAllStay) {
   for (int i = 0; i < 8; ++i) EXPECT_EQ(field(record, "x_" + std::to_string(i)), Json(i)) << i;
 }
 
-/// The revision protocol as the document tells it, with two clients at once.
+/// The revision protocol as in the document, with two concurrent clients.
 TEST_F(Order, TheRevisionProtocolLeavesBothOfTwoRacingRevisions) {
   Json project = site.create("projects", JsonObject{{"name", "race"}});
   std::string project_id = text_field(project, "id");

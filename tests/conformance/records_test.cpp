@@ -1,4 +1,4 @@
-// What the document says of single collections, of sizes, of errors.
+// The document's rules for single collections, sizes and errors.
 #include "site.h"
 
 namespace playfs::conformance {
@@ -122,7 +122,7 @@ TEST_F(Records, AnInvalidKeyIsRefusedWith401OnAWrite) {
 }
 
 TEST_F(Records, TheHighestLimitIs100AndTheLowest1) {
-  // There must be more than a page may hold; together with what other cases write it stays within the write limit.
+  // Creates more than fits one page; together with the other cases' writes, this stays within the write limit.
   auto next = [&] { return site.get("/file_chunks?limit=100").member("nextCursor"); };
   for (int i = 0; i < 101 && !next().string(); ++i) site.create("file_chunks", JsonObject{{"seq", i}});
   ASSERT_TRUE(next().string());

@@ -1,5 +1,5 @@
-"""`playfs serve` as a process that may be killed and started again, and two clients that share no code with it: curl,
-and bytes on a socket."""
+"""`playfs serve` as a process that can be killed and restarted, and two clients that share no code with it: curl and
+plain sockets."""
 import contextlib
 import http.client
 import json
@@ -15,7 +15,7 @@ BASE = '/.site/data'
 
 
 class Server:
-    """One store and one address; the process over them comes and goes."""
+    """One store and one address; the process can be stopped and restarted."""
 
     def __init__(self, rig, *options):
         self.rig, self.options = rig, [str(option) for option in options]
@@ -49,7 +49,7 @@ class Server:
         self.process = None
 
     def stop(self):
-        """Asks it to end; gives its exit status."""
+        """Sends SIGTERM; returns its exit status."""
         self.process.terminate()
         status = self.process.wait(COMMAND_LIMIT)
         self.process.stderr.close()
@@ -64,7 +64,7 @@ class Server:
         return connection
 
     def send(self, method, path, body=None, headers=(), connection=None):
-        """Status and JSON, over `connection` or one of its own. OSError or HTTPException when nobody answers."""
+        """Status and JSON, over `connection` or a new one. Raises OSError or HTTPException without an answer."""
         own = connection is None
         connection = connection or self.connect()
         try:
@@ -103,7 +103,7 @@ class Server:
         return records
 
     def raw(self):
-        """A socket on which a client may behave as it likes."""
+        """A socket for a client that breaks the rules."""
         peer = socket.create_connection(('127.0.0.1', int(self.address.rpartition(':')[2])), COMMAND_LIMIT)
         self.rig.addCleanup(peer.close)
         return peer
@@ -111,7 +111,7 @@ class Server:
 
 class ServeTest(Rig):
     def curl(self, *words):
-        """Status, headers (lower case) and body of one request by curl."""
+        """Status, headers (lower case) and body of a request made by curl."""
         said = self.command('curl', '--silent', '--show-error', '--noproxy', '*', '--include', '--max-time',
                             COMMAND_LIMIT, *words, text=False).stdout
         head, _, body = said.partition(b'\r\n\r\n')

@@ -1,4 +1,4 @@
-// The email-code flow. On a site of our own, where the mail can be read.
+// Sign-in by email. Only on a site of our own, where the mail can be read.
 #include "base/clock.h"
 #include "site.h"
 

@@ -105,7 +105,7 @@ void Site::open_in_process() {
   transport_ = std::make_unique<app::LocalTransport>(playground_->service(), playground_->store().site_id(), pool_);
 }
 
-/// Knows of it what it says on its standard output: where it listens.
+/// Learns the server's address from its standard output.
 void Site::start_server() {
   std::string program = environment("PLAYFS"), key = directory_ + "/steward-key";
   if (program.empty()) give_up("PLAYFS names no binary to test");

@@ -1,11 +1,11 @@
-// The site that the suite looks at, from outside: any base URL, or one of our own that lives as long as the process.
+// The site under test, seen from outside: any base URL, or a site of our own that lives as long as the process.
 //
-//   PLAYFS_CONFORMANCE_URL   a site to test, "https://example.org"; its data lies below /.site/data
+//   PLAYFS_CONFORMANCE_URL   a site to test, "https://example.org"; its data is below /.site/data
 //   PLAYFS_CONFORMANCE_KEY   an API key for that site; without it, cases about owners are skipped there
 //   PLAYFS_CONFORMANCE_ROAD  without a URL: "serve" for a `playfs serve` of our own, the binary that PLAYFS names (the
 //                            default), "local" for our own service in the same process
 //
-// One run stays within the write limits of the API document, so it can be made against a public site once an hour.
+// One run stays within the API document's write limits, so it can test a public site once an hour.
 #pragma once
 
 #include <map>
@@ -30,44 +30,44 @@ struct Response {
   int status = 0;
   HttpHeaders headers;
   std::string text;
-  Json body;  ///< null where the answer was no JSON
+  Json body;  ///< null if the answer was not JSON
 
-  /// A member of the body's object; null where there is none.
+  /// A member of the body's object; null if there is none.
   [[nodiscard]] Json member(std::string_view name) const;
   /// The record of a success, wrapped or bare.
   [[nodiscard]] Json record() const;
 };
 
-/// A member of an object; null where there is none. For a record also of its `data`.
+/// A member of an object, or for a record, of its `data`; null if there is none.
 Json field(const Json& object, std::string_view name);
-/// The same as text; empty where it is none.
+/// The same as text; empty if it is not text.
 std::string text_field(const Json& object, std::string_view name);
 
 class Site {
  public:
   /// The site under test.
   static Site& under_test();
-  /// A site of our own with nothing in it yet, over the same road; nullptr where a URL is tested.
+  /// A new, empty site of our own, reached in the same way; nullptr if a URL is tested.
   static std::unique_ptr<Site> fresh();
 
   ~Site();
 
-  /// `path` below the base path. Origin and Content-Type are sent where the document demands them, unless `headers`
-  /// names them; a header with an empty value is left out.
+  /// `path` is below the base path. Sends the required Origin and Content-Type, unless `headers` names them; a header
+  /// with an empty value is left out.
   Response send(const std::string& method, const std::string& path, std::string body = {}, HttpHeaders headers = {});
   Response get(const std::string& path) { return send("GET", path); }
   Response post(const std::string& collection, const Json& fields, HttpHeaders headers = {});
   Response patch(const std::string& path, const Json& fields, HttpHeaders headers = {});
-  /// Beside the data: the account's calls.
+  /// The account endpoints, outside the base path.
   Response account(const std::string& step, const Json& body);
 
-  /// A record created with `fields`; a failure of the test where there is none.
+  /// Creates a record with `fields`; fails the test if that fails.
   Json create(const std::string& collection, const Json& fields, HttpHeaders headers = {});
-  /// One record of the collection with its declared fields, created when first asked for and then kept.
+  /// A record of the collection with its declared fields, created on first use and then kept.
   const Json& sample(const std::string& collection);
 
   [[nodiscard]] bool is_own() const { return !directory_.empty(); }
-  /// The Authorization header of an account; nullopt where none can be had.
+  /// The Authorization header of an account; nullopt if none is available.
   std::optional<HttpHeaders> owner();
   /// The steward's; nullopt for a site that is not our own.
   [[nodiscard]] std::optional<HttpHeaders> steward() const;
@@ -102,9 +102,9 @@ extern const char* const kCollections[8];
 /// Text that no other test uses.
 std::string unique_text();
 
-/// What the document says of every failure.
+/// Checks the document's rules for every failure.
 void expect_error(const Response& response, int status, const std::string& code);
-/// A refusal whose status the document leaves open.
+/// Checks a refusal whose status the document leaves open.
 void expect_refusal(const Response& response);
 
 }  // namespace playfs::conformance

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""`playfs serve` behind the nginx example that is shipped, with other ports, paths and certificate."""
+"""`playfs serve` behind the shipped nginx example, with other ports, paths and certificate."""
 import json
 import os
 import re
@@ -15,7 +15,7 @@ from serve_rig import BASE, Server, ServeTest
 JSON = ('-H', 'Content-Type: application/json')
 NAME = 'playground.example.org'
 ANN, BOB = '127.0.0.2', '127.0.0.3'  # two clients; the service sees one peer
-BURST, AT_ONCE = 2000, 256  # of one client, as the example says
+BURST, AT_ONCE = 2000, 256  # per client, as in the example
 
 
 @unittest.skipUnless(shutil.which('nginx') and shutil.which('openssl'), 'nginx is not installed')
@@ -58,7 +58,7 @@ class BehindNginx(ServeTest):
                 f'{NAME}:{self.port}:127.0.0.1', *words]
 
     def ask(self, path, *words):
-        """Status, headers and body over TLS and HTTP/2. Of a header that comes twice the values are joined."""
+        """Status, headers and body over TLS and HTTP/2. The values of a repeated header are joined."""
         done = self.command(*self.to_nginx('--include', *words, f'https://{NAME}:{self.port}{path}'), check=False,
                             text=False)
         if done.returncode:
@@ -113,7 +113,7 @@ class BehindNginx(ServeTest):
         self.ask(f'{BASE}/revisions/{record}')
         self.assertIn(f'method="GET",status="2xx"}} {asked + 1}\n', self.server.send_text('/metrics'),
                       'only the question for the metrics came through')
-        # What is new is there at once: a list is asked for again each time.
+        # New records appear at once: a list is revalidated each time.
         second = json.loads(self.post('revisions')[2])['record']['id']
         listed = json.loads(self.ask(f'{BASE}/revisions')[2])['records']
         self.assertEqual([entry['id'] for entry in listed], [second, record])

@@ -1,5 +1,5 @@
-"""What strangers can make `playfs serve` spend: pages that are as dear as they can be made, and answers that nobody
-reads. Nothing is timed but by comparison with the same server."""
+"""Bounds on what strangers can make `playfs serve` spend: the most expensive pages possible, and answers that nobody
+reads. Times are only compared with others of the same server."""
 import contextlib
 import hashlib
 import http.client
@@ -36,13 +36,13 @@ class Costs(ServeTest):
         return {'h': hashlib.sha256(text.encode()).hexdigest(), 's': len(text), 'c': chunks}
 
     def large_file(self):
-        """One chunk, named so often that it makes 7 MB: the address of its bytes, and how many they are."""
+        """A 7 MB file of one repeated chunk: its raw address and size."""
         chunk = self.create('file_chunks', {'content': 'x' * 12_000})
         revision = self.publish({'f': {'h': 'unknown', 'c': [chunk] * 600}})
         return f'/projects/{self.project}/revisions/{revision}/raw/f', 600 * 12_000
 
     def difference(self, lines):
-        """The page of two revisions of a file of so many short lines, few of which stand in the same place."""
+        """The diff page of two revisions of a file with `lines` short lines, few of which match."""
         choose = random.Random(1)
         sides = [self.publish({'f': self.file(''.join(choose.choice('ab') + '\n' for _ in range(lines)))})
                  for _ in range(2)]
@@ -56,7 +56,7 @@ class Costs(ServeTest):
             return answer.status, answer.read()
 
     def asked_and_not_read(self, target, count):
-        """Connections that asked for it, with the first bytes of what each was answered."""
+        """Connections that requested it, and the first bytes of each answer."""
         peers, begun = [], []
         for _ in range(count):
             peer = socket.socket()
@@ -78,9 +78,9 @@ class Costs(ServeTest):
         peers, begun = self.asked_and_not_read(target, IDLE)
         self.assertEqual(set(begun), {b'HTTP/1.1 200'})
         grown = memory(self.server.process) - before
-        # All of them together less than a few copies of it, of sixty.
+        # The 60 connections together hold less than a few copies of it.
         self.assert_memory(grown, 5 * size, f'{grown / MIB:.0f} MiB for {IDLE} who do not read')
-        # Whoever goes on reading after all gets all of it: the last, which has stood still for the shortest time.
+        # A client that reads on after all gets the whole answer: the last one, whose progress is the most recent.
         answer = begun[-1]
         while len(answer.partition(b'\r\n\r\n')[2]) < size:
             more = peers[-1].recv(1 << 20)
@@ -89,7 +89,7 @@ class Costs(ServeTest):
         self.assertEqual(answer.partition(b'\r\n\r\n')[2], b'x' * size)
 
     def listing(self):
-        """The address of the largest answer that the Data API has, and its size."""
+        """The address and size of the Data API's largest answer."""
         for number in range(100):
             self.create('agents', {'handle': f'{number} ' + 'x' * 16_000})
         target = f'{BASE}/agents?limit=100'
@@ -145,7 +145,7 @@ class Costs(ServeTest):
         for thread in threads:
             thread.start()
         self.eventually(lambda: all(answered), 'they are at it')
-        # How many of theirs come first: all of them, where everybody stands in one line.
+        # How many of theirs are answered first; all of them, if there were only one queue.
         for target in (f'{BASE}/projects?limit=1', '/projects'):
             before_us = []
             for _ in range(15):
@@ -153,7 +153,7 @@ class Costs(ServeTest):
                 self.assertEqual(self.get(target)[0], 200)
                 before_us.append(sum(answered) - count)
             self.assertLess(sorted(before_us)[len(before_us) // 2], HOSTILE / 4, f'{target}: {before_us}')
-        # A download waits for its turn once, and not with each of its pieces.
+        # A download waits its turn once, not for each of its pieces.
         count = sum(answered)
         self.assertEqual(len(self.get(raw)[1]), size)
         self.assertLess(sum(answered) - count, size // PIECE // 2)

@@ -1,4 +1,4 @@
-"""What whoever runs `playfs serve`, and whoever relies on it, is promised: by the real binary, from outside."""
+"""The guarantees of `playfs serve` to operators and clients, tested on the real binary from outside."""
 import collections
 import concurrent.futures
 import gzip
@@ -56,7 +56,7 @@ class Order(ServeTest):
         self.assertEqual({record['id'] for record in server.all('messages')}, at_start | set(inserted))
 
     def test_64_writers_across_a_kill(self):
-        """Keys that two writers share, keys of one writer, and no keys, while the server is killed and comes back."""
+        """Writers that share keys, have their own or use none, while the server is killed and restarted."""
         server = Server(self, '--limits', 'off')
         answered = threading.Semaphore(0)
         ids, unsure, lock = collections.defaultdict(set), [], threading.Lock()
@@ -68,7 +68,7 @@ class Order(ServeTest):
         def write(number):
             # Writers 0 to 31 share their keys in pairs, 32 to 55 have their own, the rest have none.
             name = f'pair {number // 2}' if number < 32 else f'own {number}'
-            connection = self._reconnect(server)  # a late starter may come upon a killed server
+            connection = self._reconnect(server)  # a late starter may find the server killed
             for i in range(24):
                 body, keyed = f'{name} {i}', number < 56
                 key = str(uuid.uuid5(uuid.NAMESPACE_OID, body)) if keyed else None
@@ -81,7 +81,7 @@ class Order(ServeTest):
                         break
                     except (OSError, http.client.HTTPException):
                         connection = self._reconnect(server)
-                        if not keyed:  # whether it was created cannot be known, nor may it be sent again
+                        if not keyed:  # it may or may not have been created, so it must not be sent again
                             with lock:
                                 unsure.append(body)
                             answered.release()
@@ -142,7 +142,7 @@ class Rules(ServeTest):
         self.assertGreater(int(headers['retry-after']), 3000)
         self.assertEqual(post('192.0.2.1', 'the first'), first, 'a repeat is no write')
         self.assertEqual(post('192.0.2.2')[0], 200, 'another client')
-        # Of one client's network, not of its single addresses.
+        # Counts the client's network, not single addresses.
         self.assertEqual([post(f'2001:db8::{n:x}')[0] for n in range(1, 31)], [200] * 30)
         self.assertEqual(post('2001:db8::ffff')[0], 429)
 
@@ -190,7 +190,7 @@ class Rules(ServeTest):
             self.assertNotIn(secret.encode(), stored)
 
     def test_a_secret_is_for_one_user(self):
-        """As systemd hands it over: root's, and by a list for the one user of the service; the mode shows the list's mask."""
+        """As systemd passes it on: owned by root, with an ACL for the service's user; the mode shows the ACL's mask."""
         secret = self.secret_file('steward', 'the-key-of-the-steward')
 
         def allow(*entries):
@@ -386,7 +386,7 @@ class Operation(ServeTest):
         self.assertEqual(server.stop(), 0)
         store = server.store / 'playground.db'
         content = bytearray(store.read_bytes())
-        # In the text of a record, where no checksum of the database's own looks.
+        # In a record's text, which the database's own checks do not cover.
         at = content.rindex(b'"body":"yyy')
         content[at:at + 8] = b'"body"::'
         store.write_bytes(content)

@@ -1,4 +1,4 @@
-/* Preloaded: fdatasync of a work tree's log of operations fails while the file named by FAILING_SYNC exists. */
+/* Preload: fdatasync of a work tree's operations log fails while the file named by FAILING_SYNC exists. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>

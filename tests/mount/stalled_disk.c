@@ -1,5 +1,5 @@
-/* Preloaded: whoever syncs staged bytes waits while the file named by STALLED_DISK exists, and leaves NAME.reached
- * beside it. With NAME.reads beside it whoever reads them waits too. */
+/* Preload: syncs of staged bytes block while the file named by STALLED_DISK exists, and create NAME.reached beside
+ * it. If NAME.reads exists, reads of them block too. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <fcntl.h>

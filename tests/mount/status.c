@@ -1,4 +1,4 @@
-/* Asks for the status through the ioctl, and prints it as JSON.
+/* Gets the status through the ioctl and prints it as JSON.
  *
  *   status FILE     anything inside work/
  */

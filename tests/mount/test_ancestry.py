@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Nothing is merged where nobody can tell what both sides were made on, and head is not moved off what was not merged."""
+"""If the revision that both sides were based on is unknown, nothing is merged; and head never leaves what was not
+merged."""
 import json
 
 import clocks
@@ -13,6 +14,7 @@ class Ancestry(clocks.Clocks, rig.SharedProject):
         super().setUp()
         self.let_clocks_jump()
         self.hidden = None
+        self.answer = 404, '{"error":"nothing is here","code":"not_found"}'  # to who asks for it
         self.patches = []
         self.proxy = proxy.CountingProxy(int(self.api.origin.rsplit(':')[-1]))
         self.addCleanup(self.proxy.close)
@@ -25,7 +27,7 @@ class Ancestry(clocks.Clocks, rig.SharedProject):
         if method != 'GET' or not self.hidden:
             return None
         if path.endswith('/revisions/' + self.hidden):
-            return 404, '{"error":"nothing is here","code":"not_found"}'
+            return self.answer
         if '/revisions?' in path:
             status, page = self.api.request('GET', path.split('/.site/data', 1)[-1])
             page['records'] = [each for each in page['records'] if each['id'] != self.hidden]
@@ -57,7 +59,7 @@ class Ancestry(clocks.Clocks, rig.SharedProject):
         self.api.call('PATCH', f'/projects/{self.project}', {'latest_revision': to})
 
     def again(self, change):
-        """Mounts anew, stages `change`, and commits it: the mount has looked after head by then."""
+        """Remounts, stages `change` and commits it; by then the mount has checked head."""
         self.mounted = self.mount(self.proxy.url, 'ann', at=self.mounted.directory)
         work = self.work(self.mounted)
         self.patches.clear()
@@ -65,7 +67,7 @@ class Ancestry(clocks.Clocks, rig.SharedProject):
         return work, self.playfs('commit', '-m', change, work, check=False)
 
     def middle(self, middle, is_hidden):
-        """Another client deletes `victim` on top of a revision that cannot be read."""
+        """Another client deletes `victim` on top of an unreadable revision."""
         work, first = self.begin({'keep': 'keep\n', 'victim': 'to be deleted by others\n'})
         (work / 'mine').write_text('staged\n')
         self.mounted.unmount()
@@ -89,7 +91,7 @@ class Ancestry(clocks.Clocks, rig.SharedProject):
         committed = self.playfs('commit', '-m', 'mine', work, check=False)
         self.assertEqual(committed.returncode, 3, 'a branch: ' + committed.stdout + committed.stderr)
         self.assertEqual((self.head(), self.patches), (last, []))
-        # The way out that was told.
+        # The way out that the message suggested.
         self.playfs('merge', last, work, check=False)
         self.assertNotEqual(self.playfs('commit', '-m', 'merge', work, check=False).returncode, 0, 'undecided')
         (work / 'victim').unlink()
@@ -111,7 +113,7 @@ class Ancestry(clocks.Clocks, rig.SharedProject):
             theirs = self.post([], carried)
             self.move_head(theirs)
             _, committed = self.again('mine-%d' % len(carried))
-            # A branch, or made on theirs where the work tree had followed head by then; and nothing in between.
+            # A branch, or based on theirs if the work tree had followed head by then; nothing in between.
             head = self.head()
             self.assertIn(committed.returncode, (0, 3), committed.stderr)
             on_it = head if committed.returncode == 3 else self.api.get('revisions', head)['parents'][0]
@@ -120,6 +122,7 @@ class Ancestry(clocks.Clocks, rig.SharedProject):
 
     def test_head_stays_on_what_cannot_be_read(self):
         _, first = self.begin({'doc': 'old\n'})
+        self.answer = 403, '{"error":"not for you","code":"forbidden"}'
         for name, manifest, is_hidden in [('garbage', 'form 2', False), ('hidden', {'files': {}}, True)]:
             self.mounted.unmount()
             self.patches.clear()
@@ -134,10 +137,26 @@ class Ancestry(clocks.Clocks, rig.SharedProject):
             def publication():
                 return json.loads((work.parent / 'status.json').read_text())['publication']
 
-            # What is hidden may also be what a replica does not have yet, for two minutes.
             self.within_minutes(lambda: not publication()['queue'], 'it is published')
             self.assertEqual((self.head(), self.patches), (theirs, []), publication())
             self.assertEqual(publication()['last']['outcome'], 'branched', publication())
+
+    def test_head_is_taken_back_from_what_nobody_ever_published(self):
+        work, first = self.begin({'doc': 'old\n'})
+        (work / 'mine').write_text('mine\n')
+        self.patches.clear()
+        self.move_head('a-typo')
+        self.playfs('commit', '--no-wait', '-m', 'mine', work, check=False)
+
+        def publication():
+            return json.loads((work.parent / 'status.json').read_text())['publication']
+
+        self.eventually(lambda: 'does not show revision a-typo' in str(publication()['waiting_for']), 'it says why')
+        self.assertEqual((self.head(), self.patches), ('a-typo', []), 'it may be what a replica does not have yet')
+        self.within_minutes(lambda: not publication()['queue'], 'it is published')
+        self.assertEqual(publication()['last']['outcome'], 'published', publication())
+        self.assertEqual(self.texts(), {'doc': 'old\n', 'mine': 'mine\n'})
+        self.assertEqual(self.api.get('revisions', self.head())['parents'], [first])
 
     def test_a_client_that_carries_our_fields_along_has_content_of_its_own(self):
         work, first = self.begin({'keep': 'keep\n', 'doc': 'old\n'})

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""While readers wait for a server that hangs, the rest of the mount goes on as ever, and who is killed leaves nothing."""
+"""While readers wait for a hanging server, the rest of the mount works as ever, and killed readers leave nothing
+behind."""
 import contextlib
 import errno
 import hashlib
@@ -17,10 +18,10 @@ from projects import publish
 
 READERS = int(os.environ.get('PLAYFS_HUNG_READERS', '60'))
 ROUNDS = 15
-# Of a machine that does much else. What waits for the server takes as long as that: `tests/bench/availability.py` holds
-# the figure to 2.
+# For a busy machine. What waits for the server takes as long as the server; `tests/bench/availability.py` enforces a
+# ratio of 2.
 MOST = 12
-# Seconds: a minute after they began the requests of the readers run out of time, and each asks once more, then ends.
+# Seconds: the readers' requests time out after a minute, each is retried once, then ends.
 LONGEST = 30
 
 
@@ -37,9 +38,9 @@ class HungReaders(hung.HungMount):
             stuck.watch(each.process)
         at_rest = self.in_flight(mount)
         readers = self.hang(mount, READERS)
-        self.side_by_side(calm, mount, 1)  # where the first time is another thing
+        self.side_by_side(calm, mount, 1)  # the first run has other costs
         waited = [self.waited(each) for each in (calm, mount)]
-        # Under new numbers: what the kernel has kept of an earlier round costs a hundredth, and would be the shortest.
+        # With fresh numbers: what the kernel cached in an earlier round costs a hundredth, and would be the shortest.
         figures = self.side_by_side(calm, mount, ROUNDS, begin=1, seconds=LONGEST)
         more = [self.waited(each) - before for each, before in zip((calm, mount), waited)]
         self.assertLessEqual(more[1], more[0] + 2, 'nothing waited for more than it does in a calm mount')
@@ -50,7 +51,7 @@ class HungReaders(hung.HungMount):
 
         self.assertNotEqual(self.playfs('umount', mount.directory, check=False).returncode, 0, 'it is in use')
         readers.kill()
-        # The server still hangs: nothing but their death can have ended these.
+        # The server still hangs, so only the readers' death can have ended these.
         self.eventually(lambda: self.in_flight(mount) <= at_rest, 'their requests are gone with them', limit=10)
         readers = self.hang(mount, READERS)
         mount.process.send_signal(signal.SIGTERM)
@@ -81,7 +82,7 @@ class HungReaders(hung.HungMount):
 
 @rig.needs_fuse
 class NothingIsLocked(hung.HungMount):
-    """What waits for the server holds no directory, so others come and go in it, and rename elsewhere."""
+    """Waiting for the server locks no directory, so others create and remove names there, and rename elsewhere."""
 
     def setUp(self):
         super().setUp()
@@ -97,11 +98,11 @@ class NothingIsLocked(hung.HungMount):
         return process
 
     def ends(self, *words):
-        """A command that does not wait for what hangs."""
+        """Runs a command that must not wait for what hangs."""
         self.assertEqual(self.waits(*words).wait(rig.COMMAND_LIMIT), 0, words)
 
     def foreign(self, names):
-        """A work tree with files whose sizes only their content tells, and the name of one chunk for each."""
+        """A work tree with files whose size only their content reveals, and the chunk of each by name."""
         text = 'a stranger tells no size\n'
         digest = hashlib.sha256(text.encode()).hexdigest()
         chunks = {name: self.api.create('file_chunks', rev='', path=name, seq=0, content=text)['id'] for name in names}
@@ -169,7 +170,7 @@ class NothingIsLocked(hung.HungMount):
         for process in said:
             self.addCleanup(process.kill)
         self.eventually(lambda: self.proxy.hung() > 0, 'it is asked for')
-        for _ in range(3):  # each waits for no more than the lookups under way
+        for _ in range(3):  # each waits at most as long as the running lookups
             self.waits('touch', project / 'made').wait(rig.COMMAND_LIMIT)
         self.assertEqual([process.poll() for process in said], [None] * len(said))
         self.proxy.set_hanging(None)
@@ -181,7 +182,7 @@ class NothingIsLocked(hung.HungMount):
 
 @rig.needs_fuse
 class EachNameComesLate(rig.Rig):
-    """Each later than a lookup waits for it: the kernel looks again once, from the beginning of the path."""
+    """Every name is slower than a lookup waits: the kernel looks again once, from the start of the path."""
 
     def test_a_path_of_such_names(self):
         api = self.serve()
@@ -198,7 +199,7 @@ class EachNameComesLate(rig.Rig):
 
 @rig.needs_fuse
 class HungLink(hung.HungMount):
-    """The target of a published link is content, which may be elsewhere."""
+    """The target of a published link is content, which may have to be fetched."""
 
     def setUp(self):
         super().setUp()
@@ -257,13 +258,13 @@ class HungLink(hung.HungMount):
         self.proxy.fate = lambda request: None
 
         def is_back():
-            with contextlib.suppress(OSError):  # the same answer is given for a while
+            with contextlib.suppress(OSError):  # the same answer is cached for a while
                 return [os.readlink(link) for link in links] == ['target'] * 2
 
         self.eventually(is_back, 'it is back')
 
     def test_who_holds_the_link_itself_waits_briefly(self):
-        """By a descriptor, which has no path that the kernel could look up once more."""
+        """Through a descriptor, which has no path for the kernel to look up again."""
         held = [os.open(link, os.O_PATH | os.O_NOFOLLOW) for link in self.links]
         for fd in held:
             self.addCleanup(os.close, fd)
@@ -280,7 +281,7 @@ class HungLink(hung.HungMount):
 
 @rig.needs_fuse
 class HungLookup(hung.HungMount):
-    """The kernel holds a directory's lock while a lookup in it waits for the server, and then something in it changes."""
+    """A lookup waits for the server while the kernel holds its directory's lock, and then something in it changes."""
 
     def setUp(self):
         super().setUp()
@@ -295,7 +296,8 @@ class HungLookup(hung.HungMount):
         publish(self.api, 'next', {'file': f'{word}\n'}, project=project, parents=[before])
 
     def a_lookup_that_hangs(self):
-        """In a work tree that moves on meanwhile: the kernel is to drop names of it. Who looks, and the tree."""
+        """Hangs a lookup in a work tree that moves on meanwhile, so names there must be invalidated. The process, and
+        the tree."""
         text = 'a stranger tells no size\n'
         chunk = self.api.create('file_chunks', rev='', path='strange', seq=0, content=text)['id']
         digest = hashlib.sha256(text.encode()).hexdigest()

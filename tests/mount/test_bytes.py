@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Random changes of one file by every call that changes or reads bytes, held against a string of bytes.
+"""Random changes of one file by every call that changes or reads bytes, compared with a byte string.
 
-PLAYFS_BYTES_STEPS (1500) says how many; PLAYFS_BYTES_SEED repeats a run, which names its seed when it fails.
+PLAYFS_BYTES_STEPS (1500) sets how many; PLAYFS_BYTES_SEED repeats a run, which prints its seed when it fails.
 """
 import ctypes
 import errno
@@ -19,13 +19,13 @@ KEEP_SIZE, PUNCH_HOLE, ZERO_RANGE = 1, 2, 16
 
 
 class Bytes:
-    """A file, and what it should hold."""
+    """A file, and what it should contain."""
 
     def __init__(self, path, random_source, other):
         self.path, self.random, self.other = path, random_source, other
         self.fd = os.open(path, os.O_RDWR | os.O_CREAT)
         self.wanted = bytearray(os.pread(self.fd, LARGEST * 2, 0))
-        # Those that the file system has that staged bytes lie on: on tmpfs no range can be zeroed.
+        # Those that the file system under the staged bytes supports: tmpfs cannot zero a range.
         modes = (0, KEEP_SIZE, PUNCH_HOLE | KEEP_SIZE, ZERO_RANGE, ZERO_RANGE | KEEP_SIZE)
         with open(other, 'wb') as below:
             self.modes = [mode for mode in modes if actor.LIBC.fallocate(below.fileno(), mode, ctypes.c_int64(0),
@@ -116,7 +116,7 @@ class Bytes:
             assert os.pread(other.fileno(), LARGEST * 2, 0) == self.wanted
 
     def seek(self):
-        """Every byte that is not zero lies in data."""
+        """Every non-zero byte is in a data extent."""
         at = 0
         while at < len(self.wanted):
             try:
@@ -138,7 +138,7 @@ class Bytes:
         os.posix_fadvise(self.fd, 0, 0, os.POSIX_FADV_DONTNEED)
 
     def replace(self):
-        """As editors save: the name goes to another file, the open one is read on."""
+        """As editors save: the name goes to another file, while the open one stays readable."""
         copy = str(self.path) + '.new'
         with open(copy, 'wb') as file:
             file.write(self.wanted)
@@ -174,7 +174,7 @@ class RandomBytes(rig.Rig):
         return self.mounted.project('p') / 'work'
 
     def run_steps(self, names, steps):
-        """One thread a file; a file that was published before is copied up on the way."""
+        """One thread per file; a published file is copied up on the way."""
         problems = []
 
         def run(number, name):
@@ -186,7 +186,7 @@ class RandomBytes(rig.Rig):
                 file.check()
                 os.close(file.fd)
                 files[name] = bytes(file.wanted)
-            except Exception as problem:  # told by the main thread
+            except Exception as problem:  # reported by the main thread
                 problems.append((self.seed, name, len(done), done[-5:], repr(problem)))
 
         files = {}

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The cache on disk: within its bounds, shared, full, damaged, cleared; never wrong bytes through the mount."""
+"""The cache on disk: bounded, shared, full, damaged, cleared; the mount never shows wrong bytes."""
 import contextlib
 import fcntl
 import json
@@ -45,14 +45,14 @@ class Cache(rig.Rig):
         return (mount.directory / '.playfs/errors.ndjson').read_text()
 
     def test_stays_within_its_size(self):
-        # Of which two thirds are for contents: less than the four projects together need.
+        # Two thirds of it are for contents: less than the four projects need together.
         limit = 1_500_000
         mount = self.mount(self.api.origin, options=('refresh=600', f'cache_size={limit}'))
         for n in range(4):
             wanted = large_files(f'p{n}.')
             self.read(mount, publish(self.api, f'p{n}', wanted), wanted)
         self.assertEqual(self.errors(mount), '')
-        # Room is made in the background, sooner or later: what is due is done before the mount ends.
+        # Space is freed in the background, at the latest before the mount ends.
         mount.unmount()
         self.assertLessEqual(self.bytes_of_objects(), limit * 2 / 3 * 17 / 16)
         stat = self.care('stat')
@@ -60,7 +60,7 @@ class Cache(rig.Rig):
         self.assertLessEqual(stat['records']['bytes'], limit / 3 * 1.2)
 
     def test_room_is_made_once_another_process_is_done_with_it(self):
-        """The other one has looked at the directory before all was there; afterwards nothing is read any more."""
+        """The other process starts before everything is there; afterwards nothing is read any more."""
         limit = 900_000
         wanted = large_files()
         project = publish(self.api, 'p', wanted)
@@ -73,7 +73,7 @@ class Cache(rig.Rig):
         self.eventually(lambda: self.bytes_of_objects() <= limit * 2 / 3 * 17 / 16, 'the contents fit')
 
     def test_several_processes_stay_within_its_size_together(self):
-        """Each ends soon after what it wrote; any of them may be the one whose turn it is to make room."""
+        """Each ends soon after its last write; whichever has the turn frees the space."""
         limit = 1_500_000
         projects = []
         for n in range(4):
@@ -143,14 +143,14 @@ class Cache(rig.Rig):
         for name in ('one', 'two'):
             wanted = large_files(name)
             projects[publish(self.api, name, wanted)] = wanted
-        options = ('refresh=600', 'cache_size=600000')  # so that each makes room under the other's hands
+        options = ('refresh=600', 'cache_size=600000')  # so that each evicts what the other uses
         mounts = [self.mount(self.api.origin, options=options) for _ in range(2)]
         wrong, over = [], threading.Event()
 
         def read_on(mount, order):
             try:
                 for project in order:
-                    # A tree of its own each time: its pages are not the kernel's yet.
+                    # A separate tree each time, whose pages the kernel has not cached.
                     for place in ('head', 'work'):
                         self.read(mount, project, projects[project], place)
             except BaseException as error:  # pylint: disable=broad-except
@@ -186,7 +186,7 @@ class Cache(rig.Rig):
                 self.read(mount, project, wanted, place)
             self.assertEqual(self.errors(mount), '')
             mount.unmount()
-        # Filled by somebody else: not even the index of records can be written.
+        # Filled by another program: not even the record index can be written.
         with contextlib.suppress(OSError), open(self.cache / 'other', 'wb', buffering=0) as other:
             while other.write(bytes(4096)):
                 pass

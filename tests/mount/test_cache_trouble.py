@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Whatever happens to the cache on disk costs speed alone: the mount lives, the bytes are right, status says why."""
+"""Whatever happens to the cache on disk costs only speed: the mount lives, bytes are right, status says why."""
 import json
 import os
 import shutil
@@ -25,7 +25,7 @@ class CacheTrouble(rig.Rig):
         self.foreign = self.publish_foreign()
 
     def publish_foreign(self):
-        """Of a client whose hashes say nothing, so that what it wrote is found by its chunks alone."""
+        """By a client whose hashes mean nothing, so its content is found only through its chunks."""
         project = self.api.create('projects', name=OPAQUE)['id']
         chunk = self.api.create('file_chunks', rev='', path='a', seq=0, hash='x', content='strange\n')['id']
         revision = self.api.create('revisions', project=project, parents=[], agent='x', message='x', state={},
@@ -84,7 +84,7 @@ class CacheTrouble(rig.Rig):
         self.read_all(mount)
         self.playfs('ls', '--site', self.api.origin, self.projects[2])
         print(f'calm {calm:.2f} s a project, locked {time.monotonic() - began:.2f} s for three', flush=True)
-        # A first mount, and a first command, that find it locked.
+        # The first mount, and the first command, to find it locked.
         again = self.mount(self.api.origin, options=('refresh=1',))
         self.read_all(again)
         self.assertIn('lock', self.trouble(again))

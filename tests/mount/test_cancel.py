@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Commits that wait: shown, queued behind one another, given back, across kill -9 at any moment."""
+"""Waiting commits: shown, queued, cancelled, across kill -9 at any moment."""
 import json
 import subprocess
 
@@ -54,7 +54,7 @@ class Cancel(SlowProject):
         self.assertEqual(self.api.all('revisions'), [])
         events = (mount.directory / '.playfs/events').read_text()
         self.assertIn('commit_cancelled', events)
-        # What was uploaded is not uploaded again, and the rest of a commit works as ever.
+        # Uploaded chunks are not uploaded again, and the rest of a commit works as usual.
         self.playfs('discard', work / 'big')
         self.playfs('commit', '-m', 'Small ones', work)
         self.assertEqual(len(self.api.all('revisions')), 1)
@@ -165,7 +165,7 @@ class Cancel(SlowProject):
     def test_who_cancels_while_a_large_file_is_fixed_can_be_ended(self):
         mount = self.begin({})
         with open(self.work(mount) / 'image', 'wb') as image:
-            image.truncate(1 << 40)  # a hole, and hours to hash
+            image.truncate(1 << 40)  # a hole that takes hours to hash
         commit = subprocess.Popen([self.playfs_path, 'commit', '-m', 'By mistake', self.work(mount)], env=self.environment('ann'))
         self.addCleanup(commit.kill)
         self.eventually(lambda: self.status(mount)['publication']['phase'] == 'freezing', 'it is being fixed')
@@ -185,7 +185,7 @@ class Cancel(SlowProject):
         self.eventually(lambda: self.status(mount)['publication']['waiting_for'], 'it waits')
         (self.work(mount).parent / 'commit').write_text('{"cancel": true}')
         result = json.loads((self.work(mount).parent / 'commit').read_text())
-        # Of the two requests the one that was answered last is shown.
+        # Shows whichever of the two requests was answered last.
         self.assertIn((result.get('cancelled'), result.get('outcome')), ((1, None), (None, 'cancelled')))
         out, err = waiting.communicate(timeout=rig.COMMAND_LIMIT)
         self.assertEqual((waiting.returncode, json.loads(out)['outcome']), (FAILED, 'cancelled'), err)

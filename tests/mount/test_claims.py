@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Sizes that a publisher claims: what is shown is the true bytes with their true size, or an error, never fewer bytes."""
+"""Sizes claimed by a publisher: the mount shows the true bytes with their true size, or an error, never fewer bytes."""
 import errno
 import hashlib
 import json
@@ -28,7 +28,7 @@ class Claims(rig.Rig):
         self.bytes = self.text.encode()
 
     def publish(self, files, project=None, parents=(), tx=TX, message='x', state=None):
-        """A revision that names a playfs client's commit, whoever wrote it."""
+        """A revision that carries a playfs client's `tx`, whoever wrote it."""
         project = project or self.api.create('projects', name='claims')['id']
         revision = self.api.create('revisions', project=project, parents=list(parents), agent='x', message=message,
                                    manifest={'tx': tx, 'files': files}, state=state or {})['id']
@@ -43,7 +43,7 @@ class Claims(rig.Rig):
         return mount, mount.directory / 'projects' / project / tree
 
     def read_as_told(self, path):
-        """As tar does: as many bytes as stat has told. None where that is refused, with an errno."""
+        """As tar does: as many bytes as stat reports. None if that is refused, with an errno."""
         with open(path, 'rb', buffering=0) as file:
             size = os.fstat(file.fileno()).st_size
             try:
@@ -53,7 +53,7 @@ class Claims(rig.Rig):
                 return None
 
     def assert_whole(self, content, wanted=None):
-        """By length first: bytes of a text that is not ASCII fill pages when they are shown."""
+        """Compares the length first: a failure would print pages of non-ASCII bytes."""
         wanted = self.bytes if wanted is None else wanted
         self.assertEqual((len(content), content == wanted), (len(wanted), True))
 
@@ -104,12 +104,12 @@ class Claims(rig.Rig):
             mount.unmount()
 
     def test_what_another_client_edits_under_our_name_is_merged(self):
-        """A client that knows nothing of `tx` carries it along; what it wrote is its own all the same."""
+        """A client that does not know `tx` copies it; its changes still count as its own."""
         base = {'a.txt': {'h': '', 's': 4, 'inline': 'one\n'}}
         project, first = self.publish(base)
         edited = {**base, 'theirs.txt': {'h': '', 's': 7, 'inline': 'theirs\n'}}
         self.publish(edited, project, [first])
-        # And somebody who had not seen that sets head to a sibling.
+        # And a client that had not seen that sets head to a sibling.
         ours = {**base, 'ours.txt': {'h': '', 's': 5, 'inline': 'ours\n'}}
         self.publish(ours, project, [first], tx='6' * 32)
         mount, place = self.place(project, 'work')
@@ -121,7 +121,7 @@ class Claims(rig.Rig):
         self.assertEqual(sorted(head['manifest']['files']), names, json.dumps(head)[:2000])
 
     def test_an_edited_merge_is_no_merge(self):
-        """The same of `auto`, which says that a merge brought nothing of its own."""
+        """Likewise for `auto`, which says that a merge added nothing of its own."""
         base = {'a.txt': {'h': '', 's': 4, 'inline': 'one\n'}}
         project, first = self.publish(base)
         edited = {**base, 'theirs.txt': {'h': '', 's': 7, 'inline': 'theirs\n'}}
@@ -136,7 +136,8 @@ class Claims(rig.Rig):
         self.assertEqual(sorted(head['manifest']['files']), ['a.txt', 'mine.txt', 'ours.txt', 'theirs.txt'])
 
     def test_an_edited_merge_of_both_its_parents_is_none_either(self):
-        """Whoever edits one keeps its parents too, and somebody who had not seen that sets head to the merge itself."""
+        """An editor of a merge keeps its parents too, and a client that had not seen that sets head to the merge
+        itself."""
         base = {'a.txt': {'h': '', 's': 4, 'inline': 'one\n'}}
         left = {**base, 'left.txt': {'h': '', 's': 5, 'inline': 'left\n'}}
         right = {**base, 'right.txt': {'h': '', 's': 6, 'inline': 'right\n'}}

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Several mounts beside a model of the service they show, while it and the way to it are in trouble
-(tests/support/coherence_run.py says what is claimed).
+"""Several mounts beside a model of the service they show, while the service and the network are in trouble
+(tests/support/coherence_run.py lists the claims).
 
-For more rounds: PYTHONPATH=tests/support tests/mount/test_coherence.py --rounds N [--seed S]. A run that fails is made
-shorter and printed; what it printed goes in here as a case of its own.
+For more rounds: PYTHONPATH=tests/support tests/mount/test_coherence.py --rounds N [--seed S]. A failing run is
+shortened and printed; add what it printed here as a case.
 """
 import argparse
 import pprint
@@ -16,7 +16,7 @@ from coherence_run import PLAIN, Run
 from http2 import Front
 from trial import Trial
 
-OTHERS = 104       # projects that nobody looks into: lists have more than one page
+OTHERS = 104       # projects that nobody enters, so that lists have several pages
 ROUNDS_OF_A_RUN = 25
 SHORTENING = 240   # seconds
 FULL = ('full', ()),
@@ -27,7 +27,7 @@ chosen, sys.argv[1:] = arguments.parse_known_args()
 
 
 def published(project, seed, **ways):
-    """A step: two files, of which one becomes a directory and is a file again."""
+    """A step: publishes two files, one of which alternates between file and directory."""
     path = 'f' if seed % 2 else 'f/g'
     return 'publish', project, (('a', 'file', 900, seed), (path, 'program', 40, seed)), tuple({**PLAIN, **ways}.items())
 
@@ -36,7 +36,7 @@ def published(project, seed, **ways):
 class Coherence(Clocks, rig.Rig):
     def setUp(self):
         super().setUp()
-        self.out_of_time.cancel()  # every wait has a limit of its own, and long runs take longer than a test may
+        self.out_of_time.cancel()  # every wait has its own limit, and long runs exceed a test's
         self.api, self.others = self.serve(), []
         front = Front(self) if Front.is_there() else None
         self.inventor = None
@@ -68,10 +68,10 @@ class Coherence(Clocks, rig.Rig):
             self.left -= ROUNDS_OF_A_RUN
             seed += 1
 
-    # What such runs have found, each with one sequence that shows it.
+    # What such runs have found, with one sequence for each.
 
     def replay_on(self, mounts, *steps):
-        """In the first of two projects, of one revision each, which all mounts have seen."""
+        """In the first of two projects with one revision each, which all mounts have seen."""
         self.replay(('project', 'a'), ('project', 'b'), published(0, 1), published(1, 2),
                     *(('mount', kind, options, False) for kind, options in mounts), ('quiet',), *steps)
 

@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
 """The memory of a commit, and of an update, does not grow with what is staged.
 
-PLAYFS_TEST_COMMIT_MB sets how much is committed to the embedded playground (24), in PLAYFS_TEST_COMMIT_FILES large files
-(12) besides small ones. PLAYFS_TEST_COMMIT_LIMIT_MB puts the mount into a memory cgroup of that size before it commits.
-A gigabyte takes minutes: set PLAYFS_TEST_LIMIT, the seconds that a test may take, too.
+PLAYFS_TEST_COMMIT_MB sets how much is committed to the embedded playground (24), in PLAYFS_TEST_COMMIT_FILES large
+files (12) besides small ones. PLAYFS_TEST_COMMIT_LIMIT_MB puts the mount into a memory cgroup of that size before it
+commits.
+
+A gigabyte takes minutes: raise PLAYFS_TEST_LIMIT, the seconds that a test may take, as well.
 """
 import contextlib
 import json
@@ -19,20 +21,20 @@ MEGABYTE = 1 << 20
 STAGED = int(os.environ.get('PLAYFS_TEST_COMMIT_MB', '24'))
 FILES = int(os.environ.get('PLAYFS_TEST_COMMIT_FILES', '12'))
 LIMIT = int(os.environ.get('PLAYFS_TEST_COMMIT_LIMIT_MB', '0'))
-# What a commit may take beside the manifest; and what each chunk may take in it, with all copies of it.
+# What a commit may use besides the manifest; and what each chunk may use in that, with all its copies.
 MAY_GROW = 64 * MEGABYTE
 OF_A_CHUNK = 1500
 CHUNK = 12 * 1024
 
 
 def content(number, size):
-    """Of every kind: a manifest's cut falls into lines, characters of several bytes, base64, escapes."""
+    """Content of every kind: chunk boundaries fall into lines, multi-byte characters, base64 and escapes."""
     dice = random.Random(number)
     if number % 4 == 0:
         return dice.randbytes(size)
     unit = [b'', b'line %d of some text, which goes on for a while\n', 'zeile %d: äöü — 😀\n'.encode(),
             b'\t"quoted\\%d"\x01\x1b[1m\n'][number % 4]
-    # Blocks that do not repeat; formatting each line would take longer than the commit.
+    # Blocks that do not repeat; formatting every line would take longer than the commit.
     block = b''.join(unit % dice.getrandbits(40) for _ in range(2000))
     parts, length = [], 0
     while length < size:
@@ -44,7 +46,7 @@ def content(number, size):
 class CommitMemory(rig.Rig):
     @contextlib.contextmanager
     def limited(self, mount):
-        """In a memory cgroup of its own, where one is wanted."""
+        """Runs the mount in a memory cgroup of its own, if requested."""
         if not LIMIT:
             yield
             return
@@ -65,7 +67,7 @@ class CommitMemory(rig.Rig):
 
     @contextlib.contextmanager
     def grows_little(self, mount, chunks, what):
-        """Says by how much the mount grew at the most."""
+        """Prints by how much the mount grew at its peak."""
         rig.forget_most_memory(mount.process)
         before, begin = rig.memory(mount.process), time.monotonic()
         yield
@@ -77,7 +79,7 @@ class CommitMemory(rig.Rig):
     def commit_within(self, mount, work, chunks, message):
         with self.grows_little(mount, chunks, message):
             (work.parent / 'commit').write_text(message)
-            outcome = (work.parent / 'commit').read_text()  # which waits for it, as long as that takes
+            outcome = (work.parent / 'commit').read_text()  # waits for the outcome, as long as that takes
         self.assertIn('published', outcome.lower())
 
     def fill(self, work, staged, files):
@@ -101,13 +103,13 @@ class CommitMemory(rig.Rig):
         with self.limited(ann):
             self.commit_within(ann, work, STAGED * MEGABYTE * 4 // 3 // CHUNK, 'everything')
         ann.unmount()
-        # From the service, not from what this mount kept.
+        # From the service, not from this mount's cache.
         shutil.rmtree(self.home / 'ann/cache')
         again = self.mount(None, 'ann', options=())
         self.assert_has(again.project('large') / 'head', wanted)
 
     def two_mounts(self):
-        """Ann's, which does not look for what others publish, bob's, and their work trees of one project."""
+        """Ann's mount, which does not follow others' revisions; and ann's and bob's work trees of one project."""
         api = self.serve()
         project = json.loads(self.playfs('init', 'shared', '--json', '--site', api.origin).stdout)['project']
         project = project if isinstance(project, str) else project['id']
@@ -140,7 +142,7 @@ class CommitMemory(rig.Rig):
             (theirs / name).write_text(f'by bob {name}\n')
         (theirs / 'both').write_text('by bob\n' + text)
         self.playfs('commit', '-m', 'bob was faster', theirs, who='bob')
-        # One that is larger than what may be taken, and together as much again.
+        # One file larger than the memory allowed, and as much again in the others.
         wanted = {name: content(number, (80 if number == 0 else max(3, STAGED // FILES)) * MEGABYTE)
                   for number, name in enumerate(names)}
         for name, data in wanted.items():
@@ -151,7 +153,7 @@ class CommitMemory(rig.Rig):
             status = json.loads(self.playfs('status', '--json', work).stdout)
         self.assertEqual((work / 'both').read_text(), 'by bob\n' + text + 'by ann\n')
         self.assertEqual(sorted(each['path'] for each in status['conflicts']), sorted(names))
-        # As it was, or between markers.
+        # Unchanged, or between markers.
         for name, data in wanted.items():
             self.assertTrue(data in (work / name).read_bytes(), name)
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What was left in conflict stays so until a commit has settled it; and files that became directories, and the reverse."""
+"""A conflict persists until a commit settles it; and files that became directories, and the reverse."""
 import os
 
 import rig
@@ -31,7 +31,7 @@ class Conflicts(SlowProject):
         return {path: entry.get('inline') for path, entry in self.api.get('revisions', head)['manifest']['files'].items()}
 
     def in_conflict(self):
-        """A mount in which f has markers, and with it a file that the service takes only in parts."""
+        """A mount in which f has markers, with a file beside it that the service accepts only in parts."""
         mount = self.begin({'file_chunks': 2})
         root = self.post([], {'f': 'base\n'})
         self.eventually(lambda: self.status(mount)['base'] == root, 'the mount follows')
@@ -69,7 +69,7 @@ class Conflicts(SlowProject):
         mount = self.again(mount)
         self.work(mount).stat()
         self.assert_refused(mount)
-        # Said again, it is published, and then that was it.
+        # Repeated, it is published, and that settles it.
         self.playfs('discard', self.work(mount) / 'big')
         self.playfs('commit', '--resolved', '-m', 'as it is', self.work(mount))
         self.assertIn(MARKERS, self.head_files()['f'])
@@ -82,7 +82,7 @@ class Conflicts(SlowProject):
         mount = self.in_conflict()
         self.playfs('discard', self.work(mount) / 'big')
         (self.work(mount) / 'huge').touch()
-        os.truncate(self.work(mount) / 'huge', 65 << 20)  # no file may be as large
+        os.truncate(self.work(mount) / 'huge', 65 << 20)  # more than a file may have
         done = self.playfs('commit', '--resolved', '-m', 'as it is', self.work(mount), check=False)
         self.assertEqual(done.returncode, FAILED, done.stderr)
         self.assert_refused(mount)

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Contents of every size and kind, and names that are hard: byte-identical after a commit, read through an empty cache."""
+"""Contents of every size and kind, and difficult names: byte-identical after a commit, read through an empty cache."""
 import os
 import random
 
@@ -16,7 +16,7 @@ def contents():
             line = f'{size + off} bytes of text, in lines that differ: '
             text = ''.join(f'{line}{number}\n' for number in range(size // len(line) + 1))
             files[f'text-{size + off}'] = text.encode()[:size + off]
-    # Whatever the cut, a character of two, three or four bytes stands across it somewhere.
+    # Wherever the cut is, some character of two, three or four bytes spans it.
     files['multi-byte'] = ('é語🎲' * (300 * KIB // 9 + 1)).encode()[:300 * KIB // 9 * 9]
     files['quotes-and-controls'] = bytes(chance.choice(b'"\\\x01\x1f\x7f\b\t\n\r/') for _ in range(40 * KIB))
     files['random'] = chance.randbytes(100 * KIB)
@@ -43,13 +43,13 @@ class Contents(rig.Rig):
         self.assert_same_tree(plain, ann / 'work')
 
         (ann / 'commit').write_text('Every kind of file')
-        self.assertIn('"published"', (ann / 'commit').read_text())  # which waits for it
+        self.assertIn('"published"', (ann / 'commit').read_text())  # waits for it
         revision = os.path.basename(os.readlink(ann / 'head'))
         self.assertEqual(api.get('revisions', revision)['message'], 'Every kind of file')
         self.assert_same_tree(plain, ann / 'head')
         self.assert_same_tree(plain, ann / 'work')
 
-        bob = self.mount(api.origin, 'bob').project('kinds')  # nothing of bob's has a cache yet
+        bob = self.mount(api.origin, 'bob').project('kinds')  # bob has no cache yet
         self.assert_same_tree(plain, bob / 'work')
         self.assert_same_tree(plain, bob / 'head')
         self.assertEqual(self.command(bob / 'head/script.sh').stdout, 'run from the mount\n')

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Requests through control files: what is written through one opening is one request, and its outcome is read."""
+"""Requests through control files: what is written through one open file is one request, and its outcome can be read."""
 import errno
 import json
 import os
@@ -53,7 +53,7 @@ class Control(rig.Rig):
             return json.load(file)
 
     def published(self, commit):
-        """The message of what the last commit published."""
+        """The message of the last published commit."""
         outcome = self.outcome(commit)
         self.assertEqual(outcome.get('outcome'), 'published', outcome)
         return self.api.get('revisions', outcome['revision'])['message']
@@ -101,7 +101,7 @@ class Control(rig.Rig):
         self.command('bash', '-c', f"printf 'one\\ntwo\\nthree\\n' > {reply}")
         self.assertEqual(self.outcome(reply)['body'], 'one\ntwo\nthree')
         with open(reply, 'w', encoding='utf-8') as file:
-            file.write('x' * 10_000 + 'ü' * 1000)  # in pieces that split a character
+            file.write('x' * 10_000 + 'ü' * 1000)  # in writes that split a character
         self.assertEqual(len(self.outcome(reply)['body']), 11_000)
         self.assertEqual(len(self.api.all('messages')), 2)
 
@@ -112,7 +112,7 @@ class Control(rig.Rig):
         for part in (b'{"name": "a }{ \\"b', b'\\" c",', b' "tags": [{}]', b'}'):
             self.assertEqual(self.api.all('projects'), [])
             os.write(fd, part)
-        self.assertEqual(len(self.api.all('projects')), 1)  # the write that made it whole waited
+        self.assertEqual(len(self.api.all('projects')), 1)  # the write that completed it waited
         os.write(fd, b'\n')
         self.refused(errno.EINVAL, lambda: os.write(fd, b'{"name": "second"}'))
         self.assertEqual(self.outcome(new)['name'], 'a }{ "b" c')
@@ -175,7 +175,7 @@ class Control(rig.Rig):
     def test_what_is_only_known_at_the_end_is_read(self):
         commit = self.project() / 'commit'
         self.stage('text')
-        commit.write_text('{"message": "never')  # closed before it is whole
+        commit.write_text('{"message": "never')  # closed before it is complete
         error = self.outcome(commit)['error']
         self.assertEqual((error['code'], error['retryable']), ('invalid_argument', False))
         commit.write_text(' \n')
@@ -241,8 +241,8 @@ class Control(rig.Rig):
             reader = subprocess.Popen(['cat', str(commit)], stdout=subprocess.PIPE)
             thread = threading.Thread(target=lambda: said.append(reader.communicate()[0]))
             thread.start()
-            self.assertIn('hint', self.outcome(commit))  # who writes is not made to wait for itself
-            self.command('ls', '-l', commit)  # nor anybody who only looks
+            self.assertIn('hint', self.outcome(commit))  # a writer does not wait for itself
+            self.command('ls', '-l', commit)  # nor does a process that only looks
             self.assertEqual({each.name: each.stat().st_size > 0 for each in os.scandir(self.place)
                               if each.name == 'commit'}, {'commit': True})
             file.write(b', and ended\n')
@@ -262,7 +262,7 @@ class Control(rig.Rig):
             self.assertEqual(reader.wait(rig.COMMAND_LIMIT), -signal.SIGINT)
 
     def test_a_writer_that_is_killed_closes_its_file(self):
-        """As for any file: what it wrote is the text. JSON that is not whole is no request."""
+        """As with any file, what it wrote is the text. Incomplete JSON is no request."""
         commit = self.project() / 'commit'
         self.stage('text')
         for text, key in (('{"message": "half', 'error'), ('Half a mess', 'revision')):

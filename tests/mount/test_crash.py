@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What is staged outlives its mount; what is published cannot be changed."""
+"""Staged changes outlive their mount; published content cannot be changed."""
 import errno
 import os
 import time
@@ -34,7 +34,7 @@ class Crash(rig.Rig):
             os.listdir(work)
         self.assertEqual(dead.exception.errno, errno.ENOTCONN)
 
-        # The dead mount is still there; mounting over it clears it away.
+        # The dead mount is still there; mounting over it removes it.
         again = self.mount(api.origin, 'ann', at=mount.directory)
         work = again.project('p') / 'work'
         self.assertEqual(self.describe(work), staged)
@@ -50,7 +50,7 @@ class Crash(rig.Rig):
         self.assertEqual(self.commit(third.project('p') / 'work', 'Nothing new')[0], 'nothing')
 
     def test_times_after_a_crash(self):
-        """A time that was seen stays; one that nobody asked for is that of the write, as near as the disk's clock."""
+        """A time that was seen stays; an unseen one is the time of the write, at the disk clock's resolution."""
         api = self.serve()
         api.create('projects', name='p')
         mount = self.mount(api.origin, 'ann')
@@ -97,7 +97,7 @@ class Crash(rig.Rig):
         self.assertEqual(shown.read_text(), 'text\n')
 
     def overwrite(self, file):
-        # As root, whom modes do not stop: there is no message at an open, so it is the write that is refused.
+        # As root, whom modes do not stop: open sends no message, so the write is refused.
         fd = os.open(file, os.O_WRONLY)
         try:
             os.write(fd, b'x')

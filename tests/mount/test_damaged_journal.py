@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""A publication journal that is damaged or gone: nothing wrong is sent, nothing is sent twice, and what may have been
-published is not given back before it was looked for at the service."""
+"""A damaged or missing publication journal: nothing wrong is sent, nothing is sent twice, and what may have been
+published returns to the stage only after it was looked for at the service."""
 import json
 
 import proxy
@@ -30,7 +30,7 @@ class DamagedJournal(rig.Rig):
         return (self.mounted.directory / '.playfs/errors.ndjson').read_text()
 
     def leave_it_about_to_be_posted(self, fate=lambda request: (503, 'later') if request.startswith('POST') else None):
-        """Unmounts in the middle of a commit; the journal's file."""
+        """Unmounts in the middle of a commit; the journal's path."""
         self.proxy.fate = fate
         (self.work / 'file').write_text(CONTENT)
         self.playfs('commit', '--no-wait', '-m', 'm', self.work, check=False)
@@ -41,7 +41,7 @@ class DamagedJournal(rig.Rig):
         return journal
 
     def stored_unheard(self):
-        """A fate: the revision is stored, and nobody here hears of that or of anything later; and a list of its POST."""
+        """A fate: the revision is stored, but neither that answer nor a later one arrives. And the list of POSTs."""
         posts = []
 
         def fate(request):
@@ -55,7 +55,7 @@ class DamagedJournal(rig.Rig):
         return fate, posts
 
     def leave_it_posted(self):
-        """The same, where the revision was stored, and nobody here knows."""
+        """The same, with the revision stored, unknown to this client."""
         fate, _ = self.stored_unheard()
         return self.leave_it_about_to_be_posted(fate)
 
@@ -115,7 +115,7 @@ class DamagedJournal(rig.Rig):
         self.eventually(lambda: self.api.get('projects', self.project).get('latest_revision'), 'head is moved to it')
 
     def test_an_older_journal_gives_nothing_back_that_was_sent(self):
-        """Somebody puts a file back, or the end of the database's log was lost."""
+        """A user restores an old file, or the end of the database's log was lost."""
         (self.work / 'file').write_text(CONTENT)
         self.proxy.fate = lambda request: (503, 'later')
         self.playfs('commit', '--no-wait', '-m', 'm', self.work, check=False)

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Descriptors: as many as the system allows, and some left for who is served when readers that wait have used up theirs."""
+"""Descriptors: as many as the system allows, and some in reserve for others when waiting readers have used up their
+share."""
 import hashlib
 import os
 import resource
@@ -36,7 +37,7 @@ class Descriptors(rig.Rig):
         self.addCleanup(self.proxy.close)
 
     def far_files(self):
-        """Files of several projects that are all the same chunk, by project."""
+        """Files of several projects, all with the same chunk, by project."""
         text = 'far\n'.ljust(9000)
         self.chunk = self.api.create('file_chunks', rev='', path='f', seq=0, content=text)['id']
         entry = {'h': hashlib.sha256(text.encode()).hexdigest(), 's': len(text), 'c': [self.chunk]}

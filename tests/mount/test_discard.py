@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""`playfs discard`: by path, without touching anything before it is certain, and with the reason of its own failure."""
+"""`playfs discard`: by path, all or nothing, and with the reason for its own failure."""
 import json
 import os
 import subprocess
@@ -69,7 +69,7 @@ class Discard(SlowProject):
         self.assertEqual(os.readlink(self.tree / 'link'), 'file')
         self.assertFalse(os.path.lexists(self.tree / 'new'))
         self.assertEqual(os.readlink(self.tree / 'to-folder'), 'd')
-        # Folders on the way are followed, inside and from outside.
+        # Folders on the way are followed, from inside and outside.
         outside = self.home / 'outside'
         outside.symlink_to(self.tree)
         self.assertEqual(self.count('to-folder/inner'), 1)
@@ -107,9 +107,9 @@ class Discard(SlowProject):
         self.assertEqual(self.staged(), ['d/inner', 'inner'])
         (self.tree / 'd/deep/most').unlink()
         (self.tree / 'd/deep').rmdir()
-        self.assertEqual(self.count('d/deep/most'), 1)  # its folder is gone, and is no way to anywhere else
+        self.assertEqual(self.count('d/deep/most'), 1)  # its folder is gone, so the path leads nowhere else
         self.assertEqual(self.count('down'), 0)
-        # Nor is the folder that a command is run from, where that is gone.
+        # Nor does the folder that a command runs in, if that is gone.
         (self.tree / 'here').mkdir()
         done = self.command('sh', '-c', f'rmdir "$PWD" && exec {self.playfs_path} discard --json ../inner', check=False,
                             cwd=self.tree / 'here')
@@ -183,7 +183,7 @@ class DiscardWhileMerging(Merging):
         said = self.playfs('discard', cwd=self.tree / 'src').stderr
         self.assertNotIn('merging', said)
         self.assertEqual(self.merging(), [])
-        # Somebody took it in.
+        # Another client has merged it.
         everything = {'src/file': 'theirs\n', 'src/new': 'new\n', 'head': 'head\n'}
         self.set_head(self.revision([self.head(), self.beside], everything))
         (self.tree / 'mine').write_text('mine\n')
@@ -211,7 +211,7 @@ class DiscardWhileMerging(Merging):
 
 
 class DiscardInConflict(Merging):
-    """A file that was deleted here and changed there: an update leaves theirs, and nothing is staged of it."""
+    """A file deleted here and changed there: an update keeps theirs, and stages nothing of it."""
 
     def setUp(self):
         super().setUp()

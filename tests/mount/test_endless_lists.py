@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""A service whose lists do not end, or whose pages are not what was asked for: what a listing keeps is bounded.
+"""A service with endless lists, or pages other than requested: what a listing keeps is bounded.
 
-The bound is one of bytes, whatever they are made of: the list (20 MiB, SiteOptions::list_bytes), the names that a
-directory makes of it, and the page that is being read.
+The bound is in bytes, whatever they consist of: the list (20 MiB, SiteOptions::list_bytes), the names that a directory
+derives from it, and the page that is being read.
 """
 import json
 import os
@@ -14,7 +14,7 @@ import rig
 MEGABYTE = 1 << 20
 MAY_GROW = 96 * MEGABYTE
 PAGE = 100
-MOST = 6_000  # pages; what goes on longer is taken for endless
+MOST = 6_000  # pages; a longer list counts as endless
 
 
 def record(number, **fields):
@@ -43,7 +43,7 @@ class EndlessLists(rig.Rig):
         return 200, self.page(int(cursor.rstrip('x')))
 
     def listed(self, mount):
-        """What `ls` shows once it has come: it may take longer than the kernel can be kept waiting."""
+        """What `ls` shows once the list is complete, which may take longer than the kernel can wait."""
         found = []
 
         def came():
@@ -65,7 +65,7 @@ class EndlessLists(rig.Rig):
         self.assert_memory(grown, MAY_GROW)
 
     def errors(self, mount):
-        """But for `ls` that was told to come again: a slow machine takes longer than the kernel can be kept waiting."""
+        """Except `ls` calls that timed out, since a slow machine takes longer than the kernel can wait."""
         lines = (mount.directory / '.playfs/errors.ndjson').read_text().splitlines()
         return [error for error in map(json.loads, lines) if error['code'] != 'timed_out']
 
@@ -87,15 +87,15 @@ class EndlessLists(rig.Rig):
         told = [error for error in self.errors(mount) if error['subject'] == 'projects']
         self.assertEqual([error['code'] for error in told], ['refused_input'])
         self.assertIn(f'its newest {len(names) - 2} records are shown', told[0]['message'])
-        # What is not listed is there all the same.
+        # Unlisted projects exist all the same.
         self.assertTrue((mount.directory / 'projects' / self.good / 'status').exists())
         mount.unmount()
 
-        # Nor is it read again, or forgotten that it goes on, by another process.
+        # Another process neither reads it again nor forgets that it is incomplete.
         read = self.pages
         mount = self.mount(self.counter.url, options=('refresh=1',))
         self.grows(mount, lambda: self.assertEqual(set(self.listed(mount)), set(names)))
-        self.assertLess(self.pages - read, 20)  # one a refresh, and the machine may be slow
+        self.assertLess(self.pages - read, 20)  # one per refresh, and the machine may be slow
         self.assertEqual([error['code'] for error in self.errors(mount)], ['refused_input'])
         listing = json.loads(self.playfs('ls', '--json', '--site', self.counter.url).stdout)
         self.assertEqual((listing['more'], len(listing['projects'])), (True, len(names) - 2))
@@ -129,7 +129,7 @@ class EndlessLists(rig.Rig):
 
         self.grows(mount, look)
         self.assertIn(why, self.errors(mount)[-1]['message'])
-        # The mount answers, and of other projects nothing is lost.
+        # The mount still answers, and other projects are unaffected.
         self.assertTrue((mount.directory / 'projects' / self.good / 'status').exists())
 
     def test_cursors_that_are_longer_than_what_they_lead_to(self):
@@ -141,7 +141,7 @@ class EndlessLists(rig.Rig):
         self.refused('a page of 101 records, where one may have 100')
 
     def test_pages_as_dense_as_pages_can_be(self):
-        # What a record is made of costs more in memory than as text.
+        # A parsed record takes more memory than its text.
         dense = json.dumps({'records': [record(n, data=[[]] * 6_500) for n in range(PAGE)], 'nextCursor': None},
                            separators=(',', ':'))
         self.page = lambda number: dense

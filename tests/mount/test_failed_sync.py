@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""A disk that fails to sync: what has changed in the tree is shown all the same, and nothing is said to be done that is
-not on disk. Once the tree is mounted anew on a disk that is well, it goes on."""
+"""A disk that fails to sync: changes in the tree are still shown, and nothing is reported as done that is not on disk.
+A remount on a healthy disk continues."""
 import os
 import subprocess
 import unittest.mock
@@ -26,7 +26,7 @@ class FailedSync(rig.Rig):
                                       ASAN_OPTIONS='verify_asan_link_order=0'):
             self.mounted = self.mount(self.before.url, options=('refresh=60',))
         self.work = self.mounted.directory / 'projects' / self.project / 'work'
-        for path in ('mine', 'theirs', 'd/deep'):  # so that the kernel knows them
+        for path in ('mine', 'theirs', 'd/deep'):  # so that the kernel caches them
             (self.work / path).read_text()
 
     def bob_publishes(self):
@@ -51,7 +51,7 @@ class FailedSync(rig.Rig):
         self.assertEqual((self.work / 'd/deep').read_text(), 'of bob\n')
 
     def expect_saves_kept(self):
-        """A save on top of what is shown undoes nothing of what others did."""
+        """A save on top of what is shown reverts nothing of others' work."""
         subprocess.run(['sed', '-i', '$a later', self.work / 'theirs'], check=True)
         again = self.playfs('commit', '-m', 'Later', self.work, check=False)
         self.assertEqual(again.returncode, 1, again.stdout)
@@ -86,7 +86,7 @@ class FailedSync(rig.Rig):
         (self.work / 'mine').write_text('ann\n' + LINES)
         self.bob_publishes()
         self.gate.touch()
-        for _ in range(2):  # it is there by then, and no safer
+        for _ in range(2):  # it is in place by then, but no safer
             updated = self.playfs('update', self.work, check=False)
             self.assertEqual(updated.returncode, 1, updated.stdout)
             self.expect_merged()

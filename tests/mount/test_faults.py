@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Content that is not what it claims to be, and a service that takes its time."""
+"""Content that does not match its hash, and a slow service."""
 import errno
 import hashlib
 import json
@@ -14,7 +14,7 @@ import rig
 @rig.needs_fuse
 class Faults(rig.Rig):
     def publish(self, api, name, files):
-        """A project with one revision, each file of it as one chunk: {path: (content, claimed hash or None)}."""
+        """A project with one revision, each file a single chunk: {path: (content, claimed hash or None)}."""
         project = api.create('projects', name=name)['id']
         manifest = {}
         for path, (content, claim) in files.items():

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What a mount shows of a project is what is known of it: after a move, a remount, another process, a stray pointer."""
+"""A mount shows what is known of a project: after head moved, a remount, another process, a stray pointer."""
 import contextlib
 import errno
 import json
@@ -19,7 +19,7 @@ NEW = {'a': 'new a\n', 'd/b': 'new b\n', 'come': 'new\n'}
 
 
 def tree(place):
-    """Every file below it, by path. It may change meanwhile: what goes between its listing and its reading is not there."""
+    """Every file below it, by path. Files that disappear between listing and reading are omitted."""
     found = {}
     for folder, _, names in os.walk(place):
         for name in names:
@@ -42,7 +42,7 @@ class Following(rig.Rig):
         publish(self.api, 'moved', contents, project, [self.head(project)])
 
     def project_mount(self, project, who='ann', options=(), site=None):
-        """A mount of one project's tree, which has no projects/ to be recognised by."""
+        """A mount of one project's tree, which cannot be recognised by a projects/ directory."""
         directory = self.home / f'{who}-alone'
         directory.mkdir()
         command = [self.playfs_path, 'mount', '-f', site or self.api.origin, str(directory),
@@ -57,7 +57,7 @@ class Following(rig.Rig):
 @rig.needs_fuse
 class OneProject(Following):
     def read_all(self, top):
-        """Makes the kernel keep all that it may keep, of names that are not there too."""
+        """Fills the kernel's caches, including missing names."""
         shown = tree(top)
         for name in (*OLD, *NEW):
             (top / name).exists()
@@ -94,7 +94,7 @@ class OneProject(Following):
 
 @rig.needs_fuse
 class OneTreeThatCannotBeHad(Following):
-    """The directory is there, and `.playfs/` in it says why there is nothing else."""
+    """The directory exists, and `.playfs/` in it says why the tree does not."""
 
     def setUp(self):
         super().setUp()
@@ -105,7 +105,7 @@ class OneTreeThatCannotBeHad(Following):
         return [json.loads(line) for line in (top / '.playfs/errors.ndjson').read_text().splitlines()]
 
     def says_why(self, top, number, reason):
-        """Looking alone is enough for that: nothing is read but what stands in `.playfs/`."""
+        """Looking is enough: nothing is read but files in `.playfs/`."""
         self.assertTrue(stat.S_ISDIR(os.stat(top).st_mode))
         self.assertIn('health', json.loads((top / '.playfs/status.json').read_text()))
         self.assertIn(reason, [each['code'] for each in self.errors(top)])
@@ -150,7 +150,7 @@ class OneTreeThatCannotBeHad(Following):
 
 @rig.needs_fuse
 class WhoeverIsInIt(Following):
-    """By the open directory, which is what a process has that is in it."""
+    """Through an open directory, as a process has that is in it."""
 
     def read(self, directory, name):
         try:
@@ -164,7 +164,7 @@ class WhoeverIsInIt(Following):
         names = {*OLD, *NEW}
         self.eventually(lambda: {name: self.read(directory, name) for name in names} == {**dict.fromkeys(names), **contents},
                         'what is there by the open directory is what head has')
-        # Of which the kernel is told last.
+        # The kernel learns of that last.
         listed = {name.split('/')[0] for name in contents}
         self.eventually(lambda: set(os.listdir(directory)) == listed, 'so is what is listed')
 
@@ -250,7 +250,7 @@ class Remounted(Following):
         project = publish(self.api, 'p', OLD)
         self.read_once(project, self.api.origin)
         self.move_head(project, NEW)
-        # Somebody who writes nothing brings the news, and the work tree is opened without the service.
+        # A read-only mount fetches the news, and the work tree is opened without the service.
         mount = self.mount(self.api.origin, options=('refresh=1', 'ro'))
         self.eventually(lambda: self.places(mount, project)[0].read_text() == 'new a\n', 'the news is here')
         mount.unmount()
@@ -283,7 +283,7 @@ class Overtaken(Following):
         self.eventually(lambda: way.hung() > 0, 'it is asked for')
         way.set_hanging(f'/revisions/{self.head(project)}')
         self.move_head(project, NEW)
-        # Less than the time after which the request for the other one is given up.
+        # Less than the timeout of the request for the other one.
         self.eventually(lambda: [tree(top / 'work'), tree(top / 'head/')] == [NEW, NEW], 'the later one is shown', limit=45)
         self.assertGreater(way.hung(), 0)
 
@@ -291,15 +291,15 @@ class Overtaken(Following):
 @rig.needs_fuse
 class AfterIdleMinutes(Clocks, Following):
     def test_the_first_look_asks(self):
-        """At one of more projects than are followed while nobody looks. By way of `head`, whose link the kernel keeps for a
-        second: that of `work` it keeps for a minute, by a clock that does not jump."""
+        """With more projects than are followed while idle. Through `head`, whose link the kernel caches for a second;
+        that of `work` it caches for a minute, by a clock that does not jump."""
         self.let_clocks_jump()
         if not self.clocks:
             self.skipTest('clocks cannot jump here')
         projects = [publish(self.api, f'p{n}', OLD) for n in range(20)]
         mount = self.mount(self.api.origin)
         seen = []
-        for turn in range(10):  # on a busy machine the answer may take longer than a look waits, but not each time
+        for turn in range(10):  # on a busy machine the answer may take longer than a lookup waits, but not every time
             for project in projects:
                 (mount.directory / 'projects' / project / 'head/a').read_text()
             self.jump('ann', 400)
@@ -312,8 +312,8 @@ class AfterIdleMinutes(Clocks, Following):
         self.fail(f'each of the first looks showed what was known before: {seen}')
 
     def test_who_stays_in_a_directory_sees_head_move(self):
-        """By a descriptor of it, as that of a working directory is: nothing that is done there asks for anything. The project
-        is one of more than are followed, and was last looked at long ago."""
+        """Through a descriptor, like that of a working directory: nothing done there sends a request. More projects
+        than are followed, and this one was last used long ago."""
         self.let_clocks_jump()
         if not self.clocks:
             self.skipTest('clocks cannot jump here')
@@ -359,7 +359,7 @@ class Pointers(Following):
         self.assertEqual(status()['head'], mine)
         self.assertEqual([tree(top / 'work'), tree(top / 'head/')], [OLD, OLD], 'the last of its own')
         self.assertIn(foreign, (ann.directory / '.playfs/errors.ndjson').read_text())
-        # Who never saw another one sees an error with a reason, and nothing foreign.
+        # A mount that never saw another revision gets an error with a reason, and nothing foreign.
         fresh = self.mount(self.api.origin, 'bob').directory
         alone = self.project_mount(project, 'eve', options=('ro',))
         for place in (fresh / 'projects' / project / 'work', fresh / 'projects' / project / 'head/', alone):

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Revisions of other clients: posted with curl as the service's documents show them, without our optional fields."""
+"""Revisions of other clients: posted with curl as the service documents, without our optional fields."""
 import ctypes
 import json
 import mmap
@@ -57,7 +57,7 @@ class Foreign(rig.Rig):
         said = (place / 'status').read_text()
         for path in files.keys() - {'note', 'deep/er/note'}:
             self.assertIn(f'{path}: a name that a version-control system takes', said)
-        # A user may have one here; it is not published, and what is refused is carried along.
+        # Users may have one here; it stays local, and refused entries are carried forward.
         (place / 'work/.hg').mkdir()
         (place / 'work/.hg/own').touch()
         (place / 'work/mine').write_text('mine')
@@ -106,7 +106,7 @@ class Foreign(rig.Rig):
         self.assertEqual(record['agent'], 'ann')
         self.assertEqual(api.get('projects', project)['topic'], 'gardens')
 
-        # Changed content gets a hash of its own, and what else its entry said stays.
+        # Changed content gets its own hash, and the entry's other fields stay.
         with open(place / 'work/plants/rose.txt', 'a', encoding='utf-8') as rose:
             rose.write('canina\n')
         entry = api.get('revisions', self.commit(place / 'work', 'Which rose')[1])['manifest']['files']['plants/rose.txt']
@@ -114,7 +114,7 @@ class Foreign(rig.Rig):
         self.assertEqual(len(entry['h']), 64)
 
     def unasked_sizes(self, names):
-        """A work tree whose files no one of us knows the sizes of, and what is in each."""
+        """A work tree with files whose sizes this client does not know, and their contents."""
         api = self.serve()
         project = api.create('projects', name='unasked')['id']
         files, content = {}, {}

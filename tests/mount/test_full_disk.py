@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""A disk that is full: writers hear of it, nothing else breaks, and room that is made is used."""
+"""A full disk: writers get an error, nothing else breaks, and freed space is used."""
 import errno
 import os
 import shutil
@@ -13,7 +13,7 @@ PIECE = 64 * 1024
 
 @rig.needs_fuse
 class FullDisk(rig.Rig):
-    """The staged changes are kept on a small disk of their own."""
+    """Staged changes are on a small disk of their own."""
 
     def setUp(self):
         super().setUp()
@@ -39,7 +39,7 @@ class FullDisk(rig.Rig):
         self.assertEqual(problem.exception.errno, errno.ENOSPC)
 
     def fill(self, name, written):
-        """Appends pieces until there is no room; what was acknowledged stands in `written`."""
+        """Appends pieces until the disk is full, recording what was acknowledged in `written`."""
         written[name] = b''
         with open(self.work / name, 'wb', buffering=0) as file:
             while True:
@@ -61,7 +61,7 @@ class FullDisk(rig.Rig):
             writer.join(rig.COMMAND_LIMIT)
         self.assertEqual(ended, {name: errno.ENOSPC for name in 'abc'})
         self.assertLess(os.statvfs(self.work).f_bavail, 1024)
-        for round in range(2):  # and again after a crash
+        for round in range(2):  # the second time after a crash
             for name, data in written.items():
                 self.assertEqual((self.work / name).read_bytes(), data)
             self.assertIn('b', self.playfs('status', cwd=self.work).stdout)
@@ -92,7 +92,7 @@ class FullDisk(rig.Rig):
             self.assert_full(lambda: [file.write(bytes(PIECE)) for _ in range(1000) if file.seek(0, os.SEEK_END)])
         directories = sorted(os.listdir(self.work))
         self.assertGreater(len(directories), 2)
-        self.command('rm', '-r', self.work / directories[1])  # nothing else gives room meanwhile
+        self.command('rm', '-r', self.work / directories[1])  # nothing else frees space meanwhile
         for name in os.listdir(self.work):
             if name != 'ballast':
                 shutil.rmtree(self.work / name)

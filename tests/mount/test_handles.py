@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Files that are open, locked, removed or forgotten: what programs hold on to stays what it was."""
+"""Files that are open, locked, removed or forgotten: what programs hold stays what it was."""
 import errno
 import fcntl
 import os
@@ -47,14 +47,14 @@ class Handles(rig.Rig):
         self.work = self.mounted.project('p') / 'work'
 
     def test_very_many_open_files(self):
-        # By several processes, each within its limit of descriptors.
+        # In several processes, each within its descriptor limit.
         holders = [subprocess.Popen([sys.executable, '-c', OPEN_MANY, str(self.work / f'd{number}'), str(MANY // 4)],
                                     stdin=subprocess.PIPE, stdout=subprocess.PIPE) for number in range(4)]
         for holder in holders:
             self.addCleanup(holder.stdout.close)
             self.assertEqual(holder.stdout.readline(), b'open\n')
         held = len(os.listdir(f'/proc/{self.mounted.process.pid}/fd'))
-        self.assertLess(held, 1000)  # theirs are not ours
+        self.assertLess(held, 1000)  # their descriptors are not ours
         for holder in holders:
             holder.stdin.close()
             self.assertEqual(holder.wait(rig.COMMAND_LIMIT), 0)

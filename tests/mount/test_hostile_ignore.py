@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Ignore files that a stranger published to make others wait: ls, write, status and commit of who works there go on."""
+"""Ignore files published to slow others down: ls, write, status and commit in such a work tree still work."""
 import json
 import subprocess
 import time
@@ -9,7 +9,7 @@ from projects import publish
 
 NEW = 30
 NAME = 'a' * 200
-# One line that is longer than any path; and as many rules as there may be, each slow to hold against NAME.
+# One line longer than any path; and as many rules as allowed, each slow to match against NAME.
 LONG_LINE = '*a' * 300_000 + '\n'
 COSTLY_RULES = ('*' + 'a' * 8 + 'b*\n') * 10_000
 TOO_MANY_RULES = 'one of many\n' * 10_001
@@ -22,17 +22,18 @@ class HostileIgnore(rig.Rig):
         self.api = self.serve()
 
     def begin(self, name, rules):
-        """The work tree of a project whose base ignores by `rules`, with names in it that have to be judged."""
+        """The work tree of a project whose base ignores by `rules`, with new names to judge."""
         project = publish(self.api, name, {'.gitignore': rules, 'other/file': 'published\n', 'src/file': 'published\n'})
         work = self.mounted.directory / 'projects' / project / 'work'
         for path in ('other/file', '.gitignore'):
-            (work / path).read_text()  # from here on everything is at hand
+            (work / path).read_text()  # everything is cached from here on
         for number in range(NEW):
             (work / 'src' / f'{NAME}{number}').write_text('new\n')
         return work
 
     def longest_wait_while(self, work, process):
-        """Of an ls, a stat, a write or a new file in another folder, while the process runs; and its own seconds."""
+        """The longest ls, stat, write or creation in another folder while the process runs; and its own duration. In
+        seconds."""
         began, longest, rounds = time.monotonic(), 0.0, 0
         operations = [lambda: list((work / 'other').iterdir()), (work / 'src/file').stat,
                       lambda: (work / 'other/file').write_text('changed\n'), (work / 'other/new').touch,
@@ -60,7 +61,7 @@ class HostileIgnore(rig.Rig):
         return [json.loads(line) for line in lines if 'gitignore' in line]
 
     def all_of_it(self, work):
-        """Seconds for the longest wait meanwhile, for a status, and for a commit."""
+        """Seconds: the longest wait during a status, the status, and a commit."""
         longest, status = self.longest_wait_while(work, self.start('status', work))
         before = time.monotonic()
         outcome = json.loads(self.playfs('commit', '-m', 'mine', '--json', work).stdout)
@@ -83,7 +84,7 @@ class HostileIgnore(rig.Rig):
         longest, status, commit = self.all_of_it(work)
         print(f'wait, status, commit: {longest:.2f} {status:.2f} {commit:.2f}')
         self.assertLess(longest, status / 4, 'they wait for the judging')
-        # What was judged is known.
+        # Verdicts are cached.
         self.assertLess(commit, status)
 
     def test_a_commit_beyond_the_bounds_says_what_to_do(self):

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """kill -9 of the mount at random instants under a mixed load: nothing that was answered is lost.
 
-PLAYFS_KILL_ROUNDS=200 kills so often instead of a few times.
+PLAYFS_KILL_ROUNDS=200 kills that often instead of a few times.
 """
 import contextlib
 import errno
@@ -19,7 +19,7 @@ WORKERS = 3
 
 
 class Worker:
-    """One directory, changed by one thread: what was answered, and the names of the call that was not."""
+    """One directory, changed by one thread: the answered calls, and the names in the unanswered one."""
 
     def __init__(self, name, seed):
         self.name, self.random, self.numbers = name, random.Random(seed), 0
@@ -91,11 +91,11 @@ class Worker:
             os.close(fd)
 
     def check(self, work):
-        """Goes on from what is there where a call was not answered."""
+        """Checks all names; takes those of the unanswered call as they are."""
         directory = work / self.name
         for path in list(directory.iterdir()):
             if path.name in self.doubtful and path.stat().st_nlink > 1:
-                path.unlink()  # a second name that was to go again
+                path.unlink()  # a second name that was to be removed
         found = {path.name: path.read_bytes() for path in directory.iterdir()}
         for name in set(found) | set(self.files):
             if name not in self.doubtful:
@@ -130,7 +130,7 @@ class Kill(rig.Rig):
 
 
 class Appender:
-    """Appends numbered lines to one file, from round to round; a line counts once write(2) has answered."""
+    """Appends numbered lines to one file, round after round; a line counts once write(2) has returned."""
 
     def __init__(self, name):
         self.name, self.number, self.answered, self.doubtful, self.error = name, 0, [], set(), None
@@ -149,24 +149,24 @@ class Appender:
                         os.write(descriptor, f'{line}\n'.encode())
                         break
                     except OSError as error:
-                        # Replaced by a merge: it is refused, and goes where the name leads now.
+                        # A merge has replaced the file: reopen by name.
                         if descriptor is None or error.errno != errno.ESTALE:
                             raise
                         os.close(descriptor)
                         descriptor = None
                 self.doubtful.discard(line)
                 self.answered.append(line)
-                time.sleep(0.004)  # a text that is merged has a largest size
+                time.sleep(0.004)  # merged text has a size limit
         except OSError as error:
             if mount.process.poll() is None and error.errno not in (errno.ENOTCONN, errno.ECONNABORTED):
-                self.error = error  # while the mount lived
+                self.error = error  # while the mount was alive
         finally:
             if descriptor is not None:
                 with contextlib.suppress(OSError):
                     os.close(descriptor)
 
     def check(self, case, lines):
-        """Each line that was answered is there once, in order; of those without an answer any may be."""
+        """Every answered line is there once, in order; unanswered ones may be there."""
         case.assertIsNone(self.error)
         found = [line for line in lines if line.startswith(f'{self.name} ')]
         case.assertEqual([line for line in found if line not in self.doubtful], self.answered)
@@ -188,7 +188,7 @@ class KillWithinIntegration(rig.SharedProject):
         appenders = [Appender(name) for name in ('one', 'two')]
         within = {'update': 0, 'commit': 0}
         rounds = 0
-        # Until one command at least was under way: how long they take depends on the machine.
+        # At least until one command was interrupted: how long they take depends on the machine.
         while rounds < ROUNDS or not any(within.values()):
             number, rounds = rounds, rounds + 1
             self.out_of_time.cancel()
@@ -212,7 +212,7 @@ class KillWithinIntegration(rig.SharedProject):
             lines = path.read_text().splitlines()
             for each in appenders:
                 each.check(self, lines)
-            # ann may have been merged or not; there is one top, and nothing of a conflict.
+            # ann's change may have been merged or not; there is one top and no conflict marker.
             self.assertEqual(lines[1:21], self.FILLER)
             self.assertRegex(lines[0], r'^top')
             self.assertFalse([line for line in lines if line.startswith(('<<<', '===', '>>>'))])

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""A service whose reads lag behind its writes: what it has acknowledged is published, and never given back meanwhile."""
+"""A service whose reads lag behind its writes: what it has acknowledged gets published, and never returns to the stage
+meanwhile."""
 import json
 import subprocess
 import threading
@@ -7,11 +8,11 @@ import threading
 import proxy
 import rig
 
-LOOKS = 4  # after the POST, each after a longer rest
+LOOKS = 4  # after the POST, each after a longer backoff
 
 
 class Lagging(rig.Rig):
-    """Whoever reads is answered by a replica, which is a copy of the store as it was, until it catches up."""
+    """Reads go to a replica, a copy of the store from some moment, until it catches up."""
     options = ('refresh=1',)
 
     def setUp(self):
@@ -22,7 +23,7 @@ class Lagging(rig.Rig):
         self.work = self.mounted.directory / 'projects' / self.project / 'work'
 
     def replica(self):
-        """The port of a service that has what there is now, and nothing that comes."""
+        """The port of a service with the current data, and nothing later."""
         replica = self.home / 'replica'
         replica.mkdir()
         self.playfs('serve', 'backup', replica / 'playground.db', '--store', self.home / 'store', who='server')
@@ -60,10 +61,10 @@ class Lagging(rig.Rig):
 
 @rig.needs_fuse
 class LaggingReads(Lagging):
-    """Of what was published from here."""
+    """Lag about what was published from here."""
 
     def lag(self):
-        """What it returns grows by each look at the log after the revision was acknowledged."""
+        """From now on a replica answers all reads. The returned list collects the reads of the log after the POST."""
         port = self.replica()
         posted, looks = threading.Event(), []
 
@@ -108,11 +109,11 @@ class LaggingReads(Lagging):
 
 
 class Others(Lagging):
-    """Of what others published, on top of a commit from here."""
+    """Lag about what others published on top of a commit from here."""
 
     def setUp(self):
         super().setUp()
-        self.asked = []  # of the service, from now on
+        self.asked = []  # requests to the service from now on
         self.fate = lambda request: None
         self.text = ''.join(f'{number}\n' for number in range(40))
         self.move_head(self.post([], {'a': self.text}))
@@ -136,7 +137,7 @@ class Others(Lagging):
         return [request for request in self.asked if not request.startswith('GET')]
 
     def wait_until_it_is_missed(self, revision):
-        """By a commit that says so, and writes nothing."""
+        """A commit reports that it misses the revision, and writes nothing."""
         def why():
             return str(self.status()['publication']['waiting_for'])
 
@@ -156,7 +157,7 @@ class Others(Lagging):
         self.api.call('PATCH', f'/projects/{self.project}', {'latest_revision': to})
 
     def hide(self, revision, after=0):
-        """Neither it nor a list that has it is to be seen, once it was read so often."""
+        """After `after` reads of the revision, hides it and omits it from lists."""
         seen = []
 
         def fate(request):
@@ -173,7 +174,7 @@ class Others(Lagging):
         self.fate = fate
 
     def bob_publishes_while_something_is_staged(self, path):
-        """The mount has seen it, and has looked after head; the tree stays where it is."""
+        """Until the mount has seen it and read the log; the tree stays where it is."""
         (self.work / path).write_text('ann\n')
         theirs = self.post([self.ours], {'a': 'bob\n', 'bob': 'the work of bob\n'})
         self.asked.clear()
@@ -185,7 +186,7 @@ class Others(Lagging):
 
 @rig.needs_fuse
 class HeadThatIsNotShown(Others):
-    """A replica that does not have it: neither by its name nor in the log."""
+    """A replica without head's revision, both by id and in the log."""
 
     def test_who_only_looks_leaves_head_where_it_is(self):
         theirs = self.post([self.ours], {'bob': 'the work of bob\n'})
@@ -243,11 +244,11 @@ class HeadThatIsNotShown(Others):
 
 @rig.needs_fuse
 class BaseThatIsNotShown(Others):
-    """A replica from before it was published."""
+    """A replica from before the base was published."""
     options = ('refresh=60',)
 
     def lag_behind_a_commit(self):
-        """The commit, and what somebody made of it."""
+        """The commit, and another client's revision on top of it."""
         port = self.replica()
         (self.work / 'secret').write_text('secret\n')
         (self.work / 'a').write_text('ann\n' + self.text)

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""Listings: their cost grows with what is new, not with what exists. Counted in requests and bytes.
+"""Listings cost in proportion to what is new, not to what exists; measured in requests and bytes.
 
-PLAYFS_SCALE=100000 python3 tests/mount/test_listing.py lists so many projects, and reports requests, bytes and memory.
+PLAYFS_SCALE=100000 python3 tests/mount/test_listing.py lists that many projects, and reports requests, bytes and
+memory.
 """
 import concurrent.futures
 import http.client
@@ -52,7 +53,7 @@ class Listing(rig.Rig):
         return set(os.listdir(mount.directory / place))
 
     def test_a_list_that_lost_its_beginning_is_read_again(self):
-        """What is stored may be cleared, or make room for something else, while a process knows all of it."""
+        """The stored list may be cleared or evicted while a process knows all of it."""
         ids = set(self.create_many('projects', [{'name': f'project {n}'} for n in range(151)]))
         fixed = {'new', 'by-name'}
         for options in (('refresh=1',), ('refresh=1', 'cache_size=60000')):
@@ -101,13 +102,13 @@ class Listing(rig.Rig):
             with self.counter.counting() as third:
                 same = self.list(mount, 'projects') - fixed == ids
             if third.requests:
-                # Beside an older page now and then, for its names.
+                # Besides, now and then, an older page for its names.
                 self.assertEqual(len([line for line in third.requests if 'cursor=' not in line]), 1)
                 self.report('ls with 10 new ones', third, mount)
             return same
 
         self.eventually(listed, 'the new ones appear')
-        # Other collections stand on the same.
+        # Other collections share this.
         with self.counter.counting() as records:
             self.assertEqual(len(self.list(mount, 'records/projects')), SCALE + 10)
         self.assertEqual(len([line for line in records.requests if 'cursor=' not in line]), 1)
@@ -154,7 +155,7 @@ class Listing(rig.Rig):
                 == (True, False)
 
         self.eventually(lambda: is_renamed(newest), 'by its new name, and by it alone')
-        # One that no page shows that is read again: as soon as anybody looks into it.
+        # One on no page that is reread: as soon as its record is read.
         self.assertIn(f'new name of {oldest}', (mount.directory / 'projects' / oldest / 'project.json').read_text())
         self.eventually(lambda: is_renamed(oldest), 'the old one too')
         self.assertIn(f'new name of {oldest}', os.listdir(by_name))

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""A log in which 25,000 revisions of others came in since this project was looked at, and what was head at a time."""
+"""A log with 25,000 revisions of others since this project was last read; and what was head at a given time."""
 import json
 import threading
 import urllib.parse
@@ -14,7 +14,7 @@ PENDING = 4
 
 
 class LongLog:
-    """The list of revisions as if 25,000 of others had come in after `base`; the real ones stand around them."""
+    """The list of revisions as if others had made 25,000 after `base`, surrounded by the real ones."""
 
     def __init__(self, api, base):
         self.api, self.base = api, base
@@ -33,7 +33,7 @@ class LongLog:
             self.goes_on.wait()
         real = self.api.all('revisions')
         newer = [record['id'] for record in real].index(self.base)
-        # A cursor counts from the end of the log, which does not change as more come in front.
+        # A cursor counts from the end of the log, which does not move when more come in front.
         end = int(urllib.parse.parse_qs(target.query).get('cursor', [len(real) + FOREIGN])[0])
         first = len(real) + FOREIGN - end
         records = [self.record(real, newer, position) for position in range(first, min(first + PAGE, first + end))]

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Threads that take the kernel's requests wait for no disk, whatever is asked: where a sync takes long, all else goes on."""
+"""The threads that take kernel requests never wait for a disk: during a slow sync everything else goes on."""
 import errno
 import os
 import stat
@@ -43,7 +43,7 @@ class LoopThreads(rig.Rig):
                 loop.add(thread)
             elif thread in loop:
                 by_loop += 1
-            else:  # what was synced before the first request too
+            else:  # including syncs before the first request
                 by_others += 1
         self.assertTrue(loop)
         self.assertEqual(by_loop, 0, f'a thread that takes requests waits for the disk: {what}')
@@ -53,7 +53,7 @@ class LoopThreads(rig.Rig):
     synced = 0
 
     def written(self, name, content, sync=False):
-        """Open for writing."""
+        """A descriptor, open for writing."""
         fd = os.open(self.work / name, os.O_RDWR | os.O_CREAT)
         self.addCleanup(os.close, fd)
         os.write(fd, content)

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Staged bytes that go or are cut while nothing is mounted: no wrong bytes in silence, and everything else goes on."""
+"""Staged bytes lost or truncated while nothing is mounted: never silently wrong bytes, and everything else works."""
 import errno
 import json
 import os
@@ -102,7 +102,7 @@ class LostBytes(rig.SharedProject):
         self.assertEqual(self.lost(), [])
         self.mounted.unmount()
         findings = json.loads(self.playfs('doctor', '--json', check=False).stdout)['findings']
-        # Of this user's directories: other mounts of the machine may be in trouble.
+        # Only in this user's directories: other mounts of the machine may have problems.
         self.assertEqual([each for each in findings if each['finding'] == 'wrong' and str(self.home) in each['place']], [])
 
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What a shared mapping has dirtied is published, or stays staged: without an msync, whatever the mapping's descriptor does."""
+"""What a shared mapping dirtied is published or stays staged, without msync, even with its descriptor closed."""
 import json
 import mmap
 import os
@@ -21,7 +21,7 @@ class Mappings(rig.SharedProject):
         (self.tree / 'staged').write_bytes(b'x' * SIZE)
 
     def stored(self, name, text):
-        """A mapping of the file with `text` in its first and last page, not synced, the descriptor closed before."""
+        """A mapping of the file with `text` in its first and last page, unsynced, its descriptor already closed."""
         with open(self.tree / name, 'r+b') as file:
             mapping = mmap.mmap(file.fileno(), SIZE)
         self.addCleanup(mapping.close)
@@ -41,7 +41,7 @@ class Mappings(rig.SharedProject):
         return content.startswith(text) and content.endswith(text)
 
     def commit_by_every_way(self, number):
-        """The command, the ioctl alone and the control file."""
+        """By the command, the ioctl alone, or the control file."""
         if number == 0:
             self.playfs('commit', '-m', 'by command', self.tree)
         elif number == 1:
@@ -56,7 +56,7 @@ class Mappings(rig.SharedProject):
                 with self.subTest(way=way, name=name):
                     text = f'{name} {way}'.encode()
                     mapping = self.stored(name, text)
-                    (self.tree / 'something').write_text(str(text))  # there is something to commit
+                    (self.tree / 'something').write_text(str(text))  # so that there is something to commit
                     self.commit_by_every_way(way)
                     self.assert_is(name, text)
                     published = self.in_head(name, text)

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""The memory of a mount goes back to the system when what it was for is gone."""
+"""A mount returns memory to the system when what used it is gone."""
 import os
 import shutil
 import unittest
 
 import rig
 
-FILES = int(os.environ.get('PLAYFS_TEST_MEMORY_FILES', '40000'))  # many times what nodes take that are let go unnoticed
+FILES = int(os.environ.get('PLAYFS_TEST_MEMORY_FILES', '40000'))  # far more than nodes that go unnoticed take
 FOLDER = 1000
 
 

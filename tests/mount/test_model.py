@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Random work by three processes through one mount, beside a model of what must come of it (tests/support/model.py).
+"""Random work by three processes in one mount, compared with a model of the expected result (tests/support/model.py).
 
-PLAYFS_MODEL_SEED and PLAYFS_MODEL_LENGTH choose another run, of so many steps. A run that fails is made shorter and printed;
-what it printed goes in here as a case of its own.
+PLAYFS_MODEL_SEED and PLAYFS_MODEL_LENGTH select another run and its number of steps. A failing run is shortened and
+printed; add what it printed here as a case.
 """
 import os
 import pprint
@@ -41,7 +41,7 @@ class Model(rig.Rig):
     # What such runs have found.
 
     def test_either_name_of_a_published_file_may_go(self):
-        """The work tree did not open any more."""
+        """The work tree no longer opened."""
         self.replay(('publish', 'mounted', (('b', 'file', 5, 1),)), ('link', 0, 'b', 'a'), ('commit',), ('unlink', 0, 'a'),
                     ('commit',), ('check',), ('remount',))
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Options that every file system takes: accepted, and in effect where they say something."""
+"""Options common to all file systems: accepted, and effective if they have a meaning here."""
 import os
 import subprocess
 

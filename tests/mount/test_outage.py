@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""A service that hangs, is gone, or must not be asked: what is here is served, and whoever waits can leave."""
+"""A service that hangs, is gone, or must not be contacted: local content is served, and waiting calls can be
+interrupted."""
 import errno
 import json
 import os
@@ -39,7 +40,7 @@ class Outage(rig.Rig):
         self.command('grep', '-r', 'content', f'{place}/')
         asked = {name: count - before.get(name, 0) for name, count in metrics(mount).items()}
         asked.pop('status', None)
-        asked.pop('forget', None)  # sent when the kernel likes, and not waited for
+        asked.pop('forget', None)  # sent asynchronously whenever the kernel likes
         return asked
 
     def test_readers_of_a_hanging_project_harm_nobody_and_can_leave(self):
@@ -57,7 +58,7 @@ class Outage(rig.Rig):
         self.eventually(lambda: self.proxy.hung() == READERS, 'all of them wait for the service')
 
         asked = [self.asked_by_a_storm(mount, near) for _ in range(3)]
-        # The best one counts: a kernel that is short of memory may forget a name at any time.
+        # The best round counts: a kernel that is short of memory may drop a name at any time.
         self.assertLessEqual(min(sum(each.values()) for each in asked), 3,
                              f'the kernel answers by itself, as always: {asked}')
         self.assertEqual([reader.poll() for reader in readers], [None] * READERS)
@@ -77,13 +78,13 @@ class Outage(rig.Rig):
         self.warm(mount)
         self.proxy.set_hanging('/')
         self.eventually(lambda: self.proxy.hung() > 0, 'somebody waits for the service')
-        time.sleep(4)  # until the kernel has forgotten what it listed, and head is older than following keeps it
+        time.sleep(4)  # until the kernel's listings have expired and head is older than following allows
         before = self.proxy.requests_so_far()
         for _ in range(2):
             self.assertEqual([sorted(os.listdir(place)) for place in places], known)
         self.assertTrue((top / 'by-name/near').is_symlink())
         status = json.loads((top / self.near / 'status.json').read_text())
-        # Whoever had waited for an answer would have been let go by the end of his question, and asked another one.
+        # A reader that waited would return when its request times out, and then send another one.
         self.assertLess(self.proxy.requests_so_far() - before, len(places), 'one question for all, now and then')
         self.assertGreater(status['head_age_s'], 0, 'it says how old it is')
         self.assertIn('as of', (top / self.near / 'status').read_text())
@@ -141,7 +142,7 @@ class Outage(rig.Rig):
         self.warm(mount)
         self.proxy.away = True
         started = time.monotonic()
-        while time.monotonic() < started + 8:  # longer than an outage is sat out
+        while time.monotonic() < started + 8:  # longer than an outage takes to be recognised
             self.assertFalse(os.path.exists(mount.directory / 'projects' / 'no-such-project'))
         with self.proxy.counting() as count:
             for n in range(300):

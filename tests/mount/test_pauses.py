@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""A service that asks for a pause, of whatever length: it is looked whether it holds, and who asks by name is heard."""
+"""A service that asks for a pause of any length: the mount probes whether it still holds, and explicit requests are
+sent."""
 import contextlib
 import json
 import os
@@ -22,7 +23,7 @@ class Pauses(rig.Rig):
         self.assertEqual((self.place / 'work/a.txt').read_text(), 'one\n')
 
     def refuse(self, part):
-        """Answers one such request with a pause of a day, then is as always."""
+        """Answers one such request with a pause of a day, then behaves as usual."""
         refused = []
 
         def fate(request):

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""What POSIX and the Linux manual say of each call on names and attributes, as root and as others.
+"""What POSIX and the Linux manual say about each call on names and attributes, as root and as others.
 
-By hand, on any directory of any file system that root may write (to learn what a local disk does):
+By hand, on a directory of any file system that root may write (to learn what a local disk does):
     PLAYFS_POSIX_DIRECTORY=/some/directory tests/mount/test_posix.py
 """
 import itertools
@@ -14,14 +14,14 @@ import time
 import actor
 import rig
 
-ANN, BOB = 65534, 65533        # users, and groups of the same numbers
+ANN, BOB = 65534, 65533        # users, and groups with the same numbers
 LONGEST = 'n' * 255
 KINDS = ('file', 'dir', 'fifo', 'socket', 'symlink', 'char', 'block')
 FILES = tuple(kind for kind in KINDS if kind != 'dir')
 
 
 def longest_path(length):
-    """A path of so many bytes, of components that are not too long."""
+    """A path of exactly `length` bytes whose components are not too long."""
     path = 'd/' * (length // 2)
     return path[:length - 1] + 'x' if length % 2 == 0 else path + 'x'
 
@@ -58,7 +58,7 @@ class Posix(rig.Rig):
         self.assertEqual(who(*call), wanted, call)
 
     def fresh(self, kind=None, who=None, inside='', mode=None):
-        """A new name, and the file of that kind behind it."""
+        """A new name; with `kind`, a file of that kind under it."""
         name = inside + next(self.names)
         if kind:
             self.expect(None, who or self.root, 'make', kind, name)
@@ -70,19 +70,19 @@ class Posix(rig.Rig):
         return {(name, what): self.root('status', name, what) for name in names for what in ('mtime', 'ctime')}
 
     def updates(self, wanted, *call, who=None, result=None):
-        """The call changes exactly these times, among all that are named: {name: 'mc'} for mtime and ctime."""
+        """Checks that the call changes exactly these times of the given names: {name: 'mc'} for mtime and ctime."""
         before = self.times(*wanted)
-        time.sleep(0.005)  # more than one tick of a kernel's clock
+        time.sleep(0.005)  # more than one tick of the kernel's clock
         self.expect(result, who or self.root, *call)
         after = self.times(*wanted)
         for name, expected in wanted.items():
             moved = ''.join(what[0] for what in ('mtime', 'ctime') if after[name, what] > before[name, what])
             self.assertEqual(moved, expected, (call, name))
 
-    # What every call on a path says of the path.
+    # What every call on a path says about the path.
 
     def path_calls(self):
-        """Each call as a function of the path, on an existing file of the right kind; and whether it follows links."""
+        """Calls on an existing file, as functions of its path."""
         return {
             'chmod': lambda path: ('chmod', path, 0o644), 'chown': lambda path: ('chown', path, 0, 0),
             'lchown': lambda path: ('lchown', path, 0, 0), 'truncate': lambda path: ('truncate', path, 0),
@@ -91,7 +91,7 @@ class Posix(rig.Rig):
             'rename from': lambda path: ('rename', path, 'elsewhere'), 'link from': lambda path: ('link', path, 'other')}
 
     def making_calls(self):
-        """Calls that make the path anew."""
+        """Calls that create the path."""
         return {
             'create': lambda path: ('create', path), 'mkdir': lambda path: ('mkdir', path, 0o755),
             'mkfifo': lambda path: ('mkfifo', path), 'bind': lambda path: ('bind', path),
@@ -112,13 +112,13 @@ class Posix(rig.Rig):
                 self.expect('ENOTDIR', self.root, *call('plain/below'))
                 self.expect('ELOOP', self.root, *call('loop-a/below'))
                 self.expect('ENOENT', self.root, *call('missing/below'))
-                if name != 'bind':  # the address of a socket is short
+                if name != 'bind':  # socket addresses are short
                     self.expect('ENAMETOOLONG', self.root, *call(LONGEST + 'x'))
                     self.expect('ENAMETOOLONG', self.root, *call(longest_path(4096)))
                     self.expect('ENOENT', self.root, *call(longest_path(4095)))
                 if not makes:
                     self.expect('ENOENT', self.root, *call('missing'))
-                # mknod is refused to others before the path is looked at.
+                # mknod is refused to others before the path is resolved.
                 self.expect('EACCES', self.ann, *(('mkfifo', 'closed/new') if name == 'mknod' else
                                                   call('closed/new' if makes else 'closed/file')))
         for name in ('chmod', 'chown', 'truncate', 'open', 'utimensat'):
@@ -133,7 +133,7 @@ class Posix(rig.Rig):
             self.expect(kind, self.root, 'status', LONGEST, 'kind')
             self.expect(None, self.root, 'rename', LONGEST, 'm' * 255)
             self.expect(None, self.root, 'remove', 'm' * 255)
-        # A path as long as one may be, made step by step.
+        # A path of maximal length, created step by step.
         path = '/'.join(['c' * 99] * 40) + '/' + 'c' * 94
         os.makedirs(self.work / '/'.join(['c' * 99] * 30))
         for depth in range(31, 41):
@@ -155,11 +155,11 @@ class Posix(rig.Rig):
             self.expect('EINVAL', self.root, *call)
         for call in (('open_close', name, os.O_RDONLY), ('unlink', name), ('rename', name, 'other')):
             self.expect('ENOENT', self.root, *call)
-        # What a link leads to is content, and may be any bytes.
+        # A link's target is content and may be any bytes.
         self.expect(None, self.root, 'symlink', name, 'link')
         self.expect(name, self.root, 'readlink', b'link')
 
-    # Making and removing.
+    # Creating and removing.
 
     def test_what_is_made_and_whose_it_is(self):
         masked = self.actor(ANN, umask=0o077)
@@ -201,7 +201,7 @@ class Posix(rig.Rig):
                     self.expect(2, self.root, 'status', name, 'nlink')
                     self.updates({above: 'mc', name + 'r': 'c'}, 'unlink', name)
                     self.expect(1, self.root, 'status', name + 'r', 'nlink')
-                # What is refused changes nothing.
+                # A refused call changes nothing.
                 self.updates({above: '', name + 'r': ''}, 'make', 'dir', name + 'r', result='EEXIST')
                 self.updates({above: '', name + 'r': ''}, 'chmod', name, 0o777, result='ENOENT')
                 other = self.directory(0o777)
@@ -285,7 +285,7 @@ class Posix(rig.Rig):
             self.expect('EBUSY', self.root, 'rename', above + '/' + path, self.fresh())
         one, other = self.fresh('file'), self.fresh()
         self.root('link', one, other)
-        self.expect(None, self.root, 'rename', one, other)  # two names of one file: nothing is done
+        self.expect(None, self.root, 'rename', one, other)  # two names of one file: a no-op
         self.expect(2, self.root, 'status', one, 'nlink')
         outside = str(self.home / 'outside')
         pathlib.Path(outside).touch()
@@ -309,7 +309,7 @@ class Posix(rig.Rig):
             source = self.fresh('file', self.ann)
             self.expect('EACCES' if refused else None, self.ann, 'link', source, above + '/link')
             self.expect('EACCES' if refused else None, self.ann, 'rename', source, above + '/moved')
-        # A directory that moves elsewhere gets another "..": it must be writable itself.
+        # Moving a directory elsewhere changes its "..", so it must be writable itself.
         source = self.fresh('dir', self.root, mode=0o755)
         inside = self.directory(0o777)
         self.expect('EACCES', self.ann, 'rename', source, inside + '/moved')
@@ -322,7 +322,7 @@ class Posix(rig.Rig):
                 name, mine = self.fresh(kind, inside=above + '/'), self.fresh('file', self.ann)
                 self.root('lchown', name, file_owner, file_owner)
                 may = ANN in (owner, file_owner)
-                # Of a directory that is not Ann's, ".." cannot be written: that is another error.
+                # If the directory is not Ann's, its ".." is not writable: that is another error.
                 moved = name + 'moved'
                 self.expect(None if may else 'EPERM', self.ann, 'rename', name, moved)
                 if may:
@@ -343,7 +343,7 @@ class Posix(rig.Rig):
             self.root('chown', name, ANN, BOB)
             self.expect(None, self.ann, 'chmod', name, 0o5755)
             self.expect(0o5755, self.root, 'status', name, 'mode')
-            # Set-gid may be given by members of the file's group only.
+            # Only members of the file's group may set set-gid.
             self.expect(None, self.ann, 'chmod', name, 0o2755)
             self.expect(0o755, self.root, 'status', name, 'mode')
             self.expect(None, member, 'chmod', name, 0o2755)
@@ -368,7 +368,7 @@ class Posix(rig.Rig):
                 self.expect((ANN, BOB), self.root, 'status', name, 'uid', 'gid')
                 if kind == 'symlink':
                     continue
-                # Set-id bits go with a change of owner, but of directories.
+                # A change of owner clears set-id bits, except on directories.
                 self.root('chmod', name, 0o6555)
                 self.expect(None, member, 'lchown', name, -1, ANN)
                 self.expect(0o6555 if kind == 'dir' else 0o555, self.root, 'status', name, 'mode')
@@ -387,7 +387,7 @@ class Posix(rig.Rig):
         self.expect((ANN, BOB), self.root, 'status', name, 'uid', 'gid')
         below = self.fresh('dir', self.ann, inside=above + '/')
         self.expect((BOB, 0o2755), self.root, 'status', below, 'gid', 'mode')
-        # Nobody makes a set-gid program for a group that is not theirs.
+        # Nobody can create a set-gid program for a foreign group.
         name = self.fresh(inside=above + '/')
         self.expect(None, self.ann, 'create', name, 0o2755)
         self.expect(0o755, self.root, 'status', name, 'mode')
@@ -404,7 +404,7 @@ class Posix(rig.Rig):
                     name = self.fresh('file', mode=mode)
                     self.expect((mode, mode), self.root, 'status', name, 'mode', 'mode')
                     self.expect(None, who, *change(name))
-                    # First by itself: with other attributes the kernel would ask anew for what it knows to be stale.
+                    # The mode alone first: with other attributes the kernel would refresh what it knows to be stale.
                     self.expect(wanted, self.root, 'mode', name)
                     self.expect(wanted, self.root, 'status', name, 'mode')
 
@@ -470,7 +470,7 @@ class Posix(rig.Rig):
         self.root('symlink', name, dangling)
         self.expect(None, self.root, 'open_close', dangling, os.O_CREAT | os.O_WRONLY)
         self.expect('file', self.root, 'status', name, 'kind')
-        # A mode without write permission does not bind the one who creates.
+        # A mode without write permission does not restrict the creator.
         fd = os.open(self.work / 'read-only', os.O_CREAT | os.O_WRONLY, 0o400)
         self.assertEqual(os.write(fd, b'written'), 7)
         os.close(fd)
@@ -506,7 +506,7 @@ class Posix(rig.Rig):
         for kind in FILES:
             if kind not in ('file', 'symlink'):
                 self.expect('EINVAL', self.root, 'truncate', self.fresh(kind), 0)
-        # The file system that staged bytes lie on may take it: tmpfs does.
+        # The file system below may allow it: tmpfs does.
         below = self.home / 'below'
         below.touch()
         self.assertIn(self.root('truncate', name, 1 << 62),
@@ -543,7 +543,7 @@ class Posix(rig.Rig):
                 self.expect(None, self.root, 'utimens', name, older, actor.UTIME_OMIT, False)
                 self.expect((ns[1], ns[0]), self.root, 'status', name, 'atime', 'mtime')
                 self.updates({name: ''}, 'utimens', name, actor.UTIME_OMIT, actor.UTIME_OMIT, False)
-                # Others may neither say a time nor, without permission to write, that it is now.
+                # Others may not set a time nor, without write permission, set it to now.
                 self.expect('EPERM', self.bob, 'utimens', name, old, older, False)
                 self.expect('EPERM', self.bob, 'utimens', name, actor.UTIME_NOW, actor.UTIME_OMIT, False)
                 self.expect(None, self.ann, 'utimens', name, old, actor.UTIME_NOW, False)
@@ -562,11 +562,11 @@ class Posix(rig.Rig):
             self.expect((seconds * 1_000_000_000 + 5, seconds * 1_000_000_000 + 7), self.root, 'status', name, 'atime',
                         'mtime')
         self.expect('EINVAL', self.root, 'utimens', name, (0, 1_000_000_000), old)
-        if 'PLAYFS_POSIX_DIRECTORY' not in os.environ:  # a time too far away becomes the last that there is
+        if 'PLAYFS_POSIX_DIRECTORY' not in os.environ:  # a time out of range becomes the last representable one
             self.expect(None, self.root, 'utimens', name, (1 << 40, 0), (-(1 << 40), 0))
             self.assertEqual([self.root('status', name, what) // 10**18 for what in ('atime', 'mtime')], [9, -10])
 
-    # Trees that cannot be changed.
+    # Read-only trees.
 
     def test_published_trees_refuse_everything(self):
         if 'PLAYFS_POSIX_DIRECTORY' in os.environ:
@@ -587,7 +587,7 @@ class Posix(rig.Rig):
             if call[0] == 'make':
                 paths = ['char', head_path + 'new']
             self.expect('EROFS', head, call[0], *paths)
-        for call, wanted in (('link', 'EROFS'), ('rename', 'EXDEV')):  # mv then tries to copy
+        for call, wanted in (('link', 'EROFS'), ('rename', 'EXDEV')):  # then mv tries to copy
             self.expect(wanted, head, call, str(self.work / 'file'), head_path + 'new')
 
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What the ioctls tell of a publication while it goes on, what is written to the events, and the flags of a commit."""
+"""What the ioctls report about a running publication, what is written to the events, and the flags of a commit."""
 import json
 
 import rig
@@ -10,12 +10,13 @@ IDLE, UPLOADING = 0, 3  # enum playfs_phase
 
 class Progress(SlowProject):
     def told(self, mount):
-        """What the status ioctl says."""
+        """The result of the status ioctl."""
         return json.loads(self.command(self.c_program('status'), self.work(mount)).stdout)
 
     @staticmethod
     def has_ended(told):
-        """The base moves a moment before the publication is put away, and what is committed then waits behind it."""
+        """The base moves a moment before the publication is removed from the queue, and a commit in between would wait
+        behind it."""
         return told['phase'] == IDLE and told['base']
 
     def events(self, mount):
@@ -133,7 +134,7 @@ class Progress(SlowProject):
         self.assertEqual(outcome, 'branched')
         revision = self.api.get('revisions', branch)
         self.assertEqual((revision['parents'], sorted(revision['manifest']['files'])), ([base], ['a', 'b']))
-        # What comes next may be merged again, and brings the branch along.
+        # The next commit may be merged again, and brings the branch along.
         (self.work(mount) / 'c').write_text('c\n')
         self.assertIn(self.commit(self.work(mount), 'C')[0], ('published', 'merged'))
         head = self.api.get('projects', self.project)['latest_revision']

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""A real C project: imported, built in the mount, edited with ordinary tools, committed, and seen by another mount."""
+"""A real C project: imported, built in the mount, edited with ordinary tools, committed, read from another mount."""
 import errno
 import os
 import shutil
@@ -25,7 +25,7 @@ with open('tests/data/torn.store', 'ab') as data:
 @rig.needs_fuse
 class RealProject(rig.Rig):
     def edit(self, tree):
-        """The same work in any tree, by tools that write in very different ways."""
+        """The same work in any tree, by tools with very different ways of writing."""
         run = lambda *words: self.command(*words, cwd=tree)
         run('sed', '-i', 's/quill/quill language/', 'README.md')
         run('vim', '-es', '-N', '-u', 'NONE', '-c', '%s/abort()/exit(70)/', '-c', 'x', 'lib/util/map.c')

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Several who publish at once: merges, branches, conflicts and their resolution, strangers, crashes, lost replies."""
+"""Concurrent publications: merges, branches, conflicts and their resolution, other clients, crashes, lost replies."""
 import collections
 import json
 import os
@@ -13,15 +13,15 @@ import proxy
 import rig
 
 LINES = ''.join(f'line {number}\n' for number in range(20))
-# PLAYFS_TEST_MOUNTS=8 PLAYFS_TEST_COMMITS=25 PLAYFS_TEST_LIMIT=1200 for the large version; another PLAYFS_TEST_SEED for
-# other moments of dying.
+# PLAYFS_TEST_MOUNTS=8 PLAYFS_TEST_COMMITS=25 PLAYFS_TEST_LIMIT=1200 for the large version; PLAYFS_TEST_SEED varies when
+# mounts are killed.
 MOUNTS = int(os.environ.get('PLAYFS_TEST_MOUNTS', '3'))
 COMMITS = int(os.environ.get('PLAYFS_TEST_COMMITS', '4'))
 SEED = os.environ.get('PLAYFS_TEST_SEED', '1')
 
 
 class Killer:
-    """Kills a mount after so many seconds, unless it is asked before whether it has."""
+    """Kills a mount after `delay` seconds, unless has_struck() is called before."""
 
     def __init__(self, delay, mount):
         self.mount, self.struck = mount, False
@@ -54,7 +54,7 @@ class Publish(rig.SharedProject):
         return ann, bob
 
     def resolve(self, mount):
-        """Whatever is in conflict, for both sides: what is between the markers stays, without them."""
+        """Resolves every conflict for both sides: keeps what is between the markers, without them."""
         status = json.loads((self.work(mount).parent / 'status.json').read_text())
         for each in status['conflicts']:
             path = self.work(mount) / each['path']
@@ -66,7 +66,7 @@ class Publish(rig.SharedProject):
             path.write_text(kept if kept != text else f'{text}resolved\n')
 
     def ancestry(self):
-        """Every revision that head holds, by walking the parents."""
+        """Every revision that head contains, by walking the parents."""
         revisions = {record['id']: rig.fields(record) for record in self.api.all('revisions')}
         held, queue = set(), [self.head()]
         while queue:
@@ -82,7 +82,7 @@ class Publish(rig.SharedProject):
         return {path: value[1] for path, value in self.describe(directory).items() if value != 'folder'}
 
     def files_of(self, record, texts):
-        """Path and text of each file of a revision, read from records alone. `texts` of chunks by id."""
+        """Path and text of each file of a revision, from records alone. `texts` caches chunks by id."""
         def text_of(entry):
             if 'inline' in entry:
                 return entry['inline']
@@ -98,8 +98,8 @@ class Publish(rig.SharedProject):
         return {path: text_of(entry) for path, entry in entries.items()}
 
     def replay_by_git(self, revisions, held):
-        """Makes the log a git repository and merges again, by git, what was merged automatically: how many were the same.
-        Fails where git merges cleanly to something else."""
+        """Converts the log to a git repository and repeats the automatic merges with git; returns how many were the
+        same. Fails if git merges cleanly to something else."""
         repository, texts = self.home / f'replay-{time.monotonic_ns()}', {}
         self.command('git', 'init', '-q', '-b', 'main', repository)
 
@@ -145,7 +145,7 @@ class Publish(rig.SharedProject):
         (self.work(ann) / 'from-ann').write_text('ann\n')
         (self.work(ann) / 'text').write_text(LINES.replace('line 2\n', 'line 2 by ann\n'))
         (self.work(ann) / 'old').unlink()
-        text.write_text(LINES.replace('line 17\n', 'line 17 by bob\n'))  # bob has begun, on the first revision
+        text.write_text(LINES.replace('line 17\n', 'line 17 by bob\n'))  # bob starts from the first revision
         self.publish(ann, "ann's")
         result = json.loads(self.publish(bob, "bob's").stdout)
         self.assertIn(result['outcome'], ('published', 'merged'))
@@ -189,7 +189,7 @@ class Publish(rig.SharedProject):
         busy = self.publish(bob, 'too early', check=False)
         self.assertEqual(busy.returncode, 3)
         self.assertIn('text is in conflict', busy.stdout + busy.stderr)
-        # The mount may end and begin in between.
+        # The mount may end and start in between.
         bob.unmount()
         bob = self.mount(self.api.origin, 'bob')
         self.assertIn('<<<<<<< ', (self.work(bob) / 'text').read_text())
@@ -230,7 +230,7 @@ class Publish(rig.SharedProject):
         (self.work(bob) / 'large').write_text(LINES * 150)
         (self.work(ann) / 'text').write_text(LINES.replace('line 2\n', 'line 2 by ann\n'))
         self.publish(ann, "ann's")
-        slow.set_hanging('/file_chunks')  # which nothing but the commit asks for
+        slow.set_hanging('/file_chunks')  # requested by nothing but the commit
         commit = subprocess.Popen([self.playfs_path, 'commit', '-m', "bob's", '--json', self.work(bob)], text=True,
                                   env=self.environment('bob'), stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         self.addCleanup(commit.kill)
@@ -276,7 +276,7 @@ class Publish(rig.SharedProject):
         strange = self.api.create('revisions', project=self.project, parents=[root], agent='stranger', message='blind',
                                   manifest={'files': files}, state={})['id']
         self.api.call('PATCH', f'/projects/{self.project}', {'latest_revision': strange})
-        # Whoever takes part brings it right: head holds both.
+        # Any participant repairs it: head then contains both.
         self.eventually(lambda: {ours, strange} <= self.ancestry()[0], 'head holds the stranger\'s and ours')
         self.assertEqual(set(self.contents(self.head())), {'text', 'old', 'anns', 'strange'})
 
@@ -317,7 +317,7 @@ class Publish(rig.SharedProject):
         told, mounts, lock = {}, {}, threading.Lock()
 
         def tell(message, done):
-            """What a commit came to, if it did; what it leaves in conflict is kept for both sides."""
+            """Records a commit's result, if any, and resolves its conflicts for both sides."""
             mount = mounts[message.partition('-')[0]]
             result = json.loads(done.stdout) if done.returncode in (0, 3) else {}
             if 'outcome' in result:
@@ -357,7 +357,7 @@ class Publish(rig.SharedProject):
                 tell(message, done)
 
         def finish(who):
-            """What is left over is published too."""
+            """Publishes what is left, too."""
             end = time.monotonic() + rig.COMMAND_LIMIT * MOUNTS
             while tell(f'{who}-last', self.publish(mounts[who], f'{who}-last', check=False)) != 'nothing':
                 if time.monotonic() > end:

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Publishing much, and often: what it costs in writes and round trips, large projects, rate limits."""
+"""Publishing a lot, and often: its cost in writes and round trips, large projects, rate limits."""
 import bisect
 import json
 import os
@@ -9,12 +9,12 @@ import time
 import proxy
 import rig
 
-# How many files a large project has: past some hundred a manifest has no room for them.
+# How many files a large project has: a manifest has no room for more than some hundreds.
 FILES = int(os.environ.get('PLAYFS_TEST_FILES', '2000'))
 
 
 def words(size, seed=0):
-    """Text of so many bytes that does not repeat."""
+    """Text of `size` bytes that does not repeat."""
     dice, lines, length = random.Random(seed), [], 0
     while length < size:
         lines.append(' '.join(f'{dice.getrandbits(24):x}' for _ in range(8)) + '\n')
@@ -47,7 +47,7 @@ class PublishLarge(rig.Rig):
         tree = self.work(ann)
 
         def cost(what):
-            """Chunks that a commit uploads. Besides there are one POST of a revision and one PATCH."""
+            """The number of chunks that a commit uploads, besides one POST of a revision and one PATCH."""
             before = self.counts()
             result = self.publish(ann, what)
             after = self.counts()
@@ -88,7 +88,7 @@ class PublishLarge(rig.Rig):
         (tree / 'small').write_text('small\n')
         (tree / 'long').write_text(words(200 * 1024))
         self.publish(ann, 'first')
-        # One with chunks: their upload, and reading them back once the revision is seen.
+        # With chunks: their upload, and reading them back once the revision is visible.
         for name, most in ('small', 5), ('long', 7):
             with open(tree / name, 'r+') as file:
                 file.write('EDIT')
@@ -96,7 +96,7 @@ class PublishLarge(rig.Rig):
                 self.assertEqual(self.publish(ann, name)['outcome'], 'published')
             methods = [line.split()[0] for line in count.requests]
             self.assertEqual(methods.count('PATCH'), 1)
-            # Head is verified in the round after the PATCH. Later the mount looks after the project as it always does.
+            # Head is verified in the round after the PATCH. Later requests are the mount's usual polling.
             before, patched = methods.index('PATCH'), 0
             while before >= 0:
                 before -= count.by_round[patched]
@@ -130,7 +130,7 @@ class PublishLarge(rig.Rig):
         chunks = len(self.api.all('file_chunks'))
         self.assertLess(chunks, (bytes_in_all + FILES * 250) / 12_000 + FILES / 200 * 2 + 4, 'small files share chunks')
         self.assert_records_fit(self.api)
-        # What another client sees: one plain file.
+        # Another client sees one plain file.
         files = self.api.get('revisions', self.head())['manifest']['files']
         self.assertEqual(list(files), ['.playfs-manifest'])
 
@@ -142,7 +142,7 @@ class PublishLarge(rig.Rig):
 
         bob = self.mount(self.api.origin, 'bob')  # with an empty cache
         assert_shows(bob)
-        # Edited here and there at once, and merged.
+        # Edited in both places at once, and merged.
         content['folder7/file7'] = content['folder7/file7'] + 'by ann\n'
         content['folder9/new'] = 'by bob\n'
         (self.work(bob) / 'folder9/new').write_text(content['folder9/new'])
@@ -158,7 +158,7 @@ class PublishLarge(rig.Rig):
             self.eventually(lambda: (self.work(mount) / 'folder9/new').exists(), 'it follows head')
             self.eventually(lambda: b'by ann' in (self.work(mount) / 'folder7/file7').read_bytes(), 'it follows head')
             assert_shows(mount)
-        # Another client carries that file forward, and puts one beside it.
+        # Another client carries that file forward, and adds one beside it.
         head = self.head()
         manifest = {'files': dict(self.api.get('revisions', head)['manifest']['files'])}
         content['beside'] = content['folder3/file3'] = 'by a stranger\n'
@@ -177,7 +177,7 @@ class PublishLarge(rig.Rig):
         self.assert_records_fit(self.api)
 
     def test_three_megabytes_under_limits_and_two_kills(self):
-        # As documented, 240 chunks a window, but with a window of seconds.
+        # As documented, 240 chunks per window, but with a window of seconds.
         self.begin(limits={'window_seconds': 4, 'file_chunks': 80, 'revisions': 60, 'projects': 60},
                    options=('--access-log', str(self.home / 'access')))
         directory = self.home / 'mount'
@@ -195,7 +195,7 @@ class PublishLarge(rig.Rig):
             ann.kill()
             self.command('fusermount3', '-u', '-z', str(directory))
             ann = self.mount(self.api.origin, 'ann', at=directory)
-            self.playfs('status', self.work(ann))  # whoever looks at the project finds it at work
+            self.playfs('status', self.work(ann))  # the publication resumes when the project is read
         self.eventually(self.head, 'it is published')
         chunks = [rig.fields(record) for record in self.api.all('file_chunks')]
         wanted = -(-len(text) // 12_288)
@@ -205,15 +205,15 @@ class PublishLarge(rig.Rig):
         entry = self.api.get('revisions', self.head())['manifest']['files']['long']
         by_id = {chunk['id']: chunk for chunk in chunks}
         self.assertEqual(''.join(by_id[each]['content'] for each in entry['c']), text)
-        # In the order planned, but for those that were refused and overtaken while they waited: most stand in one rising
-        # row, of which chance would make some thirty.
+        # In the planned order, apart from chunks that were refused and overtaken while they waited: most form one
+        # rising sequence, which by chance would have about thirty.
         order = [chunk['seq'] for chunk in sorted(chunks, key=lambda chunk: (chunk['created_at'], chunk['id']))]
         rising = []
         for number in order:
             place = bisect.bisect_left(rising, number)
             rising[place:place + 1] = [number]
         self.assertGreater(len(rising), len(order) // 2)
-        # It waits when it is told to: hardly any request comes while the window is full.
+        # It waits when told to: hardly any request arrives while the window is full.
         requests = [json.loads(line) for line in (self.home / 'access').read_text().splitlines()]
         posts = [each for each in requests if each['method'] == 'POST' and 'file_chunks' in each['target']]
         refused = [each for each in posts if each['status'] == 429]

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""How many requests reading costs, and how many round trips one after the other. Counted, never timed."""
+"""How many requests reading costs, and how many sequential round trips. Counted, never timed."""
 
 import json
 import os
@@ -11,7 +11,7 @@ from projects import metrics, publish, some_files
 
 ROUNDS = 5
 CHUNKS = 50
-QUIET = 0.5  # seconds without a request after which nobody can be about to send one
+QUIET = 0.5  # seconds without a request after which none is still to come
 
 
 @rig.needs_fuse
@@ -67,8 +67,8 @@ class Reading(rig.Rig):
         with self.counter.counting() as warm:
             asked = [self.asked_by_a_warm_round(mount, place) for _ in range(ROUNDS)]
         self.assertEqual(warm.requests, [])
-        # What is left is the opening of the metrics themselves. The best round counts: a kernel that is short of memory
-        # may forget a name at any time.
+        # What remains is opening the metrics themselves. The best round counts: a kernel that is short of memory may
+        # drop a name at any time.
         self.assertLessEqual(min(sum(each.values()) for each in asked), 3, asked)
 
     def asked_by_a_warm_round(self, mount, place):
@@ -77,13 +77,13 @@ class Reading(rig.Rig):
         self.command('find', f'{place}/', '-ls')
         self.command('tar', '-cf', '/dev/null', '-C', place, '.')
         asked = {name: count - before.get(name, 0) for name, count in metrics(mount).items()}
-        # The kernel keeps no answer to statfs(2), by which find and tar learn what kind of file system they are on.
+        # The kernel does not cache statfs(2), with which find and tar identify the file system.
         asked.pop('status', None)
-        asked.pop('forget', None)  # sent when the kernel likes, and not waited for
+        asked.pop('forget', None)  # sent asynchronously whenever the kernel likes
         return asked
 
     def test_a_read_only_mount_is_not_asked_for_holes_nor_for_times(self):
-        large = ('content ' * 20_000)[:150_000]  # grep looks for holes in what is longer than its buffer
+        large = ('content ' * 20_000)[:150_000]  # grep looks for holes in files longer than its buffer
         project = publish(self.api, 'large', {**some_files(5), 'large': large, 'larger': large + large})
         mount = self.mount(self.counter.url, 'ann', ('refresh=600', 'ro'))
         place = mount.directory / 'projects' / project / 'head'

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Where the disk can share room between files, changing a large published file costs what is written, not a copy."""
+"""On a disk whose files can share blocks, changing a large published file costs what is written, not a copy."""
 import os
 import shutil
 import subprocess
@@ -13,7 +13,7 @@ SIZE = 2 * MIB
 
 @rig.needs_fuse
 class Reflink(rig.Rig):
-    """What playfs keeps of its own is on a small disk whose files can share blocks."""
+    """playfs's own files are on a small disk whose files can share blocks."""
 
     def setUp(self):
         super().setUp()
@@ -30,12 +30,12 @@ class Reflink(rig.Rig):
         self.addCleanup(self.command, 'umount', '-l', self.disk)
 
     def copied(self):
-        """Bytes that the mount handed to the kernel, whatever the call."""
+        """Bytes that the mount passed to the kernel, by whatever call."""
         with open(f'/proc/{self.mounted.process.pid}/io', encoding='ascii') as counters:
             return next(int(line.split()[1]) for line in counters if line.startswith('wchar:'))
 
     def copied_at_rest(self):
-        """The same once the records of what was read are on the disk too, which they are a moment later."""
+        """The same once the records of what was read are stored as well, which happens a moment later."""
         cache = self.disk / 'cache/playfs'
         self.eventually(lambda: sum(file.stat().st_size for file in cache.glob('records.db*')) > SIZE, 'records are stored')
         before, now = None, self.copied()

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""No tree is a repository to git: a stranger's config names programs, and git runs them where anybody asks for a status."""
+"""No tree is a repository to git: a stranger's config names programs, which git runs whenever someone asks for a
+status."""
 import errno
 import os
 
@@ -7,7 +8,7 @@ import rig
 
 
 def bare_repository(at, witness):
-    """The paths and texts of one below `at`, whose config has `witness` made by whoever runs git in it."""
+    """Paths and texts of a repository below `at`, whose config creates `witness` when git runs in it."""
     return {f'{at}HEAD': 'ref: refs/heads/main\n', f'{at}objects/x': '', f'{at}refs/x': '',
             f'{at}config': '[core]\n\trepositoryformatversion = 0\n\tbare = false\n\tworktree = .\n'
                            f'\tfsmonitor = "touch {witness}; false"\n'}
@@ -37,7 +38,7 @@ class Repositories(rig.Rig):
                  **bare_repository('chunked/', witness), 'chunked/HEAD': {'h': 'x', 's': len(text), 'c': [chunk]},
                  'chunked/other': {'h': 'x', 's': len(text), 'c': [chunk]},
                  **bare_repository('linked/', witness), 'linked/HEAD': {'m': '120000', 'inline': 'refs/heads/main'}}
-        # It is a trap: git runs what it says where it stands on a disk.
+        # The trap works: on a plain disk, git runs the program.
         for path, text in bare_repository('', witness).items():
             (self.home / 'plain' / path).parent.mkdir(parents=True, exist_ok=True)
             (self.home / 'plain' / path).write_text(text)
@@ -53,7 +54,7 @@ class Repositories(rig.Rig):
             for directory in '.', 'in/side', 'objects', 'chunked', 'linked':
                 self.assertIn('not a git repository', self.git_status(tree / directory).stderr, f'{tree}/{directory}')
         self.assertFalse(witness.exists())
-        # What stands in the manifest is not shown; what is in chunks is known once it is read.
+        # Content in the manifest hides the file; content in chunks is known only once it is read.
         self.assertFalse((place / 'work/HEAD').exists() or os.path.lexists(place / 'work/linked/HEAD'))
         said = (place / 'status').read_text()
         for path in 'HEAD', 'in/side/HEAD', 'linked/HEAD':
@@ -62,7 +63,7 @@ class Repositories(rig.Rig):
             (place / 'work/chunked/HEAD').read_text()
         self.assertNotEqual(refused.exception.errno, errno.ENOENT)
         self.assertIn('take its directory for a repository', (place.parent.parent / '.playfs/errors.ndjson').read_text())
-        # Everything else is as it was published, the same content under another name too.
+        # Everything else is as published, including the same content under another name.
         self.assertEqual((place / 'work/chunked/other').read_text(), 'ref: refs/heads/main\n')
         self.assertEqual((place / 'head/config').read_text(), files['config'])
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""A service that goes back to an older state: what it lost is kept here, said, and published again."""
+"""A service rolled back to an older state: what it lost is kept here, reported, and published again."""
 import contextlib
 import json
 import os
@@ -75,13 +75,13 @@ class Restore(clocks.Clocks, rig.Rig):
         return json.loads(self.playfs('commit', '-m', message, '--json', self.work(mount), who=mount.who).stdout)
 
     def publish_what_was_lost(self, mount, message):
-        """It is known to be lost once it was looked for long enough."""
+        """The loss is established once the revision was missing for long enough."""
         self.playfs('commit', '--no-wait', '-m', message, self.work(mount), who=mount.who, check=False)
         self.within_minutes(lambda: not self.status(mount)['publication']['queue'], 'it is published', mount.who)
         return self.status(mount)['publication']['last']
 
     def two_revisions(self, mount):
-        """One that is in the backup, and one that is not. The tree after each."""
+        """One revision that is in the backup, and one that is not. The tree after each."""
         work = self.work(mount)
         (work / 'same').write_text(big('same'))
         (work / 'changed').write_text('1\n')
@@ -114,7 +114,7 @@ class Restore(clocks.Clocks, rig.Rig):
         self.assertEqual([event['lost'] for event in self.events(mount, 'service_went_back')], [lost])
 
     def assert_published_whole(self, mount, after):
-        """Somebody who has nothing in a cache reads all of it."""
+        """A mount with an empty cache reads all of it."""
         self.assertIsNone(self.status(mount)['lost'])
         self.assertEqual(self.status(mount)['staged'], [])
         other = self.mount(self.api.origin, f'reader{len(self.mounts)}')
@@ -153,7 +153,7 @@ class Restore(clocks.Clocks, rig.Rig):
         self.assert_published_whole(ann, after)
 
     def branch_that_is_lost(self, head_is_in_backup):
-        """A tree on a branch, and the service without it. The mount, and the branch."""
+        """A tree on a branch, and a service without it. The mount, and the branch."""
         ann = self.mount(self.api.origin)
         work = self.work(ann)
         (work / 'both').write_text('1\n')
@@ -182,7 +182,7 @@ class Restore(clocks.Clocks, rig.Rig):
                 self.project = self.api.create('projects', name=f'branch {head_is_in_backup}')['id']
                 ann, branch = self.branch_that_is_lost(head_is_in_backup)
                 work = self.work(ann)
-                if head_is_in_backup:  # where head stands still, whoever updates or commits finds out
+                if head_is_in_backup:  # if head does not move, the next update or commit notices
                     self.within_minutes(lambda: self.playfs('update', work, check=False).returncode == 3, 'a conflict')
                     self.assertIn('>>>>>>>', (work / 'both').read_text())
                     (work / 'both').write_text('ours and theirs\n')
@@ -214,7 +214,7 @@ class Restore(clocks.Clocks, rig.Rig):
         self.assertTrue(list(folder.glob('spool/*')))
         with self.assertRaises(OSError):
             os.listdir(self.work(ann))
-        # Where the service gets it back all is as it was, without another mount.
+        # If the service gets it back, all is as before, without a remount.
         self.stop()
         for path in self.store.glob('playground.db*'):
             path.unlink()
@@ -248,7 +248,7 @@ class Restore(clocks.Clocks, rig.Rig):
             self.assertIn('The service does not have this project', said)
             shutil.copytree(self.work(mount), self.home / f'copy-{mount.process.pid}')
             self.assertEqual(self.describe(self.home / f'copy-{mount.process.pid}'), wanted)
-            # Nothing is given up or published for it.
+            # It costs nothing, and nothing is published.
             self.assertNotEqual(self.playfs('commit', '-m', 'two', self.work(mount), check=False).returncode, 0)
             self.assertEqual(self.describe(self.work(mount)), wanted)
 
@@ -262,7 +262,7 @@ class Restore(clocks.Clocks, rig.Rig):
             os.listdir(ann.directory / 'projects' / 'nobodysproject')
 
     def test_restored_between_the_uploads_and_the_revision(self):
-        """The revision is stored, and nobody could read what it refers to: all there is of that is here."""
+        """The revision is stored, but what it refers to is gone there: only this client has it."""
         between = proxy.CountingProxy(int(self.api.origin.rsplit(':', 1)[1]))
         self.addCleanup(between.close)
         ann = self.mount(between.url, options=('refresh=600',))
@@ -286,7 +286,7 @@ class Restore(clocks.Clocks, rig.Rig):
 
         self.eventually(misses_chunks, 'chunks are missed')
         self.assertTrue(self.status(ann)['staged'])
-        self.jump('ann', 150)  # reads may have lagged until then
+        self.jump('ann', 150)  # until then reads may merely have lagged
         limit = rig.COMMAND_LIMIT + (0 if self.clocks else 150)
         self.eventually(lambda: self.status(ann)['publication']['phase'] == 'idle', 'it is published again', limit)
         self.assertEqual(self.status(ann)['publication']['last']['outcome'], 'published')
@@ -344,7 +344,7 @@ class Restore(clocks.Clocks, rig.Rig):
         self.assert_published_whole(ann, after)
 
     def test_what_was_moved_is_here_in_full(self):
-        """No path of the lost base leads to it: moved, in a moved folder, ignored since, with another name."""
+        """No path of the lost base leads to these: moved, in a moved folder, ignored since, with a second name."""
         ann = self.mount(self.api.origin)
         work = self.work(ann)
         (work / '.gitignore').write_text('build/\n')
@@ -399,7 +399,7 @@ class Restore(clocks.Clocks, rig.Rig):
         self.assert_published_whole(ann, after)
 
     def test_what_was_never_gone_is_not_published_again(self):
-        """A replica lags: for a while it answers one mount as of before the last revision."""
+        """A lagging replica: for a while one mount gets the state before the last revision."""
         between = proxy.CountingProxy(int(self.api.origin.rsplit(':', 1)[1]))
         self.addCleanup(between.close)
         ann, bob = self.mount(self.api.origin, 'ann'), self.mount(between.url, 'bob')
@@ -449,7 +449,7 @@ class Restore(clocks.Clocks, rig.Rig):
         self.assertEqual(self.events(ann, 'service_went_back'), [])
 
     def test_what_was_published_from_here_stays_while_two_who_published_at_once_mend_it(self):
-        """Both set head, and the second had not seen the first."""
+        """Both set head, the second without having seen the first."""
         ann = self.mount(self.api.origin)
         self.two_revisions(ann)
         ours = self.head()
@@ -484,14 +484,14 @@ class Restore(clocks.Clocks, rig.Rig):
 
         def fate(request):
             looks.append(request)
-            return (503, 'later') if request.startswith('PATCH') else None  # or head is brought forward all the same
+            return (503, 'later') if request.startswith('PATCH') else None  # else head is brought forward anyway
 
         between.fate = fate
         with between.counting() as count:
             self.api.call('PATCH', f'/projects/{self.project}', {'latest_revision': older})
             self.eventually(lambda: sum('/projects' in each for each in looks) >= 12, 'head is looked at again and again')
-        # Once to know whether it is lost, and once by the publisher, which looks after heads that were set back.
-        # (A third is what a slow machine may come to, where the first has waited for too long.)
+        # Once to learn whether it is lost, and once by the publisher, which checks on heads that were set back. (A slow
+        # machine may add a third, if the first has waited too long.)
         self.assertIn(sum(asked in each for each in count.requests), (1, 2, 3), count.requests)
         between.fate = lambda request: None
         between.set_hanging(None)

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Others change what is ignored, and nothing that is kept here only is published or deleted for that; what was staged
-before stays staged."""
+"""Others change the ignore rules, and nothing local-only is published or deleted because of it; what was staged before
+stays staged."""
 
 import shutil
 
@@ -57,7 +57,7 @@ class RulesOfOthers(revisions.Revisions):
         (self.tree / 'x').write_text('2\n')
         self.assertEqual(self.fails('commit', '-m', 'Fix x'), 3)
         self.assertEqual(self.published(), ['.gitignore', 'x'])
-        # By a rule of one's own, by moving it away, or by saying so.
+        # By a rule of one's own, by moving it away, or by --resolved.
         (self.tree / '.gitignore').write_text('build/\n.env\n')
         shutil.move(self.tree / 'sub/a.key', self.home / 'a.key')
         self.assertEqual(self.conflicts(), ['notes'])

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What is asked of a project that hangs leaves room for all else: connections over HTTP/1.1, streams over HTTP/2."""
+"""Requests of a hanging project leave capacity for everything else: connections over HTTP/1.1, streams over HTTP/2."""
 import subprocess
 
 import http2
@@ -8,9 +8,9 @@ import rig
 from projects import publish
 
 READERS = 60
-CHUNKS = 5  # of each file
-REVISIONS = 150  # fewer than a log looks at
-STREAMS = 32  # of each connection: few, so that a connection more or less is seen
+CHUNKS = 5  # per file
+REVISIONS = 150  # fewer than a log shows
+STREAMS = 32  # per connection; few, so that one connection more or less is noticed
 
 
 @rig.needs_fuse
@@ -32,7 +32,7 @@ class Shares(rig.Rig):
         return process
 
     def they_wait(self, least):
-        """All that is asked of what hangs has been sent, as much of it as there will be at once."""
+        """Waits until all requests that hang have been sent, as many as go out at once."""
         seen = []
 
         def no_more_come():
@@ -42,7 +42,7 @@ class Shares(rig.Rig):
         self.eventually(no_more_come, 'they wait for the service')
 
     def all_else_is_answered(self, mount, waiters):
-        """What was never looked at, chunks and records; none of those who wait has to give up its place first."""
+        """Reads chunks and records not read before; no waiting reader has to give up its place first."""
         with self.proxy.counting() as count:
             self.command('grep', '-r', 'content', f'{mount.directory}/projects/{self.near}/head/')
             self.assertIn('near', self.command('cat', mount.directory / 'projects' / self.near / 'log').stdout)

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""A file or directory that is open while head moves: what is written through it is staged, or the write fails."""
+"""Files or directories that are open while head moves: what is written through them is staged, or the write fails."""
 import errno
 import json
 import mmap
@@ -26,7 +26,7 @@ class Stale(rig.Rig):
         self.publish('First')
 
     def publish(self, message):
-        """By bob; ann's clean tree follows."""
+        """Publishes as bob; ann's clean tree follows."""
         committed = self.playfs('commit', '-m', message, '--json', cwd=self.theirs, who='bob')
         return json.loads(committed.stdout)['revision']
 
@@ -122,7 +122,7 @@ class Stale(rig.Rig):
         self.assertEqual(self.staged(), [])
 
     def test_what_was_acknowledged_while_head_moved_is_staged(self):
-        """A first write to a clean tree at the moment at which it follows head: it is in the file, or it failed."""
+        """A first write to a clean tree just as it follows head: the line is in the file, or the write failed."""
         acknowledged, refused = 0, 0
         for turn in range(ROUNDS):
             (self.theirs / 'file').write_text(f'bob {turn}\n' * 1000)
@@ -130,7 +130,7 @@ class Stale(rig.Rig):
                 self.publish(f'Turn {turn}')
                 following = subprocess.Popen([self.playfs_path, 'update', str(self.mine)], env=self.environment('ann'),
                                              stderr=subprocess.DEVNULL)
-                time.sleep(0.02 * turn)  # another moment each time; none is expected to be a special one
+                time.sleep(0.02 * turn)  # another moment each time; none is known to be special
                 line = f'ann {turn}\n'.encode()
                 try:
                     file.write(line)

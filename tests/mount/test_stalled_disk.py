@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""A disk that does not end a sync keeps those waiting who need it synced, and nobody else."""
+"""A disk whose syncs never end blocks those who need a sync, and nobody else."""
 import os
 import subprocess
 import sys
@@ -58,7 +58,7 @@ class StalledDisk(rig.Rig):
         return self.start(sys.executable, '-S', '-c', ONE_BYTE, self.work / name)
 
     def all_else_goes_on(self, round_of):
-        """What the kernel has to ask for, by processes of their own, which the test outlives."""
+        """Operations that reach the mount, in processes of their own, which the test outlives."""
         self.assertEqual(self.command('cat', self.work / f'file{FILES - round_of}').stdout,
                          f'published {FILES - round_of}\n')
         self.command('sh', '-c', f'echo new > "$1"/new{round_of} && mkdir "$1"/made{round_of} && ls "$1"', 'sh', self.work)
@@ -76,7 +76,7 @@ class StalledDisk(rig.Rig):
         self.assertEqual((self.work / 'file3').read_text(), 'Xublished 3\n')
 
     def test_telling_whether_files_differ(self):
-        """As long as what is published: only reading it tells, however large it is."""
+        """A file of the same size as the published one: only reading it reveals a difference, however large it is."""
         (self.work / 'file1').write_text('Published 1\n')
         self.stall_reads_too()
         lookers = [self.start(self.playfs_path, 'status', self.work), self.start(self.c_program('status'), self.work),

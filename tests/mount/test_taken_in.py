@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What other revisions bring into a tree: what they track though it is ignored here, their state, and their conflicts."""
+"""What other revisions bring into a tree: files tracked there but ignored here, their state, and their conflicts."""
 import json
 
 import revisions
@@ -12,7 +12,7 @@ LOGS = {'a.log': 'published\n', 'build/deep/out': 'published\n', 'src/b.log': 'p
 
 @rig.needs_fuse
 class Ignored(revisions.Revisions):
-    """Head ignores what a branch of its project has. Both changed `x`, so that nobody merges them unasked."""
+    """Head ignores what a branch of its project tracks. Both changed `x`, so that they are not merged automatically."""
 
     def setUp(self):
         super().setUp()

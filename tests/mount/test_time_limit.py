@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""A kernel that ends the connection of a file system which lets a request wait for too long (Linux 6.15)."""
+"""A kernel that closes the connection of a file system if a request waits too long (Linux 6.15)."""
 import contextlib
 import json
 import os
@@ -14,7 +14,7 @@ import rig
 from projects import publish
 
 SETTINGS = pathlib.Path('/proc/sys/fs/fuse')
-LIMIT = 10  # seconds; the kernel looks at its clock every 15
+LIMIT = 10  # seconds; the kernel checks every 15
 PENDING = 4
 
 
@@ -24,7 +24,7 @@ def may_be_set():
 
 @contextlib.contextmanager
 def limited(name):
-    """For mounts that are made within: the setting is the whole system's."""
+    """For mounts made inside the block: the setting is system-wide."""
     setting = SETTINGS / name
     before = setting.read_text()
     setting.write_text(str(LIMIT))
@@ -55,7 +55,7 @@ class TimeLimit(rig.Rig):
         self.addCleanup(reader.kill)
         for n in range(3):
             (work / f'large{n}').write_bytes(os.urandom(12_000))
-        # One chunk is left of the hour: the commit waits for the next one.
+        # One chunk is left of this hour's limit, so the commit waits for the next.
         commit = subprocess.Popen([self.playfs_path, 'commit', '-m', 'Slow', str(work)], env=self.environment('ann'),
                                   stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         self.addCleanup(commit.wait)
@@ -63,7 +63,7 @@ class TimeLimit(rig.Rig):
         said = reader.communicate(timeout=rig.COMMAND_LIMIT)[1]
         self.assertIn('timed out', said)
         self.assertIn('request_timeout', (mount.directory / '.playfs/errors.ndjson').read_text())
-        time.sleep(max(0.0, started + LIMIT + 25 - time.monotonic()))  # until the kernel has looked twice
+        time.sleep(max(0.0, started + LIMIT + 25 - time.monotonic()))  # until the kernel has checked twice
         self.assertIn('large0', self.command('ls', work).stdout)
         self.assertIsNone(mount.process.poll())
         self.assertIsNone(commit.poll(), 'the command waits on, whatever a call may take')
@@ -77,7 +77,7 @@ class TimeLimit(rig.Rig):
         self.outlives_what_waits('max_request_timeout')
 
     def waits_on(self, mount, revision, *command):
-        """The command, whose every call needs a revision that hangs for longer than a call may take."""
+        """Runs a command whose calls need a revision that hangs for longer than a call may take."""
         self.proxy.set_hanging(f'/revisions/{revision}')
         waiting = subprocess.Popen([self.playfs_path, *command], env=self.environment('ann'), stdin=subprocess.DEVNULL,
                                    stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
@@ -125,7 +125,7 @@ class TimeLimit(rig.Rig):
             self.addCleanup(commits[-1].kill)
             under_way = lambda: len(json.loads((work.parent / 'status.json').read_text())['publication']['queue']) == n + 1
             self.eventually(under_way, f'{message} is under way')
-        time.sleep(LIMIT)  # the calls of both have answered `pending` by now
+        time.sleep(LIMIT)  # both commands' calls have returned `pending` by now
         self.proxy.set_hanging(None)
         for commit, message in zip(commits, ('First', 'Second')):
             said, why = commit.communicate(timeout=rig.COMMAND_LIMIT)

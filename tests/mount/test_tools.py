@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Everyday programs at work in work/, unmodified. A program that is not installed is not tried."""
+"""Everyday programs in work/, unmodified. Missing programs are skipped."""
 import errno
 import filecmp
 import json
@@ -44,7 +44,7 @@ class Tools(rig.Rig):
         return self.command(*words, cwd=directory, **options).stdout
 
     def test_copies_take_no_attributes_along(self):
-        """What playfs tells of a file is read by name; a program that keeps all attributes finds none to keep."""
+        """playfs's attributes are read by name; a program that copies all attributes finds none."""
         (self.work / 'one').write_text('published\n')
         self.commit(self.work, 'One')
         head = self.mounted.project('p') / 'head'
@@ -118,7 +118,7 @@ class Tools(rig.Rig):
         self.run_in(self.local, 'tar', '-cf', archive, '.')
         (self.work / 'out').mkdir()
         self.run_in(self.work / 'out', 'tar', '-xf', archive)
-        self.assertEqual(self.run_in(self.work / 'out', 'tar', '-df', archive), '')  # modes, owners and times as well
+        self.assertEqual(self.run_in(self.work / 'out', 'tar', '-df', archive), '')  # modes, owners and times included
         self.run_in(self.work, 'tar', '-cf', 'inside.tar', 'out')
         self.run_in(self.work, 'tar', '-df', 'inside.tar')
 
@@ -129,7 +129,7 @@ class Tools(rig.Rig):
         return file
 
     def test_a_copy_of_an_exported_tree_takes_its_mark_along(self):
-        """Its `.playfs/` has the name of the mount's own; nothing of it is published."""
+        """Its `.playfs/` has the name of the mount's own; nothing in it is published."""
         (self.work / 'one').write_text('published\n')
         self.commit(self.work, 'One')
         exported = self.home / 'exported'
@@ -145,7 +145,7 @@ class Tools(rig.Rig):
             in_all = self.mounted.directory / 'projects' / self.api.create('projects', name=tool)['id'] / 'work'
             for place in (alone, in_all):
                 self.command(*words, place)
-                self.command('ls', '-la', place)  # which reads what it lists into the kernel's memory
+                self.command('ls', '-la', place)  # makes the kernel cache what is listed
                 self.assertEqual((place / '.playfs/tree.json').read_bytes(), (exported / '.playfs/tree.json').read_bytes())
                 outcome, _, files, _ = self.commit(place, f'by {tool}')
                 self.assertEqual((outcome, files), ('published', 1))
@@ -173,7 +173,7 @@ class Tools(rig.Rig):
         self.run_in(self.work, 'emacs', '-Q', '-batch', file, '--eval',
                     '(progn (replace-string "two" "three") (save-buffer))')
         self.assertEqual(file.read_text(), 'one\nthree\n')
-        self.assertEqual(os.listdir(self.work), ['notes.txt'])  # its lock file is gone
+        self.assertEqual(os.listdir(self.work), ['notes.txt'])  # the lock file is gone
 
     @needs['sed']
     def test_sed(self):

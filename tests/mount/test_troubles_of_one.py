@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""One project has troubles, and whoever looks at it goes on trying: others are served as ever."""
+"""One project fails, and its readers keep trying: others are served as usual."""
 import os
 import subprocess
 import threading
@@ -58,7 +58,7 @@ class TroublesOfOne(rig.Rig):
         self.proxy.fate = lambda request: fate if request.rsplit('/', 1)[1] in chunks else None
         end = self.readers_who_go_on_trying(top / sick / 'head')
         for k in range(1, 4):
-            # Longer than nothing may be answered before the service counts as away, but for a poll.
+            # Longer than the silence, apart from polls, after which the service counts as away.
             threading.Event().wait(7)
             cats = [subprocess.Popen(['cat', str(top / project / f'head/f{k}')], stdin=subprocess.DEVNULL,
                                      stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) for project in healthy]
@@ -91,7 +91,7 @@ class TroublesOfOne(rig.Rig):
         self.proxy.set_hanging('/projects/' + dead)
         self.addCleanup(self.proxy.set_hanging, None)
         self.assertEqual((top / dead / 'head/f0').read_text(), 'x\n', 'what is known is shown')
-        # A service that takes longer than a second is not waited for, so on a busy machine some may be old.
+        # A response that takes over a second is not waited for, so on a busy machine some may be old.
         self.assertIn('new\n', [(top / project / 'head/f0').read_text() for project in others])
 
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The reply to the POST of a revision is lost, and its repetition refused: what may be published is not given back."""
+"""The reply to a revision's POST is lost, and its retry refused: what may be published does not return to the stage."""
 import json
 import signal
 import subprocess
@@ -20,7 +20,7 @@ class UnknownOutcome(rig.Rig):
         self.work = self.mounted.directory / 'projects' / self.project / 'work'
 
     def refuse_repetitions(self, status):
-        """Of the next revision's POST. What it returns grows by each."""
+        """Loses the reply to the next revision's POST and refuses its retries. The returned list collects the POSTs."""
         posts = []
 
         def fate(request):
@@ -70,11 +70,11 @@ class UnknownOutcome(rig.Rig):
             said = commit.stderr.read()
         self.assertEqual(commit.wait(rig.COMMAND_LIMIT), 4, said)
         self.assertIn('published in the background', said)
-        # Nothing is given back, by whatever command.
+        # No command returns it to the stage.
         self.assertIn('Too late', self.playfs('commit', '--cancel', self.work, check=False).stderr)
         self.playfs('discard', self.work, check=False)
         self.assertEqual((self.work / 'file').read_text(), 'kept\n')
-        # And it is settled once the log can be read, with the revision that was stored.
+        # Once the log can be read it is settled, with the stored revision.
         self.proxy.fate = lambda request: None
 
         def head():

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Writing goes on while commits settle and updates merge: no line that was acknowledged is lost. An update that waits for
-a commit leaves the tree on what that published."""
+"""Writing continues while commits complete and updates merge: no acknowledged line is lost. An update that waits for a
+commit leaves the tree on what that published."""
 import errno
 import json
 import os
@@ -11,7 +11,7 @@ import time
 import proxy
 import rig
 
-# Too much to stand in a manifest: published, it is in chunks.
+# Too much for a manifest: published, it is in chunks.
 LINES = 2000
 FILLER = ''.join(f'line {number}\n' for number in range(LINES))
 ROUNDS = int(os.environ.get('PLAYFS_TEST_ROUNDS', '6'))
@@ -19,7 +19,7 @@ CONFLICT = 3
 
 
 class Writer(threading.Thread):
-    """Appends numbered lines, each synced, until it is told to stop. A line counts once fsync has returned."""
+    """Appends numbered lines, syncing each, until stopped. A line counts once fsync has returned."""
 
     def __init__(self, path, name, keeps_open):
         super().__init__()
@@ -45,7 +45,7 @@ class Writer(threading.Thread):
                 self.acknowledged.append(line)
                 number += 1
             except OSError as error:
-                # What was open is no longer what the path names: the line was refused, and goes where it belongs.
+                # The open file is no longer the one at the path: the line was refused, so reopen and write it there.
                 if error.errno != errno.ESTALE:
                     raise
                 self.replaced += 1
@@ -83,7 +83,7 @@ class UpdateWhileWriting(rig.SharedProject):
     def expect_each_line_once(self, path, writers, top):
         lines = path.read_bytes().decode().splitlines(keepends=True)
         for each in writers:
-            # In the order in which it was written, too.
+            # In writing order, too.
             self.assertEqual([line for line in lines if line.startswith(f'{each.name} ')], each.acknowledged)
         self.assertEqual(lines[0], top)
         self.assertEqual(len(lines), 1 + LINES + sum(len(each.acknowledged) for each in writers))
@@ -113,8 +113,7 @@ class UpdateWhileWriting(rig.SharedProject):
         self.eventually(lambda: (self.work(ann) / 'log').exists(), "ann's tree follows head")
         for number in range(ROUNDS):
             before = self.grown(writers)
-            # What ann changes is far from where bob's lines come. Her tree is clean, and would follow head between her
-            # reading and her writing.
+            # Ann changes a place far from bob's lines. Her clean tree would follow head between her read and her write.
             self.playfs('update', self.work(ann), who='ann')
             text = (self.work(ann) / 'log').read_text()
             (self.work(ann) / 'log').write_text(f'top {number}\n' + text.split('\n', 1)[1])
@@ -139,13 +138,13 @@ class BehindAProxy(rig.Rig):
         self.work = self.mount(self.proxy.url).directory / 'projects' / self.project / 'work'
         (self.work / 'file').write_text('first\n')
         self.playfs('commit', '-m', 'first', self.work)
-        self.late = None  # the revision whose record takes its time
+        self.late = None  # the revision whose record is slow
 
     def head(self):
         return self.api.get('projects', self.project)['latest_revision']
 
     def move_head(self, **texts):
-        """By another client: these files come on top of what head has."""
+        """Publishes as another client: these files on top of head's."""
         files = dict(self.api.get('revisions', self.head())['manifest']['files'])
         files |= {name: {'inline': text} for name, text in texts.items()}
         revision = self.api.create('revisions', project=self.project, parents=[self.head()], state={},
@@ -159,7 +158,7 @@ class BehindAProxy(rig.Rig):
 @rig.needs_fuse
 class UpdateWhileCommitting(BehindAProxy):
     def update_while_committing(self, meanwhile=lambda: None):
-        """What a commit and an update return, which asks for head while the commit is being posted."""
+        """The results of a commit and of an update that asks for head while the commit is being posted."""
         is_posting, has_asked, goes_on = threading.Event(), threading.Event(), threading.Event()
         self.addCleanup(goes_on.set)
 
@@ -183,7 +182,7 @@ class UpdateWhileCommitting(BehindAProxy):
         self.assertTrue(is_posting.wait(rig.COMMAND_LIMIT))
         update = begin('update')
         self.assertTrue(has_asked.wait(rig.COMMAND_LIMIT))
-        # It has its answer, head of before, once the mount takes what comes after it.
+        # It has its answer, the previous head, once the mount answers a later request.
         self.playfs('status', self.work)
         meanwhile()
         goes_on.set()
@@ -232,7 +231,7 @@ class UpdateWhileCommitting(BehindAProxy):
 
 @rig.needs_fuse
 class UpdateWithoutHead(BehindAProxy):
-    """It says "Already at the latest" of nothing that it could not read."""
+    """It must not say "Already at the latest" when it could not read the latest."""
 
     def test_the_error_is_told(self):
         before = self.status()['base']

@@ -1,6 +1,6 @@
-// Preloaded into a process: its clocks run ahead by the nanoseconds in the file that TIME_JUMP names, at any moment.
+// Preload: the process's clocks run ahead by the nanoseconds in the file named by TIME_JUMP, read each time.
 //
-// All that waits until a time waits in short pieces, so that a jump is felt at once, as it is after a machine slept.
+// Timed waits are split into short pieces, so that a jump takes effect at once, as after the machine slept.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
@@ -51,6 +51,6 @@ int pthread_cond_clockwait(pthread_cond_t* condition, pthread_mutex_t* mutex, cl
   const long long end = in_ns(until) - jumped(), piece = real_now(clock) + kPiece;
   const struct timespec sooner = from_ns(end < piece ? (end < 0 ? 0 : end) : piece);
   const int result = real(condition, mutex, clock, &sooner);
-  // A piece that is over is a wakeup for no reason, which every waiter expects.
+  // The end of a piece is a spurious wakeup, which every waiter expects.
   return result == ETIMEDOUT && real_now(clock) + jumped() < in_ns(until) ? 0 : result;
 }

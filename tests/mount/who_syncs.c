@@ -1,5 +1,5 @@
-/* Preloaded: writes down, in the file named by WHO_SYNCS, which threads take the kernel's requests ("loop TID") and which
- * wait for the disk ("sync TID"). */
+/* Preload: logs to the file named by WHO_SYNCS which threads take kernel requests ("loop TID") and which wait for
+ * the disk ("sync TID"). */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <fcntl.h>

@@ -1,7 +1,7 @@
-"""Users of a file system: processes that make system calls as somebody, and tell the errno.
+"""File system users: processes that make system calls under given credentials and report the errno.
 
-An Actor is a child process with credentials and a umask of its own. Each call names one of the functions below; its
-answer is what the function returned, or the name of the errno.
+An Actor is a child process with its own credentials and umask. Each call names one of the functions below; its answer
+is the function's result or the name of the errno.
 """
 import ctypes
 import errno
@@ -47,7 +47,7 @@ def bind(path):
 
 
 def make(kind, path):
-    """One of each kind of file."""
+    """Creates one file of the given kind."""
     if kind == 'file':
         create(path)
     elif kind == 'dir':
@@ -80,7 +80,7 @@ def read(path):
 
 
 def utimens(path, atime, mtime, follow=True):
-    """Each time as (seconds, nanoseconds), UTIME_NOW or UTIME_OMIT; None for both at once: now."""
+    """Sets times, each as (seconds, nanoseconds), UTIME_NOW or UTIME_OMIT. None for both at once: now."""
     times = None
     if atime is not None:
         times = (Timespec * 2)(*(time if isinstance(time, tuple) else (0, time) for time in (atime, mtime)))
@@ -99,7 +99,7 @@ def fallocate(path, mode, offset, length):
         os.close(fd)
 
 
-SLOTS = {}  # descriptors that stay open from one call to the next
+SLOTS = {}  # descriptors that stay open between calls
 
 
 def open_slot(slot, path):
@@ -120,7 +120,7 @@ def close_slot(slot, missing_ok=False):
 
 
 def close_slots():
-    """What a mount that died left behind, too."""
+    """Closes all, including those that a dead mount left behind."""
     for slot in list(SLOTS):
         try:
             close_slot(slot)
@@ -137,13 +137,13 @@ def truncate_slot(slot, size):
 
 
 def read_slot(slot):
-    """Its bytes and links."""
+    """Content and link count."""
     found = os.fstat(descriptor(slot))
     return os.pread(descriptor(slot), found.st_size + 1, 0), found.st_nlink
 
 
 def status(path, *names):
-    """Of the file itself, never of what a link points to: kind, mode (12 bits), uid, gid, nlink, size, times in ns."""
+    """lstat(2) fields by name: kind, mode (12 bits), uid, gid, nlink, size, times in ns."""
     found = os.lstat(path)
     values = {'kind': KINDS[stat.S_IFMT(found.st_mode)], 'mode': stat.S_IMODE(found.st_mode), 'uid': found.st_uid,
               'gid': found.st_gid, 'nlink': found.st_nlink, 'size': found.st_size, 'ino': found.st_ino,
@@ -153,14 +153,14 @@ def status(path, *names):
 
 
 def mode(path):
-    """The 12 bits, asked for alone, as `stat -c %a` does: the kernel need not ask for what else is stale then."""
+    """The 12 mode bits, requested alone, as `stat -c %a` does: the kernel need not refresh stale attributes then."""
     found = ctypes.create_string_buffer(256)
     checked(LIBC.statx(AT_FDCWD, os.fsencode(path), AT_SYMLINK_NOFOLLOW, STATX_MODE, found))
     return stat.S_IMODE(int.from_bytes(found[28:30], sys.byteorder))
 
 
 def copy_range(source, path, size):
-    """The first bytes of one file over those of another, by the kernel."""
+    """Copies the first `size` bytes of one file over those of another, inside the kernel."""
     with open(source, 'rb') as old, open(path, 'r+b') as new:
         os.copy_file_range(old.fileno(), new.fileno(), size)
 
@@ -181,7 +181,7 @@ class Actor:
                 here.close()
                 signal.signal(signal.SIGINT, signal.SIG_DFL)
                 os.chdir(directory)
-                if os.getuid() == 0:  # nobody else can act for others
+                if os.getuid() == 0:  # only root can change credentials
                     os.setgroups(groups)
                     os.setresgid(gid, gid, gid)
                     os.setresuid(uid, uid, uid)
@@ -208,18 +208,18 @@ class Actor:
             stream.flush()
 
     def __call__(self, name, *words):
-        """What the call returned (None for most), or the name of its errno."""
+        """Runs one call: its result (None for most), or the name of its errno."""
         self.begin(name, *words)
         return self.answer()
 
-    # The same where the call may take long: one at a time.
+    # The same in two steps, for a call that may take long; one at a time.
 
     def begin(self, name, *words):
         pickle.dump((name, words), self.stream)
         self.stream.flush()
 
     def has_answered(self, seconds):
-        """Waits so long for it."""
+        """Whether the answer arrives within that time."""
         return bool(select.select([self.socket], [], [], max(0, seconds))[0])
 
     def answer(self):
@@ -232,6 +232,6 @@ class Actor:
         try:
             self.stream.close()
         except BrokenPipeError:
-            pass  # what it was asked last it does not hear any more
+            pass  # it never reads its last request
         self.socket.close()
         os.waitpid(self.pid, 0)

@@ -1,4 +1,4 @@
-"""Clocks of mounts that run ahead at will, as they do after a machine slept (tests/mount/time_jump.c). The kernel's do not."""
+"""Clocks of mounts that jump ahead on demand, as after sleep (tests/mount/time_jump.c); the kernel's do not."""
 import contextlib
 import os
 import sys
@@ -8,11 +8,11 @@ import rig
 
 
 class Clocks:
-    """Of a rig.Rig: goes before it among the bases."""
+    """Mixin for rig.Rig; must precede it among the bases."""
     clocks = None
 
     def let_clocks_jump(self):
-        """Of all mounts to come. Not beside a sanitizer, which has to be preloaded first itself."""
+        """Applies to mounts made from now on. Not with a sanitizer, which must itself be preloaded first."""
         if {'ASAN_OPTIONS', 'TSAN_OPTIONS'} & os.environ.keys():
             return
         self.clocks = self.home / 'time_jump.so'
@@ -25,7 +25,7 @@ class Clocks:
         return {**super().environment(who), 'LD_PRELOAD': str(self.clocks), 'TIME_JUMP': str(self.clock(who))}
 
     def clock(self, who):
-        """By how many nanoseconds somebody's clocks are ahead."""
+        """The file that says by how many nanoseconds a user's clocks are ahead."""
         clock = self.home / f'{who}.clock'
         if not clock.exists():
             clock.write_bytes(bytes(8))
@@ -33,8 +33,8 @@ class Clocks:
 
     @contextlib.contextmanager
     def time_runs(self, who='ann'):
-        """Meanwhile, so fast that what takes minutes takes seconds. In small steps, so that what is done now and then is
-        done as often as ever, and no answer comes too late."""
+        """Speeds time up inside the block, so that minutes take seconds. In small steps, so that periodic work runs as
+        often as ever and no answer is late."""
         over = threading.Event()
 
         def run():
@@ -50,7 +50,7 @@ class Clocks:
             runner.join()
 
     def within_minutes(self, claim, what, who='ann'):
-        """eventually() of what is to happen after two minutes of somebody's clocks."""
+        """eventually() for something due after two minutes on the user's clocks."""
         with self.time_runs(who):
             self.eventually(claim, what, rig.COMMAND_LIMIT + (0 if self.clocks else 200))
 

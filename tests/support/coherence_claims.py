@@ -1,13 +1,13 @@
-"""What a look may have seen: a text for the first thing that it may not, None where all is right.
+"""Checks of what a mount showed: a text that names the first violation, or None.
 
-A tree that was seen is what coherence_looks.tree() answers; where it, or something in it, is a text, that is an errno.
+A seen tree is the result of coherence_looks.tree(); if it, or an entry in it, is a text, that is an errno.
 """
 MODES = {'file': 0o644, 'program': 0o755, 'link': 0o777}
-RACED = ('ENOENT', 'ESTALE', 'ENOTDIR', 'ELOOP')  # of what is gone by now, or has become another kind
+RACED = ('ENOENT', 'ESTALE', 'ENOTDIR', 'ELOOP')  # for names removed or replaced by another kind meanwhile
 
 
 def as_seen(files):
-    """A set of published files as a look finds it."""
+    """Published files as tree() would show them."""
     found = {}
     for path, (word, data) in files.items():
         for at, letter in enumerate(path):
@@ -25,7 +25,7 @@ def short(found):
 
 
 def hidden(path, seen):
-    """Whether a directory above could not be looked into, or is not there itself."""
+    """Whether a directory above is unreadable or missing."""
     while path := path.rpartition('/')[0]:
         if not isinstance(seen.get(path), tuple):
             return True
@@ -33,7 +33,7 @@ def hidden(path, seen):
 
 
 def differs(wanted, seen, errors_are_lawful=False):
-    """From one tree as a whole."""
+    """The first difference from one complete tree."""
     if isinstance(seen, str):
         return None if errors_are_lawful else f'{seen} instead of {len(wanted)} names'
     for path in sorted(wanted.keys() | seen.keys()):
@@ -46,13 +46,13 @@ def differs(wanted, seen, errors_are_lawful=False):
 
 
 def is_none_of(trees, seen, errors_are_lawful=False):
-    """From each of several trees, as a whole."""
+    """None if one of several complete trees matches."""
     told = [differs(tree, seen, errors_are_lawful) for tree in trees]
     return None if None in told else f'is none of {len(trees)} revisions: ' + '; '.join(told)
 
 
 def is_no_mixture_of(trees, seen, errors_are_lawful=False):
-    """Each name and each file is to be one of a tree, while one becomes the next."""
+    """For a tree that changes into another: each name and file must be from one of the trees."""
     if isinstance(seen, str):
         return None if errors_are_lawful else seen
     for path in sorted(seen.keys() | set.intersection(*(set(tree) for tree in trees))):

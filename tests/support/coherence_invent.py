@@ -1,4 +1,4 @@
-"""Steps for mounts and the service they show: rounds of trouble, each of which ends in a quiet moment."""
+"""Random steps for mounts and the service behind them: rounds of trouble, each ending in a quiet moment."""
 from model_invent import DEEPEST, NAMES
 
 TROUBLES = ('hang', 'hang', 'drop', 'failed', 'limited', 'missing', 'cut', 'wrong', 'other')
@@ -10,7 +10,7 @@ WEIGHTS = {'publish': 30, 'look': 34, 'file': 6, 'trouble': 9, 'delay': 2, 'calm
 
 
 class Inventor:
-    """Of one run: mounts and projects first, then rounds."""
+    """The steps of one run: first mounts and projects, then rounds."""
 
     def __init__(self, chance, is_http2_there):
         self.chance, self.is_http2_there = chance, is_http2_there
@@ -24,7 +24,7 @@ class Inventor:
         self.first += [('quiet',)]
 
     def step(self, rounds):
-        """The next one, None after so many rounds."""
+        """The next step; None after `rounds` rounds."""
         if self.first:
             return self.first.pop(0)
         if self.rounds == rounds:
@@ -34,13 +34,13 @@ class Inventor:
         return (name, *getattr(self, name, tuple)())
 
     def number(self):
-        return self.chance.randrange(12)  # divided by 2, 3, and 4 without a rest
+        return self.chance.randrange(12)  # divisible by 2, 3 and 4
 
     def path(self):
         return '/'.join(self.chance.choices(NAMES, k=self.chance.randint(1, DEEPEST)))
 
     def changes(self):
-        """As model_follow takes them."""
+        """Changes in model_follow's format."""
         words = ('file', 'file', 'file', 'program', 'link', None)
         return tuple((self.path(), self.chance.choice(words), self.chance.choice((0, 5, 40, 900, 9000)),
                       self.chance.randrange(1 << 32)) for _ in range(self.chance.choice((1, 1, 2, 4))))

@@ -1,6 +1,6 @@
-"""Looks at a mount, made by an Actor: a look that hangs is then a process that can be waited for, and ended.
+"""Reads of a mount, made by an Actor: one that hangs is a process that can be waited for and killed.
 
-A tree is {path: (kind, mode, size, bytes)}; what could not be read is {path: errno}. Names of errnos stand for what failed.
+A tree is {path: (kind, mode, size, bytes)}, or {path: errno} for what could not be read. Errors are errno names.
 """
 import errno
 import mmap
@@ -17,7 +17,7 @@ def directory(path):
 
 
 def tree(path):
-    """Everything below one directory that is held open: what it shows belongs together."""
+    """Everything below one directory that is held open, hence of one revision."""
     fd = directory(path)
     try:
         return dict(walk(fd, ''))
@@ -57,7 +57,7 @@ def entry(fd, name):
         return kind, mode, found.st_size, os.fsencode(os.readlink(name, dir_fd=fd))
     file = os.open(name, os.O_RDONLY | os.O_NOFOLLOW, dir_fd=fd)
     try:
-        size = os.fstat(file).st_size  # of what is read, which may be newer than what was looked at before
+        size = os.fstat(file).st_size  # of the file that is read, which may be newer than the stat above
         data = b''
         while more := os.pread(file, 3000, len(data)):
             data += more
@@ -71,7 +71,7 @@ def links(path):
 
 
 def survey(looks):
-    """Several looks at once: {key: (call, path)}."""
+    """Several reads at once: {key: (call, path)}."""
     answers = {}
     for key, (call, path) in looks.items():
         try:
@@ -82,14 +82,14 @@ def survey(looks):
 
 
 def scribble(path):
-    """A store into a mapped file that nobody may write."""
+    """Stores into a mapping of a read-only file."""
     with open(path, 'r+b') as file, mmap.mmap(file.fileno(), 0) as mapped:
         mapped[:3] = b'XXX'
         mapped.flush()
 
 
 def make(path, text):
-    """What a control file answers to a request."""
+    """Writes a request to a control file; the answer."""
     with open(path, 'r+', encoding='utf-8') as file:
         file.write(text)
     with open(path, encoding='utf-8') as file:

@@ -1,13 +1,14 @@
-"""Steps that a service, the foreign client that changes it and some mounts take together; and what is claimed of them.
+"""Steps taken together by a service, the foreign client that changes it and some mounts; and the claims about them.
 
-1. After a quiet moment (nothing wrong, though the service may be far away) every view of every mount is what the service
-   holds: trees, kinds, modes, sizes, bytes, lists, names. Where head is no revision of the project, a view is of one that
-   is, or an error: which one a mount has seen last is its own affair.
+1. After a quiet moment (nothing wrong, though the service may be slow) every view of every mount equals what the
+   service holds: trees, kinds, modes, sizes, bytes, lists, names. If head is not a revision of the project, a view
+   shows any revision that is, or an error: which one a mount has seen last is not specified.
 2. What is read in between was head at some moment since the mount last had to know: since the last quiet moment, or
-   KNOWN_WITHIN ago if nothing was wrong since. A tree in which one directory is held open is one revision's as a whole.
-3. No call hangs, and nobody is left in a wait that no signal ends.
+   since KNOWN_WITHIN ago if nothing has been wrong since. A tree below one directory that is held open is of a single
+   revision.
+3. No call hangs, and no process is left in a wait that no signal ends.
 
-Steps (trial.py) name mounts and projects by number, modulo how many there are; a step that makes no sense does nothing.
+Steps (trial.py) name mounts and projects by number, modulo how many there are; an impossible step does nothing.
 """
 import contextlib
 import json
@@ -21,15 +22,15 @@ from coherence_site import ANSWERED_WITHIN, REFRESH, Site
 from coherence_world import World
 
 MOST_MOUNTS = 4
-USERS = 2             # of each mount
-SETTLED_WITHIN = 45   # seconds, most of which nothing should need
+USERS = 2             # per mount
+SETTLED_WITHIN = 45   # seconds; generous
 POLLED_EVERY = 0.1
-PAUSE = 1000           # seconds; less than a service may ask for
+PAUSE = 1000           # seconds; less than a service may demand
 SHORT_DELAY = 0.02     # seconds
 MOST_READERS = 1000
-IN_USE, LONG_IDLE = 18, 400  # more projects, and seconds, than a mount follows unasked
-KNOWN_AT_ONCE = 30    # seconds, for what is here already; half of what a request may take
-IDLE_LOOKS = 10       # of which one has to find the machine free
+IN_USE, LONG_IDLE = 18, 400  # more projects, and more seconds, than a mount follows on its own
+KNOWN_AT_ONCE = 30    # seconds, for cached data; half of what a request may take
+IDLE_LOOKS = 10       # one of them has to find the machine idle enough
 PLAIN = {'hash': 'sha256', 'size': 'bytes', 'tx': 'own', 'place': 'chunks'}
 
 
@@ -39,7 +40,7 @@ class Run:
         self.port = int(api.origin.rsplit(':', 1)[1])
         self.world, self.sites = World(api), []
         self.names = 0
-        # Before there are any threads, which a fork leaves behind.
+        # Before any threads exist: fork() does not copy them.
         self.actors = [actor.Actor('/') for _ in range(MOST_MOUNTS * USERS)]
 
     def end(self):
@@ -60,7 +61,7 @@ class Run:
     def project(self, number):
         return self.world.projects[number % len(self.world.projects)] if self.world.projects else None
 
-    # Others.
+    # Other clients.
 
     def do_project(self, name):
         self.world.create(f'{self.number} {name}')
@@ -70,13 +71,13 @@ class Run:
             self.world.publish(project, changes, dict(ways))
 
     def do_move(self, project, revision):
-        """Back to an older revision."""
+        """Sets head back to an older revision."""
         project = self.project(project)
         if project and project.trees:
             self.world.move(project, list(project.trees)[revision % len(project.trees)])
 
     def do_stray(self, project, other):
-        """To a revision of another project."""
+        """Sets head to a revision of another project."""
         project, other = self.project(project), self.project(other)
         if other and other is not project and other.own_head:
             self.world.move(project, other.own_head, alien=True)
@@ -98,13 +99,14 @@ class Run:
             site.down(kill)
 
     def do_back(self, site, offline):
-        """A mount of one project shows nothing, not even its root, before it has the tree: not while that cannot be had."""
+        """Remounts. A single-project mount shows nothing, not even its root, without its tree: not while that is
+        unavailable."""
         site = self.site(site)
         if site and not site.mount and not (site.project and site.trouble.kind):
             site.up(offline)
 
     def do_command(self, site, project):
-        """One that needs no mount, and leaves in the cache what it learned."""
+        """Runs a command that needs no mount and leaves what it learned in the cache."""
         site, project = self.site(site), self.project(project)
         if site and project and not site.trouble.kind and site.network == (site.proxy.url,):
             self.rig.playfs('ls', '-R', project.id, '--site', site.proxy.url, who=site.who, check=False)
@@ -114,7 +116,7 @@ class Run:
             self.rig.playfs('cache', 'clear', who=site.who)
 
     def do_damage(self, site):
-        """The file that the processes with the cache's database share is cut."""
+        """Truncates the file that processes share for the cache's database."""
         if site := self.site(site):
             shared = self.rig.home / site.who / 'cache/playfs/records.db-shm'
             if shared.exists():
@@ -122,17 +124,17 @@ class Run:
 
     def do_trouble(self, site, kind, project, collection):
         site = self.site(site)
-        if site and (kind != 'limited' or self.rig.clocks):  # which only passes in time
+        if site and (kind != 'limited' or self.rig.clocks):  # which only passes with time
             site.trouble.begin(kind, None if project is None else self.project(project), collection)
 
     def do_delay(self, site, seconds):
-        """How far away the service is, until the next quiet moment has passed. A mount that can keep nothing reads all
-        anew at each look: it is never so far from its service that this takes minutes."""
+        """Sets the service's latency until after the next quiet moment. Short for a mount that cannot cache: it rereads
+        everything each time, which would take minutes."""
         if site := self.site(site):
             site.trouble.delay = min(seconds, SHORT_DELAY) if site.keeps_little else seconds
 
     def do_wait(self):
-        """Until what is followed has been asked for."""
+        """Waits until followed projects have been polled."""
         time.sleep(4 * REFRESH)
 
     def do_calm(self, site):
@@ -141,7 +143,7 @@ class Run:
             site.trouble.end()
             site.collect()
 
-    # Looks.
+    # Reads.
 
     def do_look(self, site, project, view):
         site, project = self.site(site), self.project(project)
@@ -171,14 +173,14 @@ class Run:
         return is_no_mixture_of(trees, seen, errors_are_lawful)
 
     def do_file(self, site, project, name):
-        """A control file, whose lookup may have to ask."""
+        """Reads a control file, whose lookup may send a request."""
         site, project = self.site(site), self.project(project)
         if site and site.mount and project and not site.project:
             site.begin(lambda *_: None, 'read', f'{site.directory}/projects/{project.id}/{name}')
             self.wait_if_well(site)
 
     def do_scribble(self, site, project, revision):
-        """A store into a file of a revision, by way of a mapping."""
+        """Stores into a mapping of a revision's file."""
         site, project = self.site(site), self.project(project)
         if not site or not site.mount or not project or not project.trees or site.project:
             return
@@ -189,7 +191,7 @@ class Run:
             self.wait_if_well(site)
 
     def do_new(self, site, name):
-        """A project made through the mount: it is there when the call has returned."""
+        """Creates a project through the mount: it must be listed when the call returns."""
         site = self.site(site)
         if not site or not site.is_well() or site.kind != 'full':
             return
@@ -212,15 +214,15 @@ class Run:
                        f'{site.directory}/projects/by-name')
             site.collect()
 
-    # Trouble of which more is claimed.
+    # Trouble with further claims.
 
     def do_stall(self, site):
-        """What is known is shown at once while nothing is answered, again and again."""
+        """While nothing responds, cached data is shown at once, repeatedly."""
         site = self.site(site)
         if not site or site.project or not site.is_well() or site.agreed < 0 or site.is_offline:
             return
         site.trouble.begin('hang')
-        time.sleep(2 * REFRESH)  # nothing that was shown before is fresh any more
+        time.sleep(2 * REFRESH)  # so that nothing shown before is fresh
         for _ in range(2):
             site.begin(lambda seen, *_: seen if isinstance(seen, str) else None, 'listdir', f'{site.directory}/projects')
             site.collect(KNOWN_AT_ONCE)
@@ -230,12 +232,12 @@ class Run:
         site.trouble.end()
 
     def do_crowd(self, site, project, readers):
-        """Many wait for the content of one project; who is killed ends."""
+        """Many processes read one project's content and hang; killing them ends them."""
         with self.a_project_that_hangs(site, project, 'file_chunks') as (site, project):
             if not site:
                 return
-            # Content that nobody has yet, of a size that is believed: who reads it waits in read(2), not before. Of several
-            # pages, lest the kernel reads it without reading ahead once many wait. Other files make room in the manifest.
+            # Unfetched content with a trusted size, so that readers block in read(2), not earlier. Several pages long,
+            # lest the kernel reads without read-ahead once many wait. The other files go, to make room in the manifest.
             changes = tuple((path, None, 0, 0) for path in project.files(project.own_head)) + tuple(
                 (f'crowd{n}', 'file', 5000, 2 * (n + MOST_READERS * len(project.trees))) for n in range(readers))
             self.world.publish(project, changes, PLAIN)
@@ -252,18 +254,18 @@ class Run:
         self.world.publish(project, tuple((path, None, 0, 0) for path, *_ in changes[:-1]), PLAIN)
 
     def do_latch(self, site, project):
-        """A lookup waits in the tree of a project whose head then moves: the kernel is to drop names there."""
+        """A lookup waits in the tree of a project whose head then moves, so the kernel has to drop names there."""
         with self.a_project_that_hangs(site, project, 'file_chunks') as (site, project):
             if not site:
                 return
             before = project.own_head
-            # A size that nobody believes: who looks the file up waits for its content.
+            # An untrusted size: stat waits for the content.
             self.world.publish(project, (('latch', 'file', 300, 2 * len(project.trees)),), {**PLAIN, 'hash': 'short'})
-            time.sleep(4 * REFRESH)  # until it is followed
+            time.sleep(4 * REFRESH)  # until the mount has followed
             site.begin(lambda *_: None, 'status', f'{site.place(project, "work")}/latch', 'size')
             time.sleep(2 * REFRESH)
             self.world.move(project, before)
-            time.sleep(4 * REFRESH)  # it is told first
+            time.sleep(4 * REFRESH)  # until names would have been invalidated
             self.others_are_fresh(site, project)
         site.collect()
 
@@ -280,19 +282,19 @@ class Run:
             site.trouble.end()
 
     def others_are_fresh(self, site, project):
-        """One that changes meanwhile is shown as fresh as always."""
+        """A project that changes meanwhile is shown as promptly as ever."""
         if others := [each for each in self.world.projects if each is not project and each.trees and not each.head.alien]:
             self.world.publish(others[0], (('fresh', 'file', 5000, 2 * len(others[0].trees)),), PLAIN)
             self.settle({site: [others[0]]})
 
     def do_jump(self, site, seconds):
-        """The machine slept for so long."""
+        """The machine slept for `seconds`."""
         if site := self.site(site):
             self.rig.jump(site.who, seconds)
 
     def do_idle(self, site, project):
-        """Nobody looked for minutes, and then at once sees what became head a moment ago. A look may find the machine so
-        busy that it shows what it knew, but not each of several."""
+        """After minutes of idleness, the first read sees what became head a moment ago. One read may find the machine
+        so busy that it shows old data, but not every one of several."""
         site, project = self.site(site), self.project(project)
         if not site or site.project or not site.is_well() or site.is_offline or not project or not self.rig.clocks:
             return
@@ -303,7 +305,7 @@ class Run:
             site.collect()
             self.rig.jump(site.who, LONG_IDLE)
             self.world.publish(project, ((f'idle{turn}', 'file', 5, 2 * len(project.trees)),), PLAIN)
-            time.sleep(2 * REFRESH)  # the head of before is old, for the mount and for the kernel
+            time.sleep(2 * REFRESH)  # so that the previous head is stale for mount and kernel
             site.begin(lambda answer, *_: seen.append(answer), 'tree', site.place(project, 'head'))
             site.collect()
             if differs(as_seen(project.files(project.own_head)), seen[-1]) is None:
@@ -317,7 +319,7 @@ class Run:
         for site in self.sites:
             site.trouble.end()
             if site.trouble.was_limited:
-                self.rig.jump(site.who, PAUSE)  # to when a mount looks whether it is still to be as slow as it was told
+                self.rig.jump(site.who, PAUSE)  # until the mount checks whether its rate limit still applies
                 site.trouble.was_limited = False
             if not site.mount:
                 site.up()
@@ -328,8 +330,8 @@ class Run:
             self.rig.eventually(lambda: not site.stuck(), f'{site}: in an endless wait: {site.stuck()}', ANSWERED_WITHIN)
 
     def settle(self, left):
-        """Waits until each mount shows these projects as the service has them. What a look finds that began in time is
-        not held against a mount: it may have taken long because the machine is busy, or the service far away."""
+        """Waits until each mount shows these projects as the service has them. A read that began in time may end late:
+        the machine may be busy, or the service slow."""
         until, lists = time.monotonic() + SETTLED_WITHIN, self.world.lists()
         while left:
             told, asked = {}, time.monotonic()
@@ -388,7 +390,7 @@ class Run:
 
     def unlike(self, site, project, view, found, seen):
         if site.is_offline:
-            # Whatever it is that is known: all views of it are the same.
+            # Whatever it knows, all its views must agree.
             head = seen.get((project.id, 'head'))
             if view != 'work' or not isinstance(head, dict):
                 return None

@@ -8,10 +8,10 @@ import proxy
 from coherence_trouble import Trouble
 
 REFRESH = 0.3
-# Seconds, generous by far: other tests may have the machine.
-KNOWN_WITHIN = 30    # of what the service has had all that time
-WELL_WITHIN = 6      # after trouble: until then a call may fail
-ANSWERED_WITHIN = 200  # more than a request and its repetitions may take
+# Seconds; very generous, since other tests may occupy the machine.
+KNOWN_WITHIN = 30    # for what the service has held all that time
+WELL_WITHIN = 6      # after trouble; until then a call may fail
+ANSWERED_WITHIN = 200  # more than a request with its retries may take
 
 
 class Hangs(AssertionError):
@@ -19,7 +19,8 @@ class Hangs(AssertionError):
 
 
 class Site:
-    """A kind of mount: 'full', 'ro', or of one project: 'one', 'one-ro', and 'beside', by the user of the first mount."""
+    """A mount, by kind: 'full', 'ro', or of one project: 'one', 'one-ro', and 'beside', for the user of the first
+    mount."""
 
     def __init__(self, run, number, kind, options, is_http2, actors):
         self.run, self.number, self.kind, self.actors = run, number, kind, actors
@@ -34,14 +35,14 @@ class Site:
         if self.project:
             self.options.append(f'project={self.project.id}')
         self.keeps_little = beside.keeps_little if beside else any(each.startswith('cache_size=') for each in options)
-        self.gone = []           # [begin, end]: no mount, or one that asks nobody
-        self.agreed = -math.inf  # when everything was last found right
-        self.waiting = {}        # by actor: since when, and what is to be claimed of the answer
+        self.gone = []           # [begin, end]: not mounted, or offline
+        self.agreed = -math.inf  # when everything was last found correct
+        self.waiting = {}        # by actor: since when, and the claim about its answer
         self.mount, self.directory, self.is_offline = None, None, False
         self.up()
 
     def new_network(self, is_http2):
-        """What goes wrong, where, and the way there: an address, and the mount options for it."""
+        """The trouble, the proxy, and the way to it: an address, with the mount options for it."""
         trouble, way = Trouble(self.run.world), proxy.CountingProxy(self.run.port)
         way.fate = trouble.fate
         if not is_http2 or not self.run.http2:
@@ -62,7 +63,7 @@ class Site:
             self.gone.append([time.monotonic(), math.inf])
         self.is_offline = False
         if kill:
-            self.agreed = -math.inf  # what was to be written down later is not known to the next one
+            self.agreed = -math.inf  # a killed mount may not have saved what it knew
             self.mount.kill()
         else:
             self.mount.process.terminate()
@@ -83,7 +84,7 @@ class Site:
     # What it can know.
 
     def ill(self, project=None):
-        """When something was wrong for a project, or for all, that project or not: (begin, end)."""
+        """When something was wrong, (begin, end): with this project, or, if None, with any."""
         return self.gone + [[begin, end] for begin, end, concerned in self.trouble.times
                             if project is None or concerned in (None, project)]
 
@@ -91,28 +92,28 @@ class Site:
         return self.mount is not None and all(end < math.inf for _, end in self.ill())
 
     def was_well(self, project, begin, end):
-        """Whether nothing was wrong for long enough before, too."""
+        """Whether nothing was wrong then, nor for long enough before."""
         return not any(first < end and last > begin - WELL_WITHIN for first, last in self.ill(project))
 
     def knew_at(self, project, now):
-        """A moment of which it has to know by now what was head."""
+        """The moment whose head the mount has to know by now."""
         moment = now - KNOWN_WITHIN
         for begin, end in sorted(self.ill(project), key=lambda each: -each[1]):
             if end > moment:
                 moment = min(moment, begin - KNOWN_WITHIN)
         return max(moment, self.agreed)
 
-    # Looks.
+    # Reads.
 
     def place(self, project, view):
-        """Where a view of a project is, None where this mount has none."""
+        """The path of a project's view; None if this mount has none."""
         if self.project:
             return str(self.directory) if project is self.project and view == 'work' else None
         below = {'work': 'work', 'head': 'head'}.get(view, f'revisions/{view}')
         return f'{self.directory}/projects/{project.id}/{below}'
 
     def begin(self, claim, name, *words):
-        """Asks one who is free; `claim(answer, begin, end)` is made of what he says. None: all are waiting."""
+        """Has an idle user make a call; `claim(answer, begin, end)` checks the answer. None: all are busy."""
         free = [each for each in self.actors if each not in self.waiting]
         if not free or self.mount is None:
             return None
@@ -121,7 +122,7 @@ class Site:
         return free[0]
 
     def collect(self, limit=ANSWERED_WITHIN, of=None):
-        """Waits for the answers, all or one user's, and makes the claims."""
+        """Waits for the answers, of all users or one, and checks the claims."""
         until = time.monotonic() + limit
         for each in [of] if of else list(self.waiting):
             begin, claim, call = self.waiting[each]
@@ -134,7 +135,7 @@ class Site:
                 raise AssertionError(f'{self}: {str(call)[:200]}: {told}')
 
     def stuck(self):
-        """What is in a wait that no signal ends, of the mount and its users."""
+        """Threads of the mount and its users in a wait that no signal ends."""
         return [f'{pid} {state_of(pid)}' for pid in (self.mount.process.pid, *(each.pid for each in self.actors))
                 if 'D' in state_of(pid)]
 

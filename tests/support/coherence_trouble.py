@@ -1,9 +1,9 @@
-"""What goes wrong between one mount and the service: the fates of requests that a proxy asks for.
+"""Failures between one mount and the service, as the fates of requests that a proxy asks for.
 
-Trouble concerns everything, or the records of one project, or of one collection. It never tells a lie that nobody could
-see through: content changes only where its SHA-256 was promised, and records only so that they cannot be read. A revision
-that is missing while head does not hold it is what a service shows that was restored from a backup: what a mount has of it is
-kept then, staged, so that is no trouble of these.
+Trouble affects everything, or the records of one project, or of one collection. It never tells an undetectable lie:
+content changes only if its SHA-256 was promised, and records only so that they become unreadable. A revision that is
+missing while head does not contain it looks like a service restored from a backup: a mount then keeps what it has of
+it, as staged changes, so this trouble leaves such revisions alone.
 """
 import json
 import math
@@ -21,8 +21,8 @@ class Trouble:
     def __init__(self, world):
         self.world, self.kind, self.project, self.collection = world, None, None, None
         self.delay, self.was_limited = 0, False
-        self.times = []  # [begin, end, the project that it concerned or None]
-        self.over, self.hung = threading.Event(), threading.Semaphore(0)  # released for each request that hangs
+        self.times = []  # [begin, end, the affected project or None]
+        self.over, self.hung = threading.Event(), threading.Semaphore(0)  # released once per hanging request
 
     def begin(self, kind, project=None, collection=None):
         self.end()
@@ -32,7 +32,7 @@ class Trouble:
         self.was_limited |= kind == 'limited'
 
     def end(self):
-        """But for the delay: a service may be well, and far away."""
+        """Ends all but the latency: a healthy service may be far away."""
         self.kind = None
         self.over.set()
         if self.times:
@@ -68,7 +68,7 @@ class Trouble:
         return status, text[:len(text) * 2 // 3]
 
     def wrong(self, path):
-        """Other letters in chunks, where somebody promised a SHA-256."""
+        """Alters letters in chunks with a promised SHA-256."""
         status, text = self.answer(path)
         if '/file_chunks/' in path and re.search(r'"hash": "[0-9a-f]{64}"', text):
             before, _, content = text.partition('"content": "')
@@ -76,7 +76,7 @@ class Trouble:
         return status, text
 
     def other(self, path):
-        """The record of somebody else. A list of strangers nobody could tell from the right one."""
+        """Answers with another record's id. Not for lists: nobody could tell a list of strangers from the right one."""
         status, text = self.answer(path)
         if path.count('/') < 4:
             return status, text

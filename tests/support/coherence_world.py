@@ -1,7 +1,8 @@
-"""What the service holds, kept by the foreign client that changes it: trees by revision, and what was head from when to when.
+"""What the service holds, as recorded by the foreign client that changes it: trees by revision, and the history of
+heads.
 
-Every time is of the monotonic clock. A change happens somewhere between the moment before its request and the one after
-its answer, so a head counts from the first of them on, and its predecessor until the second.
+All times are monotonic. A change happens between the moment before its request and the moment after its answer, so a
+head counts from the former on, and its predecessor until the latter.
 """
 import hashlib
 import itertools
@@ -13,7 +14,7 @@ import rig
 from model_follow import merged
 
 MODES = {'file': {}, 'program': {'m': '100755'}, 'link': {'m': '120000'}}
-INLINE = 1000  # bytes, as far as these manifests have room
+INLINE = 1000  # bytes, as these manifests have room for
 CHUNK = 4000   # characters
 
 
@@ -27,7 +28,7 @@ class Project:
         self.id, self.begin = record, begin
         self.trees = {}      # revision id: {path: (word, bytes)}
         self.manifests = {}  # revision id: as it was sent
-        self.parents = {}    # revision id: what it was made on, or None
+        self.parents = {}    # revision id: its parent, or None
         self.heads = [Head(None, begin)]
 
     @property
@@ -43,8 +44,8 @@ class Project:
         return self.trees[revision] if revision else {}
 
     def shown_between(self, begin, end):
-        """What may have been shown at some moment of that time, and whether head was no revision of this project then:
-        any revision that the mount has ever seen may be shown in the place of that one."""
+        """What may have been shown at some moment of that time, and whether head was foreign then: in its place any
+        revision that the mount has ever seen may be shown."""
         heads = [each for each in self.heads if each.end >= begin and each.begin <= end]
         if any(each.alien for each in heads):
             return [None, *self.trees], True
@@ -54,7 +55,7 @@ class Project:
 class World:
     def __init__(self, api):
         self.api, self.projects = api, []
-        self.owners = {}  # the id of a record: that of its project
+        self.owners = {}  # record id: its project's id
         self.transactions = itertools.count(1)
 
     def create(self, name):
@@ -70,13 +71,13 @@ class World:
         self.api.call('PATCH', f'/projects/{project.id}', {'name': name})
 
     def publish(self, project, changes, ways):
-        """A revision of the project's last own head with changes, as model_follow has them, described in one of the ways
-        in which other clients do."""
+        """Publishes the project's last own head with changes (in model_follow's format), described in one of the ways
+        that other clients use."""
         before = project.own_head
         old = project.manifests[before]['files'] if before else {}
         files = merged(project.files(before), changes)
         for path, word, _, seed in changes:
-            if path in files and files[path][0] == word != 'link' and seed % 2:  # text of which a character is not a byte
+            if path in files and files[path][0] == word != 'link' and seed % 2:  # text where characters are not bytes
                 files[path] = word, files[path][1].replace(b'a', 'ä€'.encode())
         entries = {path: old[path] if before and project.files(before).get(path) == meaning else
                    self.entry(project, path, *meaning, ways) for path, meaning in files.items()}
@@ -93,7 +94,7 @@ class World:
 
     def entry(self, project, path, word, data, ways):
         text, digest = data.decode(), hashlib.sha256(data).hexdigest()
-        # A hash of another kind: so short that others claim the same one for other bytes.
+        # Not a SHA-256: so short that other clients claim the same for other bytes.
         claim = digest if ways['hash'] == 'sha256' else f'crc:{int(digest[:1], 16)}'
         entry = {'h': claim, 's': len(text) if ways['size'] == 'characters' else len(data), **MODES[word]}
         if len(data) <= INLINE and ways['place'] == 'inline':
@@ -103,14 +104,14 @@ class World:
         return {**entry, 'c': chunks}
 
     def move(self, project, revision, alien=False):
-        """Sets head, to whatever it may be."""
+        """Sets head, to anything."""
         begin = time.monotonic()
         self.api.call('PATCH', f'/projects/{project.id}', {'latest_revision': revision})
         project.head.end = time.monotonic()
         project.heads.append(Head(revision, begin, alien))
 
     def is_beside_head(self, record):
-        """Of a revision that head, having been set back, does not hold."""
+        """Whether head, having been set back, does not contain this revision."""
         for project in self.projects:
             if record in project.parents:
                 line = project.own_head
@@ -120,7 +121,7 @@ class World:
         return False
 
     def lists(self):
-        """The ids of all projects, and what each name leads to: the oldest of those that have it."""
+        """The ids of all projects, and the target of each name: the oldest project that has it."""
         records = [rig.fields(each) for each in self.api.all('projects')]
         return {each['id'] for each in records}, {each['name']: '../' + each['id'] for each in records if each.get('name')}
 

@@ -1,7 +1,7 @@
-// A transport that loses, refuses or delays what a test says, in front of a real one.
+// A transport that loses, answers or delays requests as a test decides, in front of a real one.
 //
-// The plan is asked for every request, in the order in which they are sent, one at a time. Thread-safe. All that was
-// carried is kept for the test to look at.
+// Consults the plan for every request, one at a time, in sending order. Thread-safe. Keeps everything it carried for
+// the test to inspect.
 #pragma once
 
 #include <functional>
@@ -17,10 +17,10 @@ namespace playfs::test {
 struct Fault {
   enum class Kind {
     none,
-    lose_request,  ///< never arrives; the sender hears `unreachable`
-    lose_reply,    ///< carried out; the sender hears `timed_out`
-    answer,        ///< not carried out; `response` comes back
-    hang,          ///< never arrives; the sender hears `interrupted` once it gives up, and nothing before
+    lose_request,  ///< never arrives; the sender gets `unreachable`
+    lose_reply,    ///< carried out; the sender gets `timed_out`
+    answer,        ///< not carried out; the sender gets `response`
+    hang,          ///< never arrives; the sender gets `interrupted` once it gives up, and nothing before
   };
   Kind kind = Kind::none;
   HttpResponse response;
@@ -32,7 +32,7 @@ inline Fault answer_with(int status, std::string body) { return {Fault::Kind::an
 
 struct Sent {
   HttpRequest request;
-  int status = 0;  ///< of the answer, also where it was lost; 0 where the request never arrived
+  int status = 0;  ///< of the response, even a lost one; 0 if the request never arrived
 };
 
 class FaultyTransport final : public net::Transport {
@@ -43,7 +43,7 @@ class FaultyTransport final : public net::Transport {
 
   /// Empty: everything arrives. The plan may send requests of its own through other transports.
   void set_plan(Plan plan);
-  /// Called when an answer has come, before the sender hears of it.
+  /// Called when a response has arrived, before the sender gets it.
   void on_reply(std::function<void(const HttpRequest&)> heard);
   /// From now on nothing arrives, as if the machine were gone.
   void cut();

@@ -27,14 +27,14 @@ using FileNumber = std::size_t;
 struct Event {
   enum class Kind { make, remove, rename, write, resize, sync, sync_names } kind;
   FileNumber file = 0;
-  std::string name;  ///< of make, remove and rename; the directory of sync_names
+  std::string name;  ///< of make, remove and rename; the directory for sync_names
   std::uint64_t offset = 0;
-  std::string bytes;  ///< of write; the new name of rename, in the same directory
+  std::string bytes;  ///< of write; the new name for rename, in the same directory
 };
 
 struct Recording {
   std::string directory;
-  std::map<std::string, std::string> begin;  ///< names and bytes that are safe
+  std::map<std::string, std::string> begin;  ///< names and bytes that are already durable
   std::map<std::string, FileNumber> names;
   std::map<ino_t, FileNumber> numbers;
   FileNumber next = 1;
@@ -49,8 +49,8 @@ std::string path_of(int fd) {
   return size < 0 ? std::string() : std::string(target, static_cast<std::size_t>(size));
 }
 
-/// Relative to the directory; nullopt for what does not concern it. SQLite's shared memory and the reserve hold nothing
-/// that a start needs.
+/// Relative to the directory; nullopt for other paths. SQLite's shared memory, the reserve and the lock hold nothing
+/// that a restart needs.
 std::optional<std::string> inside(const std::string& path) {
   if (!recording || !recording->active || !path.starts_with(recording->directory)) return std::nullopt;
   if (path.size() == recording->directory.size()) return std::string();
@@ -98,7 +98,7 @@ int removed(int directory, const char* path, int flags) {
     auto known = recording->names.find(*name);
     if (known != recording->names.end()) {
       note({Event::Kind::remove, known->second, *name, 0, {}});
-      // The disk may give its inode number to a file that is not written down.
+      // The disk may reuse its inode number for a file that is not recorded.
       std::erase_if(recording->numbers, [&](const auto& entry) { return entry.second == known->second; });
       recording->names.erase(known);
     }
@@ -194,7 +194,7 @@ void ForgetfulDisk::lay_out(std::size_t count, std::mt19937_64& random, const st
     if (events[i].kind == Event::Kind::sync) file_safe[events[i].file] = i;
     if (events[i].kind == Event::Kind::sync_names) names_safe[events[i].name] = i;
   }
-  // How much luck this power loss brings: nothing that was not synced, all of it, or some.
+  // The percentage of unsynced changes that this power loss keeps.
   const unsigned luck = std::array{0U, 100U, 50U, 90U}[random() % 4];
   std::map<std::string, std::size_t> names_until;
   std::map<FileNumber, std::string> files;
@@ -225,7 +225,7 @@ void ForgetfulDisk::lay_out(std::size_t count, std::mt19937_64& random, const st
 
 }  // namespace playfs::test
 
-// libc's calls, for everything in this process.
+// Replaces libc's calls for the whole process.
 using namespace playfs::test;
 extern "C" {
 
@@ -264,7 +264,7 @@ ssize_t pwrite(int fd, const void* bytes, size_t size, off_t offset) {
   return done;
 }
 
-// Of the disk's own files alone: what else this process writes goes where it stands.
+// Only for the disk's own files; all other writes go straight to the kernel.
 ssize_t write(int fd, const void* bytes, size_t size) {
   if (!number_of(fd)) return syscall(SYS_write, fd, bytes, size);
   const auto at = static_cast<off_t>(syscall(SYS_lseek, fd, 0, SEEK_CUR));
@@ -273,7 +273,7 @@ ssize_t write(int fd, const void* bytes, size_t size) {
   return done;
 }
 
-// libc's own would not come by here to open the file.
+// libc's own would bypass open() here.
 int mkostemp(char* path, int flags) {
   char* name = path + std::strlen(path) - 6;
   for (;;) {
@@ -308,7 +308,7 @@ int fallocate(int fd, int mode, off_t offset, off_t length) {
   return result;
 }
 
-// Copies go through a buffer, where their bytes are seen.
+// Makes copies go through a buffer, where their bytes are seen.
 ssize_t copy_file_range(int, off64_t*, int, off64_t*, size_t, unsigned) {
   errno = EXDEV;
   return -1;

@@ -1,10 +1,9 @@
-// A disk that forgets what was not synced: every change that this process makes to the files below one directory is
-// written down, and the directory can be laid out again as a power loss at any moment might have left it.
+// A disk that forgets what was not synced: records every change that this process makes to the files below one
+// directory, and can recreate the directory as a power loss at any moment might have left it.
 //
-// It stands in for libc's calls (open, write, fsync …) of the whole executable, libraries included, which therefore has
-// to export its symbols. As long as there is one nothing is really synced, so it is fast. Of the changes that were not
-// synced a power loss keeps any; of names that were not synced any first part, as journaling file systems do. For one
-// thread.
+// It replaces libc's calls (open, write, fsync …) for the whole executable and its libraries, so the executable must
+// export its symbols. While one exists, nothing is really synced, which makes it fast. A power loss keeps any subset of
+// the unsynced changes, and any prefix of the unsynced names, as journaling file systems do. Single-threaded.
 #pragma once
 
 #include <cstddef>
@@ -16,19 +15,20 @@ namespace playfs::test {
 
 class ForgetfulDisk {
  public:
-  /// What is in `directory` now is safe. One at a time.
+  /// What `directory` holds now counts as durable. One at a time.
   explicit ForgetfulDisk(std::string directory);
   ~ForgetfulDisk();
   ForgetfulDisk(const ForgetfulDisk&) = delete;
   ForgetfulDisk& operator=(const ForgetfulDisk&) = delete;
 
-  /// How many changes and syncs were made.
+  /// The number of recorded changes and syncs.
   [[nodiscard]] std::size_t events() const;
   void stop();
-  /// From `first` on, how many events there were before each sync, and at the end. A power loss at any other moment
-  /// leaves what one of these may leave. REQUIRES: stop() was called.
+  /// From `first` on, the number of events before each sync, and the total. A power loss at any other moment leaves a
+  /// state that one of these may leave. REQUIRES: stop() was called.
   [[nodiscard]] std::vector<std::size_t> cuts(std::size_t first) const;
-  /// The directory in `target`, as after a power loss behind the first `count` events. REQUIRES: stop() was called.
+  /// Recreates the directory in `target`, as after a power loss behind the first `count` events. REQUIRES: stop() was
+  /// called.
   void lay_out(std::size_t count, std::mt19937_64& random, const std::string& target) const;
 };
 

@@ -1,4 +1,4 @@
-"""TLS and HTTP/2 before a proxy, by nginx."""
+"""TLS and HTTP/2 in front of a proxy, by nginx."""
 import os
 import shutil
 import socket
@@ -37,7 +37,8 @@ class Front:
                      '-addext', 'subjectAltName=IP:127.0.0.1')
 
     def before(self, url, streams=512):
-        """A site before that one, with so many streams a connection: its address, and the mount options that it needs."""
+        """Puts nginx in front of `url`, with `streams` streams per connection: its address, and the mount options that
+        it needs."""
         self.count += 1
         folder, port = self.test.home / f'nginx{self.count}', rig.free_port()
         folder.mkdir()

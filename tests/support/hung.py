@@ -1,6 +1,5 @@
-"""Mounts in which many readers wait for chunks that do not come, beside mounts in which nobody does; what else is done in
-them, and who of ours is stuck in the kernel.
-"""
+"""Mounts in which many readers wait for chunks that never come, beside calm mounts; what else is done in them, and
+which of our processes get stuck in the kernel."""
 import contextlib
 import math
 import os
@@ -14,10 +13,10 @@ import proxy
 import rig
 from projects import publish
 
-FILES = 50  # in one manifest
-# Of several pages: smaller files the kernel reads one by one once it has too many reads under way.
+FILES = 50  # per manifest
+# Several pages: the kernel reads smaller files page by page once too many reads are under way.
 SIZE = 16_000
-STUCK_WITHIN = 20  # seconds in which the kernel may have to end what a process waits for
+STUCK_WITHIN = 20  # seconds that the kernel may take to end a process's wait
 
 READ_A_PAGE_EACH = '''
 import os, sys, threading
@@ -31,10 +30,10 @@ for thread in threads: thread.start()
 
 
 class HungReaders:
-    """One process with a thread for each file, which reads its first page."""
+    """One process with a thread per file, each reading the file's first page."""
 
     def __init__(self, test, files, said):
-        self.said = said  # a path: what was read after all
+        self.said = said  # a path: the files that were read after all
         with open(said, 'w', encoding='utf-8') as out:
             self.process = subprocess.Popen([sys.executable, '-S', '-c', READ_A_PAGE_EACH], stdin=subprocess.PIPE,
                                             stdout=out, stderr=subprocess.DEVNULL, text=True)
@@ -52,7 +51,7 @@ class HungReaders:
 
 
 class Stuck:
-    """Looks, now and then, which threads of some processes wait where no signal reaches them, and since when."""
+    """Samples which threads of some processes wait where no signal reaches them, and since when."""
 
     def __init__(self):
         self.watched, self.since, self.longest = set(), {}, {}
@@ -64,7 +63,7 @@ class Stuck:
         self.watched.add(process.pid)
 
     def end(self):
-        """The longest time, by thread, in seconds."""
+        """The longest wait in seconds, by thread."""
         self._over.set()
         self._thread.join()
         return self.longest
@@ -79,7 +78,7 @@ class Stuck:
             for task in pathlib.Path(f'/proc/{pid}/task').glob('*'):
                 with contextlib.suppress(OSError):
                     if (task / 'stat').read_text().rsplit(')', 1)[1].split()[0] == 'D':
-                        # Who was switched to in between is another wait.
+                        # A thread that was scheduled in between is in another wait.
                         waits = (int(task.name), (task / 'status').read_text().rsplit('\nvoluntary', 1)[1])
                         seen[waits] = self.since.get(waits, now)
         for (task, _), since in seen.items():
@@ -89,7 +88,8 @@ class Stuck:
 
 class HungMount(rig.Rig):
     def begin(self, readers):
-        """A project `near` whose content will be on disk, and as many files of others as there will be readers."""
+        """Publishes a project `near`, whose content will be on disk, and as many files in other projects as there are
+        readers."""
         self.api, self.proxy = proxy.before_a_service(self)
         self.near = publish(self.api, 'near', {f'near{n}': f'content {n}\n'.ljust(SIZE) for n in range(FILES)})
         names = [f'far{n}' for n in range(readers)]
@@ -97,14 +97,14 @@ class HungMount(rig.Rig):
                     for n in range(0, readers, FILES)]
 
     def mount_with_near_on_disk(self, url=None, who='ann', options=()):
-        """Nothing of it is in the kernel's caches, all is in ours."""
+        """Its content is in our cache, but not in the kernel's."""
         url = url or self.proxy.url
         first = self.mount(url, who, ('refresh=600', *options))
         self.command('grep', '-r', 'content', f'{first.directory}/projects/{self.near}/head/')
         first.unmount()
         return self.mount(url, who, ('refresh=600', 'noprefetch', *options))
 
-    # The kernel's own file system of connections.
+    # The kernel's own file system of FUSE connections.
 
     def connection(self, mount):
         table = self.home / 'connections'
@@ -116,7 +116,7 @@ class HungMount(rig.Rig):
         return table / str(os.stat(mount.directory).st_dev)
 
     def in_flight(self, mount):
-        """Requests that are not answered."""
+        """Unanswered requests."""
         return int((mount.connection / 'waiting').read_text())
 
     def mount(self, *arguments, **options):
@@ -130,7 +130,7 @@ class HungMount(rig.Rig):
         super()._kill_mounts()
 
     def abort(self, connection):
-        """Whatever hangs there for good then ends, also where no signal reaches."""
+        """Ends everything that hangs there, even where no signal reaches."""
         if connection.exists():
             (connection / 'abort').write_text('1')
 
@@ -140,7 +140,7 @@ class HungMount(rig.Rig):
         return files[:count]
 
     def hang(self, mount, count):
-        """So many readers, each in a read of a page that the server does not answer."""
+        """Starts readers, each in a read of a page that the server never answers."""
         before = self.in_flight(mount)
         files = self.far_files(mount, count)
         self.proxy.set_hanging('/file_chunks/')
@@ -151,7 +151,7 @@ class HungMount(rig.Rig):
     # What is done meanwhile.
 
     def ordinary(self, mount):
-        """By name, what should cost the same whoever hangs: functions of a number that no round before had."""
+        """Operations that must cost the same whoever hangs, by name: functions of a fresh number."""
         project = mount.directory / 'projects' / self.near
         work = project / 'work'
         (work / 'staged').write_bytes(b'x' * SIZE)
@@ -171,7 +171,7 @@ class HungMount(rig.Rig):
             (work / f'new{number}').write_bytes(b'new')
 
         def listed(number):
-            # The name that was just made is why the kernel asks for the last of these again.
+            # The name created last makes the kernel list the third directory again.
             for directory in (mount.directory / 'projects', project / 'head', work):
                 with os.scandir(directory) as entries:
                     self.assertGreater(sum(entry.is_dir(follow_symlinks=False) or 1 for entry in entries), 0)
@@ -191,8 +191,8 @@ class HungMount(rig.Rig):
                    if line.startswith('playfs_operations_waited_total{'))
 
     def side_by_side(self, calm, hung, rounds, but_for=(), begin=0, seconds=math.inf):
-        """Durations of each ordinary thing in both mounts, by name: [(calm, hung)], in turns. The rounds are numbered from
-        `begin`; none but the first begins after so many seconds."""
+        """Durations of each ordinary operation in both mounts, by name: [(calm, hung)], alternating. Rounds are
+        numbered from `begin`; only the first may begin after `seconds`."""
         end = time.monotonic() + seconds
         acts = [(self.ordinary(calm), 0), (self.ordinary(hung), 1)]
         figures = {name: [] for name in acts[0][0] if name not in but_for}
@@ -210,6 +210,6 @@ class HungMount(rig.Rig):
 
 
 def ratio(pairs):
-    """How much longer one of two takes: by the shortest times, to which a busy machine adds nothing."""
+    """How much longer the hung one takes, by the shortest times, to which a busy machine adds nothing."""
     calm, hung = (min(pair[column] for pair in pairs) for column in (0, 1))
     return hung / calm

@@ -1,4 +1,4 @@
-// Chunks that are known by hash and length, in memory.
+// Chunks known by hash and length, in memory.
 #pragma once
 
 #include <set>

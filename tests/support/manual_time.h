@@ -1,4 +1,4 @@
-// A clock and an executor whose time only the test moves, so that waiting takes no time and its order is certain.
+// A clock and an executor whose time only the test moves: waiting takes no time, and its order is deterministic.
 #pragma once
 
 #include <chrono>
@@ -28,7 +28,7 @@ class ManualClock final : public Clock {
     steady_ += by;
     wall_.nanoseconds += by.count();
   }
-  /// Sets the calendar's time alone.
+  /// Sets the wall clock alone.
   void set_wall(WallTime time) {
     std::lock_guard lock(mutex_);
     wall_ = time;
@@ -40,7 +40,7 @@ class ManualClock final : public Clock {
   SteadyTime steady_{std::chrono::hours(1)};
 };
 
-/// Tasks run when the test says so, on its thread, in the order in which they are due. Posting is thread-safe.
+/// Runs tasks when the test says so, on its thread, in due order. Posting is thread-safe.
 class ManualExecutor final : public Executor {
  public:
   explicit ManualExecutor(ManualClock& clock) : clock_(clock) {}
@@ -51,11 +51,11 @@ class ManualExecutor final : public Executor {
     tasks_.emplace(clock_.steady() + delay, std::move(task));
   }
 
-  /// Runs what is due, and what that posts, without moving time.
+  /// Runs due tasks, and those that they post, without moving time.
   void run_due() {
     while (Task task = take(clock_.steady())) task();
   }
-  /// Moves time on from task to task until `by` has passed, running each when it is due.
+  /// Moves time by `by`, stopping at each task that becomes due to run it.
   void advance(std::chrono::nanoseconds by) {
     SteadyTime end = clock_.steady() + by;
     for (;;) {
@@ -66,13 +66,13 @@ class ManualExecutor final : public Executor {
     }
     clock_.advance(end - clock_.steady());
   }
-  /// How long until the next task is due; nullopt when there is none.
+  /// Time until the next task is due; nullopt if there is none.
   [[nodiscard]] std::optional<std::chrono::nanoseconds> until_next() {
     auto next = next_due();
     if (!next) return std::nullopt;
     return *next - clock_.steady();
   }
-  /// Drops what has not run, as a stopped executor does.
+  /// Drops pending tasks, as a stopped executor does.
   void drop_all() {
     std::multimap<SteadyTime, Task> dropped;
     std::lock_guard lock(mutex_);

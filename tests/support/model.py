@@ -1,8 +1,8 @@
-"""The work tree as a few objects in memory: what any sequence of calls on it must come to.
+"""The work tree as a few objects in memory: the expected result of any sequence of calls.
 
-Each call answers None or the name of the errno, as an Actor does. A time or number that a call may have changed is
-None until it is seen (model_check.py), and has to stay what was seen from then on: across commits, remounts and crashes.
-What commits, discards and revisions of others do to a tree is in model_follow.py.
+Each call returns None or the name of the errno, as an Actor does. A time or number that a call may have changed is None
+until it is seen (model_check.py) and must then stay the same: across commits, remounts and crashes. model_follow.py
+models commits, discards and revisions of others.
 """
 import random
 
@@ -24,24 +24,24 @@ class Node:
         self.kind, self.mode, self.data = kind, mode, data
         self.children = {}
         self.atime = self.mtime = self.ctime = self.ino = None
-        self.passed = {}  # times that it cannot have any more
-        self.superseded = False  # another base or a discard took its last name: nothing of it may change
+        self.passed = {}  # times that it can no longer have
+        self.superseded = False  # another base or a discard took its last name: it may not change any more
 
     def touch(self, what='mc'):
-        """A call gave it these times anew."""
+        """A call has updated these times."""
         for name in (letter + 'time' for letter in what):
             self.passed[name] = getattr(self, name) or self.passed.get(name)
             setattr(self, name, None)
 
     def forget(self, what):
-        """These times may be others."""
+        """These times may have changed."""
         for name in (letter + 'time' for letter in what):
             self.passed.pop(name, None)
             setattr(self, name, None)
 
     @property
     def meaning(self):
-        """What is published of it."""
+        """What a commit publishes of it."""
         if self.kind == 'link':
             return 'link', self.data
         return 'program' if self.mode & 0o100 else 'file', self.data
@@ -53,10 +53,10 @@ class Model:
         self.base = {}     # path: (word, bytes), as published
         self.handles = {}  # (who, slot): node
 
-    # Looking.
+    # Reading.
 
     def walk(self, node=None, above=''):
-        """Every path below, with its node, directories before what is in them."""
+        """Every path below with its node, directories before their content."""
         for name, child in sorted((node or self.root).children.items()):
             yield above + name, child
             if child.kind == 'dir':
@@ -76,7 +76,7 @@ class Model:
         return {path for path in now.keys() | self.base.keys() if now.get(path) != self.base.get(path)}
 
     def find(self, path):
-        """A node, or None where the last name is missing; links are followed by nobody and lead nowhere."""
+        """A node, or None if the last component is missing. Links are never followed."""
         parent, name = self.parent(path)
         return parent.children.get(name)
 
@@ -116,7 +116,7 @@ class Model:
     # Changing.
 
     def call(self, name, *words):
-        """What a system call answers."""
+        """The result of a system call."""
         try:
             return getattr(self, 'call_' + name)(*words)
         except Refused as refusal:
@@ -204,7 +204,7 @@ class Model:
         node.touch('c')
 
     def call_utimens(self, _, path, atime, mtime):
-        """In nanoseconds, of the link itself where it is one."""
+        """In nanoseconds; of a link, the link itself."""
         node = self.existing(path)
         node.atime, node.mtime = atime, mtime
         node.touch('c')

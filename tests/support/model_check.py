@@ -1,4 +1,4 @@
-"""A tree in a mount beside the one of a model: the first difference is raised."""
+"""Compares the tree in a mount with a model's; raises the first difference."""
 import json
 import os
 import stat
@@ -17,7 +17,7 @@ def claim(wanted, got, what):
 
 
 def check_tree(model, work):
-    """Names, kinds, modes, bytes and links, and that nothing else changed which no call changed."""
+    """Names, kinds, modes, bytes and links; and nothing changes that no call has changed."""
     numbers, links, places = {}, {}, [('', model.root), *model.walk()]
     for _, node in model.walk():
         links[id(node)] = links.get(id(node), 0) + 1
@@ -33,7 +33,7 @@ def check_tree(model, work):
         see(node, found, path)
         if numbers.setdefault(found.st_ino, node) is not node:
             raise Differs(f'{path!r} has the number of another')
-    for path, node in places:  # last: a listing brings attributes anew that should not have been stale
+    for path, node in places:  # last: a listing refreshes attributes that should not have been stale
         if node.kind == 'dir':
             claim(sorted(node.children), sorted(os.listdir(f'{work}/{path}')), f'names in {path!r}')
 
@@ -46,7 +46,7 @@ def content(place, kind):
 
 
 def see(node, found, path):
-    """What is not known yet is taken as it is; what is must be the same."""
+    """Records unknown values; known ones must be the same."""
     for name, value in (('atime', found.st_atime_ns), ('mtime', found.st_mtime_ns), ('ctime', found.st_ctime_ns),
                         ('ino', found.st_ino)):
         known = getattr(node, name)

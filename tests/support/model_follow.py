@@ -1,18 +1,18 @@
-"""What becomes of a model's tree when its base changes, or what is staged is dropped.
+"""What becomes of a model's tree when its base changes or its staged changes are dropped.
 
-The rule of both: some paths take the meaning that a set of published files gives them, and everything else stays as it is,
-with its times, numbers, modes and links.
+The rule for both: some paths take the meaning that a set of published files gives them, and everything else stays as it
+is, with its times, numbers, modes and links.
 """
 import random
 
 from model import Node
 
-ALL_TIMES = 'amc'  # of a directory that nobody changed here they are those of what the revision brought
+ALL_TIMES = 'amc'  # a directory without local changes has the times of the revision's content
 MODES = {'file': 0o644, 'program': 0o755, 'link': 0o777}
 
 
 def merged(base, changes):
-    """A set of files with some replaced, added, or (no word) deleted; what is in the way of an addition goes."""
+    """A set of files with some replaced, added, or (word None) deleted; whatever blocks an addition is removed."""
     files = dict(base)
     for path, word, size, seed in changes:
         if word is None:
@@ -30,7 +30,7 @@ def text_of(seed, size):
 
 
 def commit(model):
-    """Nothing that can be seen changes."""
+    """Nothing visible changes."""
     model.base = model.meanings()
 
 
@@ -39,7 +39,7 @@ def discard(model):
 
 
 def update(model, files):
-    """Another base under a clean tree."""
+    """A new base under a clean tree."""
     paths = {path for path in files.keys() | model.base.keys() if files.get(path) != model.base.get(path)}
     follow(model, paths, files)
     model.base = files
@@ -47,7 +47,7 @@ def update(model, files):
 
 def follow(model, paths, files):
     directories = {path[:at] for path in files for at, letter in enumerate(path) if letter == '/'}
-    alone = {node for _, node in model.walk() if model.links(node) == 1}  # files of one name, before anything goes
+    alone = {node for _, node in model.walk() if model.links(node) == 1}  # files with one name, before any removal
     lost = set()  # directories that lost a name
     named = {node for _, node in model.walk()}
     for path in sorted(paths - files.keys()):
@@ -55,7 +55,7 @@ def follow(model, paths, files):
         lost.add(path.rpartition('/')[0])
     for path in sorted(paths & files.keys()):
         put(model, path, files[path], alone)
-    # Those that are empty now, and are only here, go with the last name that they had.
+    # Directories that are empty now and exist only locally go with their last name.
     for path in sorted(lost, key=lambda each: -each.count('/')):
         while path and path not in directories:
             node = dict(model.walk()).get(path)
@@ -63,7 +63,7 @@ def follow(model, paths, files):
                 break
             take_away(model, path)
             path = path.rpartition('/')[0]
-    # No user took their last name: what is written to those that are open would be lost, and is refused.
+    # Not removed by a user: writes to those that are open would be lost, so they are refused.
     for node in named - {node for _, node in model.walk()}:
         node.superseded = True
 
@@ -75,7 +75,7 @@ def take_away(model, path):
 
 
 def put(model, path, meaning, alone):
-    """A file as it was published: in the place of another it keeps that one's number and what others may do with it."""
+    """Puts a file as published: in place of another it keeps that one's number and the permissions of others."""
     node = model.root
     for name in path.split('/')[:-1]:
         below = node.children.get(name)

@@ -1,11 +1,11 @@
-"""Calls that make sense now and then, on few names, so that they meet."""
+"""Random calls, mostly valid, on few names, so that they collide."""
 NAMES = 'abcde'
 DEEPEST = 3
 SECOND = 1_000_000_000
 
 
 def invent(model, chance):
-    """The next step for a model: a tuple that replays to the same."""
+    """The next step for a model: a tuple that replays identically."""
     return Inventor(model, chance).step()
 
 
@@ -48,7 +48,7 @@ class Inventor:
     def file(self):
         return self.chance.choice(self.files) if self.files and self.chance.random() < 0.95 else self.any()
 
-    # Words of each call.
+    # Arguments of each call.
 
     def create(self):
         return self.new(), self.chance.choice((0o644, 0o600, 0o755))
@@ -109,7 +109,7 @@ class Inventor:
         return self.slot(), self.chance.choice((0, 3, 8000))
 
     def revision(self):
-        """What others change: pairs of a path and what it becomes."""
+        """Other clients' changes: tuples of a path and what it becomes."""
         changes = []
         for _ in range(self.chance.choice((1, 1, 2, 4))):
             old = bool(self.base) and self.chance.random() < 0.7

@@ -1,7 +1,7 @@
 """Steps that a model and a mount take together.
 
-A step (trial.py) is a system call by one of three processes, what somebody else publishes, a commit, a discard, a
-remount, a crash, a look at everything.
+A step (trial.py) is a system call by one of three processes, a publication by another client, a commit, a discard, a
+remount, a crash, or a check of everything.
 """
 import fcntl
 import hashlib
@@ -15,12 +15,12 @@ import projects
 from model import Model, bytes_of
 
 MODES = {'file': {}, 'program': {'m': '100755'}, 'link': {'m': '120000'}}
-COMMIT, DISCARD, UPDATE = (0x70, 6288), (0x72, 5688), (0x73, 1800)  # the ioctls of <playfs/ioctl.h>, and their sizes
+COMMIT, DISCARD, UPDATE = (0x70, 6288), (0x72, 5688), (0x73, 1800)  # the ioctls of <playfs/ioctl.h>, with their sizes
 PUBLISHED, NOTHING = 1, 5
 
 
 def control(path, number, size, text=b''):
-    """The struct after an ioctl of version 1, with the message of a commit behind its agent."""
+    """The struct after a version 1 ioctl; `text` is a commit's message, which follows the agent."""
     request = bytearray(size)
     struct.pack_into('II', request, 0, size, 1)
     request[144:144 + len(text)] = text
@@ -33,7 +33,7 @@ def control(path, number, size, text=b''):
 
 
 class Run:
-    """A project of its own in a mount of its own."""
+    """A project and a mount of its own."""
 
     def __init__(self, rig, api, name):
         self.rig, self.api, self.name, self.model = rig, api, name, Model()
@@ -48,12 +48,12 @@ class Run:
         self.work = str(self.project / 'work')
 
     def end(self):
-        for each in reversed(self.actors):  # a later one holds the ends of those before it
+        for each in reversed(self.actors):  # a later one holds the sockets of earlier ones
             each.end()
         self.mount.end()
 
     def take(self, step):
-        """Raises model_check.Differs where the mount goes another way than the model."""
+        """Raises model_check.Differs if the mount differs from the model."""
         name, *words = step
         if hasattr(self, 'do_' + name):
             getattr(self, 'do_' + name)(*words)
@@ -62,7 +62,7 @@ class Run:
         model_check.claim(wanted, self.call(name, *words), repr(step))
 
     def call(self, name, who, *words):
-        """The same in the mount, by one of the processes."""
+        """The same call in the mount, by one of the processes."""
         ask = self.actors[who]
         at = lambda path: f'{self.work}/{path}'
         if name.endswith('_slot'):
@@ -85,7 +85,7 @@ class Run:
             return ask('link', at(words[0]), at(words[1]))
         return ask(name, at(words[0]), *words[1:])
 
-    # Steps that are no system call.
+    # Steps other than system calls.
 
     def do_check(self):
         model_check.check_tree(self.model, self.work)
@@ -118,7 +118,7 @@ class Run:
         self.model.handles.clear()
 
     def do_publish(self, where, changes):
-        """Somebody else's revision, while this mount is there or not; taken in while nothing is staged."""
+        """Another client publishes, while the mount exists or not; an update follows if nothing is staged."""
         if self.model.changes():
             return
         files = model_follow.merged(self.model.base, changes)
@@ -133,7 +133,7 @@ class Run:
             model_follow.update(self.model, files)
 
     def publish(self, files):
-        """Whether it was: a long run may come to more than fits into a record."""
+        """Whether it was published: in a long run the manifest may outgrow a record."""
         head = self.api.get('projects', self.project_id).get('latest_revision')
         before = self.api.get('revisions', head)['manifest']['files'] if head else {}
         entries = {path: before[path] if self.model.base.get(path) == meaning else self.entry(path, *meaning)

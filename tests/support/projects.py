@@ -1,7 +1,7 @@
-"""Projects made through the Data API alone, and what a mount tells of itself."""
+"""Projects made through the Data API alone, and what a mount says about itself."""
 import hashlib
 
-CHUNK = 12_000  # bytes, within what a record may have
+CHUNK = 12_000  # bytes; fits a record
 
 
 def store(api, path, text, digest, size=CHUNK):
@@ -11,8 +11,8 @@ def store(api, path, text, digest, size=CHUNK):
 
 
 def publish(api, name, contents, project=None, parents=()):
-    """A revision of a project, a new one unless it is named, of `contents` (path: ASCII text); up to CHUNK bytes a chunk.
-    The project's id."""
+    """Publishes `contents` (path: ASCII text) as a revision, with chunks of up to CHUNK bytes; creates the project
+    unless one is given. The project's id."""
     project = project or api.create('projects', name=name)['id']
     manifest = {}
     for path, content in contents.items():
@@ -29,7 +29,7 @@ def some_files(count, word='content'):
 
 
 def metrics(mount):
-    """Operations that the kernel has asked for, by name."""
+    """Operations that the kernel has requested, by name."""
     counts = {}
     for line in (mount.directory / '.playfs/metrics').read_text().splitlines():
         if line.startswith('playfs_operations_total{'):

@@ -1,4 +1,4 @@
-"""Proxies between clients and a service: one that takes its time, one that counts."""
+"""Proxies between clients and a service: a slow one and a counting one."""
 import collections
 import contextlib
 import http.client
@@ -9,7 +9,7 @@ import time
 
 
 class SlowProxy:
-    """Listens on `url` and passes everything on to 127.0.0.1:port; requests arrive `delay` seconds late."""
+    """Listens on `url` and forwards everything to 127.0.0.1:port; requests arrive `delay` seconds late."""
 
     def __init__(self, port):
         self.delay = 0.0
@@ -26,16 +26,16 @@ class SlowProxy:
             try:
                 each.shutdown(socket.SHUT_RDWR)
             except OSError:
-                pass  # closed by the other side already
+                pass  # already closed by the other side
             each.close()
 
     def drop(self):
-        """Breaks all connections there are: what was sent may have arrived, and no answer comes."""
+        """Breaks all connections: what was sent may have arrived, and no answer comes."""
         for each in self._sockets[1:]:
             try:
                 each.shutdown(socket.SHUT_RDWR)
             except OSError:
-                pass  # closed by either side already
+                pass  # already closed by either side
         del self._sockets[1:]
 
     def _accept(self):
@@ -57,7 +57,7 @@ class SlowProxy:
                 target.sendall(data)
             target.shutdown(socket.SHUT_WR)
         except OSError:
-            pass  # either side went away, and with it this connection
+            pass  # one side closed, which ends this connection
 
 
 class _Server(http.server.ThreadingHTTPServer):
@@ -66,23 +66,22 @@ class _Server(http.server.ThreadingHTTPServer):
 
 
 class CountingProxy:
-    """An HTTP proxy before http://127.0.0.1:port that keeps a log of the requests, and can answer them in rounds.
+    """An HTTP proxy in front of http://127.0.0.1:port that logs requests and can answer them in rounds.
 
-    While `quiet` is set, answers are held back until no request has come for so many seconds, and then all go out
-    together. What a client asks in one round it asked without waiting for an answer: the number of rounds is that of
-    sequential round trips, whatever the machine is busy with.
+    While `quiet` is set, answers are held back until no request has come for that many seconds; then all go out
+    together. A client sends the requests of one round without waiting for an answer, so the number of rounds is the
+    number of sequential round trips, however busy the machine is.
 
-    Requests whose path contains `hanging`, or of which it is true where it is a function, are never answered, until it is
-    None again; while `away` is set,
-    connections are closed without an answer.
+    Requests whose path contains `hanging` (or satisfies it, if it is a function) are not answered until it is None
+    again. While `away` is set, connections are closed without an answer.
 
-    `fate` is asked of each request ("METHOD /path") what becomes of it: None passes it on, 'lose reply' passes it on and
-    closes the connection without the answer, (status, body) answers that in the service's place, a number passes it on to
-    another port.
+    `fate` decides about each request ("METHOD /path"): None forwards it, 'lose reply' forwards it and closes the
+    connection without the answer, (status, body) is the answer instead of the service's, and a number forwards it to
+    that port.
 
-    `raw` is asked before that, with method, path, headers, body, and a function that gives the service's own answer to
-    this or another path as (status, headers, data). What it gives, pieces of bytes, goes out as it is, status line and
-    all, and the connection is closed; None goes on as ever.
+    `raw` comes before that. It gets method, path, headers, body, and a function that returns the service's own answer
+    to this or another path as (status, headers, data). The byte strings it returns are sent verbatim, status line
+    included, and the connection is closed; None continues as usual.
     """
 
     def __init__(self, port):
@@ -112,7 +111,7 @@ class CountingProxy:
 
     @contextlib.contextmanager
     def counting(self, quiet=None):
-        """What is asked within the block: a Count, complete at its end."""
+        """Counts the requests made inside the block: a Count, complete at its end."""
         with self._change:
             begin, bytes_before, round_before, self.quiet = len(self._log), self._bytes, self._round, quiet
         count = Count()
@@ -171,7 +170,7 @@ class CountingProxy:
                     self._round += 1
                     self._change.notify_all()
 
-    def _handler(proxy):  # `self` is the handler's, within
+    def _handler(proxy):  # inside, `self` is the handler
         class Handler(http.server.BaseHTTPRequestHandler):
             protocol_version = 'HTTP/1.1'
             disable_nagle_algorithm = True
@@ -180,7 +179,7 @@ class CountingProxy:
                 try:
                     super().handle_one_request()
                 except (OSError, http.client.HTTPException):
-                    self.close_connection = True  # the client went away, or the service in the middle of an answer
+                    self.close_connection = True  # the client went away, or the service did in mid-answer
 
             def pass_on(self):
                 entry = proxy._arrived(f'{self.command} {self.path}')
@@ -228,13 +227,13 @@ class CountingProxy:
             do_GET = do_POST = do_PATCH = do_HEAD = pass_on
 
             def log_message(self, *_):
-                pass  # the log is the proxy's
+                pass  # the proxy keeps its own log
 
         return Handler
 
 
 def before_a_service(test, *limits):
-    """The Api of a service of the test's own, and a CountingProxy before it; both end with the test."""
+    """The Api of a service for this test, with a CountingProxy in front; both end with the test."""
     api = test.serve(*limits)
     counting = CountingProxy(int(api.origin.rsplit(':', 1)[1]))
     test.addCleanup(counting.close)
@@ -242,8 +241,8 @@ def before_a_service(test, *limits):
 
 
 class Count:
-    """Requests as "METHOD /path" in the order they came, their statuses, how many came in each
-    round, and bytes of the answers' bodies."""
+    """Requests as "METHOD /path" in order of arrival, their statuses, how many came in each round, and bytes of the
+    answers' bodies."""
     requests, statuses, by_round, rounds, bytes = (), (), {}, 0, 0
 
     def of(self, collection):

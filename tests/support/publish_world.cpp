@@ -18,7 +18,7 @@ namespace playfs::test {
 
 namespace {
 
-/// A test's own preparations must not fail.
+/// Unwraps a test's own preparations, which must not fail.
 template <class T>
 T take(Result<T> result) {
   if (!result) throw std::runtime_error(result.error().message);
@@ -161,7 +161,8 @@ WorkTree::WorkTree(World& world, std::string project, std::string directory, Fau
 
 WorkTree::~WorkTree() {
   publisher.reset();
-  // What is outstanding refers to the client: it goes before what it uses, and the threads before the transport.
+  // Pending work refers to the client: destroy users before what they use, and stop the threads before the transport
+  // goes.
   site.reset();
   client_.reset();
   executor_->stop();
@@ -231,7 +232,7 @@ Result<publish::CommitResult> WorkTree::commit(const std::string& message) {
 }
 
 void WorkTree::wait_until_idle() {
-  // Nothing tells a test that a resumed publication ended but the journal.
+  // Only the journal shows that a resumed publication has ended.
   auto journal = take(publish::Journal::open(journal_directory_));
   auto rest = [] { std::this_thread::sleep_for(std::chrono::milliseconds(1)); };
   while (take(journal->front())) rest();

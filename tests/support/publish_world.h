@@ -1,8 +1,8 @@
-// A service and work trees over it, in one process: what tests of publishing play in.
+// A service and work trees on it, in one process: the fixture for tests of publishing.
 //
 // The service is the real one over its store in a temporary directory. A WorkTree is what a mount has below its file
-// system: transport (with faults), client, caches, site, stage and publisher. A Stranger is another client, which
-// knows nothing of all that.
+// system: transport (with faults), client, caches, site, stage and publisher. World's plain requests are another
+// client, which shares none of that.
 #pragma once
 
 #include <atomic>
@@ -27,7 +27,7 @@
 
 namespace playfs::test {
 
-/// A temporary directory of this object's own.
+/// A temporary directory, removed with this object.
 class TempDirectory {
  public:
   TempDirectory();
@@ -40,10 +40,10 @@ class TempDirectory {
   std::string path_;
 };
 
-/// The content of a revision as its service has it: bytes by path, put together here and compared with nothing.
+/// A revision's content as the service has it: bytes by path, assembled here and not verified.
 using Contents = std::map<std::string, std::string>;
 
-/// The machine's, put forward by a test.
+/// The machine's clock, advanced by a test.
 class ShiftedClock final : public Clock {
  public:
   [[nodiscard]] WallTime wall() const override { return {system_.wall().nanoseconds + shift_.load()}; }
@@ -62,7 +62,7 @@ class World {
   World();
   ~World();
 
-  // Another client: plain requests, as the API's document shows them.
+  // Another client: plain requests, as in the API's documentation.
   Record create(const std::string& collection, const std::string& body);
   void set_head(const std::string& project, const std::string& revision);
   Record get(const std::string& collection, const std::string& id);
@@ -70,8 +70,8 @@ class World {
   std::vector<Record> all(const std::string& collection);
   Contents contents(const std::string& revision);
 
-  /// The store as it is now, to be put back later: what was written in between is gone then, keys included, as after
-  /// an operator restored the service from a backup.
+  /// Saves the store, to restore it later: what was written in between is then gone, keys included, as after an
+  /// operator restored a backup.
   void back_up(const std::string& name = "backup");
   void restore(const std::string& name = "backup");
 
@@ -93,9 +93,9 @@ inline constexpr std::chrono::milliseconds kLateArrival{100};
 
 class WorkTree {
  public:
-  /// On the project's head, in `directory`, which may hold what another left there. Where the directory holds nothing
-  /// and the project has no revision, the tree is empty. Without `visits` all that is sent is what a test asks for.
-  /// With `repeats` the client tries each request again by itself, as it does in a mount.
+  /// Based on the project's head, in `directory`, which may hold what another one left. Empty if the directory is and
+  /// the project has no revision. Without `visits` it sends only what a test requests. With `repeats` the client itself
+  /// retries requests, as it does in a mount.
   WorkTree(World& world, std::string project, std::string directory, FaultyTransport::Plan plan = {},
            publish::JournalProbe probe = {}, bool visits = false, bool repeats = false,
            publish::MergePolicy policy = {}, std::chrono::milliseconds late_arrival = kLateArrival);
@@ -106,13 +106,13 @@ class WorkTree {
   void remove(const std::string& path);
   [[nodiscard]] std::string read(const std::string& path);
 
-  /// Starts a commit and waits for its end.
+  /// Starts a commit and waits until it ends.
   Result<publish::CommitResult> commit(const std::string& message = "message");
-  /// Waits until nothing is under way.
+  /// Waits until no publication is under way.
   void wait_until_idle();
-  /// As whoever sees that head does not hold the base, until it is known whether that is lost.
+  /// For a head that does not seem to hold the base: repeats until it is known whether the base is lost.
   Result<bool> keep_lost_base(const RevisionTreePtr& head);
-  /// As kill -9 leaves it: nothing is sent any more.
+  /// As after kill -9: nothing is sent any more.
   void kill();
 
   FaultyTransport faults;

@@ -1,4 +1,4 @@
-"""A project whose revisions others make through the Data API alone, beside mounts of it."""
+"""A project with revisions by other clients, made through the Data API alone, beside mounts of it."""
 import json
 
 import rig
@@ -6,7 +6,7 @@ import rig
 
 class Revisions(rig.SharedProject):
     def revision(self, parents, texts, state=None):
-        """Its id; head stays where it is."""
+        """Publishes a revision without moving head; its id."""
         files = {name: {'inline': text} for name, text in texts.items()}
         return self.api.create('revisions', project=self.project, parents=parents, state={} if state is None else state,
                                manifest={'files': files})['id']
@@ -31,5 +31,5 @@ class Revisions(rig.SharedProject):
         return [each['path'] for each in self.status()['conflicts']]
 
     def fails(self, *words):
-        """The exit code of a command about the tree."""
+        """The exit code of a command on the tree."""
         return self.playfs(*words, self.tree, check=False).returncode

@@ -1,7 +1,7 @@
-"""What tests of the real binary stand on: the service on a free port, mounts in private folders, and time limits.
+"""The fixture for tests of the real binary: a service on a free port, mounts in private folders, and time limits.
 
-Everything that a test starts is ended by its cleanups, last started first, also when it fails, runs out of time or is
-terminated. Nothing here looks at a process or a mount that the test did not start.
+Cleanups end everything that a test starts, in reverse order, even if it fails, times out or is terminated. Nothing here
+touches a process or mount that the test did not start.
 """
 import atexit
 import contextlib
@@ -27,10 +27,10 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 PROJECT = ROOT / 'tests/data/cproject'
 SKIPPED = 77
 COMMAND_LIMIT = 60  # seconds that one command or one wait may take
-# Seconds until the mounts of a test are killed, which ends whatever hangs on them.
+# Seconds until a test's mounts are killed, which ends whatever hangs on them.
 TEST_LIMIT = int(os.environ.get('PLAYFS_TEST_LIMIT', '240'))
 RECORD_LIMIT = 16 * 1024
-# tools/test --sanitize=… says so. Sanitizers keep what was freed, so memory tells nothing.
+# Set by tools/test --sanitize=…. Sanitizers keep freed memory, so measurements mean nothing.
 IS_SANITIZED = not os.environ.keys().isdisjoint({'ASAN_OPTIONS', 'TSAN_OPTIONS'})
 
 
@@ -41,23 +41,23 @@ def free_port():
 
 
 def memory(process, what='VmRSS'):
-    """Bytes: VmRSS now, VmHWM at most."""
+    """Bytes: VmRSS now, VmHWM at peak."""
     status = pathlib.Path(f'/proc/{process.pid}/status').read_text(encoding='ascii')
     return int(re.search(rf'{what}:\s+(\d+) kB', status)[1]) * 1024
 
 
 def forget_most_memory(process):
-    """VmHWM begins anew."""
+    """Resets VmHWM."""
     pathlib.Path(f'/proc/{process.pid}/clear_refs').write_text('5')
 
 
 def fields(record):
-    """The declared fields of a record, whether they stand flat or under `data`, with the system fields."""
+    """A record's declared fields, whether at top level or under `data`, with the system fields."""
     return {**record, **record.get('data', {})}
 
 
 class Api:
-    """The Data API as plain HTTP, with nothing of the client under test in between."""
+    """The Data API over plain HTTP, without the client under test."""
 
     def __init__(self, url):
         self.origin = url
@@ -97,7 +97,7 @@ class Api:
 
 
 class Mount:
-    """A mount by a process of its own, which stays in the foreground so that its pid is known."""
+    """A mount by a process of its own, in the foreground so that its pid is known."""
 
     def __init__(self, rig, source, directory, who, options):
         self.rig, self.directory, self.who = rig, pathlib.Path(directory), who
@@ -112,7 +112,7 @@ class Mount:
         if self.process.poll() is not None:
             raise AssertionError(f'playfs mount ended with {self.process.returncode}')
         try:
-            os.statvfs(self.directory)  # of a dead mount in this place the kernel may still know all else
+            os.statvfs(self.directory)  # the kernel may answer anything else from a dead mount's caches
         except OSError:
             return False
         return os.path.ismount(self.directory) and (self.directory / '.playfs').is_dir()
@@ -121,7 +121,7 @@ class Mount:
         return (self.directory / 'projects/by-name' / name).resolve()
 
     def kill(self):
-        """As the kernel's out-of-memory killer would; the dead mount stays behind."""
+        """As the kernel's OOM killer would; the dead mount stays behind."""
         self.process.kill()
         self.process.wait(COMMAND_LIMIT)
 
@@ -157,13 +157,13 @@ class Rig(unittest.TestCase):
         self.out_of_time.daemon = True
         self.out_of_time.start()
         self.addCleanup(self.out_of_time.cancel)
-        # meson ends a test that takes too long with SIGTERM; leave by way of the cleanups all the same.
+        # meson ends a slow test with SIGTERM; run the cleanups even then.
         atexit.register(self.doCleanups)
         self.addCleanup(atexit.unregister, self.doCleanups)
 
     def _remove_home(self):
         below = [path for path in mounted_directories() if path.startswith(f'{self.home}/')]
-        if below:  # never remove through a mount
+        if below:  # never delete through a mount
             raise AssertionError(f'left mounted: {below}')
         shutil.rmtree(self.home)
 
@@ -175,7 +175,7 @@ class Rig(unittest.TestCase):
     # Processes.
 
     def environment(self, who):
-        """Folders of their own for each user, so that two mounts share nothing but the service."""
+        """Folders per user, so that two mounts share nothing but the service."""
         home = self.home / who
         inner = {f'XDG_{kind}_HOME': str(home / kind.lower()) for kind in ('CONFIG', 'DATA', 'CACHE', 'STATE')}
         (home / 'run').mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -183,7 +183,7 @@ class Rig(unittest.TestCase):
         return {**kept, **inner, 'HOME': str(home), 'XDG_RUNTIME_DIR': str(home / 'run'), 'PLAYFS_AGENT': who}
 
     def command(self, *words, who='ann', check=True, text=True, **options):
-        """Runs a command to its end, with its output."""
+        """Runs a command to its end and captures its output."""
         done = subprocess.run([str(word) for word in words], env=self.environment(who), timeout=COMMAND_LIMIT, text=text,
                               stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, **options)
         if check and done.returncode:
@@ -194,8 +194,7 @@ class Rig(unittest.TestCase):
         return self.command(self.playfs_path, *words, **options)
 
     def on_terminal(self, *words, who='ann', cwd='/', variables=None, until=None, answer=b''):
-        """Runs a command on a terminal of 80 columns; types `answer` once `until` is shown. Its exit code, and what was
-        shown."""
+        """Runs a command on an 80-column terminal and types `answer` once `until` is shown. Exit code and output."""
         kept = {name: value for name, value in self.environment(who).items() if name not in ('PAGER', 'NO_COLOR', 'LESS')}
         try:
             pid, terminal = pty.fork()
@@ -208,7 +207,7 @@ class Rig(unittest.TestCase):
         while select.select([terminal], [], [], max(0, end - time.monotonic()))[0]:
             try:
                 data = os.read(terminal, 65536)
-            except OSError:  # all who had it open have ended
+            except OSError:  # everyone has closed it
                 break
             shown += data.decode()
             if until and re.search(until, shown):
@@ -222,7 +221,7 @@ class Rig(unittest.TestCase):
         return code, shown.replace('\r\n', '\n')
 
     def serve(self, limits=None, options=()):
-        """The Data API of a fresh store, without write limits but for `limits`: writes per hour, by collection."""
+        """The Data API of a fresh store, with no write limits except `limits`: writes per hour, by collection."""
         rules = 'off'
         if limits is not None:
             rules = self.home / 'limits.json'
@@ -262,7 +261,7 @@ class Rig(unittest.TestCase):
         return mount
 
     def c_program(self, name):
-        """One of tests/mount/, which knows nothing but the public header."""
+        """Compiles a program of tests/mount/ against the public header alone."""
         program = self.home / name
         if not program.exists():
             self.command('cc', '-std=gnu11', '-Wall', '-Werror', '-I', ROOT / 'include', '-o', program,
@@ -275,10 +274,10 @@ class Rig(unittest.TestCase):
         outcome, revision, files, writes = self.command(self.c_program('commit'), path, *words, who=who).stdout.split()
         return outcome, revision, int(files), int(writes)
 
-    # Claims.
+    # Assertions.
 
     def eventually(self, claim, what, limit=COMMAND_LIMIT):
-        """Waits for `claim()` to be true; only how it ends is judged, never how long it took."""
+        """Waits for `claim()` to be true; judges only the result, never the duration."""
         end = time.monotonic() + limit
         while not claim():
             if time.monotonic() > end:
@@ -286,12 +285,13 @@ class Rig(unittest.TestCase):
             time.sleep(0.05)
 
     def assert_memory(self, grown, most, what=None):
-        """Less than `most` bytes, where that can be told."""
+        """Fails from `most` bytes on, if memory can be measured."""
         if not IS_SANITIZED:
             self.assertLess(grown, most, what)
 
     def describe(self, tree, without=()):
-        """Everything below a folder by path: kind, x bit, target or content. The mark of an exported tree is no content."""
+        """Everything below a folder by path: kind, x bit, target or content. Omits `.playfs`, the mark of an exported
+        tree."""
         tree, found = str(tree), {}
         for folder, folders, files in os.walk(tree):
             folders[:] = [name for name in folders if name not in (*without, '.playfs')]
@@ -308,14 +308,14 @@ class Rig(unittest.TestCase):
         return found
 
     def assert_same_tree(self, wanted, got):
-        """By diff(1), and modes and links too, which it does not compare."""
-        # With a slash behind it: `head` is a link to a tree, and diff would compare the link.
+        """Compares by diff(1), and modes and links as well, which diff does not."""
+        # With a trailing slash: `head` is a link to a tree, and diff would compare the link.
         said = self.command('diff', '-r', '--exclude=.playfs', '--no-dereference', f'{wanted}/', f'{got}/', check=False)
         self.assertEqual(said.returncode, 0, said.stdout[:2000] + said.stderr[:2000])
         self.assertEqual(self.describe(wanted), self.describe(got))
 
     def assert_records_fit(self, api):
-        """That no record is larger than the service's documents allow, in any collection that commits write."""
+        """No record that commits write may exceed the service's documented size."""
         for collection in ('projects', 'revisions', 'file_chunks'):
             for record in api.all(collection):
                 size = len(json.dumps(record, ensure_ascii=False, separators=(',', ':')).encode())
@@ -323,7 +323,7 @@ class Rig(unittest.TestCase):
 
 
 class SharedProject(Rig):
-    """A served playground with one project, which several mounts work on."""
+    """A served playground with one project, for several mounts."""
 
     def setUp(self):
         super().setUp()
@@ -340,7 +340,7 @@ def needs_fuse(test):
 
 
 def main():
-    # unittest lets KeyboardInterrupt through, and goes on to the next test after any other exception.
+    # unittest lets only KeyboardInterrupt through; after any other exception it runs the next test.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     result = unittest.main(verbosity=2, exit=False).result
     all_skipped = result.testsRun > 0 and len(result.skipped) == result.testsRun

@@ -22,7 +22,7 @@ namespace playfs::test {
 
 namespace {
 
-/// A test that cannot set up its server has nothing to say.
+/// Aborts a test that cannot set up its server.
 void require(bool holds, const char* what) {
   if (holds) return;
   std::perror(what);
@@ -203,7 +203,7 @@ void ScriptedServer::accept_all() {
       if (!tls_ || connection->start_tls(tls_)) script_(*connection);
       std::lock_guard closing(mutex_);
       std::erase(open_, connection.get());
-      connection.reset();  // closes; under the lock, so that nobody shuts down a descriptor that is another's by now
+      connection.reset();  // close under the lock: ~ScriptedServer must not shut down a reused descriptor
     });
   }
 }

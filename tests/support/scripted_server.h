@@ -1,9 +1,8 @@
-// A server that does what a test's script says, byte by byte: for clients that must survive servers which hang, stop
-// in the middle, drip, lie about lengths or speak no HTTP.
+// A server that follows a test's script, byte by byte: for clients that must survive servers which hang, stop midway,
+// drip, lie about lengths or do not speak HTTP.
 //
-// It listens on a free port of 127.0.0.1 and runs the script once for each connection, on a thread of its own. The
-// destructor ends every connection and waits for the scripts. Thread-safe; what a script shares with the test is the
-// test's to guard.
+// Listens on a free port of 127.0.0.1 and runs the script once per connection, each on its own thread. The destructor
+// ends all connections and waits for the scripts. Thread-safe; the test must guard what its script shares with it.
 #pragma once
 
 #include <atomic>
@@ -25,10 +24,10 @@ struct ssl_ctx_st;
 
 namespace playfs::test {
 
-/// A certificate for 127.0.0.1 that is its own authority, made on the spot.
+/// A self-signed certificate for 127.0.0.1, made on the spot.
 struct TlsIdentity {
   TlsIdentity();
-  std::string certificate;  ///< PEM; also what a client needs as its authority
+  std::string certificate;  ///< PEM; also the client's CA file
   std::string key;          ///< PEM
 };
 
@@ -41,15 +40,15 @@ class ScriptedServer {
  public:
   class Connection {
    public:
-    /// The next request with its body; nullopt when the peer has closed or sent no HTTP.
+    /// The next request with its body; nullopt if the peer has closed or does not speak HTTP.
     std::optional<HttpRequest> read_request();
-    /// Sends bytes as they are; false when the peer is gone.
+    /// Sends bytes verbatim; false if the peer is gone.
     bool send(std::string_view bytes);
-    /// Sends an answer with a right Content-Length.
+    /// Sends an answer with a correct Content-Length.
     bool answer(int status, std::string_view body, const HttpHeaders& headers = {});
     /// Waits until the peer closes or the server ends.
     void hang();
-    /// When the script returns, the peer gets a reset instead of an end of the stream.
+    /// The peer gets a reset instead of an end of stream when the script returns.
     void reset_at_end();
 
     ~Connection();
@@ -72,7 +71,7 @@ class ScriptedServer {
 
   /// "http://127.0.0.1:PORT", or https.
   [[nodiscard]] const std::string& url() const { return url_; }
-  /// How many connections were accepted so far.
+  /// Connections accepted so far.
   [[nodiscard]] int connections() const { return connections_.load(); }
 
  private:

@@ -1,5 +1,5 @@
-// A transport that keeps every request until the test answers it: what depends on the order of answers can be tried
-// in every order. Thread-safe; callbacks run on the thread that answers.
+// A transport that holds every request until the test answers it, so that a test can try every order of answers.
+// Thread-safe; callbacks run on the answering thread.
 #pragma once
 
 #include <condition_variable>
@@ -33,20 +33,20 @@ class ScriptedTransport final : public net::Transport {
   }
   [[nodiscard]] const std::string& origin() const override { return origin_; }
 
-  /// How many requests have come so far, answered ones included.
+  /// Requests so far, including answered ones.
   [[nodiscard]] std::size_t count() const {
     std::lock_guard lock(mutex_);
     return exchanges_.size();
   }
-  /// Waits until that many have come.
+  /// Waits until that many have arrived.
   void wait_for(std::size_t requests) {
     std::unique_lock lock(mutex_);
     arrived_.wait(lock, [&] { return exchanges_.size() >= requests; });
   }
-  /// REQUIRES: it has come.
+  /// REQUIRES: it has arrived.
   [[nodiscard]] const HttpRequest& request(std::size_t index) const { return exchange(index)->request; }
 
-  /// Answers the request unless it has been answered or cancelled. REQUIRES: it has come.
+  /// Answers the request unless it was answered or cancelled. REQUIRES: it has arrived.
   void answer(std::size_t index, Result<HttpResponse> result) { exchange(index)->answer(std::move(result)); }
   void answer(std::size_t index, int status, std::string body, HttpHeaders headers = {}) {
     answer(index, HttpResponse{status, std::move(headers), std::move(body)});

@@ -1,4 +1,4 @@
-"""A project at a service that takes few writes an hour, so that its commits wait."""
+"""A project at a service that accepts few writes an hour, so that its commits wait."""
 import json
 import random
 
@@ -8,7 +8,7 @@ PENDING = 4
 
 
 def text(size, seed):
-    """Lines that no two chunks have in common."""
+    """Lines that no two chunks share."""
     dice, out = random.Random(seed), []
     while sum(map(len, out)) < size:
         out.append(f'{dice.getrandbits(256):064x}\n')

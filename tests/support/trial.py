@@ -1,7 +1,7 @@
-"""Lists of steps that a model and the real thing take together: taken, invented by chance, replayed, made shorter.
+"""Lists of steps that a model and the real system take together: run, generated, replayed, shortened.
 
-A run is made anew for each list; it has take(step), which raises where the two differ, and end(). A step is a tuple that
-can be written down. Any list of steps makes sense, so that one that shows a fault can be made shorter.
+Each list gets a fresh run, which has take(step), which raises if the two differ, and end(). A step is a tuple that can
+be printed. Any list of steps is valid, so a failing one can be shortened.
 """
 import random
 import time
@@ -9,12 +9,12 @@ import time
 
 class Trial:
     def __init__(self, make_run, invent, look=('check',)):
-        """`make_run(number)` begins a run, `invent(run, chance)` gives its next step, `look` is the step that looks at
+        """`make_run(number)` starts a run, `invent(run, chance)` returns its next step, `look` is the step that checks
         everything."""
         self.make_run, self.next_of, self.look, self.runs = make_run, invent, look, 0
 
     def attempt(self, next_step):
-        """Takes the steps that `next_step` gives for a run, until None. What was taken, and the difference found."""
+        """Takes the steps that `next_step` returns for a run, until None. The steps taken, and the difference found."""
         self.runs += 1
         run, taken = self.make_run(self.runs), []
         try:
@@ -28,18 +28,18 @@ class Trial:
             run.end()
 
     def replay(self, steps):
-        """A list of steps, with a look at everything at its end; the difference found."""
+        """Runs a list of steps and a final check of everything; the difference found."""
         left = iter((*steps, self.look))
         return self.attempt(lambda _: next(left, None))[1]
 
     def invent(self, seed, length):
-        """Random steps; what was taken, and the difference found."""
+        """Random steps; the steps taken, and the difference found."""
         chance = random.Random(seed)
         left = iter(range(length))
         return self.attempt(lambda run: next((self.next_of(run, chance) for _ in left), None))
 
     def shorten(self, steps, difference, seconds):
-        """Fewer steps that still show a difference, as few as are found in that time; and the one that they show."""
+        """As few steps as are found within `seconds` that still show a difference; and that difference."""
         end, piece = time.monotonic() + seconds, max(1, len(steps) // 2)
         while piece:
             begin = len(steps) - piece

@@ -1,4 +1,4 @@
-// A stage over bases that a test writes down as text, with the handles of a program that works in it.
+// A stage over bases that a test defines as text, with the operations of a program that uses it.
 #pragma once
 
 #include <cstdlib>
@@ -29,7 +29,7 @@ struct Text {
 };
 using Texts = std::map<std::string, Text>;
 
-/// As a playfs client publishes it, inline.
+/// Inline, as a playfs client publishes it.
 inline FileEntry entry_of(const Text& text) {
   FileEntry entry;
   entry.hash_claim = ContentHash::of(text.content).hex();
@@ -95,15 +95,15 @@ class Workbench {
     ASSERT_TRUE(opened) << opened.error().message;
     stage = std::move(*opened);
   }
-  /// Closes and opens it again on the base it stands on, as an unmount and a mount do.
+  /// Closes and reopens it on its current base, as an unmount and a mount do.
   void reopen() { open(stage->base()); }
 
-  /// From whatever base it stands on.
+  /// From whatever its base is.
   Result<std::vector<stage::Invalidation>> move_base(RevisionTreePtr base) {
     return stage->move_base(std::move(base), id_of(stage->base()));
   }
 
-  /// nullptr where there is nothing.
+  /// nullptr if there is nothing.
   stage::InodePtr find(std::string_view path) {
     stage::InodePtr at = stage->root();
     while (at && !path.empty()) {
@@ -120,7 +120,7 @@ class Workbench {
   }
   static std::string_view name(std::string_view path) { return path.substr(path.rfind('/') + 1); }
 
-  /// As a file system does it: what is still below is brought up first.
+  /// As a file system does: bytes that are still below are copied up first.
   Result<std::string> read(const stage::InodePtr& inode) {
     if (auto lower = stage->lower_content(inode)) return text_of(*lower);
     return stage->read(inode, 0, 1 << 20);
@@ -155,7 +155,7 @@ class Workbench {
     PLAYFS_TRY([[maybe_unused]] auto attributes, stage->set_attributes(find(path), change));
     return {};
   }
-  /// Creates the file where it is missing, truncates it where not: `echo > path`.
+  /// Creates or truncates the file, like `echo > path`.
   Status put(std::string_view path, std::string_view data) {
     auto inode = find(path);
     if (inode) {
@@ -210,7 +210,7 @@ class Workbench {
     }
     return all;
   }
-  /// "A path", "M path" or "D path", with a "*" behind what is pending.
+  /// "A path", "M path" or "D path", followed by "*" if pending.
   std::vector<std::string> changes() {
     std::vector<std::string> lines;
     auto changes = stage->changes();
@@ -223,7 +223,7 @@ class Workbench {
     }
     return lines;
   }
-  /// What a base becomes when a frozen layer is published on it.
+  /// The tree after publishing a frozen layer on `on`.
   Texts published(const stage::Frozen& layer, Texts on) {
     for (const auto& path : layer.deletions) on.erase(path);
     for (const auto& file : layer.files) {
@@ -237,8 +237,8 @@ class Workbench {
 
   ManualClock clock;
   std::unique_ptr<stage::Stage> stage;
-  std::uint64_t boot = 1;  ///< of the next open(): another one after a power loss
-  /// Of the next open(): at once, so that what is left on disk can be counted; often, so that it happens at all.
+  std::uint64_t boot = 1;  ///< for the next open(); a different one after a power loss
+  /// For the next open(). Immediate, so that what is left on disk can be counted; frequent, so that it happens at all.
   stage::Housekeeping housekeeping = {
       .log_bytes = 4000, .removals = 1, .patience = std::chrono::milliseconds(0), .own_thread = false};
 

@@ -1,4 +1,4 @@
-"""Headless Chromium by way of chromedriver and the WebDriver protocol, with nothing but the standard library."""
+"""Drives headless Chromium through chromedriver and the WebDriver protocol, with only the standard library."""
 import base64
 import json
 import pathlib
@@ -14,7 +14,7 @@ CHROMIUM, DRIVER = shutil.which('chromium'), shutil.which('chromedriver')
 AVAILABLE = bool(CHROMIUM and DRIVER)
 LIMIT = 180  # seconds for one command; a browser may take long to start on a busy machine
 ELEMENT = 'element-6066-11e4-a52e-4f735466cecf'
-# Nothing but the page under test is to be loaded, or asked of any host.
+# Only the page under test may be loaded, and no other host contacted.
 FLAGS = ['--headless', '--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run', '--hide-scrollbars',
          '--disable-background-networking', '--disable-component-update', '--disable-sync', '--force-color-profile=srgb']
 
@@ -39,7 +39,7 @@ class Browser:
             raise
 
     def _port(self):
-        # The driver names the port that it was given, and then goes on talking, which somebody has to read.
+        # The driver prints its port, and then keeps printing, so its output must be drained.
         for line in self.driver.stdout:
             if match := re.search(r'started successfully on port (\d+)', line):
                 threading.Thread(target=self.driver.stdout.read, daemon=True).start()
@@ -74,11 +74,11 @@ class Browser:
         return self._call('POST', f'/session/{self.session}{path}', body)
 
     def develop(self, command, **parameters):
-        """A command of the browser's own developer protocol."""
+        """Sends a command of the Chrome DevTools Protocol."""
         return self._post('/goog/cdp/execute', cmd=command, params=parameters)
 
     def show(self, width, dark=False, height=900):
-        """The size of the page's window, and the colours its visitor prefers."""
+        """Sets the size of the window and the preferred colour scheme."""
         self.develop('Emulation.setDeviceMetricsOverride', width=width, height=height, deviceScaleFactor=1, mobile=False)
         self.develop('Emulation.setEmulatedMedia',
                      features=[{'name': 'prefers-color-scheme', 'value': 'dark' if dark else 'light'}])
@@ -87,11 +87,11 @@ class Browser:
         self._post('/url', url=url)
 
     def evaluate(self, script, *arguments):
-        """Runs in the page, whose own policy does not hold for it. The script returns a value that JSON has."""
+        """Runs a script in the page, exempt from the page's policy. It must return a JSON value."""
         return self._post('/execute/sync', script=script, args=list(arguments))
 
     def press(self, key):
-        """One key, to whatever has the focus."""
+        """Presses one key, for the focused element."""
         actions = [{'type': kind, 'value': key} for kind in ('keyDown', 'keyUp')]
         self._post('/actions', actions=[{'type': 'key', 'id': 'keyboard', 'actions': actions}])
 
@@ -103,10 +103,10 @@ class Browser:
         return self._call('GET', f'/session/{self.session}/url')
 
     def console(self):
-        """What the browser had to say since this was last asked: errors, refused loads, violated policies."""
+        """The browser's messages since the last call: errors, refused loads, policy violations."""
         return [entry['message'] for entry in self._post('/se/log', type='browser')]
 
     def screenshot(self, path):
-        """The whole page, however high."""
+        """Saves a picture of the whole page, whatever its height."""
         picture = self.develop('Page.captureScreenshot', captureBeyondViewport=True)['data']
         pathlib.Path(path).write_bytes(base64.b64decode(picture))

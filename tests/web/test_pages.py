@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The web page of `playfs serve` as people meet it: in a browser, by keyboard, on a narrow screen, in the dark."""
+"""The web page of `playfs serve` as people use it: in a browser, by keyboard, on a narrow screen, in dark mode."""
 import hashlib
 import os
 import pathlib
@@ -11,7 +11,7 @@ from browser import AVAILABLE, Browser
 HOSTILE = '<script>alert(1)</script>"\' onload=x \u202egnp.exe'
 WIDE, NARROW = 1280, 360
 
-# What a page must be whatever it shows; the script returns what is not so, in words.
+# Requirements on every page; the script returns the violations, in words.
 SOUND = r'''
 const wrong = [];
 const say = (what, element) => wrong.push(what + ': ' + (element ? element.outerHTML.slice(0, 120) : ''));
@@ -47,7 +47,7 @@ if (document.documentElement.scrollWidth > innerWidth) say('wider than the windo
 return wrong;
 '''
 
-# Text whose contrast with what is behind it is below 4.5 to 1, as WCAG counts it.
+# Text with a WCAG contrast below 4.5 to 1.
 FAINT = r'''
 const channels = colour => colour.match(/[\d.]+/g).map(Number);
 const luminance = ([r, g, b]) => [r, g, b].map(c => (c /= 255) <= 0.03928 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4)
@@ -202,7 +202,7 @@ class Pages(rig.Rig):
         circles, rows, paths = self.browser.evaluate(
             'return [".graph circle", ".revisions > li", ".graph path"].map(s => document.querySelectorAll(s).length)')
         self.assertEqual((circles, rows, paths), (5, 5, 5))
-        # Each circle stands beside its own row, whatever the size of the writing is.
+        # Each circle is beside its own row, at any font size.
         apart = self.browser.evaluate('''
             const middle = element => { const box = element.getBoundingClientRect(); return box.top + box.height / 2; };
             const rows = [...document.querySelectorAll(".revisions > li")];

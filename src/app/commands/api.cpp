@@ -1,4 +1,4 @@
-// playfs api: any call of the Data API, as it is.
+// playfs api: makes any call of the Data API.
 #include <iterator>
 
 #include "app/commands/commands.h"
@@ -28,7 +28,7 @@ Result<ExitCode> api(Context& context, const ApiArguments& arguments) {
   PLAYFS_TRY(auto world, context.open_world());
   HttpRequest request;
   for (char c : arguments.method) request.method += static_cast<char>(c >= 'a' && c <= 'z' ? c - 'a' + 'A' : c);
-  // Paths are below the base path; one that was copied with it is understood too.
+  // Paths are below the base path; one that includes it is accepted too.
   const std::string& base = world->source().base_path;
   request.target = arguments.path.starts_with(base + "/") ? arguments.path.substr(base.size()) : arguments.path;
   if (arguments.body) {

@@ -1,4 +1,4 @@
-// playfs branches: revisions beside head that nobody has merged, and how to take one in.
+// playfs branches: lists unmerged revisions beside head, and how to merge each.
 #include "app/commands/commands.h"
 #include "app/json_fields.h"
 #include "app/mounted.h"

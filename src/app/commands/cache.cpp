@@ -1,4 +1,4 @@
-// playfs cache: what lies in the cache on disk, whether it is sound, and an end to it. Needs no service.
+// playfs cache: shows, verifies or clears the cache on disk. Needs no service.
 #include <fmt/format.h>
 
 #include "app/cache_limits.h"

@@ -1,4 +1,4 @@
-// playfs cat: contents of files at a project's head or in a revision, without a mount.
+// playfs cat: prints files at a project's head or in a revision, without a mount.
 #include "app/commands/commands.h"
 #include "app/lookup.h"
 #include "app/shell.h"
@@ -39,7 +39,7 @@ Result<ExitCode> cat(Context& context, const CatArguments& arguments) {
     auto content = whole(blob);
     if (!content) return fail(content.error().while_doing(path));
     if (!context.out.json()) {
-      // As they are, as cat(1) does: a file of a stranger may hold anything, and so may a pipe's reader want it.
+      // Unescaped, as cat(1) does: files may be binary, and a pipe's reader may want exactly that.
       context.out.bytes(*content);
       continue;
     }

@@ -1,6 +1,6 @@
-// The commands: what each is given, and the function that does it. One file each.
+// The commands: their arguments and functions, one source file per command.
 //
-// A command writes through context.out, and returns how it went; an error that it returns is reported by run(), once.
+// A command prints through context.out and returns its exit code; run() reports a returned error, once.
 #pragma once
 
 #include <cstdint>
@@ -14,14 +14,14 @@
 
 namespace playfs::app {
 
-// A mount, and the service.
+// Mounting and serving.
 
 struct MountArguments {
   std::vector<std::string> places;   ///< [SRC] DIR
   std::vector<std::string> options;  ///< each a comma-separated list, as after -o
   bool foreground = false;
   bool fake = false;     ///< mount(8)'s -f: check everything, mount nothing
-  bool announce = true;  ///< false: another command tells of it
+  bool announce = true;  ///< false: another command prints the document
 };
 Result<ExitCode> mount(Context& context, const MountArguments& arguments);
 
@@ -37,12 +37,12 @@ struct ServeArguments {
   std::string store;                 ///< a directory; empty: the default local playground
   std::string limits = "spec";       ///< "spec" (those of the API document), "off", or a file of limits
   std::vector<std::string> hosts;    ///< names that the site is reached by
-  std::vector<std::string> proxies;  ///< whose X-Forwarded-For is believed
+  std::vector<std::string> proxies;  ///< whose X-Forwarded-For is trusted
   std::string steward_key;           ///< a file with the key of the domain steward; empty: there is none
   std::string access_log;            ///< a file; empty: none
   std::string smtp;                  ///< "smtp://USER@HOST:PORT"; empty: codes go into an outbox
-  std::string smtp_password;         ///< a file with it
-  std::string mail_from;             ///< the address that codes come from
+  std::string smtp_password;         ///< a file with the password
+  std::string mail_from;             ///< the sender address of codes
 };
 Result<ExitCode> serve(Context& context, const ServeArguments& arguments);
 
@@ -54,7 +54,7 @@ struct StatusArguments {
 Result<ExitCode> status(Context& context, const StatusArguments& arguments);
 
 struct DiffArguments {
-  std::vector<std::string> words;  ///< REV, REV..REV or none, then paths (none: all); what is a path here is one
+  std::vector<std::string> words;  ///< REV, REV..REV or none, then paths (none: all); what exists is a path
   bool stat = false;
   bool pager = true;
 };
@@ -77,9 +77,9 @@ struct CommitArguments {
   std::optional<std::string> agent;
   bool wait = true;
   bool merge = true;
-  bool resolved = false;  ///< what is in conflict is right as it stands
+  bool resolved = false;  ///< conflicts are resolved as they are
   bool dry_run = false;
-  bool cancel = false;  ///< instead: gives back what is being published
+  bool cancel = false;  ///< instead: cancels what is being published
 };
 Result<ExitCode> commit(Context& context, const CommitArguments& arguments);
 
@@ -104,11 +104,11 @@ struct BranchesArguments {
 };
 Result<ExitCode> branches(Context& context, const BranchesArguments& arguments);
 
-// Projects in and out.
+// Creating, importing and exporting projects.
 
 struct InitArguments {
   std::string name;
-  std::optional<std::string> directory;  ///< where the new project is to be mounted
+  std::optional<std::string> directory;  ///< where to mount the new project
 };
 Result<ExitCode> init(Context& context, const InitArguments& arguments);
 
@@ -116,7 +116,7 @@ struct ImportArguments {
   std::string directory;
   std::optional<std::string> name;     ///< of the project to create; none: the directory's
   std::optional<std::string> project;  ///< or an existing one, by id or name
-  std::optional<std::string> base;     ///< the revision of it that the directory holds, where nothing else says so
+  std::optional<std::string> base;     ///< the revision of it that the directory holds, if nothing else says so
   std::optional<std::string> message;
   std::optional<std::string> agent;
 };
@@ -162,7 +162,7 @@ struct WatchArguments {
 };
 Result<ExitCode> watch(Context& context, const WatchArguments& arguments);
 
-// Care.
+// Maintenance.
 
 struct CacheArguments {
   std::string action = "stat";  ///< "stat", "verify" or "clear"
@@ -170,7 +170,7 @@ struct CacheArguments {
 Result<ExitCode> cache_care(Context& context, const CacheArguments& arguments);
 
 struct DoctorArguments {
-  bool repair = false;  ///< else it only looks
+  bool repair = false;  ///< false: only checks
 };
 Result<ExitCode> doctor(Context& context, const DoctorArguments& arguments);
 

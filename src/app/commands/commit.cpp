@@ -1,4 +1,4 @@
-// playfs commit: what is staged in the work tree around a path, published.
+// playfs commit: publishes what is staged in the work tree around a path.
 #include <algorithm>
 #include <chrono>
 #include <csignal>
@@ -38,7 +38,7 @@ publish::Outcome outcome_of(__u32 outcome) {
     case PLAYFS_PLANNED: return publish::Outcome::planned;
     case PLAYFS_CANCELLED: return publish::Outcome::cancelled;
   }
-  return publish::Outcome::pending;  // of a newer mount: journalled is all that is certain
+  return publish::Outcome::pending;  // from a newer mount: only that it is journalled is certain
 }
 
 constexpr std::size_t kBarWidth = 24;
@@ -72,7 +72,7 @@ std::string words_for(const playfs_status& status) {
   return "";
 }
 
-/// Shows on a terminal how the publication gets on, from a thread of its own while the ioctl waits.
+/// Shows the publication's progress on a terminal, on a separate thread while the ioctl waits.
 class ShownProgress {
  public:
   ShownProgress(Output& out, const WorkTree& tree) : out_(out), tree_(tree) {
@@ -113,12 +113,12 @@ class ShownProgress {
   std::thread thread_;
 };
 
-/// While it lives, Ctrl-C ends the waiting for a publication rather than the command, which can then say so.
+/// While it lives, Ctrl-C ends the waiting for a publication rather than the command, which can then report it.
 class InterruptibleWait {
  public:
   InterruptibleWait() {
     struct sigaction nothing {};
-    nothing.sa_handler = [](int) { interrupted_ = 1; };  // without SA_RESTART: what waits returns EINTR
+    nothing.sa_handler = [](int) { interrupted_ = 1; };  // without SA_RESTART: blocking calls return EINTR
     interrupted_ = 0;
     sigaction(SIGINT, &nothing, &before_);
   }
@@ -132,11 +132,11 @@ class InterruptibleWait {
   struct sigaction before_ {};
 };
 
-/// Where the kernel limits how long a call may take, it answers `pending` before the end, and the rest is asked for by
-/// the commit's id: others may have committed meanwhile. Interrupted, it is left at `pending`.
+/// If the kernel limits the duration of a call, it answers `pending` early, and the outcome is requested again by the
+/// commit's id, since others may have committed meanwhile. After an interrupt the outcome stays `pending`.
 Status wait_for_outcome(const WorkTree& tree, playfs_commit& request) {
   while (request.outcome == PLAYFS_PENDING) {
-    // The call that was interrupted may have answered `pending` as well.
+    // An interrupted call may have answered `pending` as well.
     timespec pause{0, 500'000'000};
     if (InterruptibleWait::was_interrupted() || nanosleep(&pause, nullptr) != 0) return {};
     if (*request.tx == '\0') return {};  // an older mount, which cannot be asked
@@ -144,7 +144,7 @@ Status wait_for_outcome(const WorkTree& tree, playfs_commit& request) {
     again.flags |= PLAYFS_COMMIT_AGAIN;
     Status asked = tree.commit(again);
     if (!asked && asked.error().code == ErrorCode::interrupted) return {};
-    if (!asked && *again.error.code == '\0') return {};  // the mount ended; it goes on at the next one
+    if (!asked && *again.error.code == '\0') return {};  // the mount ended; the publication goes on at the next one
     if (is_out_of_time(asked)) continue;
     PLAYFS_CHECK(asked);
     request = again;
@@ -159,7 +159,7 @@ Status publish(Context& context, const WorkTree& tree, playfs_commit& request) {
   if (committed && request.outcome == PLAYFS_PENDING && (request.flags & PLAYFS_COMMIT_NOWAIT) == 0)
     return wait_for_outcome(tree, request);
   if (committed || committed.error().code != ErrorCode::interrupted) return committed;
-  // Frozen and journalled before anything was waited for: it goes on without us.
+  // Frozen and journalled before any waiting: it goes on without us.
   request.outcome = PLAYFS_PENDING;
   return {};
 }
@@ -183,7 +183,7 @@ Result<ExitCode> cancel(Context& context, const WorkTree& tree) {
 Result<playfs_commit> request_of(const Context& context, const WorkTree& tree, const CommitArguments& arguments) {
   playfs_commit request{};
   PLAYFS_CHECK(put(request.message, arguments.message, "the message"));
-  // Without an author of this user's own choosing it is the mount's.
+  // Without an agent set by this user, the mount's is the author.
   std::string agent = arguments.agent.value_or(context.settings.text("agent", tree.place().source).value_or(""));
   PLAYFS_CHECK(put(request.agent, agent, "the agent's handle"));
   request.flags = (arguments.wait ? 0 : PLAYFS_COMMIT_NOWAIT) | (arguments.merge ? 0 : PLAYFS_COMMIT_NO_MERGE) |
@@ -205,7 +205,7 @@ publish::CommitResult result_of(const playfs_commit& answer) {
   return result;
 }
 
-/// Who names a folder means what is in it, and a commit takes all that is staged.
+/// A user who names a folder means its contents only, but a commit takes all that is staged.
 Status check_takes_all(const WorkTree& tree, const std::string& given) {
   const std::string within = tree.place().in_work.value_or("");
   if (given == "." || within.empty()) return {};
@@ -239,7 +239,7 @@ Result<ExitCode> commit(Context& context, const CommitArguments& arguments) {
     return published.error().code == ErrorCode::busy && conflicts_left(tree) > 0 ? ExitCode::branched : code;
   }
   publish::CommitResult result = result_of(request);
-  // What a struct of a fixed size has no room for is read back, unless the file tells of another commit by now.
+  // Reads what the fixed-size struct cannot hold, unless the file is about another commit by now.
   JsonObject full;
   if (result.outcome == publish::Outcome::branched || result.outcome == publish::Outcome::planned) {
     auto read = read_json_object(tree.place().project_directory + "/commit");
@@ -259,7 +259,7 @@ Result<ExitCode> commit(Context& context, const CommitArguments& arguments) {
   }
   ExitCode code = exit_code_for(result.outcome);
   if (result.outcome == publish::Outcome::published || result.outcome == publish::Outcome::merged) {
-    // Of files that were written while their commit was merged with what somebody else did to them.
+    // For files that were edited while their commit was merged with other people's changes to them.
     code = tell_conflicts(context.out, conflicts_left(tree));
   }
   JsonObject document{{"project", tree.place().project}, {"tx", result.tx}};

@@ -1,4 +1,4 @@
-// playfs diff: what is staged against the base of the work tree, or other pairs of revisions.
+// playfs diff: compares the work tree with its base, or other pairs of revisions.
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -23,7 +23,7 @@ namespace {
 constexpr std::size_t kLargestFile = 256 << 20;
 constexpr std::size_t kLongestTarget = 4096;
 
-/// nullopt where there is no file of that name.
+/// nullopt if there is no file of that name.
 Result<std::optional<DiffSide>> read_side(const std::string& path) {
   struct stat attributes {};
   if (lstat(path.c_str(), &attributes) != 0) {
@@ -37,7 +37,7 @@ Result<std::optional<DiffSide>> read_side(const std::string& path) {
     target.resize(static_cast<std::size_t>(size));
     return std::optional<DiffSide>(DiffSide{"120000", std::move(target)});
   }
-  // A directory in a file's place: the files below it are changes of their own.
+  // A directory in a file's place: the files below it are separate changes.
   if (!S_ISREG(attributes.st_mode)) return std::optional<DiffSide>();
   PLAYFS_TRY(std::string content, read_file(path, kLargestFile));
   return std::optional<DiffSide>(DiffSide{(attributes.st_mode & 0111) != 0 ? "100755" : "100644", std::move(content)});
@@ -58,7 +58,7 @@ std::set<std::string> staged_paths(const JsonObject& status) {
   return paths;
 }
 
-/// The revision that a word names: its id, "head" or "base"; nullopt where it names none.
+/// The revision that a word names: an id, "head" or "base"; nullopt for anything else.
 std::optional<std::string> revision_named(const MountedPlace& place, const JsonObject& status,
                                           const std::string& word) {
   if (word == "head" || word == "base") return text_of(status, word);
@@ -73,7 +73,7 @@ bool is_there(const std::string& path) {
   return lstat(path.c_str(), &ignored) == 0;
 }
 
-/// Takes the revisions off the front of `words`, which are paths otherwise.
+/// Removes the revisions from the front of `words`; the rest are paths.
 Result<Comparison> choose(const Context& context, const MountedPlace& place, const JsonObject& status,
                           std::vector<std::string>& words) {
   auto tree_of = [&](const std::string& revision) {
@@ -86,7 +86,7 @@ Result<Comparison> choose(const Context& context, const MountedPlace& place, con
   if (auto dots = word.find(".."); dots != std::string::npos) {
     auto before = revision_named(place, status, word.substr(0, dots));
     auto after = revision_named(place, status, word.substr(dots + 2));
-    if (!before || !after) return chosen;  // a path then
+    if (!before || !after) return chosen;  // then it is a path
     words.erase(words.begin());
     chosen = {tree_of(*before), tree_of(*after), *before, *after, {}};
     PLAYFS_TRY(chosen.paths, differing_paths(chosen.before, chosen.after));
@@ -95,7 +95,7 @@ Result<Comparison> choose(const Context& context, const MountedPlace& place, con
   auto before = revision_named(place, status, word);
   if (!before) return chosen;
   words.erase(words.begin());
-  // What is staged differs from the base, and the base perhaps from what was asked for.
+  // The stage differs from the base, and the base may differ from the requested revision.
   PLAYFS_TRY(auto paths, differing_paths(tree_of(*before), chosen.before));
   chosen.paths.merge(paths);
   chosen.before = tree_of(*before);
@@ -112,7 +112,7 @@ bool is_asked_for(const std::string& path, const std::vector<std::string>& asked
 void print(Output& out, const FileDiff& diff) {
   bool colour = out.colour();
   auto line = [&](const char* code, const std::string& text) {
-    // A patch in a pipe has to be the bytes as they are; only a terminal could be misled by them.
+    // A patch in a pipe must keep its exact bytes; only a terminal could be misled by them.
     if (!colour) return out.line(out.is_terminal() ? safe(text) : text);
     out.line(*code != 0 ? code + safe(text) + "\x1b[m" : safe(text));
   };
@@ -153,7 +153,7 @@ Result<Renames> renames_of(const Comparison& compared, const std::set<std::strin
       [&](const std::string& path) { return read_side(compared.after + "/" + path); });
 }
 
-/// nullopt where the two sides are the same, or neither is a file.
+/// nullopt if the two sides are the same, or neither is a file.
 Result<std::optional<FileDiff>> compare_path(const Comparison& compared, const Renames& renames,
                                              const std::string& path) {
   auto renamed = renames.find(path);
@@ -202,7 +202,7 @@ Result<ExitCode> diff(Context& context, const DiffArguments& arguments) {
   std::vector<FileDiff> files;  // for --stat, without their lines
   std::uint64_t added = 0, removed = 0;
   for (const std::string& each : paths) {
-    if (!context.io.out) break;  // whoever read it has gone
+    if (!context.io.out) break;  // the reader is gone
     PLAYFS_TRY(auto file, compare_path(compared, renames, each));
     if (!file) continue;
     added += file->added;

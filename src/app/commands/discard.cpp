@@ -1,4 +1,4 @@
-// playfs discard: staged changes dropped, path by path.
+// playfs discard: drops staged changes by path.
 #include <sys/stat.h>
 
 #include <algorithm>
@@ -14,12 +14,12 @@ namespace playfs::app {
 namespace {
 
 struct Target {
-  std::string named;  ///< as it was typed
+  std::string named;  ///< as typed
   WorkTree tree;
   std::string path;  ///< in the tree; "" for its root
 };
 
-/// A link in a work tree is meant itself, not what it leads to: only the folders above it are followed.
+/// A link in a work tree stands for itself, not for its target: only the folders above it are resolved.
 Result<std::optional<Target>> link_at(const std::string& named, const std::string& absolute) {
   struct stat attributes {};
   if (lstat(absolute.c_str(), &attributes) != 0 || !S_ISLNK(attributes.st_mode)) return std::optional<Target>();
@@ -64,13 +64,13 @@ Result<ExitCode> discard(Context& context, const DiscardArguments& arguments) {
     return revisions;
   };
   PLAYFS_TRY(const auto merging_before, taken_in());
-  // Nothing is touched before it is certain of all of them.
+  // Check all of them before changing anything.
   for (const Target& target : targets) PLAYFS_CHECK(target.tree.discard(target.path, true));
   std::uint64_t discarded = 0;
   std::string done;
   for (const Target& target : targets) {
     auto count = target.tree.discard(target.path, false);
-    // A path below one that was named before is as published already, and may be nothing at all now.
+    // A path below one that was named earlier is as published already, and may no longer exist.
     if (!count && count.error().code == ErrorCode::not_found && !done.empty()) continue;
     if (!count && !done.empty()) {
       Error error = count.error();

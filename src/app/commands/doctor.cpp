@@ -1,4 +1,4 @@
-// playfs doctor: whether what playfs keeps on this machine is sound, and mending it. Needs no service.
+// playfs doctor: checks and repairs what playfs keeps on this machine. Needs no service.
 #include <fmt/format.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
@@ -34,7 +34,7 @@ constexpr const char* kRepair = "playfs doctor --repair";
 
 enum class Finding {
   well,
-  left,  ///< by a mount that was killed: the next one takes it up, and nobody has to do anything
+  left,  ///< by a mount that was killed: the next one recovers it, nothing needs to be done
   mended,
   wrong,
 };
@@ -49,7 +49,7 @@ const char* word_for(Finding finding) {
   return "";
 }
 
-/// What was found, told at once to people and at the end to programs.
+/// The findings: printed at once for people, collected for programs.
 class Findings {
  public:
   explicit Findings(Output& out) : out_(out) {}
@@ -89,7 +89,7 @@ void look_at_mounts(Findings& findings, const Places& places, bool repair) {
   else findings.add("fuse", "/dev/fuse", usable.error());
   auto table = read_mount_table();
   if (!table) return findings.add("mounts", "/proc/self/mountinfo", table.error());
-  std::vector<std::pair<const MountEntry*, Probe>> looked;  // all at once: each may be waited for
+  std::vector<std::pair<const MountEntry*, Probe>> looked;  // all started at once: each may take until its timeout
   for (const MountEntry& mount : *table)
     if (mount.type == kMountType) looked.emplace_back(&mount, Probe(mount.mount_point));
   for (auto& [entry, probe] : looked) {
@@ -100,7 +100,7 @@ void look_at_mounts(Findings& findings, const Places& places, bool repair) {
     } else if (state == Probe::State::answers) {
       findings.add(Finding::well, "mount", mount.mount_point, mount.source + " is mounted, and its process lives");
     } else if (!repair) {
-      // Nobody mounts over another user's.
+      // Nobody can mount over another user's mount.
       const bool is_own = has_option(mount.super_options, "user_id=" + std::to_string(geteuid()));
       findings.add(is_own ? Finding::left : Finding::wrong, "mount", mount.mount_point,
                    is_own
@@ -116,15 +116,14 @@ void look_at_mounts(Findings& findings, const Places& places, bool repair) {
   }
 }
 
-/// Whether a place can be looked at; where it lies in a mount that hangs nothing in it can.
+/// Whether a place can be examined; in a mount that hangs, nothing can.
 bool answers(Findings& findings, const std::string& path) {
   const bool is_silent = look_at(path).state == Probe::State::silent;
   if (is_silent) findings.add("place", path, silence_of(path).value());
   return !is_silent;
 }
 
-/// A file or directory that has to be this user's, with none of the permission bits `forbidden`. Answers whether it is
-/// there.
+/// Checks that a file or directory is this user's and has no permission bits in `forbidden`. Returns whether it exists.
 bool look_at_mode(Findings& findings, std::string_view check, const std::string& path, mode_t forbidden, bool repair) {
   struct stat attributes {};
   if (lstat(path.c_str(), &attributes) != 0) {
@@ -142,7 +141,7 @@ bool look_at_mode(Findings& findings, std::string_view check, const std::string&
     return true;
   }
   const mode_t mode = attributes.st_mode & 07777;
-  // This user's own bits may be missing just as well.
+  // This user's own bits may be missing too.
   const mode_t wanted = (mode & ~forbidden) | (is_file ? 0600 : 0700);
   if (mode == wanted) {
     findings.add(Finding::well, check, path, "is this user's, and its mode is right");
@@ -158,7 +157,7 @@ bool look_at_mode(Findings& findings, std::string_view check, const std::string&
   return true;
 }
 
-/// Not by asking the mounts, since any of them may hang.
+/// Does not ask the mounts, since any of them may hang.
 void look_at_cache(Findings& findings, const std::string& directory) {
   const std::string meanwhile = "mounts go on without it, and fetch more: ";
   struct statvfs disk {};
@@ -183,8 +182,8 @@ void look_at_places(Findings& findings, const Places& places, bool repair) {
     look_at_cache(findings, places.cache);
 }
 
-/// In a copy: opening a journal brings it up to date. `pending_tx`: which publication has begun, "" for none; whether
-/// the journal knows of it.
+/// Works on a copy: opening a journal upgrades it. `pending_tx`: the publication in progress, "" for none. Returns
+/// whether the journal knows it.
 bool look_at_journal(Findings& findings, const std::string& directory, const std::string& pending_tx) {
   const std::string path = directory + "/publish.db";
   struct stat attributes {};
@@ -235,7 +234,7 @@ void look_at_journals(Findings& findings, const std::string& directory, const st
                  "mount it: the commit is looked for at the service, and staged again where it is not there");
 }
 
-/// True where nothing is wrong with it, and it may be looked into further.
+/// Reports the stage's health. True if it is sound, and can be examined further.
 bool tell(Findings& findings, const std::string& directory, const stage::StageHealth& health) {
   if (health.in_use) {
     findings.add(
@@ -320,7 +319,7 @@ void look_at_stage(Findings& findings, const std::string& directory, const std::
   look_at_journals(findings, directory, health->pending_tx);
 }
 
-/// Every stage below `directory`: those of work trees, and those of imports that have not ended.
+/// Every stage below `directory`: those of work trees and of unfinished imports.
 void look_at_stages(Findings& findings, const std::string& directory, int depth, const std::string& label,
                     bool repair) {
   std::error_code problem;

@@ -1,4 +1,4 @@
-// playfs export: a revision as a plain directory, which knows what it was made from (tree_origin.h).
+// playfs export: writes a revision to a plain directory, marked with its origin (tree_origin.h).
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -28,7 +28,7 @@ struct Exporter {
   const RevisionTreePtr& revision;
   std::uint64_t files = 0;
   std::uint64_t size = 0;
-  std::vector<LeftOut> left_out = {};  ///< whose content cannot be had, now or later
+  std::vector<LeftOut> left_out = {};  ///< files whose content cannot be had, now or later
 
   Status directory(int at, const std::string& path, const Tree::Directory& from) {
     for (const auto& [name, child] : from.children) {
@@ -37,7 +37,7 @@ struct Exporter {
         auto written = file(at, name, FileRef{revision, whole, *entry});
         if (written) continue;
         if (!concerns_content(written.error().code)) return fail(written.error().while_doing("export " + whole));
-        // Whoever publishes one bad entry does not keep the others from anybody.
+        // One bad published entry must not make the others inaccessible.
         left_out.push_back({whole, written.error()});
         continue;
       }
@@ -49,7 +49,7 @@ struct Exporter {
     return {};
   }
 
-  /// What was published is at fault, and no other attempt would bring it.
+  /// The published content is at fault, so that a retry would not help.
   static bool concerns_content(ErrorCode code) {
     return code == ErrorCode::corrupt || code == ErrorCode::refused_input || code == ErrorCode::file_too_big ||
            code == ErrorCode::not_found;
@@ -64,7 +64,7 @@ struct Exporter {
       if (symlinkat(target.c_str(), at, name.c_str()) != 0) return fail(error_from_errno(errno, "symlink"));
       return count(blob);
     }
-    mode_t mode = ref.entry->mode == FileMode::executable ? 0777 : 0666;  // the umask takes its share
+    mode_t mode = ref.entry->mode == FileMode::executable ? 0777 : 0666;  // the umask applies
     UniqueFd out(openat(at, name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode));
     if (!out) return fail(error_from_errno(errno, "create"));
     auto copied = copy(blob, out.get());
@@ -92,7 +92,7 @@ struct Exporter {
   }
 };
 
-/// The directory, new or empty: what is there already is never mixed with a revision.
+/// The directory, new or empty: a revision is never mixed with existing files.
 Result<UniqueFd> open_target(const std::string& path) {
   if (mkdir(path.c_str(), 0777) != 0 && errno != EEXIST) return fail(error_from_errno(errno, "create " + path));
   std::error_code problem;
@@ -115,7 +115,7 @@ Result<ExitCode> export_revision(Context& context, const ExportArguments& argume
   world->site().prefetch(revision);
   Exporter exporter{*world, revision};
   PLAYFS_CHECK(exporter.directory(directory.get(), "", revision->tree.root()));
-  // Last, and after the files are safe: a tree that is not whole must not pass for one from which files were deleted.
+  // Last, once the files are on disk: an incomplete tree must not look like one with deleted files.
   if (syncfs(directory.get()) != 0) return fail(error_from_errno(errno, "sync " + path));
   const Source& source = world->source();
   if (exporter.left_out.empty())

@@ -1,9 +1,8 @@
-// playfs import: a plain directory published as a revision, of a new project or of an existing one.
+// playfs import: publishes a plain directory as a revision, of a new project or of an existing one.
 //
-// The directory is brought into a stage of its own, which stands on the revision that the directory was made from, and
-// is published as every commit is: what others published since is merged, or this becomes a branch. The stage lies with
-// the other local state, one for each directory and project: an import that was interrupted goes on where it stopped
-// when it is repeated with --project.
+// The directory is copied into a separate stage that is based on the revision the directory was made from, and is
+// published like any commit: changes published since are merged, or this becomes a branch. The stage is kept with the
+// other local state, one for each directory and project: repeating an interrupted import with --project resumes it.
 #include <unistd.h>
 
 #include <filesystem>
@@ -57,7 +56,7 @@ std::string import_again(const ImportArguments& arguments, const Target& target,
   return shell_line(words);
 }
 
-/// One import under way.
+/// One import in progress.
 class Import {
  public:
   Import(Context& context, World& world, const ImportArguments& arguments, const Target& target, ImportBase base,
@@ -77,7 +76,7 @@ class Import {
     auto earlier = finish_earlier();
     PLAYFS_CHECK(check_it_is_there(directory));
     PLAYFS_TRY(skipped, make_stage_look_like(*stage_, directory));
-    // The ignore rules that stay as they were published decide too, so they have to be here.
+    // Ignore rules that stay as published apply too, so they must be in the cache.
     for (const FileRef& rules : stage_->rules_needed()) PLAYFS_CHECK(blob_of(world_, rules));
     if (!base_.known) PLAYFS_CHECK(check_nothing_is_undone(directory));
     PLAYFS_TRY(ignored, stage_->unpublished());
@@ -91,7 +90,7 @@ class Import {
     return {};
   }
 
-  /// Nothing of it is needed any more.
+  /// Removes the stage once it is no longer needed.
   void forget() {
     publisher_.reset();
     if (auto removed = stage::Stage::remove(std::move(stage_)); !removed) log_warning(removed.error().message);
@@ -100,7 +99,7 @@ class Import {
   std::vector<Skipped> skipped;
   std::vector<std::string> ignored;
   publish::CommitResult commit;
-  RevisionId revision;  ///< what the directory holds now, but for what is skipped and ignored
+  RevisionId revision;  ///< what the directory holds now, except for what is skipped and ignored
 
  private:
   [[nodiscard]] std::string purpose_path() const { return stage_directory_ + "/purpose"; }
@@ -108,13 +107,13 @@ class Import {
     return base_.revision.text() + " " + base_.beside.text() + (base_.known ? "\n" : " ?\n");
   }
 
-  /// What an interrupted import left behind goes on, where it was the same one; otherwise it is finished or dropped.
+  /// Resumes an interrupted import if it was the same one; otherwise finishes or drops it.
   Status take_up_or_clear() {
     PLAYFS_CHECK(make_private_directory(stage_directory_));
     PLAYFS_TRY(auto begun, stage::Stage::recorded_base(stage_directory_));
     if (begun) {
       auto was_for = read_file(purpose_path(), 1 << 16);
-      // Where nobody says what the directory was made from, an import of it that was interrupted may know.
+      // If nothing else tells the directory's base, an interrupted import of it may.
       if (!base_.known && was_for && !was_for->ends_with("?\n")) base_.known = true;
       else if (!was_for || *was_for != purpose()) PLAYFS_CHECK(finish_and_drop());
     }
@@ -124,7 +123,7 @@ class Import {
     return write_file_atomically(purpose_path(), purpose());
   }
 
-  /// Another import of this directory, made from another revision: what it has begun to publish ends first.
+  /// Drops an import of this directory that had another base, once what it began to publish has ended.
   Status finish_and_drop() {
     PLAYFS_CHECK(open());
     PLAYFS_TRY(auto pending, stage_->pending());
@@ -158,7 +157,7 @@ class Import {
     options.tell_of_rules = [](const Error& error) { log_warning(error.message); };
     PLAYFS_TRY(stage_, stage::Stage::open(options, world_.clock(), on));
     publish::PublisherOptions publishing;
-    // So that a revision of the service is what the directory holds: the base of its next import.
+    // So that the published revision is exactly the directory, and so the base of its next import.
     publishing.merges_first = false;
     PLAYFS_TRY(publisher_,
                publish::Publisher::open(
@@ -168,13 +167,14 @@ class Import {
   }
 
   Status wait_for_publication() {
-    // Looking at what is staged waits for what is under way.
+    // Planning waits for the publication in progress.
     auto seen = await<publish::PlannedCommit>([&](auto done) { publisher_->plan({}, std::move(done)); });
     if (!seen && seen.error().code == ErrorCode::busy) return fail(seen.error());
     return {};
   }
 
-  /// How the publication ended that an interrupted import had begun. Where it has to rest, the commit waits for it.
+  /// The outcome of a publication that an interrupted import had started; none while it is backing off, and then the
+  /// commit waits for it.
   std::optional<publish::CommitResult> finish_earlier() {
     auto pending = stage_->pending();
     if (!pending || !*pending || !wait_for_publication()) return std::nullopt;
@@ -222,7 +222,7 @@ class Import {
   std::unique_ptr<publish::Publisher> publisher_;
 };
 
-/// --site, else the one that the directory was exported from, else that of every command.
+/// --site, else the site that the directory was exported from, else the default.
 Result<std::unique_ptr<World>> open_world(const Context& context, const std::optional<TreeOrigin>& mark) {
   if (!mark || context.settings.text_of(Settings::Layer::flag, "site")) return context.open_world();
   PLAYFS_TRY(Source source, context.source(*mark));
@@ -274,7 +274,7 @@ Result<ExitCode> import(Context& context, const ImportArguments& arguments) {
   }
   const publish::CommitResult& commit = import.commit;
   if (commit.outcome != publish::Outcome::pending) {
-    // In this order: an import that ends in between is taken up where it was.
+    // In this order: an import that ends in between is resumed where it was.
     if (auto moved = import.revision.empty() ? Status() : origin.move_to(import.revision); !moved)
       context.out.note("What the directory was made from could not be written down: " + safe(moved.error().message));
     import.forget();

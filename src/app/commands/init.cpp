@@ -1,4 +1,4 @@
-// playfs init: a new, empty project; with a directory, its work tree is mounted there.
+// playfs init: creates an empty project and, given a directory, mounts its work tree there.
 #include "app/commands/commands.h"
 #include "app/mount_options.h"
 #include "app/mount_point.h"
@@ -10,7 +10,7 @@ namespace playfs::app {
 Result<ExitCode> init(Context& context, const InitArguments& arguments) {
   if (arguments.name.empty()) return fail(ErrorCode::invalid_argument, "a project needs a name", "playfs init NAME");
   PLAYFS_TRY(Source source, context.source());
-  // Whatever would keep the mount from coming up is better known before there is a project.
+  // Find problems with the mount before creating the project.
   if (arguments.directory)
     PLAYFS_CHECK(prepare_mount_point(context.io.absolute(*arguments.directory), false, own_places(context, source)));
   Record project;

@@ -1,4 +1,4 @@
-// playfs ls: the projects of a service, or the files of a project's head or of a revision.
+// playfs ls: lists the projects of a service, or the files of a project's head or of a revision.
 #include <fmt/format.h>
 
 #include "app/commands/commands.h"

@@ -1,5 +1,5 @@
-// playfs log: the revisions of a project, newest first: head, what the work tree stands on, the branches, and all that
-// they were made from, with the graph of their parents.
+// playfs log: shows the revisions of a project, newest first: head, the work tree's base, the branches and all their
+// ancestors, with the graph of their parents.
 #include "app/commands/commands.h"
 #include "app/graph.h"
 #include "app/history.h"
@@ -14,7 +14,7 @@ namespace playfs::app {
 
 namespace {
 
-/// Where a history begins, and what is found at some of its revisions.
+/// The starting points of a history, and labels for some of its revisions.
 struct Starts {
   std::vector<RevisionId> revisions;
   std::map<RevisionId, std::vector<std::string>> labels;
@@ -45,7 +45,7 @@ Result<Starts> mounted_starts(Context& context, const MountedPlace& place, bool 
 Status print(Context& context, History& history, const Starts& starts, const LogArguments& arguments) {
   Graph graph;
   for (std::uint64_t count = 0; arguments.limit == 0 || count < arguments.limit; ++count) {
-    if (!context.io.out) return {};  // whoever read it has gone
+    if (!context.io.out) return {};  // the reader is gone
     PLAYFS_TRY(auto shown, history.next());
     if (!shown) return {};
     const Revision* revision = &shown->revision;

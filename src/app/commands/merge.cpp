@@ -1,4 +1,4 @@
-// playfs merge: another revision of the project taken into the work tree.
+// playfs merge: merges another revision of the project into the work tree.
 #include "app/commands/commands.h"
 #include "app/commit_report.h"
 #include "app/json_fields.h"

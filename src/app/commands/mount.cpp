@@ -1,4 +1,4 @@
-// playfs mount: a service at a directory, by a process that stays until it is unmounted.
+// playfs mount: mounts a service at a directory; the process stays until it is unmounted.
 #include <malloc.h>
 #include <sys/vfs.h>
 #include <unistd.h>
@@ -25,13 +25,13 @@ namespace {
 
 struct Plan {
   Source source;
-  std::string directory;                // as it was named, absolute
-  MountOptions options;                 // of `lists`
+  std::string directory;                // as named, absolute
+  MountOptions options;                 // parsed from `lists`
   std::vector<std::string> lists = {};  // as after -o
 };
 
-/// What was mounted at `directory` by a process that died, which is to be mounted again; nullopt where nothing was.
-/// Fails where it is not known for sure.
+/// The record of a mount at `directory` whose process died, so that it can be mounted again; nullopt if there was none.
+/// Fails if that is not certain.
 Result<std::optional<MountRecord>> died_here(const Context& context, const std::string& directory) {
   PLAYFS_TRY(auto table, read_mount_table());
   const auto [state, real] = look_at(directory);
@@ -39,12 +39,12 @@ Result<std::optional<MountRecord>> died_here(const Context& context, const std::
   const MountEntry* mount = mount_holding(table, real);
   const bool is_mount = mount != nullptr && mount->mount_point == real && mount->type == kMountType;
   if (state == Probe::State::answers) {
-    if (is_mount) return std::optional<MountRecord>();  // it lives
-    // Its record stays until it was mounted again: the dead mount may have been detached, by hand or by an attempt
-    // that failed afterwards.
+    if (is_mount) return std::optional<MountRecord>();  // it is alive
+    // The record stays until the mount is made again: the dead one may have been detached by hand, or by a failed
+    // attempt.
     return read_mount_record(context.places, real);
   }
-  if (!is_mount) return std::optional<MountRecord>();  // no mount of playfs: to be said by prepare_mount_point
+  if (!is_mount) return std::optional<MountRecord>();  // not a mount of playfs, which prepare_mount_point will report
   const std::string dead = "the mount of " + mount->source + " at " + real + " is dead: its process ended. ";
   if (!has_option(mount->super_options, "user_id=" + std::to_string(geteuid())))
     return fail(ErrorCode::already_exists, dead + "It was another user's, so the mount has to be named",
@@ -58,7 +58,7 @@ Result<std::optional<MountRecord>> died_here(const Context& context, const std::
   return record;
 }
 
-/// The options of `again`, then those that were typed now: of two that contradict each other the last counts.
+/// The options of `again`, followed and overridden by those typed now.
 Status take_options(Context& context, Plan& plan, const MountArguments& arguments,
                     const std::optional<MountRecord>& again) {
   if (again) plan.lists = again->options;
@@ -68,7 +68,7 @@ Status take_options(Context& context, Plan& plan, const MountArguments& argument
     PLAYFS_CHECK(parse_mount_options(list, plan.options, context.settings));
     plan.lists.push_back(list);
   }
-  // A revision is one of the project that it was named with.
+  // A revision belongs to the project that it was given with.
   if (plan.options.project != before.project && plan.options.revision == before.revision) plan.options.revision.reset();
   return {};
 }
@@ -96,7 +96,7 @@ Result<Plan> plan_of(Context& context, const MountArguments& arguments) {
   return plan;
 }
 
-/// What has to be known to mount `plan` again.
+/// What is needed to mount `plan` again.
 MountRecord record_for(const Plan& plan) {
   MountRecord record{plan.source.text, plan.source.directory, plan.lists, {}, {}};
   if (const Source usual; plan.source.base_path != usual.base_path)
@@ -104,7 +104,7 @@ MountRecord record_for(const Plan& plan) {
   return record;
 }
 
-/// The mount's record, there as long as this lives. Without one the mount serves all the same.
+/// Keeps the mount's record as long as it lives. The mount works without one, too.
 class KeptRecord {
  public:
   KeptRecord(const Places& places, const Plan& plan) : places_(places), mount_point_(plan.directory) {
@@ -142,13 +142,13 @@ vfs::PlaygroundOptions playground_options(const Context& context, const Plan& pl
   return options;
 }
 
-/// Serves until it is unmounted or told to end. `ready` is called when the mount is there.
+/// Serves until it is unmounted or stopped by a signal. Calls `ready` once it is mounted.
 template <class Ready>
 Status serve_mount(Context& context, const Plan& plan, Ready ready) {
   outlive_readers();
   forgo_core_dumps();
-  raise_descriptor_limit();  // each reader who waits may cost one
-  // Its threads share a few arenas, so that memory which one frees another can use.
+  raise_descriptor_limit();  // each waiting reader may cost one
+  // Few malloc arenas, so that memory freed by one thread can be used by others.
   mallopt(M_ARENA_MAX, 4);
   TerminationSignals signals;
   PLAYFS_TRY(auto world,
@@ -165,8 +165,8 @@ Status serve_mount(Context& context, const Plan& plan, Ready ready) {
   options.read_only = plan.options.read_only || plan.options.revision;
   options.no_exec = plan.options.no_exec;
   options.synchronous = plan.options.synchronous;
-  options.keeps_links = !plan.options.safe_symlinks;  // judged by where they stand, each time
-  std::optional<KeptRecord> record;                   // gone only after the session, and with it the mount
+  options.keeps_links = !plan.options.safe_symlinks;  // with it, a link's location decides, each time it is read
+  std::optional<KeptRecord> record;                   // destroyed after the session, and so after the mount
   PLAYFS_TRY(auto session, fuse::Session::mount(playground, options));
   record.emplace(context.places, plan);
   playground.set_notifier(&session->notifier());
@@ -190,7 +190,7 @@ Result<std::string> log_path(const Context& context) {
   return directory + "/mount.log";
 }
 
-/// The first question to the kernel about the mount is answered only once it is served.
+/// The kernel's first request is answered only once the mount is being served.
 Status wait_until_it_answers(const std::string& directory) {
   struct statfs usage {};
   if (statfs(directory.c_str(), &usage) == 0) return {};
@@ -226,7 +226,7 @@ Result<ExitCode> mount(Context& context, const MountArguments& arguments) {
       log_error(served.error().message);
       report->failed(served.error());
     }
-    // What the command has buffered is the parent's to write.
+    // The parent writes what the command has buffered.
     _exit(static_cast<int>(served ? ExitCode::done : ExitCode::failed));
   }
   if (auto answers = wait_until_it_answers(plan.directory); !answers) {

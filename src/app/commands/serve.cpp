@@ -1,4 +1,4 @@
-// playfs serve: the Data API on a port, over a playground on this disk.
+// playfs serve: serves the Data API on a port, over a playground on this disk.
 #include <malloc.h>
 
 #include <charconv>
@@ -64,7 +64,7 @@ Result<std::string> read_secret(const Context& context, const std::string& optio
   return read_secret_file(context.io.absolute(file), option + " " + file);
 }
 
-/// "smtps://user@mail.example.org:465" with the password beside it.
+/// "smtps://user@mail.example.org:465", with the password in a separate file.
 Result<std::optional<net::SmtpServer>> mail_server(const Context& context, const ServeArguments& arguments) {
   if (arguments.smtp.empty()) return std::nullopt;
   net::SmtpServer server;
@@ -83,7 +83,7 @@ Result<std::optional<net::SmtpServer>> mail_server(const Context& context, const
   }
   server.url = scheme + "://" + host;
   server.from = arguments.mail_from;
-  // A mail server on this machine needs no TLS, and seldom has a certificate for that name.
+  // A mail server on this machine needs no TLS, and rarely has a certificate for that name.
   auto named = service::parse_host(host.substr(0, host.find('/')));
   if (!named)
     return fail(ErrorCode::invalid_argument, "--smtp " + arguments.smtp + ": no host",
@@ -95,7 +95,7 @@ Result<std::optional<net::SmtpServer>> mail_server(const Context& context, const
   return server;
 }
 
-/// `playfs serve backup FILE` and `playfs serve check`: about a store, whether it is being served or not.
+/// `playfs serve backup FILE` and `playfs serve check`, which also work while the store is being served.
 Result<ExitCode> care_for_store(Context& context, const std::vector<std::string>& words, const std::string& directory) {
   std::string store = directory + "/" + std::string(Playground::kStoreFile);
   if (words.front() == "backup" && words.size() == 2) {
@@ -114,8 +114,8 @@ Result<ExitCode> care_for_store(Context& context, const std::vector<std::string>
   return fail(ErrorCode::invalid_argument, "serve takes backup FILE, check, or nothing", "playfs serve --help");
 }
 
-/// What a burst of requests took goes back when it is over: large pieces at once, and small ones lie together, where
-/// each thread would keep some of its own otherwise.
+/// Returns the memory of a burst of requests to the system: large blocks at once; small ones share two arenas, since
+/// otherwise each thread would keep its own.
 void give_memory_back() {
   constexpr int large = 128 * 1024;
   mallopt(M_MMAP_THRESHOLD, large);

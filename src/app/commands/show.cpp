@@ -1,4 +1,4 @@
-// playfs show: a revision (or a project's head): who, when, why, and what it changed.
+// playfs show: shows a revision (or a project's head): who, when, why, and what it changed.
 #include <map>
 
 #include "app/commands/commands.h"

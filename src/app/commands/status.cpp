@@ -1,4 +1,4 @@
-// playfs status: what is staged in the work tree around a path, and how its publication goes.
+// playfs status: shows what is staged in the work tree around a path, and its publication's progress.
 #include "app/commands/commands.h"
 #include "app/json_fields.h"
 #include "app/mounted.h"

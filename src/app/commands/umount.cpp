@@ -1,4 +1,4 @@
-// playfs umount: ends a mount, and says what stays staged.
+// playfs umount: ends a mount, and reports what stays staged.
 #include <poll.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -23,8 +23,8 @@ namespace {
 constexpr std::chrono::milliseconds kPollPublications{200};
 constexpr std::chrono::milliseconds kPatienceWithDaemon{30'000};
 
-/// The mount at exactly this path. One that does not answer says nothing of itself, so it is the text of the path that
-/// counts, after the links of its parent where that answers.
+/// The mount at exactly this path. A mount that does not answer cannot identify itself, so the path's text decides,
+/// after resolving its parent's links if that answers.
 Result<MountEntry> mount_at(const std::string& path, const std::string& real) {
   PLAYFS_TRY(auto table, read_mount_table());
   const MountEntry* mount = mount_holding(table, real);
@@ -46,7 +46,7 @@ void wait_for_publications(Context& context, const std::string& mount_point) {
   }
 }
 
-/// Until the daemon has closed its files: then the same place can be mounted again at once.
+/// Waits until the daemon has closed its files, so that the same place can be mounted again at once.
 bool wait_for_end(const UniqueFd& process) {
   if (!process) return true;
   pollfd ended{process.get(), POLLIN, 0};
@@ -62,7 +62,7 @@ Result<ExitCode> umount(Context& context, const UmountArguments& arguments) {
   const bool answers = looked.state == Probe::State::answers, dead = looked.state == Probe::State::dead;
   if (arguments.wait && answers) wait_for_publications(context, mount.mount_point);
   Result<MountStatus> status = answers ? read_mount_status(mount.mount_point) : silence_of(directory);
-  const std::string again = mount_command(context.places, mount);  // its process forgets it at the end
+  const std::string again = mount_command(context.places, mount);  // before its process removes the record
   UniqueFd process;
   if (status && status->pid > 0) process = UniqueFd(static_cast<int>(syscall(SYS_pidfd_open, status->pid, 0)));
   PLAYFS_CHECK(fuse::unmount(mount.mount_point, dead));

@@ -1,4 +1,4 @@
-// playfs update: the work tree moved to the published latest.
+// playfs update: moves the work tree's base to head.
 #include "app/commands/commands.h"
 #include "app/commit_report.h"
 #include "app/work_tree.h"

@@ -1,4 +1,4 @@
-// playfs watch: what happens in a mount, line by line as it happens: heads that move, publications, outages.
+// playfs watch: prints the events of a mount as they happen: moved heads, publications, outages.
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -19,7 +19,7 @@ namespace playfs::app {
 namespace {
 
 constexpr std::size_t kLargestLog = 16 << 20;
-/// No notification crosses the kernel from a file system to those who watch its files.
+/// Polled, since a FUSE file system cannot send inotify events for its files.
 constexpr std::chrono::milliseconds kLookEvery{300};
 
 std::string last_line(const std::string& text) {
@@ -28,12 +28,12 @@ std::string last_line(const std::string& text) {
   return end_of_previous == std::string::npos ? text : text.substr(end_of_previous + 1);
 }
 
-/// The events file of a mount, read again when it has grown.
+/// The events file of a mount, read again when it has changed.
 class Events {
  public:
   explicit Events(std::string path) : path_(std::move(path)) {}
 
-  /// What has come since the last call; at the first one nothing. Fails where the mount has ended.
+  /// The events since the last call; none at the first. Fails if the mount has ended.
   Result<std::string> more() {
     struct stat now {};
     if (stat(path_.c_str(), &now) != 0) return fail(error_from_errno(errno, path_));
@@ -41,7 +41,7 @@ class Events {
     PLAYFS_TRY(std::string text, read_file(path_, kLargestLog));
     seen_ = now;
     const bool first = !std::exchange(begun_, true);
-    // Where so much came at once that the seam is lost, all that is left of it is new.
+    // After a burst that pushed the last known line out, everything in the file is new.
     std::string fresh = first ? "" : vfs::lines_after(last_, text).value_or(text);
     if (!text.empty()) last_ = last_line(text);
     return fresh;
@@ -58,11 +58,11 @@ bool is_about(const std::string& line, const std::string& project) {
   if (project.empty()) return true;
   auto event = wire::parse_json(line);
   const JsonObject* fields = event ? event->object() : nullptr;
-  // What names no project, an outage say, is about all of them.
+  // An event without a project, such as an outage, concerns all of them.
   return fields == nullptr || fields->find("project") == nullptr || text_of(*fields, "project") == project;
 }
 
-/// Heads are asked for only while somebody uses the project: whoever watches it does.
+/// The mount polls heads only of projects in use, so a watcher counts as a user.
 void use(const MountedPlace& place) {
   std::array<char, 4096> ignored{};
   if (!place.project.empty())

@@ -20,7 +20,7 @@ Result<Verdict> examine(Reader& reader, const FileEntry& entry, std::size_t ceil
   ContentPieces pieces(entry);
   ContentHasher hasher;
   TextCheck text;
-  SizeCount sizes(entry.encoding);  // chunks of text are UTF-8, each by itself
+  SizeCount sizes(entry.encoding);  // text chunks are UTF-8, each by itself
   for (;;) {
     PLAYFS_TRY(std::string piece, pieces.next(reader));
     if (piece.empty()) break;

@@ -28,7 +28,7 @@ std::vector<Reply> arrange(const std::vector<Record>& newest_first) {
     places.emplace(messages[i]->id, i);
   }
 
-  // By a stack of our own: a chain of replies may be as long as the page.
+  // With an explicit stack: a chain of replies may be as long as the page.
   std::vector<Reply> arranged;
   std::vector<std::pair<std::size_t, std::size_t>> open;  // place and depth, the next one last
   for (auto root = roots.rbegin(); root != roots.rend(); ++root) open.emplace_back(*root, 0);

@@ -20,7 +20,7 @@ struct FreePatch {
   void operator()(git_patch* patch) const { git_patch_free(patch); }
 };
 
-/// Equal names for contents that are the same for sure.
+/// Equal if the contents are certainly the same.
 std::string identity_of(const FileEntry& entry) {
   if (auto content = entry.inline_content()) return "i" + *content;
   std::string chunks = entry.encoding == ContentEncoding::base64 ? "b" : "t";
@@ -28,7 +28,7 @@ std::string identity_of(const FileEntry& entry) {
   return chunks;
 }
 
-/// Equal names for contents that are the same by what their publishers say; none for one that says nothing.
+/// Equal if the publishers claim the same content; nullopt without a valid claim.
 std::optional<std::string> claim_of(const FileEntry& entry) {
   auto hash = ContentHash::parse(entry.hash_claim);
   if (!hash) return std::nullopt;
@@ -41,12 +41,12 @@ bool same_content(const FileEntry& a, const FileEntry& b) {
   return a.same_content_and_mode(moded);
 }
 
-/// Takes a file that was removed for the one that `change` adds.
+/// Records the file that `change` adds as a rename of the removed `from`.
 void pair(FileChange& from, FileChange& change, bool by_claim) {
   change.kind = ChangeKind::renamed;
   change.by_claim = by_claim;
   change.old_path = from.path;
-  change.before = std::exchange(from.before, nullptr);  // told by the other one
+  change.before = std::exchange(from.before, nullptr);  // reported by `change` now
 }
 
 void find_renames(std::vector<FileChange>& changes) {
@@ -66,7 +66,7 @@ void find_renames(std::vector<FileChange>& changes) {
     auto claim = claim_of(*change.after);
     auto found = claim ? claimed.find(*claim) : claimed.end();
     if (found == claimed.end() || !found->second->before) continue;
-    // Both are here to be seen, and differ.
+    // Both contents are in the manifests, and differ.
     if (found->second->before->inline_text && change.after->inline_text) continue;
     pair(*found->second, change, true);
   }
@@ -75,7 +75,7 @@ void find_renames(std::vector<FileChange>& changes) {
 
 constexpr std::size_t kMostIndent = 32;
 
-/// With its line break, where it has one.
+/// Each with its line break, if it has one.
 std::vector<std::string_view> lines_of(std::string_view text) {
   std::vector<std::string_view> lines;
   while (!text.empty()) {
@@ -86,9 +86,8 @@ std::vector<std::string_view> lines_of(std::string_view text) {
   return lines;
 }
 
-/// Lines as numbers, equal ones as the same. So what is compared is short, and nobody can choose lines whose hashes
-/// libgit2 finds hard to tell apart. What it places a change by is kept: how far a line is indented, and if it is
-/// empty.
+/// Replaces lines by numbers, equal lines by equal ones. So the compared text is short, and nobody can choose lines
+/// whose hashes collide in libgit2. Keeps what libgit2 uses to place a change: indentation, and which lines are empty.
 class Numbers {
  public:
   std::string of(const std::vector<std::string_view>& lines) {

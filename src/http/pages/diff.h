@@ -1,5 +1,5 @@
-// What differs between two manifests, and between two texts line by line. Pure but for libgit2's own set-up; the
-// functions may be called on several threads at once.
+// The differences between two manifests, and between two texts line by line. Pure except for libgit2's global set-up;
+// callable on several threads at once.
 #pragma once
 
 #include <cstddef>
@@ -14,19 +14,19 @@ namespace playfs::http {
 
 enum class ChangeKind { added, removed, modified, renamed, mode_only };
 
-/// One file that is not the same in both. The entries are owned by the manifests.
+/// One file that differs. The entries are owned by the manifests.
 struct FileChange {
   ChangeKind kind = ChangeKind::modified;
-  std::string path;       ///< in the newer manifest; in the older one where it was removed
-  std::string old_path;   ///< of a renamed file; otherwise as `path`
-  bool by_claim = false;  ///< of a renamed file: that the content is the same is what its publisher wrote, and no more
+  std::string path;       ///< in the newer manifest; in the older one if it was removed
+  std::string old_path;   ///< of a renamed file; otherwise same as `path`
+  bool by_claim = false;  ///< a rename based only on the hash that the publisher wrote
   const FileEntry* before = nullptr;
   const FileEntry* after = nullptr;
 };
 
-/// In the order of paths. Judged by the manifests alone, so a file whose publisher wrote another hash for the same
-/// bytes counts as modified. A removed file whose content an added one has is a rename: what is stored
-/// tells it for sure, and equal hashes where it cannot.
+/// In the order of paths. Only the manifests are compared, so the same bytes under a different claimed hash count as
+/// modified. A removed file and an added one with the same content are a rename: certain if they are stored
+/// identically, else based on equal claimed hashes.
 std::vector<FileChange> changes_between(const Manifest& before, const Manifest& after);
 
 std::string_view name_of(ChangeKind kind);
@@ -41,7 +41,7 @@ struct DiffLine {
 struct DiffHunk {
   std::vector<DiffLine> lines;
 };
-/// What comparing two texts may cost.
+/// The bounds on comparing two texts.
 struct DiffLimits {
   std::size_t compared = 40'000;  ///< lines of both together
   std::size_t shown = 2000;       ///< lines of the difference
@@ -54,8 +54,8 @@ struct TextDiff {
   std::size_t compared = 0;  ///< lines of both
 };
 
-/// The cost grows with the number of lines, whatever stands in them. Errors: file_too_big for more lines than may be
-/// compared. REQUIRES: at most 1 MiB each.
+/// The cost grows with the number of lines, not with their contents.
+/// Errors: file_too_big for more lines than may be compared. REQUIRES: at most 1 MiB each.
 Result<TextDiff> diff_texts(std::string_view before, std::string_view after, const DiffLimits& limits);
 
 }  // namespace playfs::http

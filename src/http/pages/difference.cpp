@@ -1,4 +1,4 @@
-// The difference between two revisions of a project, file by file and line by line.
+// The page of a difference between two revisions of a project, by file and line.
 #include <algorithm>
 #include <utility>
 
@@ -20,10 +20,10 @@ constexpr std::size_t kLinesCompared = 40'000;    // of both sides, for one page
 constexpr std::size_t kLinesOfFile = 2000;
 constexpr std::size_t kLinesOfPage = 6000;
 constexpr std::size_t kLineBytes = 2000;
-// Lines take no more of a page than this, so that each file has its section, if only with a link.
+// Lines take no more of a page than this, so that each file gets its section, if only with a link.
 constexpr std::size_t kHtmlOfLines = Html::kMostBytes / 2;
 
-/// What one page may still compare and show.
+/// What the page may still compare and show.
 struct Budget {
   std::size_t bytes = kTotalCeiling;
   std::size_t compared = kLinesCompared;
@@ -106,7 +106,7 @@ void show_hunks(Html& html, const TextDiff& diff, const std::string& label) {
   }
 }
 
-/// Where a file can be had whole that is not shown.
+/// Links to the whole file, where its lines are not shown.
 void show_elsewhere(Html& html, const Sides& sides, const FileChange& change) {
   auto more = html.open("p", {{"class", "more"}});
   const std::string& project = sides.after.project.text();
@@ -140,7 +140,7 @@ void show_text_change(Html& html, Reader& reader, const Sides& sides, const File
   if (!diff) {
     const ErrorCode code = diff.error().code;
     const bool too_large = code == ErrorCode::file_too_big || code == ErrorCode::quota_exceeded;
-    // On a page of its own it may have more.
+    // On a page of its own it gets a larger budget.
     if (too_large && !by_itself) return show_link_to_lines(html, sides, change);
     show_nothing(html, "Its lines are not shown: " + diff.error().message + ".");
     if (too_large) show_elsewhere(html, sides, change);

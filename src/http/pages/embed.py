@@ -1,4 +1,4 @@
-"""Builds text files into the program: embed.py OUTPUT HEADER FUNCTION=FILE… writes C++ with a function for each."""
+"""Embeds text files in the program: embed.py OUTPUT HEADER FUNCTION=FILE… writes C++ with a function for each."""
 import pathlib
 import sys
 

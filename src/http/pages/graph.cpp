@@ -9,7 +9,7 @@ namespace playfs::http {
 
 namespace {
 
-// In the drawing's own units; the style sheet decides how large a unit is.
+// In the drawing's own units, which the style sheet scales.
 constexpr std::size_t kRow = 56;
 constexpr std::size_t kLine = 16;
 constexpr std::size_t kMargin = 12;
@@ -20,10 +20,10 @@ std::size_t y_of(std::size_t row) { return row * kRow + kRow / 2; }
 
 std::string colour(std::size_t line) { return fmt::format("line-{}", line % 6); }
 
-/// The lines that lead down to parents not yet reached.
+/// The lines that lead down to parents not reached yet.
 class Lines {
  public:
-  /// The line that waits for this revision; otherwise a free one, no longer free.
+  /// The line that leads to this revision, or else a free one, which is then taken.
   std::size_t take(const std::string& id) {
     auto waiting = std::find(awaited_.begin(), awaited_.end(), id);
     if (waiting == awaited_.end()) waiting = std::find(awaited_.begin(), awaited_.end(), std::string());
@@ -45,7 +45,7 @@ class Lines {
 std::string path_of(const GraphEdge& edge, std::size_t rows, bool continues) {
   std::size_t x = x_of(edge.from_line), y = y_of(edge.from), to_x = x_of(edge.line);
   bool leaves = edge.to == rows;
-  // Where the log ends, a line to what is not in it shows as a stub.
+  // At the end of the log, a line to a revision outside it is drawn as a stub.
   std::size_t end = !leaves ? y_of(edge.to) : continues ? rows * kRow : y + kRow / 2;
   std::string path = fmt::format("M{} {}", x, y);
   if (x != to_x)
@@ -73,7 +73,7 @@ GraphLayout lay_out(const std::vector<GraphNode>& nodes) {
       auto found = rows.find(parent);
       std::size_t to = found == rows.end() ? nodes.size() : found->second;
       if (to <= row) continue;
-      // The first parent's line goes on straight, unless somebody else's leads there already.
+      // The first parent continues this line, unless another line leads to it already.
       bool straight = !goes_on && !lines.awaits(parent);
       if (straight) lines.lead_to(line, parent);
       goes_on = goes_on || straight;

@@ -1,4 +1,4 @@
-// The revisions of a log as a drawing: which line each one stands on, and the curves to its parents. Pure.
+// The revision graph of a log as a drawing: which line each revision is on, and the curves to its parents. Pure.
 #pragma once
 
 #include <cstddef>
@@ -16,10 +16,10 @@ struct GraphNode {
   bool head = false;
 };
 
-/// From a revision to one of its parents. It leaves its row's line for `line`, and stays on that.
+/// From a revision to one of its parents. It switches from its row's line to `line`, and stays there.
 struct GraphEdge {
   std::size_t from = 0;  ///< row
-  std::size_t to = 0;    ///< row; the number of rows where the parent is not in this log
+  std::size_t to = 0;    ///< row; the number of rows if the parent is not in this log
   std::size_t from_line = 0;
   std::size_t line = 0;
 };
@@ -27,17 +27,17 @@ struct GraphEdge {
 struct GraphLayout {
   std::vector<std::size_t> lines;  ///< of each row's revision
   std::vector<GraphEdge> edges;
-  std::size_t width = 0;  ///< how many lines there are; at most kMostLines
+  std::size_t width = 0;  ///< number of lines; at most kMostLines
 };
 
-/// Lines past this one are drawn on it: whoever publishes hundreds of branches gets a muddle, not a wider page.
+/// Further lines are drawn on the last one: publishing hundreds of branches makes a muddle, not a wider page.
 inline constexpr std::size_t kMostLines = 8;
 inline constexpr std::size_t kMostParents = 16;
 
-/// A parent that stands above its child, or is the child, is not drawn: what people claim need not be a graph.
+/// A parent that is above its child, or is the child itself, is not drawn: published parents need not form a graph.
 GraphLayout lay_out(const std::vector<GraphNode>& nodes);
 
-/// As SVG, one row being as high as the style sheet's --row. `continues`: the log goes on below.
+/// As SVG, with rows as high as the style sheet's --row. `continues`: the log has more rows below.
 void draw(const std::vector<GraphNode>& nodes, const GraphLayout& layout, bool continues, Html& html);
 
 }  // namespace playfs::http

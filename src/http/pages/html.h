@@ -1,8 +1,8 @@
-// Writes HTML in which everything that is text comes out as text. For one thread at a time.
+// Writes HTML in which all text comes out as text. For one thread at a time.
 //
-// There is no way to put markup through: the names of elements and attributes are literals that the compiler checks
-// (no script, no style, no handlers), every other string is escaped where it is written, and addresses are Urls. So no
-// page has to remember to escape, and a content security policy without exceptions holds for all of them.
+// There is no way to pass markup through: names of elements and attributes are literals that the compiler checks (no
+// script, no style, no handlers), every other string is escaped where it is written, and addresses are Urls. So no page
+// has to remember to escape, and one content security policy without exceptions fits them all.
 #pragma once
 
 #include <initializer_list>
@@ -14,7 +14,7 @@
 
 namespace playfs::http {
 
-/// The name of an element: a literal. Elements that run or load something, or hold what is not HTML, do not compile.
+/// An element name: a literal. Elements that run or load something, or whose content is not HTML, do not compile.
 class Tag {
  public:
   consteval Tag(const char* name) : name_(name) {
@@ -31,7 +31,7 @@ class Tag {
   std::string_view name_;
 };
 
-/// The name of an attribute: a literal. Handlers, styles and addresses do not compile; for addresses see Attribute.
+/// An attribute name: a literal. Handlers, styles and addresses do not compile; for addresses see Attribute.
 class AttributeName {
  public:
   consteval AttributeName(const char* name) : name_(name) {
@@ -48,10 +48,10 @@ class AttributeName {
   std::string_view name_;
 };
 
-/// Names of attributes whose value is an address.
+/// Attributes whose value is an address.
 enum class Address { href, action };
 
-/// Refers to the text it is given: for use in the very call that writes it.
+/// Refers to its arguments: only for use within the call that writes it.
 class Attribute {
  public:
   Attribute(AttributeName name, std::string_view value) : name_(name.text()), value_(value) {}
@@ -68,16 +68,16 @@ using Attributes = std::initializer_list<Attribute>;
 
 class Html {
  public:
-  /// What one page may come to: past it nothing more is written but the ends of what is open.
+  /// The limit of one page: past it, only the end tags of open elements are written.
   static constexpr std::size_t kMostBytes = 2 << 20;
 
   explicit Html(std::size_t most_bytes = kMostBytes) : most_(most_bytes) {}
-  /// REQUIRES: no element is open, since its end tag would go to the old place. So a function that returns what it
-  /// wrote opens elements in inner scopes.
+  /// REQUIRES: no element is open, since its end tag would go to the moved-from object. So a function that returns its
+  /// Html opens elements in inner scopes.
   Html(Html&& other) noexcept;
   Html& operator=(Html&&) = delete;
 
-  /// An element that is open; its end tag is written when it goes out of scope.
+  /// An open element; its end tag is written when it goes out of scope.
   class [[nodiscard]] Element {
    public:
     Element(Html& html, Tag tag, bool written) : html_(html), tag_(tag), written_(written) { ++html_.open_; }
@@ -92,19 +92,19 @@ class Html {
   };
 
   Element open(Tag tag, Attributes attributes = {});
-  /// An element with nothing but text in it.
+  /// An element that contains only text.
   void element(Tag tag, Attributes attributes, std::string_view text);
   void element(Tag tag, std::string_view text) { element(tag, {}, text); }
   /// An element without an end tag: meta, link, input, br.
   void lone(Tag tag, Attributes attributes = {});
   void link(const Url& url, std::string_view text) { element("a", {{Address::href, url}}, text); }
 
-  /// Text. Control characters and those that change the direction of writing show as escapes.
+  /// Text. Control characters and bidirectional overrides show as escapes.
   void text(std::string_view text);
-  /// What was written into another one.
+  /// Appends the output of another Html.
   void append(const Html& other) { out_ += other.out_; }
 
-  /// Something was left out for want of room.
+  /// Something was left out because of the limit.
   [[nodiscard]] bool is_full() const { return full_; }
   /// A whole document: the doctype, and what was written.
   [[nodiscard]] std::string document() && { return "<!doctype html>\n" + std::move(out_); }
@@ -117,7 +117,7 @@ class Html {
   const std::size_t most_;
   bool full_ = false;
   std::string out_;
-  int open_ = 0;  ///< elements
+  int open_ = 0;  ///< number of open elements
 };
 
 }  // namespace playfs::http

@@ -93,7 +93,7 @@ void footer(Html& html, const SiteView& site) {
 }  // namespace
 
 std::string print(const Document& document, const SiteView& site) {
-  Html html(std::numeric_limits<std::size_t>::max());  // what is bounded is what stands in the frame
+  Html html(std::numeric_limits<std::size_t>::max());  // the limit applies to `main`, not to the frame
   {
     auto root = html.open("html", {{"lang", "en"}});
     head(html, document, site);
@@ -210,7 +210,7 @@ std::string_view below_headline(std::string_view text) {
 }
 
 std::string short_id(std::string_view id) {
-  // Ids of this service are ASCII; one that is not is shown whole rather than cut inside a character.
+  // This service's ids are ASCII; any other is shown whole rather than cut inside a character.
   bool ascii = std::all_of(id.begin(), id.end(), [](char c) { return c > 0x20 && c < 0x7F; });
   if (!ascii || id.size() <= kShortId + 1) return std::string(id);
   return "…" + std::string(id.substr(id.size() - kShortId));

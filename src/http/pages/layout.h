@@ -1,4 +1,4 @@
-// What all pages have in common: the frame around them, and the small parts they are made of. Pure functions.
+// What all pages share: the frame around them, and the small parts they are made of. Pure functions.
 #pragma once
 
 #include <initializer_list>
@@ -24,15 +24,15 @@ struct Crumb {
 struct Document {
   std::string title;  ///< for the window; the page's h1 is in `main`
   Section section = Section::none;
-  std::vector<Crumb> crumbs;  ///< the way down to this page, which is not among them
+  std::vector<Crumb> crumbs;  ///< the path down to this page, without it
   Html main;
   int status = 200;
 };
 
-/// What pages say of the site they are on.
+/// The site as its pages refer to it.
 struct SiteView {
   std::string host;  ///< as the visitor's browser addressed it
-  std::string url;   ///< what to mount
+  std::string url;   ///< the URL to mount
   Url api;           ///< the Data API's base
   Url style;
   Url icon;
@@ -40,36 +40,36 @@ struct SiteView {
 
 std::string print(const Document& document, const SiteView& site);
 
-/// The page for a request that has no answer.
+/// The page for a request that failed.
 Document problem_page(int status, std::string_view heading, std::string_view message);
 
-/// A time as records carry it; whatever cannot be read as a time shows as it is.
+/// A time from a record; text that is not a time is shown as is.
 void show_time(Html& html, std::string_view iso8601);
 
-/// Something a stranger named: kept apart from the direction of the text around it.
+/// A name from a stranger, isolated from the text direction around it.
 void show_name(Html& html, std::string_view name);
-/// What a stranger wrote at length, with its line breaks.
+/// Long text from a stranger, with its line breaks.
 void show_prose(Html& html, std::string_view text);
 /// A link if it is a plain web address, text otherwise.
 void show_address(Html& html, std::string_view address);
 
-/// All members but those named, as a list of terms. Nothing where none are left.
+/// All members except `without`, as a list of terms. Writes nothing if none are left.
 void show_fields(Html& html, const JsonObject& fields, std::initializer_list<std::string_view> without);
 
-/// "Older" and "Newest", where there are such pages. `older` is empty on the last one.
+/// "Older" and "Newest", if there are such pages. `older` is empty on the last page.
 void show_pager(Html& html, const Url& list, std::string_view cursor, std::string_view older,
                 std::string_view older_label);
 
-/// An empty list's note.
+/// The note in place of an empty list.
 void show_nothing(Html& html, std::string_view note);
 
 /// The beginning of a text on one line, at most about `most` characters.
 std::string excerpt(std::string_view text, std::size_t most);
-/// The first line of a text, shortened; `otherwise` where it is empty.
+/// The first line of a text, shortened; `otherwise` if it is empty.
 std::string headline(std::string_view text, std::string_view otherwise);
-/// The rest of a text below its headline; all of it where the headline had to be shortened.
+/// The text below its headline, or all of it if the headline was shortened.
 std::string_view below_headline(std::string_view text);
-/// Enough of an id to tell it from its neighbours: the end, since ids begin with the time.
+/// Enough of an id to distinguish it from its neighbours: the end, since ids begin with the time.
 std::string short_id(std::string_view id);
 /// "1.5 KB".
 std::string size_in_words(std::uint64_t bytes);

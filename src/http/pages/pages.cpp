@@ -21,7 +21,7 @@ constexpr std::size_t kHashLength = 16;  // hex digits
 constexpr const char* kPagePolicy =
     "default-src 'none'; style-src 'self'; img-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
 
-/// An asset's address changes with its content, so that it may be kept for ever.
+/// An asset's address changes with its content, so it may be cached forever.
 Url url_of_asset(std::string_view name, std::string_view bytes, std::string_view suffix) {
   std::string hash = ContentHash::of(bytes).hex().substr(0, kHashLength);
   return Url() / "assets" / (std::string(name) + '-' + hash + std::string(suffix));
@@ -63,14 +63,14 @@ Document page_of(const Error& error) {
   return problem_page(problem.status, service::reason_phrase(problem.status), problem.message + ".");
 }
 
-/// Scheme and host as the visitor's browser has them. A proxy in front tells the scheme; who tells it wrong sees a
-/// wrong command on his own screen.
+/// Scheme and host as the visitor's browser knows them. The scheme comes from a proxy's header; a client that forges it
+/// only gets a wrong command on its own screen.
 std::string url_of_site(const HttpRequest& request, std::string_view host) {
   bool secure = request.headers.get("X-Forwarded-Proto").value_or("") == "https";
   return (secure ? "https://" : "http://") + std::string(host);
 }
 
-/// What holds for every answer; caches treat pages by the same rules as records.
+/// Adds what every answer has; pages follow the same caching rules as records.
 Answer finish(const HttpRequest& request, Answer answer) {
   HttpResponse& response = answer.response;
   response.headers.add("X-Content-Type-Options", "nosniff");
@@ -81,7 +81,7 @@ Answer finish(const HttpRequest& request, Answer answer) {
     response.headers.add("Cache-Control", "no-store");
     return answer;
   }
-  // Anything may change with the next record, but for assets; asking again costs a comparison.
+  // Everything but assets may change with the next record, and revalidating is cheap.
   const bool asset = request.target.starts_with(kAssets);
   service::make_cacheable(request, response, answer.source ? answer.tag : service::etag_of_text(response.body),
                           asset ? service::Freshness::for_ever : service::Freshness::always_ask);

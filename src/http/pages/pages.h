@@ -1,7 +1,7 @@
-// The read-only web page for people: a request in, HTML out. For all paths that are not the service's own.
+// The read-only web page for people: a request in, HTML out. Handles all paths that are not the service's own.
 //
-// Rendered on the server, without a script; see README.md. Thread-safe. handle() waits for the store, so it belongs on
-// a worker thread.
+// Rendered on the server, without scripts; see README.md.
+// Thread-safe. handle() waits for the store, so call it on a worker thread.
 #pragma once
 
 #include <string>
@@ -28,10 +28,10 @@ class Pages {
   /// `store` must outlive it.
   Pages(service::Store& store, PagesOptions options);
 
-  /// Whether a request is for the pages: all are but those for the service's own paths.
+  /// Whether a request is for the pages, that is, not for one of the service's own paths.
   [[nodiscard]] bool serves(std::string_view target) const;
 
-  /// GET and HEAD. Never throws. Answers carry their ETag, and 304 where the visitor has the page already.
+  /// GET and HEAD. Never throws. Answers carry an ETag, and are 304 if the visitor has the page already.
   [[nodiscard]] Answer handle(const HttpRequest& request) const;
 
  private:

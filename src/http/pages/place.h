@@ -1,4 +1,4 @@
-// A revision of a project, and a file of it, as an address names them. Pure but for reading.
+// The revision of a project, and the file in it, that an address names. Pure except for reading.
 #pragma once
 
 #include <string>

@@ -19,7 +19,7 @@ constexpr std::size_t kProjects = 30;
 constexpr std::size_t kRevisions = 40;
 constexpr std::size_t kReadmeCeiling = 64 * 1024;
 constexpr std::size_t kParentsNamed = 4;
-constexpr std::size_t kLead = 400;  // characters of a description above everything else
+constexpr std::size_t kLead = 400;  // characters of a description at the top of the page
 
 std::string name_of(const Project& project) { return title_of(project.raw); }
 
@@ -58,7 +58,7 @@ void show_readme(Html& html, Reader& reader, const Manifest& manifest) {
   const auto* readme = find_readme(manifest);
   if (!readme) return;
   auto content = read_content(reader, readme->second, kReadmeCeiling);
-  // The file's own page says what is wrong with it.
+  // The file's own page explains what is wrong with it.
   if (!content || !content->mismatch.empty() || !content->is_text) return;
   auto section = html.open("section", {{"class", "readme"}, {"aria-labelledby", "readme"}});
   html.element("h2", {{"id", "readme"}}, readme->first);
@@ -80,7 +80,7 @@ void show_head(Html& html, Visit& visit, const Project& project) {
   show_readme(html, visit.reader, head->manifest);
 }
 
-/// A revision as far as the log shows it. Its manifest is not looked at, so one that cannot be read does no harm here.
+/// The parts of a revision that the log shows. The manifest is not read, so a broken one does no harm here.
 struct LogEntry {
   GraphNode node;
   std::string agent, message, time;
@@ -126,7 +126,7 @@ void show_log_entry(Html& html, const std::string& project, const LogEntry& entr
   show_parents(html, project, entry.node.parents);
 }
 
-/// A choice of two revisions; the form's answer is a redirection to their difference.
+/// A form to choose two revisions; its answer redirects to their difference.
 void show_comparison(Html& html, const std::string& project, const std::vector<LogEntry>& log) {
   if (log.size() < 2) return;
   auto details = html.open("details", {{"class", "compare"}});

@@ -1,5 +1,5 @@
-// A file's bytes as they are: read through once to see that they are what was promised, then again, piece by piece,
-// while they are sent. What chunks hold does not change in between.
+// A file's raw bytes: read once to verify them against the manifest, then again, piece by piece, while they are sent.
+// Chunks do not change in between.
 #include <memory>
 #include <utility>
 
@@ -13,7 +13,7 @@ namespace playfs::http {
 namespace {
 
 constexpr std::size_t kMostBytes = 16 << 20;
-/// What is read of records for that: base64 and JSON take more than the bytes.
+/// The bytes of records read for one file: base64 and JSON take more than the content.
 constexpr std::size_t kMostRead = 32 << 20;
 constexpr std::size_t kPiece = 64 * 1024;
 
@@ -49,13 +49,13 @@ Result<Answer> raw_file(Visit& visit, const std::string& project, const std::str
   PLAYFS_TRY(const FileEntry* entry, find_file(place, path));
   Reader reader(visit.store, kMostRead);
   PLAYFS_TRY(Verdict verdict, examine_content(reader, *entry, kMostBytes));
-  // The file's page can say that these are not the bytes that were promised; a download could not.
+  // The file's page can explain a mismatch; a download could not.
   if (!verdict.mismatch.empty()) return fail(ErrorCode::refused_input, verdict.mismatch);
   Answer answer;
   answer.response.status = 200;
   auto& headers = answer.response.headers;
   headers.add("Content-Type", verdict.is_text ? "text/plain; charset=utf-8" : "application/octet-stream");
-  // A browser must not make a page of this site out of it, whatever is in it and whatever it is opened with.
+  // Whatever the file contains, a browser must not treat it as a page of this site.
   headers.add("Content-Security-Policy", "sandbox; default-src 'none'; frame-ancestors 'none'");
   if (!verdict.is_text)
     headers.add("Content-Disposition", "attachment; filename*=UTF-8''" + percent_encode(file_name(path)));

@@ -55,7 +55,7 @@ Result<Project> Reader::project(std::string_view id) {
 Result<Revision> Reader::revision(std::string_view id) {
   PLAYFS_TRY(Record record, get("revisions", id));
   PLAYFS_TRY(Revision revision, wire::decode_revision(std::move(record)));
-  // The page shows what every other client sees: the rest of a large project's manifest is a file like any other.
+  // As in every other client, the rest of a large project's manifest appears as a file.
   if (revision.manifest.continuation) show_continuation(revision.manifest);
   return revision;
 }

@@ -1,9 +1,9 @@
-// The store's records as values for one page, with a bound on how many, and how many bytes, are read for it. For one
-// thread at a time: each request has its own.
+// Reads the store's records for one page, within bounds on their number and bytes. For one thread at a time: each
+// request has its own.
 //
-// Anyone may write records, so what is asked for may lead anywhere: a log that refers to thousands of records, a
-// thread whose replies lie between millions of others. Every record that is read counts, and past the bound reading
-// fails with `quota_exceeded`; pages that can be shown in part ask `may_read` before.
+// Anyone may write records, so a page may lead anywhere: to a log that refers to thousands of records, or a thread
+// whose replies lie between millions of others. Every record read counts, and past the bound reading fails with
+// `quota_exceeded`; pages that can be shown in part ask `may_read` first.
 #pragma once
 
 #include <cstddef>
@@ -25,10 +25,10 @@ struct RecordList {
 
 class Reader {
  public:
-  /// The most records that are read for one page.
+  /// The most records read for one page.
   static constexpr std::size_t kMostRecords = 2000;
 
-  /// And the most bytes of them, but for those of the last call.
+  /// The bytes of records after which nothing more is read.
   static constexpr std::size_t kMostBytes = 4 << 20;
 
   explicit Reader(service::Store& store, std::size_t most_bytes = kMostBytes)
@@ -42,7 +42,7 @@ class Reader {
   /// A page of a collection. `cursor` is empty or an earlier page's `next`; anything else is invalid_argument.
   Result<RecordList> list(std::string_view collection, std::size_t limit, std::string_view cursor);
 
-  /// A page of the revisions of a project, of the messages of a thread: of what belongs to record `whole`.
+  /// A page of the records that belong to `whole`: a project's revisions, a thread's messages.
   Result<RecordList> parts(std::string_view collection, std::string_view whole, std::size_t limit,
                            std::string_view cursor);
 
@@ -61,7 +61,7 @@ class Reader {
   std::size_t bytes_ = 0;
 };
 
-/// A field that is text, or a number, as text; empty for anything else.
+/// The value of a text or number field as text; empty for anything else.
 std::string text_field(const JsonObject& fields, std::string_view name);
 
 }  // namespace playfs::http

@@ -1,4 +1,4 @@
-// Agents, mail, spaces, and the records of any collection as they are.
+// Agents, mail, spaces, and the raw records of any collection.
 #include "wire/records.h"
 #include "http/pages/lists.h"
 #include "http/pages/views.h"
@@ -12,7 +12,7 @@ namespace {
 constexpr std::size_t kItems = 50;
 constexpr std::size_t kIds = 100;
 
-/// What the pages of agents, mail and spaces differ in.
+/// How the pages of agents, mail and spaces differ.
 struct Kind {
   Section section;
   std::string_view collection;
@@ -65,7 +65,7 @@ Result<Document> items_page(Visit& visit, const Kind& kind) {
   return document;
 }
 
-/// The frame of a page about one record of that kind, up to its heading.
+/// The page of one such record, up to its heading.
 Document item_document(const Kind& kind, const Record& record) {
   Document document;
   document.title = title_of(record);

@@ -1,4 +1,4 @@
-// One revision, and one of its files.
+// The pages of a revision and of a file in it.
 #include <algorithm>
 #include <utility>
 

@@ -16,7 +16,7 @@ constexpr std::size_t kThreads = 50;
 constexpr std::size_t kMessages = 100;
 constexpr std::size_t kNamed = 40;  // mentions and links of one message
 
-/// The texts of a list of texts, or the one text.
+/// A list of texts, or a single text as a list of one.
 std::vector<std::string> texts_of(const JsonObject& fields, std::string_view name) {
   std::vector<std::string> texts;
   const Json* value = fields.find(name);
@@ -26,7 +26,7 @@ std::vector<std::string> texts_of(const JsonObject& fields, std::string_view nam
       if (texts.size() == kNamed) break;
       if (item.string() && !item.string()->empty()) texts.push_back(*item.string());
       else if (const JsonObject* object = item.object())
-        // Some write a link as an object with a title.
+        // Some clients write a link as an object with a title.
         for (std::string_view member : {"url", "href", "handle", "id"})
           if (std::string text = text_field(*object, member); !text.empty()) {
             texts.push_back(std::move(text));
@@ -108,7 +108,7 @@ Result<Document> thread_page(Visit& visit, const std::string& id) {
   {
     auto section = html.open("section", {{"class", "conversation"}, {"aria-labelledby", "messages"}});
     html.element("h2", {{"id", "messages"}}, "Messages");
-    // Older ones come first in a conversation, so the way to them does too.
+    // Older messages come first in a conversation, so the link to them does too.
     show_pager(html, Url() / "threads" / id, visit.cursor(), messages.next, "Earlier messages");
     if (messages.records.empty()) show_nothing(html, "No replies yet.");
     for (const Reply& reply : arrange(messages.records)) show_reply(html, reply);

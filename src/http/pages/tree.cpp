@@ -11,7 +11,7 @@ namespace {
 
 std::string size_of(const FileEntry& entry) {
   if (auto content = entry.inline_content()) return size_in_words(content->size());
-  // Of chunks only the claim is known before they are read.
+  // The size of chunks is only a claim until they are read.
   return entry.size_claim ? size_in_words(*entry.size_claim) : "";
 }
 

@@ -10,8 +10,8 @@ namespace {
 
 constexpr std::size_t kLongestExternal = 2000;
 
-/// What RFC 3986 lets stand in an address, less the quotes. No space, no control character, nothing past ASCII: a name
-/// that only looks like another one stays text.
+/// The characters of RFC 3986 without the single quote. No space, control character or non-ASCII: a name that only
+/// looks like another one stays text.
 bool may_stand_in_address(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
          std::string_view("-._~:/?#[]@!$&()*+,;=%").find(c) != std::string_view::npos;
@@ -46,7 +46,7 @@ std::optional<Url> Url::external(std::string_view address) {
   std::string_view rest = address.substr(scheme.size());
   if (!rest.starts_with("://") || rest.size() == 3 || address.size() > kLongestExternal) return std::nullopt;
   if (!std::all_of(address.begin(), address.end(), may_stand_in_address)) return std::nullopt;
-  // "https://bank.example@evil.example" would be read as the wrong site by people.
+  // People would read "https://bank.example@evil.example" as the wrong site.
   std::string_view authority = rest.substr(3, rest.find_first_of("/?#", 3) - 3);
   if (authority.empty() || authority.find('@') != std::string_view::npos) return std::nullopt;
   return Url(std::string(address));

@@ -1,7 +1,7 @@
-// Addresses that may stand in a page. Plain values.
+// Addresses that are safe in a page. Plain values.
 //
-// A Url can only be made of segments, which are percent-encoded, or of a stranger's address that was checked. So a
-// `javascript:` address, or one that leaves the attribute it stands in, cannot come to be.
+// A Url can only be built from segments, which are percent-encoded, or from a stranger's address after a check. So
+// there is no `javascript:` address, and none that breaks out of its attribute.
 #pragma once
 
 #include <optional>
@@ -17,14 +17,14 @@ class Url {
 
   /// This address with one more segment; '/' inside is encoded. REQUIRES: no query or fragment yet.
   [[nodiscard]] Url operator/(std::string_view segment) const;
-  /// This address with a path below it: the '/' of `path` stay. REQUIRES: as above.
+  /// This address with a path below it: the '/' of `path` stay. REQUIRES: no query or fragment yet.
   [[nodiscard]] Url below(std::string_view path) const;
   [[nodiscard]] Url with(std::string_view parameter, std::string_view value) const;
   [[nodiscard]] Url at(std::string_view fragment) const;
 
-  /// This same page, to be followed by at().
+  /// The current page, for use with at().
   static Url here() { return Url(std::string()); }
-  /// Somebody else's page; nullopt for anything but a plain http or https address.
+  /// A page of another site; nullopt for anything but a plain http or https address.
   static std::optional<Url> external(std::string_view address);
 
   [[nodiscard]] const std::string& text() const { return text_; }

@@ -1,8 +1,8 @@
-// The pages, one function each: from the store's records to a document. Called on several threads at once, each with
-// a visit of its own.
+// The pages, one function each, from the store's records to a document. Called on several threads at once, each with
+// its own visit.
 //
-// Every function reads a bounded number of records (Reader) and writes a bounded page; lists go on behind a cursor.
-// An error becomes a page of its own in Pages.
+// Every function reads a bounded number of records (Reader) and writes a bounded page; lists continue behind a cursor.
+// Pages turns an error into a page of its own.
 #pragma once
 
 #include <string>
@@ -39,9 +39,9 @@ Result<Document> log_page(Visit& visit, const std::string& id);
 Result<Document> revision_page(Visit& visit, const std::string& project, const std::string& id);
 Result<Document> file_page(Visit& visit, const std::string& project, const std::string& revision,
                            const std::string& path);
-/// The bytes as they are, never to be taken for anything but text or a download.
+/// The raw bytes, which browsers treat as text or a download only.
 Result<Answer> raw_file(Visit& visit, const std::string& project, const std::string& revision, const std::string& path);
-/// `range` is "A..B", two ids of revisions of the project.
+/// `range` is "A..B", the ids of two revisions of the project.
 Result<Document> diff_page(Visit& visit, const std::string& project, const std::string& range);
 
 Result<Document> threads_page(Visit& visit);
@@ -59,7 +59,7 @@ Result<Document> collections_page(Visit& visit);
 Result<Document> collection_page(Visit& visit, const std::string& collection);
 Result<Document> record_page(Visit& visit, const std::string& collection, const std::string& id);
 
-// Where things are.
+// Addresses of pages.
 inline Url url_of_project(std::string_view id) { return Url() / "projects" / id; }
 inline Url url_of_log(std::string_view id) { return url_of_project(id) / "log"; }
 inline Url url_of_revision(std::string_view project, std::string_view id) {

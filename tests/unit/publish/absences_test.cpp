@@ -2,6 +2,7 @@
 #include "publish/absences.h"
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <memory>
 #include <string>
@@ -60,6 +61,14 @@ class AbsencesTest : public testing::Test {
     return world
         .create("revisions", R"({"project":")" + project + R"(","parents":[")" + parent +
                                  R"("],"agent":"other","manifest":)" + wire::to_text(manifest) + "}")
+        .id;
+  }
+  /// Likewise, with other content of `both`.
+  std::string publish_beside(const std::string& parent, const std::string& content) {
+    const JsonObject files{{"both", JsonObject{{"inline", content}}}};
+    return world
+        .create("revisions", R"({"project":")" + project + R"(","parents":[")" + parent +
+                                 R"("],"agent":"other","manifest":{"files":)" + wire::to_text(files) + "}}")
         .id;
   }
   /// Hides a revision, both by id and in lists.
@@ -209,6 +218,55 @@ TEST_F(DoubtTest, AnOlderHeadIsBelievedWhenEveryLookForSoLongGaveIt) {
   EXPECT_EQ(check_after(seconds(1), *older), none) << "for good";
 }
 
+TEST_F(DoubtTest, WhatHeadNamesIsGoneForAsLongAsHeadNamesIt) {
+  show();
+  const auto on_it = upstream.project();
+  ASSERT_TRUE(on_it) << on_it.error().message;
+  Project elsewhere = *on_it;
+  elsewhere.latest_revision = RevisionId("another");
+  hide(revision.text());
+  auto is_gone_in_time = [&] {
+    look();
+    look_after(seconds(60));
+    return look_after(seconds(60)) == Presence::gone;
+  };
+  ASSERT_TRUE(absences.check_head(*on_it));
+  EXPECT_TRUE(is_gone_in_time());
+  EXPECT_EQ(look_after(minutes(10)), Presence::gone) << "though nobody looked in between";
+  show();
+  EXPECT_EQ(look(), Presence::there);
+  hide(revision.text());
+  EXPECT_EQ(look(), Presence::not_shown) << "it was seen";
+  EXPECT_TRUE(is_gone_in_time());
+  ASSERT_TRUE(absences.check_head(elsewhere));
+  ASSERT_TRUE(absences.check_head(*on_it));
+  EXPECT_EQ(look_after(minutes(10)), Presence::not_shown) << "head was elsewhere";
+  EXPECT_TRUE(is_gone_in_time());
+  absences.saw([&](const RevisionId& id) { return id == revision; });
+  EXPECT_EQ(look(), Presence::not_shown) << "it was in a list";
+}
+
+TEST_F(DoubtTest, NothingIsChosenForAHeadBeforeItWasTheSameForLong) {
+  show();
+  const auto one = upstream.project();
+  ASSERT_TRUE(one) << one.error().message;
+  Project other = *one;
+  other.latest_revision = RevisionId("another");
+  auto may_choose_after = [&](std::chrono::nanoseconds time, const Project& project) {
+    world.clock.advance(time);
+    auto checked = absences.check_choice(project);
+    EXPECT_TRUE(checked || checked.error().code == ErrorCode::busy);
+    return checked.has_value();
+  };
+  EXPECT_FALSE(may_choose_after(seconds(0), *one));
+  EXPECT_FALSE(may_choose_after(seconds(100), *one));
+  EXPECT_TRUE(may_choose_after(seconds(21), *one));
+  EXPECT_FALSE(may_choose_after(seconds(1), other));
+  EXPECT_FALSE(may_choose_after(seconds(1), *one));
+  EXPECT_FALSE(may_choose_after(seconds(121), *one)) << "two looks are too few";
+  EXPECT_TRUE(may_choose_after(seconds(1), *one));
+}
+
 TEST_F(DoubtTest, WhoCannotGoOnBeforeThatIsToldToComeAgain) {
   auto gone = absences.is_gone(revision);
   ASSERT_FALSE(gone);
@@ -286,6 +344,97 @@ TEST_F(AbsencesTest, ADryRunWritesNothingWhateverBecameOfHead) {
   EXPECT_EQ(world.head(project), lost);
   ASSERT_TRUE(work->commit());
   EXPECT_EQ(world.contents(world.head(project)), (Contents{{"a", "a"}, {"mine", "m"}}));
+}
+
+/// Another client set head to an id that no revision has.
+class NowhereTest : public AbsencesTest {
+ protected:
+  NowhereTest() {
+    publish({{"a", "a"}});
+    root = world.head(project);
+    world.set_head(project, nowhere);
+  }
+  Outcome commit(const std::string& path) {
+    work->write(path, "m");
+    auto result = work->commit();
+    EXPECT_TRUE(result) << result.error().message;
+    return result ? result->outcome : Outcome::nothing;
+  }
+  [[nodiscard]] std::size_t waits() const {
+    const std::string events = work->events->events_text();
+    std::size_t count = 0;
+    for (auto at = events.find("commit_waiting"); at != std::string::npos; at = events.find("commit_waiting", at + 1))
+      ++count;
+    return count;
+  }
+  const std::string nowhere = "never-there";
+  std::string root;
+};
+
+TEST_F(NowhereTest, ACommitTakesHeadBackFromThere) {
+  EXPECT_EQ(commit("mine"), Outcome::published);
+  EXPECT_EQ(world.contents(world.head(project)), (Contents{{"a", "a"}, {"mine", "m"}}));
+  EXPECT_GT(waits(), 0U) << "it might only not be shown yet";
+  EXPECT_NE(work->events->events_text().find("head_was_gone"), std::string::npos);
+}
+
+TEST_F(NowhereTest, ItIsWaitedForOnceWhereHeadStaysThere) {
+  work->faults.set_plan([](const HttpRequest& request) {
+    return request.method == "PATCH" ? test::answer_with(403, R"({"code":"forbidden"})") : Fault();
+  });
+  EXPECT_EQ(commit("one"), Outcome::branched);
+  EXPECT_EQ(world.head(project), nowhere);
+  const std::size_t waited = waits();
+  for (const char* path : {"two", "three"}) {
+    world.clock.advance(minutes(10));
+    EXPECT_EQ(commit(path), Outcome::branched);
+  }
+  EXPECT_EQ(waits(), waited);
+}
+
+TEST_F(NowhereTest, SoItIsWhereSomebodySetsItThereAgain) {
+  EXPECT_EQ(commit("one"), Outcome::published);
+  world.set_head(project, nowhere);
+  EXPECT_EQ(commit("two"), Outcome::published);
+  world.set_head(project, nowhere);
+  EXPECT_EQ(commit("three"), Outcome::branched) << "somebody means it";
+  EXPECT_EQ(world.head(project), nowhere);
+}
+
+TEST_F(NowhereTest, WhatSomebodyBuiltOnWasThere) {
+  const std::string beside = post(root, "beside");
+  const std::string on_it = publish_beside(nowhere, "theirs");
+  EXPECT_EQ(commit("mine"), Outcome::branched) << "what they have in common is not known";
+  EXPECT_EQ(world.head(project), on_it);
+}
+
+TEST_F(AbsencesTest, ARecordThatLagsChoosesNothing) {
+  publish({{"both", "0"}});
+  const std::string root = world.head(project);
+  open(minutes(10));
+  auto old = world.get("projects", project);
+  JsonObject record{{"id", old.id}, {"createdAt", old.created_at}, {"updatedAt", old.updated_at}};
+  for (const auto& [name, value] : old.fields) record.set(name, value);
+  const std::string lagging = wire::to_text(JsonObject{{"record", std::move(record)}});
+  post(root, "both");
+  const std::string chosen = publish_beside(root, "chosen");
+  world.set_head(project, chosen);
+  std::atomic<bool> lags = true;
+  work->faults.set_plan([&](const HttpRequest& request) {
+    const bool is_record = request.method == "GET" && request.target.ends_with("/projects/" + project);
+    return is_record && lags ? test::answer_with(200, lagging) : Fault();
+  });
+  work->write("mine", "m");
+  begin_commit();
+  auto is_waited_for = [&] {
+    auto why = work->publisher->progress().last_error;
+    return why && why->message.find("does not merge") != std::string::npos;
+  };
+  while (!is_waited_for() && world.head(project) == chosen) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  EXPECT_EQ(world.head(project), chosen);
+  lags = false;
+  work->wait_until_idle();
+  EXPECT_EQ(world.contents(world.head(project)), (Contents{{"both", "chosen"}, {"mine", "m"}}));
 }
 
 // The base.

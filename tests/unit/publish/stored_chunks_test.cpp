@@ -1,6 +1,7 @@
 // Witnesses: a few chunks whose requests show whether all chunks are still stored.
 #include "publish/stored_chunks.h"
 
+#include <chrono>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -8,6 +9,7 @@
 #include <gtest/gtest.h>
 
 #include "base/clock.h"
+#include "support/publish_world.h"
 
 namespace playfs::publish {
 namespace {
@@ -63,6 +65,44 @@ TEST(StoredChunksTest, TheOneStoredLastIsAskedForWhicheverWasAnsweredLast) {
       EXPECT_EQ(*found, upstream.gone) << lost;
     }
   }
+}
+
+class MissingChunkTest : public testing::Test {
+ protected:
+  MissingChunkTest() { upstream.gone.insert(chunk); }
+  bool is_gone_after(std::chrono::seconds time) {
+    clock.advance(time);
+    EXPECT_TRUE(stored.find_missing({chunk}));
+    return stored.is_gone(chunk);
+  }
+  ChunksOnly upstream;
+  test::ShiftedClock clock;
+  StoredChunks stored{upstream, clock, std::chrono::minutes(2)};
+  const ChunkId chunk{"c"};
+};
+
+TEST_F(MissingChunkTest, ItIsGoneWhenNoLookHasSeenItForAsLongAsReadsMayLag) {
+  using std::chrono::seconds;
+  EXPECT_FALSE(is_gone_after(seconds(0)));
+  stored.forget_all();
+  EXPECT_FALSE(is_gone_after(seconds(100)));
+  EXPECT_TRUE(is_gone_after(seconds(21)));
+  upstream.gone.clear();
+  EXPECT_FALSE(is_gone_after(seconds(1)));
+  upstream.gone.insert(chunk);
+  stored.forget_all();
+  EXPECT_FALSE(is_gone_after(seconds(1))) << "it was seen in between";
+}
+
+TEST_F(MissingChunkTest, TwoLooksAreTooFewAndALongTimeWithoutAnyBeginsAnew) {
+  using std::chrono::seconds;
+  EXPECT_FALSE(is_gone_after(seconds(0)));
+  EXPECT_FALSE(is_gone_after(seconds(130)));
+  EXPECT_FALSE(is_gone_after(seconds(250)));
+  EXPECT_FALSE(is_gone_after(seconds(119)));
+  EXPECT_TRUE(is_gone_after(seconds(2)));
+  stored.begin_anew();
+  EXPECT_FALSE(stored.is_gone(chunk));
 }
 
 TEST(StoredChunksTest, FewAreAskedForWhileAllAreThere) {
