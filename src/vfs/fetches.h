@@ -68,8 +68,8 @@ Attempt<RevisionTreePtr> shown_here(Mount& mount, const OperationPtr& op, const 
 void bring_shown(Mount& mount, const ProjectId& project, std::function<void(const RevisionTreePtr&)> came);
 /// The record as the service has it now, requested once per operation. If a copy is known, the wait is short.
 Attempt<Record> record_here(Mount& mount, const OperationPtr& op, const std::string& collection, const std::string& id);
-/// Several records, in the order of `ids`; those that the service does not have are omitted. Only what `reduce` makes of
-/// each is kept: a record may have megabytes.
+/// Several records, in the order of `ids`; those that the service does not have are omitted. Only what `reduce` makes
+/// of each is kept: a record may have megabytes.
 Attempt<std::vector<Record>> records_here(Mount& mount, const OperationPtr& op, const std::string& collection,
                                           const std::vector<std::string>& ids, Record (*reduce)(const Record&));
 using ListPtr = std::shared_ptr<const std::vector<content::Listed>>;

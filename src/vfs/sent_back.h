@@ -2,7 +2,8 @@
 //
 // The kernel retries once per system call, from the start of the path; a second `stale` reaches the program. So a
 // thread that already got one must wait instead, whatever the name, until its call is known to be over. A thread may
-// be remembered longer than its call lasts: then it waits where it could have been sent back. Thread-safe; its lock is a leaf.
+// be remembered longer than its call lasts: then it waits where it could have been sent back. Thread-safe; its lock is
+// a leaf.
 #pragma once
 
 #include <sys/types.h>

@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# Builds the fuzz targets as OSS-Fuzz wants them, from the tree in $SRC/playfs, with $CXX, $CXXFLAGS and what runs them,
-# $LIB_FUZZING_ENGINE. Into $OUT go the targets, their dictionaries and corpora, and the libraries that they need.
-# The packages of `build`, `test` and `sanitize` in tools/packages have to be there.
+# Builds the fuzz targets for OSS-Fuzz, from the tree in $SRC/playfs, with $CXX, $CXXFLAGS and the engine in
+# $LIB_FUZZING_ENGINE. $OUT gets the targets, their dictionaries and corpora, and the libraries that they need. Requires
+# the packages of `build`, `test` and `sanitize` in tools/packages.
 set -euo pipefail
 cd "$SRC/playfs"
 build=${WORK:-$SRC}/playfs-fuzz
 
-# Debian's C++ libraries are made for its own standard library.
+# Debian's C++ libraries are built for its own standard library.
 CXXFLAGS=${CXXFLAGS//-stdlib=libc++/} meson setup "$build" --buildtype=plain -Db_lundef=false -Dtests=true -Dfuzzers=true \
   -Dfuzzing_engine="$LIB_FUZZING_ENGINE" -Dcpp_link_args='-Wl,-rpath,$ORIGIN/lib'
 ninja -C "$build" fuzzers

@@ -1,7 +1,6 @@
-// A whole client whose service answers what the input makes of each answer: another status, other headers, a body that
-// is cut, changed byte by byte, or in which a JSON value stands in another's place; or no answer, after the request was
-// carried out. Whatever comes, each operation gets its one reply, the questions come to an end, and what was written
-// into the work tree is there.
+// A whole client whose service's responses are altered by the input: another status, other headers, a body that is cut,
+// changed byte by byte, or with one JSON value in place of another; or no response, after the request was carried out.
+// In any case each operation gets exactly one reply, requests end, and what was written into the work tree is there.
 #include <sys/stat.h>
 
 #include "fuzz.h"
@@ -14,7 +13,7 @@ using vfs::NodeId;
 
 namespace {
 
-/// Puts `value` in the place of the value that comes `index`-th on a walk through `json`; true once that is done.
+/// Replaces the `index`-th value on a walk through `json` by `value`; true once that is done.
 bool put(Json& json, std::size_t& index, const Json& value) {
   if (index-- == 0) {
     json = value;
@@ -89,10 +88,10 @@ class Mutator {
 
  private:
   Input input_;
-  std::string last_;  ///< the body before
+  std::string last_;  ///< the previous body
 };
 
-/// What somebody does in a mount, from looking around to a commit.
+/// What a user does in a mount, from looking around to a commit.
 class User {
  public:
   explicit User(fuzz::Mount& mount) : mount_(mount), fs_(mount.fs()) {}
@@ -121,7 +120,7 @@ class User {
         [&](const auto& caller, auto reply) { fs_.list(caller, node, 0, false, room, std::move(reply)); }));
     return *names;
   }
-  /// 0 where it was refused.
+  /// 0 if it was refused.
   NodeId write_new(NodeId directory, const std::string& name, const std::string& data) {
     auto made = mount_.ask<Entry>([&](const auto& caller, auto reply) {
       fs_.make_node(caller, directory, name, S_IFREG | 0644, 0, std::move(reply));
@@ -151,7 +150,7 @@ class User {
   vfs::FileSystem& fs_;
 };
 
-/// More than all of the operations below need, each tried as often as the client does.
+/// More than all operations below need, even if each is tried as often as the client does.
 constexpr std::size_t kMostRequests = 3000;
 
 }  // namespace
@@ -162,7 +161,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const bool is_honest = input.empty();
   Mutator mutator(input.rest());
   auto change = [&](const HttpRequest&, Result<HttpResponse>& response) { mutator(response); };
-  fuzz::Mount mount(false, change, is_honest ? 1 : 1000);  // some answers are worth waiting for days
+  fuzz::Mount mount(false, change, is_honest ? 1 : 1000);  // some responses take days of waiting
   User user(mount);
   const NodeId projects = user.find(vfs::kRootNode, {"projects"});
   if (order & 1) user.list(projects);
@@ -178,7 +177,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const NodeId file = user.write_new(work, "new", text);
   auto check_file = [&] {
     if (file == 0) return;
-    // It is here, whatever the service answers and however busy the machine is.
+    // It is local, whatever the service answers and however busy the machine is.
     auto read = user.read(file, fuzz::Mount::kLongest);
     FUZZ_CHECK(read && *read == text);
   };

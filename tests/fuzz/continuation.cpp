@@ -1,5 +1,5 @@
-// A manifest that goes on in a text: two fields, the manifest and the text. What is added can be shown beside what was
-// there, and comes out as it went in; a text that is refused changes nothing.
+// A manifest that continues in a text: two fields, the manifest and the text. What the text adds can be shown beside
+// the rest, and is written as it was read; a text that is refused changes nothing.
 #include "wire/continuation.h"
 
 #include "fuzz.h"

@@ -1,5 +1,6 @@
-// The text of one request through a control file, written piece by piece: what is collected is what a file would hold,
-// and an object that is whole for the parser is whole for the file. Pieces are fields, each behind two bytes of offset.
+// The text of one request through a control file, written piece by piece: what is collected is what a file would
+// contain, and the parser and the file agree on when an object is complete. Pieces are fields, each after two bytes of
+// offset.
 #include "base/text.h"
 #include "fuzz.h"
 #include "vfs/request_text.h"
@@ -45,7 +46,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       if (model.empty()) begin = 0;
       continue;
     }
-    // Mostly behind what is there, as write(2) does.
+    // Mostly appending, as write(2) does.
     const std::size_t at = offset < 16 ? text.end() : offset;
     if (!text.may_take(at, piece)) continue;
     if (text.empty() && model.empty() && begin == 0) begin = at;

@@ -1,4 +1,4 @@
-// Cursors of lists: the only text of a position is the one that was printed.
+// Cursors of lists: a position has only one text, the one that was printed.
 #include "fuzz.h"
 #include "service/record_text.h"
 

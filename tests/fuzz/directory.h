@@ -1,4 +1,4 @@
-// A private directory that goes when its object goes; in memory where there is room for that.
+// A private directory that is deleted with its object; in memory if there is room.
 #pragma once
 
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-// Error answers: printable words, waits within bounds. The first two bytes give the status.
+// Error responses: printable messages, bounded waits. The first two bytes are the status.
 #include <algorithm>
 
 #include "base/text.h"

@@ -1,5 +1,5 @@
-// Addresses through proxies: three fields, the trusted networks, the peer, and X-Forwarded-For. Nobody is counted for
-// what he wrote himself.
+// Addresses through proxies: three fields, the trusted networks, the peer, and X-Forwarded-For. No client's address is
+// taken from text that the client itself wrote.
 #include <vector>
 
 #include "fuzz.h"

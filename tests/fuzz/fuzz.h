@@ -1,4 +1,4 @@
-// What every target shares. A target is one file with LLVMFuzzerTestOneInput; it must hold for any bytes.
+// Shared by all targets. A target is one file with LLVMFuzzerTestOneInput, whose properties must hold for any bytes.
 #pragma once
 
 #include <algorithm>
@@ -8,7 +8,7 @@
 #include <string_view>
 #include <utility>
 
-/// Stops the run where an invariant does not hold, with the input kept by the fuzzer.
+/// Aborts if a property does not hold, so the fuzzer keeps the input.
 #define FUZZ_CHECK(condition)           \
   do {                                  \
     if (!(condition)) __builtin_trap(); \
@@ -20,8 +20,7 @@ inline std::string_view as_text(const std::uint8_t* data, std::size_t size) {
   return {reinterpret_cast<const char*>(data), size};
 }
 
-/// An input that is taken apart from its beginning. What is not there is 0 or empty, so that every input means
-/// something. For one thread.
+/// An input that is split from the front. Missing parts are 0 or empty, so every input is valid. For one thread.
 class Input {
  public:
   Input(const std::uint8_t* data, std::size_t size) : rest_(as_text(data, size)) {}
@@ -33,12 +32,12 @@ class Input {
     rest_.remove_prefix(1);
     return value;
   }
-  /// Two bytes, so that small inputs reach all of it. REQUIRES: end > 0.
+  /// Uses two bytes, so small inputs reach the whole range. REQUIRES: end > 0.
   std::size_t below(std::size_t end) {
     const std::size_t high = byte();
     return (high << 8 | byte()) % end;
   }
-  /// Up to the next 0xff, which no UTF-8 has, or to the end.
+  /// Up to the next 0xff, which UTF-8 never contains, or the end.
   std::string_view field() {
     std::string_view text = rest_.substr(0, rest_.find('\xff'));
     rest_.remove_prefix(std::min(rest_.size(), text.size() + 1));

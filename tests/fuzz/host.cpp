@@ -1,5 +1,5 @@
-// Host and Origin: three fields, a name that is configured, a Host header and an Origin header. Whoever is let through
-// is this site under one of its names.
+// Host and Origin: three fields, a configured name, a Host header and an Origin header. Whatever is accepted is this
+// site under one of its names.
 #include "base/text.h"
 #include "fuzz.h"
 #include "service/site.h"

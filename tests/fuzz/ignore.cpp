@@ -1,5 +1,5 @@
-// Rules of what is not published: two fields with rules, then paths. The later rules win over the earlier ones, and
-// patterns match what their description says, in a number of steps that the product of the lengths bounds.
+// Ignore rules: two fields with rules, then paths. Later rules override earlier ones, and patterns match as documented,
+// in a number of steps bounded by the product of the lengths.
 #include "stage/ignore.h"
 
 #include "fuzz.h"
@@ -8,7 +8,7 @@ using namespace playfs::stage;
 
 namespace {
 
-/// git's wildmatch, written down as it is described, for patterns without brackets and small texts.
+/// git's wildmatch, implemented straight from its description, for patterns without brackets and short texts.
 bool described(std::string_view pattern, std::string_view text, bool after_slash = true) {
   if (pattern.empty()) return text.empty();
   const char first = pattern.front();
@@ -54,7 +54,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const std::string earlier(input.field()), later(input.field());
   const IgnoreRules first = IgnoreRules::parse(earlier), second = IgnoreRules::parse(later);
   const bool has_mark =
-      later.starts_with("\xef\xbb\xbf");  // of the order of bytes: skipped at a file's beginning alone
+      later.starts_with("\xef\xbb\xbf");  // a byte order mark is skipped at the beginning of a file and nowhere else
   const IgnoreRules both = IgnoreRules::parse(earlier + "\n" + later);
   for (int paths = 0; paths < 8 && !input.empty(); ++paths) {
     const std::string_view path = input.field();
@@ -64,7 +64,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       FUZZ_CHECK(has_mark || judge(both, path, is_directory) == expected);
     }
     const bool is_matched = matches(later, path);
-    // What is described takes all ways to share a text among the stars.
+    // The straightforward version tries every way to split a text among the stars.
     if (std::count(later.begin(), later.end(), '*') > 5) continue;
     if (later.size() > 16 || path.size() > 24 || later.find('[') != std::string::npos) continue;
     FUZZ_CHECK(is_matched == described(later, path));

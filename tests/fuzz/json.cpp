@@ -1,4 +1,4 @@
-// JSON text: whatever is read is written with the size that was counted, and read back the same.
+// JSON text: whatever is read has the predicted size when written, and reads back the same.
 #include "wire/json.h"
 
 #include "fuzz.h"

@@ -1,4 +1,5 @@
-// A mail as it is sent: five fields of which it is made, then its text. No value becomes another header or the text.
+// A mail as it is sent: five fields that it is made of, then its text. No value becomes another header or part of the
+// text.
 #include <vector>
 
 #include "fuzz.h"

@@ -1,4 +1,4 @@
-// Manifests: shown is only what a tree can hold, and all of it comes out as it went in.
+// Manifests: only what a tree can contain is shown, and everything is written as it was read.
 #include "fuzz.h"
 #include "model/tree.h"
 #include "wire/json.h"

@@ -1,4 +1,4 @@
-// Three texts, merged line by line: the base, ours and theirs, each a field.
+// Three texts, merged line by line: base, ours and theirs, each a field.
 #include "fuzz.h"
 #include "model/chunking.h"
 #include "model/merge.h"
@@ -39,7 +39,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const bool had_markers = has_marker_lines(base) || has_marker_lines(ours) || has_marker_lines(theirs);
   if (!merged->conflicts && !had_markers) FUZZ_CHECK(!has_conflict_markers(merged->text));
 
-  // Piece by piece, markers are found as they are in one piece.
+  // A search in pieces finds the same markers.
   MarkerSearch search;
   const std::size_t step = 1 + size % 11;
   for (std::size_t at = 0; at < merged->text.size(); at += step)

@@ -1,7 +1,7 @@
-// A mount without a kernel over a service in memory: the whole client. A target may change each answer of the service;
-// time can go faster then, so that whoever waits before he tries again does not hold up the fuzzer.
+// A whole client: a mount without a kernel, over an in-memory service. A target may change each response of the
+// service; time can then run faster, so that retries do not slow down the fuzzer.
 //
-// Operations are made one after the other by the thread of the target; each is held to get exactly one reply.
+// The target's thread makes operations one after the other, and each must get exactly one reply.
 #pragma once
 
 #include <atomic>
@@ -51,10 +51,10 @@ class HurriedExecutor final : public Executor {
   ThreadPool threads_{2};
 };
 
-/// What is done with an answer; called for one request at a time. May make an error of it.
+/// Changes a response, possibly into an error. Called for one request at a time.
 using Change = std::function<void(const HttpRequest&, Result<HttpResponse>&)>;
 
-/// The way to the service, on which answers are changed.
+/// The transport that changes responses.
 class Road final : public net::Transport {
  public:
   Road(net::Transport& below, Change change) : below_(below), change_(std::move(change)) {}
@@ -71,18 +71,17 @@ class Road final : public net::Transport {
 
 class Mount {
  public:
-  /// Until it has to have an effect that an operation is cancelled, on a machine that is busy with much else.
+  /// How long a cancelled operation may take on a machine that is busy otherwise.
   static constexpr std::chrono::milliseconds kLongest{40'000};
 
-  /// Of the whole service, or of its project's work tree alone. In a `hurry`, time goes so many times as fast, and
-  /// operations are cancelled that take too long. What has a time limit may fail then on a machine that is busy.
+  /// Shows the whole service, or only its project's work tree. `hurry` is the factor by which time runs faster; slow
+  /// operations are then cancelled. Whatever has a time limit may then fail on a busy machine.
   explicit Mount(bool of_project, Change change = {}, int hurry = 1);
   ~Mount();
 
   using Patience = std::optional<std::chrono::milliseconds>;
 
-  /// Makes an operation and waits for its reply, cancels it when the patience is over; without one, what a hurry
-  /// leaves.
+  /// Makes an operation and waits for its reply; cancels it when `patience` is over, by default what the hurry leaves.
   template <class T, class Start>
   Result<T> ask(const Start& start, Patience patience = {}) {
     auto asked = std::make_shared<Asked<T>>();
@@ -134,7 +133,7 @@ class Mount {
   service::Service service_;
   std::string project_, revision_;
   HurriedExecutor executor_;
-  SystemRandom own_random_;  // random_ is the service's, which has one thread
+  SystemRandom own_random_;  // random_ belongs to the service, which has one thread
   ThreadPool service_thread_{1};
   app::LocalTransport transport_{service_, "play.test", service_thread_};
   Road road_;

@@ -1,4 +1,4 @@
-// The mount table: any text, then a mount whose fields are the input's, written as the kernel writes it.
+// The mount table: arbitrary text, then a mount with the input's fields, written as the kernel writes it.
 #include "app/mount_table.h"
 #include "fuzz.h"
 
@@ -44,7 +44,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
 
   Input input(data, size);
   MountEntry entry;
-  // A path of the kernel's holds any byte but NUL and is never empty.
+  // Kernel paths are never empty and may contain any byte but NUL.
   for (std::string* field : {&entry.mount_point, &entry.root, &entry.source}) {
     *field = "/" + std::string(input.field());
     std::replace(field->begin(), field->end(), '\0', '0');

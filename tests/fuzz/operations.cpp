@@ -1,5 +1,5 @@
-// The operations log after a disk did what it likes: records are appended as the input says, then bytes of the files
-// are changed. What is read is a first part of what was written, and nothing else.
+// The operations log on a faulty disk: records are appended as the input says, then bytes of the files are changed.
+// What is read is a prefix of what was written, and nothing else.
 #include <fcntl.h>
 #include <sys/stat.h>
 
@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::uint64_t kStage = 0x706c617966730001;
 
-/// Of any bytes: every one belongs to a record or is torn, and salvage misses none of the records.
+/// Arbitrary bytes: each byte belongs to a record or is torn, and salvaging misses no record.
 void check_bytes(std::string_view bytes) {
   for (auto stage : {std::optional(kStage), std::optional<std::uint64_t>()}) {
     const LogContent content = OperationsLog::parse(bytes, stage);
@@ -33,7 +33,7 @@ void check_bytes(std::string_view bytes) {
   }
 }
 
-/// Changes the bytes of a file; true where that may have changed one at all.
+/// Changes bytes of a file; true if any byte may have changed.
 bool damage(std::string& bytes, Input& input) {
   const auto kind = input.byte() % 5;
   const std::size_t at = input.below(bytes.size() + 1), count = input.below(600);
@@ -71,7 +71,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       if (records->empty()) continue;
       FUZZ_CHECK(records->front().number == folded + 1);
       for (const auto& record : *records) FUZZ_CHECK(record.payload == written[record.number - 1]);
-      if ((step & 8) == 0) continue;  // the same are given again
+      if ((step & 8) == 0) continue;  // the same ones are reused
       folded = records->back().number;
       FUZZ_CHECK((*log)->end_fold());
     } else {

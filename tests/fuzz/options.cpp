@@ -1,5 +1,5 @@
-// Mount options: two fields, a list, and a value that a service chose. What was read is read again from what it is
-// written as, and no value becomes another option.
+// Mount options: two fields, a list, and a value chosen by a service. What was read is written and read back the same,
+// and no value becomes another option.
 #include "app/mount_options.h"
 
 #include <fmt/format.h>

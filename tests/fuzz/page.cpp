@@ -1,4 +1,4 @@
-// Pages of a list: every record has a usable id, whatever stands beside it.
+// Pages of a list: every record has a usable id, whatever else the page contains.
 #include "fuzz.h"
 #include "wire/json.h"
 #include "wire/records.h"

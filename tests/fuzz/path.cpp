@@ -1,4 +1,4 @@
-// Paths: what is taken for one is made of harmless components, and nothing else.
+// Paths: whatever is accepted consists of safe components only.
 #include "model/path.h"
 
 #include "base/text.h"

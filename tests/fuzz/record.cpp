@@ -1,4 +1,4 @@
-// Records of every kind: bounded ids, and read back as they are written.
+// Records of every kind: ids are bounded, and records read back as written.
 #include "fuzz.h"
 #include "wire/json.h"
 #include "wire/records.h"

@@ -1,5 +1,5 @@
-// A file that is changed again and again, and cut around the chunks that are stored. The first byte gives the room of a
-// chunk; each field is a version, made of the one before by what its first bytes say.
+// A file that is changed again and again, and rechunked around the stored chunks. The first byte is the size limit of a
+// chunk; each field is a version, derived from the previous one as its first bytes say.
 #include <map>
 
 #include "base/text.h"
@@ -18,7 +18,7 @@ struct Stored {
   test::PiecesInMemory known;
   std::map<ChunkId, std::string> texts;
 
-  /// How many chunks this version costs.
+  /// The number of new chunks that this version costs.
   std::size_t store(const std::string& text, std::size_t room) {
     Text windows(text);
     auto pieces = cut_around(windows, near, &known, room);

@@ -1,4 +1,4 @@
-// Runs a target over files instead of the fuzzer's inputs, so that what was found once is tried with every build.
+// Runs a target on files instead of fuzzer inputs, so that every build retries what was found once.
 #include <cstdio>
 #include <filesystem>
 #include <fstream>

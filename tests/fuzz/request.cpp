@@ -1,5 +1,5 @@
-// Requests to the service, one after the other: each field is one, as it stands on the wire. `@0` to `@9` are the ids
-// of the records made so far, `@c` the code of the last mail. Answers are well-formed, and what was created is there.
+// A sequence of requests to the service, each field one request as on the wire. `@0` to `@9` are the ids of the records
+// made so far, `@c` the code of the last mail. Responses are well-formed, and what was created is there.
 #include "base/text.h"
 #include "fuzz.h"
 #include "model/records.h"

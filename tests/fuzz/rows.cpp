@@ -1,5 +1,5 @@
-// What a stage keeps of its rows, as bytes. The first byte says what the rest is: changes of rows, a manifest entry, or
-// a list of conflicts. What can be read is written and read back the same.
+// A stage's rows as bytes. The first byte says what the rest is: changes of rows, a manifest entry, or a list of
+// conflicts. Whatever can be read is written and reads back the same.
 #include "fuzz.h"
 #include "stage/entry_codec.h"
 #include "stage/row_changes.h"

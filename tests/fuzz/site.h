@@ -1,5 +1,4 @@
-// A service in memory in which every run is the same: what targets need that begin with requests or records. For one
-// thread.
+// A deterministic in-memory service, for targets that begin with requests or records. For one thread.
 #pragma once
 
 #include <map>
@@ -17,7 +16,7 @@
 
 namespace playfs::fuzz {
 
-/// Numbers that look like chance and are the same in each run.
+/// Deterministic numbers that look random.
 class CountedRandom final : public Random {
  public:
   void fill(std::span<std::byte> bytes) override {
@@ -31,7 +30,7 @@ class CountedRandom final : public Random {
   std::uint64_t state_ = 0;
 };
 
-/// Accounts without limits.
+/// Accounts without rate limits.
 class MemoryAccounts final : public service::Accounts {
  public:
   Result<std::optional<std::string>> account_of_key(std::string_view key_hash) override {
@@ -79,7 +78,7 @@ struct Site {
   service::SignIn sign_in{accounts, mailbox, clock, random};
 };
 
-/// `text` with each `@0` to `@9` replaced by the id that came first, second …; nothing where there are fewer.
+/// Replaces `@0` to `@9` in `text` by the first, second, … id; by nothing if there are fewer.
 inline std::string with_ids(std::string_view text, std::span<const std::string> ids) {
   std::string out;
   for (std::size_t i = 0; i < text.size(); ++i) {

@@ -1,5 +1,4 @@
-// The target of a request: two fields, the base path and the target. What was decoded says the same when it is encoded
-// again.
+// Request targets: two fields, the base path and the target. A decoded target means the same when it is encoded again.
 #include "service/target.h"
 
 #include "base/text.h"
@@ -30,7 +29,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   FUZZ_CHECK(target->path.starts_with(base));
   std::string path(base);
   for (const auto& segment : *segments) path += '/' + percent_encode(segment);
-  // A last segment that is empty looks like a trailing slash.
+  // An empty last segment looks like a trailing slash.
   if (!segments->empty() && segments->back().empty()) path += '/';
   FUZZ_CHECK(service::segments_below(base, path) == segments);
   return 0;

@@ -1,4 +1,5 @@
-// Content into chunks and back: whole, within its room, never cut inside a character. The first byte gives the room.
+// Content to chunks and back: complete, within the size limit, never cut inside a character. The first byte is the
+// limit.
 #include "base/text.h"
 #include "fuzz.h"
 #include "model/chunking.h"

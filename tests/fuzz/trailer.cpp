@@ -1,5 +1,5 @@
-// The trailer of an object file, made for some content, then damaged as the input says: it is taken for what it is, or
-// not at all.
+// The trailer of an object file, made for some content, then damaged as the input says: it is read as it was made, or
+// rejected.
 #include "cache/object_file.h"
 #include "fuzz.h"
 
@@ -8,7 +8,7 @@ using namespace playfs::cache;
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   Input input(data, size);
-  // Any size that a file can have, and any bytes.
+  // Any file size, and any bytes.
   std::uint64_t claimed = 0;
   for (int i = 0; i < 8; ++i) claimed = claimed << 8 | input.byte();
   claimed >>= 1 + input.byte() % 63;

@@ -1,5 +1,5 @@
-// Three versions of a project, merged: six fields, the manifests of base, ours and theirs, then their states. What one
-// side alone changed is taken, and who is called ours makes no difference to what is not in conflict.
+// Three versions of a project, merged: six fields, the manifests of base, ours and theirs, then their states. Changes
+// of one side only are taken, and swapping the sides changes nothing that is not in conflict.
 #include <set>
 
 #include "fuzz.h"
@@ -37,7 +37,7 @@ void check_is(const Result<Merge>& merge, const Owned& expected) {
   FUZZ_CHECK(merge->extra == expected.manifest.extra && merge->state == expected.state);
 }
 
-/// At or below one of the paths, or above it.
+/// At, below or above one of the paths.
 bool is_touched(const std::set<std::string>& paths, const std::string& path) {
   return std::any_of(paths.begin(), paths.end(), [&](const std::string& each) {
     return each == path || each.starts_with(path + "/") || path.starts_with(each + "/");

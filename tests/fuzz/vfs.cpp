@@ -1,6 +1,5 @@
-// Requests of a kernel, one after the other, as the input says: any operation on any node that was found, with names,
-// offsets and bytes of the input. Each gets one reply, files give what was written into them, and nothing is left of
-// nodes that are forgotten.
+// A sequence of kernel requests, as the input says: any operation on any known node, with names, offsets and bytes of
+// the input. Each gets one reply, files return what was written, and forgotten nodes leave nothing behind.
 #include <fcntl.h>
 #include <sys/stat.h>
 
@@ -26,7 +25,7 @@ class Kernel {
  public:
   Kernel(Input& input, fuzz::Mount& mount) : input_(input), mount_(mount), fs_(mount.fs()) { nodes_.push_back(1); }
 
-  /// The nodes that whoever looks at a project begins with.
+  /// The nodes that a visitor of a project starts with.
   void find_work(bool of_project) {
     NodeId at = vfs::kRootNode;
     if (!of_project)
@@ -78,7 +77,7 @@ class Kernel {
   void list();
   void change_names(unsigned kind);
   void command(unsigned kind);
-  /// Of a file that was made here: what it has to hold. Dropped where somebody else may change it.
+  /// The expected content of a file that was made here. Dropped once anything else may change it.
   std::string* known(NodeId node) {
     auto found = files_.find(node);
     return found == files_.end() || !is_certain_ ? nullptr : &found->second;
@@ -90,7 +89,7 @@ class Kernel {
   std::vector<NodeId> nodes_;
   std::map<NodeId, std::uint64_t> references_;
   std::map<NodeId, std::string> files_;
-  bool is_certain_ = true;  ///< what was interrupted may go on and change files
+  bool is_certain_ = true;  ///< an interrupted operation may continue and change files
 };
 
 void Kernel::step() {
@@ -127,7 +126,7 @@ void Kernel::read_or_write(unsigned kind) {
         ask<std::size_t>([&](const auto& caller, auto reply) { fs_.write(caller, id, at, data, std::move(reply)); });
     FUZZ_CHECK(!written || *written <= data.size());
     if (!file) return;
-    // What was interrupted may have been done, and files of other sizes are not for this model.
+    // An interrupted write may have been done, and larger files are beyond this model.
     if (!written || at + data.size() > 1 << 20) {
       files_.erase(id);
       return;
@@ -159,7 +158,7 @@ void Kernel::read_or_write(unsigned kind) {
     if (file && found) FUZZ_CHECK(*found >= from && *found < file->size());
   } else {
     const int mode = input_.byte();
-    // The room is really taken, mostly in memory.
+    // The space is really allocated, mostly in memory.
     const std::uint64_t from = offset(), length = offset() % (1 << 20);
     files_.erase(id);
     static_cast<void>(ask<void>(
@@ -205,7 +204,7 @@ void Kernel::change_names(unsigned kind) {
     })).value_or(Entry{});
   } else if (kind == 22) {
     std::string target(input_.field());
-    target = target.c_str();  // a kernel has it end with a NUL
+    target = target.c_str();  // the kernel terminates it with NUL
     auto made = take(ask<Entry>(
         [&](const auto& caller, auto reply) { fs_.make_symlink(caller, parent, first, target, std::move(reply)); }));
     if (!made || made->node == 0) return;

@@ -1,5 +1,5 @@
-// The web page over records of strangers: the first field is a target, each further one a record, its first letter
-// saying of which collection. Whatever they hold, all of it comes out as text.
+// The web page over untrusted records: the first field is a target, each further one a record, whose first letter
+// selects its collection. All of their content comes out as text.
 #include "base/text.h"
 #include "fuzz.h"
 #include "http/pages/pages.h"
@@ -13,8 +13,8 @@ using namespace playfs;
 
 namespace {
 
-/// Put behind every character of a record that would begin or end something in HTML: where it stands behind one in a
-/// page, that came through.
+/// Inserted after every character of a record that could start or end something in HTML: if a page has that character
+/// followed by the mark, it was not escaped.
 constexpr std::string_view kMark = "zqx7";
 
 std::string marked(std::string_view text) {

@@ -1,5 +1,5 @@
-"""Those who attack `playfs serve`: each function is one of them, for a process of its own that goes on until it is
-ended. They share nothing with the service but its documents, and speak HTTP as bytes."""
+"""The attackers of `playfs serve`: each function is one of them and runs in a process of its own until it is killed.
+They share nothing with the service but its documents, and speak HTTP as bytes."""
 import contextlib
 import gzip
 import itertools
@@ -14,11 +14,11 @@ import time
 
 BASE = '/.site/data'
 NICE = 19
-PAUSE = 0.02  # between two rounds of one attacker: most of what it costs is the server's time
+PAUSE = 0.02  # between two rounds of one attacker: most of an attack's cost is the server's time
 
 
 class Target:
-    """Where they attack, and what they know to be there."""
+    """The server under attack, and what the attackers know to be there."""
 
     def __init__(self, facts):
         self.host, _, port = facts['address'].rpartition(':')
@@ -47,13 +47,13 @@ class Target:
 
 
 def own_address(number=None):
-    """Of the many that this machine has for itself; the honest client's is not among them."""
+    """One of the machine's loopback addresses; never the honest client's."""
     number = random.randrange(256) if number is None else number
     return f'127.66.{number % 256}.{1 + os.getpid() % 200}'
 
 
 def say(peer, data):
-    """Whether all of it was taken."""
+    """Whether all of it was accepted."""
     with contextlib.suppress(OSError):
         peer.sendall(data)
         return True
@@ -61,14 +61,14 @@ def say(peer, data):
 
 
 def hear(peer):
-    """The first bytes of an answer, or none."""
+    """The first bytes of a response, or none."""
     with contextlib.suppress(OSError):
         return peer.recv(65536)
     return b''
 
 
 def crowd(target, size, begin, go_on=None, window=0, sources=None):
-    """Keeps so many connections that begin in one way and go on in another; those that are closed come again."""
+    """Keeps `size` connections that start with `begin` and continue with `go_on`; closed ones are replaced."""
     peers = {}
     for number in itertools.count():
         while len(peers) < size:
@@ -98,7 +98,7 @@ def crowd(target, size, begin, go_on=None, window=0, sources=None):
 
 
 def ask(target, requests, hands=8, sources=None):
-    """So many connections at a time, on each of which a request is sent and its answer read to its end."""
+    """Keeps `hands` connections at a time, each of which sends a request and reads the whole response."""
     peers = {}
     while True:
         while len(peers) < hands:
@@ -124,13 +124,13 @@ CLOSE = 'Connection: close'
 # Requests that do not end.
 
 def slow_heads(target):
-    """Nearly as long as a head may be, and then a byte now and again."""
+    """Nearly the longest head allowed, and then one byte at a time."""
     start = target.head('GET', '/')[:-2]
     crowd(target, 400, lambda _: start + b'X-Padding: ' + b'x' * (15 * 1024), lambda peer, _: peer.send(b'x'))
 
 
 def many_fields(target):
-    """Heads of thousands of tiny fields, each of which somebody keeps, before a body that does not come."""
+    """Heads with thousands of tiny fields, each of which costs memory, before a body that never comes."""
     head = target.head('POST', f'{BASE}/messages', 'Content-Length: 100', *[f'{chr(97 + i % 26)}:' for i in range(3500)])
     crowd(target, 300, lambda _: head + b'{')
 
@@ -158,7 +158,7 @@ def trailers(target):
     crowd(target, 200, lambda _: head + b'1\r\n{\r\n0\r\n' + b'X-T: ' + b't' * 12_000, lambda peer, _: peer.send(b't'))
 
 
-# Answers that nobody reads.
+# Responses that nobody reads.
 
 def never_read(target):
     targets = [*target.facts['raw'], f'{BASE}/agents?limit=100', *target.facts['diffs'], *target.facts['pages']]
@@ -201,7 +201,7 @@ def dear_pages(target):
 
 
 def many_addresses(target):
-    """One page for each of 256 clients at a time, by a proxy that the service trusts."""
+    """One page for each of 256 clients at a time, through a proxy that the service trusts."""
     def requests():
         for number in itertools.count():
             diffs = target.facts['diffs']
@@ -210,7 +210,7 @@ def many_addresses(target):
 
 
 def forged_addresses(target):
-    """The same by somebody who is no proxy."""
+    """The same from a client that is no trusted proxy."""
     def requests():
         for number in itertools.count():
             yield target.head('GET', target.facts['diffs'][0], CLOSE, f'X-Forwarded-For: 203.0.113.{number % 256}')
@@ -240,7 +240,7 @@ def sign_ins(target):
 
 
 def keys(target):
-    """An Idempotency-Key of its own for each, and one for all."""
+    """A different Idempotency-Key for each request, and one for all."""
     def requests():
         for number in itertools.count():
             body = json.dumps({'handle': f'h{number}'}).encode()
@@ -250,7 +250,7 @@ def keys(target):
 
 
 def writes(target):
-    """Records as large as they may be, bodies that are no records, and compressed ones, which unpack to gigabytes."""
+    """Records of the maximum size, bodies that are not records, and compressed ones that unpack to gigabytes."""
     bomb = gzip.compress(b' ' * (64 << 20))
     def requests():
         large = json.dumps({'handle': 'h' * 15_000}).encode()
@@ -267,7 +267,7 @@ ALL = [slow_heads, many_fields, slow_bodies, announced_bodies, chunk_extensions,
 
 
 def spin(_):
-    """Attacks nobody: what is busy in the measurement that attacks are compared with."""
+    """Attacks nothing: keeps the CPU busy in the measurement that attacks are compared with."""
     while True:
         pass
 

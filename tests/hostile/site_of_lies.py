@@ -1,5 +1,5 @@
-"""A service that lies: a proxy before a real one, which puts records of its own into lists, and answers of its own,
-byte by byte, in the place of any other."""
+"""A service that lies: a proxy in front of a real one, which puts its own records into lists, and replaces any other
+response, byte by byte, by one of its own."""
 import gzip
 import json
 import socket
@@ -7,15 +7,15 @@ import threading
 import urllib.parse
 
 BASE = '/.site/data'
-PAGE = 50  # records of ours on one page
+PAGE = 50  # of our own records per page
 
 
 class Raw(str):
-    """JSON as it is to be sent, which json.dumps would not write."""
+    """JSON to send verbatim, which json.dumps would not write."""
 
 
 def to_json(value):
-    """As json.dumps, with Raw parts as they are, and without escapes that a reader could take for harmless."""
+    """Like json.dumps, with Raw parts verbatim, and without escapes that a reader could take for harmless."""
     if isinstance(value, Raw):
         return str(value)
     if isinstance(value, dict):
@@ -26,7 +26,7 @@ def to_json(value):
 
 
 def http(body, status='200 OK', *headers, kind='application/json'):
-    """A whole answer."""
+    """A whole response."""
     body = body if isinstance(body, bytes) else body.encode('utf-8', 'surrogatepass')
     lines = [f'HTTP/1.1 {status}', f'Content-Type: {kind}', f'Content-Length: {len(body)}', *headers,
              'Connection: close']
@@ -34,13 +34,13 @@ def http(body, status='200 OK', *headers, kind='application/json'):
 
 
 def document_of(answer):
-    """The JSON of a service's own answer: status, headers, data."""
+    """Status, headers and JSON of a service's real response."""
     _, headers, data = answer
     return json.loads(gzip.decompress(data) if ('Content-Encoding', 'gzip') in headers else data)
 
 
 class Trap:
-    """Another host, to which nobody has any reason to speak: how often somebody did, and what they said."""
+    """Another host that nothing has any reason to contact: counts and records who did."""
 
     def __init__(self, test):
         self.heard = []
@@ -64,23 +64,23 @@ class Trap:
 
 
 class HostileSite:
-    """The lies, by what is asked for. Reads of collections go to the real service behind ours."""
+    """The lies, by request. Reads of collections go to the real service after our own pages."""
 
     def __init__(self, proxy):
         self.records = {}  # (collection, id): the record, as text
-        self.answers = {}  # (method, collection, id or None): what makes an answer of the request's body
-        self.asked = []    # (method, path, headers) of every request there was
+        self.answers = {}  # (method, collection, id or None): a function from the request's body to the response
+        self.asked = []    # (method, path, headers) of every request so far
         proxy.raw = self._answer
 
     def add(self, collection, ident, /, **fields):
-        """A record in a collection, newer than those before it; its fields overrule what it has by itself."""
+        """Adds a record to a collection, newer than those before it; its fields override the default ones."""
         made = 2_000_000_000 - len(self.records)
         created = f'{2000 + made // 31_536_000}-01-01T00:{made // 60 % 60:02}:{made % 60:02}Z'
         record = {'id': ident, 'created_at': created, 'updated_at': created, 'status': 'active', **fields}
         self.records[collection, ident] = to_json(record)
 
     def project(self, ident, files=None, manifest=None, chunks=None, revision=None, project=None):
-        """A project of one revision, `ident-r`: of `files`, or with a manifest of its own."""
+        """Adds a project with one revision, `ident-r`, with `files` or a complete manifest."""
         self.add('projects', ident, **{'name': ident, 'latest_revision': f'{ident}-r', **(project or {})})
         manifest = {'files': files or {}} if manifest is None else manifest
         self.add('revisions', f'{ident}-r', **{'project': ident, 'parents': [], 'agent': 'mallory', 'message': ident,
@@ -104,8 +104,8 @@ class HostileSite:
         return None if record is None else http('{"record":' + record + '}')
 
     def _page(self, collection, address, ask):
-        """Our own records first; the last page of them leads to the service's first. Revisions and chunks of ours are in no
-        list: they are asked for by their ids."""
+        """Our own records first; their last page leads to the service's first. Our revisions and chunks are in no list:
+        they are requested by id."""
         ours = [record for (where, _), record in list(self.records.items())
                 if where == collection and collection in ('projects', 'threads', 'messages')]
         cursor = urllib.parse.parse_qs(address.query).get('cursor', [''])[0]

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Lists that lead in circles, threads and messages that attack their readers, times that never were, and links out of
-a tree where `safe_symlinks` forbids them: each behind a real mount."""
+"""Lists that go in circles, threads and messages that attack their readers, impossible times, and links out of a tree
+despite `safe_symlinks`: each behind a real mount."""
 import itertools
 import json
 import os
@@ -14,7 +14,7 @@ import rig
 import site_of_lies
 import trees
 
-MOST_REQUESTS = 8  # for one look at a list that goes in circles
+MOST_REQUESTS = 8  # for one access to a list that goes in circles
 LISTED = ('projects', 'revisions', 'threads', 'messages')
 NOWHERE = 'its cursors lead nowhere'
 MANY_MESSAGES = 3_000
@@ -63,7 +63,7 @@ class Circles(rig.Rig):
         self.service.raw = raw
 
     def look(self, mount, function, subject):
-        """It fails, after a few requests, and is told why."""
+        """It fails after a few requests, with a reason."""
         with self.service.counting() as count, self.assertRaises(OSError):
             function()
         self.assertLessEqual(len(count.requests), MOST_REQUESTS, subject)
@@ -84,7 +84,7 @@ class Circles(rig.Rig):
                     self.look(mount, lambda place=place: os.listdir(top / place),
                               'messages' if place.endswith('messages') else place)
                 self.look(mount, (top / thread / 'messages.md').read_text, f'{thread}/messages.md')
-                # What needs no list is there all the same.
+                # What needs no list is still there.
                 self.assertEqual((top / project / 'head/a').read_text(), 'a\n')
                 self.assertEqual(os.listdir(top / project / 'at/2200-01-01'), ['a'])
                 (top / thread / 'reply').write_text(f'{circle.__name__}\n')
@@ -110,7 +110,7 @@ class Circles(rig.Rig):
 
 @rig.needs_fuse
 class Strangers(rig.Rig):
-    """Records of a site that lies."""
+    """Records of a lying site."""
 
     def setUp(self):
         super().setUp()

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""A service that attacks with everything at once, behind one real mount, in which honest projects stand beside."""
+"""A service that attacks in every way at once, behind one real mount that also shows honest projects."""
 import concurrent.futures
 import contextlib
 import json
@@ -15,7 +15,7 @@ import wires
 
 PLACES = re.compile(r'/\.site/data/(projects|revisions|file_chunks|threads|messages)'
                     r'(/[^/?# \x00-\x1f]+)?(\?[^# \x00-\x1f]*)?$')
-MORE_DESCRIPTORS = 256 + 64  # what the cache keeps open for the next reader, and of work trees that were looked at
+MORE_DESCRIPTORS = 256 + 64  # kept open by the cache, and by work trees that were used
 MAY_GROW = 128 << 20
 
 
@@ -24,12 +24,12 @@ def descriptors(mount):
 
 
 def texts(tree):
-    """Of what Rig.describe gives, files alone."""
+    """Only the files in what Rig.describe returns."""
     return {path: content[1].decode() for path, content in tree.items() if content != 'folder'}
 
 
 def read_below(root, path):
-    """What a path longer than the kernel takes in one piece leads to, from an open directory."""
+    """Reads a path longer than the kernel accepts in one piece, step by step from an open directory."""
     with open(path, 'rb', opener=lambda name, flags: os.open(name, flags, dir_fd=root)) as file:
         return file.read()
 
@@ -73,11 +73,11 @@ class HostileService(rig.Rig):
             found.append(ident)
         return found
 
-    # What is seen.
+    # What is visible.
 
     def is_refused(self, mount, look, subject, reason=''):
-        """Whether a look fails and is told why; None where it does not fail. The log keeps the latest errors alone, and
-        others fail at the same time: so it is looked again."""
+        """Whether an access fails with a reported reason; None if it does not fail. The log keeps only the latest
+        errors, and others fail at the same time, so it is tried again."""
         for _ in range(20):
             try:
                 look()
@@ -96,7 +96,7 @@ class HostileService(rig.Rig):
         return look()
 
     def seen_of(self, mount, attack):
-        """What of an attack is not as it has to be."""
+        """How an attack's project differs from what is expected."""
         place, wrong = mount.directory / 'projects' / attack.name, []
         if attack.nothing is not None:
             told = self.is_refused(mount, lambda: os.listdir(place / 'head'),
@@ -145,7 +145,7 @@ class HostileService(rig.Rig):
         self.assertEqual({ident: ident in shown for ident in trees.IDS}, trees.IDS)
 
     def what_is_left_of(self, mount, wire):
-        """What of an answer that is none is not as it has to be."""
+        """How a malformed response's effect differs from what is expected."""
         place = mount.directory / 'projects' / wire / 'head'
         told = self.is_refused(mount, lambda: os.listdir(place), lambda subject: subject.startswith(f'projects/{wire}'))
         if told is None and wire.removeprefix('wire ') in wires.HARMLESS:
@@ -155,7 +155,7 @@ class HostileService(rig.Rig):
     # What users do.
 
     def run_program(self, *words, cwd, prints_safely=False):
-        """Whatever a program says of hostile projects, it ends, and not by a signal or a sanitizer."""
+        """Whatever a program says about hostile projects, it ends, and not by a signal or a sanitizer."""
         done = self.command(*words, check=False, text=False, cwd=cwd)
         said = done.stdout + done.stderr
         self.assertGreaterEqual(done.returncode, 0, (words, said[-500:]))
@@ -164,10 +164,10 @@ class HostileService(rig.Rig):
             self.assertIsNone(trees.UNSAFE.search(said.decode()), (words, said[:2000]))
 
     def tools(self, mount):
-        """What users do with ordinary programs, over some projects at a time, as functions."""
+        """What users do with ordinary programs, as functions, each over a few projects."""
         top, out = mount.directory / 'projects', self.home / 'out'
         out.mkdir()
-        self.addCleanup(self.command, 'rm', '-rf', out)  # which takes what is deeper than Python does
+        self.addCleanup(self.command, 'rm', '-rf', out)  # which can delete deeper trees than Python
         names = [*self.ids.values(), *(attack.name for attack in self.attacks if attack.name not in trees.LONG_WALKS)]
         for n, some in enumerate(names[begin:begin + 10] for begin in range(0, len(names), 10)):
             heads, works = [f'{name}/head/' for name in some], [f'{name}/work/' for name in some]
@@ -233,7 +233,8 @@ class HostileService(rig.Rig):
         self.assertEqual(texts(self.describe(self.home / 'published', without=['.playfs'])), self.honest['good'])
 
     def ask_for_pauses(self, mount):
-        """Of thirty years. That a client obeys, and how, is mount/test_pauses.py's; what is here can be read."""
+        """Pauses of thirty years. Whether and how a client obeys is tested by mount/test_pauses.py; what is local stays
+        readable."""
         for wire in self.wires:
             if wire.removeprefix('wire ') in wires.PAUSES:
                 with self.assertRaises(OSError):

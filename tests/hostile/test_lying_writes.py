@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""A service that lies to whoever publishes, in every way at once: nothing that was written is lost, and once it lies no
-more, everything is published."""
+"""A service that lies to publishers in every way at once: nothing written is lost, and once it stops lying, everything
+gets published."""
 import concurrent.futures
 import json
 import time
@@ -11,12 +11,12 @@ import rig
 import site_of_lies
 import write_lies
 
-LONGEST_REST = 300  # of a commit that failed again and again, until it is tried once more
+LONGEST_REST = 300  # until a commit that failed again and again is retried
 HONEST = 'honest\n' * 4000
 
 
 def text_of(name):
-    """Of chunks of its own, each of which says whose it is."""
+    """Text of several chunks that say whose they are."""
     return f'{name}\n' * (20_000 // len(name))
 
 
@@ -58,7 +58,7 @@ class LyingWrites(rig.Rig):
                 return self.lie(name, request, body, ask)
         return None
 
-    # What is seen.
+    # What is visible.
 
     def head_of(self, project):
         return self.api.get('projects', project)['latest_revision']
@@ -85,7 +85,7 @@ class LyingWrites(rig.Rig):
         return 'does not show what it has stored' in (self.work(name).parent / 'status').read_text()
 
     def commit(self, name, *options):
-        """Which may fail, with a reason and by none but the exit codes that a script may expect."""
+        """It may fail, with a reason and an exit code that scripts may expect."""
         done = self.command(self.playfs_path, 'commit', '-m', name, *options, self.work(name), check=False)
         self.assertIn(done.returncode, (0, 1, 3, 4, 5, 6, 7), done.stderr)
         self.assertTrue(done.returncode == 0 or done.stderr, name)
@@ -95,7 +95,7 @@ class LyingWrites(rig.Rig):
             if self.is_published(name):
                 return True
             self.commit(name, '--no-wait')
-            # Which brings to head what was refused to be its head; and fails while a commit is under way.
+            # Moves head to revisions that were refused as head; fails while a commit is under way.
             self.command(self.playfs_path, 'update', self.work(name), check=False)
             time.sleep(1)
             return False

@@ -1,11 +1,10 @@
-"""One `playfs serve` under all attacks of serve_attackers.py at once: what it holds in memory, and how an honest client
-fares meanwhile.
+"""One `playfs serve` under all attacks of serve_attackers.py at once: its memory use, and an honest client's latency.
 
-An honest request is compared with the same request under the same program when nobody attacks, in the same run. Attackers
-are processes of the lowest priority, and as many processes of that priority keep the processors busy when nobody attacks;
-so the two measurements differ by what attackers make the *service* do, and not by what it costs to attack. Both are made
-in rounds, and the quietest round of each counts: what else runs on the machine can only add to a round, while what the
-attack does is there in all of them."""
+Each honest request is compared with the same request to the same program without attacks, in the same run. Attackers
+are processes of the lowest priority; without attacks, as many idle-loop processes of that priority keep the CPUs busy.
+So the two measurements differ by what attackers make the *service* do, and not by the cost of attacking. Both are taken
+in rounds, and the quietest round of each counts: other load on the machine can only slow a round down, while the
+attack's effect is in all of them."""
 import contextlib
 import hashlib
 import http.client
@@ -29,16 +28,16 @@ from serve_rig import BASE, Server, ServeTest  # noqa: E402
 MIB = 1 << 20
 MOST_MEMORY = 128 * MIB
 MOST_DELAY = 5
-LEAST_MEASURED = 0.02  # seconds: a turn or two of the scheduler on a busy machine, whatever is asked
+LEAST_MEASURED = 0.02  # seconds: a scheduler turn or two on a busy machine, whatever the request
 HONEST, PROXY = '127.0.0.1', '127.99.0.1'
 MOST_ROUNDS = 6
 LIMIT = 20  # seconds for an honest request
-REQUESTS = 50  # of a round, of each kind; of pages a tenth
-ATTACKER_SECONDS = 15  # before the first round: by then they hold all the connections they get
+REQUESTS = 50  # per round, of each kind; a tenth of that for pages
+ATTACKER_SECONDS = 15  # before the first round: by then attackers hold all the connections they can get
 
 
 class Filled:
-    """A playground with something of everything that is dear to show."""
+    """A playground with some of everything that is expensive to show."""
 
     def __init__(self, server):
         self.server, self.connection = server, server.connect()
@@ -83,7 +82,7 @@ class Attacked(ServeTest):
         self.addCleanup(self.hang_up)
 
     def connections(self):
-        """How many it has, and itself listening."""
+        """Number of its connections, including the listener."""
         place = pathlib.Path(f'/proc/{self.server.process.pid}/fd')
         links = []
         for each in place.iterdir():
@@ -93,7 +92,7 @@ class Attacked(ServeTest):
 
     @contextlib.contextmanager
     def running(self, names):
-        """These attackers, each a process; ended by their ids."""
+        """Runs these attackers, each in a process; ends them by their ids."""
         environment = {**os.environ, 'PYTHONPATH': str(HERE), 'PYTHONDONTWRITEBYTECODE': '1'}
         processes = []
         try:
@@ -111,7 +110,7 @@ class Attacked(ServeTest):
                 process.communicate()
 
     def requests(self):
-        """What an honest client does in turn: what it is, and the request."""
+        """The requests that an honest client makes in turn, by name."""
         message = json.dumps({'thread': self.filled.thread, 'author': 'ann', 'body': 'hello ' * 50}).encode()
         fields = {'Content-Type': 'application/json', 'Origin': self.server.url}
         project, revision = self.filled.project, self.filled.readme
@@ -121,18 +120,18 @@ class Attacked(ServeTest):
                 ('page', 'GET', f'/projects/{project}/revisions/{revision}/files/README.md', None, {})]
 
     def honest_round(self):
-        """Seconds of each request, by kind, and what else was answered than 200."""
+        """Seconds per request, by kind, and any response other than 200."""
         took, troubles = {}, []
         for number in range(REQUESTS):
             for kind, *request in self.requests():
                 if kind == 'page' and number % 10:
                     continue
-                # One in ten comes by a new connection, as new clients do.
+                # One in ten uses a new connection, as new clients do.
                 if number % 10 == 0:
                     self.hang_up()
                 begin = time.monotonic()
                 status = self.ask(*request)
-                if status is None:  # a connection may be closed for want of room: clients try again
+                if status is None:  # a connection may be closed to make room: clients retry
                     self.refused += 1
                     status = self.ask(*request)
                 if status != 200:
@@ -141,7 +140,7 @@ class Attacked(ServeTest):
         return took, troubles
 
     def ask(self, *request):
-        """The status; None where the connection was closed without one."""
+        """The status; None if the connection was closed without one."""
         if not self.honest:
             self.honest = http.client.HTTPConnection(self.server.address, timeout=LIMIT, source_address=(HONEST, 0))
         try:
@@ -159,8 +158,8 @@ class Attacked(ServeTest):
         self.honest = None
 
     def honest_rounds(self, what, most=None):
-        """By kind the median and the 99th percentile of the quietest round: two of them, and more while one is not less
-        than `most`, of its kind."""
+        """Median and 99th percentile of the quietest round, by kind. Two rounds, and more until one is below `most` of
+        its kind."""
         best, troubles = {}, []
         for number in range(MOST_ROUNDS):
             if number >= 2 and all(p99 <= (most or {}).get(kind, p99) for kind, (_, p99) in best.items()):

@@ -1,4 +1,4 @@
-"""What a stranger publishes: each attack with what has to be seen of it in a mount."""
+"""What a stranger publishes: each attack, with what a mount must show of it."""
 import dataclasses
 import hashlib
 import re
@@ -7,14 +7,14 @@ import unicodedata
 import rig
 from site_of_lies import Raw
 
-# As deep as a path can be; unoptimised and with a sanitizer a program's stack is for less.
+# The deepest possible path; unoptimised builds with a sanitizer run out of stack earlier.
 DEEPEST = 300 if rig.IS_SANITIZED else 2045
-ELSEWHERE = 'a name'  # part of why a version control system's own folder is refused
+ELSEWHERE = 'a name'  # part of the reason why a version control system's own folder is refused
 
 
 @dataclasses.dataclass
 class Attack:
-    """One project and what `head/` of it has to be like; what is not named here is of no importance."""
+    """One project, and what its `head/` has to look like; anything not named here does not matter."""
     name: str
     files: dict = None                                          # path: entry
     manifest: object = None                                     # instead of files
@@ -23,8 +23,8 @@ class Attack:
     revision: dict = dataclasses.field(default_factory=dict)
     shows: dict = dataclasses.field(default_factory=dict)       # path: bytes
     links: dict = dataclasses.field(default_factory=dict)       # path: target
-    refuses: dict = dataclasses.field(default_factory=dict)     # path: part of the reason; in no tree, and told
-    fails: dict = dataclasses.field(default_factory=dict)       # path: part of the reason; unreadable, and told
+    refuses: dict = dataclasses.field(default_factory=dict)     # path: part of the reason; hidden, and reported
+    fails: dict = dataclasses.field(default_factory=dict)       # path: part of the reason; unreadable, and reported
     nothing: str = None                                         # part of the reason why there is no tree at all
 
 
@@ -75,7 +75,7 @@ CONTROLS = ['esc\x1b[2J\x1b[31m', 'title\x1b]0;owned\x07', 'line\nbreak', 'retur
             'tab\there']
 
 
-# What no output for a terminal may have.
+# What must never be printed on a terminal.
 UNSAFE = re.compile('[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]')
 
 
@@ -104,7 +104,7 @@ def modes():
 
 
 def claims(honest):
-    """Hashes and sizes that are not so. `honest`: a text of an honest project, whose hash others claim."""
+    """Wrong hashes and sizes. `honest`: a text of an honest project, whose hash others claim."""
     mine = 'evil bytes under an honest hash\n'
     files = {
         'honest hash': inline(mine, h=sha(honest)), 'honest hash prefixed': inline(mine, h='sha256:' + sha(honest)),
@@ -168,7 +168,7 @@ def chunks():
 
 
 def large():
-    """Of what there may be much."""
+    """Large quantities."""
     return [
         Attack('many entries',
                manifest=Raw('{"files":{' + ','.join(f'"d/f{n}":{{"inline":""}}' for n in range(20_000)) + '}}'),
@@ -192,7 +192,7 @@ def large():
 
 
 def manifests():
-    """What is no manifest."""
+    """Things that are not manifests."""
     wrong = {
         'a path twice': (Raw('{"files":{"a":{"inline":"1"},"a":{"inline":"2"}}}'), 'twice'),
         'files twice': (Raw('{"files":{},"files":{"a":{"inline":"2"}}}'), 'twice'),
@@ -242,7 +242,7 @@ def history():
     ]
 
 
-IDS = {  # ids of projects: whether they can be names in a directory
+IDS = {  # ids of projects: whether they can be directory names
     '..': False, '.': False, 'a/b': False, '../../etc': False, 'x,allow_other,umask=0': True, '-o': True,
          'line\nbreak': True,
     'esc\x1b[2J': True, 'bidi\u202e': True, 'n' * 256: False, '.git': False, 'HEAD': True, '$(id)': True,
@@ -254,5 +254,5 @@ def table(witness, honest):
             *manifests(), *history()]
 
 
-# Every tool that takes a path at a time walks these for minutes on a busy machine, on any file system.
+# Tools that take a path at a time walk these for minutes on a busy machine, on any file system.
 LONG_WALKS = ('many entries', 'deep')

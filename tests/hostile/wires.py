@@ -1,4 +1,5 @@
-"""Answers that are none: each with what may be asked for afterwards, an error and no more than that."""
+"""Malformed responses, each with what may be requested afterwards: an error must be reported, and nothing worse may
+happen."""
 import functools
 import gzip
 import itertools
@@ -7,13 +8,13 @@ import time
 
 from site_of_lies import BASE, http
 
-ENDLESS = 256  # pieces of 64 KiB, after which what has no end has one: no client gets so far
-SLOW = 100     # seconds, the same
+ENDLESS = 256  # pieces of 64 KiB, after which endless responses end: no client gets that far
+SLOW = 100     # seconds, likewise
 
 
 @functools.cache
 def bomb():
-    """As gzip, 64 MB of blanks."""
+    """64 MB of blanks, as gzip."""
     return gzip.compress(b' ' * (64 << 20), 1)
 
 
@@ -29,14 +30,14 @@ def slowly(content):
         time.sleep(1)
 
 
-# What a reader may take for right: what is shown is then what was sent.
+# Responses that a reader may accept: then what is shown is what was sent.
 HARMLESS = ('length past 63 bits', 'two lengths')
-# After these a client asks no more for a while, whatever it is asked for.
+# After these a client pauses, whatever it is asked for.
 PAUSES = tuple(f'status {status}' for status in (429, 500, 502, 503, 504))
 
 
 def answers(record, trap):
-    """Each by its name, in pieces. `record` is one that would be right; `trap` is another host."""
+    """The responses by name, in pieces. `record` is a valid one; `trap` is another host."""
     whole = json.dumps({'record': record}).encode()
     ok = b'HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n'
     sized = ok + b'Content-Length: %d\r\n\r\n'

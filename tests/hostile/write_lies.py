@@ -1,17 +1,17 @@
 """What a service may answer to a commit without having done it, or having done something else. By name: the request,
-and the answer as a function of the body, of what gives the service's own answer, and of the project."""
+and the response as a function of the body, of a function that gets the service's own response, and of the project."""
 import json
 
 from site_of_lies import document_of, http
 
-# Nothing tells these from a service whose reads lag, so the revision is looked for, and published again after minutes.
+# These look like a service whose reads lag, so the revision is searched for, and published again after minutes.
 LOOKED_FOR = ('the id of no revision', 'an id that leads elsewhere', 'an id of control characters',
               'another revision, and none made')
 STATUSES = (401, 403, 404, 409, 413, 423, 500)
 
 
 def told(answer, **changes):
-    """The service's own answer with other fields."""
+    """The service's own response with other fields."""
     document = document_of(answer)
     record = document.get('record', document)
     record.update({name: value for name, value in changes.items() if name == 'id'})
@@ -26,7 +26,7 @@ def invented(body, ident):
 
 
 def table(trap_url, other_revision, other_chunk):
-    """`other_…` are of a project that is none of the liar's business."""
+    """`other_…` belong to a project that is none of the liar's business."""
     lies = {}
     for request in ('POST revisions', 'POST file_chunks', 'PATCH projects'):
         answers = {'HTML': http('<html>', kind='text/html'), 'nothing': [], 'empty': http(''),

@@ -1,8 +1,8 @@
-// Power losses while what others published is brought in, by the real publish/Integration: an update, a branch that is
-// taken in, the settling of a commit. Each is there whole or not at all, with all that was synced, whoever writes
-// meanwhile. Writers come in where the merge is worked out, in the same thread, since the disk knows one only.
+// Power cuts while others' revisions are integrated by the real publish/Integration: an update, a merged branch, the
+// settling of a commit. Each is there completely or not at all, with everything synced, whoever writes meanwhile.
+// Writers act while the merge is computed, on the same thread, since the disk knows only one.
 //
-// PLAYFS_POWER_CUTS=N cuts N times instead of 1,000; half of the cuts are within an integration.
+// PLAYFS_POWER_CUTS=N cuts N times instead of 1,000; half of the cuts are during an integration.
 #include <algorithm>
 #include <cstdlib>
 #include <iterator>
@@ -20,7 +20,7 @@ namespace {
 
 constexpr int kSteps = 90;
 constexpr int kCutsOfARun = 40;
-/// Written by nobody but with a new file that is renamed over them, unsynced: there is always one of the two.
+/// Only ever written by renaming a new, unsynced file over them: one of the two must always exist.
 const std::vector<std::string> kReplaced = {"r1", "r2"};
 
 struct Counts {
@@ -28,7 +28,7 @@ struct Counts {
   int integrations = 0, overtaken = 0, conflicts = 0, refused = 0, replaced = 0;
 };
 
-/// What others publish: all that an integration asks for is the graph of revisions, whose files stand inline.
+/// What others publish. An integration asks only for the graph of revisions, whose files are inline.
 class Revisions final : public publish::Upstream {
  public:
   RevisionTreePtr publish(const Texts& texts, std::vector<RevisionId> parents) {
@@ -64,14 +64,14 @@ class Revisions final : public publish::Upstream {
   std::map<RevisionId, std::pair<RevisionTreePtr, Texts>> all_;
 };
 
-/// What the tree was between two operations.
+/// The tree's state between two operations.
 struct Moment {
-  std::size_t events = 0;          ///< until then
+  std::size_t events = 0;          ///< up to this state
   std::vector<std::string> lines;  ///< sorted
   std::map<std::string, std::string> replaced;
-  std::set<std::string> unsaid;  ///< of these, what has markers and is not in conflict: the next commit publishes it
+  std::set<std::string> unsaid;  ///< paths that have markers but are not in conflict: the next commit publishes them
   std::string stands;            ///< base, further parents and conflicts: they change with an integration
-  bool synced = false;           ///< all of it
+  bool synced = false;           ///< everything
   bool integrated = false;       ///< by an integration that succeeded, and
   std::vector<std::string> brought;  ///< these are the lines that it made: they are safe with it
 };
@@ -139,7 +139,7 @@ class Play {
     for (int line = 0; line < 9; ++line) lines += of + " line " + std::to_string(line) + '\n';
     return lines;
   }
-  /// One line of it is another.
+  /// Changes one line.
   std::string edited(const std::string& text, const std::string& by) {
     std::vector<std::string> lines;
     for (std::string_view rest = text; !rest.empty();) {
@@ -197,7 +197,7 @@ class Play {
     return names[below(names.size())];
   }
 
-  /// What a user does; it may fail, as it does for users.
+  /// What a user does; it may fail, as for users.
   void edit() {
     const std::string path = any_path(), other = any_path();
     auto inode = bench_.find(path);
@@ -257,7 +257,7 @@ class Play {
     note("rename it over " + path);
   }
 
-  /// What others make of a version.
+  /// Others' changes to a version.
   Texts changed(Texts texts) {
     for (int n = 0; n < 3; ++n) {
       auto found = std::next(texts.begin(), static_cast<std::ptrdiff_t>(below(texts.size())));
@@ -276,13 +276,13 @@ class Play {
     return texts;
   }
 
-  /// By hand, or by saying that all is right as it is.
+  /// By hand, or by declaring everything resolved.
   void resolve() {
     auto left = publish::unresolved(*bench_.stage);
     ASSERT_TRUE(left);
     if (left->empty()) return;
     if (below(2) == 0) {
-      // As publish/StageLayers does.
+      // Like publish/StageLayers.
       ASSERT_TRUE(publish::sync_resolved(*bench_.stage, {}));
       ASSERT_TRUE(bench_.stage->record_conflicted({}));
       return note("resolved as it is");
@@ -301,7 +301,7 @@ class Play {
     }
   }
 
-  /// Writers go on while it is merged, until it gets to hold them.
+  /// Writers continue during the merge, until it makes them wait.
   Result<Merge> merge_and_write(const Version& base, const Version& ours, const Version& theirs, const ReadEntry& read,
                                 const MergeLabels& labels) {
     const bool goes_on = rounds_++ < 2;
@@ -311,7 +311,7 @@ class Play {
     return merged;
   }
 
-  /// The stage is another object each time that it is opened.
+  /// The stage is a new object each time that it is opened.
   publish::Integration integration() { return {revisions_, merging_, **journal_, *bench_.stage, settled_}; }
 
   template <class Operation>
@@ -337,7 +337,7 @@ class Play {
     for (std::size_t writes = below(3); writes > 0; --writes) edit();
     parents.insert(parents.begin(), base->revision.id);
     Texts texts = bench_.published(**layer, revisions_.texts(base));
-    // Whoever merged on the way brings more than was frozen.
+    // The publisher may merge along the way, and bring more than was frozen.
     if (below(2) == 0) texts = changed(std::move(texts));
     auto revision = revisions_.publish(texts, parents);
     if (base == head_) head_ = revision;
@@ -378,7 +378,7 @@ class Play {
 
   void check(std::size_t at) {
     std::size_t last = 0, synced = 0, integrated = 0;
-    while (last + 1 < moments_.size() && moments_[last].events <= at) ++last;  // the first that may not be complete
+    while (last + 1 < moments_.size() && moments_[last].events <= at) ++last;  // the first that may be incomplete
     for (std::size_t i = 0; i <= last && moments_[i].events <= at; ++i) {
       if (moments_[i].synced) synced = i;
       if (moments_[i].integrated) integrated = i;
@@ -402,7 +402,7 @@ class Play {
     ASSERT_LE(first, last) << "it stands on " << now << where();
     auto found = lines(bench_);
     std::sort(found.begin(), found.end());
-    // What nobody touched, and what came with the base that it stands on.
+    // What nobody touched, and what came with the present base.
     for (const auto& kept : {common(moments_[synced].lines, moments_, synced, until),
                              common(moments_[first].brought, moments_, first, until)}) {
       auto lost = without(kept, found);
@@ -439,7 +439,7 @@ class Play {
   publish::Merging merging_{
       revisions_, [this](const Version& base, const Version& ours, const Version& theirs, const ReadEntry& read,
                          const MergeLabels& labels) { return merge_and_write(base, ours, theirs, read, labels); }};
-  /// Nothing is in it: it is asked whether the service has lost anything.
+  /// Empty: it is only asked whether the service has lost anything.
   const Result<std::unique_ptr<publish::Journal>> journal_ =
       publish::Journal::open(bench_.options().directory + "/../journal");
   const publish::Settled settled_;

@@ -1,4 +1,4 @@
-// What holds of every merge, and that it is git's: held against `git merge-file` line by line, and against `git merge`
+// Properties of every merge, and equality with git: compared with `git merge-file` line by line, and with `git merge`
 // file by file, on generated edits. MERGE_ROUNDS in the environment: how many of each.
 #include <sys/wait.h>
 
@@ -56,7 +56,7 @@ std::string edited(Random& random, const std::string& text) {
   return joined;
 }
 
-/// Every file changes a little, goes, or comes.
+/// Every file changes a little, disappears, or is created.
 Files edited(Random& random, Files files) {
   for (auto file = files.begin(); file != files.end();) {
     std::size_t what = below(random, 6);

@@ -1,8 +1,8 @@
 // Every sequence of a few operations, cut at every point between two syncs: the stage opens, and shows what an oracle
 // allows.
 //
-// Between two syncs the disk may keep any of what was written since, so a cut before each sync is a cut anywhere. What
-// is kept is drawn at random. Sequences have up to 3 operations and each cut is made once; PLAYFS_BOUNDED="4 8" is 4
+// Between two syncs the disk may keep any of what was written since, so a cut before each sync covers all cuts. What is
+// kept is drawn at random. Sequences have up to 3 operations and each cut is made once; PLAYFS_BOUNDED="4 8" means 4
 // and 8.
 #include <cstdlib>
 #include <optional>
@@ -19,7 +19,7 @@ namespace {
 
 using test::Texts;
 
-// `f` is staged and synced to begin with, `g` is published.
+// At the start `f` is staged and synced, and `g` is published.
 //   R  write another file and rename it over f, unsynced       F  fsync f
 //   G  rename f over g                                         D  fsync the directory
 //   A  append to f      C  write f anew, in place              Z  freeze; settle what is frozen
@@ -37,7 +37,7 @@ class Trial {
  public:
   explicit Trial(std::string sequence) : sequence_(std::move(sequence)) {}
 
-  /// False where an operation of the sequence makes no sense.
+  /// False if an operation of the sequence makes no sense.
   bool record(std::size_t removals) {
     bases_["r1"] = {{"g", "published"}};
     bench_.open(test::revision_of("r1", bases_["r1"]));
@@ -150,7 +150,7 @@ class Trial {
       text = read ? std::optional(*read) : std::nullopt;
     }
   }
-  /// What may not be taken back from now on.
+  /// Records what may not revert from now on.
   void note_safe(char operation) {
     for (auto& [path, safe] : safe_) {
       bool all = (operation == 'Z' && pending_) || (operation == 'F' && path == "f");
@@ -161,7 +161,7 @@ class Trial {
   }
 
   void check(std::size_t at) {
-    // The operations that were done for sure, and the one that was perhaps under way.
+    // The operations that were surely done, and the one that may have been under way.
     std::size_t done = 0;
     while (done + 1 < moments_.size() && moments_[done + 1].events <= at) ++done;
     const std::size_t last = std::min(done + 1, moments_.size() - 1);
@@ -179,7 +179,7 @@ class Trial {
     }
     for (const auto& [path, since] : safe) {
       auto read = bench_.read(path);
-      // Bytes that were changed in place and not synced may be any.
+      // Bytes that were changed in place and not synced may be anything.
       if (dirty.contains(path) || (done > 0 && history_[done - 1].second.contains(path))) continue;
       bool is_allowed = false;
       std::string allowed;
@@ -202,7 +202,7 @@ class Trial {
   std::string text_;
   Moment now_;
   std::vector<Moment> moments_;
-  Paths safe_;  ///< since which moment a path may not go back
+  Paths safe_;  ///< since which moment a path may not revert
   std::set<std::string> dirty_;
   std::vector<std::pair<Paths, std::set<std::string>>> history_;  ///< both, after each operation
 };
@@ -219,11 +219,11 @@ TEST(StageBounded, EverySequenceCutAnywhereIsAllowed) {
     for (const auto& before : begun) {
       for (char operation : kOperations) {
         Trial trial(before + operation);
-        // The housekeeper comes after each operation, or at the end.
+        // The housekeeper runs after each operation, or at the end.
         if (!trial.record(sequences % 2 == 0 ? 1 : 1000)) continue;
         ++sequences;
         next.push_back(before + operation);
-        if (length < depth) continue;  // what a longer one begins with is cut there
+        if (length < depth) continue;  // its prefixes are cut within longer sequences
         trial.cut(random, times, cuts);
         if (HasFailure()) return;
       }

@@ -1,5 +1,5 @@
-// kill -9 at random moments, again and again on one stage: what was acknowledged is there, what was not is there
-// whole or not at all.
+// kill -9 at random moments, again and again on one stage: acknowledged operations are there, others are there
+// completely or not at all.
 //
 // PLAYFS_CRASH_ROUNDS=N kills N times instead of a few dozen.
 #include <sys/wait.h>
@@ -16,7 +16,7 @@ namespace {
 
 const Texts kBase = {{"a", "one"}, {"b", {"#!", FileMode::executable}}, {"dir/a", "two"}, {"dir/d/b", "three"}};
 
-/// What a mount does until it is killed: a number on the pipe for each operation that was answered.
+/// A mount's work until it is killed: one number on the pipe per answered operation.
 [[noreturn]] void work(test::Workbench& bench, Model model, std::uint64_t seed, int acknowledgements) {
   bench.open(test::revision_of(model.base_id(), model.base()));
   std::mt19937_64 random(seed);
@@ -43,13 +43,13 @@ TEST(StageCrash, NothingAcknowledgedIsLost) {
     ASSERT_GE(child, 0);
     if (child == 0) {
       close(pipes[0]);
-      // Folding and removing are under way when it dies.
+      // Checkpoints and removals are under way when it dies.
       bench.housekeeping = {
           .log_bytes = 1000, .removals = 3, .patience = std::chrono::milliseconds(1), .own_thread = round % 2 == 0};
       work(bench, model, seed, pipes[1]);
     }
     close(pipes[1]);
-    // Killed some moments after an operation that is chosen at random.
+    // Killed a short time after a randomly chosen operation.
     std::uint8_t step = 0;
     std::uint64_t steps = 0;
     for (std::uint64_t last = random() % 60; steps < last && ::read(pipes[0], &step, 1) == 1;) ++steps;
@@ -83,7 +83,7 @@ TEST(StageCrash, NothingAcknowledgedIsLost) {
       return lines(bench) == state.lines() && bench.changes() == state.changes() &&
              bench.stage->pending().value().has_value() == state.has_pending();
     };
-    // An update in flight may leave everything but the base as it was.
+    // An update in flight may have changed nothing but the base.
     bool as_answered = on.base_id() == model.base_id() && is(model);
     if (!as_answered && !is(next)) {
       EXPECT_EQ(lines(bench), model.lines());
@@ -93,7 +93,7 @@ TEST(StageCrash, NothingAcknowledgedIsLost) {
       FAIL() << "round " << round << ", seed " << seed << ", " << steps << " answered:\n" << history;
     }
     bench.stage.reset();
-    // The operation in flight counts as done where it can be seen.
+    // The operation in flight counts as done if it is visible.
     if (!as_answered) model = std::move(next);
   }
   EXPECT_GT(answered, static_cast<std::uint64_t>(rounds) * 5);

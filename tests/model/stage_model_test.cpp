@@ -1,4 +1,4 @@
-// Random operations on a stage, with publications, other bases and remounts in between, against the model.
+// Random operations on a stage, with publications, other bases and remounts in between, compared with the model.
 //
 // PLAYFS_MODEL_SEEDS=N runs N sequences instead of a few; PLAYFS_MODEL_SEED=S replays one.
 #include <cstdlib>

@@ -1,4 +1,4 @@
-// Power losses at random moments: the stage opens, and what was synced and not touched since is there as it was.
+// Power cuts at random moments: the stage opens, and whatever was synced and not touched since is there as it was.
 //
 // PLAYFS_POWER_CUTS=N cuts N times instead of 1,000.
 #include <algorithm>
@@ -16,9 +16,9 @@ constexpr int kSteps = 120;
 constexpr int kCutsOfARun = 40;
 
 struct Moment {
-  std::size_t events = 0;  ///< until the state was reached
+  std::size_t events = 0;  ///< up to this state
   Model state;
-  bool synced = false;  ///< all of it, as of these events
+  bool synced = false;  ///< everything, as of these events
 };
 
 void sync_everything(test::Workbench& bench, const stage::InodePtr& directory) {
@@ -78,7 +78,7 @@ void run(std::uint64_t seed, int cuts) {
   for (int cut = 0; cut < cuts; ++cut) {
     std::size_t at = moments[0].events + random() % (events - moments[0].events + 1);
     std::size_t last = 0, synced = 0;
-    while (last + 1 < moments.size() && moments[last].events <= at) ++last;  // the first that may not be complete
+    while (last + 1 < moments.size() && moments[last].events <= at) ++last;  // the first that may be incomplete
     for (std::size_t i = 0; i <= last; ++i)
       if (moments[i].synced && moments[i].events <= at) synced = i;
     disk.lay_out(at, random, bench.options().directory);
@@ -110,7 +110,7 @@ TEST(StagePower, WhatWasSyncedIsThere) {
   for (int done = 0; done < cuts && !HasFailure(); done += kCutsOfARun) run(20261121 + done, kCutsOfARun);
 }
 
-// Whatever a power loss leaves of the first start, it is begun again: that a database is missing is no damage then.
+// Whatever a power cut leaves of the first start, the next one starts over: a missing database is not damage then.
 TEST(StagePower, AFirstStartThatWasCutShortIsBegunAgain) {
   test::Workbench bench;
   auto base = test::revision_of("r1", kBase);
@@ -181,7 +181,7 @@ TEST(StagePower, AFileThatIsReplacedIsTheOldOneOrTheNewOne) {
   }
 }
 
-// And without a sync, whoever syncs the log and whenever the housekeeper comes.
+// And without a sync, whoever syncs the log and whenever the housekeeper runs.
 TEST(StagePower, AFileThatIsReplacedUnsyncedIsTheOldOneOrTheNewOne) {
   for (std::size_t removals : {1, 3, 1000}) {
     test::Workbench bench;
@@ -200,7 +200,7 @@ TEST(StagePower, AFileThatIsReplacedUnsyncedIsTheOldOneOrTheNewOne) {
     std::size_t last_synced = 0;
     for (const std::string& text : texts) {
       for (const std::string name : {"f", "below"}) ASSERT_TRUE(bench.put("tmp", text) && bench.rename("tmp", name));
-      ASSERT_TRUE(bench.stage->sync(bench.find("other")));  // which brings the log to the disk
+      ASSERT_TRUE(bench.stage->sync(bench.find("other")));  // which syncs the log
     }
     ASSERT_TRUE(bench.stage->sync(bench.find("f")));
     last_synced = disk.events();

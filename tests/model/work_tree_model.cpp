@@ -9,7 +9,7 @@ namespace {
 
 using Kind = Operation::Kind;
 
-// Some sort between a name and what lies below it: "d" < "d-" < "d/b".
+// Some sort between a name and the names below it: "d" < "d-" < "d/b".
 constexpr std::array kNames = {"a", "b", "d", "d-", "dir", "dir.a", "e~", "f"};
 
 std::string_view name_in(std::string_view path) { return path.substr(path.rfind('/') + 1); }
@@ -207,7 +207,7 @@ Texts Model::next_base(const Operation& operation) const {
   Texts next = operation.kind == Kind::settle ? *pending_ : base_;
   if (operation.seed == 0) return next;
   std::mt19937_64 random(operation.seed);
-  // Others change, remove and add a little; what they add collides with nothing that is here.
+  // Others change, remove and add a little; what they add collides with nothing here.
   for (int n = 0; n < 3 && !next.empty(); ++n) {
     auto victim = std::next(next.begin(), static_cast<std::ptrdiff_t>(random() % next.size()));
     if (victim->second.mode == FileMode::symlink) continue;
@@ -229,7 +229,7 @@ void Model::follow(Texts published, const Texts& next) {
   all.insert(published.begin(), published.end());
   all.insert(next.begin(), next.end());
   base_ = next;
-  // What goes may be in the way of what comes.
+  // What is removed may block what is added.
   for (bool removing : {true, false}) {
     for (const auto& [path, text] : all) {
       if (at(now, path) != at(published, path)) continue;
@@ -375,7 +375,7 @@ std::optional<ErrorCode> Model::apply(const Operation& operation) {
       if (pending_) return std::nullopt;
       std::set<std::string> dropped = changed_below(operation.path);
       if (is_obstructed(dropped)) return ErrorCode::busy;
-      // What is dropped counts as published as it is here, all else as something else.
+      // Discarded changes count as published in their present form, all others as different.
       Texts now = published_view(), published, base = base_;
       for (const auto& [path, text] : now)
         if (dropped.contains(path)) published.emplace(path, text);
@@ -443,7 +443,7 @@ Operation Model::invent(std::mt19937_64& random) const {
   if (operation.kind == Kind::make_directory) operation.permissions = 0755;
   operation.data = std::string(1 + below(12), static_cast<char>('a' + below(26)));
   operation.seed = below(3) == 0 ? 0 : 1 + below(1'000'000);
-  // Of everything, or of a path, mostly of one that differs: it may be deleted, or have become a directory or a file.
+  // Everything, or one path, mostly one that differs: it may be deleted, or have become a directory or a file.
   if (operation.kind == Kind::discard && below(4) == 0) operation.path = "";
   if (operation.kind == Kind::discard && below(2) == 0) {
     auto changed = changed_below("");
@@ -524,7 +524,7 @@ std::optional<ErrorCode> apply(test::Workbench& bench, const Model& before, cons
       Model after = before;
       after.apply(operation);
       {
-        // What was changed since stays as it is, whatever the new base brings there: its author said so.
+        // What was changed since stays, whatever the new base has there: its author decided.
         std::set<std::string> handled;
         auto changes = stage.changes();
         if (changes)

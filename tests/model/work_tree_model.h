@@ -1,6 +1,6 @@
-// The work tree as a few maps: what any sequence of operations on a stage must come to.
+// The work tree as a few maps: the expected result of any sequence of operations on a stage.
 //
-// Operations are data, so that the same ones can be run on the model and on a stage, in one process or in two.
+// Operations are data, so the same ones can be run on the model and on a stage, in one process or two.
 #pragma once
 
 #include <fcntl.h>
@@ -52,7 +52,7 @@ struct Operation {
   std::uint64_t seed = 0;  ///< of what others publish meanwhile
 };
 
-/// For a person who has to make sense of a failure.
+/// For a person who investigates a failure.
 std::string describe(const Operation& operation);
 
 class Model {
@@ -66,24 +66,24 @@ class Model {
   using NodePtr = std::shared_ptr<Node>;
 
   explicit Model(Texts base);
-  Model(const Model& other);  ///< nothing is shared
+  Model(const Model& other);  ///< deep copy
   Model(Model&&) = default;
   Model& operator=(Model&&) = default;
   ~Model() = default;
 
-  /// What the operation answers: nullopt for success.
+  /// The expected result of the operation: nullopt for success.
   std::optional<ErrorCode> apply(const Operation& operation);
-  /// An operation that makes sense now and then.
+  /// An operation that makes sense most of the time.
   Operation invent(std::mt19937_64& random) const;
 
-  /// All files and links that could be published (ignored ones and fifos left out).
+  /// All files and links that could be published (without ignored ones and fifos).
   [[nodiscard]] Texts published_view() const;
-  /// One line for each name: path, kind, mode, content, and which names are one file.
+  /// One line per name: path, kind, mode, content, and which names are one file.
   [[nodiscard]] std::vector<std::string> lines() const;
   [[nodiscard]] std::vector<std::string> changes() const;
   [[nodiscard]] const Texts& base() const { return base_; }
   [[nodiscard]] std::string base_id() const { return "r" + std::to_string(revision_); }
-  /// What settle() or move_base() with this operation stands on.
+  /// The base after settle() or move_base() with this operation.
   [[nodiscard]] Texts next_base(const Operation& operation) const;
   [[nodiscard]] bool has_pending() const { return pending_.has_value(); }
 
@@ -94,7 +94,7 @@ class Model {
   std::optional<ErrorCode> rename(const Operation& operation);
   /// What differs from the base at or below a path.
   [[nodiscard]] std::set<std::string> changed_below(const std::string& top) const;
-  /// Whether something that stays stands where a published file has to come back.
+  /// Whether something that stays occupies the place of a published file that must come back.
   [[nodiscard]] bool is_obstructed(const std::set<std::string>& dropped) const;
   /// The rule of rebase.h, path by path.
   void follow(Texts published, const Texts& next);

@@ -1,10 +1,10 @@
 #!/bin/sh
-# Checks convergence.pml in all orders, and that breaking the protocol breaks its claims.
+# Checks convergence.pml in all orders, and that breaking the protocol violates its claims.
 #
 #   check_model.sh MODEL [whole]
 #
-# States are remembered by a hash of a few bits each, which takes seconds and might overlook one in millions; `whole`
-# remembers them themselves, which takes some minutes and 600 MB.
+# By default only a hash of a few bits is kept per state, which takes seconds and might miss one state in millions;
+# `whole` keeps complete states, which takes some minutes and 600 MB.
 set -eu
 for tool in spin cc; do
   command -v $tool >/dev/null || { echo "skipped: $tool is not installed"; exit 77; }

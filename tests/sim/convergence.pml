@@ -1,29 +1,29 @@
 /* Steps 3 to 6 of a commit (src/publish/README.md) for three clients and a visitor, checked in every order.
  *
- * A revision is the set of contents it holds, as bits; head is a number of a revision. Each client posts a revision of
- * its own on the root, then: read the log; several tips: post their merge; one tip: read head, move it there if it is
- * elsewhere, read again. Each request is a step of its own, so that everything may happen between any two. A client may
- * stop for good at any point. Once in its life its PATCH may be lost, or arrive late, up to when the visitor comes.
- * Merges do not conflict here: what is left out is the simulator's.
+ * A revision is the set of contents that it holds, as bits; head is the number of a revision. Each client posts a
+ * revision of its own based on the root, then reads the log. If there are several tips, it posts their merge. If there
+ * is one, it reads head, moves it there if it is elsewhere, and reads again. Each request is a separate step, so
+ * anything may happen between two of them. A client may stop for good at any point. Once in its life its PATCH may be
+ * lost, or arrive late, but before the visitor comes. Merges do not conflict here: conflicts are left to the simulator.
  *
- * Claims: nobody knowingly drops anything; whoever says that it is done has its own in head's line; where nobody stopped
- * and no PATCH went astray, head ends up holding everything; where that did happen, one visitor brings it there, in few
- * rounds.
+ * Claims: no client knowingly drops anything. A client that reports success has its revision in head's line. If no
+ * client stopped and no PATCH was lost or late, head ends up holding everything; otherwise one visitor gets it there,
+ * within a few rounds.
  *
  * Each of -DNO_REREAD (PATCH what was posted, without reading the log), -DNO_VERIFY (stop after the PATCH) and
- * -DSHORT_SCAN (of the log only the newest) breaks the protocol, and has to break a claim.
+ * -DSHORT_SCAN (read only the newest part of the log) breaks the protocol, and must violate a claim.
  */
 #define CLIENTS 3
 #define MOST 9
 
-byte content[MOST];  /* by number, in the order of the log; 0 is the root, which all hold */
+byte content[MOST];  /* by number, in the order of the log; 0 is the root, which all contain */
 byte posted = 1;
 byte head = 0;
 byte ended = 0;
-byte first = 0;     /* who posts next */
+byte first = 0;     /* the client that posts next */
 byte late[1];        /* the revision that a late PATCH will set; 0: none is under way */
 byte everything = 0; /* all that was ever posted */
-bool calm = true;    /* nobody stopped, no PATCH went astray */
+bool calm = true;    /* no client stopped, no PATCH was lost or late */
 
 #ifdef SHORT_SCAN
 #define OLDEST_READ (posted - 1)
@@ -40,7 +40,7 @@ inline post(mask) {
   }
 }
 
-/* The union of all, and the first that holds as much; MOST where none does. Seen at one instant, as a page is. */
+/* The union of all, and the first revision that contains it; MOST if none does. Atomic, like reading a page. */
 inline scan(all, tip) {
   d_step {
     all = 0;
@@ -62,7 +62,7 @@ inline scan(all, tip) {
 proctype Client(byte me) {
   byte all, tip, k, seen;
   bool unlucky;
-  first == me; /* clients are alike: by their names the order in which they come can be told */
+  first == me; /* clients are interchangeable, so one order of posting is enough */
   atomic { post(1 << me); first++ }
 again:
   atomic {
@@ -70,7 +70,7 @@ again:
     :: calm = false; goto stop /* for good */
     :: skip
     fi;
-    seen = head /* asked for together with the log: at worst it is the older of the two */
+    seen = head /* requested together with the log: at worst it is older */
   };
 #ifdef NO_REREAD
   atomic { tip = 0; do :: content[tip] == (1 << me) -> break :: else -> tip++ od; seen = tip };
@@ -84,18 +84,18 @@ again:
   fi;
 #ifndef NO_REREAD
   if
-  :: seen == tip -> /* verified, so far as this client can tell: its own is in it */
+  :: seen == tip -> /* verified as far as this client can tell: its own is in it */
      assert((content[tip] & (1 << me)) != 0);
      goto stop
   :: else -> skip
   fi;
 #endif
-  assert((content[seen] & ~content[tip]) == 0); /* nothing known is dropped */
+  assert((content[seen] & ~content[tip]) == 0); /* no known content is dropped */
   atomic {
     if
-    :: head = tip                                                      /* whether or not the reply comes */
+    :: head = tip                                                      /* whether or not the response arrives */
     :: !unlucky -> unlucky = true; calm = false                        /* lost */
-    :: !unlucky && late[0] == 0 -> unlucky = true; calm = false; late[0] = tip /* under way for long */
+    :: !unlucky && late[0] == 0 -> unlucky = true; calm = false; late[0] = tip /* delayed */
     fi;
     tip = 0;
     seen = 0
@@ -114,7 +114,7 @@ proctype Late(byte whose) {
   od
 }
 
-/* Comes when all others have ended, and nothing is under way any more. */
+/* Starts when all others have ended and nothing is under way. */
 active proctype Visitor() {
   byte all, tip, k, i, rounds;
   atomic {

@@ -1,6 +1,6 @@
-// kill -9 of a publication at every instant that leaves something different behind: before and after each change of
-// the journal, before each request and after each reply. What is on disk then is copied away, nothing more of the
-// killed one is heard, and another one goes on from the copy.
+// kill -9 of a publication at every instant that leaves a different state behind: before and after each change of the
+// journal, before each request and after each response. The state on disk is copied away, nothing more of the killed
+// process is heard, and another one continues from the copy.
 #include <atomic>
 #include <condition_variable>
 #include <filesystem>
@@ -21,7 +21,7 @@ using test::Contents;
 using test::Fault;
 using test::WorkTree;
 
-/// Counts instants. At the chosen one it takes the copy and cuts the line.
+/// Counts instants. At the chosen one it makes the copy and cuts the connection.
 class Killer {
  public:
   Killer(int at, std::string from, std::string to) : at_(at), from_(std::move(from)), to_(std::move(to)) {}
@@ -30,7 +30,7 @@ class Killer {
     std::lock_guard lock(mutex_);
     if (!victim || count_++ != at_) return;
     what_ = what;
-    // Not the cache, which may be lost at any time.
+    // Without the cache, which may be lost at any time.
     for (const char* part : {"/stage", "/journal"}) test::copy_directory(from_ + part, to_ + part);
     victim->kill();
     killed = true;
@@ -86,8 +86,8 @@ class Crash : public testing::Test {
     std::string head;
     std::string theirs;
   };
-  /// Kills a commit at instant `at`, lets others move head in the meantime if they shall, and goes on from what was
-  /// left. nullopt where there is no such instant.
+  /// Kills a commit at instant `at`, has others move head in the meantime if `head_moves`, and continues from what was
+  /// left. nullopt if there is no such instant.
   std::optional<Run> run(int at, bool head_moves);
 
   test::World world;
@@ -100,7 +100,7 @@ std::optional<Crash::Run> Crash::run(int at, bool head_moves) {
   const std::string base = publish_inline(project, {}, "base");
   world.set_head(project, base);
   const std::size_t chunks_before = world.all("file_chunks").size();
-  // Content of this run alone, so that its chunks can be counted.
+  // Unique to this run, so that its chunks can be counted.
   const Contents expected{{"a", "1"}, {"b", project + big(1)}, {"c", project + big(2)}, {"base", "0"}};
 
   const std::string first_home = directory.path() + "/first", second_home = directory.path() + "/second";
@@ -140,7 +140,7 @@ std::optional<Crash::Run> Crash::run(int at, bool head_moves) {
 
   WorkTree second(world, project, second_home);
   if (run.killed == "before journalling enqueue") {
-    auto committed = second.commit();  // there was no commit yet: all is staged as it was
+    auto committed = second.commit();  // there was no commit yet: everything is staged as before
     EXPECT_TRUE(committed) << committed.error().message;
     run.result = committed.value_or(CommitResult());
   } else {
@@ -151,14 +151,14 @@ std::optional<Crash::Run> Crash::run(int at, bool head_moves) {
   }
   run.head = world.head(project);
 
-  // One commit, one revision, with what was frozen; no chunk twice; the stage on it, and all of it readable.
+  // One commit, one revision, with what was frozen; no chunk twice; the stage is based on it, and all of it readable.
   EXPECT_EQ(commits_of(project), 1u);
   EXPECT_EQ(world.all("file_chunks").size() - chunks_before, 4u);
   Contents with_theirs = expected;
   if (head_moves) with_theirs["theirs"] = "0";
   Contents published = world.contents(run.result.revision.text());
   EXPECT_TRUE(published == expected || published == with_theirs) << published.size() << " files";
-  // Once head was seen on our revision the commit is over: what others do to head later is for the next visit.
+  // Once head was seen at our revision the commit is over: what others do to head later is up to the next reconcile.
   bool was_over = run.killed == "after journalling settling" || run.killed.ends_with("journalling ended");
   if (!was_over) {
     EXPECT_EQ(world.contents(run.head), with_theirs);
@@ -166,12 +166,12 @@ std::optional<Crash::Run> Crash::run(int at, bool head_moves) {
   EXPECT_TRUE(second.stage->is_clean());
   EXPECT_EQ(second.stage->base()->revision.id, run.result.revision);
   for (const auto& [path, content] : expected) EXPECT_EQ(second.read(path), content);
-  // The same key with the same bytes, and the other way round, whichever process sent it.
+  // The same key with the same bytes, and the reverse, whichever process sent it.
   auto more = second.faults.sent();
   sent.insert(sent.end(), more.begin(), more.end());
   std::map<std::string, std::string> body_of_key, key_of_body;
   for (const auto& one : sent) {
-    if (one.request.method != "POST" || one.status == 0) continue;  // 0: it was dead already
+    if (one.request.method != "POST" || one.status == 0) continue;  // 0: the process was already dead
     std::string key(*one.request.headers.get("Idempotency-Key"));
     EXPECT_EQ(body_of_key.try_emplace(key, one.request.body).first->second, one.request.body);
     EXPECT_EQ(key_of_body.try_emplace(one.request.body, key).first->second, key);

@@ -1,9 +1,12 @@
-"""What files of the soak consist of: records that say of which file they are and which change wrote them, so that whoever
-reads one, through any mount, knows every wrong byte without asking who wrote it.
+"""File contents of the soak: records that say which file they belong to and which change wrote them, so that a reader,
+through any mount, recognises every wrong byte without asking the writer.
 
-A file's name is KIND-KEY. A `whole` has one record, for it is always replaced; a `log` has records that were appended one
-by one; of `slots` each is overwritten in place. What begins with `tmp` may be anything. A log may end within a record at the
-end of a page: the kernel hands on a write(2) in such parts, and a commit may come between them.
+A file's name is KIND-KEY. A `whole` has one record, as it is always replaced; a `log` has records that were appended
+one by one; the `slots` are overwritten in place, one at a time. Files that begin with `tmp` may contain anything. A log
+may end within a record at the end of a page: the kernel splits a write(2) there, and a commit may come between the
+parts.
+
+
 """
 import hashlib
 import os
@@ -25,11 +28,11 @@ def slot(key, place, change):
 
 
 class EndsEarly(ValueError):
-    """All that is there of a record is right."""
+    """The data is right as far as it goes."""
 
 
 def first_record(key, data):
-    """Its change and what is behind it. Raises ValueError where it is not one of this file."""
+    """The record's change, and the data after it. Raises ValueError if it does not belong to this file."""
     line, end, _ = data.partition(b'\n')
     if not end:
         raise EndsEarly(f'{line[:80]} is all there is')
@@ -46,7 +49,7 @@ def first_record(key, data):
 
 
 def changes(name, data):
-    """Those that the records of a file are of, in their order. Raises ValueError where it could never be its content."""
+    """The changes that a file's records are of, in order. Raises ValueError if this could never be its content."""
     kind, _, key = name.partition('-')
     found, size = [], len(data)
     while data:

@@ -1,14 +1,16 @@
 #!/usr/bin/env python3
-"""Users of several mounts work for minutes on the same projects while the service is killed and restarted, and the way to
-it is slow, hangs or fails; then everybody finds what they wrote, and nothing is left behind. worker.py is one user.
+"""Users of several mounts work for minutes on the same projects while the service is killed and restarted, and their
+network is slow, hangs or fails. Then everybody finds what they wrote, and nothing is left behind. worker.py is one
+user.
 
-What is claimed:
- - no byte is wrong: one's own files are what one wrote last, everybody else's could be what somebody wrote (contents.py),
-   revisions never change, and at the end every mount has the last of everybody's work;
- - operations fail only while something is wrong, and what is here already never waits for the service;
- - memory and descriptors do not grow, all gauges come back, and whoever ends, ends well.
+Claims:
+- No byte is wrong. A user's own files are what that user wrote last, other users' could be something they wrote
+  (contents.py), revisions never change, and at the end every mount has the latest of everybody's work.
+- Operations fail only during a trouble, and local content never waits for the service.
+- Memory and descriptors do not grow, all gauges return to their initial values, and every process ends well.
 
-PLAYFS_SOAK_MINUTES says how long (one), PLAYFS_SOAK_SEED what happens, PLAYFS_SOAK_OUT where figures.json and a plot go.
+PLAYFS_SOAK_MINUTES is the duration (one), PLAYFS_SOAK_SEED determines what happens, PLAYFS_SOAK_OUT is where
+figures.json and a plot go.
 """
 import collections
 import contextlib
@@ -32,38 +34,39 @@ import rig
 from coherence_trouble import Trouble
 
 LIBC = ctypes.CDLL(None)
-REMOUNT = 32 | 2 | 4  # MS_REMOUNT, and MS_NOSUID and MS_NODEV as every mount has them
+REMOUNT = 32 | 2 | 4  # MS_REMOUNT, plus MS_NOSUID and MS_NODEV, which every mount has
 MINUTES = float(os.environ.get('PLAYFS_SOAK_MINUTES', '1'))
 SEED = int(os.environ.get('PLAYFS_SOAK_SEED', '1'))
 OUT = os.environ.get('PLAYFS_SOAK_OUT')
 HERE = pathlib.Path(__file__).parent
 
-IS_ROOT = os.geteuid() == 0  # who may mount for others, and become another
+IS_ROOT = os.geteuid() == 0  # root may mount for others, and switch users
 MOUNTS = {'plain': ('refresh=1',), 'small': ('refresh=1', 'cache_size=2M'),
           'shared': ('refresh=1', 'allow_other') if IS_ROOT else ('refresh=1',)}
-USERS = 2          # of each mount
+USERS = 2          # per mount
 PROJECTS = 2
-NOBODY = 65534     # who uses the mount that allows others
+NOBODY = 65534     # the user of the mount that allows others
 TROUBLES = ('hang', 'hang', 'drop', 'failed', 'slow', None, None, None)
-LONGEST = 8        # seconds of a trouble
-RECOVERED = 20     # seconds after trouble in which an operation may still begin that fails for it
-CALM = 0.25        # of the time, at its end, nothing is wrong: what then fails, fails for no reason
+LONGEST = 8        # seconds that a trouble lasts
+RECOVERED = 20     # seconds after a trouble in which operations that fail because of it may still begin
+CALM = 0.25        # share of the time, at its end, without troubles: failures then have no excuse
 KILLED_EVERY = 20  # seconds
-OVER_OPEN_FILES = 'append', 'overwrite'  # which may find that a commit or head put another file in its place
+OVER_OPEN_FILES = 'append', 'overwrite'  # which may find that a commit or head replaced the file
 NEVER_LAWFUL = ('No such file', 'Stale file handle', 'Not a directory', 'Bad file descriptor')
-LOCAL = 'replace', 'stat', 'list'  # of one's own: nothing of it has to come from the service
-STALLED = 1.0      # seconds that this process was held up, so others may have been
-# What a mount or service has at the end, beyond the most that it had in the second quarter: that much comes of what the
-# allocator does with threads that come and go, and of a history that gets longer. A leak of a megabyte a minute shows in an hour.
+LOCAL = 'replace', 'stat', 'list'  # of the user's own files, which needs nothing from the service
+STALLED = 1.0      # seconds that this process was delayed, so others may have been too
+# Memory that a mount or service may have at the end, beyond its maximum in the second quarter: the allocator causes
+# that much with threads that come and go, and so does a growing history. A leak of a megabyte a minute shows in an
+# hour.
 MORE_MEMORY, MORE_SHARE = 32 << 20, 0.25
-# Files that a mount keeps open for the next one who reads or writes them: of its cache, and of each work tree.
+# Files that a mount keeps open for the next reader or writer: of its cache, and of each work tree.
 KEPT_BELOW, KEPT_OPEN = re.compile('/(objects|spool)/'), 256 * (1 + PROJECTS)
-CONNECTIONS = 64 + 8  # to the service, which a mount keeps; what else is a socket
+CONNECTIONS = 64 + 8  # to the service, which a mount keeps, and other sockets
 MORE_DESCRIPTORS = 8
 
 
 class Service:
-    """One store and one address; the process over them comes and goes."""
+    """One store and one address, which outlive the processes that serve them."""
 
     def __init__(self, test):
         self.test, self.port = test, rig.free_port()
@@ -101,7 +104,7 @@ class Service:
 
 
 def descriptors(process):
-    """How many it has: in all, files that it may keep open, connections, and what is neither. A file that is open twice is
+    """Number of descriptors: all, files that it may keep open, connections, and others. A file that is open twice is
     kept once."""
     of = []
     for each in os.listdir(f'/proc/{process.pid}/fd'):
@@ -112,7 +115,7 @@ def descriptors(process):
 
 
 class Watch(threading.Thread):
-    """Memory and descriptors of processes, once a second, and when this one was held up itself."""
+    """Samples memory and descriptors of processes once a second, and when this process was delayed itself."""
 
     def __init__(self, processes):
         super().__init__(daemon=True)
@@ -141,7 +144,7 @@ class Watch(threading.Thread):
 class Soak(rig.Rig):
     def setUp(self):
         super().setUp()
-        self.out_of_time.cancel()  # every wait has a limit of its own
+        self.out_of_time.cancel()  # every wait has a time limit of its own
         self.chance, self.stop = random.Random(SEED), self.home / 'stop'
         self.home.chmod(0o755)
         self.service = Service(self)
@@ -160,7 +163,7 @@ class Soak(rig.Rig):
     def project(self, mount, project):
         return self.played[mount].directory / 'projects' / project
 
-    # The time in which everything happens.
+    # While everything runs.
 
     def start_user(self, mount, user):
         is_other = IS_ROOT and user == f'shared{USERS - 1}'
@@ -180,7 +183,7 @@ class Soak(rig.Rig):
         return process
 
     def trouble(self, until):
-        """What goes wrong meanwhile: each way has troubles of its own, one after the other, and the service is killed."""
+        """The troubles: each connection has its own, one after the other, and the service is killed."""
         killed, ends = time.monotonic(), {}
         while (now := time.monotonic()) < until:
             for name, trouble in self.troubles.items():
@@ -226,17 +229,17 @@ class Soak(rig.Rig):
         self.end_service()
 
     def end_service(self):
-        """It has failed nobody since it was started last, and its store is sound after all that killing."""
+        """It has failed no request since its last start, and its store is sound after all the kills."""
         with urllib.request.urlopen(f'{self.service.url}/metrics', timeout=rig.COMMAND_LIMIT) as answer:
             self.assertNotIn('status="5xx"', answer.read().decode())
         self.service.process.terminate()
         self.assertEqual(self.service.process.wait(rig.COMMAND_LIMIT), 0)
         self.playfs('serve', 'check', '--store', self.home / 'store')
 
-    # What is claimed of it.
+    # The claims.
 
     def ill(self, user):
-        """When something was wrong between a user and the service."""
+        """When there was trouble between a user and the service."""
         mount = user.rstrip('0123456789')
         return self.service.times + [[begin, end] for begin, end, _ in self.troubles[mount].times]
 
@@ -254,21 +257,21 @@ class Soak(rig.Rig):
                 self.assert_waited_for_no_service(line)
 
     def latest_refusal(self, lines):
-        """How long after the trouble before it the last operation began that was refused."""
+        """How long after a trouble the last operation that was refused had begun."""
         late = [min(max(0.0, line['begin'] - end) for begin, end in self.ill(line['who']) if begin < line['end'])
                 for line in lines if line['what'] == 'refused']
         return max(late, default=0.0)
 
     def assert_waited_for_no_service(self, line):
-        """One that began and ended with a trouble, however busy the machine is, waited for its end. Where this process was
-        held up as well it tells nothing."""
+        """A local operation that began and ended with a trouble waited for its end, however busy the machine is. If
+        this process was delayed as well, it proves nothing."""
         for begin, end in self.ill(line['who']):
             is_held_up = any(first < line['end'] and last > line['begin'] for first, last in self.watch.stalls)
             if line['begin'] < begin + 1 and abs(line['end'] - end) < 1 and end - begin > 4 and not is_held_up:
                 self.fail(f'waited for the service: {line}, which was away from {begin} to {end}')
 
     def find_everything(self, ends):
-        """All publish what they have, and every mount shows the last of it."""
+        """All users publish what they have, and every mount shows the latest of it."""
         self.assertEqual(len(ends), len(self.users))
         for name, mount in self.played.items():
             for project in self.ids:
@@ -316,14 +319,15 @@ class Soak(rig.Rig):
             self.eventually(lambda: gauges.items() <= self.gauges(name).items(),
                             f'{name}: gauges are back: {gauges} before, {self.gauges(name)} now')
             self.assertEqual(self.errors(name), errors[name], 'nothing goes wrong when nobody does anything')
-            # Of other mounts on this machine the doctor speaks too.
+            # The doctor reports other mounts on this machine too.
             found = json.loads(self.playfs('doctor', '--json', who=name, check=False).stdout)['findings']
             own = [each for each in found if each['place'].startswith(f'{self.home}/')]
             self.assertEqual([each for each in own if each['finding'] != 'well'], [])
 
     @staticmethod
     def kernel_forgets(mount):
-        """What nobody uses in one mount: a remount drops it, and changes nothing else. Whether this may ask for it."""
+        """Drops what is unused in one mount, by a remount, which changes nothing else. Returns whether that is
+        permitted."""
         return LIBC.mount(b'none', os.fsencode(mount.directory), None, REMOUNT, None) == 0
 
     def errors(self, mount):
@@ -335,7 +339,7 @@ class Soak(rig.Rig):
         for name, process in self.watch.processes().items():
             # A service opens its store, and the log of it, for as many threads as have read at once.
             more_opened = MORE_DESCRIPTORS + 2 * len(os.listdir(f'/proc/{process.pid}/task')) * (name == 'serve')
-            # A service is young after each kill: all its lives count.
+            # A service is young after each kill, so all its processes count.
             warm = [each for each in self.watch.samples if each[1] == name and begin + (end - begin) / 4 < each[0] <
                     begin + (end - begin) / 2]
             last = [each for each in self.watch.samples if each[1] == name][-3:]
@@ -346,7 +350,7 @@ class Soak(rig.Rig):
             for what, at, bound in (('files kept open', 4, KEPT_OPEN), ('connections', 5, CONNECTIONS)):
                 self.assertLessEqual(min(each[at] for each in last), bound, f'{name}: {what}')
 
-    # What it was like.
+    # Report.
 
     def tell(self, lines, begin, end):
         took = collections.defaultdict(list)
@@ -396,7 +400,7 @@ plot {curves.replace("COLUMN", "3")}
 
 
 class Contents(unittest.TestCase):
-    """That wrong bytes are seen."""
+    """Wrong bytes are detected."""
 
     def test_what_is_wrong_is_told(self):
         one, two = contents.record('a.1', 4, 300), contents.record('a.1', 5, 300)

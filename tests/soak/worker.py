@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
-"""One user of one mount during a soak: works in a folder of its own in each project, as nobody else does, and reads what
-all of them have published. Run by test_soak.py, with a JSON document on standard input:
+"""One user of one mount during a soak: works in a folder of its own in each project, which no other user touches, and
+reads what all have published. Run by test_soak.py, with a JSON document on standard input:
 
-    {"name", "seed", "projects": [directories], "stop": a file that ends it, "log": lines of JSON, "command": [playfs], "users",
-     "uid": whom to become, who may not publish, or null}
+{"name", "seed", "projects": [directories], "stop": a file that ends it, "log": lines of JSON, "command": [playfs],
+"users", "uid": the user to become, who may not publish, or null}
 
-Each line of the log is one thing that was seen: `wrong` is a claim that does not hold, `refused` an operation that failed,
-`slow` one that took longer than SLOW. The last one has what should be in the folders, and how long operations took.
+Each line of the log is an observation: `wrong` is a violated claim, `refused` an operation that failed, `slow` one that
+took longer than SLOW. The last line has the expected content of the folders, and the durations of operations.
+
+
 """
 import errno
 import json
@@ -23,21 +25,21 @@ import contents
 
 SLOW = 1.0         # seconds
 FILES = 6          # of each kind, in each project
-COMMAND_LIMIT = 900  # seconds: a commit rests for up to a minute after each of its failures, and they queue
+COMMAND_LIMIT = 900  # seconds: a commit backs off for up to a minute after each failure, and commits queue
 LARGEST = (200, 3_000, 20_000, 150_000)
 
 
 class Wrong(Exception):
-    """A claim that does not hold."""
+    """A violated claim."""
 
 
 class File:
-    """One file of the worker: where it is and what is in it. None: it does not exist."""
+    """One file of the worker: where it is and what it contains. None: it does not exist."""
 
     def __init__(self, kind, key):
         self.kind, self.name, self.key = kind, f'{kind}-{key}', key
         self.folder, self.content, self.change = None, None, 0
-        self.other = None  # (folder, content) after an operation that failed: either is right
+        self.other = None  # (folder, content) after a failed operation: either state is right
 
     def next_change(self):
         self.change += 1
@@ -94,7 +96,7 @@ class Worker:
         if took > SLOW:
             self.say('slow', kind=kind, begin=begin, end=begin + took)
 
-    # One's own work.
+    # The user's own work.
 
     def own(self, project):
         return project / 'work' / self.name
@@ -108,7 +110,7 @@ class Worker:
         return self.own(project) / file.folder / file.name
 
     def settled(self, project, file):
-        """Which of both it is after an operation that failed."""
+        """Determines which of the two states it is in after a failed operation."""
         if file.other is None:
             return file
         found = []
@@ -121,13 +123,13 @@ class Worker:
         if not found and None not in (file.content, file.other[1]):
             raise Wrong(f'{file.name} is lost')
         if file.kind == 'log' and found and found[0][1] == file.content != file.other[1]:
-            file.change -= 1  # there was no such append
+            file.change -= 1  # the append did not happen
         file.folder, file.content = found[0] if found else (None, None)
         file.other = None
         return file
 
     def changed(self, file, operation, folder, content):
-        """Makes a change of which either nothing or all is seen."""
+        """Makes a change that is visible either completely or not at all."""
         file.other = folder, content
         operation()
         file.folder, file.content, file.other = folder, content, None
@@ -242,10 +244,10 @@ class Worker:
         if os.readlink(path) != target:
             raise Wrong(f'{path.name} leads to {os.readlink(path)}, not {target}')
 
-    # Everybody's.
+    # All users' work.
 
     def read_head(self, project):
-        """Of one user. Head may go back for a moment: two who publish at once may both set it, and mend that then."""
+        """Of one user. Head may briefly go back: two users who publish at once may both set it, and then fix that."""
         who = self.chance.choice(self.users)
         for path, data in below((project / 'head').resolve() / who):
             self.valid(path, data)
@@ -279,7 +281,7 @@ class Worker:
         os.listdir(project.parent)
 
     def scratch(self, project):
-        """Made, and given up."""
+        """Created and then given up."""
         path = self.own(project) / f'tmp-{self.chance.randrange(100)}'
         path.write_bytes(b'scratch\n' * self.chance.randrange(1, 2000))
         self.playfs('discard', path)
@@ -307,7 +309,7 @@ class Worker:
 
 
 def by_another(look):
-    """Whether something is so, as a child sees it: who looks at a mapped page that cannot be had is ended by SIGBUS."""
+    """A check in a child process: reading a mapped page that is unavailable ends it by SIGBUS."""
     if not (child := os.fork()):
         os._exit(0 if look() else 1)
     code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
@@ -317,7 +319,7 @@ def by_another(look):
 
 
 def below(place):
-    """The files of a tree of somebody else, as (path, bytes), few enough to be quick. None: nothing is published yet."""
+    """Files of somebody else's tree, as (path, bytes), few enough to be quick. None: nothing is published yet."""
     if not place.is_dir():
         return
     for folder, _, names in os.walk(place):

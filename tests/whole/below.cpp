@@ -1,6 +1,6 @@
-// Planted faults below the publisher's surface. The linker leads calls of these functions from other files here; what
-// they do without a fault is what the real ones do. The names are those of meson.build: where a signature changes, both
-// have to follow, or the fault is no longer planted and `--fault all` says that nobody caught it.
+// Planted faults below the publisher's interface. The linker redirects calls of these functions from other files here;
+// without a planted fault they behave like the real ones. The names are also in meson.build: if a signature changes,
+// change both, or the fault is no longer planted and `--fault all` reports that it was not caught.
 #include <algorithm>
 #include <utility>
 
@@ -180,7 +180,7 @@ Status real_integrate(stage::Stage*, RevisionTreePtr, const stage::Merged&, cons
 Status wrap_integrate(stage::Stage*, RevisionTreePtr, const stage::Merged&, const std::vector<RevisionId>&,
                       const stage::Told&) PLAYFS_WRAP(PLAYFS_SYMBOL);
 
-/// What came beside something that is kept here only takes its place.
+/// A file that a merge puts beside a local-only one just replaces it.
 void put_over_kept(stage::Merged& merged) {
   auto at = [&](const std::string& path) {
     return std::find_if(merged.paths.begin(), merged.paths.end(), [&](const auto& each) { return each.path == path; });
@@ -194,7 +194,7 @@ void put_over_kept(stage::Merged& merged) {
   }
 }
 
-/// What a stage is told of a merge.
+/// The merge as the stage gets to see it.
 stage::Merged spoiled(const stage::Merged& merged) {
   if (auto owner = World::owner()) owner->replacing();
   stage::Merged told = merged;

@@ -15,7 +15,7 @@ using std::chrono::seconds;
 
 /// Mutexes are taken far more often than requests are sent.
 constexpr double kLocksToRequests = 0.01;
-/// Tries to open what cannot be reached, or read: more than the worst of networks needs.
+/// Attempts to open while the service cannot be reached or read; more than the worst network needs.
 constexpr int kMostOpens = 100;
 
 }  // namespace
@@ -23,7 +23,7 @@ constexpr int kMostOpens = 100;
 class Client::Life final : public Owner, public std::enable_shared_from_this<Life> {
  public:
   explicit Life(Client& client) : client_(client) {}
-  /// A mutex is taken.
+  /// Called when a mutex is taken.
   void instant() override { instant(kLocksToRequests); }
   void instant(double share) {
     const Plan& plan = client_.plan_;
@@ -36,7 +36,7 @@ class Client::Life final : public Owner, public std::enable_shared_from_this<Lif
     client_.plan_.killed_at.clear();
     client_.kill(*this, true);
   }
-  /// Here a writer does the most harm to a merge: all was read that it is made of, and nothing is put there yet.
+  /// Here a writer can do a merge the most harm: all input is read, and nothing is in place yet.
   void replacing() override {
     auto& world = client_.world_;
     if (is_dead || !process || !client_.process_ || !client_.plan_.writes_on || !world.random.chance(0.4)) return;
@@ -97,8 +97,8 @@ void Client::begin() {
       nanoseconds(0), [this, life] { live(life); }, life);
 }
 
-/// Nothing of it can be heard from now on, and what is on disk is what the next one finds. That the code goes on to its
-/// end, in a directory that nobody looks at, is our affair.
+/// From now on nothing more is heard of it, and the next process finds what is on disk. The killed code still runs to
+/// its end, in a directory that nothing reads; that is a detail of the simulation.
 void Client::kill(Life& life, bool loses_power) {
   life.is_dead = true;
   world_.say(agent_, " is killed");
@@ -108,7 +108,7 @@ void Client::kill(Life& life, bool loses_power) {
   if (plan_.forgets && (life.has_failed_sync || loses_power || world_.random.chance(0.5))) {
     world_.say(agent_, " has no power");
     ++power_cuts;
-    if (life.has_failed_sync && world_.random.chance(0.7)) plan_.sync_errors = 0;  // a new one
+    if (life.has_failed_sync && world_.random.chance(0.7)) plan_.sync_errors = 0;  // for a new one
     Disks::all().copy_after_power_cut(before, directory(), world_.random);
     std::erase_if(brought, [&](const auto& file) { return !ledger.is_safe(tokens_in(file.second)); });
     ledger.lose_power();
@@ -119,7 +119,7 @@ void Client::kill(Life& life, bool loses_power) {
   is_done_ = is_ailing_ = false;
   if (life.process) {
     life.process->sever();
-    // Who waits in it is told by somebody who holds none of its locks.
+    // Waiters are woken by a fiber that holds none of their locks.
     life.users.begin();
     world_.at(
         nanoseconds(0),
@@ -196,7 +196,7 @@ void Client::live(const std::shared_ptr<Life>& life) {
 void Client::write(Process& process, const std::shared_ptr<Life>& life) {
   User user(process, ledger, plan_.number, [life] { return !life->is_dead; });
   for (int edits = 0; edits < plan_.edits && !life->is_dead && !is_closing_ && committed_ < plan_.commits; ++edits) {
-    // At work for a moment, then thinking.
+    // Busy for a moment, then thinking.
     bool thinks = world_.random.chance(plan_.is_eager ? 0.02 : 0.3);
     world_.sleep(milliseconds(world_.random.below(thinks ? 10'000 : plan_.is_eager ? 60 : 200)));
     if (life->is_dead) break;
@@ -247,7 +247,7 @@ void Client::work(Process& process, const std::shared_ptr<Life>& life) {
   }
 }
 
-/// What head does not hold, into a tree with nothing staged; the user may think better of it.
+/// Merges a revision that head does not contain into a clean tree; the user may change their mind.
 bool Client::take_in(Process& process, User& user, const std::shared_ptr<Life>& life) {
   auto left_out = process.publisher().left_out();
   if (left_out.empty()) return false;
@@ -264,7 +264,7 @@ bool Client::take_in(Process& process, User& user, const std::shared_ptr<Life>& 
   return true;
 }
 
-/// The user looks at what is in conflict, and may have nothing else staged for a while.
+/// The user looks at the conflicts, and may have nothing else staged for a while.
 void Client::decide_later(User& user) {
   user.note_conflicts();
   if (ledger.open.empty() || world_.random.chance(0.5)) return;
@@ -283,10 +283,10 @@ void Client::commit(Process& process, User& user, const std::shared_ptr<Life>& l
   begun.push_back(request.message);
   request.resolved = random.chance(0.1);
   if (request.resolved) user.decide_state();
-  if (request.resolved) may_have_markers_ = true;  // a file that has them may be written on
+  if (request.resolved) may_have_markers_ = true;  // files with markers may now be written to
   if (!may_have_markers_) unresolved.insert(request.message);
   const auto open = user.untouched_conflicts();
-  if (request.resolved) ledger.open.clear();  // also where nobody hears what becomes of it
+  if (request.resolved) ledger.open.clear();  // even if its outcome is never heard
   auto result = await<publish::CommitResult>(
       [&](auto done) { process.publisher().commit(request, process.stopping(), std::move(done)); });
   world_.say(agent_, " committed ", request.message, ": ",
@@ -294,7 +294,7 @@ void Client::commit(Process& process, User& user, const std::shared_ptr<Life>& l
                     : result.error().message);
   if (life->is_dead) return;
   if (!result) {
-    // It says that it goes on at the next start, and does.
+    // The error says that it resumes at the next start, and it does.
     const bool goes_on = result.error().message.find("is not safe on this disk") != std::string::npos;
     auto queue = process.publisher().queue();
     auto is_it = [&](const publish::QueuedCommit& each) { return each.message == request.message; };

@@ -26,13 +26,13 @@ void apply(std::map<std::string, DiskFilePtr>& names, const DiskFile::Renaming& 
   if (!renaming.made.empty()) names[renaming.made] = renaming.file;
 }
 
-/// SQLite's shared memory, and room that is kept.
+/// SQLite's shared memory, and the reserve for a full disk.
 bool is_of_the_process(const std::string& name) { return name.ends_with("-shm") || name == "reserve"; }
 
 void copy_below(const DiskFile& from, DiskFile& to) {
   for (const auto& [name, file] : from.names) {
     if (is_of_the_process(name)) continue;
-    // Of another number: SQLite knows by that what is open in this process.
+    // With a new inode number, by which SQLite knows which files are open in this process.
     auto copy = make_disk_file(file->is_directory, file->mode, file->forgets);
     copy->modified = file->modified;
     copy->accessed = file->accessed;
@@ -44,7 +44,7 @@ void copy_below(const DiskFile& from, DiskFile& to) {
     to.names.emplace(name, std::move(copy));
   }
   if (!from.forgets) return;
-  // Files that have no name any more, but one that is safe, are lost to this copy: they come back empty, at worst.
+  // Files without a name are lost to this copy, except a synced one; at worst they come back empty.
   auto copy_of = [&](const std::string& name, const DiskFilePtr& file) {
     auto here = from.names.find(name);
     return here != from.names.end() && here->second == file ? to.names[name] : file;
@@ -56,7 +56,7 @@ void copy_below(const DiskFile& from, DiskFile& to) {
       to.renamings.push_back({renaming.removed, renaming.made, copy_of(renaming.made, renaming.file)});
 }
 
-/// `luck`: of a hundred changes that were not synced so many are kept.
+/// `luck`: percentage of unsynced changes that survive.
 DiskFilePtr after_power_cut(const DiskFile& file, std::uint64_t luck, const std::function<std::uint64_t()>& number) {
   auto left = make_disk_file(file.is_directory, file.mode, true);
   left->modified = file.modified;
@@ -191,7 +191,7 @@ void Disks::copy_after_power_cut(const std::string& from, const std::string& to,
     random.fill(std::as_writable_bytes(std::span(&value, 1)));
     return value;
   };
-  // How much luck there is: nothing that was not synced is kept, all of it, or some.
+  // Nothing unsynced survives, everything, or some of it.
   const std::uint64_t luck = std::array<std::uint64_t, 4>{0, 100, 50, 90}[number() % 4];
   auto made = all().make_directory(to, true);
   if (auto file = find(from)) {

@@ -1,8 +1,8 @@
-// The disks of a simulated run: files in memory, below /simulated, as the whole executable and its libraries see them.
+// The disks of a simulated run: in-memory files below /simulated, as the whole executable and its libraries see them.
 //
-// disk_calls.cpp stands in for libc's calls on paths there and on their descriptors. A disk that forgets keeps, beside
-// what is in a file, what of it was synced: a power cut may take any part of the rest, and of the names in a directory
-// that were not synced any last part, as journaling file systems do. For one thread.
+// disk_calls.cpp replaces libc's calls for paths there and for their descriptors. A disk that forgets remembers which
+// of a file's bytes were synced: a power cut may take any part of the rest, and any suffix of the unsynced name changes
+// in a directory, as with journaling file systems. For one thread.
 #pragma once
 
 #include <sys/stat.h>
@@ -23,7 +23,6 @@ namespace playfs::sim {
 struct DiskFile;
 using DiskFilePtr = std::shared_ptr<DiskFile>;
 
-/// A file or a directory.
 struct DiskFile {
   struct Change {
     bool is_size;
@@ -39,13 +38,13 @@ struct DiskFile {
   ino_t number = 0;
   timespec modified{}, accessed{};
   std::size_t size = 0;
-  std::string bytes;  ///< behind its end there are zeros up to `size`
+  std::string bytes;  ///< followed by zeros up to `size`
   std::map<std::string, DiskFilePtr> names;
   std::unordered_map<off_t, std::unique_ptr<char[]>> mapped;  ///< SQLite's shared memory
 
-  // Of one that forgets.
+  // For a disk that forgets.
   std::string safe_bytes;
-  std::vector<Change> changes;  ///< that were not synced
+  std::vector<Change> changes;  ///< not synced
   std::map<std::string, DiskFilePtr> safe_names;
   std::vector<Renaming> renamings;
 
@@ -54,28 +53,27 @@ struct DiskFile {
   void put(const std::string& name, DiskFilePtr file);
   void remove(const std::string& name);
   void sync();
-  /// As a disk that cannot write: what was put there is read until the power goes, and no later sync brings it there.
+  /// Simulates a disk that fails to write: the data can be read until the power goes, and no later sync saves it.
   void fail_to_sync() { changes.clear(); }
 };
 
-/// All of them.
 class Disks {
  public:
   static constexpr std::string_view kRoot = "/simulated";
   static Disks& all();
 
-  /// nullptr where there is none.
+  /// nullptr if there is none.
   [[nodiscard]] DiskFilePtr find(std::string_view path) const;
-  /// An empty directory, whose parents are made.
+  /// Creates an empty directory and its parents.
   DiskFilePtr make_directory(const std::string& path, bool forgets = false);
   void remove(const std::string& path);
-  /// Everything goes.
+  /// Removes everything.
   void clear();
-  /// The directory as a process leaves it that is killed now; what is of use to nobody but that process is left out.
+  /// Copies the directory as a process leaves it that is killed now, without files of use only to that process.
   void copy(const std::string& from, const std::string& to) const;
-  /// All of it is safe.
+  /// All of the copy counts as synced.
   void copy(const DiskFilePtr& from, const std::string& to, bool forgets) const;
-  /// As a power cut leaves it.
+  /// Copies the directory as a power cut leaves it.
   void copy_after_power_cut(const std::string& from, const std::string& to, Random& random) const;
   /// Contents of all files below a directory.
   [[nodiscard]] std::vector<std::string> contents_below(const std::string& path) const;

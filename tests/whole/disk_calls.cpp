@@ -1,6 +1,6 @@
-// Stands in for libc's calls on files: those below Disks::kRoot and on their descriptors are carried out in memory, all
-// others as ever. The executable has to export these, so that libraries (SQLite, libstdc++) find them too.
-// Each call has two names, of which headers would give it one.
+// Replaces libc's file calls: those for paths below Disks::kRoot, and for their descriptors, are carried out in memory,
+// all others as usual. The executable has to export these, so that libraries (SQLite, libstdc++) find them too. Each
+// call has two names, which the headers would merge into one.
 #undef _FILE_OFFSET_BITS
 #include <dirent.h>
 #include <dlfcn.h>
@@ -34,7 +34,7 @@ constexpr int kFirst = 1 << 24;
 struct Open {
   DiskFilePtr file;
   off_t position = 0;
-  std::string path;  ///< as it was opened
+  std::string path;  ///< as opened
 };
 
 std::vector<Open>& table() {
@@ -99,7 +99,7 @@ void moment() {
   if (World* world = World::running()) world->moment();
 }
 
-/// Where a name stands.
+/// Where a name is.
 struct Name {
   DiskFilePtr directory;
   std::string name;
@@ -221,12 +221,12 @@ ssize_t read_here(const DiskFile& file, void* out, std::size_t size, std::size_t
 }
 
 bool is_of_log(const std::string& path) { return path.find("operations") != std::string::npos; }
-/// Those of the spool are opened by their number.
+/// Spool files are opened by number.
 bool is_of_spool(const std::string& path) {
   return path.find("spool/") != std::string::npos || path.find('/') == std::string::npos;
 }
 
-/// A planted fault.
+/// Whether a planted fault drops this sync.
 bool is_forgotten(const Open& open) {
   const std::string& path = open.path;
   switch (planted) {
@@ -486,7 +486,7 @@ int flock(int fd, int operation) noexcept {
   return is_ours(fd) ? 0 : static_cast<int>(syscall(SYS_flock, fd, operation));
 }
 
-/// Nobody else has them: locks are had by whoever asks.
+/// There is only one user, so every lock is granted.
 int fcntl(int fd, int command, ...) {
   va_list rest;
   va_start(rest, command);
@@ -509,7 +509,7 @@ int fstatvfs(int fd, struct statvfs* out) noexcept {
   return 0;
 }
 
-/// Copies go through a buffer.
+/// Forces copies to go through a buffer.
 ssize_t copy_file_range(int, off64_t*, int, off64_t*, size_t, unsigned) { return failed(EXDEV); }
 
 DIR* opendir(const char* path) {

@@ -1,5 +1,5 @@
-// What a client's user wrote into the work tree: a token of its own for each write that was acknowledged. Outlives the
-// client's processes, as the user's memory does.
+// What a client's user wrote into the work tree: a unique token per acknowledged write. Outlives the client's
+// processes, like the user's memory.
 #pragma once
 
 #include <algorithm>
@@ -14,11 +14,11 @@
 
 namespace playfs::sim {
 
-/// All tokens that stand in a text.
+/// All tokens in a text.
 std::vector<std::string> tokens_in(std::string_view text);
 
 struct Ledger {
-  enum class Fate { kept, given_up, lost_power };  ///< the last: nothing was promised, and the power went
+  enum class Fate { kept, given_up, lost_power };  ///< lost_power: nothing was promised, and the power went
   struct Write {
     std::string path;
     nanoseconds at{};
@@ -26,8 +26,8 @@ struct Ledger {
     bool is_safe = false;  ///< synced since
   };
   std::string next(int client) { return "tk-" + std::to_string(client) + "." + std::to_string(++count) + ";"; }
-  /// What the user is about to remove or to write over. Leaves in `tokens` what was not given up before, say as a
-  /// leftover of an earlier save still holds it: that alone may be taken back.
+  /// Call before the user removes or overwrites tokens. Leaves in `tokens` those that were not given up before, for
+  /// example in a leftover of an earlier save: only these may be taken back.
   void give_up(std::vector<std::string>& tokens) {
     removed.insert(tokens.begin(), tokens.end());
     std::erase_if(tokens, [&](const auto& token) {
@@ -40,7 +40,7 @@ struct Ledger {
       if (auto found = writes.find(token); found != writes.end()) found->second.fate = Fate::kept;
   }
 
-  /// They stand in a file that was synced.
+  /// They are in a file that was synced.
   void synced(const std::vector<std::string>& tokens) {
     for (const auto& token : tokens)
       if (auto found = writes.find(token); found != writes.end()) found->second.is_safe = true;
@@ -57,16 +57,16 @@ struct Ledger {
   }
 
   std::map<std::string, Write> writes;  ///< by token
-  std::set<std::string> kept_here;  ///< tokens of files that are ignored, and were nobody else's when they were made
-  /// Paths in conflict that have no markers, with what was left there; until the user says what is right.
+  std::set<std::string> kept_here;      ///< tokens of ignored files that nobody else had when they were made
+  /// Paths in conflict without markers, with what was left there; until the user resolves them.
   std::map<std::string, std::optional<std::string>> open;
   int count = 0;
-  std::set<std::string> in_tree;  ///< tokens that stood in the work tree when the service went back
-  std::set<std::string> removed;  ///< also tokens of others, and where it did not come about
+  std::set<std::string> in_tree;  ///< tokens that were in the work tree when the service went back
+  std::set<std::string> removed;  ///< also other users' tokens, and attempts that failed
   int merges = 0;                 ///< that were put into the work tree
-  /// One came while a file was written over, or another base, and what went with that nobody can tell from here.
+  /// A merge or another base came while a file was overwritten, so what was lost with it cannot be told from here.
   bool has_raced = false;
-  std::optional<nanoseconds> renamed_at;  ///< first
+  std::optional<nanoseconds> renamed_at;  ///< of the first rename
   bool is_busy = false;                   ///< the user does one thing at a time
 };
 

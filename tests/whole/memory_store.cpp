@@ -58,7 +58,7 @@ Result<service::StoredRecord> MemoryStore::get(std::string_view collection, std:
   const auto& record = records_.find(collection)->second[place->second];
   if (!is_shown(record)) return fail(ErrorCode::not_found, "no such record yet");
   if (!shown_ || record.updated_at <= *shown_) return record;
-  // The newest that was there then.
+  // The newest version at that time.
   const auto& before = replaced_[record.id];
   auto shown =
       std::find_if(before.rbegin(), before.rend(), [&](const auto& each) { return each.updated_at <= *shown_; });

@@ -1,4 +1,4 @@
-// The service's store in memory, with what a checker wants to know of it: everything in the order in which it happened.
+// The service's store in memory, with what a checker needs: everything in order of occurrence.
 #pragma once
 
 #include <deque>
@@ -37,9 +37,9 @@ class MemoryStore final : public service::Store {
   [[nodiscard]] const std::vector<service::StoredRecord>& all(const std::string& collection) {
     return records_[collection];
   }
-  /// Forgets which request made what, for requests older than this.
+  /// Forgets the idempotency keys of requests older than this.
   void forget_keys(std::chrono::nanoseconds older);
-  /// All that is stored now. To go back to it later is to forget what came since, and all keys.
+  /// A copy of all that is stored. Restoring it forgets all later records and all keys.
   struct Backup {
     std::map<std::string, std::vector<service::StoredRecord>, std::less<>> records;
     std::map<std::string, std::vector<std::string>, std::less<>> wholes;
@@ -48,7 +48,7 @@ class MemoryStore final : public service::Store {
   [[nodiscard]] Backup backup() const { return {records_, wholes_, places_}; }
   void go_back_to(Backup backup);
   [[nodiscard]] WallTime last_written() const { return last_; }
-  /// Reads are answered as they were then, until this is called with nullopt: by a replica that is behind.
+  /// Makes reads return the state at that time, like a lagging replica, until called with nullopt.
   void show(std::optional<WallTime> up_to) { shown_ = up_to; }
 
  private:
@@ -64,7 +64,7 @@ class MemoryStore final : public service::Store {
   Random& random_;
   const std::string site_id_ = "simulated";
   std::map<std::string, std::vector<service::StoredRecord>, std::less<>> records_;
-  std::map<std::string, std::vector<std::string>, std::less<>> wholes_;  ///< what each record belongs to
+  std::map<std::string, std::vector<std::string>, std::less<>> wholes_;  ///< the whole that each record is part of
   std::map<std::pair<std::string, std::string>, std::size_t, std::less<>> places_;
   struct Request {
     std::string collection;

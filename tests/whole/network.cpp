@@ -68,22 +68,22 @@ void SimulatedTransport::send(HttpRequest request, net::Deadline, CancelToken ca
     return;
   }
   bool is_refused = random.chance(weather_.refuse);
-  bool is_refused_before = is_refused && random.chance(0.5);  // else it was carried out, and the answer says 503
+  bool is_refused_before = is_refused && random.chance(0.5);  // otherwise it was carried out, and the response says 503
   bool loses_reply = random.chance(weather_.lose_reply);
   bool cuts = random.chance(weather_.cut_body);
   if (!key.empty() && (loses_reply || is_refused || cuts) && random.chance(weather_.spoil)) {
     constexpr std::array kStatuses{401, 403, 404, 409, 423, 425};
-    // Also for longer than a publisher waits for what may be late.
+    // Also for longer than a publisher waits for late requests.
     const int times = random.chance(0.3) ? 100 : 1 + static_cast<int>(random.below(3));
     spoilt_[key] = {kStatuses[random.below(kStatuses.size())], times};
   }
-  // Some linger in the network for longer than their sender waits for them; but no longer than a publisher takes into
-  // account (Engine::Parts::late_arrival) where it may have to say that a request was not carried out.
+  // Some linger in the network for longer than their sender waits; but no longer than a publisher allows for
+  // (Engine::Parts::late_arrival) if it may have to report that a request was not carried out.
   const bool may_be_refused = weather_.spoil > 0;
   nanoseconds there =
       random.chance(weather_.linger) ? nanoseconds(seconds(random.below(may_be_refused ? 60 : 300))) : latency();
   auto owner = world_.owner();
-  // What is under way arrives also where its sender is no more.
+  // Requests under way arrive even if their sender is gone.
   auto arrive = [&world = world_, &service = service_, address = address_, &watcher = watcher_, exchange, is_refused,
                  is_refused_before, loses_reply, cuts, owner,
                  on_its_way = watcher_.departs(exchange->request)](nanoseconds back) {

@@ -1,4 +1,4 @@
-// The road from one process to the service: slow, and worse. For one thread.
+// The unreliable network between one process and the service. For one thread.
 #pragma once
 
 #include <functional>
@@ -12,23 +12,23 @@
 
 namespace playfs::sim {
 
-/// How bad the network is. Probabilities are of one request.
+/// How bad the network is. Probabilities are per request.
 struct Weather {
   double lose_request = 0, lose_reply = 0, duplicate = 0, linger = 0, refuse = 0, cut_body = 0;
-  /// After a reply to a POST was lost: the next attempts are answered with an error that says nothing of the first.
+  /// After the response to a POST was lost: the next attempts get an error that says nothing about the first.
   double spoil = 0;
 };
 
-/// Who looks at what goes over the road, or changes it to plant a fault.
+/// Observes messages, or changes them to plant a fault.
 class Watcher {
  public:
   virtual ~Watcher() = default;
   virtual void sends(HttpRequest&) {}
-  /// What it returns is held until the request has arrived, each time that it does.
+  /// The result is held until the request has arrived, on each arrival.
   virtual std::shared_ptr<void> departs(const HttpRequest&) { return nullptr; }
   /// The service is about to carry it out.
   virtual void arrives(const HttpRequest&) {}
-  /// It has carried it out. Headers that are set here arrive with the answer.
+  /// The service has carried it out. Headers set here arrive with the response.
   virtual void carried(const HttpRequest&, HttpResponse&) {}
   /// What the sender gets to see.
   virtual void receives(const HttpRequest&, HttpResponse&) {}
@@ -43,9 +43,9 @@ class SimulatedTransport final : public net::Transport {
 
   void send(HttpRequest request, net::Deadline deadline, CancelToken cancel, Callback<HttpResponse> done) override;
   [[nodiscard]] const std::string& origin() const override { return origin_; }
-  /// Nothing is sent any more. What is under way arrives all the same.
+  /// Stops sending. What is under way still arrives.
   void sever() { is_severed_ = true; }
-  /// After that: whoever waits is answered `interrupted`.
+  /// Call after sever(): answers all waiters with `interrupted`.
   void cut();
 
  private:

@@ -19,7 +19,7 @@ Log::Log(const std::vector<service::StoredRecord>& stored_revisions,
          const std::vector<service::StoredRecord>& stored_messages) {
   for (const auto& chunk : stored_chunks)
     chunks_[chunk.id] = *wire::parse_json(chunk.fields)->object()->find("content")->string();
-  std::map<std::string, std::string> first_of;  // of all with these fields
+  std::map<std::string, std::string> first_of;  // with all of these fields equal
   for (const auto& stored : stored_revisions) {
     auto json = wire::parse_json(R"({"id":")" + stored.id + R"(","data":)" + stored.fields + "}");
     auto record = wire::decode_record(*json);
@@ -28,7 +28,7 @@ Log::Log(const std::vector<service::StoredRecord>& stored_revisions,
     revision->created_at = stored.created_at;
     if (auto& more = revision->manifest.continuation)
       static_cast<void>(wire::read_continuation(revision->manifest, bytes(more->entry)));
-    // Somebody else's, who carried along what he read.
+    // By a foreign client that carried along what it had read.
     if (revision->message == "blind" || revision->message == "help") {
       revision->manifest.tx.clear();
       revision->manifest.is_automatic = false;
@@ -166,7 +166,7 @@ void check_writes(const Client& client, Log& log, Verdict& verdict) {
       if (published.contains(token) || lost.contains(token))
         verdict.add(fmt::format("{} wrote {} to what is ignored, and it was published", client.agent(), token));
   }
-  // A tree that still had it may follow head, as that was known to be, before it hears that the service went back.
+  // A tree that still had it may follow a head known from before it learns that the service went back.
   auto was_reverted = [&](const Revision& had) {
     return std::any_of(log.lost_heads.begin(), log.lost_heads.end(), [&](const std::string& id) {
       auto head = log.revisions.find(id);
@@ -174,8 +174,8 @@ void check_writes(const Client& client, Log& log, Verdict& verdict) {
              head->second.created_at > had.created_at;
     });
   };
-  // Somebody who had it published without it, say to resolve a conflict: where the service had not lost it, the history
-  // would hold it.
+  // Somebody published without it who had it, for example to resolve a conflict: had the service not lost it, the
+  // history would contain it.
   auto was_replaced = [&](const Revision& had) {
     return std::any_of(log.order.begin(), log.order.end(), [&](const std::string& id) {
       return !log.lost.contains(id) && log.revisions.at(id).project == had.project && log.covers(id, had.id.text());
@@ -185,7 +185,7 @@ void check_writes(const Client& client, Log& log, Verdict& verdict) {
     if (write.fate != Ledger::Fate::kept) continue;
     ++verdict.writes;
     if (found.contains(token) || published.contains(token)) continue;
-    // Where it stands under no name of its own it is not what a sync promises.
+    // A sync promises more than a copy in lost+found.
     if (aside.contains(token) && !write.is_safe) continue;
     auto had = lost.find(token);
     if (had != lost.end() && (!client.ledger.in_tree.contains(token) || was_reverted(*had->second))) {
@@ -218,7 +218,7 @@ void check_lines(const std::set<std::string>& removed, Log& log, Verdict& verdic
 }
 
 namespace {
-/// It has these bytes wherever it is, and is wherever it was before.
+/// It has this content wherever it exists, and exists wherever it did before.
 void check_untouched(const std::string& path, const std::string& content, const Log& log, Verdict& verdict) {
   for (const auto& id : log.order) {
     auto here = log.bytes(id, path);
@@ -228,7 +228,7 @@ void check_untouched(const std::string& path, const std::string& content, const 
         return log.revisions.contains(parent.text()) && log.bytes(parent.text(), path);
       });
     };
-    // It may be frozen between its creation and the write. Should that be lost, its token is nowhere.
+    // It may be frozen between creation and write. If the write is lost, its token is nowhere.
     if (here && *here != content && (!here->empty() || was_there()))
       verdict.add(fmt::format("{} has other bytes in {}", path, id));
     if (!here && was_there()) verdict.add(fmt::format("{} is gone in {}, which was made of what had it", path, id));

@@ -1,5 +1,5 @@
-// What is wrong with what a run left behind: worked out from the service's log, the work trees on disk, and what users
-// wrote and were told; as far as may be without the code that is tried out.
+// Judges what a run left behind, from the service's log, the work trees on disk, and what users wrote and were told; as
+// far as possible without the code under test.
 #pragma once
 
 #include <map>
@@ -17,13 +17,13 @@ namespace playfs::sim {
 
 class Client;
 
-/// The log as the service has it: what a revision holds is worked out here without any of playfs's code for that.
+/// The service's log. What a revision contains is computed here without any of playfs's code for that.
 class Log {
  public:
   Log(const std::vector<service::StoredRecord>& revisions, const std::vector<service::StoredRecord>& chunks,
       const std::vector<service::StoredRecord>& messages);
 
-  /// A file's bytes; nullopt where there is no such file.
+  /// A file's bytes; nullopt if there is no such file.
   [[nodiscard]] std::optional<std::string> bytes(const std::string& revision, const std::string& path) const;
   [[nodiscard]] std::string bytes(const FileEntry& entry) const;
   const std::set<std::string>& content(const std::string& id);
@@ -33,38 +33,38 @@ class Log {
 
   std::vector<std::string> order;
   std::map<std::string, Revision> revisions;
-  std::set<std::string> lost;                   ///< revisions that the service has no more, since it went back
+  std::set<std::string> lost;                   ///< revisions that the service has lost by going back
   std::set<std::string> lost_heads;             ///< those of them that were head then
   std::map<std::string, std::string> messages;  ///< of revisions, by id
 
  private:
   std::map<std::string, std::set<std::string>> contents_;
-  /// By id, the id that stands for it: strangers' revisions that are equal in all their author wrote count as one.
+  /// From an id to the id that represents it: foreign revisions with equal fields count as one.
   std::map<std::string, std::string> alike_;
   std::map<std::string, std::string> chunks_;  ///< texts by id
-  std::set<std::string> announced_;            ///< what messages are about
+  std::set<std::string> announced_;            ///< revisions that messages announce
 };
 
 struct Verdict {
   std::vector<std::string> wrong;  ///< empty: all promises were kept
   std::size_t revisions = 0, merges = 0, branches = 0, crashes = 0, power_cuts = 0;
   std::size_t writes = 0;                      ///< acknowledged, and looked for afterwards
-  std::map<std::string, std::size_t> waivers;  ///< what was not held against it, by why
+  std::map<std::string, std::size_t> waivers;  ///< number of waived violations, by reason
   void add(std::string what) {
     if (wrong.size() < 5) wrong.push_back(std::move(what));
   }
 };
 
-/// A file that neighbours delete, for good.
+/// A file that neighbours delete for good.
 inline constexpr const char* kVictimOfNeighbours = "victim-neighbour";
 
-/// Tokens in a work tree as it is.
+/// Tokens in the present work tree.
 std::set<std::string> tokens_in_tree(stage::Stage& stage, const Log& log);
-/// Every token that a client's user was told is written and did not remove is found again.
+/// Every token that a client's user was told is written, and did not remove, is found again.
 void check_writes(const Client& client, Log& log, Verdict& verdict);
-/// No line goes from `shared`, and no value from the state, unless somebody wrote over it: `removed`.
+/// No line disappears from `shared`, and no value from the state, unless it was overwritten (`removed`).
 void check_lines(const std::set<std::string>& removed, Log& log, Verdict& verdict);
-/// Files that nobody touches go through every merge as they are, and stay deleted where they were deleted.
+/// Files that nobody touches pass every merge unchanged; deleted ones stay deleted.
 void check_history(const std::vector<std::unique_ptr<Client>>& clients,
                    const std::map<std::string, std::string>& brought_by_neighbours, Log& log, Verdict& verdict);
 

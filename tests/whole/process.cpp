@@ -74,7 +74,7 @@ Process::~Process() {
   interrupt();
   following_.wait(parts_.world);
   publisher_.reset();
-  // What is outstanding refers to the client: it goes before what it uses.
+  // Outstanding work refers to the client, so this is destroyed before what it uses.
   site_.reset();
   client_.reset();
   executor_.reset();
@@ -122,7 +122,7 @@ Status Process::open() {
   publisher_ = *std::move(opened);
   site_->on_head_changed([this](const ProjectId& changed, const RevisionTreePtr& head) {
     if (changed != parts_.project || is_ending_) return;
-    // It may ask the service, which must not be waited for here.
+    // It may send a request, which must not be waited for here.
     follow_head_in(std::chrono::seconds(0), head);
   });
   site_->follow(parts_.project);
@@ -166,7 +166,7 @@ void Process::follow_head(const RevisionTreePtr& head) {
       if (!lost || *lost) return;
     }
     if (stage_->base() != base) return;
-    // What is told of an older head may come last, as in a mount.
+    // News of an older head may arrive last, as in a mount.
     auto known = site_->try_head(parts_.project);
     if (!known || known->shown != head->revision.id) return;
   }

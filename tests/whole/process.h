@@ -1,5 +1,5 @@
-// What a mount has below its file system, of one simulated process: site, stage and publisher as they are, over a
-// simulated network, on a directory of its own. Opened, used and ended on fibers.
+// What a mount has below its file system, for one simulated process: the real site, stage and publisher, over a
+// simulated network, in a directory of its own. Opened, used and closed on fibers.
 #pragma once
 
 #include <memory>
@@ -15,15 +15,15 @@
 
 namespace playfs::sim {
 
-/// What was read of the service; it may be lost at any time, and is shared by those who run at the same time.
+/// What was read from the service. It may be lost at any time, and is shared by processes that run at the same time.
 struct Cache {
   static std::shared_ptr<Cache> open(const std::string& directory);
   std::unique_ptr<cache::ObjectStore> objects;
   std::unique_ptr<cache::RecordIndex> records;
 };
 
-/// An empty directory for a process, with databases in which nothing stands: making them anew each time would be most
-/// of what a run costs. First called outside of fibers.
+/// An empty directory for a process, with empty databases: creating them for every run would dominate its cost. Call it
+/// for the first time outside of fibers.
 void make_home(const std::string& directory, bool forgets = false);
 
 class Process {
@@ -48,11 +48,11 @@ class Process {
   Process(const Process&) = delete;
   Process& operator=(const Process&) = delete;
 
-  /// An error is one of the service's: try again.
+  /// An error is the service's: try again.
   Status open();
-  /// It is killed: nothing more is heard of it.
+  /// Simulates a kill: nothing more is heard of it.
   void sever() { transport_.sever(); }
-  /// After that, from a fiber that holds nothing: whoever waits in it is answered.
+  /// Call after sever(), from a fiber that holds nothing: answers all waiters in it.
   void interrupt();
   [[nodiscard]] CancelToken stopping() const { return stop_.token(); }
 
@@ -63,8 +63,8 @@ class Process {
   [[nodiscard]] World& world() { return parts_.world; }
   content::EventLog& events() { return *events_; }
 
-  // As a mount does it (vfs/work_tree.cpp).
-  /// A clean tree follows head, unless it stands on a branch or is in conflict.
+  // As in a mount (vfs/work_tree.cpp).
+  /// A clean tree follows head, unless it is on a branch or has conflicts.
   void follow_head(const RevisionTreePtr& head);
   void follow_head_in(std::chrono::seconds delay, const RevisionTreePtr& head);
   Result<publish::Integrated> update(const RevisionTreePtr& head);
@@ -77,7 +77,7 @@ class Process {
   SimulatedClock clock_;
   CancelSource stop_;
   bool is_ending_ = false;
-  UseCount following_;  ///< calls of follow_head() that are under way or to come
+  UseCount following_;  ///< pending or running calls of follow_head()
   SimulatedTransport transport_;
   std::unique_ptr<content::EventLog> events_;
   std::unique_ptr<SimulatedExecutor> executor_;

@@ -27,15 +27,15 @@ using std::chrono::minutes;
 using std::chrono::seconds;
 
 constexpr std::size_t kMostEvents = 40'000;
-/// Writes for the merges and moves of head that come after the last commit: far above what any run needs, and a bound.
+/// Writes for merges and moves of head after the last commit: a bound far above what any run needs.
 constexpr std::size_t kMostAfterwards = 60;
-/// Writes that are refused for being too many: five clients find out, a few times each.
+/// Rate-limited writes: each of five clients runs into the limit a few times.
 constexpr std::size_t kMostRefusals = 100;
-/// Records of a page where the service gives few at a time; pages that a look reads once more; those that a process
-/// has not saved when it is killed.
+/// Records per page if the service has short pages; pages that a scan may read again; pages that a process has not
+/// saved when it is killed.
 constexpr std::size_t kShortPage = 4, kOverlap = 3, kUnsaved = 8;
 
-/// Of a process between what it is answered and what it sends then.
+/// The longest pause of a process between a response and its next request.
 constexpr seconds kLongestPause{20};
 
 class Simulation {
@@ -88,7 +88,7 @@ class Simulation {
     return options;
   }
 
-  /// How much goes on. Most mistakes show where little does, and of such runs there can be many.
+  /// How much happens in a run. Most faults show in small runs, of which there can be many.
   struct Scope {
     int clients = 2, projects = 1;
     std::uint64_t commits = 1;
@@ -151,7 +151,7 @@ class Simulation {
       plan.crash = random.chance(scope.is_crowded ? 0.9 : 0.5) ? 0.01 + 0.03 * static_cast<double>(random.below(3)) : 0;
       plan.dies = plan.crash > 0 && random.chance(0.3);
       plan.forgets = plan.crash > 0 && random.chance(0.4);
-      if (random.chance(0.1)) {  // where chance alone hardly ever cuts the power
+      if (random.chance(0.1)) {  // chance alone hardly ever cuts the power there
         static const std::array<std::string, 6> kWrites{"frozen", "frozen", "posting", "posted", "settling", "thawing"};
         plan.killed_at = kWrites[random.below(kWrites.size())];
         plan.forgets = plan.forgets || random.chance(0.8);
@@ -181,7 +181,7 @@ class Simulation {
       for (std::uint64_t i = 0; i <= random.below(2); ++i)
         world_.at(milliseconds(random.below(15'000)), [this, late = late_] { meddle(); });
     }
-    // A service keeps keys for longer than anything lingers on the way to it.
+    // A service keeps keys for longer than anything lingers in the network.
     if (random.chance(0.3)) world_.at(minutes(12), [this] { store_.forget_keys(minutes(11)); });
     visitor_cache_ = cache;
   }
@@ -205,7 +205,7 @@ class Simulation {
     move_head_blindly(project, root.id);
   }
 
-  /// Others publish in the same log what is of no concern here, more than a page of it.
+  /// Others publish unrelated records in the same log, more than a page of them.
   void crowd(std::uint64_t times) {
     std::string project = "1m3vrsr4032sqc03crwd";
     for (int i = 0; i < 110; ++i) {
@@ -219,14 +219,15 @@ class Simulation {
     if (times > 0) world_.at(seconds(world_.random.below(20)), [this, times] { crowd(times - 1); });
   }
 
-  /// Others post what they read, changed: with the fields of ours that they do not know, or without.
+  /// Foreign clients post changed versions of what they read, with those of our fields that they do not know, or
+  /// without.
   void forget_ours(JsonObject& manifest) {
     if (world_.random.chance(0.4)) return;
     manifest.erase("tx");
     manifest.erase("auto");
   }
 
-  /// Somebody who knows nothing of all this.
+  /// A foreign client that knows nothing of the protocol.
   void meddle() {
     auto& random = world_.random;
     const auto& all = store_.all("revisions");
@@ -251,12 +252,12 @@ class Simulation {
     move_head_blindly(project, posted.id);
   }
 
-  /// Somebody who works on head as everybody should, at once.
+  /// A foreign client that follows the protocol, in one step.
   void help() {
     auto& random = world_.random;
     const std::string& project = projects_.front();
     std::string head = head_of("/projects/" + project);
-    // A PATCH that came late may have sent it to what the service has lost.
+    // A late PATCH may have sent it to what the service has lost.
     if (head.empty() || !store_.get("revisions", head)) return;
     const Record before = call("GET", "/revisions/" + head, "");
     JsonObject manifest = *before.fields.find("manifest")->object();
@@ -360,7 +361,7 @@ class Simulation {
     return head && head->string() ? *head->string() : "";
   }
 
-  /// When that was written.
+  /// When head was written.
   std::int64_t head_moved_at(const std::string& target) {
     auto id = target.substr(target.rfind('/') + 1);
     auto record = store_.get("projects", id.substr(0, id.find('?')));
@@ -370,7 +371,7 @@ class Simulation {
     return nanoseconds(time.nanoseconds - clock_.wall().nanoseconds) + world_.now();
   }
 
-  /// What goes over the network between one client and the service.
+  /// Watches what goes over the network between one client and the service.
   class Road final : public Watcher {
    public:
     Road(Simulation& owner, int client) : owner_(owner), client_(client) {}
@@ -425,18 +426,18 @@ class Simulation {
     }
     void receives(const HttpRequest& request, HttpResponse& response) override {
       if (planted != Fault::none) spoil(request, response);
-      // Also where the answer says that it is as it was before; not where it was cut off on the way.
+      // Also if the response says that head is unchanged, but not if the response was cut off.
       auto head = response.headers.get(kHead);
       const bool is_whole = response.status == 304 || (response.status == 200 && wire::parse_json(response.body));
       if (head && !head->empty() && is_whole && !is_behind(response)) seen_since_look_.insert(last_seen_ = *head);
       if (auto time = response.headers.get(kTime)) last_seen_at_ = nanoseconds(std::stoll(std::string(*time)));
     }
     std::vector<Move> moves;
-    std::size_t pages = 0;     ///< of the log, beyond those that each look may read again
-    std::size_t searches = 0;  ///< at most: what was sent and not answered is looked for from its base on
+    std::size_t pages = 0;     ///< of the log, beyond those that each scan may read again
+    std::size_t searches = 0;  ///< maximum: what was sent and not answered is searched for from its base on
 
    private:
-    /// This process has seen where head went later: a replica that does not know yet says nothing of where it stands.
+    /// This process has seen a later head, so a lagging replica says nothing about where head is.
     bool is_behind(const HttpResponse& response) {
       const auto number = static_cast<std::size_t>(client_);
       const int crashes = number < owner_.clients_.size() ? owner_.clients_[number]->crashes : 0;
@@ -447,7 +448,7 @@ class Simulation {
       return false;
     }
     void count_page(const std::string& target) {
-      if (target == last_page_) return;  // tried again
+      if (target == last_page_) return;  // a retry
       in_this_look_ = target.find("cursor=") == std::string::npos ? 0 : in_this_look_ + 1;
       pages += in_this_look_ > kOverlap;
       last_page_ = target;
@@ -456,7 +457,7 @@ class Simulation {
     static bool is_of_head(const HttpRequest& request) {
       return request.method == "GET" && request.target.find("/projects/") != std::string::npos;
     }
-    /// As if a cache were believed.
+    /// As if a cache were trusted.
     void hide_loss(const HttpRequest& request, HttpResponse& response) {
       constexpr std::string_view kOne = "/revisions/";
       const std::size_t at = request.target.find(kOne);
@@ -504,17 +505,17 @@ class Simulation {
     std::int64_t last_moved_ = 0;
     int crashes_ = 0;
     std::optional<WallTime> shown_to_;       ///< by the replica that answers now
-    std::set<std::string> seen_since_look_;  ///< and the one before that
+    std::set<std::string> seen_since_look_;  ///< and the head before that
   };
 
-  /// What is still to come, and what is still on its way to the service, comes while somebody is there to see it.
+  /// Waits for events to come and requests under way, while a client is there to react to them.
   void wait_for_what_is_late() {
     auto nothing_is = [&] { return late_.use_count() == 1; };
     if (!world_.run(nothing_is, kMostEvents)) wrong("what is late does not arrive");
     world_.say("nothing is late any more");
   }
 
-  /// Whatever was begun comes to its end once nothing is in its way any more.
+  /// Everything that was begun ends once nothing is in its way.
   void settle() {
     const nanoseconds limit = world_.now() + hours(3);
     auto busy = [&]() -> Client* {
@@ -534,7 +535,7 @@ class Simulation {
     }
   }
 
-  /// Somebody who takes part once all others are done, and looks until nothing moves any more.
+  /// A participant that joins when all others are done, and polls until nothing changes any more.
   void visit(const std::string& project) {
     Process::Parts parts{.world = world_,
                          .service = service_,
@@ -562,7 +563,7 @@ class Simulation {
       }
       for (const RevisionId& id : process.publisher().left_out()) left_out_.insert(id.text());
     };
-    // Whoever is still there, or somebody who knows nothing yet.
+    // A remaining client, or a new one that knows nothing yet.
     auto there = std::find_if(clients_.begin(), clients_.end(), [&](const auto& client) {
       return client->process() && client->plan().project.text() == project;
     });
@@ -581,7 +582,7 @@ class Simulation {
     if (!world_.run([&] { return is_done; }, kMostEvents) || !is_done) wrong("the visitor does not come to an end");
   }
 
-  /// Also what it has lost.
+  /// Including what the service has lost.
   Log log_of_all() {
     auto all = [this](const std::string& collection) {
       auto records = lost_[collection];
@@ -595,7 +596,7 @@ class Simulation {
     return log;
   }
 
-  /// The service is restored from a backup. What stands in a work tree then has to be kept.
+  /// The service is restored from a backup. What is in a work tree then has to be kept.
   void go_back(MemoryStore::Backup backup) {
     const Log log = log_of_all();
     for (const auto& client : clients_)
@@ -624,7 +625,7 @@ class Simulation {
     for (const auto& project : projects_)
       if (final_heads_[project].empty()) return wrong("head does not settle");
 
-    // Whoever sent head to what is gone knows what that held, and where head belongs.
+    // The client that sent head to a lost revision knows what it contained, and where head belongs.
     for (const auto& [project, client] : looked_) {
       const auto& moves = watchers_[static_cast<std::size_t>(client)]->moves;
       auto is_there = [&, head = final_heads_[project]](const Move& move) { return move.to.text() == head; };
@@ -632,7 +633,7 @@ class Simulation {
         wrong(fmt::format("head stays at {}, which the service has lost", final_heads_[project]));
     }
 
-    // 1. Nothing that was published is lost.
+    // 1. Nothing published is lost.
     std::map<std::string, std::vector<std::string>> of_tx, of_message;
     for (const auto& id : log.order) {
       if (log.lost.contains(id)) continue;
@@ -645,14 +646,14 @@ class Simulation {
       ++verdict_.branches;
       if (!is_said(log, id)) wrong(fmt::format("revision {} is neither in head nor announced", id));
     }
-    // Nor of neighbours'.
+    // Nor what neighbours published.
     for (const auto& id : helped_) {
       if (set_back_ || goes_back_ || log.covers(final_heads_[projects_.front()], id)) continue;
       auto holds_it = [&](const std::string& left_out) { return log.covers(left_out, id); };
       if (!is_said(log, id) && std::none_of(left_out_.begin(), left_out_.end(), holds_it))
         wrong(fmt::format("revision {} of a neighbour is neither in head nor said to be left out", id));
     }
-    // 2. Nothing doubles.
+    // 2. Nothing is stored twice.
     auto is_doubled = [&](const std::vector<std::string>& ids) {
       if (ids.size() > 1 && goes_back_) ++verdict_.waivers["a late request met a service that had forgotten its key"];
       return ids.size() > 1 && !goes_back_;
@@ -662,8 +663,9 @@ class Simulation {
         wrong(fmt::format("commit {} became {} revisions: {}", tx, ids.size(), fmt::join(ids, ", ")));
     for (const auto& [message, ids] : of_message)
       if (is_doubled(ids)) wrong(fmt::format("{} became {} revisions: {}", message, ids.size(), fmt::join(ids, ", ")));
-    // Twice under one key is a service that forgot the key; a commit that was given back may have sent it before. A
-    // chunk that is not shown is uploaded again at once: that costs a write, and waiting for it could take two minutes.
+    // Twice under one key: the service forgot the key. Also, a commit that was returned to the stage may have sent it
+    // before. A chunk that is not shown is uploaded again at once: that costs a write, and waiting could take two
+    // minutes.
     for (const auto& [text, keys] : uploaded_) {
       const auto& begun = clients_[static_cast<std::size_t>(text.first)]->begun;
       auto is_missing = [&](const std::string& message) { return !of_message.contains(message); };
@@ -671,7 +673,7 @@ class Simulation {
           keys.size() > 1 + static_cast<std::size_t>(std::count_if(begun.begin(), begun.end(), is_missing)))
         wrong("a client stored a chunk twice");
     }
-    // 3. Nothing reverts silently.
+    // 3. Nothing is silently reverted.
     for (const auto& watcher : watchers_) {
       for (const auto& move : watcher->moves) {
         auto is_held = [&](const std::string& head) {
@@ -682,16 +684,16 @@ class Simulation {
                             fmt::join(move.seen, ", ")));
       }
     }
-    // 4. Quotas are the service's to keep; clients rest when they are told to, rather than try on.
+    // 4. The service enforces quotas; clients back off when told to, rather than retry.
     if (refusals_ > kMostRefusals) wrong(fmt::format("{} writes were sent past the limits", refusals_));
-    // A log is read once, from where it was left, and once more for what may have been posted.
+    // A log is read once, resuming where it stopped, and once more for requests that may have been posted.
     const std::size_t all = store_.all("revisions").size() / (has_short_pages_ ? kShortPage : 100) + 1;
     for (std::size_t i = 0; i < clients_.size() && !goes_back_ && !lags_; ++i) {
       const std::size_t pages = watchers_[i]->pages;
       if (pages > all * (1 + watchers_[i]->searches) + kUnsaved * static_cast<std::size_t>(clients_[i]->crashes))
         wrong(fmt::format("{} read {} pages of a log of {}", clients_[i]->agent(), pages, all));
     }
-    // 5. What was told holds.
+    // 5. What users were told is true.
     for (const auto& client : clients_) {
       verdict_.crashes += static_cast<std::size_t>(client->crashes);
       verdict_.power_cuts += static_cast<std::size_t>(client->power_cuts);
@@ -705,7 +707,7 @@ class Simulation {
     check_history(clients_, brought_, log, verdict_);
     for (const auto& [project, head] : final_heads_) check_head(log, head);
     for (const auto& client : clients_) check_writes(*client, log, verdict_);
-    // What was not on disk when the power went may be as it was before, others' lines and all.
+    // What was not on disk at a power cut may be as before, including others' lines.
     bool is_told = !set_back_ && !goes_back_;
     std::set<std::string> removed = neighbours_.removed;
     for (const auto& client : clients_) {
@@ -715,7 +717,7 @@ class Simulation {
     if (is_told) check_lines(removed, log, verdict_);
   }
 
-  /// Announced itself, or with a later one that holds it.
+  /// Announced itself, or together with a later one that contains it.
   static bool is_said(Log& log, const std::string& revision) {
     return std::any_of(log.order.begin(), log.order.end(), [&](const std::string& other) {
       return log.is_announced(other) && log.covers(other, revision);
@@ -743,15 +745,15 @@ class Simulation {
     const std::string& id = posted->second.front();
     if (is_success) check_chunks(log, told);
     if (!is_success || log.covers(final_heads_[log.revisions.at(id).project.text()], id)) return;
-    // It is announced then, which is checked as for all.
+    // Then it is announced, which is checked for all.
     if (is_before_it()) ++verdict_.waivers["the service went back to before it"];
     else if (set_back_) ++verdict_.waivers["a stranger moved head"];
     else if (was_overtaken(log, posted->second.front(), told.at)) ++verdict_.waivers["it was overtaken by a PATCH"];
     else wrong(told.message + ": it was reported as a success and is not in head");
   }
 
-  /// What a revision that was reported brought can be read. What it carries on of another, whose chunks were lost
-  /// before it was posted, is for the author of that one to publish again.
+  /// What a revision reported as published brought can be read. If it carries along content of another whose chunks
+  /// were lost before it was posted, the author of the other publishes that again.
   void check_chunks(const Log& log, const Told& told) {
     auto revision = log.revisions.find(told.revision.text());
     if (revision == log.revisions.end() || log.lost.contains(revision->first)) return;
@@ -777,7 +779,7 @@ class Simulation {
     if (hollow.empty()) return;
     bool is_anybody_dead =
         std::any_of(clients_.begin(), clients_.end(), [](const auto& client) { return client->has_died; });
-    // On its way while the service went back: what was made on what was lost, merges too, or a copy of it.
+    // Under way while the service went back: revisions based on what was lost, including merges, or a copy of it.
     std::set<std::string> lost;
     for (const auto& id : log.lost)
       if (auto there = log.revisions.find(id); there != log.revisions.end()) lost.insert(there->second.manifest.tx);
@@ -801,9 +803,8 @@ class Simulation {
     return paths;
   }
 
-  /// What was left in conflict is published only where the user says that it is right. Not asked once something was
-  /// renamed, since that may be a file with markers, or a directory that has one: it is moved then, and not in
-  /// conflict.
+  /// Conflicts are published only once the user resolves them. Not checked after a rename, which may have moved a file
+  /// with markers, or a directory that has one: it was moved then, and is not in conflict.
   void check_markers(const Log& log, const std::string& message, std::optional<nanoseconds> renamed_at,
                      const std::map<std::string, std::vector<std::string>>& of_message) {
     auto posted = of_message.find(message);
@@ -814,7 +815,7 @@ class Simulation {
     for (const auto& [path, entry] : revision.manifest.files) {
       auto marked = [&, path = path](const std::string& id) {
         auto bytes = log.revisions.contains(id) ? log.bytes(id, path) : std::nullopt;
-        // All three of a set: what the user wrote on one of them is no longer one.
+        // All three of a set: a marker line that the user has overwritten is no marker.
         auto at = bytes ? bytes->find("<<<<<<< ") : std::string::npos;
         if (at != std::string::npos) at = bytes->find("\n=======\n", at);
         return at != std::string::npos && bytes->find("\n>>>>>>> ", at) != std::string::npos;
@@ -825,9 +826,9 @@ class Simulation {
     }
   }
 
-  /// Whether a PATCH was under way when a success was reported, to a revision without it, or its sender had looked at
-  /// head before that, and right before it. Nothing can call that back; where the two do not merge, the other stands
-  /// from then on and this one is announced, which is checked as for all.
+  /// Whether, when success was reported, a PATCH to a revision without this one was under way, or its sender had read
+  /// head before that, and right before it. Nothing can undo that. If the two do not merge, the other one stays and
+  /// this one is announced, which is checked for all.
   bool was_overtaken(Log& log, const std::string& revision, nanoseconds told_at) {
     return std::any_of(watchers_.begin(), watchers_.end(), [&](const auto& watcher) {
       return std::any_of(watcher->moves.begin(), watcher->moves.end(), [&](const Move& move) {
@@ -847,7 +848,7 @@ class Simulation {
   Replicas replicas_{world_, store_};
   NoAccounts accounts_;
   const Nature nature_;
-  bool is_limited_ = false;  ///< in how much may be written; set by options()
+  bool is_limited_ = false;  ///< in the number of writes; set by options()
   bool has_short_pages_ = false;
   service::Service service_;
   Weather weather_;
@@ -859,20 +860,20 @@ class Simulation {
   std::map<std::string, std::string> final_heads_;  ///< by project
   std::map<std::string, int> looked_;               ///< by project: the client that looked after it in the end
   Scope scope_;
-  bool set_back_ = false;                                 ///< a stranger moved head
-  bool goes_back_ = false;                                ///< the service does, to an older state
-  bool ignores_ = false;                                  ///< some names, by rules
-  bool has_state_ = false;                                ///< the project, and all change it
-  bool lags_ = false;                                     ///< it is answered by replicas that do
-  std::shared_ptr<void> late_ = std::make_shared<int>();  ///< held by whatever is still to come, or to arrive
+  bool set_back_ = false;                                 ///< a foreign client moved head
+  bool goes_back_ = false;                                ///< whether the service goes back to an older state
+  bool ignores_ = false;                                  ///< whether rules ignore some names
+  bool has_state_ = false;                                ///< whether the project has state, which all change
+  bool lags_ = false;                                     ///< whether lagging replicas answer reads
+  std::shared_ptr<void> late_ = std::make_shared<int>();  ///< held by everything that is still to come or to arrive
   std::optional<nanoseconds> went_back_at_;
   std::set<std::string> lost_heads_;
-  std::set<std::string> heads_then_;                                ///< right after that
+  std::set<std::string> heads_then_;                                ///< right after it went back
   std::map<std::string, std::vector<service::StoredRecord>> lost_;  ///< by collection
-  Ledger neighbours_;                                               ///< of those who help
+  Ledger neighbours_;                                               ///< of foreign clients that follow the protocol
   std::map<std::string, std::string> brought_;                      ///< by them: files that nobody touches
   std::set<std::string> helped_;                                    ///< their revisions
-  std::set<std::string> left_out_;                                  ///< of head, as who looked in the end was told
+  std::set<std::string> left_out_;                                  ///< of head, as reported to whoever visited last
   std::size_t writes_ = 0, refusals_ = 0;
   std::map<std::string, std::string> bodies_;
   std::map<std::pair<int, std::string>, std::set<std::string>> uploaded_;  ///< chunks: keys by client and text

@@ -1,4 +1,4 @@
-// One simulated run, chosen by a seed, and what is wrong with what it left behind.
+// One simulated run, determined by a seed, and what is wrong with its result.
 #pragma once
 
 #include <cstdint>
@@ -14,9 +14,9 @@ struct Nature {
   bool is_traced = false;
 };
 
-/// Two to five clients, strangers who move head blindly, a bad network, crashes, a service that limits writes and
-/// forgets keys; users who write on meanwhile; then a visitor. What must hold is checked from the log that the service
-/// has, from the work trees on disk, and from what users wrote and were told.
+/// Two to five clients, foreign clients that move head blindly, a bad network, crashes, a service that limits writes
+/// and forgets keys, users who keep writing; then a visitor. The claims are checked against the service's log, the work
+/// trees on disk, and what users wrote and were told.
 Verdict simulate(std::uint64_t seed, const Nature& nature = {});
 
 }  // namespace playfs::sim

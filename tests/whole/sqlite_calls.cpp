@@ -1,6 +1,6 @@
-// SQLite's statements, kept: parsing them would be most of what a run costs, since a process of playfs lives for hours
-// and one of a run for a moment. The linker leads the calls of base/sqlite.cpp here (`--wrap`, see meson.build). A
-// statement is prepared when it is used first, and what is finalized is used again by whoever prepares the same text on
+// Caches SQLite's prepared statements: parsing them would dominate the cost of a run, since a process of playfs lives
+// for hours but a simulated one for a moment. The linker redirects the calls of base/sqlite.cpp here (`--wrap`, see
+// meson.build). A statement is prepared at its first use; a finalized one is reused when the same text is prepared on
 // the same connection. For one thread.
 #include <sqlite3.h>
 
@@ -63,7 +63,7 @@ extern "C" {
 int __wrap_sqlite3_prepare_v3(sqlite3* database, const char* text, int size, unsigned flags, sqlite3_stmt** statement,
                               const char**) {
   auto* made = new Kept{database, std::string(text, static_cast<std::size_t>(size)), flags};
-  // What pragmas do may be done while they are prepared.
+  // Pragmas may take effect while being prepared.
   int result = made->text.starts_with("PRAGMA") ? prepare(*made) : SQLITE_OK;
   if (result != SQLITE_OK) {
     delete made;
@@ -139,7 +139,7 @@ PLAYFS_SQLITE(int, sqlite3_exec, sqlite3* database, const char* text, int (*each
   __wrap_sqlite3_prepare_v3(database, text, static_cast<int>(std::strlen(text)), SQLITE_PREPARE_PERSISTENT, &statement,
                             nullptr);
   int result = __wrap_sqlite3_step(statement);
-  // The error is the connection's only as long as the statement is not used again.
+  // The connection holds the error only until the statement is used again.
   int reset = __wrap_sqlite3_finalize(statement);
   return result == SQLITE_DONE ? SQLITE_OK : reset != SQLITE_OK ? reset : result;
 }

@@ -21,12 +21,12 @@ namespace playfs::sim {
 namespace {
 
 #if defined(PLAYFS_ADDRESS_SANITIZER)
-constexpr std::size_t kSize = 8 << 20;  // it lays locals further apart
+constexpr std::size_t kSize = 8 << 20;  // AddressSanitizer spaces locals further apart
 #else
 constexpr std::size_t kSize = 1 << 20;
 #endif
 
-/// makecontext() hands on numbers of 32 bits.
+/// makecontext() passes 32-bit numbers.
 void begin(unsigned run_high, unsigned run_low, unsigned high, unsigned low) {
   auto joined = [](unsigned a, unsigned b) { return (static_cast<std::uintptr_t>(a) << 32) | b; };
   reinterpret_cast<void (*)(void*)>(joined(run_high, run_low))(reinterpret_cast<void*>(joined(high, low)));
@@ -57,7 +57,7 @@ Stack::Stack(void (*run)(void*), void* argument) : size_(kSize) {
 
 void Stack::go_to(Stack& there) {
 #if defined(PLAYFS_ADDRESS_SANITIZER)
-  // Not the sanitizer's own, which wipes what it knows of all of a stack, at each time.
+  // Bypasses the sanitizer's own, which clears its knowledge of a whole stack each time.
   static auto* swap = reinterpret_cast<int (*)(ucontext_t*, const ucontext_t*)>(dlsym(RTLD_NEXT, "swapcontext"));
   __sanitizer_start_switch_fiber(&known_as_, there.bottom_, there.size_);
   swap(&context_, &there.context_);

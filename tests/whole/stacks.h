@@ -1,4 +1,4 @@
-// Goes from one stack to another, and tells the sanitizers, which otherwise take all fibers for one.
+// Switches stacks and tells the sanitizers, which otherwise take all fibers for one.
 #pragma once
 
 #include <ucontext.h>
@@ -7,20 +7,20 @@
 
 namespace playfs::sim {
 
-/// A place where code can go on. For one thread; not moved, since contexts point into themselves.
+/// A place where code can resume. For one thread; not movable, since contexts contain pointers into themselves.
 class Stack {
  public:
-  /// That of the thread: where it went from.
+  /// The thread's own stack, as it leaves it.
   Stack();
-  /// A new one on which `run(argument)` begins. It must not return, and starts with arrived_from(). Its memory is never
-  /// given back.
+  /// A new stack on which `run(argument)` begins. `run` must not return, and must first call arrived_from(). The memory
+  /// is never freed.
   Stack(void (*run)(void*), void* argument);
   Stack(const Stack&) = delete;
   Stack& operator=(const Stack&) = delete;
 
-  /// From here to there, until somebody goes back.
+  /// Switches from this stack to `there`; returns when something switches back.
   void go_to(Stack& there);
-  /// The first thing on a new stack: `before` is where its first go_to() was called.
+  /// Must be called first on a new stack; `before` is the stack on which go_to() was called.
   static void arrived_from(Stack& before);
 
  private:

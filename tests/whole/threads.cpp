@@ -1,5 +1,5 @@
-// Stands in for libc's threads, mutexes, conditions, clocks and sleeps while a fiber of a simulated world runs; at all
-// other times they are what they always are. The executable has to export these, so that libraries find them too.
+// Replaces libc's threads, mutexes, conditions, clocks and sleeps while a fiber of a simulated world runs; otherwise
+// they work as usual. The executable has to export these, so that libraries find them too.
 #include <dlfcn.h>
 #include <pthread.h>
 #include <sys/syscall.h>
@@ -26,8 +26,7 @@ Function* real(const char* name) {
 
 nanoseconds duration(const timespec& time) { return std::chrono::seconds(time.tv_sec) + nanoseconds(time.tv_nsec); }
 
-/// Code of this program, as opposed to that of libraries, which keep mutexes of their own that nobody is to be switched
-/// under.
+/// Code of this program, as opposed to libraries, whose own mutexes must not cause a switch.
 bool is_ours(const void* caller) { return caller >= &__executable_start && caller < &etext; }
 
 int wait(World& world, pthread_cond_t* condition, pthread_mutex_t* mutex, std::optional<nanoseconds> until) {

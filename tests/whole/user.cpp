@@ -76,7 +76,7 @@ class User::Turn {
   Ledger& ledger_;
 };
 
-// What the edits are made of.
+// The parts of edits.
 
 Result<User::Place> User::place_of(const std::string& path) {
   Place place{stage_.root(), {}};
@@ -158,14 +158,14 @@ void User::acknowledge(const std::string& token, const std::string& path) {
 }
 
 Status User::sync(const stage::InodePtr& inode) {
-  // What is written while it syncs may be on disk or not.
+  // What is written during the sync may or may not be on disk.
   auto there = tokens_in(read(inode).value_or(""));
   PLAYFS_CHECK(stage_.sync(inode));
   if (is_alive_()) ledger_.synced(there);
   return {};
 }
 
-/// As an editor saves: written aside, renamed over what was there.
+/// Saves like an editor: writes a new file and renames it over the old one.
 void User::replace(const std::string& path, const std::string& content, const std::string& token) {
   auto place = place_of(path);
   if (!place) return;
@@ -175,7 +175,7 @@ void User::replace(const std::string& path, const std::string& content, const st
   if (!file || !stage_.write(*file, 0, content)) return;
   bool is_synced = world_.random.chance(0.3);
   if (is_synced && !stage_.sync(*file)) return;
-  // What it writes over has gone with that, except for what it took along.
+  // What it overwrites is gone, except for what it took along.
   const int merges = ledger_.merges;
   auto base_now = [&] {
     World::Alone alone(world_);
@@ -230,7 +230,7 @@ void User::remove_for_good(const std::string& path) {
 void User::edit_at(const std::string& path) {
   if (state_text() != "null" && world_.random.chance(0.25)) return change_state();
   if (find(".gitignore") && world_.random.chance(0.25)) return edit_ignored();
-  // Where several change one file, in what they see as their own part of it.
+  // If several users change one file, each changes their own part of it.
   if (world_.random.chance(0.5)) return world_.random.chance(0.5) ? write_line("shared") : save("shared");
   switch (world_.random.below(16)) {
     case 0:
@@ -278,7 +278,7 @@ void User::decide_state() {
 }
 
 void User::change_state() {
-  World::Alone alone(world_);  // who writes state.json writes what was read
+  World::Alone alone(world_);  // writing state.json writes back what was read
   decide_state();
   auto json = wire::parse_json(state_text());
   JsonObject state = json && json->object() ? *json->object() : JsonObject();
@@ -306,7 +306,7 @@ std::string User::bring(const std::string& path) {
   Turn turn(*this);
   std::string token = ledger_.next(client_), content = "brought " + token + "\n";
   if (world_.random.chance(0.1)) content += std::string(9'000, 'x') + "\n";
-  if (world_.random.chance(0.02))  // chunks that go side by side
+  if (world_.random.chance(0.02))  // chunks that are uploaded in parallel
     for (int line = 0; content.size() < 70'000; ++line)
       content += token + std::to_string(line) + std::string(60, '.') + "\n";
   auto place = place_of(path);
@@ -336,7 +336,7 @@ std::string User::append(const std::string& path) {
     if (!written) return {};
     break;
   }
-  // Whether a file that was open when another took its place is still written to is not the stage's affair.
+  // Whether a file that was open when another replaced it is still written to is not the stage's responsibility.
   auto now = stage_.lookup(place->directory, place->name);
   if (!now || *now != *file) return {};
   acknowledge(token, path);
@@ -360,7 +360,7 @@ void User::save(const std::string& path) {
   replace(path, joined(lines), token);
 }
 
-/// In its place: lines are of one length.
+/// In place: all lines have the same length.
 void User::write_line(const std::string& path) {
   auto place = place_of(path);
   auto file = place ? stage_.lookup(place->directory, place->name) : fail(place.error());
@@ -373,7 +373,7 @@ void User::write_line(const std::string& path) {
     if (!text) return;
     std::size_t at = some_line() * (kWidth + 1);
     if (at + kWidth + 1 > text->size()) return;
-    // Also those that are cut, where conflict markers have moved the lines.
+    // Also lines that are cut because conflict markers have moved them.
     std::string after = *text;
     after.replace(at, kWidth + 1, line_of(token) + "\n");
     auto lost = tokens_in(*text);
@@ -431,7 +431,7 @@ void User::make_link(const std::string& path) {
     acknowledge(token, path);
 }
 
-/// A file becomes a directory, or the other way round.
+/// A file becomes a directory, or the reverse.
 void User::turn(const std::string& path) {
   auto inode = find(path);
   auto attributes = inode ? stage_.attributes(inode) : Result<stage::Attributes>(fail(ErrorCode::not_found, path));
@@ -457,7 +457,7 @@ void User::discard(const std::string& path) {
   ledger_.give_up(lost);
   auto dropped = stage_.discard(path);
   if (!dropped && is_alive_()) ledger_.take_back(lost);
-  // Whoever discards a path says that it is right as it is then.
+  // Discarding a path declares its present state right.
   std::erase_if(ledger_.open, [&](const auto& each) {
     return path.empty() || each.first == path || each.first.starts_with(path + "/") ||
            path.starts_with(each.first + "/");
@@ -492,7 +492,7 @@ void User::note_conflicts() {
   for (const auto& each : stage_.conflicted()) {
     if (each.has_markers || !each.beside.empty() || each.path.starts_with(stage::kStatePath)) continue;
     auto content = content_at(each.path);
-    // Somebody may have been there already.
+    // It may have been touched already.
     if (each.left == (content ? std::optional(ContentHash::of(*content)) : std::nullopt))
       ledger_.open[each.path] = content;
   }

@@ -1,4 +1,4 @@
-// A user at a work tree: edits as programs do it, through the stage, each write with a token of its own that is
+// A user at a work tree: edits as programs make them, through the stage, each write with a unique token that is
 // remembered once the write was acknowledged. For one fiber at a time.
 #pragma once
 
@@ -12,16 +12,15 @@
 
 namespace playfs::sim {
 
-/// What a file that several write lines of begins with.
+/// The beginning of a file in which several users write lines.
 std::string first_lines();
-/// The rules of a project in which something is ignored, and the names of what all in it have uses for: in a folder
-/// that is ignored, and beside what is published.
+/// Ignore rules of a project, and names that everybody in it may use: in an ignored folder, and beside published files.
 inline constexpr const char* kRules = "kept/\n*.log\n";
 inline constexpr std::array kIgnored{"kept/both", "lists/both.log"};
 
 class User {
  public:
-  /// `is_alive`: what was done while it was counts, all else was never acknowledged.
+  /// `is_alive`: what was done while it holds counts; anything later was never acknowledged.
   User(Process& process, Ledger& ledger, int client, std::function<bool()> is_alive)
       : process_(process),
         stage_(process.stage()),
@@ -30,33 +29,33 @@ class User {
         client_(client),
         is_alive_(std::move(is_alive)) {}
 
-  /// One random edit of one random path.
+  /// Makes one random edit of one random path.
   void edit();
-  /// A new file that nobody touches afterwards; its content, or "" where it did not come about.
+  /// Makes a new file that nobody touches afterwards. Returns its content, or "" if that failed.
   std::string bring(const std::string& path);
   void remove_for_good(const std::string& path);
-  /// A fifo and a file that is ignored, which stay here: nobody touches them, and no commit takes them.
+  /// Makes a fifo and an ignored file that stay local: nobody touches them, and no commit takes them.
   void keep_here();
-  /// All that is staged, and what was taken in.
+  /// Discards everything staged, and merges.
   void discard_all();
-  /// All that is staged but what is in conflict.
+  /// Discards everything staged except conflicts.
   void discard_others();
-  /// What an update or a merge has left in conflict, and has no markers, is there to be decided from now on.
+  /// Records the conflicts without markers that an update or a merge has left, which are undecided from now on.
   void note_conflicts();
   /// Those of them that nobody has touched since.
   std::vector<std::string> untouched_conflicts();
-  /// Whoever says that the state is right as it is gives up what others have there.
+  /// Declaring the state right gives up what others have in it.
   void decide_state();
-  /// Takes conflict markers out of what was left in conflict, and keeps all lines.
+  /// Removes conflict markers from conflicting files, and keeps all lines.
   void resolve();
 
  private:
   void remove(const std::string& path);
   void discard(const std::string& path);
-  /// The token that was written; "" where it did not come about.
+  /// Returns the written token; "" if that failed.
   std::string append(const std::string& path);
   void edit_ignored();
-  /// A value of the project's state: one of the user's own, or one that all change.
+  /// Changes a value of the project's state: the user's own, or a shared one.
   void change_state();
   [[nodiscard]] std::string state_text() const;
   [[nodiscard]] bool is_state_in_conflict() const;
@@ -74,22 +73,22 @@ class User {
     stage::InodePtr directory;
     std::string name;
   };
-  /// Whether a commit takes it, whatever is ignored here.
+  /// Whether a commit takes it, given the ignore rules here.
   [[nodiscard]] bool is_published(const std::string& path) const;
-  /// Where the user keeps what is to stay here, in the way of nobody.
+  /// A place for the user's local-only files, in nobody's way.
   [[nodiscard]] std::string own_place() const { return "kept/only-" + std::to_string(client_); }
-  /// Makes the directories above that are missing.
+  /// Makes missing parent directories.
   Result<Place> place_of(const std::string& path);
   [[nodiscard]] stage::InodePtr find(const std::string& path);
-  /// Bytes of its own, as a write needs them.
+  /// Gives the file bytes of its own, as a write needs them.
   Status bring_up(const stage::InodePtr& inode);
   Result<std::string> read(const stage::InodePtr& inode);
-  /// Tokens in what is at a path, and below it.
+  /// Tokens in and below a path.
   std::optional<std::string> content_at(const std::string& path);
   std::vector<std::string> tokens_below(const std::string& path);
   void acknowledge(const std::string& token, const std::string& path);
   std::string some_path();
-  /// Mostly one that nobody else writes, so that what two do merges.
+  /// Mostly one that nobody else writes, so that changes of two users merge.
   std::size_t some_line();
   Status sync(const stage::InodePtr& inode);
 

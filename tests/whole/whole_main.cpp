@@ -1,7 +1,7 @@
-// Runs simulated schedules and says which of them broke a promise: see kUsage.
+// Runs simulated schedules and reports those that broke a promise; see kUsage.
 //
-// Without a fault every run has to be right. With a planted one at least one has to be wrong, which shows that the
-// checks would see such a mistake; `--fault all` tries each. A failing seed is printed, and replays with --first SEED
+// Without a fault every run must be right. With a planted one at least one run must be wrong, which shows that the
+// checks would detect such a fault; `--fault all` tries each. A failing seed is printed, and replays with --first SEED
 // --schedules 1.
 #include <charconv>
 #include <cstdint>
@@ -40,7 +40,7 @@ std::vector<Fault> faults_named(const std::string& name) {
   return faults;
 }
 
-/// nullopt where they make no sense.
+/// nullopt if they are invalid.
 std::optional<Arguments> parse(std::vector<std::string> words) {
   Arguments arguments;
   arguments.nature.is_traced = std::erase(words, "--trace") != 0;

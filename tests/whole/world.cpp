@@ -20,7 +20,7 @@ struct Fiber {
   std::function<void()> body;
   std::shared_ptr<Owner> owner;
   Stack stack{&World::enter, this};
-  std::uint64_t wait = 0;  ///< counts how often it went on
+  std::uint64_t wait = 0;  ///< counts how often it resumed
   bool is_thread = false, has_ended = false;
 };
 
@@ -28,13 +28,13 @@ namespace {
 
 Fiber* running_fiber = nullptr;
 
-/// Where fibers are resumed from.
+/// The stack that resumes fibers.
 Stack& scheduler() {
   static Stack stack;
   return stack;
 }
 
-/// Those that wait for a body, for the next run.
+/// Idle fibers that wait for a body, for the next run.
 std::vector<std::unique_ptr<Fiber>>& spare_fibers() {
   static std::vector<std::unique_ptr<Fiber>> fibers;
   return fibers;
@@ -62,7 +62,7 @@ std::shared_ptr<Owner> World::owner() { return running_fiber ? running_fiber->ow
 World::World(std::uint64_t seed) : random(seed) {}
 
 World::~World() {
-  // A run that did not come to its end leaves fibers behind that wait: what is on their stacks is lost.
+  // A run that was cut short leaves waiting fibers behind: what is on their stacks is leaked.
   for (auto& fiber : fibers_)
     if (!fiber->body) spare_fibers().push_back(std::move(fiber));
 }

@@ -1,9 +1,9 @@
-// Time and threads of a simulated run: one queue of events, and fibers in place of threads.
+// Time and threads of a simulated run: one queue of events, and fibers instead of threads.
 //
-// The executable's own pthread calls lead here (threads.cpp), so that code which starts threads, takes mutexes and
-// waits for conditions runs unchanged: each of its threads is a fiber, of which one runs at a time. Others come in
-// where it waits and, by chance, where it takes a mutex: the places where a real machine may switch and somebody can
-// tell. The seed decides which. For one thread.
+// The executable's own pthread calls lead here (threads.cpp), so code that starts threads, takes mutexes and waits for
+// conditions runs unchanged: each of its threads is a fiber, and one runs at a time. Switches happen where a fiber
+// waits and, at random, where it takes a mutex: the places where a switch on a real machine is observable. The seed
+// determines them. For one thread.
 #pragma once
 
 #include <chrono>
@@ -43,17 +43,17 @@ class SeededRandom final : public Random {
   std::uint64_t state_;
 };
 
-/// Whom a fiber works for; those that it starts, and the events that it asks for, work for the same.
+/// On whose behalf a fiber works. Fibers that it starts, and events that it schedules, inherit the owner.
 class Owner {
  public:
   virtual ~Owner() = default;
-  /// Another fiber could come in here, or the process be killed. Must not wait.
+  /// Another fiber could run here, or the process be killed. Must not wait.
   virtual void instant() = 0;
-  /// What a merge worked out is about to take its place in the work tree. May wait.
+  /// The result of a merge is about to be put into the work tree. May wait.
   virtual void replacing() = 0;
-  /// It has done so, or tried to.
+  /// It was put there, or that failed.
   virtual void replaced() = 0;
-  /// Whether the disk cannot write what was put into a file that is synced now.
+  /// Whether the disk fails to write what was put into a file that is synced now.
   virtual bool sync_fails() = 0;
 };
 
@@ -66,24 +66,24 @@ class World {
   World(const World&) = delete;
   World& operator=(const World&) = delete;
 
-  /// The one whose fiber is running; nullptr outside of fibers.
+  /// The world whose fiber is running; nullptr outside of fibers.
   static World* running();
 
   /// Runs `event` on a fiber.
   void at(nanoseconds delay, std::function<void()> event);
-  /// The same for somebody else, or nobody.
+  /// The same on behalf of another owner, or of none.
   void at(nanoseconds delay, std::function<void()> event, std::shared_ptr<Owner> owner);
-  /// Until `done`, or nothing is left to happen. False where that takes more than so many events.
+  /// Runs until `done`, or until no events are left. False if that takes more than `most_events`.
   bool run(const std::function<bool()>& done, std::size_t most_events);
 
-  // From a fiber.
+  // Call it from a fiber.
   void sleep(nanoseconds time);
-  /// The code that runs comes to a place where others may come in.
+  /// The running code is at a place where others may run.
   void instant();
-  /// A file is about to change: its process may be killed here, but nobody comes in, since SQLite may be at work, with
-  /// locks that take all fibers for one thread.
+  /// A file is about to change: its process may be killed here, but nothing else runs, since SQLite may be at work,
+  /// with locks that take all fibers for one thread.
   void moment();
-  /// Nobody else comes in while one of these lives, except where the code has to wait.
+  /// While one of these lives, no other fiber runs, unless the code has to wait.
   class Alone {
    public:
     explicit Alone(World& world) : world_(world) { ++world_.alone_; }
@@ -95,19 +95,19 @@ class World {
     World& world_;
   };
 
-  // What threads.cpp needs.
+  // For threads.cpp.
   Fiber* start(std::function<void()> body);
   void join(Fiber* fiber);
-  /// Until wake() of the same thing; false where the time is over before.
+  /// Waits until wake() of the same `thing`; false if the time passes first.
   bool wait_for(const void* thing, std::optional<nanoseconds> until = std::nullopt);
   void wake(const void* thing, bool all);
   [[nodiscard]] bool is_waited_for(const void* thing) const { return !waiting_.empty() && waiting_.contains(thing); }
 
   [[nodiscard]] nanoseconds now() const { return now_; }
-  /// Whom the running fiber works for.
+  /// On whose behalf the running fiber works.
   [[nodiscard]] static std::shared_ptr<Owner> owner();
   [[nodiscard]] std::size_t events() const { return ran_; }
-  /// For whoever looks at one schedule (--trace).
+  /// For inspecting one schedule (--trace).
   template <class... Parts>
   void say(const Parts&... parts) const {
     if (!is_traced) return;
@@ -118,7 +118,7 @@ class World {
   }
   bool is_traced = false;
   SeededRandom random;
-  double switching = 0;  ///< how often others come in where they may
+  double switching = 0;  ///< probability of a switch where one is possible
 
  private:
   void resume(Fiber* fiber);
@@ -131,9 +131,9 @@ class World {
   struct Event {
     nanoseconds at;
     std::uint64_t number;
-    Fiber* fiber;        ///< goes on...
-    std::uint64_t wait;  ///< ...where it still waits for the same
-    std::uint32_t task;  ///< or else one of tasks_
+    Fiber* fiber;        ///< resumes...
+    std::uint64_t wait;  ///< ...if it still waits for the same thing
+    std::uint32_t task;  ///< otherwise one of tasks_
     bool operator<(const Event& other) const { return at != other.at ? at > other.at : number > other.number; }
   };
   struct Job {
@@ -156,7 +156,7 @@ class World {
   std::unordered_map<const void*, std::deque<Waiter*>> waiting_;
 };
 
-/// The world's time, seen by somebody whose calendar is off.
+/// The world's time, as seen by a client whose wall clock is off.
 class SimulatedClock final : public Clock {
  public:
   explicit SimulatedClock(const World& world, nanoseconds skew = {}) : world_(world), skew_(skew) {}
@@ -169,7 +169,7 @@ class SimulatedClock final : public Clock {
   nanoseconds skew_;
 };
 
-/// How many use a thing whose end waits until nobody does.
+/// Counts the users of a thing that must not end before they are done.
 class UseCount {
  public:
   void begin() { ++count_; }
@@ -184,7 +184,7 @@ class UseCount {
   int count_ = 0;
 };
 
-/// Tasks are events; after its end they are dropped. Its end waits for those that run.
+/// Tasks are events. Destruction drops those to come and waits for those that run.
 class SimulatedExecutor final : public Executor {
  public:
   explicit SimulatedExecutor(World& world) : world_(world) {}

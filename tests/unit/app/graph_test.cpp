@@ -18,7 +18,7 @@ std::string drawn(const std::vector<Node>& history, std::size_t lines = 1) {
   return text;
 }
 
-// As git draws the same histories.
+// Drawn as git draws the same histories.
 
 TEST(Graph, ALineIsALine) { EXPECT_EQ(drawn({{"c", {"b"}}, {"b", {"a"}}, {"a", {}}}), "* c\n* b\n* a\n"); }
 
@@ -73,7 +73,7 @@ TEST(Graph, TextStandsBesideTheEdges) {
 }
 
 TEST(Graph, BearsWhatStrangersMadeOfTheirParents) {
-  // Its own parent, the same one twice, one that was drawn before, more than two.
+  // A revision as its own parent, a duplicate, one that was drawn before, more than two.
   EXPECT_EQ(drawn({{"a", {"a", "b", "b"}}, {"b", {"a", "c", "d", "e"}}, {"c", {"a"}}, {"d", {}}, {"e", {}}}),
             "* a\n"
             "*     b\n"

@@ -10,7 +10,7 @@
 namespace playfs::app {
 namespace {
 
-/// Whether `held` in a process of its own, which has given up something: it does not come back.
+/// Whether `held` is true in a child process that has given something up for good.
 template <class GiveUp, class Held>
 bool holds_after(GiveUp give_up, Held held) {
   const pid_t child = fork();

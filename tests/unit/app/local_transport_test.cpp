@@ -112,7 +112,7 @@ TEST_F(LocalTransportTest, DestroyingItAnswersWhatIsOutstanding) {
   transport.reset();
   ASSERT_TRUE(answer);
   EXPECT_EQ(answer->error().code, ErrorCode::interrupted);
-  executor.run();  // what was posted must not touch what is gone
+  executor.run();  // posted tasks must not touch destroyed objects
 }
 
 TEST_F(LocalTransportTest, TwoPlaygroundsOnOneDirectoryAreOneSite) {

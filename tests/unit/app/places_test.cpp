@@ -53,19 +53,19 @@ TEST(Absolute, APathMeansWhatItMeansToTheKernel) {
       {"sub/../x", top + "/work/x"},
       {"sub/..", top + "/work"},
       {"sub/../../work/sub/../x", top + "/work/x"},
-      // Above what the link leads to.
+      // Above the link's target.
       {"link/../x", top + "/src/x"},
       {"link/..", top + "/src"},
       {"link/../../work/x", top + "/work/x"},
       {"sub/../link/../x", top + "/src/x"},
-      // A link is followed only where that is the question.
+      // The last link is followed only if requested.
       {"link", top + "/work/link"},
       {"link/", top + "/work/link"},
       {"link/x", top + "/work/link/x"},
       {"../alias/sub/../x", top + "/alias/x"},
       {"../alias/..", top},
       {"gone/x", top + "/work/gone/x"},
-      // These mean nothing.
+      // These lead nowhere.
       {"gone/../x", top + "/work/gone/../x"},
       {"gone/../../sub/../x", top + "/work/gone/../../sub/../x"},
       {"file/../x", top + "/work/file/../x"},

@@ -17,7 +17,7 @@
 namespace playfs::app {
 namespace {
 
-/// Takes one mail, as a mail server would, and keeps every line that it was sent.
+/// Accepts one mail, like a mail server, and records every line it receives.
 class MailServer {
  public:
   MailServer() : listener_(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {

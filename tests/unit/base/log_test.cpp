@@ -13,7 +13,7 @@
 namespace playfs {
 namespace {
 
-/// A pipe in the place of standard error, for a while.
+/// Temporarily replaces standard error by a pipe.
 class Pipe {
  public:
   Pipe() : kept_(dup(STDERR_FILENO)) {

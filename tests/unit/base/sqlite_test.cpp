@@ -67,10 +67,10 @@ TEST_F(SqliteTest, BackupIsAWholeDatabase) {
   EXPECT_FALSE(database_->backup_to(directory_ + "/copy.db"));
 }
 
-// POSIX locks are lost when any descriptor of the file is closed: a connection opened later must not cost the earlier
-// ones theirs, or another process that leaves takes itself for the last one and removes the WAL they write to.
+// POSIX locks are lost when any descriptor of the file is closed. Opening another connection must not cost earlier ones
+// their locks, or another process that leaves believes it is the last one and removes the WAL they write to.
 TEST_F(SqliteTest, OpeningAnotherConnectionKeepsTheLocksOfTheFirst) {
-  // The other process begins before this one has a connection: it must not inherit what SQLite knows of the file.
+  // The other process starts before this one has a connection, so it inherits nothing of SQLite's state for the file.
   database_.reset();
   int go[2];
   ASSERT_EQ(pipe(go), 0);
@@ -126,7 +126,7 @@ TEST_F(SqliteTest, ADatabaseOfAnotherUserIsRefused) {
 }
 
 TEST_F(SqliteTest, NothingRunsSinceASchemaSaysSo) {
-  // As somebody might have prepared the file.
+  // The way an attacker might have prepared the file.
   auto is_trusted = database_->prepare("PRAGMA trusted_schema");
   ASSERT_TRUE(is_trusted && is_trusted->step().value_or(false));
   EXPECT_EQ(is_trusted->integer(0), 0);

@@ -1,4 +1,4 @@
-// Keeping the cache within bounds, and looking after it.
+// Size limits, checking and repairing the cache.
 #include <fcntl.h>
 #include <sys/file.h>
 #include <sys/resource.h>
@@ -97,7 +97,7 @@ TEST_F(ObjectCare, AStoreKeepsItselfWithinItsBudget) {
 
 TEST_F(ObjectCare, WhatAnotherProcessWroteCounts) {
   for (int i = 0; i < 40; ++i) ASSERT_TRUE(open()->put(content(i)));
-  // One that begins as if it had written enough already.
+  // Starts as if it had written enough already.
   ASSERT_TRUE(open({.budget = 100'000, .written_before = 100'000})->put(content(40)));
   EXPECT_LE(bytes(), 100'000U);
 }
@@ -114,7 +114,7 @@ TEST_F(ObjectCare, RoomIsMadeOnceAnotherProcessIsDoneWithIt) {
     executor.run_due();
     EXPECT_GT(bytes(), 400'000U) << "the other one is at it";
   }
-  // Nothing is written any more: what was put off has to be remembered.
+  // Nothing more is written, so deferred work must be remembered.
   executor.advance(std::chrono::minutes(1));
   EXPECT_LE(bytes(), budget);
   EXPECT_FALSE(executor.until_next()) << "and then there is nothing left to do";
@@ -125,7 +125,7 @@ TEST_F(ObjectCare, AStoreThatEndsMakesTheRoomThatIsDue) {
   test::ManualExecutor executor(clock);
   auto store = open({.budget = 100'000, .executor = &executor});
   for (int i = 0; i < 40; ++i) ASSERT_TRUE(store->put(content(i)));
-  executor.drop_all();  // as a command does that ends
+  executor.drop_all();  // like a command that ends
   store.reset();
   EXPECT_LE(bytes(), 100'000U);
 }

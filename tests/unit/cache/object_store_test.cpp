@@ -88,7 +88,7 @@ TEST_F(ObjectStoreTest, CopiesHoldTheContentAndNothingElse) {
     UniqueFd fd(open(copy.c_str(), O_RDWR | O_CREAT | O_EXCL, 0600));
     ASSERT_TRUE(put(bytes)->copy_to(fd.get()));
     EXPECT_EQ(read_at(fd.get(), 0, size + 1).value(), bytes);
-    // A change of the copy is none of the object.
+    // Changing the copy does not change the object.
     ASSERT_TRUE(write_all_at(fd.get(), "!", 0));
     EXPECT_EQ(fresh_store()->find(ContentHash::of(bytes)).value()->read(0, size).value(), bytes);
     fs::remove(copy);
@@ -153,7 +153,7 @@ TEST_F(ObjectStoreTest, AFlippedBitIsFoundSetAsideAndHealed) {
   store_ = fresh_store();
   ObjectPtr object = find(hash);
   ASSERT_TRUE(object);
-  // Blocks that are whole can be read; the damaged one never.
+  // Intact blocks can be read, the damaged one never.
   EXPECT_EQ(object->read(0, kBlockSize).value(), bytes.substr(0, kBlockSize));
   auto damaged = object->read(2 * kBlockSize, 1);
   ASSERT_FALSE(damaged);
@@ -189,7 +189,7 @@ TEST_F(ObjectStoreTest, TornFilesAreNotFound) {
     EXPECT_EQ(find(hash), nullptr) << size;
     put(bytes);
   }
-  // Cut off while it is open: reading must not come back short.
+  // Cut off while open: a read must not come back short.
   ObjectPtr object = find(hash);
   fs::resize_file(file_of(hash), kBlockSize + 10);
   EXPECT_EQ(object->read(0, bytes.size()).error().code, ErrorCode::corrupt);
@@ -198,7 +198,7 @@ TEST_F(ObjectStoreTest, TornFilesAreNotFound) {
 TEST_F(ObjectStoreTest, AHealthyFileOfAnotherProcessIsNotSetAside) {
   const std::string bytes = varied(100);
   ObjectPtr object = put(bytes);
-  // The file that is open is damaged; another process has already put a whole one in its place.
+  // The open file is damaged; another process has already replaced it by an intact one.
   const std::string file = file_of(object->hash());
   fs::copy_file(file, file + ".whole");
   flip_bit(file, 10);
@@ -221,7 +221,7 @@ TEST_F(ObjectStoreTest, TheDirectoryMayBeDeletedUnderneath) {
 }
 
 TEST_F(ObjectStoreTest, WithoutRoomOnTheDiskObjectsLiveInMemory) {
-  // The file size limit stands in for a full disk: write(2) fails with EFBIG once SIGXFSZ is ignored.
+  // The file size limit simulates a full disk: with SIGXFSZ ignored, write(2) fails with EFBIG.
   struct rlimit before {};
   ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &before), 0);
   auto* handler = std::signal(SIGXFSZ, SIG_IGN);

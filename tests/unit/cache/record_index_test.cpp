@@ -37,7 +37,7 @@ class RecordIndexTest : public testing::Test {
     return std::move(*opened);
   }
   std::string database() { return directory_.path() + "/records.db"; }
-  /// Changes rows behind the index's back, as a disk would.
+  /// Changes rows behind the index's back, as a faulty disk would.
   void tamper(const std::string& sql) {
     auto opened = Database::open(database(), Database::Durability::none);
     ASSERT_TRUE(opened);
@@ -136,7 +136,7 @@ TEST_F(RecordIndexTest, ADamagedDatabaseIsMadeAnew) {
 
 TEST_F(RecordIndexTest, DamageThatShowsWhileItIsOpenIsAnsweredByForgetting) {
   for (int i = 0; i < 200; ++i) store("id" + std::to_string(i), std::string(2000, 'x'));
-  index_ = nullptr;  // the log is folded into the database
+  index_ = nullptr;  // checkpoints the log into the database
   {
     UniqueFd fd(open(database().c_str(), O_RDWR));
     const auto size = fs::file_size(database());
@@ -174,7 +174,7 @@ TEST_F(RecordIndexTest, TwoProcessesShareIt) {
   const pid_t child = fork();
   ASSERT_GE(child, 0);
   if (child == 0) {
-    // Only what is safe between fork and _exit in a process with one thread: an index of its own.
+    // Between fork and _exit, a child of a single-threaded process may safely open an index of its own.
     auto own = RecordIndex::open(directory_.path());
     for (int i = 0; own && i < 100; ++i)
       (*own)->store_record(kSite, "revisions", "child" + std::to_string(i), {"text", "", {}});
@@ -231,7 +231,7 @@ TEST_F(RecordIndexTest, NothingIsAddedToAListThatIsNotThereAsAWhole) {
   EXPECT_FALSE(index_->extend_list(kSite, "projects", "elsewhere", newer)) << "what is between is not known";
   EXPECT_THAT(index_->list(kSite, "projects"), ElementsAre(listed("b", 2), listed("a", 1)));
 
-  // As a process of an earlier version leaves it, or a disk.
+  // As an earlier version, or a faulty disk, leaves it.
   tamper("DELETE FROM listed WHERE id = 'a'");
   EXPECT_THAT(index_->list(kSite, "projects"), IsEmpty());
   EXPECT_FALSE(index_->extend_list(kSite, "projects", "b", newer));
@@ -243,7 +243,7 @@ TEST_F(RecordIndexTest, ALongListIsWholeOnlyOnceAllOfItIsStored) {
   for (int i = 5'000; i > 0; --i) list.push_back(listed("id" + std::to_string(i), i));
   index_->replace_list(kSite, "projects", list);
   EXPECT_EQ(index_->list(kSite, "projects"), list);
-  tamper("DELETE FROM whole_lists");  // as if the process had died before its end
+  tamper("DELETE FROM whole_lists");  // as if the process had died earlier
   EXPECT_THAT(index_->list(kSite, "projects"), IsEmpty());
 }
 

@@ -42,8 +42,8 @@ TEST(RoomKeeper, WhatIsWrittenWhileAPassRunsIsForTheNextOne) {
     std::vector<std::uint64_t> seen;
     std::shared_ptr<RoomKeeper> keeper;
     keeper = RoomKeeper::make(kShare, 0, with_executor ? &executor : nullptr, [&]() -> Status {
-      seen.push_back(written);  // a pass looks at what is there...
-      // ...and before it ends another thread has written more than a share.
+      seen.push_back(written);  // a pass measures what is there...
+      // ...and before it ends, another thread has written more than a share.
       if (seen.size() == 1)
         std::thread([&] {
           written += 250;

@@ -1,4 +1,4 @@
-// Contents through a Site: fetched once, verified, kept, healed.
+// Contents through a Site: fetched once, verified, cached, repaired.
 #include <fcntl.h>
 
 #include <filesystem>
@@ -419,7 +419,7 @@ TEST_F(BlobsTest, EndingTheSiteAnswersWhoWaits) {
   EXPECT_EQ(list.code(), ErrorCode::interrupted);
   EXPECT_EQ(record.code(), ErrorCode::interrupted);
   service_.release();
-  run();  // late answers find nobody
+  run();  // late responses find no receiver
   EXPECT_EQ(blob.calls(), 1);
 }
 
@@ -468,7 +468,7 @@ TEST_F(PrefetchTest, IsBoundedAndWhoWaitsComesFirst) {
   EXPECT_LT(ahead, 64);
   EXPECT_GT(ahead, 32);
 
-  // One that nobody has asked for yet, and one that waits in the queue for its turn.
+  // One that nothing has requested yet, and one that is queued.
   Answer<Blob> demanded, queued;
   const std::string last = "f1299", middle = "f1100";
   site_->blob({tree, last, tree->tree.file_at(last)}, {}, demanded.callback());

@@ -1,4 +1,4 @@
-// A Site under real threads: for the sanitizers, and for the count of requests when all come at once.
+// A Site under real threads: for the sanitizers, and for the number of requests when many callers come at once.
 #include <atomic>
 #include <mutex>
 #include <set>
@@ -10,7 +10,7 @@
 namespace playfs::content {
 namespace {
 
-/// Answers on threads of its own, after a while that differs from request to request.
+/// Answers on threads of its own, with delays that vary.
 class ThreadedService final : public net::Transport {
  public:
   explicit ThreadedService(Executor& executor) : executor_(executor) {}
@@ -87,7 +87,7 @@ TEST(SiteUnderThreads, EachRecordIsAskedForOnceAndEndingIsOrderly) {
     EXPECT_EQ(wrong, 0);
     EXPECT_EQ(service.requests(), 2U + kFiles);
 
-    // Ended while requests are under way: everybody who waits is answered, exactly once.
+    // Destroyed while requests are under way: every waiter is answered exactly once.
     std::atomic<int> answers = 0;
     for (int i = 0; i < 50; ++i)
       site->record("threads", "t" + std::to_string(i), {}, [&](Result<Record>) { ++answers; });

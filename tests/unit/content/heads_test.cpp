@@ -30,7 +30,7 @@ class HeadsTest : public SiteTest {
     run();
     return latest_of(answer);
   }
-  /// What the project shows.
+  /// The head that the project shows.
   std::string show() {
     Answer<Head> answer;
     site_->shown_head(id_, {}, answer.callback());
@@ -253,7 +253,7 @@ TEST_F(HeadsTest, FollowedProjectsAreAskedForWhileTheyAreInUse) {
   EXPECT_EQ(service_.requests("projects/"), 2);
   EXPECT_THAT(changes_, ElementsAre("p:r2"));
 
-  // Without another touch it ends after the time of use; a touch begins it again.
+  // Without another touch it ends after the time of use; a touch restarts it.
   for (int i = 0; i < 60; ++i) advance(seconds(10));
   EXPECT_FALSE(executor_.until_next());
   const auto asked = service_.requests("projects/");
@@ -313,7 +313,7 @@ TEST_F(HeadsTest, IsCurrentWhileItIsFollowedAndNotWhenItsLastAnswerIsFromBefore)
   service_.release();
   run();
 
-  for (int i = 0; i < 60; ++i) advance(seconds(10));  // nobody looks, and the following ends
+  for (int i = 0; i < 60; ++i) advance(seconds(10));  // nothing uses it, so following ends
   publish("r2");
   EXPECT_FALSE(site_->is_current(id_));
   service_.hold();
@@ -382,7 +382,7 @@ TEST_F(HeadsTest, AHeadThatDoesNotComeHoldsUpNoLaterOne) {
   publish("r2");
   service_.hold();
   project_answers(0);
-  EXPECT_EQ(service_.outstanding(), 1U);  // r2, for ever
+  EXPECT_EQ(service_.outstanding(), 1U);  // r2, which never comes
   publish("r3");
   project_answers(1);
   service_.answer_at(1);
@@ -393,7 +393,7 @@ TEST_F(HeadsTest, AHeadThatDoesNotComeHoldsUpNoLaterOne) {
   EXPECT_EQ(site_->try_head(id_)->shown->text(), "r3");
   EXPECT_THAT(changes_, ElementsAre("p:r3"));
   EXPECT_EQ(show(), "r3");
-  put_project("p", "r2");  // back to what came too late
+  put_project("p", "r2");  // back to the one that came too late
   EXPECT_EQ(refresh(), "r2");
   EXPECT_EQ(site_->try_head(id_)->shown->text(), "r2");
 }

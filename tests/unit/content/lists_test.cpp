@@ -1,4 +1,4 @@
-// Lists through a Site: what is read, how often is asked, what ends badly.
+// Lists through a Site: what is read, how many requests that takes, and failures.
 #include <gmock/gmock.h>
 
 #include "rig.h"
@@ -83,7 +83,7 @@ TEST_F(ListsTest, WhatWeCreatedIsListedAtOnceAndOnceAndEndsNoReading) {
   list();
   std::vector<std::string> changed;
   site_->on_list_changed([&](const std::string& collection) { changed.push_back(collection); });
-  put_projects(3, 150);  // of others, more than a page
+  put_projects(3, 150);  // of other projects, more than a page
   put_project("own", "");
   site_->learn("projects",
                *wire::decode_record(*wire::parse_json(R"({"id": "own", "created_at": "", "name": "mine"})")));
@@ -221,7 +221,7 @@ TEST_F(ListsTest, AListThatWasReplacedIsReplaced) {
 TEST_F(ListsTest, ARecordThatAppearsBelowTheNewestIsNotMissed) {
   put_projects(0, 5);
   list();
-  // A node of the service with a slow clock: the page shows it between known records.
+  // A server node with a slow clock: the page shows the record between known ones.
   const std::string target = "/.site/data/projects?limit=100";
   Json::Array shown;
   for (const auto& item : *site_->try_list("projects"))
@@ -266,7 +266,7 @@ TEST_F(ListsTest, PagesThatBringNothingEndWithAnError) {
 
 TEST_F(ListsTest, WhatDoesNotFitIsNotKeptAndThatTheListGoesOnIsToldOnce) {
   SiteOptions options;
-  options.list_bytes = 80'000;  // some hundreds of them
+  options.list_bytes = 80'000;  // enough for some hundreds
   restart(options);
   put_projects(0, 5000);
   const auto first = ids(list());
@@ -279,7 +279,7 @@ TEST_F(ListsTest, WhatDoesNotFitIsNotKeptAndThatTheListGoesOnIsToldOnce) {
   EXPECT_THAT(events_->errors_text(), HasSubstr("goes on: its newest " + std::to_string(first.size()) + " records"));
   const std::string told = events_->errors_text();
 
-  // New ones push out old ones, and what lies behind the last one is no news.
+  // New records push out old ones, and whatever is older than the last one is not news.
   put_projects(5000, 5030);
   EXPECT_EQ(requests_of([&] {
               const auto now = ids(list());

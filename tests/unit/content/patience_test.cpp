@@ -1,4 +1,4 @@
-// How long news of what is known is waited for.
+// How long a caller waits for news about known data.
 #include <gtest/gtest.h>
 
 #include <vector>
@@ -39,7 +39,7 @@ TEST_F(PatienceTest, IsNoneForWhatSomebodyWaitedForInVain) {
   patience_.ran_out("a");
   EXPECT_EQ(patience_.left_for("a"), std::nullopt);
   EXPECT_EQ(patience_.left_for("b"), Patience::kLongest) << "it is another thing, which the service may have";
-  asked.reset();  // without an answer
+  asked.reset();  // without a response
   EXPECT_EQ(patience_.left_for("a"), milliseconds(0)) << "somebody has to ask, and nobody waits";
   patience_.answered();
   EXPECT_EQ(patience_.left_for("a"), Patience::kLongest);

@@ -1,5 +1,5 @@
-// A Site over a service that the test holds in its hand: records are put in, answers can be held back, the service
-// can be away. Everything runs on the test's thread, step by step, in run().
+// A Site over a service that the test controls: it adds records, can hold back responses, and can make the service
+// unreachable. Everything runs on the test's thread, step by step, in run().
 #pragma once
 
 #include <algorithm>
@@ -45,13 +45,13 @@ class FakeService final : public net::Transport {
 
   void hold() { held_ = true; }
   void release() { held_ = false; }
-  bool away = false;  ///< nobody answers
+  bool away = false;  ///< no response ever comes
   bool etags = false;
   std::size_t breadth = 64;
-  /// Answers for one target instead of the record.
+  /// Responses for a target, instead of its record.
   std::map<std::string, std::string> instead;
 
-  /// How many requests were sent whose target contains `part`.
+  /// Number of requests sent whose target contains `part`.
   [[nodiscard]] std::ptrdiff_t requests(const std::string& part = "") const {
     return std::count_if(targets_.begin(), targets_.end(),
                          [&](const std::string& target) { return target.find(part) != std::string::npos; });
@@ -67,9 +67,9 @@ class FakeService final : public net::Transport {
   [[nodiscard]] std::size_t width() const override { return breadth; }
   [[nodiscard]] const std::string& origin() const override { return origin_; }
 
-  /// Answers the oldest request, unless answers are held back.
+  /// Answers the oldest request, unless responses are held back.
   bool answer_one() { return !held_ && answer_at(0); }
-  /// Answers the request at `index` of those outstanding, held back or not.
+  /// Answers the outstanding request at `index`, held back or not.
   bool answer_at(std::size_t index) {
     if (index >= waiting_.size()) return false;
     auto [request, done] = std::move(waiting_[index]);
@@ -118,7 +118,7 @@ class FakeService final : public net::Transport {
       const auto at = parameters.find(name + "=");
       return at == std::string::npos ? otherwise : std::stoul(parameters.substr(at + name.size() + 1));
     };
-    // The cursor is the number of records below the page, which stays right while others are added.
+    // The cursor is the number of records below the page, which stays valid while others are added.
     std::size_t below = number("cursor", records.size());
     Json::Array shown;
     for (std::size_t left = number("limit", 50); left > 0 && below > 0; --left)
@@ -136,7 +136,7 @@ class FakeService final : public net::Transport {
   std::deque<Waiting> waiting_;
 };
 
-/// What a callback was called with.
+/// The value a callback was called with.
 template <class T>
 class Answer {
  public:
@@ -174,7 +174,7 @@ class SiteTest : public testing::Test {
     std::filesystem::remove_all(directory_);
   }
 
-  /// A new process over the same cache directory.
+  /// Simulates a new process over the same cache directory.
   void restart(SiteOptions options = {}) {
     site_.reset();
     client_.reset();
@@ -187,7 +187,7 @@ class SiteTest : public testing::Test {
     site_ = std::make_unique<Site>(*client_, *objects_, *records_, executor_, clock_, *events_, options);
   }
 
-  /// Runs tasks and gives answers until nothing is left to do now.
+  /// Runs tasks and answers requests until nothing is left to do now.
   void run() {
     do {
       executor_.run_due();
@@ -198,7 +198,7 @@ class SiteTest : public testing::Test {
     run();
   }
 
-  /// A file entry as a client would publish it, in chunks of which it puts the records.
+  /// A file entry as a client would publish it, in chunks whose records it adds.
   JsonObject chunked(const std::string& content, const std::string& hash, const std::vector<std::string>& chunk_ids) {
     Json::Array ids;
     const std::size_t length = (content.size() + chunk_ids.size() - 1) / std::max<std::size_t>(chunk_ids.size(), 1);

@@ -7,7 +7,7 @@
 namespace playfs::fuse {
 namespace {
 
-// What the kernel said on the local disk must come out of the mount as the same number.
+// An errno of the local disk must leave the mount unchanged.
 TEST(ErrnoTable, LocalErrorsPassThroughUnchanged) {
   for (int number :
        {ENOENT,  EEXIST, ENOTDIR, EISDIR, ENOTEMPTY, EROFS, EINVAL, ENAMETOOLONG, EPERM,  EACCES,    EBUSY, EOPNOTSUPP,

@@ -8,7 +8,7 @@ namespace {
 
 TEST(IoctlHeader, MeansTheSameInCAndCxx) { EXPECT_EQ(playfs_test_commit_request(), PLAYFS_IOC_COMMIT); }
 
-// A restricted ioctl carries at most 16 KiB - 1, the room of the size field.
+// A restricted ioctl carries at most 16 KiB - 1, the limit of its size field.
 TEST(IoctlHeader, PayloadsFitTheirCommands) {
   EXPECT_EQ(_IOC_SIZE(PLAYFS_IOC_COMMIT), sizeof(playfs_commit));
   EXPECT_EQ(_IOC_SIZE(PLAYFS_IOC_STATUS), sizeof(playfs_status));

@@ -1,4 +1,4 @@
-// The glue against the real kernel, over a file system of four files that answers only when the test says so.
+// The FUSE layer against the real kernel, over a file system of four files that answers only when the test says so.
 
 #include "fuse/session.h"
 
@@ -31,8 +31,8 @@ using namespace vfs;
 
 constexpr NodeId kPlain = 2, kSlow = 3, kForgotten = 4;
 
-/// Root with three files: "plain" has content and takes writes; a read of "slow" waits for its cancellation; the
-/// reply to a read of "forgotten" is dropped.
+/// Root with three files: "plain" has content and takes writes; a read of "slow" waits for its cancellation; the reply
+/// to a read of "forgotten" is dropped.
 class FewFiles final : public FileSystem {
  public:
   void lookup(const Caller& caller, NodeId, std::string_view name, Reply<Entry> reply) override {
@@ -130,7 +130,7 @@ class FewFiles final : public FileSystem {
   void remove_xattr(const Caller&, NodeId, std::string_view, Reply<void> reply) override { reply(none()); }
 
   std::atomic<int> lookups = 0, reads = 0, listings = 0, cancelled = 0, xattrs = 0;
-  /// The last one.
+  /// The latest one.
   DiscardRequest discarded() {
     MutexLock lock(mutex_);
     return discarded_;
@@ -201,7 +201,7 @@ TEST_F(SessionTest, WarmReadsAndListingsReachTheKernelAlone) {
   }
   EXPECT_EQ(files_.reads, 1);
   EXPECT_LE(files_.listings, 2);  // the entries, and the end
-  EXPECT_EQ(files_.lookups, 1);   // plain, before the first listing brought all
+  EXPECT_EQ(files_.lookups, 1);   // plain, before the first listing returned everything
 }
 
 TEST_F(SessionTest, TruncatingOpenReachesTheFileAlthoughOpenHasNoMessage) {
@@ -225,7 +225,7 @@ TEST_F(SessionTest, AReplyThatIsDroppedIsAnError) {
   EXPECT_EQ(read.error().code, ErrorCode::io);
 }
 
-/// Reads a file in a process of its own, as `cat` does.
+/// Reads a file in a child process, like `cat`.
 pid_t reader_process(const std::string& path) {
   pid_t child = fork();
   if (child == 0) {
@@ -236,7 +236,8 @@ pid_t reader_process(const std::string& path) {
   return child;
 }
 
-// Pages are read ahead, outside any process: the kernel sends no INTERRUPT for them, but lets the waiting process die.
+// The kernel reads pages ahead outside of any process. It sends no INTERRUPT for them, but lets the waiting process
+// die.
 TEST_F(SessionTest, CtrlCEndsAWaitingCat) {
   pid_t child = reader_process(path("slow"));
   while (files_.reads == 0) std::this_thread::yield();

@@ -30,7 +30,7 @@ std::string gunzip(const std::string& packed) {
 
 const std::string kLong = "{\"a\":\"" + std::string(5000, 'x') + "\"}";
 
-/// Answers with `body`, or 304 to whoever has the tag "t".
+/// Answers with `body`, or with 304 if the request has the tag "t".
 HttpResponse answer(const HttpRequest& request, const std::string& body, const std::string& type) {
   HttpResponse response{200, {{"Content-Type", type}, {"ETag", "\"t\""}}, body};
   if (request.headers.get("If-None-Match").value_or("").find("\"t\"") != std::string_view::npos) {

@@ -1,4 +1,4 @@
-// Reads the HTML that pages write, strictly: every tag closed in order, every attribute quoted, nothing that runs.
+// Parses the HTML that pages write, strictly: every tag closed in order, every attribute quoted, no scripts.
 #pragma once
 
 #include <algorithm>
@@ -9,10 +9,10 @@
 namespace playfs::http {
 
 struct Markup {
-  std::string outline;             ///< tags and names of attributes in order, without any text
+  std::string outline;             ///< tags and attribute names in order, without any text
   std::string text;                ///< all text, unescaped
   std::vector<std::string> links;  ///< values of href
-  std::string problem;             ///< what is wrong; empty: nothing
+  std::string problem;             ///< what is wrong; empty if nothing
 
   static Markup of(std::string_view html) {
     Markup markup;

@@ -29,7 +29,7 @@ class PageBounds : public PagesTest {
     more.set("content", text);
     return create("file_chunks", std::move(more));
   }
-  /// A file of these chunks, with nothing promised of it.
+  /// A file of these chunks, without claims about its content.
   static JsonObject file(const std::string& chunk, std::size_t times, bool base64 = false) {
     Json::Array chunks;
     for (std::size_t i = 0; i < times; ++i) chunks.emplace_back(chunk);
@@ -73,7 +73,7 @@ TEST_F(PageBounds, WhatIsLeftOfAPageIsLinkedToAPageOfItsOwn) {
 }
 
 TEST_F(PageBounds, EachFileHasItsSectionHoweverMuchTheLinesTake) {
-  // Long lines full of what grows when it is escaped.
+  // Long lines full of characters that grow when escaped.
   const std::string lines = repeated(repeated("&", 1000) + "\n", 7);
   auto side = [&](const std::string& end) {
     JsonObject files{{"a", file(chunk(lines + end), 30)}};

@@ -1,4 +1,4 @@
-// The pages over a store that a test writes into through the service.
+// The pages, over a store that a test fills through the service.
 #pragma once
 
 #include <memory>
@@ -17,7 +17,7 @@
 
 namespace playfs::http {
 
-/// As a client has it in the end.
+/// As the client finally receives it.
 inline HttpResponse read_whole(Answer answer) {
   for (bool more = answer.source != nullptr; more;) {
     auto piece = answer.source->next();
@@ -60,7 +60,7 @@ class PagesTest : public service::ServiceTest {
     return read_whole(pages->handle({method, target, std::move(headers), {}}));
   }
 
-  /// A page that must be there and sound.
+  /// A page that must exist and be valid.
   Markup page(const std::string& target, int status = 200) const {
     auto response = get(target);
     EXPECT_EQ(response.status, status) << target << "\n" << response.body.substr(0, 2000);
@@ -69,7 +69,7 @@ class PagesTest : public service::ServiceTest {
     return markup;
   }
 
-  /// Every page that can be reached from the first one, by its links.
+  /// Every page that is reachable from the first one by links.
   std::set<std::string> crawl() const {
     std::set<std::string> seen = {"/"};
     std::vector<std::string> open = {"/"};

@@ -16,7 +16,7 @@ using testing::Contains;
 using testing::HasSubstr;
 using testing::Not;
 
-/// One record of everything, all words being `word`.
+/// One record of every kind, with `word` for every text.
 struct World {
   std::string project, first, second, thread, message, agent, mail, space;
 };
@@ -114,7 +114,7 @@ TEST_F(WorldTest, PoliciesHoldForEveryPage) {
   }
 }
 
-// Whatever strangers write, a page has the same elements, and their words are among its text.
+// Whatever strangers write, a page has the same elements, and their words appear only as text.
 class HostileTest : public WorldTest, public testing::WithParamInterface<std::string> {};
 
 TEST_P(HostileTest, StaysText) {
@@ -312,7 +312,7 @@ TEST_F(PagesTest, LogShowsBranchesAndGoesOn) {
     for (const auto& link : markup.links)
       if (link.find("/log?cursor=") != std::string::npos) target = link;
   }
-  EXPECT_EQ(shown / 2, 132u);  // each circle is opened and closed
+  EXPECT_EQ(shown / 2, 132u);  // each circle has a start and an end tag
   EXPECT_THAT(text, HasSubstr("the very first"));
   EXPECT_THAT(text, HasSubstr("a branch"));
   EXPECT_THAT(text, Not(HasSubstr("of another project")));
@@ -391,7 +391,7 @@ TEST_F(PagesTest, ThreadIsAConversation) {
   EXPECT_THAT(markup.text, HasSubstr("javascript:alert(1)"));
 }
 
-/// Far more than one page may read lie between.
+/// Between the messages there is far more than one page may read.
 TEST_F(PagesTest, ThreadIsWholeHoweverMuchIsSaidElsewhere) {
   std::string thread = create("threads", {{"title", "t"}});
   create("messages", {{"thread", thread}, {"body", "the very first"}});

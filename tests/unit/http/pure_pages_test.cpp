@@ -1,4 +1,4 @@
-// The parts of pages that are functions of values: drawing a log, comparing manifests and texts, arranging messages.
+// The parts of pages that are pure functions: drawing a log, comparing manifests and texts, arranging messages.
 #include <algorithm>
 #include <string>
 #include <vector>

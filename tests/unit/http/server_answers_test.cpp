@@ -1,4 +1,4 @@
-// How answers leave the listener: pages in turns by client, bodies piece by piece, memory within bounds.
+// How responses leave the listener: pages in turns by client, bodies piece by piece, memory within bounds.
 #include <atomic>
 #include <chrono>
 #include <memory>
@@ -19,7 +19,8 @@ std::string get(const std::string& target) { return "GET " + target + " HTTP/1.1
 
 bool is_page(const HttpRequest& request) { return request.target.starts_with("/page"); }
 
-/// Returns when what other connections sent has been read: one thread reads all, in a few steps each.
+/// Returns once everything that other connections sent has been read: one thread reads all of them, in a few steps
+/// each.
 void settle(Connection& connection) {
   for (int i = 0; i < 5; ++i) {
     connection.send(get("/api"));
@@ -27,7 +28,7 @@ void settle(Connection& connection) {
   }
 }
 
-/// So many pieces of so many bytes, counting those that were asked for.
+/// `count` pieces of a given size; counts the pieces requested.
 class Pieces final : public BodySource {
  public:
   Pieces(std::size_t count, std::size_t bytes, std::atomic<int>& asked, std::size_t there)
@@ -111,7 +112,7 @@ TEST(Pages, PastTheirNumberTheGreediestIsToldToTryAgain) {
   options.page_threads = 1;
   options.most_waiting_pages = 2;
   options.is_page = is_page;
-  // A proxy in front: whom a request counts for stands in it.
+  // Simulates a proxy in front: the request says which client it counts for.
   options.client = [](const HttpRequest& request, const std::string&) {
     return std::string(request.headers.get("X-Client").value_or("192.0.2.1"));
   };
@@ -130,7 +131,7 @@ TEST(Pages, PastTheirNumberTheGreediestIsToldToTryAgain) {
     theirs.back().send(ask_as("2001:db8::" + std::to_string(i)));
     settle(other);
   }
-  // One of the three of that /64 has no room; the other client pushes out another.
+  // One of the three of that /64 does not fit; the other client displaces another.
   honest.send(ask_as("192.0.2.7"));
   settle(other);
   gate.open();
@@ -201,7 +202,7 @@ TEST(Bodies, ASlowAndSteadyReaderIsServedAndOneThatStopsIsNot) {
     Connection slow(server->port(), "127.0.0.1", 16'000), stopped(server->port(), "127.0.0.1", 16'000);
     slow.send(get(target));
     stopped.send(get(target));
-    // It takes several times as long as the limit for a stop.
+    // Takes several times as long as the time limit for a standstill.
     std::size_t taken = 0;
     auto begun = std::chrono::steady_clock::now();
     while (std::size_t more = slow.take(16'000)) {
@@ -218,8 +219,8 @@ TEST(Bodies, ASlowAndSteadyReaderIsServedAndOneThatStopsIsNot) {
 
 class Memory : public testing::Test {
  protected:
-  static constexpr std::size_t kAnswer = 4'000'000;        // more than the kernel takes
-  static constexpr std::size_t kRoom = kAnswer + 100'000;  // with what is held beside it
+  static constexpr std::size_t kAnswer = 4'000'000;        // more than the kernel buffers
+  static constexpr std::size_t kRoom = kAnswer + 100'000;  // with other held bytes
 
   void serve(std::size_t most, std::size_t share) {
     ServerOptions options;
@@ -261,7 +262,7 @@ TEST_F(Memory, AClientHasAShareOfIt) {
 }
 
 TEST(Answers, OneThatFindsNoRoomLeftIsRefusedOnce) {
-  // The connection has more room to read than a small request needs, of a large one that came before.
+  // An earlier large request left the connection with a larger read buffer than a small request needs.
   ServerOptions options;
   options.share_of_held = 10'000;
   Gate gate;
@@ -328,7 +329,7 @@ class UnfinishedBodies : public testing::Test {
       return HttpResponse{200, {}, std::to_string(request.body.size())};
     });
   }
-  /// All but its last byte.
+  /// Everything but the last byte.
   std::unique_ptr<Connection> begin(const char* from) {
     auto connection = std::make_unique<Connection>(server->port(), from);
     connection->send("POST /a HTTP/1.1\r\nHost: x\r\nContent-Length: " + std::to_string(kBody) + "\r\n\r\n" +

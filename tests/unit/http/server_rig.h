@@ -1,4 +1,4 @@
-// A listener to try out, and a client for it that sends exactly the bytes it is told to.
+// A listener to test, and a client for it that sends exactly the bytes it is given.
 #pragma once
 
 #include <arpa/inet.h>
@@ -21,10 +21,10 @@
 
 namespace playfs::http {
 
-/// A client that sends exactly the bytes it is told to.
+/// A client that sends exactly the bytes it is given.
 class Connection {
  public:
-  /// `window`: bytes that the kernel takes for it before it reads; 0: as many as the kernel likes.
+  /// `window`: how many bytes the kernel buffers before the client reads; 0: the kernel's default.
   explicit Connection(std::uint16_t port, const char* from = "127.0.0.1", int window = 0)
       : fd_(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
     if (window > 0) setsockopt(fd_.get(), SOL_SOCKET, SO_RCVBUF, &window, sizeof window);
@@ -47,7 +47,7 @@ class Connection {
     }
   }
 
-  /// One response, header and body; what arrived of it where the server closes first.
+  /// One response, header and body; if the server closes early, whatever has arrived.
   std::string receive(bool head = false) {
     for (;;) {
       auto end = received_.find("\r\n\r\n");
@@ -65,7 +65,7 @@ class Connection {
     }
   }
 
-  /// Up to that many bytes, as soon as there are any; how many came.
+  /// Reads up to `most` bytes, as soon as there are any; returns how many.
   std::size_t take(std::size_t most) {
     std::string bytes(most, '\0');
     ssize_t got = recv(fd_.get(), bytes.data(), most, 0);
@@ -112,7 +112,7 @@ inline bool contains(const std::string& text, std::string_view part) { return te
 
 inline const std::string kGet = "GET /a?b=c HTTP/1.1\r\nHost: x\r\n\r\n";
 
-/// A handler that is inside until it is let go.
+/// A handler that blocks until it is released.
 class Gate {
  public:
   HttpResponse operator()() {

@@ -1,4 +1,4 @@
-// Content that is read in pieces is what it would be in one piece, wherever a piece ends.
+// Content read in pieces equals content read at once, wherever a piece ends.
 #include "model/bytes.h"
 
 #include <gtest/gtest.h>
@@ -17,7 +17,7 @@ std::string binary(std::size_t size) {
   return bytes;
 }
 
-/// Bytes that cannot be read from some place on.
+/// Bytes that cannot be read from some offset on.
 class Broken final : public ByteSource {
  public:
   [[nodiscard]] Result<std::string> read(std::uint64_t offset, std::size_t size) const override {

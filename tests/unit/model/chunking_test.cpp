@@ -32,12 +32,12 @@ TEST(CutText, CutsAtTheLimit) {
   ASSERT_EQ(pieces.size(), 2u);
   EXPECT_TRUE(pieces[1].ends_with("😀"));
   EXPECT_LE(pieces[0].size(), pieces[1].size() + 8) << "about equally long";
-  // Escapes, not bytes, fill the room.
+  // Escapes, not bytes, use up the space.
   std::string control(3 * 1024, '\x01');
   EXPECT_EQ(cut_text(control, 2 + 6 * 1024).size(), 3u);
 }
 
-/// Text in which everything that counts differently is frequent.
+/// Text with many characters whose encoded size differs.
 rc::Gen<std::string> text_to_cut() {
   auto piece =
       rc::gen::element<std::string>("a", "\n", "\"", "\\", "\x01", "\x7f", "ä", "€", "😀", std::string(40, 'x'));
@@ -48,7 +48,7 @@ rc::Gen<std::string> text_to_cut() {
   });
 }
 
-/// How many pieces there are when each is as long as it can be.
+/// The number of pieces if each is as long as possible.
 std::size_t fewest_pieces(std::string_view text, std::size_t room) {
   std::size_t count = 0;
   while (!text.empty()) {

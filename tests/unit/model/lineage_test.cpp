@@ -14,7 +14,7 @@ namespace {
 
 class LineageTest : public testing::Test {
  protected:
-  /// Each a second later than the one before. Without content it is an automatic merge.
+  /// Each a second later than the previous one. Without content it is an automatic merge.
   void add(const std::string& id, const std::vector<std::string>& parents, const std::string& content) {
     Link link{RevisionId(id), {static_cast<std::int64_t>(links.size() + 1) * 1'000'000'000}, {}, content};
     if (link.is_merge = content.empty(); link.is_merge) link.content = id;
@@ -102,7 +102,7 @@ TEST_F(LineageTest, ACommitPostedTwiceIsAsOldAsTheFirst) {
     EXPECT_EQ(tips(), (Ids{"x", "y"}));
     links[1].created_at.nanoseconds += 10;
     links[2].created_at = links[3].created_at = links[1].created_at;
-    links[1].id = RevisionId("c");  // two of a time: the one whose id comes first
+    links[1].id = RevisionId("c");  // of two at the same time, the one whose id sorts first
     links[4].parents[is_first_first ? 0 : 1] = RevisionId("c");
     EXPECT_EQ(tips(), (Ids{"x", "y"}));
   }
@@ -207,10 +207,10 @@ TEST_F(LineageTest, WhatLiesBelowARevisionThatNobodyCanReadIsNotGuessedAt) {
   auto holdings = Holdings::compare({RevisionId("mine"), RevisionId("theirs")}, graph);
   EXPECT_FALSE(holdings->covers(RevisionId("theirs"), RevisionId("mine")));
   EXPECT_FALSE(holdings->covers(RevisionId("mine"), RevisionId("theirs")));
-  // A common ancestor that can be seen does not help: there may be a newer one above it.
+  // A visible common ancestor does not help: there may be a newer one above it.
   add("other", {"hidden", "root"});
   EXPECT_FALSE(find_merge_bases(RevisionId("mine"), RevisionId("other"), find)->is_whole);
-  // Below what both are made on nothing is of interest.
+  // Nothing below the common base matters.
   add("one", {"theirs"});
   add("two", {"theirs"});
   EXPECT_EQ(this->bases("one", "two"), Ids{"theirs"});
@@ -258,7 +258,7 @@ TEST_F(LineageTest, BeyondTheMostThatIsLookedAtNothingIsGuessedEither) {
       << "not seen to";
 }
 
-// Whatever the clocks said, and whatever is missing: held against the plain definition, over small random histories.
+// Whatever the clocks said, and whatever is missing: compared with the plain definition, over small random histories.
 
 class RandomHistory {
  public:
@@ -331,7 +331,7 @@ TEST(LineageProperty, HoldsWhateverTheClocksSaid) {
         uncovered.insert(link.id);
     ASSERT_EQ(std::set<RevisionId>(tips->begin(), tips->end()), uncovered) << history.text();
 
-    // The same where somebody's revision cannot be read: less may be known then, and nothing wrong.
+    // The same with an unreadable revision: less may be known, but nothing wrong.
     const RevisionId hidden = pick();
     FindLink partly = [&](const RevisionId& id) -> Result<std::optional<Link>> {
       return id == hidden ? std::nullopt : std::optional(*history.find(id));
@@ -356,7 +356,7 @@ TEST_F(LineageTest, CyclesAndMissingParentsDoNoHarm) {
   EXPECT_EQ(tips(), Ids{"c"});
 }
 
-// What a revision's own piece of content is.
+// Whose own content a revision is.
 
 Revision made(const std::string& id, const std::vector<std::string>& parents) {
   Revision revision;

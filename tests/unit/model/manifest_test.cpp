@@ -119,7 +119,7 @@ TEST(FileEntry, SameContentIsJudgedByWhatIsCertain) {
   EXPECT_FALSE(with_chunks({"1"}, sha).same_content_and_mode(with_chunks({"2"}, other_sha)));
   EXPECT_FALSE(with_chunks({"1"}, "v1").same_content_and_mode(with_chunks({"2"}, "v1")));
 
-  // What is at hand counts for more than a claim.
+  // Available content overrides a claim.
   auto lie = with_inline("a"), truth = with_inline("b");
   lie.hash_claim = truth.hash_claim = sha;
   EXPECT_FALSE(lie.same_content_and_mode(truth));

@@ -108,7 +108,7 @@ TEST(MergeTest, WhatIsTooLargeForMemoryIsAConflict) {
     return text;
   };
   const std::string large = text_of(kMaxMergedText + 1);
-  // With what both sides add exactly as much as is merged, and four of them all that is merged at a time.
+  // With the additions of both sides exactly the maximum that is merged; four of them are the maximum merged at a time.
   std::string some = text_of(kMaxMergedText);
   some.resize(kMaxMergedText - std::string_view("ours\ntheirs\n").size());
   some.back() = '\n';

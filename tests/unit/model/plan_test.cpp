@@ -47,7 +47,7 @@ PutFile put(std::string path, std::string content, FileMode mode = FileMode::reg
           .encoding = encoding};
 }
 
-/// Words that do not repeat, so that no two pieces are equal by chance.
+/// Words that do not repeat, so no two pieces are equal by chance.
 std::string text_of(std::size_t size, int seed) {
   std::string text;
   for (std::size_t i = 0; text.size() < size; ++i)
@@ -68,7 +68,7 @@ PlanInput commit(std::vector<PutFile> puts, Manifest base = {}) {
   return input;
 }
 
-/// The service, as far as a plan is concerned: gives ids to chunks and keeps their text.
+/// The part of the service that a plan needs: assigns ids to chunks and stores their text.
 struct Uploaded {
   std::map<ChunkId, std::string> texts;
   std::vector<ChunkId> ids;
@@ -148,7 +148,7 @@ TEST(Plan, AppendingToALargeFileUploadsItsEnd) {
   EXPECT_EQ(second->uploads.size(), 1u);
 }
 
-/// A file whose text stands in more stored chunks, all of them small, than a record has room to name.
+/// A file whose text is in so many small stored chunks that a record has no room to name them all.
 PlanInput commit_of_many_small_chunks() {
   const std::string text = text_of(60'000, 1);
   auto input = commit({put("file", text)});
@@ -205,7 +205,7 @@ TEST(Plan, RenamingUploadsNothing) {
 TEST(Plan, StoredContentIsReferencedInItsOwnEncoding) {
   auto content = text_of(20'000, 1);
   auto input = commit({put("copy", content)});
-  // Somebody published it as base64, in pieces of their own.
+  // Published as base64, in differently cut pieces.
   input.stored.contents[ContentHash::of(content)] = {ContentEncoding::base64, {ChunkId("x"), ChunkId("y")}};
   auto plan = make_plan(std::move(input), sizes);
   ASSERT_TRUE(plan);
@@ -218,7 +218,7 @@ TEST(Plan, MakesRoomByMovingOneInlineEntryOfTheBase) {
   Manifest base;
   for (int i = 0; i < 3; ++i) {
     FileEntry entry;
-    entry.hash_claim = "crc:" + std::to_string(i);  // another client's way
+    entry.hash_claim = "crc:" + std::to_string(i);  // as another client writes it
     entry.inline_text = text_of(4900, i);
     entry.extra.set("note", "kept");
     base.files["old" + std::to_string(i)] = entry;
@@ -288,7 +288,7 @@ TEST(Plan, RefusesWithTheCostsLargestFirst) {
   Manifest base;
   base.refused.push_back({"../up", "no path", not_shown});
   auto input = commit(puts, base);
-  input.draft.state = std::string(16'000, 'x');  // which stands in the record itself, whatever else moves out
+  input.draft.state = std::string(16'000, 'x');  // which stays in the record itself, whatever else moves out
   auto plan = make_plan(input, sizes);
   ASSERT_FALSE(plan);
   EXPECT_EQ(plan.error().code, ErrorCode::file_too_big);
@@ -371,9 +371,9 @@ TEST(Plan, IdsOfAnotherLengthAreCounted) {
   EXPECT_FALSE(plan->continuation.empty()) << "no room for so many ids";
 }
 
-// Past what a manifest has room for.
+// Manifests too large for one record.
 
-/// Plans, uploads and plans again until nothing is left to upload: how many uploads that took.
+/// Plans, uploads and plans again until nothing is left to upload; returns the number of uploads.
 std::size_t publish(Uploaded& service, const PlanInput& input, RevisionDraft& draft, std::string& continuation) {
   std::size_t uploads = 0;
   for (int round = 0; round < 3; ++round) {
@@ -426,7 +426,7 @@ TEST(Plan, TwoThousandFilesGoOnElsewhere) {
   ASSERT_EQ(base.files.size(), 2000u);
   for (const auto& file : puts) EXPECT_EQ(service.content(base.files.at(file.path)), *file.content.all());
 
-  // A small change, a new file, one less, a rename: a chunk each, two at the most.
+  // A small change, a new file, one less, a rename: one chunk each, at most two.
   auto change = [&](const std::function<void(PlanInput&)>& make) {
     auto input = commit({}, base);
     input.draft.manifest = carried_forward(base, std::string(32, 'b'));
@@ -461,7 +461,7 @@ TEST(Plan, TheNameOfTheContinuationIsTaken) {
     ASSERT_FALSE(plan);
     EXPECT_EQ(plan.error().code, ErrorCode::invalid_argument);
 
-    // Somebody else's is carried forward while there is room, and never put aside.
+    // A foreign one is carried forward while there is room, and never dropped.
     Manifest base;
     base.files[path].inline_text = "theirs";
     plan = make_plan(commit({put("a", "x")}, base), sizes);
@@ -475,13 +475,13 @@ TEST(Plan, TheNameOfTheContinuationIsTaken) {
   }
 }
 
-/// Content in which everything that counts differently is frequent, of any size up to several chunks.
+/// Content with many characters whose encoded size differs, of any size up to several chunks.
 rc::Gen<std::string> any_content() {
   return rc::gen::exec([] {
     auto unit = *rc::gen::element<std::string>("a", "\n", "\"\\", "\x01", "ä", "😀", std::string("\0", 1), "\xff");
     auto size = *rc::gen::weightedOneOf<int>(
         {{4, rc::gen::inRange(0, 300)}, {3, rc::gen::inRange(0, 9000)}, {1, rc::gen::inRange(0, 60'000)}});
-    auto seed = *rc::gen::inRange(0, 6);  // few, so that contents are equal at times
+    auto seed = *rc::gen::inRange(0, 6);  // few, so that contents are sometimes equal
     std::string content = text_of(static_cast<std::size_t>(size / 2), seed);
     while (static_cast<int>(content.size()) < size) content += unit;
     return content;
@@ -542,8 +542,8 @@ TEST(PlanProperties, ReassembledContentIsWhatWasPutAndRecordsFit) {
   }));
 }
 
-/// The fewest uploads of any choice of what stands inline, by trying all of them. Pieces that two texts share are
-/// counted twice: the planner uploads those once, so it may need fewer.
+/// The fewest uploads over all choices of what is inline, by brute force. Pieces shared by two texts count twice, but
+/// the planner uploads them once, so it may need fewer.
 std::optional<std::size_t> fewest_uploads(const PlanInput& input) {
   auto everything_inline = input.draft;
   for (const auto& file : input.puts) {
@@ -581,7 +581,7 @@ TEST(PlanProperties, NoChoiceNeedsFewerUploads) {
     std::vector<PutFile> puts;
     auto count = *rc::gen::inRange(1, 9);
     for (int i = 0; i < count; ++i) {
-      // Many control characters make a text that is short but takes two chunks.
+      // Many control characters make a short text that takes two chunks.
       auto content = text_of(static_cast<std::size_t>(*rc::gen::inRange(1, 7000)), i) +
                      std::string(static_cast<std::size_t>(*rc::gen::element(0, 0, 0, 1000, 2600)), '\x01');
       auto path = "file" + std::to_string(i);

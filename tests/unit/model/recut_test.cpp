@@ -24,13 +24,13 @@ std::string lines_of(std::size_t size, int seed = 0) {
   return text;
 }
 
-/// A file that is changed again and again, as the service has it.
+/// A file that changes again and again, as the service has it.
 struct Stored {
   std::vector<StoredPiece> near;
   test::PiecesInMemory known;
   std::size_t ids = 0;
 
-  /// How many chunks this version costs.
+  /// The number of new chunks that this version costs.
   std::size_t store(const std::string& text) {
     std::size_t uploads = 0;
     std::vector<StoredPiece> now;
@@ -91,10 +91,10 @@ TEST(CutAround, AChangeCostsOneAndGoingBackNothing) {
   EXPECT_EQ(stored.store(changed), 1u);
   EXPECT_EQ(stored.store(text), 0u);
   EXPECT_EQ(stored.store(changed), 0u);
-  // Also where nothing is known of how the file was cut.
+  // Also if nothing is known of how the file was cut.
   stored.near.clear();
   EXPECT_EQ(stored.store(changed), 0u);
-  // And after many ways to cut it.
+  // And after it was cut in many ways.
   std::vector<std::string> versions = {text};
   for (std::size_t i = 0; i < 30; ++i) {
     versions.push_back(std::string(versions.back()).insert(i * 6151, lines_of(600, static_cast<int>(i))));
@@ -139,7 +139,7 @@ TEST(CutAround, RepetitionTakesNoTimeWithoutEnd) {
   stored.store(text);
   text[1'500'000] = 'b';
   EXPECT_LE(stored.store(text), 2u);
-  // Chunks that are nearly everywhere.
+  // Chunks almost everywhere.
   std::vector<StoredPiece> near;
   for (int i = 0; i < 200; ++i)
     near.push_back(stored_piece(ChunkId("x"), std::string(12'000, 'a') + std::to_string(i) + "b"));

@@ -22,7 +22,7 @@ using namespace std::chrono_literals;
 using test::ScriptedServer;
 using Connection = ScriptedServer::Connection;
 
-/// A server whose every connection answers its first request with these bytes and ends.
+/// A server that answers the first request of every connection with these bytes and closes it.
 ScriptedServer::Script says(std::string bytes) {
   return [bytes = std::move(bytes)](Connection& connection) {
     if (connection.read_request()) connection.send(bytes);
@@ -91,7 +91,7 @@ TEST(CurlTransport, KeepsConnections) {
 TEST(CurlTransport, APostWithoutKeyIsNotRepeatedOnALostConnection) {
   std::atomic<int> posts = 0;
   ScriptedServer server([&](Connection& connection) {
-    // The first request of a connection is answered, the second makes it close without a word.
+    // The first request of a connection is answered; the second closes it without a response.
     for (bool answer = true; auto request = connection.read_request(); answer = false) {
       posts += request->method == "POST";
       if (!answer) return;
@@ -296,7 +296,7 @@ TEST(CurlTransport, DestroyingItAnswersWhatIsOutstanding) {
     transport->send({"GET", "/", {}, {}}, {}, {}, [&, i](Result<HttpResponse> result) {
       answers[i].set_value(std::move(result));
       if (i > 0) return;
-      // What is started from there is answered too.
+      // Requests started in the callback are answered too.
       transport->send({"GET", "/", {}, {}}, {}, {},
                       [&](Result<HttpResponse> second) { late.set_value(std::move(second)); });
     });
@@ -305,8 +305,8 @@ TEST(CurlTransport, DestroyingItAnswersWhatIsOutstanding) {
   EXPECT_EQ(error_of(late.get_future().get()).code, ErrorCode::interrupted);
 }
 
-/// What other threads told the I/O thread of a transport and it has not read: libcurl sends a byte for each wake-up.
-/// Nothing, where it counts them in an eventfd.
+/// Wake-ups that other threads sent to a transport's I/O thread and it has not read yet: libcurl sends a byte for each.
+/// Nothing if it counts them in an eventfd.
 int wake_ups_waiting() {
   int all = 0;
   for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd")) {
@@ -333,7 +333,7 @@ TEST(CurlTransport, ManyCancelledAtOnceWakeItOnce) {
   for (auto& answer : answers)
     transport->send({"GET", "/hang", {}, {}}, {}, source.token(),
                     [&](Result<HttpResponse> result) { answer.set_value(std::move(result)); });
-  // Its thread is busy with another answer meanwhile.
+  // Its thread is busy with another response meanwhile.
   std::promise<void> busy, go_on;
   transport->send({"GET", "/here", {}, {}}, {}, {}, [&](const Result<HttpResponse>&) {
     busy.set_value();

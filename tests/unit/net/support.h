@@ -1,4 +1,4 @@
-// What the tests of the transport share.
+// Shared by the tests of the transport.
 #pragma once
 
 #include "base/await.h"

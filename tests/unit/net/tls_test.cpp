@@ -15,7 +15,8 @@ class Tls : public ::testing::Test {
   }
   ~Tls() override { std::remove(ca_file.c_str()); }
 
-  /// To read all authorities of the system takes a slow machine, or a sanitizer, longer than a connection may take.
+  /// On a slow machine, or with a sanitizer, reading all of the system's authorities takes longer than a connection
+  /// may.
   static Result<HttpResponse> get_patiently(CurlTransport& transport) {
     return get(transport, "/", {.connect = std::chrono::minutes(5), .total = std::chrono::minutes(5)});
   }

@@ -1,4 +1,4 @@
-// What the service does not show: when it counts as gone, and that nothing is done on the strength of one answer.
+// What the service does not show: when it counts as gone, and that a single response has no consequences.
 #include "publish/absences.h"
 
 #include <algorithm>
@@ -38,7 +38,7 @@ class AbsencesTest : public testing::Test {
     open(late_arrival);
   }
 
-  /// On head. `visits`: as a mount that takes part.
+  /// On head. `visits`: like a mount that reconciles.
   void open(std::chrono::milliseconds late_arrival, bool visits = false, test::FaultyTransport::Plan plan = {}) {
     work.reset();
     work = std::make_unique<WorkTree>(world, project, directory.path() + "/tree", std::move(plan), nullptr, visits,
@@ -50,7 +50,7 @@ class AbsencesTest : public testing::Test {
     ASSERT_TRUE(result) << result.error().message;
     ASSERT_EQ(result->outcome, Outcome::published);
   }
-  /// By another client, with the files of what it is made on, but for one.
+  /// By another client, with the files of its parent, except one.
   std::string post(const std::string& parent, const std::string& path, const std::string& without = {}) {
     JsonObject manifest = *world.get("revisions", parent).fields.find("manifest")->object();
     manifest.erase("tx");
@@ -63,7 +63,7 @@ class AbsencesTest : public testing::Test {
                                  R"("],"agent":"other","manifest":)" + wire::to_text(manifest) + "}")
         .id;
   }
-  /// Likewise, with another content of `both`.
+  /// Likewise, with other content of `both`.
   std::string publish_beside(const std::string& parent, const std::string& content) {
     const JsonObject files{{"both", JsonObject{{"inline", content}}}};
     return world
@@ -71,7 +71,7 @@ class AbsencesTest : public testing::Test {
                                  R"("],"agent":"other","manifest":{"files":)" + wire::to_text(files) + "}}")
         .id;
   }
-  /// Neither by its name nor in a list.
+  /// Hides a revision, both by id and in lists.
   test::FaultyTransport::Plan without(const std::string& revision, int status = 404) {
     return [this, revision, status](const HttpRequest& request) {
       if (request.method != "GET") return Fault();
@@ -127,7 +127,7 @@ class AbsencesTest : public testing::Test {
   std::unique_ptr<WorkTree> work;
 };
 
-// When it is gone.
+// When a revision is gone.
 
 class DoubtTest : public AbsencesTest {
  protected:
@@ -319,7 +319,7 @@ TEST_F(AbsencesTest, AVisitLeavesHeadWhereItIsUntilItWasMissingForLong) {
     EXPECT_THAT(writes(), testing::IsEmpty()) << "after minutes: " << minute;
     world.clock.advance(minutes(3));
   }
-  // It is looked for all the time, so nobody has to ask.
+  // It is checked all the time, without a request by a user.
   while (world.head(project) != root) std::this_thread::sleep_for(std::chrono::milliseconds(1));
 }
 
@@ -346,7 +346,7 @@ TEST_F(AbsencesTest, ADryRunWritesNothingWhateverBecameOfHead) {
   EXPECT_EQ(world.contents(world.head(project)), (Contents{{"a", "a"}, {"mine", "m"}}));
 }
 
-/// Somebody set head to what is no revision of anybody's.
+/// Another client set head to an id that no revision has.
 class NowhereTest : public AbsencesTest {
  protected:
   NowhereTest() {
@@ -439,7 +439,7 @@ TEST_F(AbsencesTest, ARecordThatLagsChoosesNothing) {
 
 // The base.
 
-/// What was published here was gone for a while, and somebody had deleted some of it before.
+/// What was published here was gone for a while, and another client had deleted part of it before.
 class BaseTest : public AbsencesTest {
  protected:
   explicit BaseTest(std::chrono::milliseconds late_arrival = test::kLateArrival, const std::string& kept = "k")
@@ -486,7 +486,7 @@ TEST_F(PatientBaseTest, ACommitWaitsForIt) {
   EXPECT_EQ(work->events->events_text().find("service_went_back"), std::string::npos);
 }
 
-/// What it had is uploaded again, since its chunks were lost with it.
+/// Its content is uploaded again, since its chunks were lost with it.
 class BaseOfChunksTest : public BaseTest {
  protected:
   BaseOfChunksTest() : BaseTest(test::kLateArrival, std::string(30'000, 'k')) {}
@@ -527,7 +527,7 @@ TEST_F(AbsencesTest, AWholeLineThatIsLostIsWaitedForOnce) {
   for (const char* name : {"b", "c", "d"}) publish({{name, name}});
   const std::string common = world.head(project);
   publish({{"mine", "m"}});
-  // Posted before, and come to the service after it went back.
+  // Posted before the service went back, and arriving afterwards.
   const std::string manifest = wire::to_text(*world.get("revisions", common).fields.find("manifest"));
   world.restore();
   const std::string late = world

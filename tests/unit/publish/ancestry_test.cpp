@@ -1,5 +1,5 @@
-// Merging is only done where it can be told what both sides were made on, and head is only moved to what is seen to
-// hold all of it: histories that cannot be read, that others cut short, and fields of ours that others carried along.
+// Merging requires a known common base, and head is only moved to what is seen to contain all of it: histories that are
+// unreadable, cut short by others, or carry along fields of ours.
 #include <utility>
 
 #include <gtest/gtest.h>
@@ -38,7 +38,7 @@ class AncestryTest : public testing::Test {
   std::string publish_files(const std::vector<std::string>& parents, const Contents& contents) {
     return publish(parents, files_of(contents));
   }
-  /// As a client does that knows nothing of what else stands in it.
+  /// Like a client that does not understand the other fields.
   std::string publish_edited(const std::vector<std::string>& parents, const std::string& of, const std::string& path,
                              const std::string& content) {
     JsonObject manifest = *world.get("revisions", of).fields.find("manifest")->object();
@@ -47,7 +47,7 @@ class AncestryTest : public testing::Test {
     manifest.set("files", std::move(files));
     return publish(parents, std::move(manifest));
   }
-  /// A work tree on head as it is now.
+  /// A work tree on the present head.
   void open() { work = std::make_unique<WorkTree>(world, project, directory.path() + "/tree"); }
   RevisionTreePtr revision(const std::string& id) {
     auto tree = await<RevisionTreePtr>([&](auto done) { work->site->revision(RevisionId(id), {}, std::move(done)); });
@@ -110,7 +110,7 @@ TEST_F(UnknownBaseTest, AnUpdateIsRefusedAndSaysHowToGoOn) {
   EXPECT_EQ(work->stage->base()->revision.id, RevisionId(root));
   EXPECT_TRUE(work->stage->conflicted().empty());
 
-  // As it says.
+  // As its fields claim.
   expect_branched(theirs);
   auto merged = merge(theirs);
   ASSERT_TRUE(merged) << merged.error().message;
@@ -142,7 +142,7 @@ TEST_F(AncestryTest, LinesThatWereMergedCrosswiseOfManyAreMergedByAllOfThem) {
   expect_head(without);
 }
 
-// What is staged, and what comes while a merge reads.
+// What is staged, and what is written while a merge reads.
 
 TEST_F(AncestryTest, AnUpdateLeavesWhatIsStagedElsewhereAlone) {
   open();
@@ -157,7 +157,7 @@ TEST_F(AncestryTest, AnUpdateLeavesWhatIsStagedElsewhereAlone) {
 
 TEST_F(AncestryTest, WhatIsStagedGetsTheModeThatHeadGaveTheFile) {
   auto beside = std::make_unique<WorkTree>(world, project, directory.path() + "/beside");
-  const std::string large(20'000, 'x');  // too large to stand in a manifest
+  const std::string large(20'000, 'x');  // too large to be inline
   beside->write("run", large);
   ASSERT_TRUE(beside->commit());
   open();
@@ -221,7 +221,7 @@ TEST_F(AncestryTest, WhatIsWrittenWhileABranchIsReadIsMergedToo) {
   EXPECT_NE(both.find("theirs\n"), std::string::npos) << both;
 }
 
-// A directory of theirs stands where ours has a file, and goes beside it.
+// Their directory meets our file, and is put beside it.
 TEST_F(AncestryTest, WhatIsWrittenMeanwhileWhereTheirsWasToGoIsNotCovered) {
   auto beside = std::make_unique<WorkTree>(world, project, directory.path() + "/beside");
   beside->write("a/b", std::string(20'000, 'x'));  // in chunks, which have to be fetched
@@ -340,7 +340,7 @@ TEST_F(AncestryTest, HeadIsNotMovedOffWhatIsHidden) {
   }
 }
 
-// What others carried along.
+// Fields carried along by others.
 
 class CarriedAlongTest : public AncestryTest {
  protected:
@@ -401,7 +401,7 @@ TEST_F(CarriedAlongTest, NorIsOneThatHasSomethingElseAtAPathThatIsNotShown) {
 }
 
 TEST_F(CarriedAlongTest, WhatWasEditedInACopyOfAMergeIsMergedToo) {
-  // Head is that merge, and holds both parents; what the copy says besides it does not hold.
+  // Head is that merge, and contains both parents; the copy's other claims are false.
   std::string merge = merge_of_two();
   auto parents = wire::decode_revision(world.get("revisions", merge))->parents;
   ASSERT_EQ(parents.size(), 2u);

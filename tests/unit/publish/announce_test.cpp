@@ -1,4 +1,4 @@
-// What others are told of a revision beside head.
+// How a revision beside head is announced.
 #include <string>
 #include <vector>
 
@@ -20,7 +20,7 @@ class AnnounceTest : public testing::Test {
     EXPECT_TRUE(opened);
     journal = *std::move(opened);
   }
-  /// What is said of a revision with that many conflicts.
+  /// The announcement of a revision with that many conflicts.
   std::string words(const std::string& revision, std::size_t conflicts, const std::string& head = "head") {
     Announcement said{RevisionId(revision), RevisionId(head), "teller", "author", {}};
     for (std::size_t i = 1; i <= conflicts; ++i) said.conflicts.push_back("path" + std::to_string(i));
@@ -32,7 +32,7 @@ class AnnounceTest : public testing::Test {
     return "";
   }
 
-  /// Somebody else's message about a revision.
+  /// Another client's message about a revision.
   void say(const std::string& thread, const std::string& revision) {
     world.create("messages", R"({"thread":")" + thread +
                                  R"(","parent":"","agent":"other","body":"in other words","mentions":[],"links":[")" +

@@ -1,4 +1,4 @@
-// The check that a planned revision is held to before it is sent: every way in which a body can be wrong is refused.
+// The check of a planned revision before it is sent: every kind of wrong body is refused.
 #include "publish/bodies.h"
 
 #include <gtest/gtest.h>
@@ -170,7 +170,7 @@ TEST_F(BodiesTest, KnowsItsRevisionHoweverTheServicePrintsIt) {
     other.replace(other.find(change.first), std::string(change.first).size(), change.second);
     EXPECT_FALSE(is_revision_of_body(record(other), sent)) << change.first;
   }
-  // Fields may be spelled anew and added.
+  // Fields may be reformatted and added.
   auto reprinted = sent;
   reprinted.insert(1, R"("more":1,)");
   EXPECT_TRUE(is_revision_of_body(record(reprinted), sent));

@@ -1,4 +1,4 @@
-// What a service had lost, and has again: whoever only read it changes nothing of what became of it since.
+// Revisions that a service had lost and has again: a client that only read them reverts nothing that happened since.
 #include <memory>
 #include <string>
 #include <vector>
@@ -19,7 +19,7 @@ class CameBackTest : public testing::Test {
  protected:
   CameBackTest() : project(world.create("projects", R"({"name":"p"})").id) {}
 
-  /// Ann publishes twice, and the service loses the second, which also has `more`. Bob has only seen it.
+  /// Ann publishes twice, and the service loses the second revision, which also has `more`. Bob has only read it.
   void lose(const Contents& more = {}) {
     auto ann = tree("ann");
     commit(*ann, {{"deleted", "4"}, {"changed", "4\n"}, {"stays", "4"}});
@@ -36,11 +36,11 @@ class CameBackTest : public testing::Test {
     auto kept = bob->keep_lost_base(head);
     ASSERT_TRUE(kept && *kept);
   }
-  /// Of some lines, so that two can change it: the first and the last.
+  /// Several lines, so that two clients can change it: the first and the last.
   static std::string text_of(const std::string& first, const std::string& last) {
     return first + "\nb\nc\nd\ne\nf\n" + last + "\n";
   }
-  /// As lose(), of a file of which the lost revision changed the first line.
+  /// Like lose(), with a file whose first line the lost revision changed.
   void lines(const std::string& first) {
     auto ann = tree("ann");
     commit(*ann, {{"deleted", "4"}, {"changed", "4\n"}, {"lines", text_of("one", "two")}});
@@ -75,7 +75,7 @@ class CameBackTest : public testing::Test {
     ASSERT_TRUE(result) << result.error().message;
     ASSERT_NE(result->outcome, Outcome::branched);
   }
-  /// Somebody else who had kept what was lost.
+  /// Another client that had kept what was lost.
   std::unique_ptr<WorkTree> publish_it_again(const Contents& more = {}) {
     auto zoe = tree("zoe");
     zoe->remove("deleted");
@@ -94,7 +94,7 @@ class CameBackTest : public testing::Test {
   std::unique_ptr<WorkTree> bob;
 };
 
-/// Bob goes on by a commit, or by an update and a commit.
+/// Bob continues with a commit, or with an update and a commit.
 class WayOfGoingOnTest : public CameBackTest, public testing::WithParamInterface<bool> {
  protected:
   void commit_of_bob(const Contents& contents) {
@@ -127,7 +127,7 @@ TEST_P(WayOfGoingOnTest, WhatWasMadeOfWhatIsLeftIsMergedWithIt) {
 }
 
 TEST_P(WayOfGoingOnTest, WhatIsOlderThanWhatWasLeftIsNotWhatCameBack) {
-  // The lost revision had taken back what the one before it did.
+  // The lost revision had reverted the one before it.
   auto ann = tree("ann");
   commit(*ann, {{"file", "A"}});
   const std::string oldest = world.head(project);
@@ -138,7 +138,7 @@ TEST_P(WayOfGoingOnTest, WhatIsOlderThanWhatWasLeftIsNotWhatCameBack) {
   commit(*ann, {{"file", "A"}, {"more", "x"}});
   bob = tree("bob");
   lose_it();
-  // Somebody's revision that was made at the same time as that, and the merge of both.
+  // A revision made at the same time as that one, and the merge of both.
   const std::string theirs = create({oldest}, R"({"file":{"inline":"A"},"theirs":{"inline":"c"}})");
   world.set_head(project,
                  create({theirs, left}, R"({"file":{"inline":"B"},"added":{"inline":"y"},"theirs":{"inline":"c"}})"));

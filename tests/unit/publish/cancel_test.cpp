@@ -1,4 +1,4 @@
-// Commits that are given back: at every request, and with a crash at every journal write.
+// Cancelled commits: at every request, and with a crash at every journal write.
 #include <algorithm>
 #include <atomic>
 #include <future>
@@ -49,7 +49,7 @@ class CancelTest : public testing::Test {
                            [promise](Result<CommitResult> result) { promise->set_value(std::move(result)); });
     return future;
   }
-  /// Nothing is pending, and all is as it was written.
+  /// Nothing is pending, and everything is as it was written.
   void expect_staged(WorkTree& work) const {
     EXPECT_FALSE(*work.stage->pending());
     EXPECT_FALSE(work.stage->is_clean());
@@ -80,13 +80,13 @@ TEST_F(CancelTest, AtEveryRequestItIsGivenBackOrPublished) {
     auto work = tree("tree" + std::to_string(at));
     std::size_t revisions_before = revisions();
     for (auto [path, content] : expected) {
-      std::replace(content.begin(), content.end(), '7', static_cast<char>('A' + at));  // no chunk is as it was
+      std::replace(content.begin(), content.end(), '7', static_cast<char>('A' + at));  // no chunk is unchanged
       work->write(path, content + std::to_string(at));
     }
     std::atomic<int> count = 0;
     std::promise<Result<Cancelled>> answer;
     work->faults.set_plan([&](const HttpRequest& request) {
-      // Those that a visit sends are none of the commit's.
+      // Requests of a reconcile do not belong to the commit.
       if (request.method == "GET" && revisions_before > 0 && count == 0 && at > 0) return test::Fault();
       if (count++ == at) {
         was_reached = true;
@@ -195,7 +195,7 @@ TEST_F(CancelTest, NobodyWaitsForAVisitThatHangs) {
   hang_in_a_visit();
   const std::size_t before = work.faults.sent().size();
   ASSERT_TRUE(cancel(work));
-  // What the visit was to look after is looked after then.
+  // Whatever the interrupted reconcile had to do is done then.
   while (work.faults.sent().size() == before) std::this_thread::yield();
 }
 

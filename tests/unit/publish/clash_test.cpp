@@ -1,8 +1,8 @@
-// Whatever two sides did to a path: either it merges, or it is in conflict by name, and no commit passes over that.
+// Whatever two sides did to a path, either it merges or the path is in conflict, and no commit passes over a conflict.
 //
-// Every pair of changes of a file, of a new name and of a directory is brought together in three ways: by an update, by
-// a commit that finds head moved, and by taking a branch in. Afterwards each side's change is there, or the path is in
-// the list of conflicts; a commit is refused until that is resolved, with ordinary operations, and works then.
+// Every pair of changes of a file, of a new name and of a directory is combined in three ways: by an update, by a
+// commit that finds head moved, and by merging a branch. Afterwards each side's change is there, or the path is in the
+// list of conflicts; a commit is refused until that is resolved, with ordinary operations, and then succeeds.
 #include <algorithm>
 
 #include <gtest/gtest.h>
@@ -29,7 +29,7 @@ const std::string kBinary("\0one", 4);
 const Files kBase = {
     {"f", {"a\nb\nc\nd\ne\n"}}, {"b", {kBinary}}, {"d/x", {"x\n"}}, {"d/y", {"y\n"}}, {"e/deep/z", {"z\n"}}};
 
-/// One side's change, as another client publishes it and as it is done in a work tree.
+/// One side's change, as another client publishes it and as a work tree does it.
 struct Change {
   std::string name;
   std::function<void(Files&)> published;
@@ -40,7 +40,7 @@ void remove_directory(WorkTree& work, const std::string& name) {
   ASSERT_TRUE(work.stage->remove_directory(work.stage->root(), name)) << name;
 }
 
-/// `who` stands in the content, so that both sides do the same kind of thing differently.
+/// `who` is part of the content, so that both sides do the same kind of thing differently.
 std::vector<Change> changes_of_a_file(const std::string& path, const std::string& who) {
   const std::string text = "a\n" + who + "\nc\nd\ne\n", binary = std::string("\0", 1) + who;
   const std::string beginning = who == "ours" ? "ours\na\nb\nc\nd\ne\n" : "a\nb\nc\nd\ne\ntheirs\n";
@@ -130,7 +130,7 @@ std::vector<Change> changes_of_a_directory(const std::string& who) {
   };
 }
 
-/// Of what the other side leaves alone: a file becomes a directory, a directory a file.
+/// Of paths that the other side leaves alone: a file becomes a directory, a directory a file.
 std::vector<Change> changes_of_kind(const std::string& who) {
   return {
       {"a file becomes a directory",
@@ -250,7 +250,7 @@ class ClashTest : public testing::Test {
   }
   static bool same(const File* a, const File* b) { return a && b ? *a == *b : a == b; }
 
-  /// Each path that a side changed is as that side has it, or holds what it wrote, or is in conflict.
+  /// Each path that a side changed is as that side has it, or contains what it wrote, or is in conflict.
   static void expect_nothing_lost(const Files& side, const Files& now, const std::set<std::string>& conflicts,
                                   const std::string& who) {
     std::set<std::string> paths;
@@ -265,7 +265,7 @@ class ClashTest : public testing::Test {
         return path == each || path.starts_with(each + "/") || each.starts_with(path + "/");
       });
       bool is_merged = wanted && is && is->content.find(who) != std::string::npos;
-      // One changed the bytes and the other the mode: both are there.
+      // One side changed the bytes and the other the mode: both are there.
       bool has_mode = wanted && is && was && wanted->mode != was->mode && is->mode == wanted->mode;
       bool has_content = wanted && is && was && wanted->content != was->content && is->content == wanted->content;
       EXPECT_TRUE(is_in_conflict || is_merged || has_mode || has_content)
@@ -273,7 +273,7 @@ class ClashTest : public testing::Test {
     }
   }
 
-  /// A commit is refused, by name, until each conflict is resolved; then it works.
+  /// A commit is refused, with the paths, until each conflict is resolved; then it succeeds.
   void expect_resolvable(WorkTree& work, const std::string& project) {
     auto conflicts = conflicts_of(work);
     if (!conflicts.empty()) {
@@ -286,7 +286,7 @@ class ClashTest : public testing::Test {
       });
       EXPECT_TRUE(is_named) << refused.error().message;
       EXPECT_EQ(files_of(work), before);
-      // Updating again over it reverts nothing: it is refused as well.
+      // Updating again reverts nothing: it is refused as well.
       std::string later = publish(project, {world.head(project)}, {{"f", {"a later head\n"}}});
       auto again = update(work, later);
       ASSERT_FALSE(again);
@@ -411,7 +411,7 @@ TEST_F(ClashTest, ANewNameByACommitThatFindsHeadMoved) {
 TEST_F(ClashTest, ANewNameByTakingABranchIn) {
   each_pair(changes_of_a_new_name("ours"), changes_of_a_new_name("theirs"), &ClashTest::by_merge);
 }
-// What theirs has comes beside it, under a name that is longer.
+// Theirs is put beside it, under a longer name.
 TEST_F(ClashTest, ANameThatCannotGetLonger) {
   std::string of_characters = "n";
   while (of_characters.size() < 255) of_characters += "\u00e9";
@@ -428,7 +428,7 @@ TEST_F(ClashTest, ADirectoryByACommitThatFindsHeadMoved) {
 TEST_F(ClashTest, ADirectoryByTakingABranchIn) {
   each_pair(changes_of_a_directory("ours"), changes_of_a_directory("theirs"), &ClashTest::by_merge);
 }
-// No two sides changed the same: it merges, whichever of them stands in the work tree.
+// The two sides changed different things: it merges, whichever of them is in the work tree.
 TEST_F(ClashTest, AnotherKind) {
   for (auto bring_together : {&ClashTest::by_update, &ClashTest::by_commit, &ClashTest::by_merge}) {
     each_pair(changes_of_nothing_else("ours"), changes_of_kind("theirs"), bring_together);

@@ -1,4 +1,4 @@
-// Commits against the real service with nothing in their way: what is published, what is sent for it, what is kept.
+// Commits against the real service, undisturbed: what is published, sent and kept.
 #include <algorithm>
 
 #include <gmock/gmock.h>
@@ -103,11 +103,11 @@ TEST_F(CommitTest, PublishesWhatWasWritten) {
   EXPECT_EQ(work->stage->base()->revision.id, result->revision);
   EXPECT_FALSE(work->publisher->branch());
   for (const auto& [path, content] : expected) EXPECT_EQ(work->read(path), content) << path;
-  // Neither the revision nor the content that was just sent is fetched, but for the few chunks that tell whether the
-  // service went back meanwhile.
+  // Neither the revision nor the content just sent is fetched, except for the few chunks that show whether the service
+  // went back meanwhile.
   EXPECT_EQ(count(*work, "GET", "revisions/"), 0u);
   EXPECT_LE(count(*work, "GET", "file_chunks"), 4u);
-  // Head and the log are looked at before the PATCH and after it.
+  // Head and the log are read before and after the PATCH.
   EXPECT_EQ(count(*work, "GET", "revisions?"), 2u);
   EXPECT_EQ(count(*work, "GET", "projects/"), 4u) << "with the one when the tree was opened";
   ASSERT_TRUE(work->publisher->last());
@@ -143,7 +143,7 @@ TEST_F(CommitTest, TheNextCommitStandsOnTheOneBefore) {
   auto third = work->commit();
   ASSERT_TRUE(third);
   EXPECT_EQ(world.contents(third->revision.text()), (Contents{{"a", "2"}, {"d/e", "3"}}));
-  // What was uploaded once is known for ever.
+  // What was uploaded once stays known.
   work->write("back", text(20'000, 2));
   auto fourth = work->commit();
   ASSERT_TRUE(fourth);
@@ -226,7 +226,7 @@ TEST_F(CommitTest, WhatCannotFitIsRefusedBeforeAnythingIsSent) {
   EXPECT_EQ(result.error().code, ErrorCode::file_too_big);
   EXPECT_NE(result.error().message.find("(the project's state) 15912, "), std::string::npos) << result.error().message;
   EXPECT_EQ(work->faults.sent().size(), before);
-  // All of it is staged as before, and a smaller commit goes through.
+  // Everything is staged as before, and a smaller commit succeeds.
   EXPECT_FALSE(*work->stage->pending());
   ASSERT_TRUE(work->stage->stage_state("{}"));
   result = work->commit();
@@ -245,7 +245,7 @@ TEST_F(CommitTest, MoreFilesThanAManifestHasRoomForGoOnElsewhere) {
   EXPECT_EQ(first->chunks_total, first->chunks_done);
   EXPECT_LT(first->chunks_total, 20u) << "small files share chunks";
   EXPECT_EQ(work->stage->base()->tree.manifest().files.size(), 250u);
-  // On top of it, from here and by somebody with an empty cache.
+  // On top of it, by this client and by one with an empty cache.
   auto other = tree("other");
   for (const auto& [path, content] : expected) EXPECT_EQ(other->read(path), content) << path;
   expected["dir/file9"] = "changed\n";
@@ -294,7 +294,7 @@ TEST_F(CommitTest, EveryRecordStaysWithinSixteenKilobytes) {
   EXPECT_EQ(world.contents(result->revision.text()).at("control"), control);
 }
 
-/// As if the disk had been full when it was to be given back.
+/// As if the disk had been full when it was to be returned to the stage.
 TEST_F(CommitTest, ADryRunThatWasNotGivenBackIsInNobodysWay) {
   auto work = tree();
   auto leave = [&](const std::string& name) {

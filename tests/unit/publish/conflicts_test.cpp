@@ -1,4 +1,4 @@
-// Which of the conflicts that a merge left are still to be resolved.
+// Which conflicts of a merge are still unresolved.
 #include "publish/conflicts.h"
 
 #include <gtest/gtest.h>
@@ -13,7 +13,7 @@ namespace {
 class ConflictsTest : public testing::Test {
  protected:
   ConflictsTest() { bench.open(test::revision_of("r1", {{"f", "published"}, {"l", {"f", FileMode::symlink}}})); }
-  /// Says that a merge left `content` there, in conflict.
+  /// Records that a merge left `content` there, in conflict.
   void leave(const std::string& path, const std::string& content, bool has_markers = false) {
     ASSERT_TRUE(bench.stage->record_conflicted(
         {{.path = path, .reason = "", .has_markers = has_markers, .left = ContentHash::of(content), .beside = ""}}));

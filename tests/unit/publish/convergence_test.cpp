@@ -1,4 +1,4 @@
-// Siblings on the way to head: whose are merged, what the merge is made of, and what it costs.
+// Siblings that are merged into head: whose, what the merge contains, and what it costs.
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -30,7 +30,7 @@ std::string lines(int count, const std::string& first = "", const std::string& l
   return text + last;
 }
 
-/// A branch that is older than what is head; both stand on `root`.
+/// A branch that is older than head; both are based on `root`.
 class ConvergenceTest : public testing::Test {
  protected:
   ConvergenceTest() : project(world.create("projects", R"({"name":"p"})").id) {}
@@ -110,14 +110,14 @@ TEST_F(ConvergenceTest, OfTwoFirstCommitsTheSecondIsMadeOnTheFirst) {
 }
 
 TEST_F(ConvergenceTest, WhatIsMergedLineByLineIsUploadedWhereItIsLarge) {
-  // Larger than what stands in a manifest, and than one chunk.
+  // Too large to be inline, and for one chunk.
   std::string text = lines(1'500);
   begin({{"base", "0"}}, {{"base", "0"}, {"branch", "b"}});
   open();
   work->write("text", text);
   auto first = work->commit();
   ASSERT_TRUE(first) << first.error().message;
-  // Somebody else changes its end, beside what we do to its beginning, and leaves the merge to us.
+  // Another client changes its end, while we change its beginning, and leaves the merge to us.
   MergePolicy nobodys;
   nobodys.whose = MergePolicy::Whose::none;
   auto beside =
@@ -187,7 +187,7 @@ TEST_F(ConvergenceTest, AVisitorAnnouncesWhatPlayfsLeftAndNotWhatStrangersDid) {
   begin({{"base", "0"}}, {{"base", "0"}, {"branch", "b"}});
   auto ours = publish(root, {{"base", "0"}, {"ours", "o"}}, {{"tx", "c0ffee00c0ffee00c0ffee00c0ffee00"}});
   open(MergePolicy::Whose::none, true);
-  // The stranger's is the older one, which would be said first.
+  // The foreign one is older, so it would be announced first.
   while (world.all("messages").empty()) std::this_thread::yield();
   auto messages = world.all("messages");
   ASSERT_EQ(messages.size(), 1u);
@@ -195,7 +195,7 @@ TEST_F(ConvergenceTest, AVisitorAnnouncesWhatPlayfsLeftAndNotWhatStrangersDid) {
   EXPECT_EQ(world.head(project), head);
 }
 
-/// An hour later, with more than a page of what others published in between: further back nobody reads.
+/// An hour later, with more than a page of others' revisions in between: nothing reads further back.
 void let_the_log_grow(test::World& world) {
   world.clock.advance(std::chrono::minutes(30));
   auto elsewhere = world.create("projects", R"({"name":"elsewhere"})").id;
@@ -207,7 +207,7 @@ void let_the_log_grow(test::World& world) {
   world.clock.advance(std::chrono::minutes(30));
 }
 
-/// Looked for long enough that nobody is still about to say it.
+/// Waits long enough that no client is still about to announce it.
 void expect_said(test::World& world, const std::string& revision) {
   for (int i = 0; i < 300 && world.all("messages").empty(); ++i)
     std::this_thread::sleep_for(std::chrono::milliseconds(100));
@@ -296,7 +296,7 @@ TEST_F(ConvergenceTest, WhereNothingMoreMayBeMergedConflictsAreNamedAllTheSame) 
   EXPECT_EQ(result->conflicts, std::vector<std::string>{"base"});
 }
 
-/// What a service answers to the first merge that is posted.
+/// The service's responses to the first merge that is posted.
 class MergeAnswerTest : public ConvergenceTest {
  protected:
   void commit_with(const std::function<Fault(const HttpRequest&)>& first_merge) {
@@ -379,7 +379,7 @@ TEST_F(ConvergenceTest, OfAMergeOnlyWhatNobodyHasIsUploaded) {
   beside->write("text", text);
   ASSERT_TRUE(beside->commit());
   open();
-  // Both sides change the same chunk, so that neither has what comes of it; the others were uploaded by somebody else.
+  // Both sides change the same chunk, so neither has the result; another client uploaded the other chunks.
   auto changed = [&](const std::string& line) {
     std::string other = text;
     auto at = other.find(line);

@@ -1,4 +1,4 @@
-// A network that loses requests and replies, a service that refuses, and others who move head meanwhile.
+// A network that loses requests and responses, a service that refuses, and other clients that move head meanwhile.
 #include <algorithm>
 #include <atomic>
 #include <map>
@@ -50,7 +50,7 @@ class FaultsTest : public testing::Test {
     for (int i = 0; text.size() < 20'000; ++i) text += std::to_string(i * 17 + seed) + "\n";
     return text;
   }
-  /// Another file beside what the parent has.
+  /// Another file besides those of the parent.
   std::string somebody_publishes(const std::string& parent, const std::string& path = "theirs") {
     JsonObject manifest = *world.get("revisions", parent).fields.find("manifest")->object();
     manifest.erase("tx");
@@ -93,7 +93,7 @@ class FaultsTest : public testing::Test {
     }
   }
 
-  /// Another commit, which has keys of its own.
+  /// Another commit, with keys of its own.
   void begin_again() {
     work->faults.set_plan({});
     sent_before = static_cast<std::ptrdiff_t>(work->faults.sent().size());
@@ -124,7 +124,7 @@ TEST_F(FaultsTest, EveryReplyIsLostOnce) {
 }
 
 TEST_F(FaultsTest, AMoveOfHeadWhoseReplyIsLostIsLookedForAtOnce) {
-  // Without a rest, which is for what a second attempt may heal: whether head was moved the log says now.
+  // Without backoff, which is for errors that a retry may cure: here the log shows whether head was moved.
   for (const Fault& lost : {test::lose_reply(), test::lose_request(), test::answer_with(200, "<html>sign in</html>")}) {
     bool is_lost = false;
     work->faults.set_plan([&](const HttpRequest& request) {
@@ -155,7 +155,7 @@ TEST_F(FaultsTest, EveryWriteIsRefusedForAWhile) {
 }
 
 TEST_F(FaultsTest, TheReplyToThePostIsLostAndTheServiceForgetsTheKey) {
-  // The record was stored; its key is not known any more, so repeating the POST would store another one.
+  // The record was stored, but its key is forgotten, so repeating the POST would store another one.
   std::atomic<bool> lost = false;
   work->faults.set_plan([&](const HttpRequest& request) {
     if (!is_post_of(request, "/revisions")) return Fault();
@@ -172,7 +172,7 @@ TEST_F(FaultsTest, HeadMovedBeforeThePost) {
   ASSERT_TRUE(result) << result.error().message;
   EXPECT_EQ(result->outcome, Outcome::published);
   EXPECT_EQ(world.head(project), result->revision.text());
-  // Merged before it was posted: one revision, on theirs, with both.
+  // Merged before it was posted: one revision based on theirs, with both.
   EXPECT_EQ(revisions(), 3u);
   auto revision = *wire::decode_revision(world.get("revisions", result->revision.text()));
   EXPECT_EQ(revision.parents, std::vector{RevisionId(theirs)});
@@ -185,7 +185,7 @@ TEST_F(FaultsTest, HeadMovedBeforeThePost) {
 }
 
 TEST_F(FaultsTest, HeadMovesAndCannotBeReadAndMovesBack) {
-  // The layer was being merged with that head when the network went. What is left of it must not be published.
+  // The layer was being merged with that head when the network failed. What is left of it must not be published.
   auto theirs = somebody_publishes(base);
   bool is_read = false, is_back = false;
   work->faults.set_plan([&](const HttpRequest& request) {
@@ -224,7 +224,7 @@ TEST_F(FaultsTest, WhatCannotBeMergedIsABranchAndAnnounced) {
   ASSERT_EQ(threads.size(), 1u);
   EXPECT_EQ(*threads[0].fields.find("kind"), Json("collab"));
   EXPECT_EQ(*messages[0].fields.find("thread"), Json(threads[0].id));
-  // The work tree stands on its branch, and says so, also after a restart.
+  // The work tree is based on its branch, and says so, also after a restart.
   EXPECT_EQ(work->stage->base()->revision.id, result->revision);
   EXPECT_EQ(work->publisher->branch(), result->revision);
   EXPECT_TRUE(work->stage->is_clean());
@@ -291,7 +291,7 @@ TEST_F(FaultsTest, HeadMovesBetweenPostAndPatch) {
 }
 
 TEST_F(FaultsTest, HeadMovesWhileThePatchIsLost) {
-  // The PATCH never arrives; before it could be repeated, somebody else moves head: theirs must stay.
+  // The PATCH never arrives; before it could be repeated, another client moves head: theirs must stay.
   std::string theirs;
   work->faults.set_plan([&](const HttpRequest& request) {
     if (!is_patch(request) || !theirs.empty()) return Fault();

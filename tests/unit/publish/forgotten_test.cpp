@@ -1,4 +1,4 @@
-// A commit whose journal is gone or damaged: perhaps it was sent, so what was frozen for it stays frozen until the
+// A commit whose journal is gone or damaged: it may have been sent, so its frozen layer stays frozen until the
 // service's log was searched for it.
 #include <atomic>
 #include <filesystem>
@@ -51,7 +51,7 @@ class ForgottenTest : public testing::Test {
     ASSERT_TRUE(result) << result.error().message;
     ASSERT_EQ(result->outcome, Outcome::published);
   }
-  /// The commit stands where its POST was sent, which `reaches` the service or not; then its process ends.
+  /// Stops the commit at its POST, which `reaches` the service or not; then its process ends.
   void leave_one_in_doubt(bool reaches) {
     std::atomic<bool> is_sent = false;
     work->faults.set_plan([&](const HttpRequest& request) {
@@ -69,8 +69,8 @@ class ForgottenTest : public testing::Test {
   void damage_journal() {
     std::ofstream(directory.path() + "/tree/journal/publish.db", std::ios::in | std::ios::out) << "no database at all";
   }
-  /// Keeps what the journal's database was at each of its changes: what a lost end of its log would leave, or what
-  /// somebody may put back.
+  /// Keeps the journal's database at each of its changes: what remains if the end of its log is lost, or what somebody
+  /// may restore.
   JournalProbe keep_journals() {
     return [this](std::string_view, bool synced) {
       if (!synced) return;
@@ -206,7 +206,7 @@ TEST_F(ForgottenTest, WhatIsNotThereIsStagedAgainOnceTheLogWasSearched) {
         return test::answer_with(403, R"({"code":"forbidden"})");
       },
       test::kLateArrival);
-  // However long it cannot be searched: nothing is given back, and nobody can have it back.
+  // However long it cannot be searched: nothing is returned to the stage, and it cannot be cancelled.
   while (refused < 10) std::this_thread::sleep_for(std::chrono::milliseconds(1));
   EXPECT_TRUE(*work->stage->pending());
   work->publisher->cancel([](const Result<Cancelled>& cancelled) { EXPECT_TRUE(cancelled && cancelled->too_late); });
@@ -313,7 +313,7 @@ TEST_F(ForgottenTest, AJournalFromBeforePublishesNothingUnasked) {
     EXPECT_EQ(work->read("staged"), "not to be published");
     ASSERT_FALSE(work->stage->is_clean());
     EXPECT_FALSE(*work->stage->pending());
-    // A commit that is asked for goes on after a restart, whatever number it got.
+    // A requested commit continues after a restart, whatever number it got.
     open([](const HttpRequest&) { return test::lose_request(); });
     work->publisher->commit({.agent = "who", .message = "why", .wait = false, .allow_merge = true}, {},
                             [](const Result<CommitResult>&) {});

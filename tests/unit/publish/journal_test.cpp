@@ -117,7 +117,7 @@ TEST_F(JournalTest, KnowsOnlyTheLatestChunks) {
   auto is_known = [&](const std::string& text) { return journal.known_chunk(ContentHash::of(text))->has_value(); };
   for (const char* text : {"a", "bb", "ccc"}) know(text);
   EXPECT_TRUE(is_known("a"));
-  know("a");  // again: it is the latest now
+  know("a");  // again: now it is the latest
   know("dddd");
   EXPECT_FALSE(is_known("bb"));
   EXPECT_FALSE(journal.known_text(ChunkId("id of bb"))->has_value());
@@ -188,7 +188,7 @@ TEST_F(JournalTest, GoesOnFromVersion3) {
   }
 }
 
-/// What a journal says, or why it does not.
+/// What a journal contains, or why it cannot be read.
 struct Said {
   std::string publication, uploads, facts;
   std::optional<KnownChunk> known;
@@ -240,7 +240,7 @@ TEST_F(JournalTest, AChangedByteIsNeverBelieved) {
   ASSERT_TRUE(truth && truth->known);
   std::mt19937 dice(1);  // NOLINT(cert-msc32-c,cert-msc51-cpp): the same positions each time
   int refused = 0;
-  // Where bytes stand that mean something, and anywhere.
+  // At meaningful bytes, and anywhere.
   std::vector<std::size_t> positions;
   for (const char* part : {"the key", "body of", "content", "found", "chunk", "base", "agent"})
     for (auto at = whole.find(part); at != std::string::npos; at = whole.find(part, at + 1)) positions.push_back(at);

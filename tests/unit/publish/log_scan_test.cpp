@@ -1,4 +1,5 @@
-// Reading a log in which tens of thousands of revisions of others came in since: each record once, whatever interrupts.
+// Reading a log that has grown by tens of thousands of others' revisions: each record is read once, whatever
+// interrupts.
 #include "publish/log_scan.h"
 
 #include <algorithm>
@@ -17,7 +18,7 @@ namespace {
 
 const ProjectId kProject("ours");
 
-/// A service that has nothing but a log. A cursor names the record after which it goes on.
+/// A service that has only a log. A cursor names the record to resume after.
 class LogOnly final : public Upstream {
  public:
   void add(const std::string& project, std::int64_t second) {
@@ -157,12 +158,12 @@ TEST_F(LogScanTest, ARestartGoesOnWhereItStopped) {
     return fail(ErrorCode::unreachable, "not now");
   };
   for (; !look(); ++restarts) {
-    // As after kill -9 in the middle: what was not journalled by itself is gone.
+    // As after kill -9 in the middle: anything not journalled separately is gone.
     log.before = [&, at = log.pages + 50](const std::string&) -> Status {
       if (log.pages < at) return {};
       return fail(ErrorCode::unreachable, "not now");
     };
-    log.add("theirs", 12 * kDay);  // in front of what was read
+    log.add("theirs", 12 * kDay);  // newer than what was read
     restart();
   }
   EXPECT_GT(restarts, 3);
@@ -171,7 +172,7 @@ TEST_F(LogScanTest, ARestartGoesOnWhereItStopped) {
 }
 
 TEST_F(LogScanTest, KilledAtAnyPageItLosesAFewPages) {
-  // The storage is copied away while the scan goes on, as kill -9 would leave it.
+  // The storage is copied away during the scan, as kill -9 would leave it.
   test::TempDirectory killed;
   int pages_then = 0;
   log.before = [&](const std::string&) -> Status {
@@ -257,7 +258,7 @@ TEST_F(LogScanTest, ACursorThatBeginsAgainAtTheTopIsNoticed) {
 }
 
 TEST_F(LogScanTest, ALogThatLostWhatWasReadIsReadAgain) {
-  // Restored from a backup: what was the newest then is gone, and another came in below it.
+  // Restored from a backup: the newest record is gone, and another one was inserted below it.
   ASSERT_TRUE(look());
   log.forget(24'000, log.size());
   log.add("ours", 11 * kDay + 24'000);

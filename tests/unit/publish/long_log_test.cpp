@@ -1,4 +1,4 @@
-// A commit in a project that nobody looked at while 25,000 revisions of others were published.
+// A commit in a project that was not used while 25,000 revisions of others were published.
 #include <algorithm>
 #include <atomic>
 #include <filesystem>
@@ -25,8 +25,7 @@ constexpr std::size_t kForeign = 25'000;
 constexpr std::size_t kPage = 100;
 constexpr int kPages = kForeign / kPage + 1;
 
-/// The list of revisions as it would be if 25,000 others had been published after `base`: the real ones stand around
-/// them.
+/// The list of revisions as if 25,000 others had been published after `base`, with the real ones around them.
 class LongLog {
  public:
   LongLog(test::World& world, std::string base) : world_(world), base_(std::move(base)) {}
@@ -45,7 +44,7 @@ class LongLog {
       else if (position < newer + kForeign) records += foreign(position - newer, base->created_at);
       else records += text(real[position - kForeign]);
     }
-    // Counted from the end of the log, which does not change as more come in front.
+    // Counted from the end of the log, which does not change when more are added in front.
     auto cursor = from_end > 0 ? '"' + std::to_string(from_end) + '"' : "null";
     return {200, {}, R"({"records":[)" + records + R"(],"nextCursor":)" + cursor + "}"};
   }
@@ -84,7 +83,7 @@ class LongLogTest : public testing::Test {
     stop_at = list;
     at_list = std::move(fate);
   }
-  /// Asked on the publisher's threads.
+  /// Called on the publisher's threads.
   Fault fate(const HttpRequest& request) {
     if (request.method == "POST" && request.target.ends_with("/revisions") && loses_reply.exchange(false))
       return test::lose_reply();
@@ -145,7 +144,7 @@ TEST_F(LongLogTest, ItCanBeInterruptedAndGoesOnAfterARestart) {
   work->write("file", "1");
   begin_commit();
   reached.get_future().wait();
-  // Whoever asks to cancel is answered, although a request hangs: it was sent, and goes on.
+  // A cancel request is answered although a request hangs: the commit was sent, and continues.
   std::promise<Result<Cancelled>> answer;
   std::promise<void> again;
   at(150, [&] {

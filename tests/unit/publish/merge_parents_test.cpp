@@ -1,5 +1,5 @@
-// What a merge names as its parents, and in which order. A work tree that took in a branch stands on two revisions:
-// what is merged with it next has both behind it.
+// Which parents a merge names, and in which order. A work tree that merged a branch is based on two revisions: the next
+// merge has both among its ancestors.
 #include <atomic>
 #include <chrono>
 #include <future>
@@ -31,7 +31,7 @@ class MergeParentsTest : public testing::Test {
     EXPECT_TRUE(taken_in) << taken_in.error().message;
     work->write("mine", "m");
     EXPECT_EQ(work->stage->merge_parents(), std::vector{RevisionId(branch)});
-    // Somebody else took it in too, and went on.
+    // Another client merged it too, and went on.
     theirs = publish({head, branch}, {{"base", "0"}, {"head", "h"}, {"changed", "2"}});
     world.set_head(project, theirs);
   }
@@ -100,7 +100,7 @@ TEST_F(MergeParentsTest, WhatIsDiscardedPathByPathIsTakenFromNobody) {
 }
 
 TEST_F(MergeParentsTest, ADiscardWhileAnUpdateIsWorkedOutTakesNothingFromHead) {
-  // The update has to ask for a revision that is new here, and the branch counts as taken in until then.
+  // The update has to request a revision that is new here, and the branch counts as merged until then.
   const Contents contents{{"base", "0"}, {"head", "h"}, {"gone", "1"}, {"changed", "1"}};
   auto between = publish({head, branch}, contents);
   auto newest = publish({between}, contents);
@@ -147,7 +147,7 @@ TEST_F(MergeParentsTest, AnUpdateThatWaitedForACommitDoesNotUndoIt) {
   EXPECT_TRUE(work->stage->is_clean());
 }
 
-/// A clean tree follows head whenever it hears of it, also while an update of it is worked out.
+/// A clean tree follows head whenever it hears of it, also while an update of it is computed.
 TEST(BaseThatMovesTest, AnUpdateThatWasWorkedOutOnAnotherBaseIsWorkedOutAgain) {
   test::World world;
   test::TempDirectory directory;
@@ -162,7 +162,7 @@ TEST(BaseThatMovesTest, AnUpdateThatWasWorkedOutOnAnotherBaseIsWorkedOutAgain) {
   };
   const std::string root = publish("", "root"), theirs = publish('"' + root + '"', "theirs");
   WorkTree work(world, project, directory.path() + "/tree");
-  // Somebody sets head to what does not hold it.
+  // Another client sets head to a revision that does not contain it.
   const std::string blind = publish('"' + root + '"', "blind");
   auto head = await<RevisionTreePtr>([&](auto done) { work.site->revision(RevisionId(blind), {}, std::move(done)); });
   ASSERT_TRUE(head);
@@ -183,7 +183,7 @@ TEST(BaseThatMovesTest, AnUpdateThatWasWorkedOutOnAnotherBaseIsWorkedOutAgain) {
   EXPECT_EQ(ours.parents, std::vector{RevisionId(blind)}) << "it does not say to hold what it has not";
 }
 
-/// Fields of a manifest that nobody here knows: others' clients have put them there.
+/// Manifest fields that are unknown here, written by other clients.
 class UnknownFieldsTest : public testing::Test {
  protected:
   std::string publish(const std::vector<std::string>& parents, const std::string& path, JsonObject fields) {
@@ -300,7 +300,7 @@ TEST_F(UnknownFieldsTest, SoAreThoseOfEntries) {
   }
 }
 
-/// A branch that was there before what is head.
+/// A branch that is older than head.
 class HeadsLineTest : public testing::Test {
  protected:
   HeadsLineTest() : project(world.create("projects", R"({"name":"p"})").id) {
@@ -350,7 +350,7 @@ TEST_F(HeadsLineTest, ACommitThatTakesABranchInNamesItFirst) {
 }
 
 TEST_F(HeadsLineTest, ItIsTheLineOfHeadAlsoWhereTheWorkTreeStandsOnTheBranch) {
-  // On the branch, with head taken in by its id rather than by an update.
+  // On the branch, with head merged by its id rather than by an update.
   world.set_head(project, branch);
   work = std::make_unique<WorkTree>(world, project, directory.path() + "/other");
   world.set_head(project, head);

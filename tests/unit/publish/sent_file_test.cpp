@@ -1,4 +1,4 @@
-// What a process wrote down right before it sent a revision, as another one finds it.
+// What a process recorded right before it sent a revision, as another process finds it.
 #include "publish/sent_file.h"
 
 #include <filesystem>

@@ -1,4 +1,4 @@
-// Witnesses: what tells of all chunks whether they are still there, though few are asked for.
+// Witnesses: a few chunks whose requests show whether all chunks are still stored.
 #include "publish/stored_chunks.h"
 
 #include <chrono>

@@ -1,5 +1,5 @@
-// A POST of a revision whose reply was lost, and a service that refuses the repetition: the revision may be there, so
-// nothing is given back before the log was searched.
+// A POST of a revision whose response was lost, and a service that refuses the retry: the revision may be stored, so
+// nothing is returned to the stage before the log was searched.
 #include <atomic>
 #include <chrono>
 #include <utility>
@@ -28,7 +28,7 @@ class UnknownOutcomeTest : public testing::TestWithParam<int> {
  protected:
   UnknownOutcomeTest() : project(world.create("projects", R"({"name":"p"})").id) { begin(true); }
 
-  /// What is found late is found however busy the machine is; what is given back is so after `late_arrival`.
+  /// What appears late is found however busy the machine is; a commit is returned to the stage after `late_arrival`.
   void begin(bool repeats, std::chrono::milliseconds late_arrival = std::chrono::minutes(10)) {
     work.reset();
     open(test::FaultyTransport::Plan(), repeats, late_arrival);
@@ -76,7 +76,7 @@ TEST_P(UnknownOutcomeTest, TheSearchCannotBeDoneForAWhile) {
   std::atomic<int> posts = 0, searches = 0;
   work->faults.set_plan([&](const HttpRequest& request) {
     if (is_post_of_revision(request)) return posts++ == 0 ? test::lose_reply() : refusal();
-    // Refused as well, as by a gateway that has forgotten who asks.
+    // Also refused, as by a gateway that has forgotten the session.
     if (posts > 1 && is_list_of_revisions(request) && searches++ < 3) return refusal();
     return Fault();
   });
@@ -88,7 +88,7 @@ TEST_P(UnknownOutcomeTest, TheLogShowsItOnlyLater) {
   std::atomic<int> posts = 0, searches = 0;
   work->faults.set_plan([&](const HttpRequest& request) {
     if (is_post_of_revision(request)) return posts++ == 0 ? test::lose_reply() : refusal();
-    // A replica that lags behind.
+    // A lagging replica.
     if (posts > 1 && is_list_of_revisions(request) && searches++ < 3)
       return test::answer_with(200, R"({"records":[],"nextCursor":null})");
     return Fault();
@@ -263,7 +263,7 @@ TEST_F(OddServiceTest, AnAnswerWithTheIdOfAnotherProjectsRevisionTakesNothingFro
   std::atomic<int> posts = 0;
   work.faults.set_plan([&](const HttpRequest& request) {
     if (!is_post_of_revision(request) || posts++ > 0) return Fault();
-    // All that it says is right but for the id, and nothing of it is stored.
+    // Everything in the response is right except the id, and nothing of it is stored.
     auto record = *wire::parse_json(request.body)->object();
     record.set("id", theirs);
     record.set("created_at", "2030-01-01T00:00:00.000Z");

@@ -1,4 +1,5 @@
-// A disk that fails to sync what a publication did to the work tree: it has not ended before that is on disk.
+// A disk that fails to sync a publication's changes to the work tree: the publication does not end before they are on
+// disk.
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -63,7 +64,7 @@ TEST_F(UnsafeDiskTest, ACommitEndsOnceItsOutcomeIsOnDisk) {
   EXPECT_NE(committed.error().message.find("is published, but is not safe on this disk"), std::string::npos)
       << committed.error().message;
   EXPECT_EQ(id_of(work->stage->base()), RevisionId(world.head(project)));
-  // The next sync would succeed, with what the first one was to write nowhere.
+  // The next sync would succeed, although the data of the first one was never written.
   fails_to_sync_the_log = false;
   work->write("g", "text");
   EXPECT_EQ(work->commit().error().code, ErrorCode::io) << "nothing waits for a disk that has failed";

@@ -1,4 +1,4 @@
-// Chunks between being journalled and being sent: where their text stands, in which windows, after a crash.
+// Chunks between being journalled and being sent: where their text is, in which windows, after a crash.
 #include <atomic>
 #include <chrono>
 #include <filesystem>
@@ -125,7 +125,7 @@ TEST_F(UploadsTest, AnotherTextIsNotSent) {
   EXPECT_TRUE(world.all("file_chunks").empty());
 }
 
-/// What a service answers to every upload: the record that it was sent, under an id of another one.
+/// What a service answers to every upload: the record that was sent, under another record's id.
 test::Fault answered_as(const std::string& id, const HttpRequest& request) {
   if (request.method != "POST" || !request.target.ends_with("/file_chunks")) return {};
   JsonObject record = *wire::parse_json(request.body)->object();
@@ -137,7 +137,7 @@ test::Fault answered_as(const std::string& id, const HttpRequest& request) {
 TEST_F(UploadsTest, AnAnswerWithTheIdOfAnotherChunkDoesNotStopWhatFollows) {
   const std::string other = world.create("file_chunks", R"({"path":"f","seq":0,"content":"another"})").id;
   WorkTree work(world, project, directory.path() + "/tree");
-  // The first alone, so that it is believed before the others are looked at.
+  // The first alone, so that it is trusted before the others are checked.
   std::atomic<int> uploads = 0;
   work.faults.set_plan([&](const HttpRequest& request) {
     test::Fault lie = answered_as(other, request);
@@ -160,7 +160,7 @@ TEST_F(UploadsTest, AnIdThatIsGivenAwayAgainStandsForWhatItHasNow) {
   work.write("first", lines(10'000, 1));
   ASSERT_TRUE(work.commit());
   const std::string id = world.all("file_chunks").front().id;
-  // The service has gone back to before the first commit, and counts its chunks.
+  // The service has gone back to before the first commit, and numbers its chunks again.
   std::string now;
   work.faults.set_plan([&](const HttpRequest& request) {
     test::Fault created = answered_as(id, request);

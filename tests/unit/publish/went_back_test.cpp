@@ -1,4 +1,4 @@
-// A service that goes back to an older state: what is gone is noticed, and published again from what is here.
+// A service that goes back to an older state: losses are detected, and published again from what is here.
 #include <algorithm>
 #include <atomic>
 #include <filesystem>
@@ -37,7 +37,7 @@ class WentBackTest : public testing::Test {
     publish({{"old", text(20'000, 1)}, {"small", "1"}, {"deep/er/file", "2"}});
   }
 
-  /// Once more, by a client that counts on reads that lag so far behind.
+  /// Starts over, with a client that allows reads to lag by that much.
   void begin(std::chrono::milliseconds late_arrival) {
     work.reset();
     work = std::make_unique<WorkTree>(world, project, directory.path() + "/patient", nullptr, nullptr, false, false,
@@ -48,7 +48,7 @@ class WentBackTest : public testing::Test {
     for (int i = 0; text.size() < size; ++i) text += std::to_string(i * 31 + seed) + "\n";
     return text;
   }
-  /// Writes what is given, and what it is together with what was there has to be what a commit publishes.
+  /// Writes `contents`; a commit must publish these together with what was there.
   void write(const Contents& contents) {
     for (const auto& [path, content] : contents) {
       work->write(path, content);
@@ -61,7 +61,7 @@ class WentBackTest : public testing::Test {
     ASSERT_TRUE(result) << result.error().message;
     ASSERT_EQ(result->outcome, Outcome::published);
   }
-  /// The whole of the promise: read back by somebody who asks for every record.
+  /// The complete promise: read back by a client that requests every record.
   void expect_published(const Result<CommitResult>& result) {
     ASSERT_TRUE(result) << result.error().message;
     EXPECT_EQ(result->outcome, Outcome::published);
@@ -72,7 +72,7 @@ class WentBackTest : public testing::Test {
     EXPECT_TRUE(work->stage->is_clean());
     EXPECT_EQ(work->stage->base()->revision.id, result->revision);
   }
-  /// Commits until the process is killed, and opens what is on disk then. `meanwhile`: what happens in between.
+  /// Commits until the process is killed, and opens what is on disk then. `meanwhile` runs in between.
   Result<CommitResult> go_on_after_the_kill(const std::atomic<bool>& is_killed,
                                             const std::function<void(const std::string& tree)>& meanwhile) {
     work->publisher->commit({.agent = "tester", .message = "m", .wait = false, .allow_merge = true}, {}, [](auto) {});
@@ -87,8 +87,8 @@ class WentBackTest : public testing::Test {
     if (!last) return fail(ErrorCode::not_found, "no commit has ended");
     return *last;
   }
-  /// Once the revision is posted the service goes back, and a copy of that request arrives: it has forgotten the key,
-  /// so another revision comes of it, to which whoever looks after head moves that. Returns what its id will be.
+  /// Once the revision is posted the service goes back, and a copy of that request arrives. The service has forgotten
+  /// the key and stores another revision, to which any client that reconciles moves head. Returns its future id.
   const std::string& have_a_copy_come_late() {
     work->faults.set_plan([this](const HttpRequest& request) {
       if (is_post_of(request, "/revisions") && posted_.empty()) posted_ = request.body;
@@ -111,7 +111,7 @@ class WentBackTest : public testing::Test {
       return one.request.method == method && one.request.target.find(part) != std::string::npos;
     }));
   }
-  /// All that it says is right, and nothing of it is stored.
+  /// Its responses are right, but nothing is stored.
   void commit_to_a_service_that_keeps_nothing() {
     work->faults.set_plan([&](const HttpRequest& request) {
       if (is_list_of_revisions(request)) ++looked;
@@ -133,7 +133,7 @@ class WentBackTest : public testing::Test {
   test::World world;
   test::TempDirectory directory;
   std::string project;
-  std::atomic<int> acknowledged = 0, looked = 0;  ///< revisions that a service took and did not keep; lists of them
+  std::atomic<int> acknowledged = 0, looked = 0;  ///< revisions that a service accepted and did not keep; lists of them
   std::unique_ptr<WorkTree> work;
   Contents expected;
 
@@ -171,7 +171,7 @@ TEST_F(WentBackTest, WhatOthersDeletedStaysDeletedWhereHeadIsMadeOnWhatIsGone) {
   JsonObject manifest = *world.get("revisions", common).fields.find("manifest")->object();
   publish({{"mine", "m"}});
   world.restore();
-  // Posted before, and come to the service after it went back.
+  // Posted before the service went back, and arriving afterwards.
   manifest.erase("tx");
   JsonObject files = *manifest.find("files")->object();
   files.erase("small");
@@ -212,14 +212,14 @@ TEST_F(WentBackTest, WhatOnlyTheLostBaseHadIsKeptHereInFull) {
   auto kept = work->keep_lost_base(*head);
   ASSERT_TRUE(kept) << kept.error().message;
   EXPECT_TRUE(*kept);
-  // As bytes of its own: what a cache has may go at any time.
+  // With bytes of their own: the cache may lose its content at any time.
   for (const char* path : {"big", "deep/er/file"})
     EXPECT_FALSE(work->stage->lower_content(work->stage->find(path))) << path;
   EXPECT_TRUE(work->stage->lower_content(work->stage->find("old"))) << "which the service still has";
   for (const auto& [path, content] : expected) EXPECT_EQ(work->read(path), content) << path;
 }
 
-/// Files that no path of the lost base leads to: moved, in a moved folder, with another name, ignored.
+/// Files that no path of the lost base leads to: moved, in a moved folder, renamed, ignored.
 class MovedTest : public WentBackTest {
  protected:
   MovedTest() { publish({{".gitignore", "build/\n"}, {"build/readme", "tracked"}}); }
@@ -256,7 +256,7 @@ class MovedTest : public WentBackTest {
   [[nodiscard]] bool holds(const std::string& revision, const std::string& path) {
     return world.contents(revision).contains(path);
   }
-  /// All bytes that it holds, though none of its revisions, between two processes.
+  /// Loses all cached bytes, but no cached revisions, between two processes.
   void lose_cache(const std::string& tree = "/tree", std::chrono::milliseconds late_arrival = test::kLateArrival) {
     namespace fs = std::filesystem;
     work.reset();
@@ -452,7 +452,7 @@ TEST_F(WentBackTest, WhileChunksAreUploaded) {
   expect_published(work->commit());
 }
 
-// Between the uploads and the POST: the revision is stored, and what it refers to is not.
+// Between the uploads and the POST: the revision is stored, but what it refers to is not.
 
 class HollowTest : public WentBackTest {
  protected:
@@ -463,7 +463,7 @@ class HollowTest : public WentBackTest {
       return Fault();
     });
   }
-  /// So it does, and somebody moves head to a revision that is made on it, with `change` made to its files.
+  /// The same, and another client moves head to a revision based on it, with `change` applied to its files.
   void have_it_carried_on(std::function<void(JsonObject& files)> change) {
     world.back_up();
     work->faults.set_plan([this, change = std::move(change)](const HttpRequest& request) {
@@ -481,7 +481,7 @@ class HollowTest : public WentBackTest {
       return Fault();
     });
   }
-  /// Nobody merges what lost its chunks any more.
+  /// No client merges a revision that lost its chunks.
   void expect_published_on_top(const Result<CommitResult>& result) {
     expect_published(result);
     EXPECT_TRUE(said("service_lost_chunks"));
@@ -677,7 +677,7 @@ TEST_F(HollowTest, WhatOthersHadBeforeItStaysThoughTheServiceLostIt) {
       if (!is_post_of(request, "/revisions") || std::exchange(is_restored, true)) return Fault();
       world.restore();
       if (!moves_on) return Fault();
-      // Somebody goes on from what is left.
+      // Another client continues from what is left.
       auto files = *world.get("revisions", root).fields.find("manifest")->object()->find("files")->object();
       files.set("late", JsonObject{{"inline", "l"}});
       head = world
@@ -709,7 +709,7 @@ TEST_F(HollowTest, ItStaysAlsoWhereTheServiceLosesTheNextOnesChunks) {
   int posts = 0;
   bool is_backed_up = false;
   work->faults.set_plan([&](const HttpRequest& request) {
-    // The first one is there then, and its chunks are not.
+    // The first one is there then, but its chunks are not.
     if (posts == 1 && is_post_of(request, "/file_chunks") && !std::exchange(is_backed_up, true)) world.back_up();
     if (is_post_of(request, "/revisions") && ++posts <= 2) world.restore();
     return Fault();
@@ -734,8 +734,8 @@ TEST_F(HollowTest, WhatNobodyHasAnyMoreKeepsNoCommitFromBeingPublished) {
   EXPECT_NE(work->events->errors_text().find("carry on theirs"), std::string::npos);
 }
 
-/// What others published is carried on, since the service lost their revision after ours was made on it; their chunks
-/// it has, and does not show for a while.
+/// Others' content is carried along, since the service lost their revision after ours was based on it. The service has
+/// their chunks, but does not show them for a while.
 class CarriedOnTest : public HollowTest {
  protected:
   CarriedOnTest() {
@@ -761,7 +761,7 @@ class CarriedOnTest : public HollowTest {
     work->faults.set_plan([&](const HttpRequest& request) {
       if (is_post_of(request, "/revisions") && !std::exchange(is_restored, true)) world.restore();
       auto is_asked_for = [&](const std::string& chunk) { return request.target.ends_with(chunk); };
-      // From when it is planned again: what was missing before as well would have been looked for long enough.
+      // Starts with the second plan: chunks missing earlier would have been checked for long enough.
       if (!said("service_lost_revision") || !lags || request.method != "GET" ||
           std::none_of(theirs.begin(), theirs.end(), is_asked_for))
         return Fault();
@@ -771,7 +771,7 @@ class CarriedOnTest : public HollowTest {
     work->publisher->commit({.agent = "t", .message = "m", .wait = false, .allow_merge = true}, {}, [](auto) {});
     while (not_shown().empty() && !work->stage->is_clean()) std::this_thread::yield();
   }
-  /// What is waited for now.
+  /// The path that is waited for now.
   std::string not_shown() const {
     const std::string error = last_error();
     const auto end = error.find(": the service does not show this content");
@@ -796,7 +796,7 @@ TEST_F(CarriedOnTest, OneAnswerLeavesNothingOfOthersOut) {
 }
 
 TEST_F(CarriedOnTest, NorDoTwoBetweenWhichNobodyLooked) {
-  // As where the machine sleeps, or the service is away.
+  // As when the machine sleeps, or the service is unreachable.
   world.clock.advance(std::chrono::hours(1));
   const int before = looks;
   while (looks < before + 2 * static_cast<int>(theirs.size()) && !work->stage->is_clean()) std::this_thread::yield();
@@ -924,7 +924,7 @@ TEST_F(HollowTest, ToSeeItCostsAFewReads) {
 }
 
 TEST_F(WentBackTest, AStepAfterAnotherAndAKill) {
-  // The process is killed once its revision was posted; when it is back, the service has gone back, and its cache is
+  // The process is killed once its revision was posted; when it restarts, the service has gone back, and the cache is
   // empty.
   write({{"big", text(30'000, 2)}});
   world.back_up();
@@ -981,7 +981,7 @@ TEST_F(WentBackTest, AServiceThatLosesItEachTimeGetsItAgainUntilItKeepsIt) {
 
 TEST_F(WentBackTest, WhatWasAcknowledgedIsNotPostedAgainWhileReadsMayLag) {
   begin(std::chrono::minutes(10));
-  // Each read is answered from before the commit for a while; then they catch up.
+  // For a while each read returns the state before the commit; then the replicas catch up.
   std::atomic<int> posts = 0, looks = 0;
   const auto before = world.all("revisions");
   const std::string old = before.front().id;
@@ -1059,7 +1059,7 @@ TEST_F(WentBackTest, WhatWasLostSinceItWasListedIsNotMerged) {
 }
 
 TEST_F(WentBackTest, HeadIsNotMovedAgainWhileReadsMayLag) {
-  // Head belongs to somebody whose head would be brought back only once.
+  // Head belongs to a client that restores its head only once.
   auto foreign = world.create("revisions", R"({"project":")" + project + R"(","parents":[")" + world.head(project) +
                                                R"("],"agent":"stranger","manifest":{"files":{}}})");
   world.set_head(project, foreign.id);

@@ -34,7 +34,7 @@ TEST_F(ClientTest, WritesSayWhereTheyComeFrom) {
   EXPECT_EQ(second.headers.get("Origin"), "https://play.example.org");
   EXPECT_EQ(second.body, R"({"latest_revision":"r"})");
   transport.answer(0, 201, R"({"record":{"id":"new"}})");
-  transport.answer(1, 200, R"({"id":"a","latest_revision":"r"})");  // a PATCH's answer may be bare
+  transport.answer(1, 200, R"({"id":"a","latest_revision":"r"})");  // the response to a PATCH may be bare
   EXPECT_EQ(created->id, "new");
   EXPECT_EQ(patched->id, "a");
 }
@@ -112,7 +112,7 @@ TEST_F(ClientTest, ProjectsAreAskedForOnCondition) {
   EXPECT_FALSE(second->value);
   EXPECT_EQ(second->etag, "\"7\"");
 
-  // Nothing was asked on condition, so this makes no sense.
+  // The request was unconditional, so this makes no sense.
   client().get_project(ProjectId("a"), "", {}, third.callback());
   transport.answer(2, 304, "");
   EXPECT_TRUE(third.is(ErrorCode::protocol));

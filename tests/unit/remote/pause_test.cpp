@@ -1,4 +1,4 @@
-// Pauses that a service asks for: when to look again.
+// Pauses that a service requests: when to probe it.
 #include "remote/pause.h"
 
 #include <gtest/gtest.h>
@@ -27,7 +27,7 @@ TEST(PauseTest, ALongOneIsLookedAtNowAndThen) {
   for (; now < kBegin + 24h; now += 1s) {
     if (pause.left(now) > 0s) continue;
     ++looked;
-    pause.asked(now, now, kBegin + 24h - now);  // the answer: it still holds
+    pause.asked(now, now, kBegin + 24h - now);  // the response: the pause still holds
   }
   EXPECT_GT(looked, 24 * 3);
   EXPECT_LT(looked, 24 * 6);

@@ -107,7 +107,7 @@ TEST_F(ClientTest, APauseHoldsForAllOfItsKind) {
   auto third = create("3");
   auto other_collection = create("4", {}, "messages");
   auto read = get();
-  EXPECT_EQ(transport.count(), 4u);  // the third write waits; messages and reads have a limit of their own
+  EXPECT_EQ(transport.count(), 4u);  // the third write waits; messages and reads have limits of their own
   transport.answer(1, 429, R"({"retry_after":7})");
   executor.advance(6900ms);
   EXPECT_EQ(transport.count(), 4u);
@@ -331,7 +331,7 @@ TEST_F(AwayTest, AGatewaysStatusIsNone) {
 
 TEST_F(AwayTest, WhatDidNotFailItselfIsNotRefusedForWhatOthersMet) {
   be_away();
-  fail_one();  // the probe of those who have met with silence; more of them are refused
+  fail_one();  // the probe after silence; further requests are refused
   auto sick = get();
   executor.run_due();
   EXPECT_TRUE(sick.is(ErrorCode::unreachable));

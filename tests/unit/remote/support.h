@@ -1,4 +1,4 @@
-// A client whose network and time are the test's.
+// A client whose network and time are controlled by the test.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -10,7 +10,7 @@
 
 namespace playfs::remote {
 
-/// Counts up, so that keys differ and delays repeat.
+/// Counts up, so keys differ and delays are reproducible.
 class CountingRandom final : public Random {
  public:
   void fill(std::span<std::byte> bytes) override {
@@ -23,7 +23,7 @@ class CountingRandom final : public Random {
   unsigned char next_ = 1;
 };
 
-/// Where a callback leaves its answer.
+/// Stores the result that a callback gets.
 template <class T>
 class Answer {
  public:

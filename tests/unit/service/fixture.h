@@ -1,4 +1,4 @@
-// A service over a store of its own in a private directory, with a clock and a random source that tests turn.
+// A service over a store of its own in a private directory, with a clock and a random source that tests control.
 #pragma once
 
 #include <stdlib.h>
@@ -51,13 +51,13 @@ class ServiceTest : public testing::Test {
     serve({});
   }
 
-  /// Starts the service anew with other options, over the same store.
+  /// Restarts the service with other options, over the same store.
   void serve(ServiceOptions options) {
     options.site_hosts = {"play.test"};
     service = std::make_unique<Service>(*store, *store, std::move(options));
   }
 
-  /// A key of the account of `email`.
+  /// An API key of the account of `email`.
   std::string key_of(const std::string& email) {
     std::string key = random.uuid();
     EXPECT_TRUE(store->sign_in(email, hash_of_secret(key)));

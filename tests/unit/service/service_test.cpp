@@ -97,7 +97,7 @@ TEST_F(ServiceTest, ARecordOf16KBFitsAndOneByteMoreDoesNot) {
   EXPECT_EQ(send("POST", "/file_chunks", body_of(room)).status, 200);
   expect_problem(send("POST", "/file_chunks", body_of(room + 1)), 413, "record_too_large");
   expect_problem(send("POST", "/file_chunks", body_of(kMaxBodySize)), 413, "record_too_large");
-  // Escapes that the record does not need do not count.
+  // Unnecessary escapes do not count.
   std::string escaped = R"({"content":")";
   for (std::size_t i = 0; i < room; ++i) escaped += "\\u0078";
   EXPECT_EQ(send("POST", "/file_chunks", escaped + "\"}").status, 200);

@@ -21,7 +21,7 @@ class StoreTest : public testing::Test {
     return SqliteStore::open(directory / "s.db", Database::Durability::normal, clock, random);
   }
 
-  /// Runs `work` in `count` processes at once; it gets a store that its process opened, and its number.
+  /// Runs `work` in `count` processes at once, each with a store that it opened, and its number.
   template <class Work>
   void in_processes(int count, Work work) {
     std::vector<pid_t> children;
@@ -133,7 +133,7 @@ TEST_F(StoreTest, NoReaderEverSeesARecordAppearBehindANewerOne) {
     while (!stop) {
       std::vector<std::string> now;
       for (const auto& record : everything(**store, "messages")) now.push_back(record.id);
-      std::reverse(now.begin(), now.end());  // oldest first: what was there stays a prefix
+      std::reverse(now.begin(), now.end());  // oldest first: earlier records stay a prefix
       ASSERT_GE(now.size(), before.size());
       ASSERT_TRUE(std::equal(before.begin(), before.end(), now.begin()));
       before = std::move(now);
@@ -283,7 +283,7 @@ TEST_F(StoreTest, WhatWasAcknowledgedSurvivesAKillAndRetriesDoNotDouble) {
     EXPECT_TRUE((*store)->get("messages", id)) << key;
     EXPECT_EQ((*store)->insert(message("{}", key))->id, id);
   }
-  // The ones that were on their way are there once or not at all; sending them again makes it once.
+  // Writes under way are there once or not at all; sending them again makes it once.
   std::size_t before = everything(**store, "messages").size();
   EXPECT_LE(before, ids.size() + kWriters);
   for (int w = 0; w < kWriters; ++w)

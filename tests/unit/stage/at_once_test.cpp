@@ -1,4 +1,4 @@
-// What a thread that must not wait can have at once, and what it is refused, with nothing changed.
+// What a thread that must not block can do at once, and what is refused without changing anything.
 #include "stage/at_once.h"
 
 #include <functional>
@@ -24,7 +24,7 @@ class AtOnceTest : public testing::Test {
     EXPECT_TRUE(done) << done.error().message;
     EXPECT_FALSE(at_once.refused());
   }
-  /// And that it is done by whoever may wait.
+  /// And that a thread that may wait can do it.
   void expect_refused(const std::function<Status()>& operation) {
     const test::Texts before = bench.files();
     {

@@ -16,7 +16,7 @@
 #include "support/workbench.h"
 
 namespace {
-/// What the kernel says when it is to copy from file to file; 0: it does.
+/// The errno of copy_file_range(2); 0: it works.
 std::atomic<int> copy_error = 0;
 std::atomic<int> copies = 0;
 }  // namespace
@@ -264,7 +264,7 @@ TEST_F(BytesTest, TimesSurviveARemountToTheNanosecond) {
   EXPECT_EQ(bench.stat("f").mtime.nanoseconds, -5);
 }
 
-/// When the disk last changed the times of the one spool file that there is.
+/// When the disk last changed the times of the only spool file.
 timespec times_set(const test::Workbench& bench) {
   struct stat found {};
   for (const auto& file : std::filesystem::directory_iterator(bench.spool())) stat(file.path().c_str(), &found);
@@ -286,7 +286,7 @@ TEST_F(BytesTest, SyncSetsNoTimesThatNobodyAskedFor) {
 }
 
 TEST_F(BytesTest, ManyFilesShareAFewDescriptors) {
-  // The workbench's pool keeps four; every file stays readable and writable all the same.
+  // The workbench's pool keeps four descriptors; all files stay readable and writable.
   std::vector<InodePtr> open;
   for (int i = 0; i < 500; ++i) {
     ASSERT_TRUE(bench.put("f" + std::to_string(i), std::to_string(i)));
@@ -316,7 +316,7 @@ TEST_F(BytesTest, SyncAnswersForFilesAndDirectories) {
 TEST_F(BytesTest, AFailedSyncStaysFailed) {
   ASSERT_TRUE(bench.put("f", "text"));
   auto f = bench.find("f");
-  // The descriptor pool forgets f; then its file is in nobody's reach.
+  // The descriptor pool evicts f; then its file is made unreachable.
   for (int i = 0; i < 5; ++i) ASSERT_TRUE(bench.put("g" + std::to_string(i), "x"));
   std::filesystem::path file = bench.spool() + "/1";
   ASSERT_TRUE(std::filesystem::exists(file));
@@ -332,8 +332,8 @@ TEST_F(BytesTest, AFailedSyncStaysFailed) {
 }
 
 TEST_F(BytesTest, WritersOfManyFilesWhileLayersFreeze) {
-  // Two threads append numbered lines, each line to its two files in turn; a third freezes and thaws. A frozen
-  // moment must be one moment: the second file never has a line that the first one lacks.
+  // Two threads append numbered lines, each line to its two files in turn; a third freezes and thaws. A freeze must be
+  // one moment: the second file never has a line that the first one lacks.
   ASSERT_TRUE(bench.put("one", ""));
   ASSERT_TRUE(bench.put("two", ""));
   auto one = bench.find("one"), two = bench.find("two");
@@ -379,7 +379,7 @@ TEST_F(BytesTest, WhoWaitedForAFreezeGoesOnAfterIt) {
     }
     while (begun < kWriters) std::this_thread::yield();
     EXPECT_TRUE(bench.stage->freeze(tx));
-    // Not by what ends the publication, which may take hours.
+    // Not only when the publication ends, which may take hours.
     for (int i = 0; i < 3000 && done < kWriters; ++i) std::this_thread::sleep_for(std::chrono::milliseconds(10));
     EXPECT_EQ(done, kWriters);
     ASSERT_TRUE(bench.stage->thaw(tx));

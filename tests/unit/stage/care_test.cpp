@@ -1,4 +1,5 @@
-// Care of a stage that no mount has open: each damage is seen, looking changes nothing, and mending loses nothing.
+// Checking and repairing a stage that no mount has open: each damage is detected, checking changes nothing, and
+// repairing loses nothing.
 #include "stage/care.h"
 #include "stage/begun.h"
 
@@ -59,7 +60,7 @@ class CareTest : public testing::Test {
     return all;
   }
   std::string spool_file() { return fs::directory_iterator(bench.spool())->path().string(); }
-  /// Bytes over the page of the tree `table`, so that its rows cannot be read.
+  /// Overwrites the root page of `table`, so that its rows cannot be read.
   void damage_page_of(const std::string& table) {
     std::int64_t page = 0, size = 0;
     {
@@ -159,7 +160,7 @@ TEST_F(CareTest, OrphansAreSetAsideBeforeAMountSweepsThem) {
   EXPECT_EQ(text_of(directory() + "/lost+found/now/4711"), "orphan");
   EXPECT_TRUE(fs::exists(bench.spool() + "/notes"));
   EXPECT_TRUE(examine(directory()).value().is_sound());
-  // The same number again, at the same moment: nothing is written over.
+  // The same number again, at the same moment: nothing is overwritten.
   write(bench.spool() + "/4711", "another");
   EXPECT_EQ(mend(directory(), "now").value(), directory() + "/lost+found/now-2");
   EXPECT_EQ(text_of(directory() + "/lost+found/now/4711"), "orphan");
@@ -306,7 +307,7 @@ TEST_F(CareTest, NoDatabaseAtAllKeepsTheBytesToo) {
   fs::remove(directory() + "/stage.db-wal");
   const std::string folder = mend(directory(), "now").value();
   EXPECT_EQ(std::distance(fs::directory_iterator(folder + "/spool"), {}), 1);
-  // A database that is gone altogether is no new one.
+  // A missing database is not a new one.
   bench.open(base);
   ASSERT_TRUE(bench.put("g", "bytes"));
   bench.stage.reset();

@@ -1,5 +1,5 @@
-// Damage of the log and of the database: whatever byte it is, no open loses the bytes of a staged file, and what cannot
-// be told from what was meant to be is not opened.
+// Damage of the log and of the database: whichever byte it is, no open loses the bytes of a staged file, and what is
+// ambiguous is not opened.
 #include <sys/stat.h>
 
 #include <fstream>
@@ -36,7 +36,7 @@ class DamageTest : public testing::Test {
   [[nodiscard]] std::string directory() const { return bench.options().directory; }
   [[nodiscard]] std::string original() const { return directory() + "-original"; }
 
-  /// Leaves what kill -9 leaves in original(). `folds`: the database has it all, and the log nothing.
+  /// Leaves in original() what kill -9 leaves. `folds`: everything is in the database, and nothing in the log.
   void make(bool folds, bool synced = false) {
     bench.housekeeping.log_bytes = folds ? 1 : 1 << 20;
     bench.housekeeping.removals = 1000;
@@ -80,7 +80,7 @@ class DamageTest : public testing::Test {
     for (int i = 0; i < kFiles; ++i)
       ASSERT_TRUE(found.contains("bytes of " + std::to_string(i))) << what << " lost file " << i;
   }
-  /// Path and content of what the stage keeps; SQLite may bring its own log into the database when it is closed.
+  /// Path and content of the stage's files; SQLite may checkpoint its own log into the database when it is closed.
   static std::map<std::string, std::string> everything(const std::string& below) {
     std::map<std::string, std::string> all;
     for (const auto& item : fs::recursive_directory_iterator(below)) {
@@ -128,7 +128,7 @@ TEST_F(DamageTest, NoByteOfTheDatabaseCostsAFile) {
   flip_each("/stage.db-wal", 4001);
   ASSERT_NO_FATAL_FAILURE(make(true));
   lay_out();
-  ASSERT_TRUE(open());  // which brings it all into the file
+  ASSERT_TRUE(open());  // which checkpoints everything into the file
   fs::remove_all(original());
   fs::rename(directory(), original());
   flip_each("/stage.db", 797);
@@ -183,8 +183,8 @@ TEST_F(DamageTest, WhatWasSyncedMayNotBeMissing) {
     other.stage.reset();
     fs::remove_all(other.options().directory);
     fs::rename(copied, other.options().directory);
-    // As if the second file's record had never been written, and what follows had. Each file has two: that it was made,
-    // and how long it is.
+    // As if the second file's record had never been written, but the later ones had. Each file has two: its creation,
+    // and its length.
     std::string log = other.options().directory + OperationsLog::kFiles[0];
     if (fs::file_size(log) == 0) log = other.options().directory + OperationsLog::kFiles[1];
     std::string bytes = bytes_of(log);
@@ -244,7 +244,7 @@ TEST_F(DamageTest, ADatabaseThatIsGoneIsNoNewStage) {
   }
 }
 
-// So young that nothing else says there was one.
+// So new that nothing else shows that there was one.
 TEST_F(DamageTest, WhateverIsLeftOfAStageSaysThatItsDatabaseIsGone) {
   ASSERT_NO_FATAL_FAILURE(make(false));
   const std::string log = log_file();
@@ -261,7 +261,7 @@ TEST_F(DamageTest, WhateverIsLeftOfAStageSaysThatItsDatabaseIsGone) {
   }
 }
 
-// Of deletions, renames and links there is no file in the spool that would tell.
+// Deletions, renames and links leave no file in the spool that would show it.
 TEST_F(DamageTest, ADatabaseThatIsGoneIsMissedThoughItHeldNoBytes) {
   const std::function<void()> damages[] = {
       [&] { fs::remove(directory() + "/stage.db"); },

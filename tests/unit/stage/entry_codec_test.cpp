@@ -35,7 +35,7 @@ TEST(EntryCodec, DamagedBytesAreRefusedOrHarmless) {
   for (std::size_t i = 0; i < good.size(); ++i) {
     std::string bad = good;
     bad[i] = static_cast<char>(bad[i] ^ 0x80);
-    decode_entry(bad);  // under the sanitizers this must not read past the end
+    decode_entry(bad);  // under the sanitizers: this must not read past the end
   }
 }
 

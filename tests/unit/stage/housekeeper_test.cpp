@@ -1,4 +1,4 @@
-// Who does the work that a stage puts off, and when.
+// Which thread does the work that a stage defers, and when.
 #include <chrono>
 #include <future>
 

@@ -1,4 +1,4 @@
-// Ignore rules by themselves, held against git where it is installed, and in the tree.
+// Ignore rules by themselves, compared with git if it is installed, and in the tree.
 #include "stage/ignore.h"
 
 #include <fstream>
@@ -121,7 +121,7 @@ TEST(Wildmatch, StopsWhereTheEffortDoesNotSuffice) {
   EXPECT_EQ(Pattern("a").matches("a", effort), std::nullopt) << "and nothing is decided from then on";
 }
 
-/// The same by every way that there is to read a pattern, which takes exponential time.
+/// The same by trying every way to read a pattern, which takes exponential time.
 bool matches_somehow(std::string_view pattern, std::string_view text, bool after_slash = true) {
   if (pattern.empty()) return text.empty();
   if (after_slash && pattern.starts_with("**/")) {
@@ -152,7 +152,7 @@ TEST(Wildmatch, OneWayOfReadingAPatternIsEnough) {
     std::string pattern, text;
     for (unsigned n = 1 + random() % 7; n > 0; --n) pattern += parts[random() % parts.size()];
     for (unsigned n = 1 + random() % 9; n > 0; --n) text += "aaabb//"[random() % 7];
-    // Three stars between slashes stand for two.
+    // Three stars between slashes mean two.
     if (pattern.find("***") != std::string::npos) continue;
     bool expected = matches_somehow(pattern, text);
     matched += expected ? 1 : 0;
@@ -220,7 +220,7 @@ TEST(IgnoreRules, AgreeWithGitOnRandomPatterns) {
     for (std::string line; std::getline(output, line);) ignored.insert(line);
     auto parsed = IgnoreRules::parse(rules);
     for (const auto& path : paths) {
-      // git is asked about files that do not exist: what is above is a directory, the last component is none.
+      // git is asked about files that do not exist: parents count as directories, the last component does not.
       bool expected = false;
       for (std::size_t slash = path.find('/'); !expected && slash != path.npos; slash = path.find('/', slash + 1))
         expected = judged(parsed, path.substr(0, slash), true) == Verdict::ignored;

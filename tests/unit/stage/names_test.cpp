@@ -1,4 +1,4 @@
-// Names: what lookup, listing, making, linking, removing and renaming do, over a base and again after a remount.
+// Names: what lookup, listing, creating, linking, removing and renaming do, over a base and again after a remount.
 #include <sys/sysmacros.h>
 
 #include "support/workbench.h"
@@ -238,7 +238,7 @@ TEST_F(NamesTest, ListingsGoOnWhileNamesComeAndGo) {
     for (const auto& entry : *entries) {
       EXPECT_GT(entry.cookie, 2U);
       seen.insert(entry.name);
-      // Removing what was just read is what rm -r does.
+      // rm -r removes what it has just read.
       if (entry.name.starts_with('f')) {
         EXPECT_TRUE(bench.unlink("d/" + entry.name));
       }
@@ -295,7 +295,7 @@ TEST_F(NamesTest, ParentsTimesAndLinksFollow) {
 }
 
 TEST_F(NamesTest, TimesOfDirectoriesThatNobodyChangedBeforeAreKept) {
-  // The first change below writes rows for all of the path; those times are older than the change's.
+  // The first change below writes rows for the whole path; their times are older than the change's.
   using Bench = test::Workbench;
   const std::pair<const char*, Status (*)(Bench&)> changes[] = {
       {"rename", [](Bench& on) { return on.rename("d/e/c", "d/e/z"); }},
@@ -334,7 +334,7 @@ TEST_F(NamesTest, NumbersBelongToPathsAndStayApart) {
   ASSERT_TRUE(bench.put("a", "new"));
   EXPECT_NE(bench.stat("a").ino, a);
   ASSERT_TRUE(bench.unlink("a"));
-  // The published file comes back under its path while its number lives on under another.
+  // The published file comes back under its path while its inode number lives on under another.
   ASSERT_TRUE(bench.stage->discard("a"));
   EXPECT_EQ(bench.read("a"), "one");
   EXPECT_NE(bench.stat("a").ino, a);
@@ -353,7 +353,7 @@ TEST_F(NamesTest, ANumberStaysWhenTheFileThatTookThePathsOwnIsGone) {
   bench.reopen();
   EXPECT_EQ(bench.stat("a").ino, a);
   bench.reopen();
-  // Nobody has looked at them since the stage was opened.
+  // Nothing has looked them up since the stage was opened.
   ASSERT_TRUE(bench.unlink("z"));
   ASSERT_TRUE(bench.unlink("moved/c"));
   bench.reopen();
@@ -398,7 +398,7 @@ TEST_F(NamesTest, DeepTreesOpenAndClose) {
     at = *made;
   }
   ASSERT_TRUE(bench.stage->make_file(at, "f", {}));
-  EXPECT_EQ(bench.changes(), Names());  // past the longest path: kept here
+  EXPECT_EQ(bench.changes(), Names());  // too long to be published: local-only
   at.reset();
   bench.reopen();
   at = bench.stage->root();

@@ -50,7 +50,7 @@ TEST_F(OpenTest, WhoeverRemovesAStageHoldsItToTheEnd) {
   ASSERT_TRUE(bench.put("b", "two"));
   std::atomic<bool> removed = false;
   std::thread other([&] {
-    // Until it opens a new one there, which nothing of the removal reaches.
+    // Until it opens a new one there, which the removal does not reach.
     for (int tries = 0; !removed || tries < 2; tries += removed ? 1 : 0) {
       auto begun = Stage::recorded_base(directory);
       if (begun) EXPECT_EQ(*begun, std::nullopt) << "a stage that is half removed was opened";
@@ -142,7 +142,7 @@ TEST_F(OpenTest, OrphansAreMovedOutOfTheSpoolAndNothingElse) {
   EXPECT_EQ(bench.read("f"), "kept");
   EXPECT_FALSE(std::filesystem::exists(spool + "/4711"));
   EXPECT_TRUE(std::filesystem::exists(spool + "/notes"));
-  // Numbers go on above whatever was there: no file gets the number of another.
+  // Numbers continue above all existing ones: no file gets another's number.
   ASSERT_TRUE(bench.put("g", "new"));
   EXPECT_TRUE(std::filesystem::exists(spool + "/4712"));
 }

@@ -1,4 +1,4 @@
-// The operations log: what a crash, a power loss or a full disk leaves of it, and that replaying it is harmless.
+// The operations log: what a crash, a power cut or a full disk leaves of it, and that replaying it is harmless.
 #include "stage/operations_log.h"
 
 #include <fcntl.h>
@@ -16,9 +16,9 @@
 #include "support/workbench.h"
 
 namespace {
-/// Bytes that may still be written to files below /operations.*; negative: any number.
+/// Bytes that may still be written to files below /operations.*; negative: unlimited.
 thread_local long room_left = -1;
-/// What was kept for a full disk is its room once it is given up, and nothing can be kept again.
+/// Once the reserve for a full disk is released, it is the only space left, and cannot be reserved again.
 thread_local bool is_kept_room_the_last = false;
 }  // namespace
 
@@ -32,7 +32,7 @@ extern "C" int posix_fallocate(int fd, off_t offset, off_t size) {
   return syscall(SYS_fallocate, fd, 0, offset, size) == 0 ? 0 : errno;
 }
 
-// For everything in this process: a disk that is full.
+// For everything in this process: simulates a full disk.
 extern "C" ssize_t pwrite(int fd, const void* bytes, size_t size, off_t offset) {
   if (room_left >= 0) {
     size = std::min(size, static_cast<size_t>(room_left));
@@ -134,7 +134,7 @@ TEST_F(OperationsLogTest, WhatIsAppendedDuringAFoldFollowsOnIt) {
   ASSERT_TRUE(log->append("c"));
   EXPECT_THAT(found(), ElementsAre("1a", "2b", "3c")) << "a crash during the fold";
   EXPECT_THAT(found(2), ElementsAre("3c")) << "a crash between the fold and its end";
-  // One that failed is repeated, whatever came since.
+  // A failed one is repeated, whatever came since.
   EXPECT_THAT(payloads(log->begin_fold().value()), ElementsAre("1a", "2b"));
   ASSERT_TRUE(log->end_fold());
   EXPECT_THAT(found(2), ElementsAre("3c")) << "a crash after it";
@@ -160,7 +160,7 @@ TEST_F(OperationsLogTest, RemnantsOfEarlierRecordsAreNotRead) {
   const std::string old = bytes_of(path(0));
   ASSERT_TRUE(log->start(1000));
   ASSERT_TRUE(log->append("x"));
-  // The disk forgot that the file was emptied: the old records stand behind the new one, or instead of it.
+  // The disk forgot that the file was emptied: the old records follow the new one, or replace it.
   write(path(0), bytes_of(path(0)) + old.substr(old.size() / 2));
   EXPECT_THAT(found(999), ElementsAre("1000x"));
   write(path(0), old);
@@ -183,13 +183,13 @@ TEST_F(OperationsLogTest, AFullDiskLeavesNothingOfARecord) {
   EXPECT_THAT(found(), ElementsAre("1a", "2b"));
 }
 
-/// A stage and its log: the directory is copied away at a moment and opened there, as after kill -9.
+/// A stage and its log: the directory is copied away at some moment and opened there, as after kill -9.
 class ReplayTest : public testing::Test {
  protected:
   ReplayTest() { bench.housekeeping.log_bytes = 1 << 20; }
   [[nodiscard]] std::string directory() const { return bench.options().directory; }
   [[nodiscard]] std::string copied() const { return directory() + "-copied"; }
-  /// The one that operations go to; "" where both are empty.
+  /// The file that operations go to; "" if both are empty.
   [[nodiscard]] std::string log_file() const {
     for (const char* file : OperationsLog::kFiles)
       if (fs::file_size(directory() + file) > 0) return directory() + file;
@@ -254,7 +254,7 @@ TEST_F(ReplayTest, ALogThatWasFoldedAndNotEmptiedChangesNothing) {
   ASSERT_TRUE(bench.mkdir("d") && bench.put("d/f", "text") && bench.rename("d", "e") && bench.unlink("a"));
   copy_away();
   bench.stage.reset();
-  // The database after the fold, the log before it; and again, after what was done since.
+  // The database after the checkpoint, the log before it; and again, after more operations.
   for (const char* name : {"g", "h"}) {
     put_back(copied(), "/operations.0");
     put_back(copied(), "/operations.1");
@@ -275,7 +275,7 @@ TEST_F(ReplayTest, WhatACrashTookFromTheLogDoesNotComeBack) {
   bench.stage.reset();
   fs::remove_all(directory());
   fs::rename(copied(), directory());
-  // Torn in its last record: the next one has not that one's number.
+  // Its last record is torn: the next one does not get that one's number.
   const std::string log = log_file();
   const auto size = fs::file_size(log);
   fs::resize_file(log, size - 1);
@@ -312,7 +312,7 @@ TEST_F(ReplayTest, WhileOthersWorkTheLogIsFoldedAndSpoolFilesAreRemoved) {
     for (const char* file : OperationsLog::kFiles) size += fs::file_size(directory() + file);
     return size;
   };
-  // In time, and without another operation.
+  // Soon, and without another operation.
   for (int i = 0; i < 3000 && (log_size() > 2000 || bench.spool_files() > kThreads); ++i)
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
   EXPECT_LE(log_size(), 2000U);

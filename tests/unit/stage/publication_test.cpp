@@ -32,7 +32,7 @@ class PublicationTest : public testing::Test {
     EXPECT_TRUE(layer && *layer) << (layer ? "nothing staged" : layer.error().message);
     return **layer;
   }
-  /// Publishes the pending layer as it is.
+  /// Publishes the pending layer unchanged.
   std::vector<stage::Invalidation> settle(const Frozen& layer, const std::string& id) {
     base = bench.published(layer, base);
     bench.clock.advance(std::chrono::hours(1));
@@ -132,14 +132,14 @@ TEST_F(PublicationTest, WhatWasSeenTellsByItselfWhetherItIsAsFrozen) {
   EXPECT_FALSE(bench.stage->seen_at("f").as_frozen);
   Frozen layer = freeze();
   EXPECT_TRUE(bench.stage->seen_at("f").as_frozen);
-  ASSERT_TRUE(bench.write(bench.find("f"), 0, "other"));  // as long as what was frozen
+  ASSERT_TRUE(bench.write(bench.find("f"), 0, "other"));  // as long as the frozen content
   EXPECT_FALSE(bench.stage->seen_at("f").as_frozen);
   settle(layer, "r2");
   EXPECT_FALSE(bench.stage->seen_at("f").as_frozen);
 }
 
 TEST_F(PublicationTest, OfTwoPublishedNamesOfAFileEitherMayGo) {
-  // The published name is the first or the second of the two in the order of names, and stays or goes.
+  // The published name is the first or the second of the two in name order, and stays or goes.
   ASSERT_TRUE(bench.link("a", "0"));
   ASSERT_TRUE(bench.link("d/b", "d/0"));
   ASSERT_TRUE(bench.link("d/e/c", "d/e/z"));
@@ -236,7 +236,7 @@ TEST_F(PublicationTest, SettlingLeavesACleanTreeWithItsOwnMetadata) {
   EXPECT_TRUE(bench.stage->is_clean());
   EXPECT_EQ(bench.files(), base);
   EXPECT_EQ(bench.spool_files(), 0U);
-  // The same object goes on working for whoever has it open.
+  // The same object keeps working for whoever has it open.
   EXPECT_EQ(bench.find("f"), open);
   EXPECT_EQ(bench.stage->write(open, 0, "x").error().code, ErrorCode::busy);
   for (int round = 0; round < 2; ++round) {
@@ -316,7 +316,7 @@ TEST_F(PublicationTest, AMergedBaseBringsWhatOthersChanged) {
     EXPECT_EQ(bench.stat("a").mtime, bench.clock.wall());
     EXPECT_NE(bench.stat("run").mtime, bench.clock.wall());
     if (round == 0) {
-      // Who had it open keeps the old bytes, and is told that a change would be lost.
+      // Whoever had it open keeps the old bytes, and learns that a change would be lost.
       EXPECT_EQ(bench.read(old_a), "one");
       EXPECT_EQ(bench.write(old_a, 0, "ONE").error().code, ErrorCode::stale);
       EXPECT_EQ(bench.read("a"), "theirs");
@@ -326,7 +326,7 @@ TEST_F(PublicationTest, AMergedBaseBringsWhatOthersChanged) {
   }
 }
 
-/// Puts what a merge made at these paths, together with the base that it was made for.
+/// Puts a merge's result at these paths, together with the base that it was made for.
 Status put_merged(test::Workbench& bench, const Texts& files, const RevisionTreePtr& next,
                   const std::vector<RevisionId>& parents = {}) {
   stage::Merged merged;
@@ -381,7 +381,7 @@ TEST_F(PublicationTest, WhatAMergeRemovesStaysRemoved) {
   }
 }
 
-/// What came back under its name has another number than before, which is written down when somebody looks.
+/// The file that came back under its name has a new number, which is recorded when something looks it up.
 TEST_F(PublicationTest, ARefusedSettleWritesNothingDownThatItHasLookedAt) {
   ASSERT_TRUE(bench.put("a", "ours"));
   auto layer = freeze();
@@ -441,7 +441,7 @@ TEST_F(PublicationTest, NothingIsPutInThePlaceOfADirectoryThatStays) {
   EXPECT_EQ(bench.read("d/mine"), "staged");
 }
 
-/// Content that looks at the spool while it is read.
+/// Content that checks the spool while it is read.
 class Watching final : public ByteSource {
  public:
   explicit Watching(std::string spool) : spool_(std::move(spool)) {}
@@ -456,7 +456,7 @@ class Watching final : public ByteSource {
 };
 
 TEST_F(PublicationTest, WhatIsPreparedHasItsNumberOnceItIsWhole) {
-  // What a crash leaves of it is thrown away at the next start, and is not taken for a file that was lost.
+  // What a crash leaves of it is deleted at the next start, and does not count as a lost file.
   constexpr std::uint64_t several_pieces = 3 << 20;
   auto source = std::make_shared<Watching>(bench.spool());
   auto made = bench.stage->prepare(Bytes(source, several_pieces), FileMode::regular);
@@ -504,13 +504,13 @@ TEST_F(PublicationTest, AFileThatBecomesALinkAndBackHasTheModeOfItsKind) {
 }
 
 TEST_F(PublicationTest, BytesThatNoBaseHasAnyMoreAreRescued) {
-  // "a" is moved after the freeze, while the merge replaces it: its old bytes are published nowhere in the new base.
+  // "a" is moved after the freeze, while the merge replaces it: its old bytes are nowhere in the new base.
   ASSERT_TRUE(bench.put("f", "mine"));
   Frozen layer = freeze();
   ASSERT_TRUE(bench.rename("a", "elsewhere"));
   Texts merged = bench.published(layer, base);
   merged.insert_or_assign("a", "theirs");
-  // That "a" is gone here would undo theirs: whoever settles has to know.
+  // That "a" is gone here would undo theirs: the caller of settle must be told.
   auto undoing = bench.stage->settle(layer.tx, revision_of("r2", merged));
   ASSERT_FALSE(undoing);
   EXPECT_EQ(undoing.error().code, ErrorCode::busy);
@@ -776,7 +776,7 @@ TEST_F(PublicationTest, WhoWaitedForAHoldGoesOnWhenItEnds) {
     EXPECT_TRUE(bench.put("late", "text"));
     is_written = true;
   });
-  // So that it waits. How long that takes it decides nothing else.
+  // So that it waits. Nothing else depends on how long that takes.
   std::this_thread::sleep_for(std::chrono::milliseconds(50));
   EXPECT_FALSE(is_written);
   hold.reset();
@@ -884,7 +884,7 @@ TEST_F(PublicationTest, DiscardingAllThatWasTakenInTakesItsRevisionOffTheParents
   }
 }
 
-/// Where head's version stands at a path in conflict nothing is staged there.
+/// If a conflict leaves head's version in place, nothing is staged at that path.
 TEST_F(PublicationTest, AConflictStaysUntilItsOwnPathIsDiscarded) {
   const std::vector<stage::Conflicted> conflicts{
       {"a", "deleted here and changed there", false, ContentHash::of("one")},
@@ -892,7 +892,7 @@ TEST_F(PublicationTest, AConflictStaysUntilItsOwnPathIsDiscarded) {
   };
   const std::map<std::string, std::vector<stage::Conflicted>> left = {
       {"mine", conflicts},
-      {"a", {conflicts[1]}},  // what they have stands beside it
+      {"a", {conflicts[1]}},  // theirs is beside it
       {"", {}},
   };
   for (const auto& [path, expected] : left) {
@@ -985,7 +985,7 @@ TEST_F(PublicationTest, DiscardTellsStateThatIsPendingFromWhatCameAfterIt) {
   }
 }
 
-/// What is staged is compared without the lock, which takes its time where large files were written over.
+/// Staged files are compared without the lock, which takes a while if large files were overwritten.
 TEST_F(PublicationTest, DiscardBesideAMergeDropsAllOfItOrNothing) {
   const std::string large(16 << 20, 'x');
   base.insert_or_assign("large", test::Text(large));
@@ -1038,7 +1038,7 @@ TEST_F(PublicationTest, DiscardingASiblingLeavesAFileThatStandsInADirectorysPlac
   ASSERT_TRUE(bench.rmdir("d/e"));
   ASSERT_TRUE(bench.rmdir("d"));
   ASSERT_TRUE(bench.put("d", "a file now"));
-  // Their names sort before, right behind ("d." < "d/b") and after it.
+  // Their names sort before, right after ("d." < "d/b") and after it.
   for (const char* sibling : {"b", "d-", "d.txt", "e"}) {
     ASSERT_TRUE(bench.put(sibling, "new"));
     auto discarded = bench.stage->discard(sibling);

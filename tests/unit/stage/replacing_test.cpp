@@ -1,4 +1,4 @@
-// Files that take the place of others: which bytes count when the process or the system ends.
+// Files that replace others: which bytes count when the process or the system ends.
 #include <fstream>
 #include <thread>
 
@@ -24,7 +24,7 @@ class ReplacingTest : public testing::Test {
   void replace(const std::string& path, const std::string& text) {
     ASSERT_TRUE(bench.put("tmp", text) && bench.rename("tmp", path));
   }
-  /// Ends as kill -9 does; with `power_loss` bytes that were not synced are gone, which tests bring about here.
+  /// Ends like kill -9; with `power_loss`, unsynced bytes, which the tests simulate, are gone.
   void end(bool power_loss, const std::string& without = {}, std::uintmax_t left = 0) {
     fs::copy(directory(), directory() + "-copied", fs::copy_options::recursive);
     bench.stage.reset();
@@ -52,7 +52,7 @@ TEST_F(ReplacingTest, AfterACrashOfTheProcessTheNewBytesAreThere) {
   EXPECT_EQ(bench.read("f"), "new");
   EXPECT_EQ(bench.read("below"), "new");
   EXPECT_FALSE(bench.stage->found_lost());
-  // They are still not synced: a power loss later on goes back.
+  // They are still not synced: a later power cut goes back.
   end(true, newest());
   EXPECT_EQ(bench.read("f"), "old");
   EXPECT_EQ(bench.read("below"), "published");

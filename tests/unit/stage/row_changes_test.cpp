@@ -1,5 +1,4 @@
-// Changes of rows as bytes: what is written is read back, whatever is in it, and damaged bytes are refused, not
-// believed.
+// Changes of rows as bytes: what is written reads back the same, whatever it contains, and damaged bytes are rejected.
 #include "stage/row_changes.h"
 
 #include <limits>
@@ -84,7 +83,7 @@ TEST(RowChanges, EachKindComesBackAsItWas) {
   EXPECT_EQ(again.lower_revision, inode.lower_revision);
 }
 
-// What older versions wrote has to be readable: the order of kinds and fields is the format.
+// What older versions wrote must stay readable: the order of kinds and fields is the format.
 TEST(RowChanges, TheFormatIsThis) {
   EXPECT_EQ(bytes_of(PutEntry{{300, "name", 1}}), std::string("\x02\xac\x02\x04name\x01", 9));
   EXPECT_EQ(bytes_of(Touch{1, {1}, {-1}}), std::string("\x05\x01\x02\x01", 4));

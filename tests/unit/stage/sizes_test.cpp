@@ -1,4 +1,5 @@
-// Spool files that are removed or cut while nobody has the stage open: no wrong bytes in silence, and all else goes on.
+// Spool files that are removed or cut while the stage is not open: never silently wrong bytes, and everything else
+// works.
 #include <fcntl.h>
 
 #include <algorithm>
@@ -25,7 +26,7 @@ class SizesTest : public testing::Test {
  protected:
   void SetUp() override { bench.open(base); }
 
-  /// The spool file that holds these bytes: there is one.
+  /// The only spool file with these bytes.
   fs::path spool_file(const std::string& bytes) {
     for (const auto& file : fs::directory_iterator(bench.spool())) {
       if (read_file(file.path(), 1 << 20).value() == bytes) return file.path();
@@ -33,7 +34,7 @@ class SizesTest : public testing::Test {
     ADD_FAILURE() << "no spool file holds " << bytes;
     return {};
   }
-  /// As kill -9 leaves the directory; then `change` is made, and the stage opened again.
+  /// Leaves the directory like kill -9; then makes `change` and opens the stage again.
   void killed(const std::function<void()>& change) {
     const std::string directory = bench.options().directory;
     fs::copy(directory, directory + "-copied", fs::copy_options::recursive);

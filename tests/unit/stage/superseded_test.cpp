@@ -1,4 +1,4 @@
-// Inodes whose last name the stage itself took away: what was acknowledged is staged, everything else is refused.
+// Inodes whose last name the stage itself removed: acknowledged changes are staged, all others are refused.
 #include <fcntl.h>
 
 #include <thread>
@@ -51,7 +51,7 @@ TEST_F(SupersededTest, AFileThatAnotherBaseReplacedTakesNoChange) {
   auto refused = bench.truncate(below, 0);
   ASSERT_FALSE(refused);
   EXPECT_NE(refused.error().message.find("revision r2"), std::string::npos) << refused.error().message;
-  // By its path it is another file, which takes changes as any does.
+  // Its path leads to another file, which can be changed like any other.
   EXPECT_TRUE(bench.put("a", "mine"));
   EXPECT_EQ(bench.changes(), std::vector<std::string>{"M a"});
 }

@@ -1,4 +1,4 @@
-// A disk that fails: what a sync could not write is never told to be safe afterwards, though the next sync succeeds.
+// A disk that fails: what a sync could not write is never reported safe afterwards, although the next sync succeeds.
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -20,7 +20,7 @@
 
 namespace {
 
-/// Asked before every sync of a file that it is told the path of; other than 0 is the error.
+/// Called before every sync, with the file's path; a result other than 0 is the error.
 std::function<int(const std::string& path)> before_sync;
 std::mutex asking;
 
@@ -66,12 +66,12 @@ class SyncTest : public testing::Test {
     std::lock_guard lock(asking);
     before_sync = std::move(ask);
   }
-  /// The next sync of a file whose path ends so fails, as the kernel has it: once.
+  /// Makes the next sync of a file whose path ends so fail, once, as the kernel does.
   void fail_once(const std::string& end) {
     failed = false;
     set([this, end](const std::string& path) { return path.ends_with(end) && !failed.exchange(true) ? EIO : 0; });
   }
-  /// The same of the operations log, whichever of its files is in use.
+  /// The same for the operations log, whichever of its files is in use.
   void fail_log_once() {
     failed = false;
     set([this](const std::string& path) {
@@ -159,7 +159,7 @@ TEST_F(SyncTest, WhoFindsNamesBeingSyncedWaitsForIt) {
     if (began) return 0;
     began = true;
     moved.notify_all();
-    // A right one returns never meanwhile, so this is how long the test takes, not what it depends on.
+    // A correct second call never returns meanwhile, so this only determines how long the test takes.
     second_was_early = moved.wait_for(lock, std::chrono::milliseconds(300), [&] { return second_returned; });
     ended = true;
     return EIO;
@@ -181,10 +181,10 @@ TEST_F(SyncTest, WhoFindsNamesBeingSyncedWaitsForIt) {
 }
 
 TEST_F(SyncTest, TheBaseDoesNotMoveWhileBytesAreChanged) {
-  ASSERT_TRUE(bench.put("a", "one"));  // as it is published, in bytes of its own
+  ASSERT_TRUE(bench.put("a", "one"));  // as published, with bytes of its own
   ASSERT_TRUE(bench.stage->sync(bench.find("a")));
   bool has_tried = false, has_moved = false;
-  // Before synced bytes are cut the log is synced.
+  // Before synced bytes are truncated, the log is synced.
   set([&](const std::string& path) {
     if (path.find("/operations.") != std::string::npos && !std::exchange(has_tried, true))
       has_moved = bench.move_base(test::revision_of("r2", {{"a", "of others"}})).has_value();
@@ -258,7 +258,7 @@ TEST_F(SyncTest, WhatIsSetAsideIsSaidToBeOnceItIsOnDisk) {
 
 TEST_F(SyncTest, TheLogIsNeverEmptiedIntoADatabaseThatIsNotOnDisk) {
   bench.stage.reset();
-  bench.housekeeping.log_bytes = 1;  // folds at every operation
+  bench.housekeeping.log_bytes = 1;  // checkpoints at every operation
   bench.open(base);
   ASSERT_TRUE(bench.mkdir("before"));
   const std::string database_log = bench.options().directory + "/stage.db-wal";
@@ -277,12 +277,12 @@ TEST_F(SyncTest, TheLogIsNeverEmptiedIntoADatabaseThatIsNotOnDisk) {
   EXPECT_GT(kept, 0U);
   bench.stage.reset();
   EXPECT_EQ(log_size(), kept) << "nor when it is closed";
-  // The pages that were never written are gone, as after a power loss.
+  // The pages that were never written are gone, as after a power cut.
   ASSERT_GT(fs::file_size(database_log), safe);
   fs::resize_file(database_log, safe);
   bench.open(base);
   EXPECT_TRUE(bench.find("before") && bench.find("d") && bench.find("e"));
-  // SQLite's log may be in memory alone, and a sync of today would take it for written.
+  // SQLite's log may be in memory only, and a sync now would count it as written.
   EXPECT_EQ(fs::file_size(database_log), 0U);
 }
 

@@ -1,4 +1,4 @@
-// Ignore rules that strangers wrote: what is bounded, what is told, and what is done without the stage's lock.
+// Untrusted ignore rules: what is bounded, what is reported, and what is done without the stage's lock.
 #include "stage/verdicts.h"
 
 #include <future>
@@ -18,7 +18,7 @@ std::string lines(std::size_t count, const std::string& line = "a") {
 
 class StrangersRulesTest : public testing::Test {
  protected:
-  /// On a base whose `.gitignore` lies in a chunk that says `rules`.
+  /// On a base whose `.gitignore` is in a chunk that contains `rules`.
   void open_on(const std::string& rules) {
     text = rules;
     reopen_on(revision("r1", "chunk"));
@@ -150,7 +150,7 @@ TEST_F(StrangersRulesTest, SpeakOfWhatIsNewWhereItIs) {
   EXPECT_EQ(bench.changes(), Names{"A b/a/.gitignore"});
 }
 
-/// Each takes many steps for each name, and there are almost as many as may be.
+/// Each takes many steps per name, and there are almost as many as allowed.
 std::string costly_rules() { return lines(kMaxRules - 3, "*" + std::string(20, 'a') + "b*"); }
 
 TEST(Verdicts, WhatTakesLongIsAskedForAndThenKnown) {
@@ -175,7 +175,7 @@ TEST(Verdicts, WhatTakesLongIsAskedForAndThenKnown) {
     EXPECT_EQ(verdicts.is_ignored(chain, "ignored" + name, true), true);
     EXPECT_TRUE(verdicts.end_survey().empty());
   }
-  // Other rules are another question, and what no survey needs any more is forgotten.
+  // Other rules need another answer, and answers that no survey uses any more are forgotten.
   verdicts.begin_survey(Effort(1000));
   chain = verdicts.chain("", {nullptr, 0, {std::make_shared<IgnoreRules>(*rules)}});
   EXPECT_EQ(verdicts.is_ignored(chain, name, false), std::nullopt);

@@ -59,7 +59,7 @@ TEST(Control, ACommitIsOneTextAndItsResultIsRead) {
   EXPECT_EQ(string_of(revision.fields, "message"), "add b");
   EXPECT_EQ(string_of(revision.fields, "agent"), "tester");
   EXPECT_EQ(string_of(parsed(mount.read_file(at + "/revision.json")), "id"), string_of(result, "revision"));
-  // Several writes are one text, wherever the file ended before; another opening's is another.
+  // Several writes are one text, wherever the file ended before; each opening has a text of its own.
   Entry entry = mount.walk(at + "/commit").value(), other = mount.walk(at + "/commit").value();
   EXPECT_NE(entry.node, other.node);
   ASSERT_TRUE(mount.write_file(at + "/work/b", "c"));
@@ -76,14 +76,14 @@ TEST(Control, ACommitIsOneTextAndItsResultIsRead) {
   EXPECT_TRUE(mount.write(other.node, "\n", 14));
 }
 
-/// Its thread stands in the kernel behind somebody else's lock.
+/// Its thread is blocked in the kernel behind another process's lock.
 class StuckWatcher final : public CloseWatcher {
  public:
   void watch(Watch, std::string, Callback<void> armed, Task) override { kept_.push_back(std::move(armed)); }
   bool was_closed(Watch) override { return false; }
   void end(Watch) override {}
   [[nodiscard]] std::optional<Watch> looked_up_by(pid_t) const override { return std::nullopt; }
-  /// What it keeps holds the text that holds it.
+  /// The text it keeps refers back to it.
   void forget() { kept_.clear(); }
 
  private:
@@ -142,7 +142,7 @@ TEST(Control, ProjectsAreCreated) {
   std::string id = string_of(parsed(mount.read_file("projects/new")), "id");
   EXPECT_EQ(mount.read_link("projects/by-name/fresh"), "../" + id);
   EXPECT_THAT(*mount.list("projects"), Contains(id));
-  // A project without a revision is an empty work tree, which can be published.
+  // A project without a revision is an empty work tree that can be published.
   EXPECT_THAT(*mount.list("projects/" + id + "/work"), UnorderedElementsAre());
   EXPECT_FALSE(mount.walk("projects/" + id + "/head"));
   ASSERT_TRUE(mount.write_file("projects/" + id + "/work/first", "1\n"));
@@ -211,7 +211,7 @@ TEST(Control, ALogGrowsInPlace) {
   EXPECT_EQ(errors.attributes_timeout, 0);
   const std::string before = mount.read(errors.node).value();
   mount.site().events().error("somewhere", Error{ErrorCode::io, "the first", {}, {}, 0, {}});
-  // The new size is shown when the kernel has dropped the page that the old end was in.
+  // The new size shows once the kernel has dropped the page with the old end.
   EXPECT_TRUE(eventually([&] {
     auto reply = await<AttributesReply>(
         [&](auto done) { mount.fs().get_attributes(mount.caller, errors.node, std::move(done)); });

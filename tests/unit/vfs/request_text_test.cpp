@@ -1,4 +1,4 @@
-// The text of one request: what it may take, and when it is complete.
+// The text of one request: what it may contain, and when it is complete.
 #include "vfs/request_text.h"
 
 #include <gtest/gtest.h>

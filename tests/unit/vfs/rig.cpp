@@ -200,7 +200,7 @@ Mounted::~Mounted() {
 Result<Entry> Mounted::lookup(NodeId parent, const std::string& name) {
   PLAYFS_TRY(Entry entry, await<Entry>([&](auto done) { fs_->lookup(caller, parent, name, std::move(done)); }));
   if (entry.node == 0 || entry.attributes_timeout > 0) return entry;
-  // As the kernel does before it shows them to anybody or opens the file.
+  // As the kernel does before it returns them to a process or opens the file.
   PLAYFS_TRY(AttributesReply now,
              await<AttributesReply>([&](auto done) { fs_->get_attributes(caller, entry.node, std::move(done)); }));
   entry.attributes = now.attributes;
@@ -228,7 +228,7 @@ Result<std::string> Mounted::read(NodeId node, std::uint64_t offset, std::size_t
 Result<std::string> Mounted::read_file(const std::string& path) {
   PLAYFS_TRY(Entry entry, walk(path));
   PLAYFS_TRY(std::string bytes, read(entry.node));
-  // The kernel cuts at the size that it was told; a size that it may not keep is only the most there can be.
+  // The kernel truncates to the size it was told; a size that it may not cache is only an upper bound.
   if (entry.attributes_timeout > 0) {
     EXPECT_EQ(bytes.size(), entry.attributes.size) << path;
   } else {
@@ -272,7 +272,7 @@ Result<std::vector<std::string>> Mounted::list(const std::string& path) {
   std::uint64_t offset = 0;
   for (bool more = true; more;) {
     more = false;
-    // Three at a time: offsets have to carry on.
+    // Three at a time: offsets must work as continuation points.
     int left = 3;
     auto room = [&](const DirectoryItem& item) {
       if (left-- == 0) return false;

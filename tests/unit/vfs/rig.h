@@ -1,5 +1,5 @@
-// A mount without a kernel: the real service in this process, and a file system over it whose operations the test
-// calls as the kernel would. The road between the two can be held up, closed, and its answers changed.
+// A mount without a kernel: the real service in this process, and a file system over it whose operations the test calls
+// like the kernel. The connection between the two can be delayed or closed, and its responses changed.
 #pragma once
 
 #include <atomic>
@@ -40,13 +40,13 @@ class Road final : public net::Transport {
   explicit Road(net::Transport& below) : below_(below) {}
   ~Road() override { open(); }
 
-  /// Requests whose target contains `part` are kept until open().
+  /// Requests whose target contains `part` are held until open().
   void hold(std::string part);
   void open();
   void close_for_good() { closed_ = true; }  ///< from now on: unreachable
-  /// Called with each answer before it arrives.
+  /// `change` is called with each response before it arrives.
   void change(std::function<void(const HttpRequest&, HttpResponse&)> change);
-  /// How many requests were sent whose target contains `part`.
+  /// Number of requests sent whose target contains `part`.
   [[nodiscard]] int count(const std::string& part) const;
   [[nodiscard]] int held() const;
 
@@ -73,7 +73,7 @@ class Road final : public net::Transport {
   std::shared_ptr<const std::function<void(const HttpRequest&, HttpResponse&)>> change_ PLAYFS_GUARDED_BY(mutex_);
 };
 
-/// What the kernel would have been told.
+/// Records the kernel notifications.
 class Told final : public KernelNotifier {
  public:
   void entry_changed(NodeId parent, const std::string& name) override;
@@ -96,7 +96,7 @@ class Service {
   Record get(const std::string& collection, const std::string& id);
 
   ProjectId project(const std::string& name);
-  /// A revision with these manifest entries, which becomes head.
+  /// Creates a revision with these manifest entries and makes it head.
   RevisionId publish(const ProjectId& project, JsonObject files, const std::string& parent = "");
   /// The entry of an ordinary small text file.
   static Json file(const std::string& text);
@@ -121,15 +121,15 @@ class Mounted {
                    const std::string& state_directory = {});
   ~Mounted();
 
-  // Operations as the kernel would make them, waited for.
+  // Makes operations like the kernel, and waits for them.
   Result<Entry> lookup(NodeId parent, const std::string& name);
-  /// The entry at a path from the root; fails with not_found where a lookup says that there is nothing.
+  /// The entry at a path from the root; fails with not_found if a lookup finds nothing.
   Result<Entry> walk(const std::string& path);
   Result<std::string> read(NodeId node, std::uint64_t offset = 0, std::size_t size = 1 << 20);
   Result<std::string> read_file(const std::string& path);
   Result<std::string> read_link(const std::string& path);
   Result<std::size_t> write(NodeId node, const std::string& data, std::uint64_t offset = 0);
-  /// Creates the file where it is missing, and writes.
+  /// Creates the file if it is missing, and writes.
   Status write_file(const std::string& path, const std::string& data);
   Result<std::vector<std::string>> list(const std::string& path);
   Result<std::string> xattr(const std::string& path, const std::string& name);

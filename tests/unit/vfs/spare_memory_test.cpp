@@ -27,7 +27,7 @@ TEST(SpareMemory, IsGivenBackOnceAfterMuchWasLetGoAndItIsQuiet) {
     pass();
     EXPECT_EQ(given_back, 0) << "the storm goes on";
   }
-  let_go(SpareMemory::kMany / 2);  // a trickle is quiet
+  let_go(SpareMemory::kMany / 2);  // a trickle does not count
   pass();
   EXPECT_EQ(given_back, 1);
   pass();

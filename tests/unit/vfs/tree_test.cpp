@@ -186,7 +186,7 @@ TEST(Trees, TimesFindWhatWasHeadAndNoBranchOfThen) {
   EXPECT_EQ(later.read_file(at + branch.created_at + "/a"), "head") << "merged, and still it was not head then";
   EXPECT_EQ(later.read_file(at + merge.created_at + "/a"), "merge");
   EXPECT_EQ(later.read_file(at + service.get("revisions", root.text()).created_at + "/a"), "root");
-  // By steps, not by reading a list that may be that of a hundred thousand strangers.
+  // Along parents, without reading a list that may contain a hundred thousand foreign revisions.
   EXPECT_EQ(later.road.count("/revisions?"), 0);
 }
 

@@ -1,4 +1,4 @@
-// Nothing here blocks: an operation that must wait returns at once, others go on, and it can be interrupted.
+// Nothing here blocks: an operation that has to wait returns at once, others proceed, and it can be interrupted.
 #include <atomic>
 
 #include <gmock/gmock.h>
@@ -29,13 +29,13 @@ struct Held {
     RevisionId slow_revision = service.publish(slow, {{"f", chunked(service, "slow content\n")}});
     RevisionId quick_revision = service.publish(quick, {{"f", Service::file("quick content\n")}});
     quick_file = "projects/" + quick.text() + "/revisions/" + quick_revision.text() + "/f";
-    // The size of a stranger's file is known with its content.
+    // The size of a stranger's file is known only with its content.
     slow_directory = mount.walk("projects/" + slow.text() + "/revisions/" + slow_revision.text())->node;
     mount.walk(quick_file).value();
     mount.road.hold("/file_chunks/");
     slow_file = named("f").node;
   }
-  /// The answer to a lookup in the slow directory.
+  /// The reply to a lookup in the slow directory.
   Entry named(const std::string& name) {
     return await<Entry>([&](auto done) { mount.fs().lookup(mount.caller, slow_directory, name, std::move(done)); })
         .value();
@@ -119,7 +119,7 @@ TEST(Waiting, IsNotDoneInALookup) {
   Held held(service);
   const Entry entry = held.named("f");
   EXPECT_EQ(entry.attributes.size, kUnknownSize);
-  EXPECT_EQ(entry.attributes_timeout, 0);  // so the kernel asks before it lets anybody open it
+  EXPECT_EQ(entry.attributes_timeout, 0);  // so the kernel asks before any process may open it
   EXPECT_EQ(entry.entry_timeout, kEndless);
   EXPECT_EQ(held.mount.road.count("/file_chunks/"), 0);
 }
@@ -133,7 +133,7 @@ TEST(Waiting, IsRepeatedWhereTheKernelWouldNotBelieveTheAnswer) {
     shown = std::move(result);
     answered = true;
   });
-  held.named("f");  // answered after that was asked, so it would count as the newer one
+  held.named("f");  // answered after that was requested, so it would count as newer
   held.mount.road.open();
   ASSERT_TRUE(eventually([&] { return answered.load(); }));
   EXPECT_EQ(shown.error().code, ErrorCode::stale);
@@ -157,7 +157,7 @@ TEST(Waiting, IsNotNeededToListADirectory) {
   ASSERT_TRUE(listed);
   EXPECT_THAT(names, testing::ElementsAre(".", "..", "f"));
   EXPECT_EQ(listed_entry.node, held.slow_file);
-  EXPECT_EQ(listed_entry.attributes_timeout, 0);  // its size is not here; the kernel asks for it when it needs it
+  EXPECT_EQ(listed_entry.attributes_timeout, 0);  // its size is not known; the kernel asks when it needs it
   EXPECT_EQ(held.mount.road.held(), 0);
 }
 
@@ -178,7 +178,7 @@ TEST(References, AreCountedAndForgotten) {
   Entry first = held.mount.walk(held.quick_file).value();
   Entry second = held.mount.walk(held.quick_file).value();
   EXPECT_EQ(first.node, second.node);
-  held.mount.fs().forget(first.node, 2);  // one is left: the rig has looked it up before
+  held.mount.fs().forget(first.node, 2);  // one is left: the fixture has looked it up before
   EXPECT_TRUE(held.mount.read(first.node));
   held.mount.fs().forget(first.node, 1);
   EXPECT_FALSE(held.mount.read(first.node));

@@ -170,7 +170,7 @@ TEST(Work, IsCommittedAndSeenByAnotherMount) {
   EXPECT_TRUE(eventually([&] { return other.told.of_entry(other_work, "a.txt") && other.told.of_node(other_work); }));
   EXPECT_EQ(other.read_file(project.work + "/a.txt"), "changed\n");
   EXPECT_EQ(other.read_file(project.work + "/new.txt"), "new\n");
-  // Whoever has the old one open keeps reading it.
+  // A process that has the old one open keeps reading it.
   EXPECT_NE(other.walk(project.work + "/a.txt")->node, old.node);
   EXPECT_EQ(other.walk(project.work + "/a.txt")->attributes.ino, old.attributes.ino);
   EXPECT_EQ(other.read(old.node), "alpha\n");
@@ -243,7 +243,7 @@ TEST(Work, ABranchIsLeftByAnUpdate) {
   EXPECT_EQ(mount.read_link(project.at + "/head"), "revisions/" + theirs.text());
   EXPECT_EQ(mount.read_file(project.work + "/a.txt"), "mine\n");
   EXPECT_THAT(*mount.read_file(project.at + "/status.json"), HasSubstr("\"branch\": true"));
-  // Head moves on; the work tree does not.
+  // Head moves; the work tree does not.
   RevisionId later = service.publish(project.id, {{"a.txt", Service::file("later\n")}}, theirs.text());
   EXPECT_TRUE(eventually([&] { return mount.read_link(project.at + "/head") == "revisions/" + later.text(); }));
   EXPECT_EQ(mount.read_file(project.work + "/a.txt"), "mine\n");

@@ -60,7 +60,7 @@ TEST(ParseJson, HoldsItsLimits) {
   EXPECT_NE(message("{\"abc\":1}", {.string_size = 2}).find("string"), std::string::npos);
   EXPECT_NE(message("123", {.string_size = 2}).find("string"), std::string::npos);
   EXPECT_NE(message("[1]", {.document_size = 2}), "");
-  // Neither the parser nor what it builds may recurse by what the text says.
+  // Neither the parser nor its results may recurse as deep as the text says.
   EXPECT_FALSE(parse_json(std::string(2'000'000, '[')));
 }
 
@@ -97,7 +97,7 @@ TEST(ParseAnswer, MendsWhatAStrangerMayHaveWritten) {
   EXPECT_EQ(mended("[1e400,-1E+309,0e999,1e0400,5,1e300,1e-400,\"1e400\"]"),
             "[null,null,null,null,5,1e300,1e-400,\"1e400\"]");
   EXPECT_EQ(mended("[" + std::string(400, '9') + ",2]"), "[null,2]");
-  // What is broken stays broken.
+  // Broken text stays broken.
   for (const std::string& text : {""s, "["s, "{\"a\":\"\\"s, "\"\\ud800"s, "1e400 2"s, "[1e]"s, "\"\\u12\""s})
     EXPECT_FALSE(parse_answer(text)) << text;
 }
@@ -125,7 +125,7 @@ TEST(ToText, EscapesOnlyWhatItMust) {
   EXPECT_EQ(to_text(Json("\"\\/\b\f\n\r\t\x01\x1f\x7fä😀\0"s)),
             "\"\\\"\\\\/\\b\\f\\n\\r\\t\\u0001\\u001F\x7fä😀\\u0000\"");
   EXPECT_EQ(to_text(Json("a\xff\xe2\x82z")), "\"a\uFFFD\uFFFD\uFFFDz\"");
-  // Files of a mount end on terminals.
+  // Files of a mount end up on terminals.
   EXPECT_EQ(to_pretty_text(Json("\x1b[2J\x7f\u009b2J\u202e\u2028ä")),
             "\"\\u001B[2J\\u007f\\u009b2J\\u202e\\u2028ä\"\n");
   EXPECT_EQ(to_pretty_text(JsonObject{{"a", Json::Array{1, JsonObject{}}}}), "{\n  \"a\": [\n    1,\n    {}\n  ]\n}\n");

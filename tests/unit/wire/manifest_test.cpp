@@ -99,7 +99,7 @@ TEST(Manifest, RefusesEntryByEntry) {
   EXPECT_EQ(manifest->refused.size(), 3u);
   EXPECT_EQ(encode_manifest(*manifest), published);
 
-  // A file made where a refused one stood takes its place.
+  // A new file with the name of a refused one replaces it.
   manifest->files["c"].inline_text = "new";
   EXPECT_EQ(to_text(*encode_manifest(*manifest).object()->find("files")->object()->find("c")), R"({"inline":"new"})");
 }

@@ -33,7 +33,7 @@ TEST(Record, IsReadInEveryShape) {
     EXPECT_EQ(r.fields, (JsonObject{{"x", 1}, {"y", 2}})) << text;
   }
   EXPECT_EQ(record(R"({"id":12})").id, "12");
-  // A record with a field named "record" is not a wrapping.
+  // A record with a field named "record" is not a wrapper.
   EXPECT_EQ(record(R"({"id":"a","record":{"id":"b"}})").id, "a");
   EXPECT_EQ(record(R"({"id":"a","data":"text"})").fields, (JsonObject{{"data", "text"}}));
 }

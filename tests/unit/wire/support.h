@@ -1,4 +1,4 @@
-// Generators of JSON for properties.
+// Generators of JSON for property tests.
 #pragma once
 
 #include <string>
@@ -28,7 +28,7 @@ inline rc::Gen<Json> any_number() {
                                      [](std::string text) { return Json(Json::Number{std::move(text)}); }));
 }
 
-/// An object with these values under names from `name`, none of them twice.
+/// An object with these values under distinct names from `name`.
 inline rc::Gen<JsonObject> object_of(rc::Gen<std::string> name, rc::Gen<Json> value) {
   return rc::gen::map(rc::gen::resize(6, rc::gen::container<std::vector<std::pair<std::string, Json>>>(
                                              rc::gen::pair(std::move(name), std::move(value)))),
