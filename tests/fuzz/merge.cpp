@@ -1,7 +1,7 @@
 // Three texts, merged line by line: base, ours and theirs, each a field.
+#include "model/merge.h"
 #include "fuzz.h"
 #include "model/chunking.h"
-#include "model/merge.h"
 
 using namespace playfs;
 

@@ -143,7 +143,7 @@ void Kernel::read_or_write(unsigned kind) {
     if (which & 1) change.size = offset();
     if (which & 2) change.mode = input_.below(0x10000);
     if (which & 4) change.mtime = WallTime{static_cast<std::int64_t>(offset())};
-    if (which & 8) change.atime = WallTime{-static_cast<std::int64_t>(offset())};
+    if (which & 8) change.atime = WallTime{static_cast<std::int64_t>(0 - offset())};
     if (which & 16) change.uid = input_.byte();
     auto attributes = ask<vfs::AttributesReply>(
         [&](const auto& caller, auto reply) { fs_.set_attributes(caller, id, change, std::move(reply)); });
