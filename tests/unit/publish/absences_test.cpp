@@ -38,7 +38,7 @@ class AbsencesTest : public testing::Test {
     open(late_arrival);
   }
 
-  /// On head. `visits`: like a mount that reconciles.
+  /// Opens the work tree on head. `visits`: it reconciles, as in a mount.
   void open(std::chrono::milliseconds late_arrival, bool visits = false, test::FaultyTransport::Plan plan = {}) {
     work.reset();
     work = std::make_unique<WorkTree>(world, project, directory.path() + "/tree", std::move(plan), nullptr, visits,
@@ -50,7 +50,7 @@ class AbsencesTest : public testing::Test {
     ASSERT_TRUE(result) << result.error().message;
     ASSERT_EQ(result->outcome, Outcome::published);
   }
-  /// By another client, with the files of its parent, except one.
+  /// Another client's revision: adds `path` to the files of its parent, and omits `without`.
   std::string post(const std::string& parent, const std::string& path, const std::string& without = {}) {
     JsonObject manifest = *world.get("revisions", parent).fields.find("manifest")->object();
     manifest.erase("tx");
@@ -63,7 +63,7 @@ class AbsencesTest : public testing::Test {
                                  R"("],"agent":"other","manifest":)" + wire::to_text(manifest) + "}")
         .id;
   }
-  /// Likewise, with other content of `both`.
+  /// Another client's revision that has only `both`, with other content.
   std::string publish_beside(const std::string& parent, const std::string& content) {
     const JsonObject files{{"both", JsonObject{{"inline", content}}}};
     return world
@@ -103,7 +103,7 @@ class AbsencesTest : public testing::Test {
     work->publisher->commit({.agent = "t", .message = "m", .wait = false, .allow_merge = true}, {},
                             [](const Result<CommitResult>&) {});
   }
-  /// By the commit, which writes nothing.
+  /// Waits until the commit reports that the revision is not shown. It must not write anything before.
   void wait_until_it_is_missed(const std::string& revision) {
     const std::size_t published = writes().size();
     for (;;) {
@@ -319,7 +319,7 @@ TEST_F(AbsencesTest, AVisitLeavesHeadWhereItIsUntilItWasMissingForLong) {
     EXPECT_THAT(writes(), testing::IsEmpty()) << "after minutes: " << minute;
     world.clock.advance(minutes(3));
   }
-  // It is checked all the time, without a request by a user.
+  // The client keeps checking, without a request by a user.
   while (world.head(project) != root) std::this_thread::sleep_for(std::chrono::milliseconds(1));
 }
 
@@ -450,7 +450,7 @@ class BaseTest : public AbsencesTest {
     publish({{"deleted", "d"}, {"kept", kept}});
     base = world.head(project);
     theirs = post(base, "theirs", "deleted");
-    // Head does not tell.
+    // Head does not hold the base, so it does not show whether the base is still there.
     world.set_head(project, root);
     world.back_up("new");
     world.restore("old");

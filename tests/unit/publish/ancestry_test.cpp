@@ -110,7 +110,7 @@ TEST_F(UnknownBaseTest, AnUpdateIsRefusedAndSaysHowToGoOn) {
   EXPECT_EQ(work->stage->base()->revision.id, RevisionId(root));
   EXPECT_TRUE(work->stage->conflicted().empty());
 
-  // As its fields claim.
+  // Following the hint succeeds.
   expect_branched(theirs);
   auto merged = merge(theirs);
   ASSERT_TRUE(merged) << merged.error().message;
@@ -221,7 +221,7 @@ TEST_F(AncestryTest, WhatIsWrittenWhileABranchIsReadIsMergedToo) {
   EXPECT_NE(both.find("theirs\n"), std::string::npos) << both;
 }
 
-// Their directory meets our file, and is put beside it.
+// Their directory conflicts with our file and is put beside it.
 TEST_F(AncestryTest, WhatIsWrittenMeanwhileWhereTheirsWasToGoIsNotCovered) {
   auto beside = std::make_unique<WorkTree>(world, project, directory.path() + "/beside");
   beside->write("a/b", std::string(20'000, 'x'));  // in chunks, which have to be fetched

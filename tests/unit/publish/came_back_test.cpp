@@ -75,7 +75,7 @@ class CameBackTest : public testing::Test {
     ASSERT_TRUE(result) << result.error().message;
     ASSERT_NE(result->outcome, Outcome::branched);
   }
-  /// Another client that had kept what was lost.
+  /// Another client, which had kept the lost content, publishes it again.
   std::unique_ptr<WorkTree> publish_it_again(const Contents& more = {}) {
     auto zoe = tree("zoe");
     zoe->remove("deleted");

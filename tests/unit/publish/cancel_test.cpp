@@ -243,7 +243,7 @@ TEST_F(CancelTest, WhatIsQueuedMeanwhileIsPublished) {
 }
 
 TEST_F(CancelTest, ACrashAtAnyJournalWriteLeavesItPublishedOrStaged) {
-  std::map<std::string, std::string> copies;  // by what was being written
+  std::map<std::string, std::string> copies;  // by the journal write at which they were made
   auto work = tree("tree", [&](std::string_view what, bool synced) {
     std::string name = std::string(what) + (synced ? " synced" : "");
     if (what != "cancelling" && what != "ended") return;

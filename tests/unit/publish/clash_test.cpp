@@ -411,7 +411,7 @@ TEST_F(ClashTest, ANewNameByACommitThatFindsHeadMoved) {
 TEST_F(ClashTest, ANewNameByTakingABranchIn) {
   each_pair(changes_of_a_new_name("ours"), changes_of_a_new_name("theirs"), &ClashTest::by_merge);
 }
-// Theirs is put beside it, under a longer name.
+// Theirs would be put beside ours under a longer name.
 TEST_F(ClashTest, ANameThatCannotGetLonger) {
   std::string of_characters = "n";
   while (of_characters.size() < 255) of_characters += "\u00e9";

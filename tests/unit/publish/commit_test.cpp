@@ -294,7 +294,7 @@ TEST_F(CommitTest, EveryRecordStaysWithinSixteenKilobytes) {
   EXPECT_EQ(world.contents(result->revision.text()).at("control"), control);
 }
 
-/// As if the disk had been full when it was to be returned to the stage.
+/// As if the disk had been full when the dry run's layer was to be returned to the stage.
 TEST_F(CommitTest, ADryRunThatWasNotGivenBackIsInNobodysWay) {
   auto work = tree();
   auto leave = [&](const std::string& name) {

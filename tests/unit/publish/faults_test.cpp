@@ -322,7 +322,7 @@ TEST_F(FaultsTest, SomebodyMovesHeadRightAfterOurPatch) {
   std::string theirs;
   work->faults.set_plan([&](const HttpRequest& request) {
     if (is_head_read(request) && patches() == 1 && theirs.empty()) {
-      theirs = somebody_publishes(base);  // blindly: on the old head
+      theirs = somebody_publishes(base);  // on the old head, without reading the new one
       world.set_head(project, theirs);
     }
     return Fault();

@@ -206,7 +206,7 @@ TEST_F(ForgottenTest, WhatIsNotThereIsStagedAgainOnceTheLogWasSearched) {
         return test::answer_with(403, R"({"code":"forbidden"})");
       },
       test::kLateArrival);
-  // However long it cannot be searched: nothing is returned to the stage, and it cannot be cancelled.
+  // However long the log cannot be searched, nothing is returned to the stage and the commit cannot be cancelled.
   while (refused < 10) std::this_thread::sleep_for(std::chrono::milliseconds(1));
   EXPECT_TRUE(*work->stage->pending());
   work->publisher->cancel([](const Result<Cancelled>& cancelled) { EXPECT_TRUE(cancelled && cancelled->too_late); });

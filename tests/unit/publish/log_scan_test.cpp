@@ -1,5 +1,5 @@
-// Reading a log that has grown by tens of thousands of others' revisions: each record is read once, whatever
-// interrupts.
+// Reading a log that has grown by tens of thousands of others' revisions: each record is read once, even if the scan is
+// interrupted.
 #include "publish/log_scan.h"
 
 #include <algorithm>

@@ -46,7 +46,7 @@ class ChunksOnly final : public Upstream {
 };
 
 TEST(StoredChunksTest, TheOneStoredLastIsAskedForWhicheverWasAnsweredLast) {
-  // Eight are under way together, so the last one may be answered before seven others, and the first one after them.
+  // Eight uploads run in parallel, so the last may be answered before seven others, and the first after them.
   constexpr std::size_t kCount = 100, kTogether = 8;
   for (std::size_t late = 0; late < kTogether; ++late) {
     for (std::size_t lost : {late, kCount - 1 - late}) {

@@ -28,7 +28,8 @@ class UnknownOutcomeTest : public testing::TestWithParam<int> {
  protected:
   UnknownOutcomeTest() : project(world.create("projects", R"({"name":"p"})").id) { begin(true); }
 
-  /// What appears late is found however busy the machine is; a commit is returned to the stage after `late_arrival`.
+  /// A commit is returned to the stage after `late_arrival`. The default is long enough that a revision that appears
+  /// late is found however busy the machine is.
   void begin(bool repeats, std::chrono::milliseconds late_arrival = std::chrono::minutes(10)) {
     work.reset();
     open(test::FaultyTransport::Plan(), repeats, late_arrival);

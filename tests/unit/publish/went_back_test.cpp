@@ -61,7 +61,7 @@ class WentBackTest : public testing::Test {
     ASSERT_TRUE(result) << result.error().message;
     ASSERT_EQ(result->outcome, Outcome::published);
   }
-  /// The complete promise: read back by a client that requests every record.
+  /// The full guarantee, read back by a client that requests every record.
   void expect_published(const Result<CommitResult>& result) {
     ASSERT_TRUE(result) << result.error().message;
     EXPECT_EQ(result->outcome, Outcome::published);
@@ -520,7 +520,7 @@ TEST_F(HollowTest, AlsoThoseOfTheBeginningOnly) {
   world.back_up();
   std::atomic<int> uploads = 0;
   work->faults.set_plan([&](const HttpRequest& request) {
-    // Eight are under way together, so four were answered by then.
+    // Eight uploads run in parallel, so four have been answered by then.
     if (is_post_of(request, "/file_chunks") && ++uploads == 12) world.restore();
     return Fault();
   });
@@ -587,7 +587,7 @@ TEST_F(HollowTest, WhatHeadCarriesOnIsPlannedOnceThoughTheBaseIsBack) {
   const std::string root = world.head(project);
   publish({{"base", "b"}});
   const std::string base = world.head(project);
-  world.set_head(project, root);  // which does not tell
+  world.set_head(project, root);  // which does not hold the base
   write({{"big", text(30'000, 2)}});
   world.back_up();
   bool is_restored = false, is_carried_on = false;
@@ -627,7 +627,7 @@ TEST_F(HollowTest, ChunksOfHeadThatAreEachMissedOnceAreThere) {
   work->faults.set_plan([&](const HttpRequest& request) {
     if (is_list_of_revisions(request)) ++looks;
     if (is_list_of_revisions(request) && theirs.empty()) {
-      // Somebody has made on it what is the same, and has uploaded it anew.
+      // Another client bases a revision with the same files on it, and uploads chunks of its own.
       auto ours = world.all("revisions").front();
       JsonObject manifest = *ours.fields.find("manifest")->object();
       manifest.erase("tx");
@@ -709,7 +709,7 @@ TEST_F(HollowTest, ItStaysAlsoWhereTheServiceLosesTheNextOnesChunks) {
   int posts = 0;
   bool is_backed_up = false;
   work->faults.set_plan([&](const HttpRequest& request) {
-    // The first one is there then, but its chunks are not.
+    // The first revision is in that state, but its chunks are not.
     if (posts == 1 && is_post_of(request, "/file_chunks") && !std::exchange(is_backed_up, true)) world.back_up();
     if (is_post_of(request, "/revisions") && ++posts <= 2) world.restore();
     return Fault();
@@ -771,7 +771,7 @@ class CarriedOnTest : public HollowTest {
     work->publisher->commit({.agent = "t", .message = "m", .wait = false, .allow_merge = true}, {}, [](auto) {});
     while (not_shown().empty() && !work->stage->is_clean()) std::this_thread::yield();
   }
-  /// The path that is waited for now.
+  /// The path that the commit is waiting for.
   std::string not_shown() const {
     const std::string error = last_error();
     const auto end = error.find(": the service does not show this content");
