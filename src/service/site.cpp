@@ -11,8 +11,8 @@ namespace playfs::service {
 namespace {
 
 constexpr std::size_t kLongestName = 253;
-/// The schemes that a page of the site can come by.
-constexpr std::string_view kImpliedPort[][2] = {{"http", "80"}, {"https", "443"}};
+/// Accepted schemes of an origin and their default ports. `local` is the embedded playground's; no browser sends it.
+constexpr std::string_view kImpliedPort[][2] = {{"http", "80"}, {"https", "443"}, {"local", ""}};
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
