@@ -1,6 +1,7 @@
 // Since when looks for something have missed it: whether it is gone, or only not shown yet (absences.h). A plain value.
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 
 #include "base/clock.h"
@@ -16,7 +17,9 @@ struct Doubt {
   /// `late_arrival`: how long reads may lag. Whether it is gone by now.
   bool missed(SteadyTime now, std::chrono::nanoseconds late_arrival) {
     // What it was in between nobody knows: it may have been seen by those who had no reason to say so.
-    if (looks == 0 || now - looked > 2 * late_arrival) *this = {now, now, 0};
+    // However short reads may lag, looks are as far apart as the rests between attempts.
+    constexpr std::chrono::nanoseconds longest_gap = std::chrono::minutes(4);
+    if (looks == 0 || now - looked > std::max(2 * late_arrival, longest_gap)) *this = {now, now, 0};
     looked = now;
     return ++looks >= 3 && now - since >= late_arrival;
   }
