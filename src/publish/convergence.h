@@ -129,12 +129,11 @@ class Convergence {
   };
 
   Parts parts_;
-  std::optional<Move> moved_;      ///< acknowledged, until head is seen anywhere but at `from`
-  std::optional<Posted> posted_;   ///< acknowledged, until a list shows it
-  std::deque<SteadyTime> merges_;  ///< in the last hour
-  std::map<RevisionId, std::size_t>
-      moves_;         ///< how often head was moved away from each; twice means that it was set back
-  RevisionId whole_;  ///< seen there with all its chunks
+  std::optional<Move> moved_;                    ///< acknowledged, until head is seen anywhere but at `from`
+  std::optional<Posted> posted_;                 ///< acknowledged, until a list shows it
+  std::deque<SteadyTime> merges_;                ///< in the last hour
+  std::map<RevisionId, std::size_t> moves_;      ///< how often head was moved off each; twice: it was set back
+  RevisionId whole_;                             ///< seen there with all its chunks
   std::map<RevisionId, RevisionTreePtr> known_;  ///< the log's revisions, from the watermark on
 };
 

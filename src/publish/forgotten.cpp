@@ -76,8 +76,7 @@ Result<bool> is_revision_of_layer(Upstream& upstream, const RevisionTreePtr& sto
     auto parent = upstream.revision(id);
     if (!parent && may_heal(parent.error().code)) return fail(parent.error());
     if (!parent) continue;
-    if ((*parent)->tree.manifest().tx == layer.tx)
-      return false;  // the parent may be ours, and this one was made from it
+    if ((*parent)->tree.manifest().tx == layer.tx) return false;  // that one may be ours, and this made from it
     const bool is_taken_in =
         std::find(layer.merge_parents.begin(), layer.merge_parents.end(), id) != layer.merge_parents.end();
     if (!is_parent(layer.base) && !is_taken_in) on = *parent;
