@@ -45,8 +45,8 @@ class LogScan {
     Upstream& upstream;
     Journal& journal;
     content::EventLog& events;
-    std::function<void(std::optional<LogReading>)>
-        progress;  ///< called while a pass takes more than a page, then with nullopt
+    /// Called while a pass takes more than a page, then with nullopt.
+    std::function<void(std::optional<LogReading>)> progress;
   };
   explicit LogScan(Parts parts) : LogScan(std::move(parts), Limits()) {}
   LogScan(Parts parts, Limits limits) : parts_(std::move(parts)), limits_(limits) {}
