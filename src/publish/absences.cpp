@@ -9,7 +9,7 @@
 namespace playfs::publish {
 
 namespace {
-/// More than are followed at once down the line of one base.
+/// More than can be in doubt at once along the line of one base.
 constexpr std::size_t kMostDoubts = 4096;
 }  // namespace
 

@@ -11,11 +11,11 @@ namespace playfs::publish {
 
 namespace {
 
-/// Threads and messages are looked through from the newest; beyond so many pages something may be said twice.
+/// Threads and messages are searched from the newest for this many pages; beyond that an announcement may be repeated.
 constexpr int kMostPages = 20;
 constexpr std::size_t kPathsNamed = 20;
 
-/// A key that is the same whenever the same is said: 128 bits of a hash as a UUID.
+/// An idempotency key that depends only on the text: 128 bits of its hash, as a UUID.
 std::string key_of(std::string_view text) {
   std::string hex = ContentHash::of(text).hex();
   hex[12] = '8';
@@ -29,8 +29,8 @@ std::string text_of(const Record& record, std::string_view name) {
   return value && value->string() ? *value->string() : std::string();
 }
 
-/// Whether a message says that a revision stands beside head. One about another revision may name it too, as the head
-/// of that time.
+/// Whether a message announces `revision`. Only the links count: the text of an announcement of another revision may
+/// mention this one as the head of that time.
 bool is_about(const Record& message, const RevisionId& revision) {
   const Json* links = message.fields.find("links");
   if (!links || !links->array()) return false;
@@ -38,7 +38,7 @@ bool is_about(const Record& message, const RevisionId& revision) {
                      [&](const Json& link) { return link.string() && *link.string() == revision.text(); });
 }
 
-/// Calls `look` with each record, newest first, until it says that this is enough.
+/// Calls `look` with each record, newest first, until it returns true.
 template <class Look>
 Status look_through(Upstream& upstream, const std::string& collection, const Look& look) {
   std::string cursor;

@@ -1,4 +1,4 @@
-// Telling others of a revision that head does not hold: a message in the project's own thread. Waits.
+// Announces a revision that head does not hold: posts a message to the project's own thread. Blocking.
 #pragma once
 
 #include <string>
@@ -9,20 +9,21 @@
 
 namespace playfs::publish {
 
-/// A revision that stands beside head, and what stands between them.
+/// A revision that head does not hold, and the conflicts between the two.
 struct Announcement {
   RevisionId revision;
   RevisionId head;                     ///< may be empty
-  std::string agent;                   ///< who says so
-  std::string author;                  ///< whose revision it is
-  std::vector<std::string> conflicts;  ///< paths; empty where that was not looked at
+  std::string agent;                   ///< who posts the announcement
+  std::string author;                  ///< of the revision
+  std::vector<std::string> conflicts;  ///< paths; empty if they were not determined
 };
 
-/// The title of a project's thread, by which it is found again.
+/// The title by which a project's thread is found again.
 std::string thread_title(const ProjectId& project);
 
-/// Says it once: nothing is sent where this journal, or a message in the thread, says that it was said before. The
-/// thread is the oldest one of kind `collab` with the project's title; it is made where there is none.
+/// Posts the message at most once: sends nothing if the journal or a message in the thread shows an earlier
+/// announcement. The thread is the oldest one of kind `collab` with the project's title; it is created if there is
+/// none.
 Status announce(Upstream& upstream, Journal& journal, const ProjectId& project, const Announcement& announcement);
 
 }  // namespace playfs::publish

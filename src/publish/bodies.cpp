@@ -14,13 +14,13 @@ namespace playfs::publish {
 
 namespace {
 
-/// The text of content from its beginning to its end, as an encoder gives it.
+/// The encoded text of some content, as a stream.
 class TextStream {
  public:
   TextStream(const Bytes& bytes, ContentEncoding encoding) : bytes_(bytes), encoding_(encoding) {}
 
   [[nodiscard]] bool at_end() const { return text_.size() == taken_ && read_ == bytes_.size(); }
-  /// SHA-256 of the next `size` bytes of text; nullopt where there are fewer.
+  /// SHA-256 of the next `size` bytes of text; nullopt if there are fewer.
   Result<std::optional<ContentHash>> take(std::uint64_t size) {
     ContentHasher hasher;
     while (size > 0) {
@@ -54,7 +54,7 @@ class TextStream {
   std::size_t taken_ = 0;
 };
 
-/// Whether the chunks, one after the other, are this text.
+/// Whether the chunks, concatenated, are this text.
 Result<bool> are_chunks_of(TextStream text, const std::vector<ChunkId>& chunks, const FindChunkText& known) {
   for (const auto& id : chunks) {
     PLAYFS_TRY(auto chunk, known(id));
@@ -72,13 +72,13 @@ Result<bool> holds_content(const FileEntry& entry, const Bytes& content, Content
     PLAYFS_TRY(std::string bytes, content.all());
     return entry.inline_content() == bytes;
   }
-  // Any content can be written as base64, but only some as text.
+  // Any content can be encoded as base64, but only some as text.
   if (entry.encoding == ContentEncoding::text && needed != ContentEncoding::text) return false;
   return are_chunks_of(TextStream(content, entry.encoding), entry.chunks, chunks);
 }
 
-/// Whether the fields that playfs does not know are still there. (Its own may stand among them, as somebody else
-/// spelled them; those go when their value does.)
+/// Whether `after` still has the fields that playfs does not know. Skips playfs's own fields: another client's spelling
+/// of them may be among the unknown ones, and they go when their value does.
 bool keeps_unknown(const JsonObject& before, const JsonObject& after, std::initializer_list<std::string_view> own) {
   return std::all_of(before.begin(), before.end(), [&](const JsonMember& member) {
     if (std::find(own.begin(), own.end(), member.name) != own.end()) return true;
@@ -91,7 +91,7 @@ bool keeps_unknown(const FileEntry& before, const FileEntry& after) {
   return keeps_unknown(before.extra, after.extra, {"h", "s", "m", "e", "inline", "c"});
 }
 
-/// Whether `entry` is `before`, perhaps with its text moved from inline to chunks.
+/// Whether `entry` equals `before`, except that its inline text may have moved to chunks.
 Result<bool> is_carried(const FileEntry& entry, FileEntry before, FileMode mode, const FindChunkText& chunks) {
   if (entry.mode != mode || !keeps_unknown(before, entry)) return false;
   before.mode = mode;
@@ -183,7 +183,7 @@ Status check_revision_body(std::string_view body, const Expected& expected) {
   }
   for (const auto& before : expected.base.refused) {
     if (accounted.contains(before.path)) continue;
-    // It may have become readable, when a directory that stood in its place was deleted.
+    // It may be readable now, because a directory in its place was deleted.
     if (auto entry = manifest.files.find(before.path); entry != manifest.files.end()) {
       accounted.insert(entry->first);
       continue;
@@ -203,7 +203,7 @@ Status check_revision_body(std::string_view body, const Expected& expected) {
 bool is_revision_of_body(const Revision& revision, std::string_view body) {
   auto json = wire::parse_json(body);
   if (!json || !json->object()) return false;
-  // Through the same door as the record, as if the service had given back just this.
+  // Decode it like the record, as if the service had returned exactly this.
   auto sent = wire::decode_revision(
       Record{.id = revision.id.text(), .created_at = {}, .updated_at = {}, .status = {}, .fields = *json->object()});
   if (!sent || revision.project != sent->project || revision.parents != sent->parents) return false;

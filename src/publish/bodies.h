@@ -1,4 +1,4 @@
-// The bodies of what is posted: made from a commit, and held to it again before they are sent. Content is read in
+// Builds the bodies of POST requests from a commit, and checks them against it before they are sent. Content is read in
 // pieces, never whole.
 #pragma once
 
@@ -27,13 +27,13 @@ class WireSizes final : public RecordSizes {
   [[nodiscard]] std::string continuation(const std::map<std::string, FileEntry, std::less<>>& files) const override;
 };
 
-/// What a stored chunk's text is known to be.
+/// What is known of a stored chunk's text.
 struct ChunkText {
   ContentHash hash;
   std::uint64_t size = 0;  ///< bytes
 };
 using ChunkTexts = std::unordered_map<ChunkId, ChunkText>;
-/// nullopt for a chunk of which nothing is known.
+/// nullopt if nothing is known of the chunk.
 using FindChunkText = std::function<Result<std::optional<ChunkText>>(const ChunkId& id)>;
 
 /// What a revision has to hold: the base's manifest with a frozen layer on top.
@@ -42,16 +42,16 @@ struct Expected {
   const stage::Frozen& frozen;
   const std::vector<PutFile>& puts;  ///< frozen.files with their content, in the same order
   const FindChunkText& chunks;
-  std::string_view continuation;  ///< the text that the chunks of the manifest's continuation should be
+  std::string_view continuation;  ///< the expected text of the manifest's continuation
 };
 
-/// Reads a revision's body as another client would and compares what it says, path by path and byte by byte, with
-/// what was frozen. It shares no code with the planner, so that a mistake there is found before it is published.
-/// Fails with `internal`; where content cannot be read.
+/// Parses a revision's body as another client would, and compares it with what was frozen, path by path and byte by
+/// byte. Shares no code with the planner, so that a planner's mistake is found before it is published. Fails with
+/// `internal` on a difference, and with the read's error if content cannot be read.
 Status check_revision_body(std::string_view body, const Expected& expected);
 
-/// Whether a record of the service is the revision of this body: the same commit on the same parents with the same
-/// files. Fields that a service may print in its own way (spelling of numbers, order) do not matter.
+/// Whether a record of the service is the revision of this body: the same commit, parents and files. Ignores fields
+/// that a service may print in its own way (spelling of numbers, order).
 bool is_revision_of_body(const Revision& revision, std::string_view body);
 
 }  // namespace playfs::publish

@@ -24,12 +24,12 @@ Result<bool> is_unresolved(const stage::Conflicted& conflicted, const Bytes& now
   return search.found();
 }
 
-/// Whether that is edited, so far as it is a file.
+/// Whether the inode still has to be edited. Only files and links can be.
 Result<bool> is_unresolved(stage::Stage& stage, const stage::Conflicted& conflicted, const stage::InodePtr& inode) {
   PLAYFS_TRY(auto attributes, stage.attributes(inode));
   if (attributes.kind != stage::Kind::file && attributes.kind != stage::Kind::symlink) return false;
   if (auto lower = stage.lower_content(inode)) {
-    // Moved here, or with nothing but its mode changed. Where it cannot be told what it is, nobody has edited it.
+    // The file was moved here, or only its mode changed. If its hash is unknown, nobody has edited it.
     auto hash = known_hash(*lower->entry);
     return conflicted.left && (!hash || hash == conflicted.left);
   }
@@ -37,9 +37,9 @@ Result<bool> is_unresolved(stage::Stage& stage, const stage::Conflicted& conflic
   return is_unresolved(conflicted, now);
 }
 
-/// Whether markers are about to be published under another name than that at which they were left. Where `moved` is
-/// known that is looked at; otherwise they may be in anything that was written: in a copy, or in what an editor put in
-/// the place of a file that was moved.
+/// Whether markers are about to be published under a name other than the one they were left at. If `moved` is known,
+/// only that inode is checked. Otherwise any written file may have them: a copy, or what an editor put in place of a
+/// moved file.
 Result<bool> has_markers_elsewhere(stage::Stage& stage, const stage::Conflicted& conflicted,
                                    const stage::InodePtr& moved) {
   PLAYFS_TRY(auto changes, stage.changes());
@@ -50,27 +50,27 @@ Result<bool> has_markers_elsewhere(stage::Stage& stage, const stage::Conflicted&
     PLAYFS_TRY(auto attributes, stage.attributes(inode));
     if (attributes.kind != stage::Kind::file || attributes.is_below || attributes.size > kMostMergedText) continue;
     auto is_marked = is_unresolved(stage, conflicted, inode);
-    // What is lost cannot be published, and says so itself.
+    // Lost content cannot be published; the commit reports that itself.
     if (!is_marked && is_marked.error().code == ErrorCode::corrupt) continue;
     if (!is_marked || *is_marked) return is_marked;
   }
   return false;
 }
 
-/// As the tree shows it, whether anything of it is staged or not.
+/// As the tree shows it, whether or not it is staged.
 std::string state_of(const stage::Stage& stage) {
   if (auto staged = stage.staged_state()) return *std::move(staged);
   const RevisionTreePtr base = stage.base();
   return wire::to_text(base ? base->revision.state : Json());
 }
 
-/// "n.m" for a conflict at "(state) n.m", "" for one of all of it.
+/// "n.m" for a conflict at "(state) n.m", "" for a conflict of the whole state.
 std::string_view key_of(std::string_view path) {
   path.remove_prefix(std::min(path.size(), std::string_view(stage::kStatePath).size() + 1));
   return path;
 }
 
-/// Names may have dots in them, so several may be meant.
+/// Names may contain dots, so several values may match.
 void add_values(const Json& value, std::string_view key, std::string& found) {
   const auto* object = value.object();
   if (!object) return;
@@ -83,7 +83,7 @@ void add_values(const Json& value, std::string_view key, std::string& found) {
 
 Result<bool> is_state_unresolved(const stage::Stage& stage, const stage::Conflicted& conflicted) {
   const std::string text = state_of(stage);
-  // Older versions noted the hash of the whole state.
+  // Older versions recorded the hash of the whole state.
   if (conflicted.left == ContentHash::of(text)) return true;
   PLAYFS_TRY(Json state, wire::parse_json(text));
   return conflicted.left == hash_of_state(state, conflicted.path);
@@ -100,7 +100,7 @@ Result<bool> is_unresolved(stage::Stage& stage, const stage::Conflicted& conflic
   if (!conflicted.beside.empty()) return false;
   if (conflicted.path.starts_with(stage::kStatePath)) return is_state_unresolved(stage, conflicted);
   const auto inode = stage.find(conflicted.path);
-  // Moving a file, or the folder that it is in, decides nothing.
+  // Moving a file, or its folder, resolves nothing.
   const auto moved = conflicted.ino != 0 ? stage.find_recorded(conflicted.ino) : nullptr;
   if (inode || moved) {
     PLAYFS_TRY(bool is_open, is_unresolved(stage, conflicted, inode ? inode : moved));
@@ -144,7 +144,7 @@ Result<std::vector<stage::Conflicted>> unresolved(stage::Stage& stage) {
   std::vector<stage::Conflicted> left;
   for (const auto& each : stage.conflicted()) {
     auto open = is_unresolved(stage, each);
-    // Somebody is writing it at this moment: it will have been edited, or it is asked about again.
+    // Somebody is writing it right now. Count it as unresolved; the next check decides.
     if (!open && open.error().code != ErrorCode::busy) return fail(open.error());
     if (!open || *open) left.push_back(each);
   }
@@ -178,7 +178,7 @@ std::string name_beside(std::string_view path, std::string_view ending, int numb
   if (number > 1) added += '-' + std::to_string(number);
   const std::size_t begin = path.rfind('/') + 1;
   std::size_t end = std::min({path.size(), begin + kMaxComponentLength - added.size(), kMaxPathLength - added.size()});
-  // Not in the middle of a character.
+  // Do not cut a character in half.
   while (end < path.size() && end > begin && (static_cast<unsigned char>(path[end]) & 0xC0) == 0x80) --end;
   return std::string(path.substr(0, end)) + added;
 }

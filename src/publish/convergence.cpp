@@ -16,29 +16,30 @@ namespace playfs::publish {
 
 namespace {
 
-/// Somebody may post or set head back over and over; after so many rounds the publication rests before it goes on.
+/// Others may post or set head back over and over; after this many rounds the publication backs off before it
+/// continues.
 constexpr int kRoundsAtOnce = 16;
-/// Plans of one merge: one more for its continuation, and for each time that chunks are found to be gone.
+/// Plans per merge: one more for its continuation, and one for each time that chunks turn out to be gone.
 constexpr int kMostPlans = 5;
 constexpr std::chrono::hours kPolicyHour{1};
-/// Nobody can move head on condition that it stands where it was seen. So what was seen of it, or of the log, longer
-/// ago than this is not acted upon: a look may take minutes where the log is long, or the machine or the network slow.
+/// The service has no compare-and-swap for head. So nothing seen of head or the log is acted upon when it is older than
+/// this: reading may take minutes if the log is long, or the machine or the network slow.
 constexpr std::chrono::seconds kFreshLook{1};
-/// Chunks of a merge whose bodies are in memory together.
+/// Chunks of a merge whose bodies are in memory at the same time.
 constexpr std::size_t kSentAtOnce = 128;
 
 bool is_of_playfs(const RevisionTreePtr& revision) {
   return revision && (!revision->tree.manifest().tx.empty() || revision->tree.manifest().is_automatic);
 }
 
-/// How often head is brought back from one and the same revision, at most: what strangers set is repaired once, since
-/// they may mean it; what cooperating clients set may be the late arrival of what they sent long ago, once for each.
+/// How often head is moved away from the same revision, at most. What strangers set is repaired once, since they may
+/// mean it. What cooperating clients set may be an old request that arrives late, and each of them may have one.
 std::size_t repairs_allowed(const RevisionTreePtr& head) { return is_of_playfs(head) ? 16 : 1; }
 
-/// A key that whoever sends the same body comes to as well.
+/// An idempotency key that is the same for every client that sends this body.
 std::string key_of_body(const std::string& body) {
   std::string hex = ContentHash::of(body).hex();
-  hex[12] = '8';  // a UUID of the version that is free for all uses
+  hex[12] = '8';  // a UUID of version 8, which is free for all uses
   hex[16] = 'a';
   return fmt::format("{}-{}-{}-{}-{}", hex.substr(0, 8), hex.substr(8, 4), hex.substr(12, 4), hex.substr(16, 4),
                      hex.substr(20, 12));
@@ -49,12 +50,12 @@ RevisionTreePtr at(const std::map<RevisionId, RevisionTreePtr>& revisions, const
   return found == revisions.end() ? nullptr : found->second;
 }
 
-/// 409, 423 and 425 are how services answer a key under which a request is being carried out just now.
+/// Services answer 409, 423 or 425 to a key whose request is being carried out.
 bool is_about_another_request(const Error& error) {
   return error.http_status == 409 || error.http_status == 423 || error.http_status == 425;
 }
 
-/// The chunks of what is merged line by line, and of the continuation, as one of the merged revisions has them.
+/// The chunks that one of the merged revisions has of files merged line by line, and of the continuation.
 Status find_near(Upstream& upstream, const Merging::Joined& joined, Stored& stored) {
   PLAYFS_TRY(auto first, upstream.revision(joined.revisions.front()));
   const Manifest& manifest = first->tree.manifest();
@@ -94,20 +95,21 @@ Result<Convergence::Log> Convergence::read_log(const RevisionTreePtr& ours, cons
   Log log;
   log.began = parts_.clock.steady();
   PLAYFS_TRY(log.project, parts_.scan.look(from));
-  static_cast<void>(parts_.absences.check_head(log.project));  // whoever moves head waits from here on
+  static_cast<void>(parts_.absences.check_head(log.project));  // starts the wait of whoever moves head
   for (const auto& [id, time] : parts_.scan.found()) {
     PLAYFS_TRY(auto revision, read(id));
     PLAYFS_CHECK(add(revision, log));
   }
   std::erase_if(known_, [&](const auto& item) { return !log.revisions.contains(item.first); });
   parts_.absences.saw([&](const RevisionId& id) { return parts_.scan.has_just_seen(id); });
-  // What is in no list may be gone, whatever is remembered of it here: nothing is built on that, and head least of all.
+  // What is in no list may be gone, even if it is remembered here: nothing may be built on it, least of all head.
   if (ours && !log.revisions.contains(ours->revision.id)) {
     PLAYFS_TRY(bool is_shown, is_there(ours->revision.id));
     log.ours_is_gone = !is_shown;
   }
   if (log.ours_is_gone) {
-    // Whoever publishes it again waits first. What else is missing then is waited for at the same time.
+    // The caller waits before it publishes ours again. Look up whatever else may be missing now, so that one wait is
+    // enough.
     for (const RevisionId& id : {log.project.latest_revision, id_of(since)})
       if (!id.empty() && !log.revisions.contains(id)) PLAYFS_CHECK(is_there(id));
     return log;
@@ -129,12 +131,12 @@ Result<bool> Convergence::is_hollow(const RevisionTree& revision) {
   if (whole_ == revision.revision.id) return false;
   ChunkIds needed = chunks_of(revision.tree.manifest());
   for (const auto& id : revision.revision.parents) {
-    // What a parent refers to is older than it.
+    // What a parent refers to is older than the parent.
     bool is_parent_there = true;
     if (!parts_.scan.has_just_seen(id) && !needed.empty()) {
       PLAYFS_TRY(is_parent_there, is_there(id));
     }
-    if (!is_parent_there) continue;  // its chunks are asked for themselves
+    if (!is_parent_there) continue;  // its chunks are requested instead
     PLAYFS_TRY(auto parent, read(id));
     if (!parent) continue;
     for (const auto& chunk : chunks_of(parent->tree.manifest())) needed.erase(chunk);
@@ -147,23 +149,23 @@ Result<bool> Convergence::is_hollow(const RevisionTree& revision) {
 Status Convergence::add_head(Log& log) {
   const RevisionId& head = log.project.latest_revision;
   if (head.empty() || log.revisions.contains(head)) return {};
-  bool is_head_gone = false;  // not where the list has it: nobody here may read it
+  bool is_head_gone = false;  // if the list has it, it is not gone: just not readable here
   if (!parts_.scan.has_just_seen(head)) {
     PLAYFS_TRY(is_head_gone, parts_.absences.is_gone(head));
   }
   PLAYFS_TRY(auto revision, read(head));
   if (revision && !is_head_gone) return add(revision, log);
-  // What was here once and is gone was lost by the service, and what it held is known. So is what was never here, in no
-  // list, and named by nobody as what he built on: it was set by mistake, and holds nothing. To stay on it would lose
-  // more, since nobody sees any file of a project whose head is nothing, and every commit would be one more branch
-  // beside it. Should it turn up after all it is in the log like any other, and is merged or announced.
+  // A head that was read here and is gone was lost by the service, and what it held is known. A head that was never
+  // read here, is in no list and is nobody's parent was set by mistake and holds nothing. To stay on it would lose
+  // more: nobody sees any file of a project whose head is nothing, and every commit would be one more branch beside it.
+  // If it appears after all, it is in the log like any other revision, and is merged or announced.
   const bool is_named = std::any_of(log.revisions.begin(), log.revisions.end(), [&](const auto& item) {
     const auto& parents = item.second->revision.parents;
     return std::find(parents.begin(), parents.end(), head) != parents.end();
   });
   log.head_is_gone = is_head_gone && (revision || !is_named);
   if (log.head_is_gone) return {};
-  // Anything else holds something, and nobody here can tell what.
+  // Any other head holds something, but what it holds is unknown here.
   PLAYFS_TRY(auto link, parts_.merging.links().find(head));
   log.unread_head = link.value_or(Link{head, {}, {}, head.text()});
   return {};
@@ -171,7 +173,7 @@ Status Convergence::add_head(Log& log) {
 
 // Merging.
 
-/// A merge of what the service has lost meanwhile would refer to chunks that are gone too, and seem to hold it.
+/// A merge of revisions that the service has lost since would refer to lost chunks too, but would seem to hold them.
 Result<bool> Convergence::are_still_there(const std::vector<RevisionId>& listed, SteadyTime since) {
   if (parts_.clock.steady() - since <= kFreshLook) return true;
   for (const auto& id : listed) {
@@ -245,7 +247,7 @@ Result<std::optional<RevisionTreePtr>> Convergence::post_merge(const Merging::Jo
   RevisionDraft& draft = input.draft;
   draft.project = parts_.project;
   draft.parents = joined.revisions;
-  // Whoever follows first parents from head stays on the line that head was on.
+  // Following first parents from head must stay on the line that head was on.
   auto first = std::find(draft.parents.begin(), draft.parents.end(), on_heads_line);
   if (first != draft.parents.end()) std::rotate(draft.parents.begin(), first, first + 1);
   draft.agent = "playfs";
@@ -263,7 +265,7 @@ Result<std::optional<RevisionTreePtr>> Convergence::post_merge(const Merging::Jo
   Plan plan;
   std::vector<ChunkId> ids;
   bool is_whole = false;
-  for (int times = 0; !is_whole; ++times) {  // a second time where a continuation names the chunks of the first
+  for (int times = 0; !is_whole; ++times) {  // a second time if a continuation names the chunks of the first
     if (times == kMostPlans) return fail(ErrorCode::busy, "the service loses chunks faster than they are uploaded");
     PLAYFS_TRY(auto known, KnownFromHere::open(parts_.journal));
     input.stored.pieces = &known;
@@ -280,11 +282,11 @@ Result<std::optional<RevisionTreePtr>> Convergence::post_merge(const Merging::Jo
   if (text.size() > kMaxRecordSize) return std::optional<RevisionTreePtr>();
   PLAYFS_CHECK(before_write());
   auto created = parts_.upstream.create("revisions", body, key_of_body(text));
-  // Others may be posting the very same merge under the very same key.
+  // Others may be posting the same merge under the same key.
   if (!created && is_about_another_request(created.error()))
     return fail(ErrorCode::busy, created.error().message + "; the log is read again");
   PLAYFS_TRY(Record record, std::move(created));
-  if (!record.fields.find("manifest")) {  // an answer with the system fields only
+  if (!record.fields.find("manifest")) {  // the response has only the system fields
     PLAYFS_TRY(record, parts_.upstream.get("revisions", record.id));
   }
   auto revision = wire::decode_revision(record);
@@ -333,7 +335,8 @@ Result<Standing> Convergence::run(const RevisionTreePtr& ours, bool may_join, co
     if (log.unread_head) links.push_back(*log.unread_head);
     PLAYFS_TRY(auto tips, find_tips(links, parts_.merging.links()));
 
-    // First the one that holds all of head: head never loses anything by our doing. Where none is seen to, head stays.
+    // The tip that holds all of head comes first, so that head never loses anything because of us. If no tip is seen to
+    // hold it, head stays.
     const RevisionId& head = log.project.latest_revision;
     std::vector<RevisionId> compared = tips;
     bool head_is_known = log.revisions.contains(head) || log.unread_head;
@@ -347,7 +350,7 @@ Result<Standing> Convergence::run(const RevisionTreePtr& ours, bool may_join, co
     }
 
     auto is_joinable = [&](const RevisionId& id) -> Result<bool> {
-      if (!log.revisions.contains(id)) return false;  // nobody here can read it
+      if (!log.revisions.contains(id)) return false;  // it cannot be read here
       if (ours && id == ours->revision.id) return may_join;
       return may_merge(log.revisions[id]);
     };
@@ -362,8 +365,8 @@ Result<Standing> Convergence::run(const RevisionTreePtr& ours, bool may_join, co
       if (joins) to_join.push_back(tips[i]);
       else left_out[tips[i]] = {};
     }
-    // One of those that stand beside the tip may be where head stands by now, which an older record does not show. To
-    // be merged with another is a choice too: what does not merge with that would be on the wrong side of it.
+    // Head may be one of the tips beside the first by now, which an older record does not show. Merging the first tip
+    // with another is a choice too: tips that do not merge with the result would be on the wrong side of it.
     auto check_choice = [&]() -> Status {
       const bool is_choice =
           head != tips.front() && std::any_of(left_out.begin(), left_out.end(), [&](const auto& item) {
@@ -374,7 +377,7 @@ Result<Standing> Convergence::run(const RevisionTreePtr& ours, bool may_join, co
     if (to_join.size() > 1) {
       PLAYFS_TRY(auto joined, parts_.merging.join(to_join, left_out));
       if (joined.revisions.size() > 1) {
-        // Its files must not depend on where head stood: once more, in the log's order.
+        // Its files must not depend on where head was, so merge again in the log's order.
         std::vector<RevisionId> in_order = joined.revisions;
         std::sort(in_order.begin(), in_order.end(), [&](const RevisionId& a, const RevisionId& b) {
           return std::pair(log.revisions[a]->revision.created_at, a) <
@@ -432,7 +435,7 @@ Result<Standing> Convergence::run(const RevisionTreePtr& ours, bool may_join, co
       return standing;
     }
     if (!standing.left_out.empty() || parts_.clock.steady() - log.began > kFreshLook) {
-      // Head was read while the list was. Where it might belong to somebody else by now, that has to be known.
+      // Head was read before the rest. Another client may have moved it since, so read it again.
       PLAYFS_TRY(Project now, parts_.upstream.project());
       if (now.latest_revision != head) continue;
     }
@@ -448,7 +451,7 @@ Result<Standing> Convergence::run(const RevisionTreePtr& ours, bool may_join, co
                             {{"project", parts_.project.text()}, {"revision", head.text()}, {"moved_to", tip.text()}});
       continue;
     }
-    // A lost reply says nothing: it is looked at again, since repeating blindly could undo somebody's move.
+    // A lost response says nothing. Read again, since repeating blindly could undo another client's move.
     auto code = moved.error().code;
     if (code == ErrorCode::unreachable || code == ErrorCode::timed_out || code == ErrorCode::protocol) continue;
     return fail(moved.error());

@@ -1,6 +1,6 @@
-// A journal whose database is damaged: kept beside the new one that is made in its place.
+// Moves a damaged journal aside, so that a new one can be made in its place.
 //
-// Plain functions over files, for whoever has the stage's lock.
+// Plain functions over files. The caller holds the stage's lock.
 #pragma once
 
 #include <string>
@@ -9,10 +9,10 @@
 
 namespace playfs::publish {
 
-/// In front of the number of the folder that a damaged database was moved to.
+/// Prefix of the name of the folder that a damaged database is moved to; a number follows.
 inline constexpr const char* kDamagedJournal = "damaged-";
 
-/// Moves the database into a folder of its own in `directory`; answers which. REQUIRES: nobody has it open.
+/// Moves the database into a folder of its own in `directory` and returns that folder. REQUIRES: nobody has it open.
 Result<std::string> set_journal_aside(const std::string& directory);
 
 }  // namespace playfs::publish

@@ -1,4 +1,4 @@
-// Since when looks for something have missed it: whether it is gone, or only not shown yet (absences.h). A plain value.
+// Decides whether something missing is gone, or only not shown yet (absences.h). A plain value.
 #pragma once
 
 #include <algorithm>
@@ -9,15 +9,15 @@
 namespace playfs::publish {
 
 struct Doubt {
-  SteadyTime since;   ///< each look from then on has missed it
-  SteadyTime looked;  ///< the last one
+  SteadyTime since;   ///< every lookup since has missed it
+  SteadyTime looked;  ///< the last lookup
   int looks = 0;
 
-  /// One more look has missed it, of which there has to be one in between the first one and the one that decides.
-  /// `late_arrival`: how long reads may lag. Whether it is gone by now.
+  /// Records a lookup that missed it, and returns whether it is gone now: at least one lookup is required between the
+  /// first and the deciding one. `late_arrival`: how long reads may lag.
   bool missed(SteadyTime now, std::chrono::nanoseconds late_arrival) {
-    // What it was in between nobody knows: it may have been seen by those who had no reason to say so.
-    // However short reads may lag, looks are as far apart as the rests between attempts.
+    // Nobody knows what happened in such a gap: another caller may have seen it and had no reason to report it.
+    // However short reads may lag, looks are as far apart as the backoff between attempts.
     constexpr std::chrono::nanoseconds longest_gap = std::chrono::minutes(4);
     if (looks == 0 || now - looked > std::max(2 * late_arrival, longest_gap)) *this = {now, now, 0};
     looked = now;

@@ -17,7 +17,7 @@ Result<PlannedCommit> dry_run(stage::Stage& stage, Engine& engine, const std::st
   PLAYFS_CHECK(end_dry_run(stage));
   PLAYFS_TRY(auto pending, stage.pending());
   if (pending) return fail(ErrorCode::busy, "a publication is under way", "playfs status");
-  // Fixed for a moment: what is planned is one state of the tree.
+  // Frozen for a moment, so that the plan is of one state of the tree.
   PLAYFS_TRY(auto frozen, stage.freeze(kDryRunTx));
   if (!frozen) return planned;
   auto plan = engine.plan_only(*frozen, agent, std::string());

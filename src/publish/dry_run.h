@@ -1,4 +1,4 @@
-// What a commit would send, worked out without sending it.
+// Determines what a commit would send, without sending it.
 #pragma once
 
 #include <cstdint>
@@ -15,31 +15,31 @@ class Engine;
 
 /// What a commit would send.
 struct PlannedCommit {
-  std::string id;  ///< of this dry run alone: what it found is read back by it
-  /// A changed path and what it takes.
+  std::string id;  ///< of this dry run alone; its result is read back by it
+  /// A changed path and its cost.
   struct Path {
     std::string path;
     bool deleted = false;
-    std::uint64_t size = 0;    ///< bytes of its content
-    std::uint32_t chunks = 0;  ///< new ones
-    std::uint64_t sent = 0;    ///< bytes of text in them
+    std::uint64_t size = 0;    ///< of its content, in bytes
+    std::uint32_t chunks = 0;  ///< new chunks
+    std::uint64_t sent = 0;    ///< bytes of text in these
   };
   std::uint32_t files_changed = 0;
   std::uint64_t revision_size = 0;  ///< bytes of JSON
-  std::vector<Path> paths;          ///< in their order
+  std::vector<Path> paths;          ///< sorted
 };
 
-/// Instead of a commit's, and as long.
+/// A dry run's id in place of a commit's, of the same length.
 inline constexpr const char* kDryRunTx = "00000000000000000000000000000000";
 
-/// Gives back what a dry run has frozen. The disk may have been full when it ended: then whoever comes next does this.
+/// Thaws what a dry run froze. If the dry run could not because the disk was full, the next caller does it.
 Status end_dry_run(stage::Stage& stage);
 
-/// Of what is staged now, by `agent`. Nothing is journalled or sent but reads. Waits. Fails with `busy` while something
-/// is pending. REQUIRES: no publication is half done.
+/// Plans a commit of what is staged now, by `agent`. Journals nothing and sends only reads. Blocking. Fails with `busy`
+/// while something is pending. REQUIRES: no publication is half done.
 Result<PlannedCommit> dry_run(stage::Stage& stage, Engine& engine, const std::string& agent);
 
-/// The same as a commit's result: what it would take.
+/// The cost as a commit's result.
 CommitResult result_of(const PlannedCommit& planned);
 
 }  // namespace playfs::publish

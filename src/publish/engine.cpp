@@ -1,4 +1,4 @@
-// The order of the steps, and what each of them leaves behind. Making the revision's body is in prepare.cpp.
+// The order of the steps and what each of them leaves behind. prepare.cpp makes the revision's body.
 #include "publish/engine.h"
 
 #include <algorithm>
@@ -99,7 +99,7 @@ Status Engine::run(Publication& publication, const CancelToken& cancel) {
     if (done) continue;
     stored_.doubt_after_an_error();
     if (work_.joined != work_.frozen.base) work_.joined.reset();
-    // From `posting` on the revision may exist. Only post() knows when it does not, and gives the layer back itself.
+    // From `posting` on the revision may exist. Only post() knows when it does not, and returns the layer itself.
     if (may_heal(done.error().code) || publication.step >= Step::posting) return done;
     PLAYFS_CHECK(give_back(publication, done.error()));
   }
@@ -108,8 +108,9 @@ Status Engine::run(Publication& publication, const CancelToken& cancel) {
   return {};
 }
 
-/// What is in the log without its chunks is not given back: others merge it into head, where the next commit would take
-/// it for what is stored. Only what is nowhere any more cannot be sent again.
+/// A commit whose revision is in the log without its chunks does not return to the stage: others merge it into head,
+/// and the next commit would take its content for stored. The exception is content that is nowhere any more and cannot
+/// be sent again (`corrupt`).
 Status Engine::give_back(Publication& publication, const Error& error, bool in_doubt) {
   PLAYFS_TRY(bool is_in_log, has_hollow(publication));
   if (!is_in_log || error.code == ErrorCode::corrupt)
@@ -143,9 +144,9 @@ Status Engine::freeze(Publication& publication) {
     if (!text) return fail(text.error().while_doing("read what is to be ignored"));
   }
   auto frozen = parts_.layers.freeze(publication.tx);
-  // The rules that were read may be gone again from a cache that is cleared meanwhile.
+  // The rules just read may be gone again, if the cache was cleared meanwhile.
   if (!frozen && frozen.error().code == ErrorCode::offline) return fail(frozen.error());
-  // Nothing is frozen: whoever asked hears of it now rather than after a wait.
+  // Nothing was frozen, so the caller gets the error now rather than after a wait.
   if (!frozen) return parts_.journal.record_thawing(publication, frozen.error());
   if (!*frozen) return parts_.journal.record_ended(publication);
   auto changed = static_cast<std::uint32_t>((*frozen)->files.size() + (*frozen)->deletions.size());
@@ -155,7 +156,7 @@ Status Engine::freeze(Publication& publication) {
 }
 
 namespace {
-/// The log cannot be read, and only it tells whether the revision was stored.
+/// The log cannot be read, and only the log tells whether the revision was stored.
 Error in_doubt(const Error& error) {
   Error told = error.while_doing("in doubt whether the revision was stored, which was sent and not answered");
   told.hint =
@@ -169,8 +170,8 @@ Status Engine::post(Publication& publication) {
   tell(publication, Phase::posting);
   if (is_forgotten(publication)) return look_for_forgotten(publication);
   if (!std::exchange(work_.is_first_post, false)) {
-    if (!work_.in_doubt_since) work_.in_doubt_since = parts_.clock.steady();  // sent by an earlier process, perhaps
-    // It may have been stored although the reply was lost, and the service may have forgotten the key since.
+    if (!work_.in_doubt_since) work_.in_doubt_since = parts_.clock.steady();  // perhaps sent by an earlier process
+    // It may have been stored although the response was lost, and the service may have forgotten the key since.
     auto found = find_posted(publication);
     if (!found) return fail(in_doubt(found.error()));
     if (*found) return adopt(publication, **std::move(found));
@@ -187,9 +188,9 @@ Status Engine::post(Publication& publication) {
   return fail(std::move(error));
 }
 
-/// The service will not store the body. Where an earlier request may have brought it there, the layer is given back
-/// only once that request cannot arrive any more and the log does not have the revision: if it turned up later, changes
-/// that the user has thrown away meanwhile would be merged into head.
+/// The service refuses the body. If an earlier request may have stored it, the layer returns to the stage only once
+/// that request cannot arrive any more and the log does not have the revision. Otherwise a revision that appears later
+/// would merge changes into head that the user has discarded meanwhile.
 Status Engine::refused(Publication& publication, const Error& error) {
   if (work_.in_doubt_since) {
     auto found = find_posted(publication);
@@ -201,8 +202,8 @@ Status Engine::refused(Publication& publication, const Error& error) {
   return give_back(publication, error, work_.in_doubt_since.has_value());
 }
 
-/// The oldest record that is this publication's, looked for among the revisions that are newer than its base. Does not
-/// ask for the project, which may be gone while the log is there.
+/// The oldest record of this publication among the revisions newer than its base. Does not request the project, which
+/// may be gone while the log is there.
 Result<std::optional<Record>> Engine::find_posted(const Publication& publication) {
   PLAYFS_TRY(auto from, parts_.journal.watermark());
   if (auto base = parts_.layers.base(); base && (!from || base->revision.created_at < *from))
@@ -220,7 +221,7 @@ Result<std::optional<Record>> Engine::find_posted(const Publication& publication
     auto tree = parts_.upstream.revision(id);
     if (!tree && may_heal(tree.error().code)) return fail(tree.error());
     if (!tree || (*tree)->tree.manifest().tx != publication.tx) continue;
-    // As it is stored: what was read of it has its continuation put in.
+    // Get the record as stored; the tree has its continuation merged in.
     PLAYFS_TRY(auto record, parts_.upstream.get("revisions", id.text()));
     PLAYFS_TRY(bool is_its_own, is_revision_of(record, publication));
     if (is_its_own) return std::optional(std::move(record));
@@ -228,14 +229,14 @@ Result<std::optional<Record>> Engine::find_posted(const Publication& publication
   return std::optional<Record>();
 }
 
-/// Takes a record for the revision that was posted, once it is seen to be that.
+/// Accepts a record as the revision that was posted, after checking that it is.
 Status Engine::adopt(Publication& publication, Record record) {
-  if (!record.fields.find("manifest")) {  // an answer with the system fields only
+  if (!record.fields.find("manifest")) {  // the response has only the system fields
     PLAYFS_TRY(record, parts_.upstream.get("revisions", record.id));
   }
   PLAYFS_TRY(bool is_its_own, is_revision_of(record, publication));
   if (!is_its_own) {
-    // What became of ours nobody knows.
+    // Nobody knows what became of ours.
     if (!work_.in_doubt_since) work_.in_doubt_since = parts_.clock.steady();
     return refused(publication, Error{ErrorCode::corrupt,
                                       "the service answered with another revision than the one that was posted: " +
@@ -259,7 +260,8 @@ Status Engine::bring_ours(const Publication& publication) {
   if (work_.ours) return {};
   auto ours = parts_.upstream.revision(publication.revision);
   if (!ours) return fail(ours.error().while_doing("read back what was published"));
-  // Its id is the service's word, and may be another revision's: what that does not have would be gone from the tree.
+  // The id is the service's claim, and may name another revision: files missing from that one would vanish from the
+  // tree.
   if ((*ours)->revision.project != parts_.project || (*ours)->tree.manifest().tx != publication.tx)
     return fail(ErrorCode::not_found, "revision " + escape_for_terminal(publication.revision.text()) +
                                           " is another one than what was published");
@@ -277,7 +279,7 @@ Status Engine::converge(Publication& publication) {
   auto standing = convergence_.run(work_.ours, publication.may_merge, since, before_write);
   if (!standing) {
     if (may_heal(standing.error().code)) return fail(standing.error());
-    // The project is gone, or nobody may move its head: the revision is there, and that is all that can be had.
+    // The project is gone, or its head may not be moved. The revision is stored, and no more can be done.
     parts_.events.error("projects/" + parts_.project.text(), standing.error());
     PLAYFS_CHECK(say({.revision = publication.revision,
                       .head = {},
@@ -317,7 +319,7 @@ Status Engine::converge(Publication& publication) {
   return {};
 }
 
-/// Where the service takes no such message a commit still ends, as what it is; the next visit tries again.
+/// If the service refuses the message, the commit still ends with its own outcome; the next reconcile tries again.
 Status Engine::say(const Announcement& announcement) {
   Status said = announce(parts_.upstream, parts_.journal, parts_.project, announcement);
   if (said || may_heal(said.error().code)) return said;
@@ -325,8 +327,8 @@ Status Engine::say(const Announcement& announcement) {
   return {};
 }
 
-/// Of what is older than head nothing is known from then on. So a commit, which does not announce what others left
-/// behind, leaves that to a visit: whoever posted it may be gone, and nobody else have seen it.
+/// Verifying head forgets what is older. So if the log has an unannounced branch, the scan is only saved, and a
+/// reconcile announces it: a commit does not announce others' branches, and their authors may be gone.
 Status Engine::pass_by(const Standing& standing) {
   if (!standing.verified) return {};
   for (const auto& left_out : standing.left_out) {
@@ -339,7 +341,7 @@ Status Engine::pass_by(const Standing& standing) {
 Result<Standing> Engine::visit(const std::string& agent) {
   told_ = {};
   PLAYFS_TRY(Standing standing, convergence_.run(nullptr, true, parts_.layers.base(), [] { return Status(); }));
-  // What a client posted that never came back to say so.
+  // Announce what clients posted that did not come back to do so.
   for (const auto& left_out : standing.left_out) {
     if (!left_out.is_ours) continue;
     std::vector<std::string> paths;
@@ -362,7 +364,7 @@ Result<Standing> Engine::visit(const std::string& agent) {
   return standing;
 }
 
-/// Commits that were given back as failed, and whose revision the log has after all.
+/// Reports commits that returned to the stage as failed, and whose revision is in the log after all.
 Status Engine::say_what_came_late() {
   PLAYFS_TRY(auto given_back, parts_.journal.given_back_in_doubt());
   if (given_back.empty()) return {};
@@ -394,7 +396,7 @@ Status Engine::settle(Publication& publication) {
     PLAYFS_CHECK(here);
     PLAYFS_CHECK(parts_.layers.settle(publication.tx, work_.ours));
   }
-  // An earlier attempt may have settled it in memory alone. Until it is on disk, this is what a start goes by.
+  // An earlier attempt may have settled it only in memory. Until that is on disk, a restart depends on this row.
   PLAYFS_CHECK(parts_.layers.check_disk());
   return parts_.journal.record_ended(publication);
 }
@@ -427,7 +429,7 @@ void Engine::tell(const Publication& publication, Phase phase) {
 }
 
 void Engine::tell_reading(std::optional<LogReading> reading) const {
-  if (told_.phase == Phase::idle) return;  // a visit, which nobody waits for
+  if (told_.phase == Phase::idle) return;  // nobody waits for a reconcile
   Progress progress = told_;
   progress.reading = reading;
   parts_.progress(progress);

@@ -1,7 +1,7 @@
-// One publication from step to step: what a publisher's thread does. Blocking; knows no threads and no queue.
+// Executes the steps of one publication, called by the publisher's thread. Blocking; has no threads and no queue.
 //
-// run() may be called again after any error that time may heal, in this process or the next: each step looks at
-// what the journal, the stage and the service say before it does anything. See README.md for the steps.
+// run() may be repeated after any error that time may cure, in this process or the next: each step first reads what the
+// journal, the stage and the service say. README.md lists the steps.
 #pragma once
 
 #include <chrono>
@@ -31,7 +31,7 @@
 
 namespace playfs::publish {
 
-/// What an ended publication came to.
+/// The outcome of a publication that has ended.
 Result<CommitResult> result_of(const Publication& publication);
 
 class Engine {
@@ -45,76 +45,77 @@ class Engine {
     content::EventLog& events;
     Random& random;
     const Clock& clock;
-    CancelToken cancel;  ///< of everything that waits
+    CancelToken cancel;  ///< ends every wait
     MergePolicy policy;
     std::function<void(const Progress&)> progress;  ///< phase, so_far and bytes are set
     Merging& merging;
-    /// How long a request that got no answer may still be on its way to the service, and what it acknowledged may take
-    /// to be seen. A commit that was refused after such a request is given back only when that time has passed and the
+    /// How long an unanswered request may take to arrive at the service, and an acknowledged one may take to be shown.
+    /// A commit that is refused after an unanswered request returns to the stage only once this time has passed and the
     /// log does not have it.
     std::chrono::nanoseconds late_arrival = std::chrono::minutes(2);
-    LogScan::Limits limits = {};  ///< of reading the log
+    LogScan::Limits limits = {};  ///< for reading the log
     bool merges_first = true;     ///< see PublisherOptions
   };
   explicit Engine(Parts parts);
 
-  /// Brings stage and journal together after a start: a pending layer that no publication knows becomes one of which
-  /// it is not known whether it was sent.
+  /// Reconciles stage and journal after a start: a pending layer that no publication knows gets one that may have been
+  /// sent.
   Status recover();
 
-  /// Goes on until the publication ended. An error is one that time may heal, or `interrupted` where `cancel` came:
-  /// between two steps, in which everything stands as the journal says.
+  /// Runs until the publication has ended. Errors are those that time may cure, or `interrupted` if `cancel` came; that
+  /// is only checked between two steps, when everything is as the journal says.
   Status run(Publication& publication, const CancelToken& cancel = {});
 
-  /// Whether it can still be given back: nobody else can have seen a revision of it. Past that point a reply may be
-  /// lost, or a request late, and only publishing it to the end makes sure of anything.
+  /// Whether it can still be cancelled, because nobody else can have seen a revision of it. Later a response may be
+  /// lost or a request late, and only publishing it to the end gives certainty.
   [[nodiscard]] static bool can_be_cancelled(const Publication& publication);
-  /// Whether it is given back to whoever asks for that: nothing of it was sent; or making sure of it has no end, since
-  /// the service never shows what it acknowledges.
+  /// Whether it returns to the stage on request: because nothing was sent, or because the service never shows what it
+  /// acknowledges, so that certainty would take forever.
   [[nodiscard]] Result<bool> may_be_given_back(const Publication& publication) const;
 
-  /// Looks after what others left behind: merges siblings, brings head back, announces branches whose author did not.
-  /// `agent` says what has to be said. REQUIRES: no publication is half done.
+  /// Reconciles the project: merges siblings, brings head forward again, announces branches whose author did not.
+  /// `agent` is the author of announcements. REQUIRES: no publication is half done.
   Result<Standing> visit(const std::string& agent);
 
-  /// What a commit of the frozen layer would be: the plan alone, nothing is journalled or sent but reads.
+  /// The plan of a commit of the frozen layer. Journals nothing and sends only reads.
   Result<Plan> plan_only(const stage::Frozen& frozen, const std::string& agent, const std::string& message);
 
  private:
-  /// What is published: the frozen layer, or what it became when it was merged with a head that had moved on.
+  /// What is published: the frozen layer, or the result of merging it with a head that moved on.
   struct Target {
-    RevisionTreePtr on;  ///< the revision that it is a change of
-    Manifest from;       ///< that revision's, with what was taken in of fields and entries that are not shown
+    RevisionTreePtr on;  ///< the revision that it changes
+    Manifest from;       ///< its manifest, with the fields and hidden entries of merged branches
     stage::Frozen layer;
-    std::vector<PutFile> puts;  ///< layer.files with where their content is
+    std::vector<PutFile> puts;  ///< layer.files with the location of their content
     std::vector<RevisionId> parents;
     Json state;
-    std::string conflicts;  ///< paths that did not merge with head, one a line: it will be a branch
+    std::string conflicts;  ///< paths that did not merge with head, one per line; it will be a branch
   };
-  /// What one publication has in memory. All of it can be had again. It grows with the manifest, not with content.
+  /// The state of one publication in memory, all of which can be rebuilt. Grows with the manifest, not with the
+  /// content.
   struct Work {
     std::string tx;
     stage::Frozen frozen;
-    std::vector<PutFile> puts;         ///< with where their content is
+    std::vector<PutFile> puts;         ///< with the location of their content
     std::optional<RevisionId> joined;  ///< the head that `target` takes into account
     Target target;
-    bool trusts_head = true;    ///< where head is the base, the service has it; false once it lost a revision
-    bool base_is_lost = false;  ///< the service went back to a state without it; as found for `joined`
-    bool carries = false;       ///< `target` has what others had published, since no other revision has it any more
+    bool trusts_head = true;    ///< if head is the base, the service has it; false once it lost a revision
+    bool base_is_lost = false;  ///< the service went back to a state without it; determined for `joined`
+    bool carries = false;       ///< `target` carries files of others that no other revision has any more
     bool is_refilled = false;   ///< `target` is head itself, which holds a revision of this publication
-    ChunkIds gone;              ///< of a revision of this publication that others may have carried on
-    std::vector<PutFile> lost;  ///< what was published in it, where head holds it
-    RevisionTreePtr beside;     ///< that revision, where head does not hold it
-    ChunkTexts fetched;         ///< chunks that others uploaded, compared by us
+    ChunkIds gone;              ///< lost chunks of the hollow revision; others may have carried them forward
+    std::vector<PutFile> lost;  ///< what the hollow revision published, if `target` holds it already
+    RevisionTreePtr beside;     ///< the hollow revision, if head does not hold it
+    ChunkTexts fetched;         ///< others' chunks that were fetched and compared
     Stored stored_by_others;
-    bool is_first_post = false;  ///< the body was journalled by this very run, so it was never sent
-    /// When the body may have been sent last with nobody knowing what became of it.
+    bool is_first_post = false;  ///< this run journalled the body, so it was never sent
+    /// When the body may last have been sent without its outcome being known.
     std::optional<SteadyTime> in_doubt_since;
-    Doubt missing;  ///< what was acknowledged is not to be seen, since when
+    Doubt missing;  ///< for what was acknowledged and is not shown
     RevisionTreePtr ours;
   };
 
-  /// Where the journal lost its last rows, or an older one was put in its place.
+  /// Handles rows that are behind what was sent: the journal lost its last rows or was replaced by an older one.
   Status catch_up();
   void say_forgotten(const std::string& tx);
   Status step(Publication& publication);
@@ -130,45 +131,46 @@ class Engine {
   Status thaw(Publication& publication);
 
   Status load(const stage::Frozen& frozen);
-  /// Without `asks` head is taken to be where the layer was made.
+  /// If `asks` is false, head is assumed to be the layer's base.
   Status join_head(bool may_merge, bool asks);
   [[nodiscard]] std::vector<RevisionId> parents_of(const Target& target, const RevisionId& head) const;
-  /// `common`: what the layer's base and `head` have in common.
   Status take_in_fields();
+  /// `common`: what the layer's base and `head` have in common.
   Status merge_with(Snapshot common, const RevisionTreePtr& head);
   [[nodiscard]] bool comes_from_layer(const PutFile& put) const;
-  /// Of a base that neither is head nor is held by it.
+  /// For a base that is not head and that head does not hold.
   Result<BaseFate> fate_of_base(const Project& project, const RevisionTreePtr& head);
-  /// Head may name a revision that is gone: where it belongs then. Nothing is written.
+  /// Returns `head`, or where head belongs if that revision is gone. Writes nothing.
   Result<RevisionId> head_that_exists(const RevisionId& head);
-  /// What of this publication head holds already, without all its chunks; nullptr for nothing.
+  /// The hollow revision of this publication, if head already holds it; nullptr otherwise.
   Result<RevisionTreePtr> join_hollow(const RevisionId& head);
   [[nodiscard]] Result<bool> has_more_than_head(const RevisionTree& hollow, const RevisionId& head);
-  /// `head` itself is published again, with the bytes that `hollow` lost.
+  /// Publishes `head` itself again, with the bytes that `hollow` lost.
   Status refill(const RevisionTreePtr& head, const RevisionTreePtr& hollow);
   Status branch_off_hollow();
   [[nodiscard]] std::vector<RevisionId> taken_in_by(const RevisionTree& hollow) const;
-  /// Of a layer whose base is gone, made a change of what is left of the line.
+  /// Turns a layer whose base is gone into a change of what is left of the line.
   Status join_survivor(const RevisionTreePtr& survivor, const RevisionTreePtr& head);
-  /// False: some chunks are gone. They are forgotten then, so that the next plan uploads their text again.
+  /// False if some chunks are gone; they are forgotten, so that the next plan uploads their text again.
   Result<bool> has_all_chunks(const Publication& publication, const Plan& plan);
   Status bring_back(const Manifest& manifest, const ChunkIds& gone);
   void leave_out(const std::string& path, const Error& why);
-  /// Whether the service has what the body to be posted refers to.
+  /// Whether the service has everything that the body to be posted refers to.
   Result<bool> can_stand(const Publication& publication);
-  /// After a body was planned that is made on others, and not on the base.
+  /// Whether a body that was planned on others (`made_on`) instead of the base is outdated, because the base is there
+  /// again.
   Result<bool> has_base_come_back(const std::vector<RevisionId>& made_on);
-  /// The revision is not there, or would refer to what is not: it is looked for again for a while, then planned once
-  /// more. `hollow`: it is there, or in this one, and chunks of it are not.
+  /// The revision is not there, or would refer to something that is not: looks again for a while, then plans again.
+  /// `hollow`: the revision that is there, its own or one that holds it, but lacks chunks.
   Status plan_again(Publication& publication, const RevisionId& hollow = {});
-  /// Where what the commit brought stands, and cannot be read: its revision, or a head that holds it; empty: nowhere.
+  /// The revision that holds what the commit brought but lacks chunks: its own, or a head that holds it. Empty if none.
   Result<RevisionId> find_hollow(const Standing& standing);
   Status give_back(Publication& publication, const Error& error, bool in_doubt = false);
-  /// The service acknowledged its revision as often as it is published again, and never showed all of it.
+  /// The service acknowledged the revision as often as it may be published again, and never showed all of it.
   [[nodiscard]] Result<bool> is_never_shown(const Publication& publication) const;
-  /// A revision of it is in the log, and chunks of that are lost: it is published again.
+  /// One of its revisions is in the log but lost chunks, so it is published again.
   [[nodiscard]] Result<bool> has_hollow(const Publication& publication) const;
-  /// Whether the log has the revision under another id, which it is known by from then on.
+  /// Whether the log has the revision under another id, which it has from then on.
   Result<bool> adopt_copy(Publication& publication);
   Status find_stored_by_others();
   [[nodiscard]] Result<bool> is_known_from_here(std::string_view text) const;
@@ -181,7 +183,7 @@ class Engine {
   Result<std::optional<ChunkText>> text_of(const ChunkId& chunk) const;
   Status journal_body(Publication& publication, const Plan& plan);
   Result<std::optional<Record>> find_posted(const Publication& publication);
-  /// Its journal was lost: what it sent is not known.
+  /// Its journal was lost, so what it sent is unknown.
   [[nodiscard]] static bool is_forgotten(const Publication& publication);
   Status look_for_forgotten(Publication& publication);
   Result<bool> is_revision_of(const Record& record, const Publication& publication);
@@ -200,7 +202,7 @@ class Engine {
   StoredChunks stored_;
   Convergence convergence_;
   Work work_;
-  Progress told_;  ///< of the publication's steps; idle where none is under way
+  Progress told_;  ///< of the publication's steps; idle if none is in progress
 };
 
 }  // namespace playfs::publish

@@ -28,7 +28,7 @@ FileEntry entry_of(const stage::FrozenFile& file) {
   FileEntry entry = file.published.value_or(FileEntry());
   if (!file.published) {
     entry.hash_claim = file.hash.hex();
-    entry.chunks = {ChunkId("(frozen) " + file.path)};  // equal to no other: the hash decides
+    entry.chunks = {ChunkId("(frozen) " + file.path)};  // equal to no other chunk, so that the hash decides
   }
   entry.mode = file.mode;
   return entry;
@@ -52,8 +52,8 @@ Error has_ended_already() {
           {}};
 }
 
-/// One at a time, in the order of their numbers: what stands before the one that was sent had ended, and that one has a
-/// key since its body was journalled, whatever became of it afterwards.
+/// Publications run one at a time, in the order of their numbers. So rows before the one that was sent must have ended,
+/// and that one must have a key, which it gets with its body and keeps whatever happens afterwards.
 bool is_behind(const Publication& row, const Sent& sent) {
   if (row.tx == sent.tx) return row.step < Step::posting && row.key.empty();
   return row.number <= sent.number && row.step < Step::settling;
@@ -71,17 +71,17 @@ Result<bool> is_revision_of_layer(Upstream& upstream, const RevisionTreePtr& sto
   const auto& parents = stored->revision.parents;
   auto is_parent = [&](const RevisionId& id) { return std::find(parents.begin(), parents.end(), id) != parents.end(); };
   if (!std::all_of(layer.merge_parents.begin(), layer.merge_parents.end(), is_parent)) return false;
-  RevisionTreePtr on = base;  // what it was made on: the base, or a head that the layer was merged with
+  RevisionTreePtr on = base;  // what it is based on: the base, or a head that the layer was merged with
   for (const auto& id : parents) {
     auto parent = upstream.revision(id);
     if (!parent && may_heal(parent.error().code)) return fail(parent.error());
     if (!parent) continue;
-    if ((*parent)->tree.manifest().tx == layer.tx) return false;  // that one may be ours, and this was made of it
+    if ((*parent)->tree.manifest().tx == layer.tx) return false;  // that one may be ours, and this made from it
     const bool is_taken_in =
         std::find(layer.merge_parents.begin(), layer.merge_parents.end(), id) != layer.merge_parents.end();
     if (!is_parent(layer.base) && !is_taken_in) on = *parent;
   }
-  // Only what the other side had changed too can have come out of a merge in another way than it was frozen.
+  // A merge can only have changed what was frozen where the other side had changed it too.
   auto holds = [&](const std::string& path, const FileEntry* frozen) {
     return same(entry_at(stored, path), frozen) || !same(entry_at(on, path), entry_at(base, path));
   };
@@ -125,7 +125,7 @@ Status Engine::catch_up() {
   }
   PLAYFS_TRY(auto last, parts_.journal.last());
   if (last) waiting.push_back(*std::move(last));
-  // Another database counts anew, and its rows must not be held to the numbers of the one before.
+  // A new database counts from one again; its rows must not be compared with the numbers of the previous one.
   const bool is_of_this = std::any_of(waiting.begin(), waiting.end(), [&](const Publication& row) {
     return row.tx == sent->tx && row.number == sent->number;
   });
@@ -149,7 +149,7 @@ bool Engine::is_forgotten(const Publication& publication) {
   return publication.step == Step::posting && publication.body.empty();
 }
 
-/// Nothing is sent: nobody asked anew, and the first may be there.
+/// Sends nothing: nobody requested it anew, and the first attempt may have been stored.
 Status Engine::look_for_forgotten(Publication& publication) {
   if (!work_.in_doubt_since) work_.in_doubt_since = parts_.clock.steady();
   return refused(publication, never_stored());

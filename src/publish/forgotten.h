@@ -1,7 +1,7 @@
-// A commit whose journal was lost: what was sent for it is not known, and has to be told from what is still here, which
-// is the frozen layer.
+// Recognizes the revision of a commit whose journal was lost. What was sent for it is unknown, so the frozen layer that
+// is still here has to tell.
 //
-// A plain function over what it is given; it waits for the service.
+// Stateless; waits for the service.
 #pragma once
 
 #include "base/result.h"
@@ -10,9 +10,9 @@
 
 namespace playfs::publish {
 
-/// Whether `stored` was posted for this layer: it has the commit's id, is made on the layer's base or merged with what
-/// it is made on, and holds all that is frozen. Another client may carry the id along when it edits our revision; what
-/// it made of it is not ours.
+/// Whether `stored` was posted for this layer: it has the commit's id, is based on the layer's base or merged with what
+/// it is based on, and holds everything frozen. Another client may carry the id along when it edits our revision; the
+/// result is not ours.
 Result<bool> is_revision_of_layer(Upstream& upstream, const RevisionTreePtr& stored, const stage::Frozen& layer,
                                   const RevisionTreePtr& base);
 

@@ -16,11 +16,11 @@ namespace playfs::publish {
 
 namespace {
 
-/// Somebody is writing in the tree all the time: from some attempt on writers are held while it is merged, and in the
-/// end the caller tries again later.
+/// Somebody may be writing in the tree all the time: from some attempt on, writers are held during the merge, and
+/// finally the caller has to try again later.
 constexpr int kPatientRounds = 4;
 constexpr int kMostRounds = 12;
-/// Each may hold a descriptor. What is beyond is asked for again, which the cache answers as a rule.
+/// Each may hold a descriptor. Content beyond that is requested again, usually from the cache.
 constexpr std::size_t kMostFetched = 64;
 /// No record has more.
 constexpr std::size_t kMostInline = 16 << 10;
@@ -32,8 +32,8 @@ const FileEntry* entry_at(const Manifest& manifest, const std::string& path) {
   return found == manifest.files.end() ? nullptr : &found->second;
 }
 
-/// Of own bytes, which are read where they stand: `where` tells those that were frozen from those that are there now.
-/// Without a hash it is equal to nothing but itself.
+/// An entry for own bytes, which are read in place; `where` distinguishes frozen bytes from present ones. Without a
+/// hash it equals only itself.
 FileEntry entry_of_own(const char* where, const std::string& path, FileMode mode) {
   FileEntry entry;
   entry.mode = mode;
@@ -41,7 +41,7 @@ FileEntry entry_of_own(const char* where, const std::string& path, FileMode mode
   return entry;
 }
 
-/// What it is compared by. Others' entries may have their text and no hash.
+/// Adds what the entry is compared by. Other entries may have text and no hash.
 Status tell_content(FileEntry& entry, const Bytes& bytes, bool by_text) {
   PLAYFS_TRY(auto examined, examine(bytes));
   entry.hash_claim = examined.hash.hex();
@@ -55,7 +55,7 @@ Status tell_content(FileEntry& entry, const Bytes& bytes, bool by_text) {
 
 bool is_inline(const FileEntry* entry) { return entry && entry->inline_text; }
 
-/// Whatever their modes.
+/// Ignores the modes.
 bool same_bytes(const FileEntry* a, FileEntry b) {
   if (a) b.mode = a->mode;
   return same(a, &b);
@@ -72,8 +72,8 @@ Error is_kept_here_only(const std::string& path) {
                {}};
 }
 
-/// The paths of `files` that a file or directory of that name could be in the way of: not all are looked through for
-/// each of the many that may be ignored.
+/// The paths of `files` that a file or directory `name` could block. Does not search all files, since many names may be
+/// ignored.
 std::vector<std::string> at_above_or_below(const decltype(Merge::files)& files, const std::string& name) {
   std::vector<std::string> paths;
   for (auto end = name.find('/'); end != std::string::npos; end = name.find('/', end + 1))
@@ -104,7 +104,7 @@ Error cannot_be_brought_in(const std::string& unknown, const RevisionId& head) {
                {}};
 }
 
-/// The revisions that the tree stands on: its base, and what was taken in beside it.
+/// The revisions that the tree is made of: its base and what was merged into it.
 std::vector<RevisionId> lines(const RevisionTreePtr& base, std::vector<RevisionId> taken_in) {
   taken_in.push_back(base->revision.id);
   return taken_in;
@@ -120,7 +120,7 @@ Conflict of_one_side(const std::string& path, bool is_ours, const std::string& u
 
 }  // namespace
 
-// The versions.
+// The three versions.
 
 Status Integration::add_local(Step& step) const {
   Snapshot& version = step.ours;
@@ -129,14 +129,14 @@ Status Integration::add_local(Step& step) const {
   PLAYFS_TRY(auto changes, stage_.changes());
   for (const auto& change : changes) {
     version.manifest.files.erase(change.path);
-    // First what it is, then its bytes: if it changes in between, what was seen does not hold any more.
+    // First what it is, then its bytes: a change in between invalidates what was seen.
     const stage::Seen& seen = step.seen[change.path] = stage_.seen_at(change.path);
     if (!seen.inode) continue;
     PLAYFS_TRY(auto attributes, stage_.attributes(seen.inode));
     if (attributes.kind != stage::Kind::file && attributes.kind != stage::Kind::symlink) continue;
     FileEntry& entry = version.manifest.files[change.path];
     const FileEntry* base = entry_at(step.base.manifest, change.path);
-    // Not `change.pending`: what was first written after the changes were listed would be taken for what was frozen.
+    // Not `change.pending`: a file first written after the changes were listed would be taken for the frozen one.
     if (seen.as_frozen && base) {
       entry = *base;
     } else if (auto lower = stage_.lower_content(seen.inode)) {
@@ -146,7 +146,7 @@ Status Integration::add_local(Step& step) const {
       PLAYFS_TRY(Bytes bytes, staged_bytes(stage_, seen.inode));
       entry = entry_of_own("(staged) ", change.path, seen.mode);
       entry.size_claim = bytes.size();
-      // What theirs did not change need not be compared with it.
+      // If theirs did not change it, no comparison is needed.
       if (!same(base, theirs)) PLAYFS_CHECK(tell_content(entry, bytes, is_inline(base) || is_inline(theirs)));
       step.own.emplace(change.path, std::move(bytes));
     }
@@ -185,7 +185,7 @@ Status Integration::add_frozen(Step& step) const {
 Result<bool> Integration::add_what_is_back(Step& step) const {
   PLAYFS_TRY(auto lost, journal_.lost_base());
   if (!lost) return false;
-  step.hold.reset();  // nobody waits for the service with us
+  step.hold.reset();  // writers must not wait for the service
   auto tell = [&](const std::string& path, FileEntry& entry) {
     auto own = step.own.find(path);
     return own == step.own.end() || !entry.hash_claim.empty() ? Status() : tell_content(entry, own->second, false);
@@ -213,14 +213,14 @@ Result<Bytes> Integration::read(Step& step, MergeSide side, const std::string& p
   std::string key = entry.hash_claim;
   for (const auto& chunk : entry.chunks) key += '\n' + chunk.text();
   if (auto known = fetched_.find(key); known != fetched_.end()) return known->second;
-  step.hold.reset();  // nobody waits for the service with us
+  step.hold.reset();  // writers must not wait for the service
   const Snapshot& of = side == MergeSide::base ? step.base : side == MergeSide::ours ? step.ours : step.theirs;
   PLAYFS_TRY(Bytes content, upstream_.content(of.near, path, entry));
   if (fetched_.size() < kMostFetched) fetched_.emplace(std::move(key), content);
   return content;
 }
 
-/// Of what stands at a path in conflict that gets no markers; nullopt for nothing.
+/// The hash of what is at a conflicted path without markers; nullopt if nothing is there.
 Result<std::optional<ContentHash>> Integration::hash_of_left(Step& step, const Merge& merge, const std::string& path) {
   if (path.starts_with(stage::kStatePath)) return hash_of_state(merge.state, path);
   auto file = merge.files.find(path);
@@ -233,7 +233,7 @@ Result<std::optional<ContentHash>> Integration::hash_of_left(Step& step, const M
   return std::optional(examined.hash);
 }
 
-// What becomes of them.
+// Conflicts and local-only files.
 
 void Integration::set_beside(const Step& step, const std::string& top, std::string reason,
                              const std::map<std::string, MergedFile>& displaced, Merge& merge,
@@ -251,8 +251,7 @@ void Integration::set_beside(const Step& step, const std::string& top, std::stri
   list.push_back({top, std::move(reason) + "; what they have is in " + name, false, std::nullopt, name});
 }
 
-/// The path at which `kept`, or what is in that directory, keeps a file from standing at `path`; nullopt where it does
-/// not.
+/// The path at which `kept`, or something in that directory, blocks a file at `path`; nullopt if nothing does.
 Result<std::optional<std::string>> Integration::stands_in_the_way(const std::string& kept, bool is_directory,
                                                                   const std::string& path) const {
   const std::optional<std::string> none;
@@ -270,17 +269,17 @@ Result<std::optional<std::string>> Integration::stands_in_the_way(const std::str
   return std::optional(path);
 }
 
-/// What is kept here only (ignored, a fifo) stays where it is. What was published under its name comes beside it where
-/// that has to go on (`clears_the_way`); otherwise whoever asked is told.
+/// Local-only files (ignored ones, fifos) stay where they are. A published file of the same name is put beside them if
+/// the operation must go on (`clears_the_way`); otherwise the caller gets an error.
 Status Integration::clear_the_way(Step& step, Merge& merge, std::vector<stage::Conflicted>& list) {
   for (std::string name : step.unpublished) {
     bool is_directory = name.ends_with('/');
     if (is_directory) name.pop_back();
     if (auto inode = stage_.find(name); is_directory && inode) {
       PLAYFS_TRY(auto entries, stage_.list(inode, 0, 1));
-      if (entries.empty()) continue;  // it yields
+      if (entries.empty()) continue;  // an empty directory gives way
     }
-    std::map<std::string, std::map<std::string, MergedFile>> displaced;  // by what is in the way of them
+    std::map<std::string, std::map<std::string, MergedFile>> displaced;  // by what blocks them
     for (const std::string& path : at_above_or_below(merge.files, name)) {
       if (entry_at(step.ours.manifest, path)) continue;
       PLAYFS_TRY(auto top, stands_in_the_way(name, is_directory, path));
@@ -292,7 +291,7 @@ Status Integration::clear_the_way(Step& step, Merge& merge, std::vector<stage::C
       if (!step.clears_the_way) return fail(is_kept_here_only(top));
       for (const auto& [path, file] : files) merge.files.erase(path);
       set_beside(step, top, "something is kept here only where they have a file", files, merge, list);
-      // A later commit would publish it, being a change now of what is theirs, and nobody asked for that.
+      // Otherwise a later commit would publish it as a change of their file, which nobody requested.
       for (auto& each : list)
         if (each.path == top) each.is_kept_here = true;
     }
@@ -300,8 +299,8 @@ Status Integration::clear_the_way(Step& step, Merge& merge, std::vector<stage::C
   return {};
 }
 
-/// Rules of others say what becomes of new files. What was kept here before they came is not published for that: it is
-/// in conflict until somebody here has a rule for it, moves it away, or tells a commit to take it.
+/// Others' rules apply to new files. Files that were local-only before are not published because of them: they are in
+/// conflict until the user has a rule for them, moves them away, or commits with `--resolved`.
 Status Integration::keep_what_was_ignored(const Step& step, std::vector<stage::Conflicted>& list) const {
   for (std::string name : step.unpublished) {
     if (name.ends_with('/')) name.pop_back();
@@ -317,7 +316,7 @@ Status Integration::keep_what_was_ignored(const Step& step, std::vector<stage::C
   return {};
 }
 
-/// Where what is ignored is said otherwise by now.
+/// Whether the result's ignore rules differ from ours.
 bool Integration::brings_rules(const Step& step, const Merge& merge) {
   RuleFiles wanted;
   for (const auto& [path, file] : merge.files)
@@ -384,9 +383,9 @@ Result<stage::Merged> Integration::bring_in(Step& step) {
   return merged;
 }
 
-/// What one of the revisions has that this is made of is published with it, though the next base has it not and a rule
-/// there, or here, would have it ignored. So is what was staged before others brought a rule for it. What a parent of
-/// the next commit has, and was deleted here, goes on being known as that.
+/// Paths that a revision in this merge has are published, even if the next base does not have them and a rule ignores
+/// them. So are files that were staged before others brought a rule for them. Paths that a parent of the next commit
+/// has and that were deleted here stay recorded as such.
 void Integration::keep_tracked(const Step& step, const Merge& merge, stage::Merged& merged) const {
   auto is_parent = [&](const RevisionTreePtr& revision) {
     return revision && std::find(step.parents.begin(), step.parents.end(), revision->revision.id) != step.parents.end();
@@ -412,7 +411,7 @@ void Integration::keep_tracked(const Step& step, const Merge& merge, stage::Merg
     if (is_held_by_parent(path)) track(path, stage::TrackedAs::taken_in);
     else if (is_tracked) track(path, stage::TrackedAs::staged);
   }
-  // Where both sides had it, the other side has deleted it too, or the next base has it.
+  // Excludes paths of the merge base: the other side deleted them too, or the next base has them.
   auto track_deleted = [&](const std::string& path) {
     if (!merge.files.contains(path) && !entry_at(step.base.manifest, path) && is_held_by_parent(path))
       track(path, stage::TrackedAs::taken_in);
@@ -443,7 +442,7 @@ Status Integration::decide(Step& step, const Merge& merge, const std::vector<sta
     if (is_right && !is_staged) continue;
     stage::MergedPath decided;
     decided.path = path;
-    // Where they brought nothing, and nothing is to be rewritten, whatever is written here meanwhile is as good.
+    // If theirs brought no change and nothing is rewritten, anything written here meanwhile is fine.
     bool is_at_stake = !is_right || in_conflict.contains(path) || !same(entry_at(step.base.manifest, path), theirs);
     if (auto seen = step.seen.find(path); is_at_stake && seen != step.seen.end()) decided.seen = seen->second;
     if (is_at_stake && !decided.seen) {
@@ -452,7 +451,7 @@ Status Integration::decide(Step& step, const Merge& merge, const std::vector<sta
     }
     if (!is_right && !step.kept.contains(path))
       decided.action = wanted ? stage::MergedPath::Action::put : stage::MergedPath::Action::remove;
-    // It came after it was looked whether anything is in the way.
+    // It appeared after clear_the_way() had looked.
     if (!is_right && wanted && !ours && decided.seen->inode && !step.kept.contains(path))
       return fail(is_kept_here_only(path));
     if (!is_right && wanted) {
@@ -467,7 +466,7 @@ Status Integration::decide(Step& step, const Merge& merge, const std::vector<sta
     merged.paths.push_back(std::move(decided));
   }
   if (unstaged.empty()) return {};
-  // What was not staged then is not staged now, and from here on it is known what was seen.
+  // Fail if one of these paths is staged by now. From here on, a change shows in what was seen of it.
   PLAYFS_TRY(auto changes, stage_.changes());
   for (const auto& change : changes)
     if (unstaged.contains(change.path))
@@ -475,9 +474,9 @@ Status Integration::decide(Step& step, const Merge& merge, const std::vector<sta
   return {};
 }
 
-// The whole.
+// Whole operations.
 
-/// Until they are at hand, what is ignored counts as staged.
+/// Until the rules are here, ignored files count as staged.
 Status Integration::fetch_rules() {
   for (const auto& rules : stage_.rules_needed()) {
     auto text = upstream_.content(rules.revision, rules.path, *rules.entry);
@@ -486,7 +485,7 @@ Status Integration::fetch_rules() {
   return {};
 }
 
-/// Those that new rules go on ignoring were never in question.
+/// Drops the conflicts of files that the new rules still ignore.
 Status Integration::forget_what_is_ignored() {
   PLAYFS_CHECK(fetch_rules());
   PLAYFS_TRY(auto left, unresolved(stage_));
@@ -534,7 +533,7 @@ Result<Integrated> Integration::update(const RevisionTreePtr& head, const Revisi
       std::vector<RevisionId> stood_on = lines(base, step.taken_in), compared = stood_on;
       compared.push_back(head->revision.id);
       PLAYFS_TRY(auto holdings, Holdings::compare(compared, merging_.links()));
-      // A commit ended meanwhile and was made with that head. Nobody asked to have it undone here.
+      // A commit ended meanwhile and is based on that head. Nobody asked to undo it.
       step.is_done = base->revision.id != asked_on && holdings.covers(base->revision.id, head->revision.id);
       stands_on = step.is_done ? base : head;
       if (step.is_done) return {};
@@ -602,7 +601,7 @@ Result<Integrated> Integration::integrated(const RevisionTreePtr& base) const {
   return Integrated{base->revision.id, left.size()};
 }
 
-/// Whether the rules in what was published are others than those that were frozen.
+/// Whether the published ignore rules differ from those that were frozen.
 Result<bool> Integration::has_rules_of_others(const RevisionTreePtr& published) const {
   PLAYFS_TRY(auto layer, stage_.pending());
   const RevisionTreePtr on = stage_.base();
@@ -622,7 +621,7 @@ Status Integration::settle(const std::string& tx, const RevisionTreePtr& base) {
     Status settled = stage_.settle(tx, base, {}, settled_);
     if (settled || !is_busy(settled.error())) return settled;
   }
-  // Files were written since they were frozen, and the published revision has more in them than was frozen.
+  // Files written since the freeze have other changes in the published revision, or it brings other ignore rules.
   auto begin = [&](Step& step) -> Status {
     step.theirs = snapshot_of(base);
     step.next = base;

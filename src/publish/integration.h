@@ -1,9 +1,9 @@
-// Bringing what others published into a work tree with changes of its own: an update to head, or taking in a branch.
+// Merges what others published into a work tree with changes of its own: an update to head, or the merge of a branch.
 //
-// The three-way merge is worked out without any lock, from files of which it is remembered what they were; then the
-// stage carries it out in one step, with the list of conflicts and the base, if they are so still. Where somebody was
-// faster it is merged again. A crash leaves the old state or the new one. Content is read where it stands: in memory is
-// one file that is merged line by line, and what comes out of such merges. For one thread; waits.
+// The three-way merge is computed without a lock, and remembers what each file was that it read. Then the stage applies
+// the result in one step, with the list of conflicts and the base, if all these files are unchanged; otherwise the
+// merge is repeated. A crash leaves the old state or the new one. Content is read in place: memory holds the one file
+// that is being merged line by line, and the results of such merges. For one thread; blocking.
 #pragma once
 
 #include <functional>
@@ -23,7 +23,7 @@ namespace playfs::publish {
 
 struct Integrated {
   RevisionId base;
-  std::size_t conflicts = 0;  ///< paths that were left in conflict
+  std::size_t conflicts = 0;  ///< paths left in conflict
 };
 
 class Integration {
@@ -31,51 +31,49 @@ class Integration {
   Integration(Upstream& upstream, Merging& merging, Journal& journal, stage::Stage& stage, const Settled& settled)
       : upstream_(upstream), merging_(merging), journal_(journal), stage_(stage), settled_(settled) {}
 
-  /// `head` becomes the base; where it does not hold the old one, that becomes a further parent of the next commit.
-  /// It was asked for when the tree stood on `asked_on`: where it stands on another by now, which holds `head`, it
-  /// stays there. Fails with `busy` where something is still in conflict, with `refused_input` where it cannot be told
-  /// what the two have in common.
+  /// Makes `head` the base. If it does not hold the old base, that becomes a further parent of the next commit.
+  /// `asked_on`: the base when the update was requested; if the tree has another base by now that holds `head`, nothing
+  /// changes. Fails with `busy` while something is in conflict, with `refused_input` if the merge base is unknown.
   Result<Integrated> update(const RevisionTreePtr& head, const RevisionId& asked_on);
-  /// What `revision` has comes into the tree, and it becomes a further parent of the next commit. Where it cannot be
-  /// told what the two have in common, every path that one side alone has is left in conflict. Fails with `busy` where
-  /// something is staged.
+  /// Merges `revision` into the tree, and makes it a further parent of the next commit. If the merge base is unknown,
+  /// every path that only one side has is left in conflict. Fails with `busy` while something is staged.
   Result<Integrated> merge(const RevisionTreePtr& revision);
-  /// Stage::settle, with what was written since the layer was frozen merged where the new base brings something too.
+  /// Stage::settle. If a file was written since the freeze and the new base changed it too, merges the two.
   Status settle(const std::string& tx, const RevisionTreePtr& base);
 
  private:
   /// One attempt.
   struct Step {
-    RevisionTreePtr on;                ///< the tree's base as it was when this began
-    std::vector<RevisionId> taken_in;  ///< what was taken in beside it, likewise
-    std::vector<RevisionId> parents;   ///< what is taken in beside `next` afterwards
-    bool is_done = false;              ///< the tree holds all of it already
+    RevisionTreePtr on;                ///< the tree's base when the attempt began
+    std::vector<RevisionId> taken_in;  ///< the further parents then: what was merged into the tree
+    std::vector<RevisionId> parents;   ///< the further parents afterwards
+    bool is_done = false;              ///< the tree already holds all of it
     Snapshot base, ours, theirs;
-    std::string unknown;   ///< why it cannot be told what `base` is
-    Snapshot below;        ///< what is as it is there follows `next` by itself
-    RevisionTreePtr next;  ///< what the tree stands on afterwards
+    std::string unknown;   ///< why the merge base is unknown
+    Snapshot below;        ///< paths that are unchanged against this follow `next`
+    RevisionTreePtr next;  ///< the tree's base afterwards
     MergeLabels labels;
-    std::string ending;                               ///< of names for what theirs has beside ours
-    bool clears_the_way = false;                      ///< also for what is kept here only
-    std::map<std::string, stage::FrozenFile> frozen;  ///< of `base`: what is read from the stage
-    std::map<std::string, stage::Seen> seen;          ///< of every staged path
-    std::map<std::string, Bytes> own;                 ///< of those with bytes of their own, which stay where they are
-    std::set<std::string> kept;                       ///< where a file that is kept here only stays
-    std::vector<std::string> unpublished;             ///< what is kept here only
-    bool brings_rules = false;                        ///< for what is ignored: others than those that were here
+    std::string ending;                               ///< added to names for their version beside ours
+    bool clears_the_way = false;                      ///< moves theirs aside, even for local-only files
+    std::map<std::string, stage::FrozenFile> frozen;  ///< files of `base` that are read from the stage
+    std::map<std::string, stage::Seen> seen;          ///< for every staged path
+    std::map<std::string, Bytes> own;                 ///< staged files with bytes of their own; read in place
+    std::set<std::string> kept;                       ///< paths at which a local-only file stays
+    std::vector<std::string> unpublished;             ///< local-only files
+    bool brings_rules = false;                        ///< the result's ignore rules differ from those here
     std::optional<std::string> seen_state;
-    std::function<Status(Step&)> complete;  ///< what is left to do once what is local is there; may be empty
+    std::function<Status(Step&)> complete;  ///< called after add_local(); may be empty
     std::unique_ptr<stage::Stage::Hold> hold;
   };
-  /// All but what is local: that is added once writers are held, where they are.
+  /// Fills in everything but the local changes, which are added once writers are held, if they are.
   using BeginStep = std::function<Status(Step&)>;
   using Stand = std::function<Status(const stage::Merged&)>;
-  /// Merges and has the stage stand on the outcome, again where somebody was faster.
+  /// Merges and applies the result, repeatedly if files change meanwhile.
   Status carry_out(const BeginStep& begin, const Stand& stand);
   Result<Integrated> integrated(const RevisionTreePtr& base) const;
-  /// What the tree is to be on `step.next`.
+  /// What the tree has to become on `step.next`.
   Result<stage::Merged> bring_in(Step& step);
-  /// `displaced` gets a name beside `top`, and the conflict says so.
+  /// Gives `displaced` a name beside `top`, and notes that in the conflict.
   void set_beside(const Step& step, const std::string& top, std::string reason,
                   const std::map<std::string, MergedFile>& displaced, Merge& merge,
                   std::vector<stage::Conflicted>& list);
@@ -91,10 +89,10 @@ class Integration {
   Status decide(Step& step, const Merge& merge, const std::vector<stage::Conflicted>& list, stage::Merged& merged);
   Result<Bytes> read(Step& step, MergeSide side, const std::string& path, const FileEntry& entry);
   Result<std::optional<ContentHash>> hash_of_left(Step& step, const Merge& merge, const std::string& path);
-  /// The tree now; of files that theirs did not change against the base not even the bytes are read.
+  /// Adds the tree's present state. Does not read files that theirs did not change against the base.
   Status add_local(Step& step) const;
   Status add_frozen(Step& step) const;
-  /// add_what_came_back(), once it is known what is local.
+  /// add_what_came_back(), once the local changes are known.
   Result<bool> add_what_is_back(Step& step) const;
 
   Upstream& upstream_;
@@ -102,7 +100,7 @@ class Integration {
   Journal& journal_;
   stage::Stage& stage_;
   const Settled& settled_;
-  /// Content that was fetched for the integration under way, so that a further attempt waits for nothing.
+  /// Content fetched for the current integration, so that another attempt does not wait for it.
   std::map<std::string, Bytes> fetched_;
 };
 

@@ -14,12 +14,12 @@ constexpr const char* kBranch = "branch";
 constexpr const char* kWatermark = "watermark";
 constexpr const char* kThread = "thread";
 constexpr const char* kLongestId = "longest_id";
-constexpr const char* kLostBase = "lost_base";          // its id, a newline, the survivor's
-constexpr const char* kPlannedAgain = "planned_again";  // how often, a blank, the publication's tx
-constexpr const char* kHollow = "hollow";               // its id, a blank, the publication's tx
+constexpr const char* kLostBase = "lost_base";          // its id, a newline, the survivor's id
+constexpr const char* kPlannedAgain = "planned_again";  // count, a space, the publication's tx
+constexpr const char* kHollow = "hollow";               // its id, a space, the publication's tx
 constexpr const char* kScan = "scan";
 constexpr const char* kFound = "scan/found/";
-constexpr const char* kGivenBack = "given_back/";  // with the tx behind it
+constexpr const char* kGivenBack = "given_back/";  // followed by the tx
 std::optional<WallTime> time_of(const std::string& text) {
   WallTime time;
   auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), time.nanoseconds);
@@ -92,8 +92,7 @@ Status Journal::record_ending_again(const Publication& ended) {
   return write("ending again", change);
 }
 
-// A publication's value changes only once its row has: a change that failed is done over by whoever does the step
-// again.
+// A publication's value changes only after its row: if the change fails, the step is repeated with the old value.
 
 Status Journal::record_frozen(Publication& publication, RevisionId base, std::uint32_t files_changed) {
   Publication next = publication;
@@ -197,7 +196,7 @@ Status Journal::record_settling(Publication& publication, Ending ending, Revisio
   next.conflicts = std::move(conflicts);
   JournalChange change;
   change.publication = &next;
-  // With the outcome, so that whoever sees the stage on its new base also sees that it stands on a branch.
+  // Together with the outcome, so that a caller that sees the new base also sees that the stage is on a branch.
   change.facts[kBranch] = ending == Ending::branched ? next.revision.text() : "";
   change.facts[kLostBase] = "";  // what it held is published again
   PLAYFS_CHECK(write("settling", change));

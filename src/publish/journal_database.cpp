@@ -1,6 +1,5 @@
-// The journal as a SQLite database: a row for each publication, one for each chunk that it uploads. Each row has a
-// digest of what it says, and is held to it whenever it is read: a page that was changed on disk can look like any
-// other.
+// The journal as a SQLite database: a row per publication, and one per chunk that it uploads. Each row has a digest of
+// its content that is checked whenever it is read, because a page that was altered on disk can look like any other.
 #include <sys/stat.h>
 
 #include <cerrno>
@@ -88,14 +87,14 @@ constexpr const char* kUploadColumns =
     "number, key, body, text_hash, text_size, chunk, path, revision, sequence, is_base64, text_offset, body_hash, "
     "digest, publication";
 
-/// From each version to the next.
+/// Migrations from each version to the next.
 constexpr const char* kFromVersion1 = R"(
 ALTER TABLE publications ADD COLUMN merged TEXT NOT NULL DEFAULT '';
 ALTER TABLE publications ADD COLUMN conflicts TEXT NOT NULL DEFAULT '';
 ALTER TABLE publications ADD COLUMN may_merge INTEGER NOT NULL DEFAULT 1;
 )";
 
-/// The uploads of version 2 are a form that is still written: bodies without a recipe.
+/// The uploads of version 2 have a form that is still used: bodies without a recipe.
 constexpr const char* kFromVersion2 = R"(
 ALTER TABLE uploads ADD COLUMN path TEXT NOT NULL DEFAULT '';
 ALTER TABLE uploads ADD COLUMN revision TEXT NOT NULL DEFAULT '';
@@ -106,7 +105,7 @@ ALTER TABLE uploads ADD COLUMN body_hash TEXT NOT NULL DEFAULT '';
 ALTER TABLE known_chunks RENAME TO known_chunks_2;
 ALTER TABLE facts RENAME TO facts_2;
 )";
-/// Once the tables of today are there.
+/// Runs once the current tables exist.
 constexpr const char* kMovedFromVersion2 = R"(
 INSERT INTO known_chunks(text_hash, text_size, chunk) SELECT text_hash, text_size, chunk FROM known_chunks_2;
 INSERT INTO known_sizes(size) SELECT DISTINCT text_size FROM known_chunks_2;
@@ -118,7 +117,7 @@ DROP TABLE known_chunks_2;
 DROP TABLE facts_2;
 )";
 
-/// Before version 4 rows had no digests. Those of version 2 that move get theirs with the tables of today.
+/// Rows have digests since version 4. The tables that are moved from version 2 are created with them.
 constexpr const char* kFromVersion3 = R"(
 ALTER TABLE publications ADD COLUMN digest TEXT NOT NULL DEFAULT '';
 ALTER TABLE uploads ADD COLUMN digest TEXT NOT NULL DEFAULT '';
@@ -145,7 +144,7 @@ std::string digest_of(const Publication& row) {
                     row.merged.text(), row.conflicts, std::to_string(static_cast<int>(row.may_merge))});
 }
 
-/// Without its chunk, which comes later and is believed as a row of `known_chunks` says it.
+/// Without the chunk, which is added later and is believed only through the row of `known_chunks`.
 std::string digest_of(std::int64_t publication, const Upload& upload) {
   const Recipe recipe = upload.recipe.value_or(Recipe());
   return digest_of({std::to_string(publication), std::to_string(upload.number), upload.key,
@@ -257,7 +256,8 @@ Status write_digests(Database& database) {
                [](const Statement& row) { return digest_of_fact(row.text(1), row.text(2)); }, {0});
 }
 
-/// All but the known chunks, which may be a million: a damaged one of those is unknown when it is looked up.
+/// Checks all rows except the known chunks, of which there may be a million: a damaged one counts as unknown when it is
+/// looked up.
 Status check_rows(Database& database) {
   auto check = [&](const std::string& table, const std::string& columns,
                    const std::function<Status(const Statement&)>& check_row) -> Status {
@@ -293,7 +293,8 @@ class JournalDatabase final : public JournalStorage {
 
   Status write(const JournalChange& change) override {
     PLAYFS_CHECK(write_rows(change));
-    // Behind the rows and before the request: a crash in between leaves rows that say more than this, never less.
+    // After the rows and before the request: a crash in between leaves rows that are ahead of this file, never behind
+    // it.
     const Publication* row = change.publication;
     const bool is_to_be_sent = row && row->step == Step::posting && !row->body.empty();
     return is_to_be_sent ? write_sent(path_, {row->number, row->tx}) : Status();
@@ -529,7 +530,7 @@ class JournalDatabase final : public JournalStorage {
     if (uploads.empty()) return {};
     PLAYFS_TRY(auto size, database_.prepare("INSERT OR IGNORE INTO known_sizes(size) VALUES(?)"));
     for (const auto& upload : uploads) PLAYFS_CHECK(size.bind(1, static_cast<std::int64_t>(upload.text_size)).run());
-    // A service that went back to an older state may give an id away again: what it was before is nowhere then.
+    // A service that went back to an older state may reuse an id; its previous text is nowhere then.
     PLAYFS_TRY(auto before, database_.prepare("DELETE FROM known_chunks WHERE chunk = ? AND text_hash <> ?"));
     PLAYFS_TRY(auto known,
                database_.prepare(
@@ -548,7 +549,7 @@ class JournalDatabase final : public JournalStorage {
     return oldest.bind(1, most_known_).run();
   }
 
-  /// They are referred to no more, and sent again where this publication had uploaded them.
+  /// Forgets lost chunks. Those that this publication uploaded are sent again, with a new key.
   Status forget_chunks(std::int64_t publication, const std::vector<LostChunk>& lost) PLAYFS_REQUIRES(mutex_) {
     if (lost.empty()) return {};
     PLAYFS_TRY(auto known, database_.prepare("DELETE FROM known_chunks WHERE chunk = ?"));
@@ -583,7 +584,7 @@ class JournalDatabase final : public JournalStorage {
       PLAYFS_TRY(auto remove, database_.prepare("DELETE FROM facts WHERE name = ?"));
       return remove.bind(1, name).run();
     }
-    // A name keeps its number, so that those that are set again and again make none of the others old.
+    // A name keeps its number, so that updating one fact often does not make the others old.
     PLAYFS_TRY(auto statement,
                database_.prepare("INSERT INTO facts(name, value, digest) VALUES(?, ?, ?) ON CONFLICT(name) "
                                  "DO UPDATE SET value = excluded.value, digest = excluded.digest"));
@@ -600,7 +601,7 @@ class JournalDatabase final : public JournalStorage {
     return earlier.bind(1, publication).run();
   }
 
-  /// It has not begun: nothing else belongs to it.
+  /// For a publication that has not begun and so has no other rows.
   Status drop(std::int64_t publication) PLAYFS_REQUIRES(mutex_) {
     PLAYFS_TRY(auto row, database_.prepare("DELETE FROM publications WHERE number = ?"));
     return row.bind(1, publication).run();
@@ -620,12 +621,12 @@ class JournalDatabase final : public JournalStorage {
   const std::string path_;
   Mutex mutex_;
   Database database_ PLAYFS_GUARDED_BY(mutex_);
-  // A plan asks for thousands.
+  // A plan runs these thousands of times.
   std::optional<Statement> find_known_ PLAYFS_GUARDED_BY(mutex_);
   std::optional<Statement> find_text_ PLAYFS_GUARDED_BY(mutex_);
 };
 
-/// What the database says of its own version is one number in its header, and may be damaged as well.
+/// The database's own version is a number in its header, which may be damaged too.
 Status bring_up_to_date(Database& database, const std::string& path) {
   PLAYFS_TRY(int version, schema_version(database));
   if (version > kVersion)
@@ -646,7 +647,7 @@ Status bring_up_to_date(Database& database, const std::string& path) {
   return transaction.commit();
 }
 
-/// All pages, and whether what is looked up by an index is found by it.
+/// Checks all pages, and that the indices match the tables.
 Status check_pages(Database& database) {
   for (const char* pragma : {"quick_check(1)", "integrity_check(publications)", "integrity_check(facts)"}) {
     PLAYFS_TRY(auto check, database.prepare(std::string("PRAGMA ") + pragma));
@@ -657,8 +658,8 @@ Status check_pages(Database& database) {
   return {};
 }
 
-/// Statements that are right fail where a table is not there, or has other columns: SQLite has no code of its own for
-/// that, but it is no error of the disk.
+/// A correct statement fails if a table is missing or has other columns. SQLite has no specific code for that, but it
+/// is not an error of the disk.
 Status as_damage(Status status) {
   bool is_of_schema = !status && status.error().code == ErrorCode::io &&
                       status.error().message.find("disk I/O error") == std::string::npos;
@@ -686,7 +687,7 @@ Result<std::string> set_journal_aside(const std::string& directory) {
     if (errno != EEXIST) return fail(error_from_errno(errno, "create " + folder));
     folder.clear();
   }
-  // The database first: without its log it may be whole, and older. A log that is left alone here is found damaged.
+  // The database first: without its log it may be intact but older. A log that remains alone is detected as damage.
   for (const char* part : {"", "-wal", "-shm"}) {
     std::string name = std::string("/publish.db") + part;
     if (rename((directory + name).c_str(), (folder + name).c_str()) != 0 && errno != ENOENT)

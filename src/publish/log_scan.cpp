@@ -50,7 +50,7 @@ std::size_t bytes_of(const std::map<RevisionId, WallTime>& revisions) {
 
 }  // namespace
 
-// What is kept.
+// The saved state.
 
 std::string LogScan::print(const State& state) {
   JsonObject json{{"from", json_of(state.from)}};
@@ -151,13 +151,13 @@ Status LogScan::search(WallTime from) {
 
 Status LogScan::catch_up(std::optional<WallTime> from, const std::function<Result<wire::RecordPage>()>& first_page) {
   PLAYFS_CHECK(load());
-  // Further back than ever: down to there everything has to be read.
+  // Further back than before: everything from there on has to be read.
   if (from && (!state_ || *from < state_->from)) state_ = State{*from, {}, {}};
   bool is_begun_anew = false;
   auto bring_to_its_end = [&](std::optional<wire::RecordPage> page) -> Result<bool> {
     auto done = finish(std::move(page));
     tell(std::nullopt);
-    // What was read is not read again, whatever went wrong.
+    // Save what was read, whatever went wrong, so that it is not read again.
     if (!done && unsaved_pages_ > 0) static_cast<void>(save());
     if (done && !*done && std::exchange(is_begun_anew, true))
       return fail(ErrorCode::protocol, "the list of revisions cannot be read to its end: its cursors do not hold");
@@ -171,7 +171,7 @@ Status LogScan::catch_up(std::optional<WallTime> from, const std::function<Resul
     state_->pass = Pass();
     for (const auto& [id, time] : found_) state_->pass->unseen.insert(id);
     PLAYFS_TRY(bool is_done, bring_to_its_end(std::move(page)));
-    // While more than a page was read, more may have come in front.
+    // If more than a page was read, more may have been added meanwhile.
     if (is_done && (was_short_ || passes >= limits_.passes_at_once)) return {};
   }
 }
@@ -197,7 +197,7 @@ Result<bool> LogScan::finish(std::optional<wire::RecordPage> page) {
       if (pass.pages >= limits_.most_pages) return stopped(fmt::format("{} pages were read", pass.pages));
       if (unsaved_pages_ >= limits_.unsaved_pages) PLAYFS_CHECK(save());
     }
-    // Reading once more what overlaps is nothing to speak of.
+    // Reading the overlap again is not worth reporting.
     if (pass.met_at == 0)
       tell(LogReading{static_cast<std::uint64_t>(pass.records), pass.back_to,
                       state_->read ? state_->read->time : state_->from});
@@ -211,8 +211,8 @@ Result<bool> LogScan::finish(std::optional<wire::RecordPage> page) {
     }
     page = *std::move(next);
   }
-  // Everything was read down to where nothing need be known. Where there was a newest record before, it is not there
-  // any more: the service went back to an older state, and what this pass did not come across is gone with it.
+  // The pass read everything that has to be known. If there was a newest record before, it is gone: the service went
+  // back to an older state, and revisions that this pass did not find are gone too.
   if (pass.met_at == 0)
     for (const auto& id : pass.unseen)
       if (found_.erase(id) > 0) found_bytes_ -= bytes_of(id);
@@ -223,7 +223,7 @@ Result<bool> LogScan::finish(std::optional<wire::RecordPage> page) {
   return true;
 }
 
-/// A list without an end is read from its beginning next time: there is nothing to go on from.
+/// An endless list is read from the start next time: there is no position to resume from.
 tl::unexpected<Error> LogScan::stopped(const std::string& why) {
   state_->pass.reset();
   return fail(ErrorCode::protocol, "the list of revisions does not end: " + why);
@@ -248,8 +248,8 @@ bool LogScan::take_in(const wire::RecordPage& page) {
     if (state_->read && record.id == state_->read->id && pass.met_at == 0) pass.met_at = pass.pages;
     if (time) {
       pass.back_to = *time;
-      // Below the record that was the newest before, only the overlap is of interest; where that record is gone, the
-      // service is not the one it was, and everything is.
+      // Below the previously newest record, only the overlap matters. If that record is gone, the service lost its
+      // past, and everything matters.
       bool is_past_overlap = pass.met_at > 0 && *time < before(state_->read->time, limits_.overlap);
       is_enough = is_enough || is_past_overlap || *time < floor;
     }

@@ -1,10 +1,9 @@
-// The log of revisions as far as it has to be known: read from the newest record back, each record once.
+// Reads the log of revisions as far back as necessary: from the newest record backwards, each record once.
 //
-// The log is everybody's, so between two looks at a project there may be tens of thousands of records of others. What
-// was read is kept: the ids of this project's revisions, the newest record down from which nothing is missing, and,
-// while a pass is under way, the cursor where it stands. All of it is journalled every few pages, when a call is
-// interrupted or fails, and with the watermark; so a pass goes on where it stopped, also after a restart, and the next
-// one reads only what came in front since.
+// All projects share the log, so tens of thousands of foreign records may lie between two looks at a project. The scan
+// keeps what it has read: the ids of this project's revisions, the newest record, below which nothing is missing, and
+// the cursor of a pass in progress. It journals them every few pages, when a call is interrupted or fails, and with the
+// watermark. So a pass resumes where it stopped, also after a restart, and the next one reads only new records.
 //
 // Blocking. For one thread: the publisher's.
 #pragma once
@@ -30,40 +29,41 @@ namespace playfs::publish {
 class LogScan {
  public:
   struct Limits {
-    /// How far behind what was read already a pass reads once more: a node of the service whose clock lags may slip a
-    /// revision in below. At most so many pages of it.
+    /// A pass re-reads this far behind what is known, because a node of the service whose clock lags may insert a
+    /// revision there. Limited to this many pages.
     std::chrono::nanoseconds overlap = std::chrono::minutes(10);
     int overlap_pages = 2;
-    int unsaved_pages = 8;     ///< read again after a crash, at the most
-    int most_pages = 100'000;  ///< of one pass: a list that is longer does not end
-    int most_idle_pages = 16;  ///< in a row, which bring nothing
-    /// Of the revisions that were found, each counted once: up to four lists name it.
+    int unsaved_pages = 8;     ///< re-read after a crash, at most
+    int most_pages = 100'000;  ///< per pass; a longer list counts as endless
+    int most_idle_pages = 16;  ///< in a row that bring nothing new
+    /// Size of the revisions found; each is counted once, though up to four containers hold it.
     std::size_t most_found_bytes = 8 << 20;
-    int passes_at_once = 3;  ///< for what comes in front while a long pass is read
+    int passes_at_once = 3;  ///< to catch up with records added during a long pass
   };
   struct Parts {
     ProjectId project;
     Upstream& upstream;
     Journal& journal;
     content::EventLog& events;
-    std::function<void(std::optional<LogReading>)> progress;  ///< while a pass takes more than a page; then nullopt
+    /// Called while a pass takes more than a page, then with nullopt.
+    std::function<void(std::optional<LogReading>)> progress;
   };
   explicit LogScan(Parts parts) : LogScan(std::move(parts), Limits()) {}
   LogScan(Parts parts, Limits limits) : parts_(std::move(parts)), limits_(limits) {}
 
-  /// Reads what is new, down to `from` where the log was never read; nullopt: to where the project begins. Where that
-  /// took long, what came in front meanwhile is read too. Returns the project as it was when the newest page was.
+  /// Reads what is new, back to `from` if the log was never read; nullopt: back to the project's creation. If that took
+  /// long, reads what was added meanwhile too. Returns the project as it was when the newest page was read.
   Result<Project> look(std::optional<WallTime> from);
-  /// The same without asking for the project, which may be gone.
+  /// Like look(), but does not request the project, which may be gone.
   Status search(WallTime from);
 
   /// The project's revisions that were found, from the watermark on.
   [[nodiscard]] const std::map<RevisionId, WallTime>& found() const { return found_; }
 
-  /// Whether a page had it in the pass that came to its end last: it was there then.
+  /// Whether the last completed pass found it on a page, so that it was there then.
   [[nodiscard]] bool has_just_seen(const RevisionId& revision) const { return seen_.contains(revision); }
 
-  /// Head was verified, and was created then: what is older need not be known any more.
+  /// Head was verified and was created at `head`; older revisions need not be known any more.
   Status verified(WallTime head);
   /// Journals what was found and is not verified.
   Status save();
@@ -73,20 +73,20 @@ class LogScan {
     std::string id;
     WallTime time;
   };
-  /// From the newest record back, as far as it came.
+  /// A pass from the newest record backwards, and how far it got.
   struct Pass {
     Mark top;
-    std::string cursor;  ///< of the page that comes next
+    std::string cursor;  ///< of the next page
     WallTime back_to;
     std::int64_t pages = 0;
     std::int64_t records = 0;
-    std::int64_t met_at = 0;  ///< the page with the record down from which all was known; 0: not met yet
-    /// Found before it began, and on no page of it so far. Kept with it: it may be interrupted, and the service may
-    /// have gone back before it began.
+    std::int64_t met_at = 0;  ///< the page from which on everything was known; 0: not reached yet
+    /// Found before the pass began, and on none of its pages so far. Journalled with the pass: it may be interrupted,
+    /// and the service may have gone back before it began.
     std::set<RevisionId> unseen;
   };
   struct State {
-    WallTime from;             ///< nothing is missing from here
+    WallTime from;             ///< nothing is missing from here on
     std::optional<Mark> read;  ///< up to here; nullopt: nothing was read yet
     std::optional<Pass> pass;
   };
@@ -95,15 +95,15 @@ class LogScan {
   static std::string print(const State& state);
   static std::optional<State> parse(const std::string& text);
 
-  /// Passes from what `first_page` gives, until one of them finds nothing new behind its first page.
+  /// Makes passes, each starting with `first_page`, until one finds nothing new behind its first page.
   Status catch_up(std::optional<WallTime> from, const std::function<Result<wire::RecordPage>()>& first_page);
-  /// Brings the pass that is under way to its end. False: the service does not know its cursor any more.
+  /// Completes the current pass. False if the service does not know its cursor any more.
   Result<bool> finish(std::optional<wire::RecordPage> page);
-  /// Whether that was all that the pass has to read.
+  /// Returns whether the pass is complete.
   bool take_in(const wire::RecordPage& page);
-  /// Whether a page goes back to what the pass has passed: a cursor that the service has made something else of.
+  /// Whether the page returns to records that the pass is past: the service changed the cursor's meaning.
   [[nodiscard]] bool goes_round(const wire::RecordPage& page) const;
-  /// Forgets where the pass stood, and no revision that was found.
+  /// Drops the position of the pass, but none of the revisions found.
   void begin_anew(const std::string& why);
   tl::unexpected<Error> stopped(const std::string& why);
   [[nodiscard]] ScanChange unsaved() const;
@@ -116,13 +116,13 @@ class LogScan {
   std::optional<State> state_;
   std::map<RevisionId, WallTime> found_;
   std::size_t found_bytes_ = 0;  ///< of `found_`
-  std::set<RevisionId> saved_;   ///< those of `found_` that are journalled, and some that are to be forgotten
+  std::set<RevisionId> saved_;   ///< those of `found_` that are journalled, and some that have to be removed
   wire::Cursors cursors_;        ///< of this pass
-  std::set<RevisionId> seen_;    ///< of the project, in this pass since it last went on
-  std::string last_id_;          ///< of the page before
+  std::set<RevisionId> seen_;    ///< the project's revisions in this pass, since it last resumed
+  std::string last_id_;          ///< of the previous page
   int idle_pages_ = 0;
   int unsaved_pages_ = 0;
-  bool was_short_ = false;  ///< the last pass: it found nothing new behind its first page
+  bool was_short_ = false;  ///< the last pass found nothing new behind its first page
   bool is_told_ = false;
 };
 

@@ -16,7 +16,7 @@ namespace playfs::publish {
 
 namespace {
 
-/// How far what is gone is followed, and head's line where parents do not tell.
+/// How far lost revisions are followed, and head's line if parents do not tell.
 constexpr int kMostFollowed = 1000;
 
 const Manifest& manifest_of(const RevisionTreePtr& revision) {
@@ -24,7 +24,7 @@ const Manifest& manifest_of(const RevisionTreePtr& revision) {
   return revision ? revision->tree.manifest() : nothing;
 }
 
-/// Paths that are not the same in both.
+/// Paths that differ between the two.
 std::set<std::string> differing(const Manifest& a, const Manifest& b) {
   std::set<std::string> paths;
   for (auto [one, other] : {std::pair(&a, &b), std::pair(&b, &a)}) {
@@ -36,7 +36,7 @@ std::set<std::string> differing(const Manifest& a, const Manifest& b) {
   return paths;
 }
 
-/// Whether the bytes are here now. What cannot be had stays a reference to what was published.
+/// Stores the bytes here and returns whether that worked. Unavailable content stays a reference to what was published.
 Result<bool> bring_up(Upstream& upstream, stage::Stage& stage, const stage::InodePtr& inode, const FileRef& from) {
   auto content = upstream.content(from.revision, from.path, *from.entry);
   if (!content && may_heal(content.error().code)) return fail(content.error());
@@ -57,7 +57,7 @@ bool holds(const RevisionTreePtr& revision, const FileRef& file) {
   return entry && entry->same_content_and_mode(*file.entry);
 }
 
-/// Where an entry has no hash, its text tells.
+/// If an entry has no hash, its text decides.
 bool is_same(const FileEntry* a, const FileEntry* b) {
   if (!a || !b) return a == b;
   if (a->same_content_and_mode(*b)) return true;
@@ -65,7 +65,7 @@ bool is_same(const FileEntry* a, const FileEntry* b) {
   return a->mode == b->mode && hash && hash == known_hash(*b);
 }
 
-/// nullptr where it cannot be had, and where there is none.
+/// nullptr if it is unavailable or `id` is empty.
 Result<RevisionTreePtr> as_far_as_it_is_there(Upstream& upstream, const RevisionId& id) {
   if (id.empty()) return RevisionTreePtr();
   auto revision = upstream.revision(id);
@@ -85,8 +85,8 @@ Result<RevisionTreePtr> find_survivor(Upstream& upstream, Absences& absences, Me
     return link;
   };
   PLAYFS_TRY(auto bases, find_merge_bases(lost->revision.id, head->revision.id, links));
-  // Of what both are made on the newest that is left: head may have come to the service after that went back, and name
-  // what is gone there too.
+  // Find the newest common ancestor that is left: head may have reached the service after it went back, and name lost
+  // revisions as parents too.
   std::set<std::pair<WallTime, RevisionId>> common;
   auto add = [&](const RevisionId& id) -> Status {
     PLAYFS_TRY(auto link, links(id));
@@ -94,7 +94,7 @@ Result<RevisionTreePtr> find_survivor(Upstream& upstream, Absences& absences, Me
     return {};
   };
   for (const auto& base : bases.ids) PLAYFS_CHECK(add(base));
-  std::optional<RevisionId> in_doubt;  // those below are looked for all the same, so that one wait is enough for all
+  std::optional<RevisionId> in_doubt;  // older ones are looked up all the same, so that one wait is enough
   for (int asked = 0; !common.empty() && asked < kMostFollowed; ++asked) {
     const RevisionId newest = common.extract(std::prev(common.end())).value().second;
     PLAYFS_TRY(Absences::Presence presence, absences.look(newest));
@@ -128,7 +128,7 @@ Result<BaseFate> find_fate(const BaseParts& parts, const RevisionTreePtr& base, 
   PLAYFS_TRY(auto before, parts.journal.lost_base());
   LostBase lost{base->revision.id, id_of(survivor)};
   if (before) {
-    // It went back once more, and the tree still has what was lost the first time.
+    // It went back again, and the tree still has what was lost the first time.
     PLAYFS_TRY(auto holdings, Holdings::compare({before->revision, base->revision.id}, parts.merging.links()));
     if (holdings.covers(before->revision, base->revision.id)) lost.revision = before->revision;
   }
@@ -155,7 +155,7 @@ Status keep_what_lies_elsewhere(Upstream& upstream, Absences& absences, stage::S
       known = revisions.emplace(id, presence).first;
     }
     if (known->second == Absences::Presence::there) continue;
-    // To have the bytes twice harms nobody, so that does not wait. To say that they are lost does.
+    // Copying the bytes is harmless, so that does not wait. Reporting them as lost does.
     PLAYFS_TRY(bool is_here, bring_up(upstream, stage, file.inode, file.from));
     if (is_here) continue;
     if (known->second == Absences::Presence::gone) gone.push_back(file);
@@ -186,7 +186,7 @@ Status keep_what_was_lost(Upstream& upstream, Absences& absences, stage::Stage& 
   merged.tracked = stage.tracked();
   for (const auto& path : kept) {
     merged.paths.push_back({.path = path, .seen = {}, .content = {}});
-    // No revision that is left has it: without it a commit deletes nothing.
+    // No remaining revision has it, so a commit without it deletes nothing.
     if (lost && lost->tree.file_at(path)) merged.tracked.emplace(path, stage::TrackedAs::staged);
   }
   merged.has_state = true;
@@ -210,8 +210,8 @@ Result<bool> add_what_came_back(Upstream& upstream, Journal& journal, const Lost
   const Json none;
   bool lacks_state =
       sides.ours.state == lost->revision.state && lost->revision.state != (survivor ? survivor->revision.state : none);
-  // It came back with the lost revision itself, or at a newer one that has it and whose parent has not. Older ones may
-  // have by chance what was changed since, and what the tree stands on has been merged with it.
+  // It came back with the lost revision itself, or with a newer one that has it and whose parent does not. Older
+  // revisions may by chance have what was changed since. Those up to the tree's base have been merged with the tree.
   RevisionTreePtr at = sides.theirs;
   for (int followed = 0; followed < kMostFollowed && (lacks_state || !missing.empty()); ++followed) {
     if (!at || (sides.on && at->revision.created_at <= sides.on->revision.created_at)) break;

@@ -12,11 +12,11 @@ namespace playfs::publish {
 
 namespace {
 
-/// Criss-cross merges of criss-cross merges, and how many of them make one base. Beyond, it is not known.
+/// Bounds on criss-cross merges of criss-cross merges, and on their number per base. Beyond them the base is unknown.
 constexpr int kDeepest = 24;
 constexpr int kMostMerges = 128;
 
-/// Not a revision's: what the merge of several would have as id.
+/// A stand-in id for the merge of several revisions.
 const RevisionId& virtual_id() {
   static const RevisionId id(std::string("\0merge", 6));
   return id;
@@ -86,7 +86,7 @@ Result<std::optional<Link>> Merging::find_link(const RevisionId& id) {
   } else {
     if (may_heal(revision.error().code)) return fail(revision.error());
     if (revision.error().code == ErrorCode::not_found) return std::optional<Link>();
-    // Its files are in a form that cannot be read here. What it was made on can.
+    // Its files are in a form that cannot be read here, but its parents can be.
     auto record = upstream_.get("revisions", id.text());
     if (!record && may_heal(record.error().code)) return fail(record.error());
     if (!record) return std::optional<Link>();
@@ -105,7 +105,7 @@ Result<bool> Merging::confirm_merge(const Link& link) {
     PLAYFS_TRY(auto parent, find_link(id));
     if (parent) parents.emplace_back(parent->created_at, id);
   }
-  // As whoever made it did.
+  // In the order that was used when it was made.
   std::sort(parents.begin(), parents.end());
   std::vector<RevisionId> in_order;
   for (const auto& [time, id] : parents) in_order.push_back(id);
@@ -139,7 +139,7 @@ Result<Merge> Merging::merge(const Snapshot& base, const Snapshot& ours, const S
 
 Result<MergeBases> Merging::bases_of(const std::vector<RevisionId>& merged, const RevisionId& other) {
   if (merged.size() == 1) return find_merge_bases(merged.front(), other, links_.find);
-  // As if they had been merged already, just now.
+  // As if they had just been merged.
   const Link together{virtual_id(), WallTime{std::numeric_limits<std::int64_t>::max()}, merged, {}};
   FindLink with_it = [&](const RevisionId& id) -> Result<std::optional<Link>> {
     if (id == together.id) return std::optional(together);
@@ -160,7 +160,7 @@ Result<CommonBase> Merging::virtual_base(const MergeBases& bases, int depth, int
   if (bases.ids.empty()) return unknown_base("they have no revision in common, so nobody can tell what was deleted");
   CommonBase base;
   std::vector<RevisionId> merged;
-  for (auto id = bases.ids.rbegin(); id != bases.ids.rend(); ++id) {  // the oldest first
+  for (auto id = bases.ids.rbegin(); id != bases.ids.rend(); ++id) {  // oldest first
     auto revision = upstream_.revision(*id);
     if (!revision && may_heal(revision.error().code)) return fail(revision.error());
     if (!revision) return unknown_base("revision " + id->text() + ", which both are made on, cannot be read");
@@ -172,7 +172,7 @@ Result<CommonBase> Merging::virtual_base(const MergeBases& bases, int depth, int
       PLAYFS_TRY(CommonBase below, virtual_base(bases_below, depth + 1, merges));
       if (!below.unknown.empty()) return below;
       PLAYFS_TRY(Merge merge, this->merge(below.snapshot, base.snapshot, snapshot_of(*revision), {"one", "other"}));
-      // A base with markers in it is equal to neither side where they were in conflict, which is as it should be.
+      // A base with conflict markers equals neither side where they were in conflict, as it should be.
       for (const auto& conflict : merge.conflicts)
         if (conflict.kind == ConflictKind::text) merge.files[conflict.path].text = conflict.marked;
       base.snapshot = snapshot_of(merge, base.snapshot);

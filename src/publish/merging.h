@@ -1,6 +1,6 @@
-// Merging revisions: finds what they have in common in the graph of parents, and puts versions together in memory.
+// Merges revisions: finds merge bases in the graph of parents, and combines versions in memory.
 //
-// The outcome depends on the revisions alone, so that any client comes to the same. For one thread; waits.
+// The result depends only on the revisions, so every client gets the same. For one thread; blocking.
 #pragma once
 
 #include <functional>
@@ -15,29 +15,29 @@
 
 namespace playfs::publish {
 
-/// A version of the project: a revision's, or one that was merged and not published. In the latter, text that was
-/// merged stands inline, whatever its size.
+/// A version of the project: a revision's, or a merge that was not published. In the latter, merged text is inline,
+/// whatever its size.
 struct Snapshot {
-  RevisionTreePtr near;  ///< the revision, or one of those it was merged of; nullptr for an empty version
+  RevisionTreePtr near;  ///< the revision, or one that was merged; nullptr for an empty version
   Manifest manifest;
   Json state;
-  /// Bytes of files that are nowhere but here: their entries have a hash and neither text nor chunks.
+  /// Bytes of files that exist only here: their entries have a hash but neither text nor chunks.
   std::map<std::string, Bytes, std::less<>> own = {};
 };
 Snapshot snapshot_of(const RevisionTreePtr& revision);
 
-/// What a clean merge leaves, as a version. At conflicts it has what Merge::files has.
+/// The result of a clean merge as a version. At conflicts it has what Merge::files has.
 Snapshot snapshot_of(const Merge& merge, const Snapshot& ours);
 
-/// The merge itself; replaced where a test plants a fault.
+/// The merge function; tests replace it to plant faults.
 using MergeVersions = std::function<Result<Merge>(const Version& base, const Version& ours, const Version& theirs,
                                                   const ReadEntry& read, const MergeLabels& labels)>;
 
-/// What two sides have in common.
+/// The merge base of two sides.
 struct CommonBase {
   Snapshot snapshot;
-  /// Why it cannot be told. Then nothing is merged unasked: a file that only one side has was added there or deleted
-  /// here, and nobody knows which.
+  /// Why the merge base is unknown; then nothing is merged unasked: a file that only one side has was either added
+  /// there or deleted on the other side, and nobody knows which.
   std::string unknown = {};
 };
 
@@ -46,7 +46,7 @@ class Merging {
   explicit Merging(Upstream& upstream, MergeVersions merge = merge_versions)
       : upstream_(upstream), merge_(std::move(merge)) {}
 
-  /// What is known of revisions without asking for them again, from a listing.
+  /// Adds a revision that a list showed, so that it need not be requested.
   void learn(const Link& link) { known_.insert_or_assign(link.id, link); }
   [[nodiscard]] const Links& links() const { return links_; }
 
@@ -55,12 +55,12 @@ class Merging {
   /// The same with another reader.
   Result<Merge> merge(const Snapshot& base, const Snapshot& ours, const Snapshot& theirs, const MergeLabels& labels,
                       const ReadEntry& read);
-  /// What a revision and a merge of some revisions have in common: the best common ancestor, or where lines were merged
-  /// crosswise the merge of several, as git's "recursive" does it; an empty version where both began on nothing.
+  /// The merge base of a revision and a merge of some revisions: the best common ancestor; if lines were merged
+  /// criss-cross, the merge of several, as in git's "recursive"; an empty version if both began with nothing.
   Result<CommonBase> base_of(const std::vector<RevisionId>& merged, const RevisionId& other);
 
-  /// All of them merged, one after the other. `conflicted` gets those that are left out because they do not merge
-  /// cleanly with those before; the first is always in.
+  /// Merges all of them, one after the other. Those that do not merge cleanly with the ones before are left out and go
+  /// to `conflicted`; the first is always in.
   struct Joined {
     Snapshot snapshot;
     std::vector<RevisionId> revisions;

@@ -6,7 +6,7 @@ namespace playfs::publish {
 
 namespace {
 
-/// What the service's documentation says of chunks.
+/// The service's documented limit for chunks.
 constexpr std::uint32_t kDocumentedCount = 240;
 constexpr std::chrono::hours kDocumentedPeriod{1};
 
@@ -15,7 +15,7 @@ constexpr std::chrono::hours kDocumentedPeriod{1};
 void Pace::has_stored(std::uint32_t count, SteadyTime now) {
   if (!burst_began_) {
     burst_began_ = last_ = now;
-    if (count == 0) return;  // it begins
+    if (count == 0) return;  // the upload begins
   }
   active_ += now - std::max(last_, std::min(goes_on_, now));
   last_ = now;
@@ -38,12 +38,13 @@ std::optional<std::chrono::seconds> Pace::left(std::uint32_t remaining, SteadyTi
   std::chrono::nanoseconds whole{};
   if (goes_on_ > now) whole += goes_on_ - now;
   if (quota_ && remaining > 0) {
-    // This burst takes what the quota leaves; then whole periods, but for the last one, which ends when it is through.
+    // This burst takes what is left of the quota. Then come whole periods, except that the last one ends when all is
+    // sent.
     std::uint32_t first = quota_->count - std::min(in_burst_, quota_->count);
     std::uint32_t later = remaining - std::min(first, remaining);
     std::uint32_t bursts = (later + quota_->count - 1) / quota_->count;
     if (bursts > 0) {
-      auto over = std::chrono::nanoseconds(0);  // of the period that runs
+      auto over = std::chrono::nanoseconds(0);  // elapsed time of the current period
       if (now > goes_on_ && burst_began_) over = now - *burst_began_;
       whole += bursts * quota_->period - std::min(over, quota_->period);
       remaining = later - (bursts - 1) * quota_->count;

@@ -1,7 +1,7 @@
 // From a frozen layer to the body of its revision, with all chunks that it refers to uploaded.
 //
-// Frozen bytes are read where they stand, as often as they are needed. In memory are what the manifest gets of them,
-// and a window of chunks.
+// Frozen bytes are read in place, as often as needed. Memory holds only the text that goes into the manifest, and a
+// window of chunks.
 #include <algorithm>
 #include <initializer_list>
 #include <map>
@@ -24,19 +24,19 @@ namespace playfs::publish {
 
 namespace {
 
-/// Plan and upload take turns until the plan needs nothing more: a second round is needed only where a continuation
-/// names the chunks of the first, or where the ids that the service gave are longer than presumed and leave less room.
+/// Plan and upload alternate until the plan needs nothing more. A second round is needed only if a continuation names
+/// the chunks of the first, or if the service's ids are longer than presumed and leave less room.
 constexpr int kMostRounds = 6;
-/// The most chunks that are read to see whether they can be referred to instead of uploading content again.
+/// Chunks read at most, to find out whether they can be referred to instead of uploading content again.
 constexpr std::size_t kMostCompared = 64;
 
-/// Chunks that are journalled, or read from the journal and sent, together. At once, a record's size each.
+/// Chunks that are journalled, or read and sent, at a time. In memory each takes at most a record's size.
 constexpr std::size_t kJournalledAtOnce = 256;
 constexpr std::size_t kSentAtOnce = 256;
 
 std::size_t size_in_json(const std::string& id) { return json_size_of_string(id) - 2; }
 
-/// A file of the frozen layer, which stays as it is until the publication has ended. A later process finds it by its
+/// A file of the frozen layer, which does not change until the publication has ended. A later process finds it by its
 /// path.
 class FrozenBytes final : public ByteSource {
  public:
@@ -51,12 +51,12 @@ class FrozenBytes final : public ByteSource {
   const stage::FrozenFile file_;
 };
 
-/// Makes an entry comparable with those of other versions, for a file that none of them has published. Its hash is
-/// enough for that, unless one of the others has text and no hash.
+/// Makes the entry of an unpublished file comparable with those of other versions. Its hash is enough, unless one of
+/// the others has text and no hash.
 Status give_content(FileEntry& entry, const PutFile& put, std::initializer_list<const Manifest*> others) {
   entry.encoding = put.encoding;
   entry.inline_text.reset();
-  // No other entry has these; an empty list would be that of an empty file.
+  // No other entry has this chunk; an empty list would mean an empty file.
   entry.chunks = {ChunkId("(staged) " + put.hash.hex())};
   for (const Manifest* other : others) {
     auto found = other->files.find(put.path);
@@ -70,7 +70,7 @@ Status give_content(FileEntry& entry, const PutFile& put, std::initializer_list<
   return {};
 }
 
-/// Nobody could read it afterwards, since no tree shows what git takes for the HEAD of a repository.
+/// Nobody could read it afterwards: no tree shows a file that git takes for a repository's HEAD.
 Status check_no_head_of_git(const PutFile& put) {
   if (!is_named_as_head(put.path)) return {};
   PLAYFS_TRY(std::string beginning, put.content.read(0, std::min<std::uint64_t>(put.size, kReadOfHead)));
@@ -100,7 +100,7 @@ Status Engine::load(const stage::Frozen& frozen) {
   for (std::size_t i = 0; i < puts.size(); ++i) {
     PutFile& put = puts[i];
     if (put.published) {
-      // Under the name that it had it was good. Whoever reads it under this one is told whether it is.
+      // It was fine under its old name. Reading it under this one reports whether it still is.
       if (is_named_as_head(put.path)) PLAYFS_CHECK(parts_.upstream.content(base, put.path, *put.published));
       continue;
     }
@@ -116,21 +116,21 @@ Status Engine::load(const stage::Frozen& frozen) {
   return {};
 }
 
-/// Decides what is published: the frozen layer on its own base, or, where head has moved on from there, merged with
-/// head and made on it.
+/// Decides what is published: the frozen layer on its own base, or, if head has moved on from there, merged with head
+/// and based on it.
 Status Engine::join_head(bool may_merge, bool asks) {
   RevisionId head = work_.frozen.base;
   Project project;
   if (asks) {
     PLAYFS_TRY(project, parts_.upstream.project());
-    static_cast<void>(parts_.absences.check_head(project));  // waited for together with a base that is missing
+    static_cast<void>(parts_.absences.check_head(project));  // starts its wait together with that for a missing base
     head = project.latest_revision;
   }
   if (work_.joined == head) return {};
   if (!head.empty() && (head != work_.frozen.base || !work_.trusts_head)) {
     PLAYFS_TRY(head, head_that_exists(head));
   }
-  work_.joined.reset();  // what an error leaves below is no target, of no head
+  work_.joined.reset();  // an error below leaves an incomplete target
   Target& target = work_.target;
   target = {};
   target.on = parts_.layers.base();
@@ -155,8 +155,7 @@ Status Engine::join_head(bool may_merge, bool asks) {
   if (!head.empty() && head != base && !holds_base) {
     PLAYFS_TRY(auto holdings, Holdings::compare({head, base}, merging_.links()));
     holds_base = holdings.covers(head, base);
-    // Where head has fallen back, stands elsewhere, or cannot be read, this is for the log to decide once the revision
-    // is in it.
+    // If head fell back, is on another line, or cannot be read, the log decides once the revision is in it.
     has_moved_on = there && holds_base && !holdings.covers(base, head);
   }
   target.parents = work_.frozen.merge_parents;
@@ -183,9 +182,9 @@ Status Engine::join_head(bool may_merge, bool asks) {
   return {};
 }
 
-/// What it is made on, then what was taken in. The line that head is on comes first, so that following first parents
-/// from head leads through what was head: that is the base, or what it was merged with, unless head itself was taken
-/// in.
+/// The parents: what it is based on, then what was merged. The line that head is on comes first, so that following
+/// first parents from head leads through former heads: that is the base or what it was merged with, unless head itself
+/// was merged into the tree.
 std::vector<RevisionId> Engine::parents_of(const Target& target, const RevisionId& head) const {
   std::vector<RevisionId> parents = target.parents;
   if (target.on) {
@@ -200,7 +199,8 @@ std::vector<RevisionId> Engine::parents_of(const Target& target, const RevisionI
 namespace {
 using Paths = std::set<std::string, std::less<>>;
 
-/// What of a manifest is no content: also of its files that are `published`, which count as equal.
+/// What a manifest has besides content. This includes the fields of its files that are `published`; their content
+/// counts as equal.
 Snapshot fields_of(const Manifest& manifest, const Paths& published) {
   Snapshot fields;
   fields.manifest.extra = manifest.extra;
@@ -214,15 +214,15 @@ Snapshot fields_of(const Manifest& manifest, const Paths& published) {
   return fields;
 }
 
-/// An entry that is put has its content from there, and what else there is to it from the manifest that it is put in.
+/// A put entry has its content from the layer, and its other fields from the manifest that it is put into.
 void put_fields(Manifest& manifest, const std::string& path, JsonObject extra) {
   if (!extra.empty() || manifest.files.contains(path)) manifest.files[path].extra = std::move(extra);
 }
 }  // namespace
 
-/// Of a branch that was taken in the stage has the files and the state; the rest of its manifest and of its entries
-/// comes along here. Of what both sides changed in the manifest ours stands: that was a conflict then, and has been
-/// resolved since. Where it cannot be told what they have in common, the fields of both are kept, as the files were.
+/// The stage has the files and the state of a merged branch; this adds the rest of its manifest and of its entries.
+/// Where both sides changed the manifest, ours stands: that was a conflict then and has been resolved since. If the
+/// merge base is unknown, the fields of both are kept, as the files were.
 Status Engine::take_in_fields() {
   Target& target = work_.target;
   std::vector<RevisionId> lines;
@@ -242,7 +242,7 @@ Status Engine::take_in_fields() {
     PLAYFS_TRY(CommonBase base, merging_.base_of(lines, parent));
     lines.push_back(parent);
     Snapshot before = fields_of(base.snapshot.manifest, published);
-    // What was deleted on our line and is put all the same is no file of ours: there is theirs.
+    // If our line deleted a file and it is put all the same, the file is theirs; so are its fields.
     std::erase_if(before.manifest.files, [&](const auto& each) { return !target.from.files.contains(each.first); });
     PLAYFS_TRY(Merge merge, merging_.merge(before, fields_of(target.from, published),
                                            fields_of((*taken_in)->tree.manifest(), published)));
@@ -254,20 +254,20 @@ Status Engine::take_in_fields() {
   return {};
 }
 
-/// Not where the target holds the layer already, and what others changed in the same file with it.
+/// False if the target already holds the layer, combined with others' changes to the same file.
 bool Engine::comes_from_layer(const PutFile& put) const {
   if (work_.lost.empty()) return true;
   const FileEntry* there = work_.target.on->tree.file_at(put.path);
   return !put.published && there && there->hash_claim == put.hash.hex();
 }
 
-/// Where that leaves conflicts the target stays as it was, but says so. Where it cannot be told what is in common it
-/// stays, and the log decides.
+/// On conflicts the target stays as it was, but lists them. If the merge base is unknown, it stays too, and the log
+/// decides.
 Status Engine::merge_with(Snapshot base, const RevisionTreePtr& head) {
   Target& target = work_.target;
   Snapshot ours = snapshot_of(target.on);
   if (target.on && head && !work_.frozen.merge_parents.empty()) {
-    // The layer is itself a merge, and head may hold the other side too: both are what the two have in common then.
+    // The layer itself is a merge, and head may hold the other side too: then they have both sides in common.
     std::vector<RevisionId> lines = work_.frozen.merge_parents;
     lines.push_back(target.on->revision.id);
     PLAYFS_TRY(CommonBase common, merging_.base_of(lines, head->revision.id));
@@ -360,8 +360,8 @@ Status Engine::merge_with(Snapshot base, const RevisionTreePtr& head) {
   return {};
 }
 
-/// Content that the base claims to have under another path: its chunks are read and compared, whoever uploaded them.
-/// Reads are not scarce, and a claim is worth nothing.
+/// Finds content that the base claims to have under another path. Its chunks are fetched and compared, whoever uploaded
+/// them: reads are cheap, and a claim proves nothing.
 Status Engine::find_stored_by_others() {
   const RevisionTreePtr& base = work_.target.on;
   if (!base) return {};
@@ -392,7 +392,7 @@ Status Engine::find_stored_by_others() {
   return {};
 }
 
-/// Whether all chunks of the text, cut anew, were uploaded from here.
+/// Whether all chunks of the text, when chunked anew, were uploaded from here.
 Result<bool> Engine::is_known_from_here(std::string_view text) const {
   for (auto piece : cut_text(text)) {
     PLAYFS_TRY(auto known, parts_.journal.known_chunk(ContentHash::of(piece)));
@@ -401,7 +401,7 @@ Result<bool> Engine::is_known_from_here(std::string_view text) const {
   return true;
 }
 
-/// The chunks of what changed files were before, with their text.
+/// Finds the previous chunks of changed files, with their text.
 Status Engine::find_near() {
   auto& near = work_.stored_by_others.near;
   near.clear();
@@ -410,7 +410,7 @@ Status Engine::find_near() {
   NearChunks chunks(parts_.upstream, work_.stored_by_others);
   if (base.continuation) PLAYFS_CHECK(chunks.add(kContinuationPath, base.continuation->entry));
   for (const auto& put : work_.target.puts) {
-    // What fits into one chunk costs one at the most.
+    // What fits into one chunk costs at most one.
     if (put.published || put.size <= kMaxInlineText) continue;
     auto encoding = put.encoding;
     auto was = base.files.find(put.path);
@@ -418,7 +418,7 @@ Status Engine::find_near() {
       if (was->second.encoding == encoding) PLAYFS_CHECK(chunks.add(put.path, was->second));
       continue;
     }
-    // Moved and changed, perhaps.
+    // It may have been moved and changed.
     for (const auto& path : work_.target.layer.deletions) {
       auto gone = base.files.find(path);
       if (gone != base.files.end() && gone->second.encoding == encoding)
@@ -459,7 +459,7 @@ Status Engine::prepare(Publication& publication) {
       return fail(ErrorCode::corrupt, "what was to be published is no longer staged");
     PLAYFS_CHECK(load(*frozen));
   }
-  // Chunks go first, and head is asked for once they are there: they may take hours.
+  // Upload chunks first, which may take hours, and request head after that.
   bool asks = false;
   for (int round = 0; round < kMostRounds; ++round) {
     PLAYFS_TRY(UploadTotals totals, parts_.journal.totals(publication));
@@ -470,7 +470,7 @@ Status Engine::prepare(Publication& publication) {
     PLAYFS_TRY(auto input, plan_input(publication.agent, publication.message, known));
     PLAYFS_TRY(auto plan, make_plan(std::move(input), WireSizes()));
     if (plan.uploads.empty() && asks) {
-      // It may have come back while chunks were uploaded: what it held is nobody's change then.
+      // The base may be back since; then what it held is nobody's change.
       if (work_.base_is_lost) {
         PLAYFS_TRY(Absences::Presence base, parts_.absences.look(work_.frozen.base));
         if (base == Absences::Presence::there) {
@@ -500,8 +500,8 @@ Result<Plan> Engine::plan_only(const stage::Frozen& frozen, const std::string& a
   return plan;
 }
 
-/// In several changes of the journal, so that it takes no more memory for more chunks. After a crash between them those
-/// that were written are sent, and the plan that follows has the others.
+/// Uses several transactions, so that more chunks do not take more memory. After a crash between them, the written ones
+/// are sent, and the next plan has the others.
 Status Engine::journal_uploads(Publication& publication, const Plan& plan) {
   PLAYFS_TRY(UploadTotals totals, parts_.journal.totals(publication));
   std::int64_t number = totals.chunks;
@@ -529,8 +529,9 @@ Status Engine::journal_uploads(Publication& publication, const Plan& plan) {
   return {};
 }
 
-/// One id cannot stand for two texts. Where it would, the service says which it has: a new one, if it went back to an
-/// older state and gives ids away again, or else it lied, perhaps of both: then neither is taken to be there.
+/// One id cannot name two texts. If an acknowledged id is already known for another text, the service is asked which it
+/// has. That is the new one, if the service went back to an older state and reuses ids. Otherwise it lied, perhaps
+/// about both, and neither counts as stored.
 Status Engine::check_names(const Publication& publication, const std::vector<Upload>& acknowledged) {
   std::map<ChunkId, ContentHash> named;
   std::set<ChunkId> doubtful;
@@ -552,7 +553,7 @@ Status Engine::check_names(const Publication& publication, const std::vector<Upl
   return {};
 }
 
-/// Sends all that have no chunk yet, a window of them at a time.
+/// Sends all uploads that have no chunk yet, a window at a time.
 Status Engine::send(Publication& publication) {
   PLAYFS_TRY(UploadTotals totals, parts_.journal.totals(publication));
   tell_uploading(publication, totals);
@@ -576,9 +577,9 @@ Status Engine::send(Publication& publication) {
   }
 }
 
-/// From its recipe, where it has one. The same key goes with the same bytes: where another version of this program
-/// prints another body, that gets a key of its own. What was sent under the old one may be stored then, as a chunk
-/// that nothing refers to.
+/// Rebuilds the body from its recipe, if it has one. The same key goes with the same bytes: if another version of this
+/// program prints the body differently, it gets a key of its own. What was sent under the old key may be stored, as a
+/// chunk that nothing refers to.
 Status Engine::make_body(const Publication& publication, Upload& upload) {
   if (!upload.recipe) return {};
   const Recipe& recipe = *upload.recipe;
@@ -617,8 +618,8 @@ Status Engine::journal_body(Publication& publication, const Plan& plan) {
                                           .puts = target.puts,
                                           .chunks = texts,
                                           .continuation = plan.continuation}));
-  // What is planned again comes to the same where only the revision was lost; a service that has it after all answers
-  // the same key with it. The second time that did not help.
+  // If only the revision was lost, planning again yields the same body. It is sent under the same key the first time,
+  // since a service that has the revision after all answers with it. If that did not help, it gets a new key.
   PLAYFS_TRY(int times, parts_.journal.times_planned_again(publication));
   bool is_repeated = body == publication.body && times < 2;
   std::string key = is_repeated ? publication.key : parts_.random.uuid();

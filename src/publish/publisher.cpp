@@ -1,4 +1,4 @@
-// The queue around the engine as its callers see it; what its thread does is in publisher_thread.cpp.
+// The queue around the engine, as callers see it. publisher_thread.cpp has what its thread does.
 #include "publish/publisher.h"
 
 #include <algorithm>
@@ -17,7 +17,7 @@ void Publisher::State::enqueue(Waiters::Id waiter, const CommitRequest& request,
     MutexLock lock(mutex);
     if (stopping) return;
   }
-  Status ready = stage.check_disk();  // where that fails nothing can be frozen
+  Status ready = stage.check_disk();  // on failure nothing can be frozen
   if (ready && request.resolved) ready = stage.accept_conflicted(tx);
   if (!ready) {
     waiters.answer_all(tx, fail(ready.error()));
@@ -62,7 +62,7 @@ CommitResult Publisher::State::pending_result(const std::string& tx) {
   return result;
 }
 
-// The surface.
+// The public interface.
 
 namespace {
 Error kept_aside(Error damage, const std::string& folder) {
@@ -166,7 +166,7 @@ void Publisher::outcome_of(const std::string& tx, bool wait, CancelToken cancel,
   waiters.keep(id, cancel.on_cancel([weak = std::weak_ptr(state_), id, tx] {
     if (auto state = weak.lock()) state->waiters.answer(id, state->pending_result(tx));
   }));
-  // In this order: one that ends in between answers those who are waiting by now.
+  // Check in this order: a commit that ends in between answers all waiters, which include this one by now.
   const bool is_under_way = waiters.is_under_way(tx);
   if (auto outcome = waiters.outcome_of(tx)) return waiters.answer(id, *std::move(outcome));
   if (is_under_way && !wait) return waiters.answer(id, state_->pending_result(tx));
@@ -179,7 +179,7 @@ void Publisher::update(RevisionTreePtr head, CancelToken cancel, Callback<Integr
   auto bring_in = [state = state_.get(), head = std::move(head),
                    asked_on = id_of(state_->stage.base())]() -> Result<Integrated> {
     PLAYFS_TRY(Integrated updated, state->integration->update(head, asked_on));
-    // Whatever the tree stood on, it stands on head's line now, or is about to publish a merge with it.
+    // Whatever the base was before, it is on head's line now, or the next commit merges it with head.
     if (updated.base == head->revision.id) PLAYFS_CHECK(state->journal->record_no_branch());
     return updated;
   };
@@ -200,7 +200,7 @@ void Publisher::keep_lost_base(RevisionTreePtr head, CancelToken cancel, Callbac
 Result<bool> Publisher::State::keep_lost_base(const RevisionTreePtr& head) {
   RevisionTreePtr base = stage.base();
   if (!base) return false;
-  // A commit that is under way finds out by itself, and stands on what it publishes then.
+  // A commit in progress detects it by itself, and the tree is then based on what it publishes.
   PLAYFS_TRY(auto pending, stage.pending());
   if (pending) return fail(ErrorCode::busy, "a publication is under way", "wait for it to end: playfs status");
   auto known = site.try_head(project);
@@ -209,7 +209,7 @@ Result<bool> Publisher::State::keep_lost_base(const RevisionTreePtr& head) {
   PLAYFS_TRY(auto fate, find_fate(parts, base, head, known ? known->project.created_at : base->revision.created_at));
   if (!fate.is_lost) return false;
   PLAYFS_CHECK(keep_what_was_lost(*upstream, *absences, stage, fate.survivor, settled));
-  // What could not be had is something else than a path of the base only now.
+  // Unavailable content of the base is a reference to another revision only now.
   keep_what_lies_elsewhere();
   return true;
 }
@@ -224,7 +224,7 @@ std::optional<LostBase> Publisher::lost_base() const {
 }
 
 void Publisher::forget_lost_base() {
-  // What cannot be written down is forgotten at the next commit.
+  // If that cannot be written, the next commit forgets it.
   if (auto lost = state_->journal->lost_base(); lost && *lost)
     if (Status forgotten = state_->journal->record_no_lost_base(); !forgotten)
       state_->site.events().error("projects/" + state_->project.text(), forgotten.error());
@@ -249,7 +249,7 @@ void Publisher::cancel(Callback<Cancelled> done) {
       state_->cancelling.push_back(std::move(done));
       state_->changed.notify_all();
       is_asked = true;
-      // What is being posted is not interrupted: its answer is wanted. Reading a long log is, and goes on later.
+      // A POST is not interrupted, because its response is needed. Reading a long log is, and resumes later.
       interrupts = state_->progress.phase < Phase::posting || state_->progress.reading;
       round = state_->round;
     }
@@ -304,7 +304,7 @@ std::optional<RevisionId> Publisher::branch() const {
   auto branch = state_->journal->branch();
   auto base = state_->stage.base();
   if (!branch || branch->empty() || !base || base->revision.id != *branch) return std::nullopt;
-  // Somebody may have taken it in since: seen as far as that needs no request.
+  // Another client may have merged it since. Look only as far as no request is needed.
   if (auto head = state_->site.try_head(state_->project)) {
     const RevisionId& latest = head->project.latest_revision;
     auto tree = latest.empty() ? nullptr : state_->site.try_revision(latest);

@@ -1,9 +1,9 @@
-// Publishing a work tree's staged changes under the revision protocol, in the background, resumable.
+// Publishes a work tree's staged changes by the revision protocol, in the background and across restarts.
 //
-// One Publisher belongs to one Stage. A publication is a sequence of steps, each written to the journal (a SQLite
-// database beside the stage) and synced before anything is sent, so that a crash at any instant is resumed with the
-// same idempotency keys and the same bytes. It runs on a thread of the publisher's own, which is allowed to wait.
-// Thread-safe. Callbacks run on any thread, with no lock held, and must not block.
+// One Publisher belongs to one Stage. A publication is a sequence of steps. Each is written to the journal (a SQLite
+// database beside the stage) and synced before anything is sent, so that after a crash at any instant it resumes with
+// the same idempotency keys and the same bytes. It runs on the publisher's own thread, which may block. Thread-safe.
+// Callbacks run on any thread, with no lock held, and must not block.
 #pragma once
 
 #include <chrono>
@@ -34,82 +34,81 @@ namespace playfs::publish {
 struct CommitRequest {
   std::string agent;
   std::string message;
-  bool wait = true;         ///< false: answer `pending` as soon as what is published is fixed and journalled
-  bool allow_merge = true;  ///< false: rather a branch than an automatic merge
-  bool resolved = false;    ///< what was left in conflict is right as it stands
-  bool dry_run = false;     ///< for whoever passes this on to plan() instead
-  std::string again = {};   ///< for whoever passes this on to outcome_of() instead: a commit's id
+  bool wait = true;         ///< false: answer `pending` once the content is frozen and journalled
+  bool allow_merge = true;  ///< false: prefer a branch to an automatic merge
+  bool resolved = false;    ///< declares all conflicted paths correct as they are
+  bool dry_run = false;     ///< for callers that pass the request to plan() instead
+  std::string again = {};   ///< for callers that pass it to outcome_of() instead: a commit's id
 };
 
 struct PublisherOptions {
   std::size_t parallel_uploads = 8;
-  /// How long a publication rests after an error that time may heal: doubled each time, up to the longest.
+  /// The backoff after an error that time may cure: doubled each time, up to the longest.
   std::chrono::milliseconds first_rest{1'000};
   std::chrono::milliseconds longest_rest{60'000};
   std::chrono::milliseconds late_arrival{120'000};  ///< see Engine::Parts
   JournalProbe probe;
   MergePolicy policy;
-  /// False: a commit is posted on its base with exactly what was frozen, also where head has moved, and is merged with
-  /// head afterwards. Its revision then is what the caller has, which makes it the base of what the caller does next.
+  /// False: a commit is posted on its base with exactly what was frozen, even if head has moved, and merged with head
+  /// afterwards. Its revision is then what the caller has, and can be the base of what the caller does next.
   bool merges_first = true;
-  bool visits = true;  ///< looks after what was left behind: when it opens, and when visit() says so
-  std::string agent;   ///< who speaks where something has to be announced that was not committed here
+  bool visits = true;  ///< reconciles when it opens and on visit()
+  std::string agent;   ///< author of announcements about revisions that were not committed here
 };
 
 class Publisher {
  public:
-  /// `directory` holds the journal. Resumes what an earlier process left behind. All that is passed by reference
-  /// must outlive the publisher.
+  /// `directory` holds the journal. Resumes what an earlier process left behind. References must outlive the publisher.
   static Result<std::unique_ptr<Publisher>> open(const std::string& directory, ProjectId project, content::Site& site,
                                                  stage::Stage& stage, Executor& executor, const Clock& clock,
                                                  Random& random, Settled settled, PublisherOptions options = {});
-  /// Stops where it is; the next open() goes on. Whoever still waits is answered `pending`.
+  /// Stops in the middle; the next open() continues. Remaining waiters are answered `pending`.
   ~Publisher();
 
-  /// Freezes what is staged and publishes it. With `wait`, `done` is called at the end; cancelling answers `pending`
-  /// and the publication goes on. A second commit while one is under way queues behind it, and takes what is staged
-  /// when its turn comes.
+  /// Freezes what is staged and publishes it. If `wait`, calls `done` at the end; cancelling answers `pending` while
+  /// the publication continues. A commit behind one in progress is queued, and takes what is staged when its turn
+  /// comes.
   void commit(CommitRequest request, CancelToken cancel, Callback<CommitResult> done);
-  /// What became of a commit whose caller was answered `pending`. Likewise waits for its end, with `wait`, and begins
-  /// nothing. Fails with `not_found` where no commit of that id is known: the last that ended and some before it are.
+  /// The outcome of a commit whose caller was answered `pending`. If `wait`, waits for its end like commit(); starts
+  /// nothing. Fails with `not_found` if no commit of that id is known; the last few that ended are known.
   void outcome_of(const std::string& tx, bool wait, CancelToken cancel, Callback<CommitResult> done);
 
-  /// Moves the base of the work tree to `head`, merging what is staged; or takes in another revision. Waits for a
-  /// publication that is under way; fails with `busy` where that has to rest.
+  /// update() moves the work tree's base to `head`, merging what is staged; merge() merges another revision. Both wait
+  /// for a publication in progress, and fail with `busy` while that backs off.
   void update(RevisionTreePtr head, CancelToken cancel, Callback<Integrated> done);
   void merge(RevisionTreePtr revision, CancelToken cancel, Callback<Integrated> done);
-  /// To be called when head may not hold the base any more: where the service went back to an older state and has lost
-  /// the base, what is left of its line becomes the base, and what the tree had stays, staged. Answers whether it was
-  /// so; fails with `busy` while that cannot be told from reads that lag (absences.h), and has to be called again then.
+  /// Call this when head may not hold the base any more. If the service went back to an older state and lost the base,
+  /// the newest survivor of its line becomes the base, and the tree's content stays, staged. Returns whether that was
+  /// so. Fails with `busy` while reads that merely lag cannot be ruled out (absences.h); call it again then.
   void keep_lost_base(RevisionTreePtr head, CancelToken cancel, Callback<bool> done);
-  /// A revision was read, past every cache: it is not lost.
+  /// Reports that a revision was read, bypassing all caches: it is not lost.
   void saw(const RevisionId& revision);
-  /// Waits as update() does: what commit() would send now.
+  /// What commit() would send now. Waits like update().
   void plan(CancelToken cancel, Callback<PlannedCommit> done);
 
-  /// Gives back what waits or is under way, as far as nothing of it can have become a revision yet: it is staged again.
-  /// Whoever waits for one of those commits is answered `cancelled`. Answered when that is on disk.
+  /// Returns queued commits and the one in progress to the stage, unless a revision of it may exist already. Waiters of
+  /// these commits are answered `cancelled`. Calls `done` once the result is on disk.
   void cancel(Callback<Cancelled> done);
 
-  /// Looks after what was published here and by others, in the background, once nothing else is under way: see
-  /// Engine::visit. To be called when head has moved, and now and then.
+  /// Reconciles in the background once nothing else is in progress: see Engine::visit. Call this when head has moved,
+  /// and now and then.
   void visit();
 
   [[nodiscard]] Progress progress() const;
-  /// The commits that have not ended, the one that is under way first.
+  /// The commits that have not ended; the one in progress first.
   [[nodiscard]] Result<std::vector<QueuedCommit>> queue() const;
-  /// The last dry run's.
+  /// The result of the last dry run.
   [[nodiscard]] std::optional<PlannedCommit> last_plan() const;
-  /// The last commit that ended, here or in an earlier process, for reading `commit` back.
+  /// The last commit that ended, in this process or an earlier one, for reading `commit` back.
   [[nodiscard]] std::optional<Result<CommitResult>> last() const;
-  /// Siblings that were not merged into head when it was looked after last.
+  /// Siblings that the last reconcile did not merge into head.
   [[nodiscard]] std::vector<RevisionId> left_out() const;
-  /// The base that was lost, until what it held is published again or given up.
+  /// The lost base, until what it held is published again or given up.
   [[nodiscard]] std::optional<LostBase> lost_base() const;
-  /// To be called when what is staged was dropped.
+  /// Call this when what is staged was discarded.
   void forget_lost_base();
-  /// The branch that the work tree stands on: its base was published here, and head, as far as is known here, is
-  /// neither that revision nor made on it. A work tree that stands on a branch must not follow head by itself.
+  /// The branch that the work tree is on, if any: its base was published from here, and head, as far as is known here,
+  /// does not contain that revision. A work tree on a branch must not follow head by itself.
   [[nodiscard]] std::optional<RevisionId> branch() const;
 
  private:

@@ -1,4 +1,4 @@
-// What a publisher's thread and those who call it share. For the publisher's own use.
+// The state that a publisher's thread and its callers share. Internal to the publisher.
 #pragma once
 
 #include <algorithm>
@@ -19,7 +19,7 @@
 namespace playfs::publish {
 
 struct Publisher::State : std::enable_shared_from_this<Publisher::State> {
-  /// Something that the thread does between publications. Called with an error it only answers.
+  /// Work that the thread does between publications. If called with an error, it only answers.
   using Job = std::function<void(std::optional<Error>)>;
 
   State(ProjectId project, content::Site& site, stage::Stage& stage, Executor& executor, const Clock& clock,
@@ -42,7 +42,7 @@ struct Publisher::State : std::enable_shared_from_this<Publisher::State> {
   std::unique_ptr<Journal> journal;
   CancelSource stop;
   std::unique_ptr<Absences> absences;
-  std::unique_ptr<SiteUpstream> upstream;  // the thread's, as what follows
+  std::unique_ptr<SiteUpstream> upstream;  // used by the thread only, like the following
   Settled settled;
   std::unique_ptr<Merging> merging;
   std::unique_ptr<Integration> integration;
@@ -56,16 +56,16 @@ struct Publisher::State : std::enable_shared_from_this<Publisher::State> {
   bool stopping PLAYFS_GUARDED_BY(mutex) = false;
   bool has_work PLAYFS_GUARDED_BY(mutex) = false;
   bool wants_visit PLAYFS_GUARDED_BY(mutex) = false;
-  bool is_visiting PLAYFS_GUARDED_BY(mutex) = false;  ///< under way in `round`, and nobody waits for it
-  std::uint64_t visits PLAYFS_GUARDED_BY(mutex) = 0;  ///< counted, so that a late alarm brings no other
+  bool is_visiting PLAYFS_GUARDED_BY(mutex) = false;  ///< `round` is a reconcile, for which nobody waits
+  std::uint64_t visits PLAYFS_GUARDED_BY(mutex) = 0;  ///< counts reconciles, so that a late alarm starts no other
   std::deque<Job> jobs PLAYFS_GUARDED_BY(mutex);
-  std::uint64_t rest PLAYFS_GUARDED_BY(mutex) = 0;  ///< counts the rests, so that a late alarm ends no other
+  std::uint64_t rest PLAYFS_GUARDED_BY(mutex) = 0;  ///< counts backoffs, so that a late alarm ends no other
   bool is_rested PLAYFS_GUARDED_BY(mutex) = false;
   SteadyTime goes_on PLAYFS_GUARDED_BY(mutex);
   bool goes_on_later PLAYFS_GUARDED_BY(mutex) = false;
   Progress progress PLAYFS_GUARDED_BY(mutex);
-  Pace pace PLAYFS_GUARDED_BY(mutex);           ///< of that
-  CancelSource round PLAYFS_GUARDED_BY(mutex);  ///< ends what the thread does now
+  Pace pace PLAYFS_GUARDED_BY(mutex);           ///< of the upload in `progress`
+  CancelSource round PLAYFS_GUARDED_BY(mutex);  ///< ends what the thread is doing now
   std::vector<Callback<Cancelled>> cancelling PLAYFS_GUARDED_BY(mutex);
   std::vector<RevisionId> left_out PLAYFS_GUARDED_BY(mutex);
   std::optional<PlannedCommit> planned PLAYFS_GUARDED_BY(mutex);
@@ -78,7 +78,7 @@ struct Publisher::State : std::enable_shared_from_this<Publisher::State> {
   Result<Cancelled> give_back();
   void run_jobs();
   Result<bool> keep_lost_base(const RevisionTreePtr& head);
-  /// False where something could not be kept. What time may heal is tried again at a later visit.
+  /// False if something could not be kept; if time may cure that, a later reconcile tries again.
   bool keep_what_lies_elsewhere();
   void visit_later(const Error& error);
   void refuse_jobs(const Error& why);
@@ -91,7 +91,7 @@ struct Publisher::State : std::enable_shared_from_this<Publisher::State> {
 
   void enqueue(Waiters::Id waiter, const CommitRequest& request, const std::string& tx);
   void wake();
-  /// Ends a visit that is under way, for work that somebody waits for: a service may let it hang for a minute.
+  /// Interrupts a reconcile for work that somebody waits for: a service may let a reconcile hang for a minute.
   void interrupt_visit();
   CommitResult pending_result(const std::string& tx);
 };
@@ -106,7 +106,7 @@ void Publisher::State::add_job(CancelToken cancel, Callback<T> done, Work work) 
   bool is_taken = false;
   {
     MutexLock lock(mutex);
-    is_taken = !stopping && !goes_on_later;  // it may be hours
+    is_taken = !stopping && !goes_on_later;  // that may take hours
     if (is_taken) {
       jobs.push_back(std::move(job));
       changed.notify_all();

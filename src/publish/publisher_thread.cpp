@@ -1,5 +1,5 @@
-// What a publisher's thread does: one publication after the other, rests where time has to heal an error, jobs and
-// visits in between.
+// The publisher's thread: one publication after the other, backoff after errors that time may cure, and jobs and
+// reconciles in between.
 #include "base/log.h"
 #include "base/text.h"
 #include "publish/lost_base.h"
@@ -33,7 +33,7 @@ void Publisher::State::run() {
   }
 }
 
-/// What has to be known before anything else is done. False: nobody has asked.
+/// Answers requests to cancel, before anything else is done. False if there are none.
 bool Publisher::State::answer_cancelling() {
   std::vector<Callback<Cancelled>> asked;
   {
@@ -53,7 +53,7 @@ Result<Cancelled> Publisher::State::give_back() {
   Publication& front = waiting.front();
   PLAYFS_TRY(bool may_be_given_back, engine->may_be_given_back(front));
   cancelled.too_late = !may_be_given_back;
-  // Those that are answered below: what is queued meanwhile is another matter, and whoever waits for it waits on.
+  // Only the commits answered below: one that is queued meanwhile is not cancelled, and its waiters keep waiting.
   std::vector<std::int64_t> behind;
   for (const auto& each : waiting)
     if (each.number != front.number) behind.push_back(each.number);
@@ -69,7 +69,7 @@ Result<Cancelled> Publisher::State::give_back() {
   }
   if (cancelled.too_late) return cancelled;
   ++cancelled.commits;
-  // Nothing is asked of the service for it. What fails here is done over when the thread comes to it.
+  // This sends no request. If it fails, the thread repeats it when it gets to that publication.
   if (Status ran = engine->run(front); !ran) return fail(ran.error());
   has_ended(front);
   return cancelled;
@@ -98,13 +98,13 @@ std::optional<Error> Publisher::State::run_front() {
   if (Status ran = engine->run(**front, cancel); !ran) {
     const Status disk = stage.check_disk();
     if (disk || (*front)->step != Step::settling) return ran.error();
-    // It goes on when the tree is opened again, and those behind it with it: nobody can wait for that.
+    // It continues when the tree is opened again, as do those behind it; nobody can wait for that.
     const Error error = not_on_disk(**front, disk.error());
     waiters.refuse_journalled([&](const std::string& tx) { return tx == (*front)->tx ? error : is_behind_it(error); });
     return error;
   }
   has_ended(**front);
-  // It may be the one that found that the service went back.
+  // This publication may have been the one to find that the service went back.
   keep_what_lies_elsewhere();
   return std::nullopt;
 }
@@ -120,7 +120,7 @@ bool Publisher::State::keep_what_lies_elsewhere() {
   return false;
 }
 
-/// A visit that failed comes again: head may not move for days, and what it was to say or keep cannot wait for that.
+/// Repeats a failed reconcile: head may not move for days, and what was to be announced or kept cannot wait for that.
 void Publisher::State::visit_later(const Error& error) {
   auto length = rest_after(error, ++failed_visits, options.first_rest, options.longest_rest);
   MutexLock lock(mutex);
@@ -178,7 +178,7 @@ void Publisher::State::take_a_rest(const Error& error, int streak) {
                     {},
                     0,
                     {}});
-  // It may be long before it is frozen, and those who do not wait have it in the journal.
+  // It may take long until it is frozen, and callers that do not wait have it in the journal.
   waiters.answer_hasty(tx, pending_result(tx));
   if (streak == 1) {
     site.events().error("commit", error);
@@ -242,7 +242,7 @@ void Publisher::State::has_progress(const Progress& now) {
     progress.reading = now.reading;
     tx = progress.tx;
   }
-  // Past freezing what is published is fixed: all that those who do not wait have to know.
+  // After freezing, the content is fixed; callers that do not wait need no more.
   if (now.phase > Phase::freezing) waiters.answer_hasty(tx, now.so_far);
 }
 

@@ -1,5 +1,5 @@
-// A publication against a service that went back to an older state: what is gone there is published again from what is
-// here, and nothing counts as published that refers to what is gone.
+// Publishing to a service that went back to an older state: what it lost is published again from what is here, and
+// nothing counts as published that refers to something lost.
 #include <algorithm>
 #include <iterator>
 
@@ -18,9 +18,9 @@ namespace playfs::publish {
 
 namespace {
 
-/// How often the time that what is missing is looked for is doubled.
+/// How often the wait for something missing is doubled.
 constexpr int kMostDoublings = 5;
-/// How often a revision that was acknowledged and is not to be seen is published again: half an hour in all.
+/// How often an acknowledged revision that is not shown is published again: half an hour in all.
 constexpr int kMostCopies = 4;
 constexpr std::size_t kPathsNamed = 5;
 
@@ -28,7 +28,7 @@ bool names_one_of(const FileEntry& entry, const ChunkIds& gone) {
   return std::any_of(entry.chunks.begin(), entry.chunks.end(), [&](const ChunkId& id) { return gone.contains(id); });
 }
 
-/// A revision of the one file: what reads a file's content wants to know where it stands.
+/// A revision of this one file, for readers of content that need a revision.
 RevisionTreePtr alone(const ProjectId& project, const std::string& tx, const std::string& path,
                       const FileEntry& entry) {
   Revision revision;
@@ -85,23 +85,23 @@ Result<bool> Engine::has_hollow(const Publication& publication) const {
 Result<RevisionId> Engine::head_that_exists(const RevisionId& head) {
   PLAYFS_TRY(bool gone, parts_.absences.is_gone(head));
   if (!gone) return head;
-  // It was moved there, and the service went back: the log says where it belongs. It is moved there with what is
-  // published now, and by a dry run not at all.
+  // Head was moved there before the service went back; the log says where it belongs. Publishing moves it there, a dry
+  // run does not.
   PLAYFS_TRY(Standing standing, convergence_.run(nullptr, true, nullptr, {}));
   return standing.head;
 }
 
 Result<BaseFate> Engine::fate_of_base(const Project& project, const RevisionTreePtr& head) {
   const BaseParts parts{parts_.project, parts_.upstream, parts_.absences, merging_, parts_.journal, parts_.events};
-  // Those that may be lost with it are waited for at the same time.
+  // Look up what may be lost with it at the same time, so that one wait is enough.
   for (const auto& parent : work_.frozen.merge_parents) PLAYFS_CHECK(parts_.absences.look(parent));
   PLAYFS_TRY(BaseFate fate, find_fate(parts, parts_.layers.base(), head, project.created_at));
   if (fate.is_lost) stored_.forget_all();
   return fate;
 }
 
-/// A revision of this publication that lost its chunks stays in the log. The next one is made on it too, so that it is
-/// merged by nobody any more, and refers to none of what is gone, whatever of it others have carried on.
+/// A revision of this publication that lost chunks stays in the log. The next one gets it as a parent, so that nobody
+/// merges it any more, and refers to no lost chunk, whatever others carried forward of it.
 Result<RevisionTreePtr> Engine::join_hollow(const RevisionId& head) {
   work_.gone.clear();
   work_.lost.clear();
@@ -124,8 +124,8 @@ Result<RevisionTreePtr> Engine::join_hollow(const RevisionId& head) {
   return RevisionTreePtr();
 }
 
-/// Where the layer clashes with head by now, it becomes a branch, on the revision that is not whole: what others had
-/// published before that would count as deleted by a branch on the base.
+/// If the layer clashes with head by now, it becomes a branch based on the hollow revision: a branch on the base would
+/// seem to delete what others had published before.
 Status Engine::branch_off_hollow() {
   Target& target = work_.target;
   std::string conflicts = std::move(target.conflicts);
@@ -136,7 +136,7 @@ Status Engine::branch_off_hollow() {
   return {};
 }
 
-/// What it was merged with when it was published: nobody's change of this publication.
+/// What the hollow revision was merged with when it was published. That is no change of this publication.
 std::vector<RevisionId> Engine::taken_in_by(const RevisionTree& hollow) const {
   std::vector<RevisionId> others;
   const auto& taken_in = work_.frozen.merge_parents;
@@ -146,8 +146,8 @@ std::vector<RevisionId> Engine::taken_in_by(const RevisionTree& hollow) const {
   return others;
 }
 
-/// A revision of this publication was made on what others had published, or on one of its own that was. Whether that is
-/// not in head: the service may have lost it since, and this revision is all that is left of it then.
+/// Whether `hollow` is based on something of others that head does not hold. The service may have lost that since; then
+/// this revision is all that is left of it.
 Result<bool> Engine::has_more_than_head(const RevisionTree& hollow, const RevisionId& head) {
   for (const RevisionId& parent : taken_in_by(hollow)) {
     if (head.empty()) return true;
@@ -159,8 +159,8 @@ Result<bool> Engine::has_more_than_head(const RevisionTree& hollow, const Revisi
   return false;
 }
 
-/// Others merged what cannot be read, and may have gone on from there. What the layer changed is in head then, so it
-/// is not merged anew, by a base that would make both sides' changes of it: it would clash with what came after it.
+/// Others merged the hollow revision, and may have continued from there. So head has the layer's changes, and they are
+/// not merged again: with that merge base both sides would have made them, and they would clash with what came after.
 Status Engine::refill(const RevisionTreePtr& head, const RevisionTreePtr& hollow) {
   const auto& made_on = hollow->revision.parents;
   if (!made_on.empty() && made_on.front() != work_.frozen.base) {
@@ -191,7 +191,7 @@ Status Engine::join_survivor(const RevisionTreePtr& survivor, const RevisionTree
   target.parents = std::move(parents);
   PLAYFS_CHECK(merge_with(snapshot_of(survivor), head));
   if (target.on != base || head == survivor) return {};
-  // It clashes with what others have published since, and becomes a branch of what is left of its own line.
+  // It clashes with what others published since, so it becomes a branch of what is left of its own line.
   std::string conflicts = std::move(target.conflicts);
   PLAYFS_CHECK(merge_with(snapshot_of(survivor), survivor));
   target.conflicts = std::move(conflicts);
@@ -201,7 +201,7 @@ Status Engine::join_survivor(const RevisionTreePtr& survivor, const RevisionTree
 Result<bool> Engine::has_all_chunks(const Publication& publication, const Plan& plan) {
   PLAYFS_TRY(Manifest manifest, with_continuation(plan.draft.manifest, plan.continuation));
   ChunkIds needed = chunks_of(manifest);
-  // Head was read a moment ago, and a service that has a revision has what is older.
+  // Head was read a moment ago, and a service that has a revision has everything older.
   for (const RevisionTreePtr& there : {work_.base_is_lost ? nullptr : parts_.layers.base(), work_.target.on})
     if (there)
       for (const auto& chunk : chunks_of(there->tree.manifest()))
@@ -223,19 +223,19 @@ Result<bool> Engine::has_all_chunks(const Publication& publication, const Plan& 
   return false;
 }
 
-/// Files that were only carried over, and whose chunks are gone, are published with their content.
+/// Publishes the content of files that were only carried forward and lost their chunks.
 Status Engine::bring_back(const Manifest& manifest, const ChunkIds& gone) {
   Target& target = work_.target;
   RevisionTreePtr base = parts_.layers.base();
   const std::string tx = base ? base->tree.manifest().tx : "";
   std::vector<std::string> lost;
   std::map<std::string, Error> left_out;
-  std::optional<std::string> not_shown;  // those that come after it are looked at all the same: one wait is for all
+  std::optional<std::string> not_shown;  // the files after it are looked up all the same, so that one wait is enough
   for (const auto& [path, entry] : manifest.files) {
     if (!names_one_of(entry, gone)) continue;
     auto put = std::find_if(target.puts.begin(), target.puts.end(),
                             [&path = path](const PutFile& one) { return one.path == path; });
-    if (put != target.puts.end() && !put->published) continue;  // it is planned anew
+    if (put != target.puts.end() && !put->published) continue;  // it is planned again
     auto is_frozen = [&entry = entry](const PutFile& one) {
       return !one.published && one.hash.hex() == entry.hash_claim;
     };
@@ -247,8 +247,8 @@ Status Engine::bring_back(const Manifest& manifest, const ChunkIds& gone) {
     if (!content && may_heal(content.error().code)) return fail(content.error());
     auto examined = content ? examine(*content) : fail(content.error());
     if (!examined) {
-      // What is left out here is gone from head, and one answer does not tell what is lost from what lags behind. Nor
-      // does this error, which may be remembered from the first time that it was asked for.
+      // Leaving it out removes it from head, and a single response does not tell what is lost from what lags. Nor does
+      // this error, which may be remembered from the first request.
       const bool is_gone = std::any_of(entry.chunks.begin(), entry.chunks.end(), [&](const ChunkId& chunk) {
         return gone.contains(chunk) && stored_.is_gone(chunk);
       });
@@ -273,7 +273,7 @@ Status Engine::bring_back(const Manifest& manifest, const ChunkIds& gone) {
                            .published = {},
                            .spool = 0,
                            .target = {}};
-    // Both lists go in step.
+    // Both lists have the same order.
     auto at = target.layer.files.begin() + std::distance(target.puts.begin(), put);
     if (put == target.puts.end()) {
       target.puts.push_back(std::move(whole));
@@ -289,7 +289,7 @@ Status Engine::bring_back(const Manifest& manifest, const ChunkIds& gone) {
   return {};
 }
 
-/// Others published it, and nobody who publishes from here can have it: that keeps no commit from being published.
+/// Another client published it, and it cannot be read here. That must not keep a commit from being published.
 void Engine::leave_out(const std::string& path, const Error& why) {
   Target& target = work_.target;
   target.from.files.erase(path);
@@ -319,7 +319,7 @@ Result<bool> Engine::can_stand(const Publication& publication) {
     if (wire::read_continuation(revision.manifest, lines)) needed.merge(chunks_of(revision.manifest));
   }
   for (const auto& parent : revision.parents) {
-    // Whoever plans again waits first.
+    // The caller waits before it plans again.
     PLAYFS_TRY(Absences::Presence presence, parts_.absences.look(parent));
     if (presence != Absences::Presence::there) return false;
     auto there = parts_.upstream.revision(parent);
@@ -333,9 +333,9 @@ Result<bool> Engine::can_stand(const Publication& publication) {
   return gone.empty();
 }
 
-/// What was planned while the base was lost has all that the base held as a change of its own, also what others have
-/// deleted since, where the base is there after all. But for refill(): that is planned by what head is, whatever became
-/// of the base, so planning it again would come to the same, as often as its request is lost.
+/// A plan made while the base was lost has everything that the base held as a change. If the base is there after all,
+/// that restores what others deleted since. Plans of refill() are not affected: they depend on head, whatever became of
+/// the base, so planning again would yield the same each time that the request is lost.
 Result<bool> Engine::has_base_come_back(const std::vector<RevisionId>& made_on) {
   const RevisionId base = id_of(parts_.layers.base());
   if (work_.is_refilled || base.empty() || std::find(made_on.begin(), made_on.end(), base) != made_on.end())
@@ -349,8 +349,8 @@ Result<bool> Engine::has_base_come_back(const std::vector<RevisionId>& made_on) 
   return presence == Absences::Presence::there;
 }
 
-/// Its request may have lingered on the way, or have been sent twice, and have come to the service that went back. It
-/// was forgotten there, so that made another revision of it, which is the commit now, with its chunks or without.
+/// The request may have been delayed or sent twice, and have reached the service after it went back and forgot the key.
+/// The service then created another revision, which is the commit's from now on, with its chunks or without.
 Result<bool> Engine::adopt_copy(Publication& publication) {
   PLAYFS_TRY(auto found, find_posted(publication));
   if (!found || found->id == publication.revision.text()) return false;
@@ -360,14 +360,14 @@ Result<bool> Engine::adopt_copy(Publication& publication) {
   return true;
 }
 
-/// A merge may have come to the service right after it went back: it names chunks that were lost with the revision that
-/// it was made of, and holds what is published again under the same id.
+/// A merge may reach the service right after it went back. It names chunks that were lost with the revision that it was
+/// made from, and holds what is published again under the same id.
 Result<RevisionId> Engine::find_hollow(const Standing& standing) {
   if (standing.ours_is_hollow) return work_.ours->revision.id;
   if (!standing.holds_ours || standing.head == work_.ours->revision.id) return RevisionId();
   auto head = parts_.upstream.revision(standing.head);
   if (!head && may_heal(head.error().code)) return fail(head.error());
-  if (!head) return RevisionId();  // nobody can read it here
+  if (!head) return RevisionId();  // it cannot be read here
   std::vector<RevisionTreePtr> parents;
   for (const auto& id : work_.ours->revision.parents) {
     auto parent = parts_.upstream.revision(id);
@@ -386,19 +386,20 @@ Result<RevisionId> Engine::find_hollow(const Standing& standing) {
     in_doubt.insert(there->second.chunks.begin(), there->second.chunks.end());
   }
   if (in_doubt.empty()) return RevisionId();
-  // Not any of them at each look, which a replica that lags may well miss, but one of them at all looks.
+  // find_lost() remembers the chunks that it saw, so a chunk counts as lost only if all lookups miss it. A lagging
+  // replica may well miss a different one each time.
   PLAYFS_TRY(auto lost, stored_.find_lost(standing.head, in_doubt));
   return lost.empty() ? RevisionId() : standing.head;
 }
 
-/// Where reads lag behind writes, what was acknowledged is only not to be seen yet. So it counts as lost once it was
-/// looked for as long as a request may be late, and longer each time, lest a service that never shows anything be
-/// filled with copies. After so many copies no more are sent: it is looked for, and the user may give it back. By
-/// itself it is not given back, however long that goes on: it may turn up whenever the reads catch up, and would be
-/// merged into head when the user has thrown it away.
+/// If reads lag behind writes, an acknowledged revision is merely not shown yet. So it counts as lost only after it was
+/// looked for as long as a request may be late, and longer each time, so that a service that never shows anything is
+/// not filled with copies. After kMostCopies no more are sent: it is only looked for, and the user may cancel. It never
+/// returns to the stage by itself, however long that takes: it may appear whenever the reads catch up, and would be
+/// merged into head after the user has discarded it.
 Status Engine::plan_again(Publication& publication, const RevisionId& hollow) {
   stored_.forget_all();
-  if (publication.step != Step::posting && hollow.empty()) {  // which has looked
+  if (publication.step != Step::posting && hollow.empty()) {  // `posting` has searched the log already
     PLAYFS_TRY(bool is_back, adopt_copy(publication));
     if (is_back) return {};
   }

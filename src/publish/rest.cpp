@@ -5,7 +5,7 @@
 namespace playfs::publish {
 
 namespace {
-/// A service that asks for a day may mean it, or not: that is looked at sooner.
+/// A service that asks for a day may or may not mean it, so look sooner.
 constexpr std::chrono::seconds kLongestObeyed = std::chrono::minutes(15);
 }  // namespace
 

@@ -9,7 +9,7 @@
 namespace playfs::publish {
 
 namespace {
-/// They are on disk where the files were read before.
+/// They are in the cache if the files were read before.
 constexpr std::size_t kMostRead = 2048;
 /// Only hashes of their texts are kept.
 constexpr std::size_t kReadAtOnce = 128;

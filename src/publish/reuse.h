@@ -1,5 +1,5 @@
-// What a plan may refer to instead of uploading it: chunks that were uploaded from here, and those that files had
-// before they changed. For one thread; waits.
+// What a plan may refer to instead of uploading it: chunks that were uploaded from here, and the previous chunks of
+// changed files. For one thread; blocking.
 #pragma once
 
 #include <cstddef>
@@ -14,7 +14,7 @@
 
 namespace playfs::publish {
 
-/// Chunks that were uploaded from here, looked up as they are asked for. The journal must outlive it.
+/// Chunks that were uploaded from here; each is looked up on demand. The journal must outlive this object.
 class KnownFromHere final : public KnownPieces {
  public:
   static Result<KnownFromHere> open(Journal& journal);
@@ -27,13 +27,13 @@ class KnownFromHere final : public KnownPieces {
   std::set<std::size_t> sizes_;
 };
 
-/// Reads the chunks that files had, so that what they are now can be cut around them.
+/// Reads the previous chunks of files, so that their new content can be chunked around them.
 class NearChunks {
  public:
   NearChunks(Upstream& upstream, Stored& stored) : upstream_(upstream), stored_(stored) {}
 
-  /// Those of `entry`, for what stands at `path` now. Left out where nobody can read them, and where all together
-  /// would be too many.
+  /// Adds the chunks of `entry` for what is at `path` now. Skips them if they cannot be read, or if the total would be
+  /// too large.
   Status add(const std::string& path, const FileEntry& entry);
 
  private:

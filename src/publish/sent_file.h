@@ -1,8 +1,8 @@
-// What was sent last, in a small file beside the publication journal's database (`publish.db-sent`). SQLite drops the
-// end of a log that is damaged without a word, and a user may put an older database back; this tells that rows are
+// Records what was sent last, in a small file beside the publication journal's database (`publish.db-sent`). SQLite
+// silently drops the damaged end of a log, and a user may restore an older database; this file tells that rows are
 // missing.
 //
-// Plain functions over one file, for whoever has the stage's lock.
+// Plain functions over one file. The caller holds the stage's lock.
 #pragma once
 
 #include <optional>
@@ -15,7 +15,7 @@ namespace playfs::publish {
 
 /// Synced when it returns. `database`: its path.
 Status write_sent(const std::string& database, const Sent& sent);
-/// Nothing where there is no such file, or where it is damaged: then the rows are all that is known.
+/// nullopt if the file is missing or damaged; then only the rows are known.
 Result<std::optional<Sent>> read_sent(const std::string& database);
 Status remove_sent(const std::string& database);
 

@@ -20,7 +20,7 @@ Result<std::optional<stage::Frozen>> StageLayers::freeze(const std::string& tx) 
   PLAYFS_TRY(auto pending, stage_.pending());
   if (!pending) PLAYFS_CHECK(check_resolved(stage_, tx));
   PLAYFS_TRY(auto frozen, stage_.freeze(tx));
-  // Nothing is in conflict any more, and nothing will be published that ends the list.
+  // No conflict is left, and no revision will be published that would clear the list.
   if (!frozen) {
     PLAYFS_CHECK(sync_resolved(stage_, {}));
     PLAYFS_CHECK(stage_.record_conflicted({}));

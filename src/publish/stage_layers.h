@@ -1,4 +1,4 @@
-// A Stage as the engine sees it.
+// Implements the engine's view of the work tree with a Stage.
 #pragma once
 
 #include <functional>
@@ -14,10 +14,10 @@ class Integration;
 /// Called after a change of base, so that the mount can invalidate what changed.
 using Settled = stage::Told;
 
-/// Fails with `busy`, and says where, while something is in conflict that the commit `tx` does not take as it is.
+/// Fails with `busy`, naming the path, while there is a conflict that the commit `tx` does not accept as it is.
 Status check_resolved(stage::Stage& stage, const std::string& tx = {});
 
-/// What it is given must outlive it.
+/// References must outlive this object.
 class StageLayers final : public Layers {
  public:
   StageLayers(stage::Stage& stage, Integration& integration) : stage_(stage), integration_(integration) {}

@@ -1,5 +1,5 @@
-// Bytes of the work tree as it is now, read where they stand: they may change at any moment, and whoever reads them has
-// to see afterwards whether they did (Stage::seen_at).
+// The work tree's bytes, read in place. They may change at any moment, so the caller has to check afterwards whether
+// they did (Stage::seen_at).
 #pragma once
 
 #include "model/bytes.h"
@@ -7,8 +7,8 @@
 
 namespace playfs::publish {
 
-/// Of a file or link with bytes of its own. Reading fails with `busy` where there are fewer by then. `stage` must
-/// outlive them.
+/// For a file or link with bytes of its own. Reading fails with `busy` if the file has become shorter. `stage` must
+/// outlive the result.
 Result<Bytes> staged_bytes(stage::Stage& stage, const stage::InodePtr& inode);
 
 }  // namespace playfs::publish

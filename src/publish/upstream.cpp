@@ -29,7 +29,7 @@ class BlobBytes final : public ByteSource {
   const content::Blob blob_;
 };
 
-/// Where answers arrive, from threads of the client's.
+/// Collects responses that arrive on the client's threads.
 template <class T>
 class Answers {
  public:
@@ -56,11 +56,11 @@ class Answers {
   std::vector<Answer> answers_ PLAYFS_GUARDED_BY(mutex_);
 };
 
-/// Starts `count` operations, `parallel` of them at once, and hands their answers to `take` in batches. After an error
-/// of `take` no further one is started.
+/// Runs `count` operations, `parallel` of them at a time, and passes their answers to `take` in batches. Starts no more
+/// after an error of `take`.
 template <class T, class Start, class Take>
 Status run_parallel(std::size_t count, std::size_t parallel, const Start& start, const Take& take) {
-  auto answers = std::make_shared<Answers<T>>();  // a late answer may outlive this call's stack, not its state
+  auto answers = std::make_shared<Answers<T>>();  // a late answer may outlive this call's stack, but not its state
   std::size_t next = 0, outstanding = 0;
   std::optional<Error> failed;
   while (outstanding > 0 || (next < count && !failed)) {
@@ -80,7 +80,7 @@ Status tell(const ChunkId& id, const Result<Record>& record, const ChunkLookedFo
   return {};
 }
 
-/// The service must have kept the text: what it changed could not be put together again.
+/// The service must have kept the text unchanged, or the file could not be reassembled.
 Status check_kept(const Record& record, const Json& sent) {
   const Json* kept = record.fields.find("content");
   if (kept && sent.object() && *kept != *sent.object()->find("content"))
@@ -102,7 +102,7 @@ Result<Project> SiteUpstream::project() {
 }
 
 Result<Look> SiteUpstream::look() {
-  // Both at once: head may be the older of the two answers, which is what it would be if it were asked for first.
+  // At the same time: head may be the older of the two responses, just as if it had been requested first.
   auto newest = std::make_shared<Answers<wire::RecordPage>>();
   site_.client().list_records("revisions", kPageSize, "", cancel_,
                               [newest](Result<wire::RecordPage> page) { newest->add(0, std::move(page)); });
@@ -153,7 +153,7 @@ Status SiteUpstream::upload(const std::vector<Upload>& uploads, const Acknowledg
   std::vector<const Upload*> missing;
   for (const auto& upload : uploads)
     if (upload.chunk.empty()) missing.push_back(&upload);
-  std::vector<Json> bodies(missing.size());  // of those that are under way
+  std::vector<Json> bodies(missing.size());  // of those in progress
   auto start = [&](std::size_t index, Callback<Record> done) {
     auto body = wire::parse_json(missing[index]->body);
     if (!body) return done(fail(body.error()));

@@ -1,6 +1,6 @@
-// Those who wait for the outcome of a commit: each is answered once, by whatever comes first. Whoever stopped waiting
-// may ask again: for what is under way, and for the outcomes that came last. Thread-safe; callbacks run with no lock
-// held.
+// Callers that wait for a commit's outcome: each is answered once, by whatever comes first. A caller that stopped
+// waiting may ask again, about commits in progress and about the latest outcomes. Thread-safe; callbacks run with no
+// lock held.
 #pragma once
 
 #include <cstdint>
@@ -20,30 +20,30 @@ namespace playfs::publish {
 class Waiters {
  public:
   using Id = std::uint64_t;
-  /// So many outcomes are kept.
+  /// Number of outcomes that are kept.
   static constexpr std::size_t kMostEnded = 64;
 
-  /// The commit is under way from now on, until all who wait for it are answered.
+  /// The commit is in progress from now on, until all its waiters are answered.
   void begin(const std::string& tx);
-  /// It is on disk: should the program end, it is pending.
+  /// It is journalled: if the program ends, it is pending.
   void is_journalled(const std::string& tx);
   [[nodiscard]] bool is_under_way(const std::string& tx) const;
-  /// Of one that is not under way any more, if it is known.
+  /// The outcome of a commit that has ended, if it is known.
   [[nodiscard]] std::optional<Result<CommitResult>> outcome_of(const std::string& tx) const;
 
-  /// For the commit `tx`. Without `waits` it is answered as soon as what is published is fixed.
+  /// Adds a waiter for commit `tx`. Without `waits` it is answered as soon as the content is frozen.
   Id add(std::string tx, bool waits, Callback<CommitResult> done);
-  /// Keeps a hook for as long as it waits.
+  /// Keeps the registration as long as the waiter waits.
   void keep(Id id, CancelToken::Registration on_cancel);
 
   void answer(Id id, Result<CommitResult> result);
-  /// All of that commit: it has ended.
+  /// Answers all waiters of a commit that has ended.
   void answer_all(const std::string& tx, const Result<CommitResult>& result);
-  /// Those of that commit who do not wait for its end.
+  /// Answers the waiters of a commit that do not wait for its end.
   void answer_hasty(const std::string& tx, const CommitResult& so_far);
-  /// Those of all commits that are on disk, each with the error of its own: they go on nevertheless.
+  /// Answers the waiters of all journalled commits, each with its own error; the commits continue nevertheless.
   void refuse_journalled(const std::function<Error(const std::string& tx)>& error_of);
-  /// Whoever is left, since the program ends.
+  /// Answers all remaining waiters when the program ends.
   void answer_rest();
 
  private:
@@ -63,7 +63,7 @@ class Waiters {
   Id next_ PLAYFS_GUARDED_BY(mutex_) = 1;
   std::map<Id, Waiter> waiters_ PLAYFS_GUARDED_BY(mutex_);
   std::map<std::string, bool> under_way_ PLAYFS_GUARDED_BY(mutex_);  ///< by tx: whether it is journalled
-  std::deque<Ended> ended_ PLAYFS_GUARDED_BY(mutex_);                ///< the newest last
+  std::deque<Ended> ended_ PLAYFS_GUARDED_BY(mutex_);                ///< newest last
 };
 
 }  // namespace playfs::publish
