@@ -194,6 +194,12 @@ TEST_F(DoubtTest, WhereNobodyLookedForLongItBeginsAnew) {
   EXPECT_EQ(look_after(seconds(61)), Presence::gone);
 }
 
+TEST_F(DoubtTest, ThreeLookupsFarApartAreEnough) {
+  EXPECT_EQ(look(), Presence::not_shown);
+  EXPECT_EQ(look_after(minutes(10)), Presence::not_shown);
+  EXPECT_EQ(look_after(minutes(10)), Presence::gone);
+}
+
 TEST_F(DoubtTest, AnOlderHeadIsBelievedWhenEveryLookForSoLongGaveIt) {
   show();
   const auto older = upstream.project();
