@@ -67,6 +67,7 @@ Engine::Engine(Parts parts)
              .upstream = parts_.upstream,
              .journal = parts_.journal,
              .events = parts_.events,
+             .clock = parts_.clock,
              .progress = [this](std::optional<LogReading> reading) { tell_reading(reading); }},
             parts_.limits),
       stored_(parts_.upstream, parts_.clock, parts_.late_arrival),

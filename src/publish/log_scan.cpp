@@ -58,17 +58,16 @@ std::string LogScan::print(const State& state) {
     json.set("read", state.read->id);
     json.set("read_time", json_of(state.read->time));
   }
+  if (state.again) json.set("again", json_of(*state.again));
   if (!state.pass) return wire::to_text(json);
   Json::Array unseen;
   for (const auto& id : state.pass->unseen) unseen.emplace_back(id.text());
-  json.set("pass", JsonObject{{"top", state.pass->top.id},
-                              {"top_time", json_of(state.pass->top.time)},
-                              {"cursor", state.pass->cursor},
-                              {"back_to", json_of(state.pass->back_to)},
-                              {"pages", state.pass->pages},
-                              {"records", state.pass->records},
-                              {"met_at", state.pass->met_at},
-                              {"unseen", std::move(unseen)}});
+  JsonObject pass{{"top", state.pass->top.id},    {"top_time", json_of(state.pass->top.time)},
+                  {"cursor", state.pass->cursor}, {"back_to", json_of(state.pass->back_to)},
+                  {"pages", state.pass->pages},   {"records", state.pass->records},
+                  {"met_at", state.pass->met_at}, {"unseen", std::move(unseen)}};
+  if (state.pass->again) pass.set("again", json_of(*state.pass->again));
+  json.set("pass", std::move(pass));
   return wire::to_text(json);
 }
 
@@ -80,6 +79,7 @@ std::optional<LogScan::State> LogScan::parse(const std::string& text) {
   State state;
   state.from = *from;
   if (auto time = time_of(*object, "read_time")) state.read = Mark{text_of(*object, "read"), *time};
+  state.again = time_of(*object, "again");
   const Json* under_way = object->find("pass");
   if (!under_way || !under_way->object()) return state;
   const JsonObject& fields = *under_way->object();
@@ -93,6 +93,7 @@ std::optional<LogScan::State> LogScan::parse(const std::string& text) {
   pass.pages = count_of(fields, "pages");
   pass.records = count_of(fields, "records");
   pass.met_at = count_of(fields, "met_at");
+  pass.again = time_of(fields, "again");
   const Json* unseen = fields.find("unseen");
   for (const Json& id : unseen && unseen->array() ? *unseen->array() : Json::Array())
     if (id.string()) pass.unseen.emplace(*id.string());
@@ -106,6 +107,7 @@ Status LogScan::load() {
   found_bytes_ = bytes_of(found_);
   for (const auto& [id, time] : found_) saved_.insert(id);
   state_ = parse(position);
+  has_gaps_since_ = parts_.clock.steady();
   is_loaded_ = true;
   return {};
 }
@@ -139,7 +141,7 @@ Result<Project> LogScan::look(std::optional<WallTime> from) {
   PLAYFS_CHECK(catch_up(from, [&]() -> Result<wire::RecordPage> {
     PLAYFS_TRY(Look look, parts_.upstream.look());
     project = std::move(look.project);
-    if (!state_) state_ = State{from.value_or(project.created_at), {}, {}};
+    if (!state_) state_ = State{from.value_or(project.created_at), {}, {}, {}};
     return std::move(look.newest);
   }));
   return project;
@@ -152,7 +154,7 @@ Status LogScan::search(WallTime from) {
 Status LogScan::catch_up(std::optional<WallTime> from, const std::function<Result<wire::RecordPage>()>& first_page) {
   PLAYFS_CHECK(load());
   // Further back than before: everything from there on has to be read.
-  if (from && (!state_ || *from < state_->from)) state_ = State{*from, {}, {}};
+  if (from && (!state_ || *from < state_->from)) state_ = State{*from, {}, {}, {}};
   bool is_begun_anew = false;
   auto bring_to_its_end = [&](std::optional<wire::RecordPage> page) -> Result<bool> {
     auto done = finish(std::move(page));
@@ -168,12 +170,17 @@ Status LogScan::catch_up(std::optional<WallTime> from, const std::function<Resul
   }
   for (int passes = 1;; ++passes) {
     PLAYFS_TRY(auto page, first_page());
-    state_->pass = Pass();
-    for (const auto& [id, time] : found_) state_->pass->unseen.insert(id);
+    begin_pass();
     PLAYFS_TRY(bool is_done, bring_to_its_end(std::move(page)));
     // If more than a page was read, more may have been added meanwhile.
     if (is_done && (was_short_ || passes >= limits_.passes_at_once)) return {};
   }
+}
+
+void LogScan::begin_pass() {
+  Pass& pass = state_->pass.emplace();
+  for (const auto& [id, time] : found_) pass.unseen.insert(id);
+  if (parts_.clock.steady() - has_gaps_since_ >= limits_.late_arrival) pass.again = state_->again;
 }
 
 Result<bool> LogScan::finish(std::optional<wire::RecordPage> page) {
@@ -217,6 +224,11 @@ Result<bool> LogScan::finish(std::optional<wire::RecordPage> page) {
     for (const auto& id : pass.unseen)
       if (found_.erase(id) > 0) found_bytes_ -= bytes_of(id);
   was_short_ = pass.pages == 1 || pass.met_at == 1;
+  if (pass.again) state_->again.reset();
+  if (!was_short_ && !state_->again) {
+    state_->again = before(pass.top.time, limits_.late_arrival);
+    has_gaps_since_ = parts_.clock.steady();
+  }
   if (!pass.top.id.empty()) state_->read = pass.top;
   state_->pass.reset();
   if (unsaved_pages_ >= limits_.unsaved_pages) PLAYFS_CHECK(save());
@@ -231,7 +243,7 @@ tl::unexpected<Error> LogScan::stopped(const std::string& why) {
 
 bool LogScan::goes_round(const wire::RecordPage& page) const {
   const Pass& pass = *state_->pass;
-  if (pass.pages == 0 || page.records.empty()) return false;
+  if (pass.records == 0 || page.records.empty()) return false;
   auto newest = parse_iso8601(page.records.front().created_at);
   return newest && before(*newest, limits_.overlap) > pass.back_to;
 }
@@ -240,6 +252,7 @@ bool LogScan::take_in(const wire::RecordPage& page) {
   Pass& pass = *state_->pass;
   ++pass.pages;
   const WallTime floor = before(state_->from, limits_.overlap);
+  auto has_to_read_again = [&] { return pass.again && pass.back_to >= *pass.again; };
   bool is_enough = false;
   for (const Record& record : page.records) {
     ++pass.records;
@@ -250,7 +263,8 @@ bool LogScan::take_in(const wire::RecordPage& page) {
       pass.back_to = *time;
       // Below the previously newest record, only the overlap matters. If that record is gone, the service lost its
       // past, and everything matters.
-      bool is_past_overlap = pass.met_at > 0 && *time < before(state_->read->time, limits_.overlap);
+      bool is_past_overlap =
+          pass.met_at > 0 && !has_to_read_again() && *time < before(state_->read->time, limits_.overlap);
       is_enough = is_enough || is_past_overlap || *time < floor;
     }
     const Json* project = record.fields.find("project");
@@ -265,7 +279,7 @@ bool LogScan::take_in(const wire::RecordPage& page) {
   idle_pages_ = page.records.empty() || page.records.back().id == last_id_ ? idle_pages_ + 1 : 0;
   if (!page.records.empty()) last_id_ = page.records.back().id;
   pass.cursor = page.next_cursor;
-  bool is_overlap_read = pass.met_at > 0 && pass.pages - pass.met_at >= limits_.overlap_pages;
+  bool is_overlap_read = pass.met_at > 0 && !has_to_read_again() && pass.pages - pass.met_at >= limits_.overlap_pages;
   return is_enough || is_overlap_read || pass.cursor.empty();
 }
 

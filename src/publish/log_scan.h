@@ -33,6 +33,10 @@ class LogScan {
     /// revision there. Limited to this many pages.
     std::chrono::nanoseconds overlap = std::chrono::minutes(10);
     int overlap_pages = 2;
+    /// How long reads may lag. Pages of one pass may come from different nodes of the service, and what lies between
+    /// the last record of one page and the first of the next may be missing for as long. So a pass with new records on
+    /// several pages is followed by one that reads those of this time again, once that has passed.
+    std::chrono::nanoseconds late_arrival = std::chrono::minutes(2);
     int unsaved_pages = 8;     ///< re-read after a crash, at most
     int most_pages = 100'000;  ///< per pass; a longer list counts as endless
     int most_idle_pages = 16;  ///< in a row that bring nothing new
@@ -45,6 +49,7 @@ class LogScan {
     Upstream& upstream;
     Journal& journal;
     content::EventLog& events;
+    const Clock& clock;
     /// Called while a pass takes more than a page, then with nullopt.
     std::function<void(std::optional<LogReading>)> progress;
   };
@@ -81,6 +86,8 @@ class LogScan {
     std::int64_t pages = 0;
     std::int64_t records = 0;
     std::int64_t met_at = 0;  ///< the page from which on everything was known; 0: not reached yet
+    /// Reads again at least back to there.
+    std::optional<WallTime> again;
     /// Found before the pass began, and on none of its pages so far. Journalled with the pass: it may be interrupted,
     /// and the service may have gone back before it began.
     std::set<RevisionId> unseen;
@@ -88,6 +95,8 @@ class LogScan {
   struct State {
     WallTime from;             ///< nothing is missing from here on
     std::optional<Mark> read;  ///< up to here; nullopt: nothing was read yet
+    /// Pages from then on may have gaps between them, and are to be read again.
+    std::optional<WallTime> again;
     std::optional<Pass> pass;
   };
 
@@ -103,6 +112,7 @@ class LogScan {
   bool take_in(const wire::RecordPage& page);
   /// Whether the page returns to records that the pass is past: the service changed the cursor's meaning.
   [[nodiscard]] bool goes_round(const wire::RecordPage& page) const;
+  void begin_pass();
   /// Drops the position of the pass, but none of the revisions found.
   void begin_anew(const std::string& why);
   tl::unexpected<Error> stopped(const std::string& why);
@@ -122,7 +132,8 @@ class LogScan {
   std::string last_id_;          ///< of the previous page
   int idle_pages_ = 0;
   int unsaved_pages_ = 0;
-  bool was_short_ = false;  ///< the last pass found nothing new behind its first page
+  SteadyTime has_gaps_since_;  ///< when `State::again` was set, or read from the journal
+  bool was_short_ = false;     ///< the last pass found nothing new behind its first page
   bool is_told_ = false;
 };
 

@@ -92,7 +92,7 @@ class LogScanTest : public testing::Test {
     scan.reset();
     journal.reset();
     journal = *Journal::open(directory.path());
-    scan = std::make_unique<LogScan>(LogScan::Parts{kProject, log, *journal, events,
+    scan = std::make_unique<LogScan>(LogScan::Parts{kProject, log, *journal, events, clock,
                                                     [this](std::optional<LogReading> reading) {
                                                       if (reading) told.push_back(*reading);
                                                     }},
@@ -109,7 +109,7 @@ class LogScanTest : public testing::Test {
     EXPECT_EQ(std::unique(log.learned.begin(), log.learned.end()), log.learned.end()) << "each was taken in once";
   }
 
-  SystemClock clock;
+  test::ShiftedClock clock;
   test::TempDirectory directory;
   content::EventLog events{clock};
   LogOnly log;
@@ -120,6 +120,36 @@ class LogScanTest : public testing::Test {
 };
 
 constexpr int kPages = 251;
+
+TEST_F(LogScanTest, AGapBetweenPagesIsReadAgainOnceReadsHaveCaughtUp) {
+  ASSERT_TRUE(look());
+  for (int i = 0; i < 650; ++i) log.add(i == 200 ? "ours" : "theirs", 12 * kDay);
+  // The fifth page comes from a node that lags behind.
+  int pages = 0;
+  log.after = [&](wire::RecordPage& page) {
+    if (++pages == 5) page.records.clear();
+  };
+  ASSERT_TRUE(look());
+  expect_all_found();
+  log.after = nullptr;
+  for (int i = 0; i < 3; ++i) {
+    if (i == 1) {
+      ASSERT_TRUE(scan->save());
+      restart();
+    }
+    log.pages = 0;
+    clock.advance(std::chrono::seconds(50));
+    ASSERT_TRUE(look());
+    EXPECT_LE(log.pages, 3) << "nothing is read again too early";
+  }
+  clock.advance(std::chrono::seconds(120));
+  ASSERT_TRUE(look());
+  expect_all_found(7);
+  log.pages = 0;
+  clock.advance(std::chrono::seconds(120));
+  ASSERT_TRUE(look());
+  EXPECT_LE(log.pages, 3) << "nor more than once";
+}
 
 TEST_F(LogScanTest, TheNextLookReadsOnlyWhatIsNew) {
   ASSERT_TRUE(look());
@@ -183,7 +213,7 @@ TEST_F(LogScanTest, KilledAtAnyPageItLosesAFewPages) {
   };
   ASSERT_TRUE(look());
   auto left = *Journal::open(killed.path() + "/journal");
-  LogScan next({kProject, log, *left, events, [](std::optional<LogReading>) {}}, limits);
+  LogScan next({kProject, log, *left, events, clock, [](std::optional<LogReading>) {}}, limits);
   log.pages = 0;
   ASSERT_TRUE(next.look(WallTime{10 * kDay * 1'000'000'000}));
   EXPECT_LE(pages_then + log.pages, kPages + limits.unsaved_pages + 4);
