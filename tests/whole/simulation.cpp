@@ -686,8 +686,8 @@ class Simulation {
     }
     // 4. The service enforces quotas; clients back off when told to, rather than retry.
     if (refusals_ > kMostRefusals) wrong(fmt::format("{} writes were sent past the limits", refusals_));
-    // A log is read once, resuming where it stopped, once more when reads have caught up, as all of it is that new here,
-    // and once more for requests that may have been posted.
+    // A log is read once, resuming where it stopped, once more when reads have caught up, as all of it is that new
+    // here, and once more for requests that may have been posted.
     const std::size_t all = store_.all("revisions").size() / (has_short_pages_ ? kShortPage : 100) + 1;
     for (std::size_t i = 0; i < clients_.size() && !goes_back_ && !lags_; ++i) {
       const std::size_t pages = watchers_[i]->pages;
