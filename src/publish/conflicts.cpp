@@ -12,16 +12,55 @@ namespace playfs::publish {
 
 namespace {
 
-Result<bool> is_unresolved(const stage::Conflicted& conflicted, const Bytes& now) {
-  PLAYFS_TRY(auto examined, examine(now));
-  if (conflicted.left == examined.hash) return true;
-  if (!conflicted.has_markers) return false;
-  MarkerSearch search;
-  PLAYFS_CHECK(each_piece(now, [&](std::uint64_t, std::string_view piece) -> Status {
+/// Finds a line that Integration's merges wrote, in text that arrives in pieces. One of the two is enough: somebody
+/// took the other out by hand. Editors may have indented it, or saved the text with other line ends or in UTF-16.
+class LeftoverSearch {
+ public:
+  void take(std::string_view piece) {
+    for (const char c : piece) {
+      if (c == '\0') continue;  // of UTF-16
+      if (c == '\n' || c == '\r') end_line();
+      else if (line_.size() < kMost && !(line_.empty() && is_blank(c))) line_ += c;
+    }
+  }
+  bool found() {
+    end_line();
+    return found_;
+  }
+
+ private:
+  static constexpr std::size_t kMost = 32;
+  /// Or a byte of a byte order mark.
+  static bool is_blank(char c) { return std::string_view(" \t\xef\xbb\xbf\xff\xfe").find(c) != std::string_view::npos; }
+  void end_line() {
+    constexpr std::size_t marker = 8;  // with its space
+    const std::string_view label = std::string_view(line_).substr(std::min(marker, line_.size()));
+    if (line_.starts_with("<<<<<<< ")) found_ = found_ || label.starts_with(kOurLabel);
+    if (line_.starts_with(">>>>>>> "))
+      found_ = found_ || label.starts_with(kHeadLabel) || label.starts_with(kRevisionLabel);
+    line_.clear();
+  }
+
+  std::string line_;  ///< its beginning
+  bool found_ = false;
+};
+
+template <typename Search>
+Result<bool> finds(Search search, const Bytes& bytes) {
+  PLAYFS_CHECK(each_piece(bytes, [&](std::uint64_t, std::string_view piece) -> Status {
     search.take(piece);
     return {};
   }));
   return search.found();
+}
+
+Result<bool> is_unresolved(const stage::Conflicted& conflicted, const Bytes& now) {
+  PLAYFS_TRY(auto examined, examine(now));
+  if (conflicted.left == examined.hash) return true;
+  if (!conflicted.has_markers) return false;
+  PLAYFS_TRY(bool has_markers, finds(MarkerSearch(), now));
+  if (has_markers) return true;
+  return finds(LeftoverSearch(), now);
 }
 
 /// Whether the inode still has to be edited. Only files and links can be.
@@ -37,26 +76,6 @@ Result<bool> is_unresolved(stage::Stage& stage, const stage::Conflicted& conflic
   return is_unresolved(conflicted, now);
 }
 
-/// Whether markers are about to be published under a name other than the one they were left at. If `moved` is known,
-/// only that inode is checked. Otherwise any written file may have them: a copy, or what an editor put in place of a
-/// moved file.
-Result<bool> has_markers_elsewhere(stage::Stage& stage, const stage::Conflicted& conflicted,
-                                   const stage::InodePtr& moved) {
-  PLAYFS_TRY(auto changes, stage.changes());
-  for (const auto& change : changes) {
-    if (change.kind == stage::ChangeKind::deleted || change.path == conflicted.path) continue;
-    auto inode = stage.find(change.path);
-    if (!inode || (moved && inode != moved)) continue;
-    PLAYFS_TRY(auto attributes, stage.attributes(inode));
-    if (attributes.kind != stage::Kind::file || attributes.is_below || attributes.size > kMostMergedText) continue;
-    auto is_marked = is_unresolved(stage, conflicted, inode);
-    // Lost content cannot be published; the commit reports that itself.
-    if (!is_marked && is_marked.error().code == ErrorCode::corrupt) continue;
-    if (!is_marked || *is_marked) return is_marked;
-  }
-  return false;
-}
-
 /// As the tree shows it, whether or not it is staged.
 std::string state_of(const stage::Stage& stage) {
   if (auto staged = stage.staged_state()) return *std::move(staged);
@@ -64,9 +83,9 @@ std::string state_of(const stage::Stage& stage) {
   return wire::to_text(base ? base->revision.state : Json());
 }
 
-/// "n.m" for a conflict at "(state) n.m", "" for a conflict of the whole state.
+/// "n.m" for a conflict at "/(state) n.m", "" for a conflict of the whole state.
 std::string_view key_of(std::string_view path) {
-  path.remove_prefix(std::min(path.size(), std::string_view(stage::kStatePath).size() + 1));
+  path.remove_prefix(std::min(path.size(), std::string_view("/(state) ").size()));
   return path;
 }
 
@@ -98,19 +117,62 @@ Result<bool> is_unresolved(stage::Stage& stage, const stage::Conflicted& conflic
     });
   }
   if (!conflicted.beside.empty()) return false;
-  if (conflicted.path.starts_with(stage::kStatePath)) return is_state_unresolved(stage, conflicted);
-  const auto inode = stage.find(conflicted.path);
-  // Moving a file, or its folder, resolves nothing.
-  const auto moved = conflicted.ino != 0 ? stage.find_recorded(conflicted.ino) : nullptr;
-  if (inode || moved) {
-    PLAYFS_TRY(bool is_open, is_unresolved(stage, conflicted, inode ? inode : moved));
-    if (is_open || !conflicted.has_markers || !inode || !moved || inode == moved) return is_open;
+  if (is_of_state(conflicted)) return is_state_unresolved(stage, conflicted);
+  auto inode = stage.find(conflicted.path);
+  // Moving the file resolves nothing.
+  if (!inode && conflicted.ino != 0) inode = stage.find_recorded(conflicted.ino);
+  if (inode) return is_unresolved(stage, conflicted, inode);
+  return !conflicted.has_markers && !conflicted.left;
+}
+
+/// Whether a file that is about to be published has a marker that an update or a merge wrote.
+Result<bool> has_leftovers(stage::Stage& stage, const stage::InodePtr& inode) {
+  PLAYFS_TRY(auto attributes, stage.attributes(inode));
+  if (attributes.kind != stage::Kind::file || attributes.is_below || attributes.size > kMostMergedText) return false;
+  PLAYFS_TRY(Bytes now, staged_bytes(stage, inode));
+  return finds(LeftoverSearch(), now);
+}
+
+/// Markers may have been copied, or an editor may have put another file in place of one that was moved. So once all
+/// recorded conflicts with markers are resolved, every staged file that has some is in conflict.
+Status add_marked(stage::Stage& stage, std::vector<stage::Conflicted>& left) {
+  PLAYFS_TRY(auto changes, stage.changes());
+  for (const auto& change : changes) {
+    auto inode = change.kind == stage::ChangeKind::deleted ? nullptr : stage.find(change.path);
+    if (!inode) continue;
+    auto is_marked = has_leftovers(stage, inode);
+    // Lost content cannot be published; the commit reports that itself.
+    if (!is_marked && is_marked.error().code == ErrorCode::corrupt) continue;
+    if (!is_marked && is_marked.error().code != ErrorCode::busy) return fail(is_marked.error());
+    if (is_marked && !*is_marked) continue;
+    PLAYFS_TRY(auto attributes, stage.attributes(inode));
+    left.push_back({.path = change.path,
+                    .reason = "it has conflict markers",
+                    .has_markers = true,
+                    .left = std::nullopt,
+                    .ino = attributes.ino});
   }
-  if (!conflicted.has_markers) return !conflicted.left;
-  return has_markers_elsewhere(stage, conflicted, moved);
+  return {};
 }
 
 }  // namespace
+
+bool is_of_file(const stage::Conflicted& conflicted) { return !conflicted.path.starts_with('/'); }
+
+bool is_of_state(const stage::Conflicted& conflicted) {
+  return conflicted.path == "/(state)" || conflicted.path.starts_with("/(state) ");
+}
+
+std::string path_of(const Conflict& conflict) {
+  // What is not a file is in conflict as published. The path of a refused entry may begin like this too: it names no
+  // file either.
+  const bool names_field = conflict.path.starts_with("(state) ") || conflict.path.starts_with("(manifest) ");
+  return (conflict.kind == ConflictKind::published && names_field ? "/" : "") + conflict.path;
+}
+
+std::string shown_path(const stage::Conflicted& conflicted) {
+  return conflicted.path.substr(is_of_file(conflicted) ? 0 : 1);
+}
 
 std::optional<ContentHash> hash_of_state(const Json& state, std::string_view path) {
   const std::string_view key = key_of(path);
@@ -124,13 +186,15 @@ std::optional<ContentHash> hash_of_state(const Json& state, std::string_view pat
 RuleFiles rules_of(const Manifest& manifest) {
   RuleFiles rules;
   for (const auto& [path, entry] : manifest.files)
-    if (stage::is_rule_file(path)) rules.emplace(path, content_key(entry));
+    if (is_rules(path, entry.mode)) rules.emplace(path, content_key(entry));
   return rules;
 }
 
+bool is_rules(std::string_view path, FileMode mode) { return stage::is_rule_file(path) && mode != FileMode::symlink; }
+
 std::string content_key(const FileEntry& entry) {
   if (auto hash = known_hash(entry)) return hash->hex();
-  std::string key;
+  std::string key = entry.encoding == ContentEncoding::base64 ? "base64\n" : "";
   for (const auto& chunk : entry.chunks) key += chunk.text() + '\n';
   return key;
 }
@@ -142,12 +206,16 @@ std::optional<ContentHash> known_hash(const FileEntry& entry) {
 
 Result<std::vector<stage::Conflicted>> unresolved(stage::Stage& stage) {
   std::vector<stage::Conflicted> left;
-  for (const auto& each : stage.conflicted()) {
+  const auto recorded = stage.conflicted();
+  for (const auto& each : recorded) {
     auto open = is_unresolved(stage, each);
     // Somebody is writing it right now. Count it as unresolved; the next check decides.
     if (!open && open.error().code != ErrorCode::busy) return fail(open.error());
     if (!open || *open) left.push_back(each);
   }
+  auto has_markers = [](const stage::Conflicted& each) { return each.has_markers; };
+  if (std::any_of(recorded.begin(), recorded.end(), has_markers) && std::none_of(left.begin(), left.end(), has_markers))
+    PLAYFS_CHECK(add_marked(stage, left));
   return left;
 }
 
@@ -162,14 +230,14 @@ Status sync_resolved(stage::Stage& stage, const std::vector<stage::Conflicted>& 
 }
 
 std::string how_to_resolve(const stage::Conflicted& conflicted) {
-  if (conflicted.path.starts_with(stage::kStatePath)) {
+  if (is_of_state(conflicted)) {
     const std::string key(key_of(conflicted.path));
     return key.empty() ? "edit state.json" : "give " + key + " another value in state.json";
   }
   if (conflicted.is_kept_here && conflicted.beside.empty()) return "ignore it by a rule of yours, or move it elsewhere";
   if (conflicted.is_kept_here)
     return "move it elsewhere, then playfs discard it and delete " + conflicted.beside + " to have theirs";
-  if (conflicted.has_markers) return "take the markers out of it, wherever it was moved, or discard it";
+  if (conflicted.has_markers) return "take the markers out of it, or discard it";
   return conflicted.beside.empty() ? "edit or discard it" : "move or delete " + conflicted.beside;
 }
 

@@ -6,15 +6,33 @@
 #include <string_view>
 #include <vector>
 
+#include "model/merge.h"
 #include "stage/stage.h"
 
 namespace playfs::publish {
 
+/// A conflict that is not about a file has a path that begins with a slash, which no file's does: "/(state) KEY" or
+/// "/(manifest) FIELD". "/(markers)" stands for files with markers that were discarded, and is never unresolved.
+bool is_of_file(const stage::Conflicted& conflicted);
+bool is_of_state(const stage::Conflicted& conflicted);
+/// That path for a conflict of merge_versions().
+std::string path_of(const Conflict& conflict);
+/// A Conflicted's path as a person reads it, without that slash.
+std::string shown_path(const stage::Conflicted& conflicted);
+
 /// The hash of a published file, if it is known without its bytes.
 std::optional<ContentHash> known_hash(const FileEntry& entry);
 
+/// The labels of the markers that an update or a merge writes; the latter two are followed by a revision's id.
+inline constexpr const char* kOurLabel = "work tree";
+inline constexpr const char* kHeadLabel = "head ";
+inline constexpr const char* kRevisionLabel = "revision ";
+
 /// Identifies content: by that hash, or else by its chunks.
 std::string content_key(const FileEntry& entry);
+
+/// Whether a file with that path and mode has ignore rules. A symbolic link has none, whatever its name.
+bool is_rules(std::string_view path, FileMode mode);
 
 /// The ignore rule files, with their content_key(). If others change them, no file that was local-only here gets
 /// published because of that, and no staged file is left out: see Integration.
@@ -25,7 +43,8 @@ RuleFiles rules_of(const Manifest& manifest);
 /// editing. nullopt if there is none.
 std::optional<ContentHash> hash_of_state(const Json& state, std::string_view path);
 
-/// Conflicts whose file still has markers or is unchanged since, or whose other version still lies beside it.
+/// Conflicts whose file still has markers or is unchanged since, or whose other version still lies beside it. If some
+/// were left with markers and all of those are resolved, also every staged file that has markers of such a merge.
 Result<std::vector<stage::Conflicted>> unresolved(stage::Stage& stage);
 
 /// Syncs the files that resolved conflicts not in `left`: once these are off the list, a power loss must not bring the

@@ -87,7 +87,7 @@ std::vector<std::string> at_above_or_below(const decltype(Merge::files)& files, 
 
 Error still_in_conflict(const stage::Conflicted& conflicted) {
   return Error{ErrorCode::busy,
-               conflicted.path + " is still in conflict: " + conflicted.reason,
+               shown_path(conflicted) + " is still in conflict: " + conflicted.reason,
                how_to_resolve(conflicted),
                std::nullopt,
                0,
@@ -222,7 +222,7 @@ Result<Bytes> Integration::read(Step& step, MergeSide side, const std::string& p
 
 /// The hash of what is at a conflicted path without markers; nullopt if nothing is there.
 Result<std::optional<ContentHash>> Integration::hash_of_left(Step& step, const Merge& merge, const std::string& path) {
-  if (path.starts_with(stage::kStatePath)) return hash_of_state(merge.state, path);
+  if (path.starts_with("/(state)")) return hash_of_state(merge.state, path);
   auto file = merge.files.find(path);
   if (file == merge.files.end()) return std::optional<ContentHash>();
   const FileEntry& entry = file->second.entry;
@@ -320,7 +320,7 @@ Status Integration::keep_what_was_ignored(const Step& step, std::vector<stage::C
 bool Integration::brings_rules(const Step& step, const Merge& merge) {
   RuleFiles wanted;
   for (const auto& [path, file] : merge.files)
-    if (stage::is_rule_file(path))
+    if (is_rules(path, file.entry.mode))
       wanted.emplace(path, file.text ? ContentHash::of(*file.text).hex() : content_key(file.entry));
   return wanted != rules_of(step.ours.manifest);
 }
@@ -341,6 +341,7 @@ Result<stage::Merged> Integration::bring_in(Step& step) {
     }
   }
   for (auto& conflict : conflicts) {
+    conflict.path = path_of(conflict);
     std::erase_if(list, [&](const stage::Conflicted& each) { return each.path == conflict.path; });
     if (conflict.kind == ConflictKind::text) {
       merge.files[conflict.path].text = conflict.marked;
@@ -373,7 +374,7 @@ Result<stage::Merged> Integration::bring_in(Step& step) {
     each->ino = attributes.ino;
   }
   for (auto& each : list) {
-    auto inode = each.ino == 0 && each.left ? stage_.find(each.path) : nullptr;
+    auto inode = each.ino == 0 && each.left && is_of_file(each) ? stage_.find(each.path) : nullptr;
     if (!inode) continue;
     PLAYFS_TRY(auto attributes, stage_.attributes(inode));
     each.ino = attributes.ino;
@@ -544,7 +545,7 @@ Result<Integrated> Integration::update(const RevisionTreePtr& head, const Revisi
     step.theirs = snapshot_of(head);
     step.below = snapshot_of(base);
     step.next = head;
-    step.labels = {"work tree", "head " + head->revision.id.text()};
+    step.labels = {kOurLabel, kHeadLabel + head->revision.id.text()};
     step.ending = ".head";
     if (base) {
       PLAYFS_TRY(CommonBase common, merging_.base_of(lines(base, step.taken_in), head->revision.id));
@@ -588,7 +589,7 @@ Result<Integrated> Integration::merge(const RevisionTreePtr& revision) {
     step.theirs = snapshot_of(revision);
     step.below = snapshot_of(base);
     step.next = base;
-    step.labels = {"work tree", "revision " + revision->revision.id.text()};
+    step.labels = {kOurLabel, kRevisionLabel + revision->revision.id.text()};
     step.ending = ".branch";
     return {};
   };
@@ -608,9 +609,11 @@ Result<bool> Integration::has_rules_of_others(const RevisionTreePtr& published) 
   if (!layer || !on || published->revision.parents == std::vector{on->revision.id}) return false;
   RuleFiles frozen = rules_of(on->tree.manifest());
   for (const auto& path : layer->deletions) frozen.erase(path);
-  for (const auto& file : layer->files)
-    if (stage::is_rule_file(file.path))
-      frozen.insert_or_assign(file.path, file.published ? content_key(*file.published) : file.hash.hex());
+  for (const auto& file : layer->files) {
+    frozen.erase(file.path);
+    if (is_rules(file.path, file.mode))
+      frozen.emplace(file.path, file.published ? content_key(*file.published) : file.hash.hex());
+  }
   return rules_of(published->tree.manifest()) != frozen;
 }
 
@@ -625,7 +628,7 @@ Status Integration::settle(const std::string& tx, const RevisionTreePtr& base) {
   auto begin = [&](Step& step) -> Status {
     step.theirs = snapshot_of(base);
     step.next = base;
-    step.labels = {"work tree", "revision " + base->revision.id.text()};
+    step.labels = {kOurLabel, kRevisionLabel + base->revision.id.text()};
     step.ending = ".head";
     step.clears_the_way = true;
     PLAYFS_CHECK(add_frozen(step));

@@ -11,7 +11,7 @@ Status check_resolved(stage::Stage& stage, const std::string& tx) {
   PLAYFS_TRY(auto conflicts, unresolved(stage));
   if (conflicts.empty()) return {};
   return fail(
-      ErrorCode::busy, conflicts.front().path + " is in conflict: " + conflicts.front().reason,
+      ErrorCode::busy, shown_path(conflicts.front()) + " is in conflict: " + conflicts.front().reason,
       how_to_resolve(conflicts.front()) + ", then commit; or playfs commit --resolved, if it is right as it is");
 }
 

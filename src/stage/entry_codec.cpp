@@ -221,6 +221,9 @@ std::optional<std::vector<Conflicted>> decode_conflicted(std::string_view text) 
     if (!ino) return std::nullopt;
     auto hash = ContentHash::parse(left);
     if (!hash && left != "-") return std::nullopt;
+    // In lists of older versions the state and the manifest's fields have no slash. A file had markers or a number.
+    const bool is_old_name = *path == "(state)" || path->starts_with("(state) ") || path->starts_with("(manifest) ");
+    if (is_old_name && kind == "-" && beside->empty()) path->insert(0, 1, '/');
     list.push_back({*std::move(path), *std::move(reason), kind.front() == 'm', hash, *std::move(beside), *ino,
                     kind.front() == 'k'});
   }

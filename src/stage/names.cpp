@@ -232,6 +232,24 @@ Status Stage::rename(const InodePtr& from, std::string_view name, const InodePtr
 }
 
 namespace {
+/// What is in conflict below a directory moves with it. `moves`: from where to where, all at once.
+void move_conflicts(Stage::State& state, Batch& batch,
+                    const std::map<std::string, std::string>& moves) PLAYFS_NO_ANALYSIS {
+  auto follow = [&](std::string& path) {
+    auto is_above = [&](const auto& move) { return path.starts_with(move.first + '/'); };
+    auto move = std::find_if(moves.begin(), moves.end(), is_above);
+    if (move != moves.end()) path.replace(0, move->first.size(), move->second);
+  };
+  std::vector<Conflicted> list = state.conflicted;
+  for (auto& each : list) {
+    follow(each.path);
+    follow(each.beside);
+  }
+  if (list == state.conflicted) return;
+  state.put_conflicted(list);
+  batch.after_commit([&state, list = std::move(list)]() PLAYFS_NO_ANALYSIS { state.conflicted = list; });
+}
+
 /// Whether `inside` is `directory` or anywhere below it.
 bool is_within(const Inode* inside, const Inode& directory) {
   for (; inside; inside = inside->names.empty() ? nullptr : inside->names[0].directory) {
@@ -270,7 +288,10 @@ Status Stage::State::rename(const InodePtr& from, std::string_view name, const I
   touch(batch, *from, now);
   touch(batch, *to, now);
   secure(batch, *moved);
-  if (moved->is_directory()) secure_tree(batch, *moved);
+  if (moved->is_directory()) {
+    secure_tree(batch, *moved);
+    move_conflicts(*this, batch, {{join_path(*path(*from), name), join_path(*path(*to), new_name)}});
+  }
   rows->touch(moved->ino, moved->metadata.mtime, now);
   if (target) {
     drop_link(batch, *target, now);
@@ -315,6 +336,8 @@ Status Stage::State::exchange(const InodePtr& from, std::string_view name, const
     if (inode->is_directory()) secure_tree(batch, *inode);
     rows->touch(inode->ino, inode->metadata.mtime, now);
   }
+  const std::string here = join_path(*path(*from), name), there = join_path(*path(*to), new_name);
+  move_conflicts(*this, batch, {{here, there}, {there, here}});
   rows->put_entry(from->ino, name, other->ino);
   rows->put_entry(to->ino, new_name, one->ino);
   PLAYFS_CHECK(batch.commit());

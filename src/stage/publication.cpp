@@ -217,6 +217,11 @@ bool Stage::State::brings_nothing(const std::string& path, const RevisionTreePtr
   return before && after ? before->same_content_and_mode(*after) : before == after;
 }
 
+namespace {
+/// The state among paths of files, none of which begins with a slash: a file may be called "(state)".
+std::string state_key() { return std::string("/") + kStatePath; }
+}  // namespace
+
 std::vector<std::string> Stage::State::contested(const RevisionTreePtr& next, const std::set<std::string>& handled) {
   std::map<std::string, InodePtr> staged;
   for (const auto& difference : survey().differences) staged[difference.path] = difference.inode;
@@ -236,8 +241,8 @@ std::vector<std::string> Stage::State::contested(const RevisionTreePtr& next, co
   bool has_own_state = staged_state && !(pending && pending->state == staged_state);
   const Json none;
   const Json& before = base ? base->revision.state : none;
-  if (has_own_state && !handled.contains(kStatePath) && (next ? next->revision.state : none) != before)
-    paths.emplace_back(kStatePath);
+  if (has_own_state && !handled.contains(state_key()) && (next ? next->revision.state : none) != before)
+    paths.push_back(state_key());
   return paths;
 }
 
@@ -249,7 +254,8 @@ Error has_moved_on() {
 
 Error is_contested(const std::vector<std::string>& paths) {
   return Error{ErrorCode::busy,
-               paths.front() + " was changed here, and the revision changes it too",
+               paths.front().substr(paths.front().starts_with('/') ? 1 : 0) +
+                   " was changed here, and the revision changes it too",
                "playfs update",
                std::nullopt,
                0,
@@ -417,8 +423,11 @@ Result<std::vector<Invalidation>> Stage::State::stand_on(RevisionTreePtr next, c
     if (each.action != MergedPath::Action::keep) decisions.emplace(each.path, &each);
     if (each.seen && !is_as_seen(each)) overtaken.push_back(each.path);
   }
-  if (merged.has_state) handled.insert(kStatePath);
-  if (merged.has_state && merged.seen_state != staged_state) overtaken.emplace_back(kStatePath);
+  if (merged.has_state) handled.insert(state_key());
+  if (merged.has_state && merged.seen_state != staged_state) overtaken.push_back(state_key());
+  // A local-only file was seen at that path; moved since, it would be published from its new one.
+  for (const auto& each : merged.conflicted.value_or(std::vector<Conflicted>()))
+    if (each.is_kept_here && !find(each.path).inode) overtaken.push_back(each.path);
   if (!overtaken.empty()) return fail(is_contested(overtaken));
   if (auto paths = contested(next, handled); !paths.empty()) return fail(is_contested(paths));
   PLAYFS_CHECK(secure_kept(merged));
@@ -551,6 +560,20 @@ Result<std::vector<Invalidation>> Stage::move_base(RevisionTreePtr base, const R
   return std::move(rebase.invalidations);
 }
 
+namespace {
+bool has_markers(const Conflicted& each) { return each.has_markers; }
+
+/// Stands for conflicts with markers that were discarded, since copies of their files may be staged (see
+/// publish/conflicts.h). It names no file, and nothing is beside it, so it is never unresolved itself.
+Conflicted markers_elsewhere() {
+  return {.path = "/(markers)",
+          .reason = "files with markers were discarded",
+          .has_markers = true,
+          .left = std::nullopt,
+          .beside = "/(markers)"};
+}
+}  // namespace
+
 Result<std::vector<Invalidation>> Stage::discard(std::string_view path, bool only_try) {
   State& state = *state_;
   std::vector<Invalidation> changed, changed_by_rules;
@@ -654,6 +677,9 @@ Result<std::vector<Invalidation>> Stage::State::discard(std::string_view path, c
   // count as contained here, and the next commit would delete them.
   const bool drops_merge = drops_all || leaves_nothing;
   if (drops_merge) put_merge_parents({});
+  if (!drops_merge && std::any_of(conflicted.begin(), conflicted.end(), has_markers) &&
+      std::none_of(left.begin(), left.end(), has_markers))
+    left.push_back(markers_elsewhere());
   put_conflicted(left);
   PLAYFS_CHECK(batch.commit());
   if (drops_state) staged_state = pending_state;

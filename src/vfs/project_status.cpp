@@ -1,5 +1,6 @@
 // Renders `status` and `status.json` of a project.
 #include "base/text.h"
+#include "publish/conflicts.h"
 #include "vfs/control_text.h"
 
 namespace playfs::vfs {
@@ -179,8 +180,10 @@ Json status_json(const ProjectStatus& status) {
     lost_files.push_back(JsonObject{{"path", file.path}, {"reason", file.reason}});
   for (const std::string& path : status.unpublished) unpublished.emplace_back(path);
   for (const auto& conflict : status.conflicts)
-    conflicts.push_back(
-        JsonObject{{"path", conflict.path}, {"reason", conflict.reason}, {"markers", conflict.has_markers}});
+    conflicts.push_back(JsonObject{{"path", publish::shown_path(conflict)},
+                                   {"file", publish::is_of_file(conflict)},
+                                   {"reason", conflict.reason},
+                                   {"markers", conflict.has_markers}});
   for (const Revision& branch : status.branches) branches.push_back(revision_json(branch));
   return JsonObject{{"schema_version", kSchemaVersion},
                     {"project", status.project.text()},
@@ -229,7 +232,8 @@ std::string status_text(const ProjectStatus& status) {
     refused.push_back(escape_for_terminal(entry.path) + ": " + escape_for_terminal(entry.reason));
   }
   for (const auto& conflict : status.conflicts)
-    conflicts.push_back(escape_for_terminal(conflict.path) + ": " + escape_for_terminal(conflict.reason));
+    conflicts.push_back(escape_for_terminal(publish::shown_path(conflict)) + ": " +
+                        escape_for_terminal(conflict.reason));
   for (const Revision& branch : status.branches) {
     if (branches.size() == kMostNamed) {
       branches.push_back("and " + std::to_string(status.branches.size() - kMostNamed) + " more: playfs branches");

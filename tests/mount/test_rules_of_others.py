@@ -127,5 +127,71 @@ class RulesOfOthers(revisions.Revisions):
         self.assertEqual(self.published(), ['.gitignore', 'data/table.csv', 'data/work.csv', 'x'])
 
 
+class Linked(revisions.Revisions):
+    """A symbolic link named .gitignore has no rules, not even if its target reads like those that were there."""
+
+    def setUp(self):
+        super().setUp()
+        self.tree = self.work(self.mount(self.api.origin, options=('refresh=1',)))
+
+    def follow(self, rules):
+        first = self.revision([], {'.gitignore': rules, 'x': 'x\n'})
+        self.set_head(first)
+        self.eventually(lambda: self.status()['base'] == first, 'the tree follows head')
+        return first
+
+    def replace_rules(self, first, rules):
+        self.set_head(self.revision([first], {'.gitignore': rules, 'x': 'x\n'}))
+
+    def test_a_link_in_place_of_the_rules_publishes_nothing_local_only(self):
+        first = self.follow('.env')
+        (self.tree / '.env').write_text('PASSWORD=1\n')
+        self.replace_rules(first, {'inline': '.env', 'm': '120000'})
+        self.eventually(lambda: self.status()['head'] == self.head(), 'the news is here')
+        self.assertEqual((self.status()['base'], self.staged()), (first, []), 'a clean tree does not follow into it')
+        (self.tree / 'mine').write_text('mine\n')
+        self.assertEqual(self.fails('update'), 3)
+        self.assertEqual(self.conflicts(), ['.env'])
+        self.assertEqual(self.fails('commit', '-m', 'Mine'), 3)
+
+    def test_nor_does_a_commit_that_merges_it(self):
+        first = self.follow('.env')
+        (self.tree / '.env').write_text('PASSWORD=1\n')
+        (self.tree / 'mine').write_text('mine\n')
+        self.replace_rules(first, {'inline': '.env', 'm': '120000'})
+        self.fails('commit', '-m', 'Mine')
+        self.assertEqual(self.conflicts(), ['.env'])
+        (self.tree / 'mine').write_text('more\n')
+        self.assertEqual(self.fails('commit', '-m', 'Mine'), 3)
+        self.assertEqual(sorted(self.head_texts()), ['.gitignore', 'mine', 'x'])
+
+    def test_rules_in_place_of_a_link_take_nothing_out_of_a_commit(self):
+        first = self.follow({'inline': '*.log', 'm': '120000'})
+        (self.tree / 'own.log').write_text('a day of work\n')
+        self.replace_rules(first, '*.log')
+        self.playfs('update', self.tree)
+        self.assertEqual(self.staged(), ['own.log'])
+        self.playfs('commit', '-m', 'Mine', self.tree)
+        self.assertEqual(sorted(self.head_texts()), ['.gitignore', 'own.log', 'x'])
+
+
+class MovedFolder(revisions.Revisions):
+    def test_moving_the_folder_of_a_local_only_file_does_not_publish_it(self):
+        self.tree = self.work(self.mount(self.api.origin, options=('refresh=1',)))
+        first = self.revision([], {'.gitignore': '.env\n', 'cfg/a': 'a\n'})
+        self.set_head(first)
+        self.eventually(lambda: self.status()['base'] == first, 'the tree follows head')
+        (self.tree / 'cfg/.env').write_text('PASSWORD=1\n')
+        (self.tree / 'mine').write_text('mine\n')
+        self.set_head(self.revision([first], {'.gitignore': '# none\n', 'cfg/a': 'a\n'}))
+        self.assertEqual(self.fails('update'), 3)
+        (self.tree / 'cfg').rename(self.tree / 'conf')
+        self.assertEqual(self.conflicts(), ['conf/.env'])
+        self.assertEqual(self.fails('commit', '-m', 'Moved'), 3)
+        (self.tree / '.gitignore').write_text('.env\n')
+        self.playfs('commit', '-m', 'Moved', self.tree)
+        self.assertEqual(sorted(self.head_texts()), ['.gitignore', 'conf/a', 'mine'])
+
+
 if __name__ == '__main__':
     rig.main()

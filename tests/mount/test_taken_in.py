@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """What other revisions bring into a tree: files tracked there but ignored here, their state, and their conflicts."""
+import ctypes
 import json
 
 import revisions
@@ -200,7 +201,18 @@ class Ignored(revisions.Revisions):
 class InConflict(revisions.Revisions):
     def setUp(self):
         super().setUp()
-        self.tree = self.work(self.mount(self.api.origin, options=('refresh=1',)))
+        self.mounted = self.mount(self.api.origin, options=('refresh=1',))
+        self.tree = self.work(self.mounted)
+
+    def remount(self):
+        self.mounted.kill()
+        self.command('fusermount3', '-u', '-z', self.mounted.directory)
+        self.mounted = self.mount(self.api.origin, options=('refresh=1',))
+        self.tree = self.work(self.mounted)
+
+    def exchange(self, one, other):
+        done = ctypes.CDLL(None, use_errno=True).renameat2(-100, str(one).encode(), -100, str(other).encode(), 2)
+        self.assertEqual(done, 0, 'renameat2(AT_FDCWD, …, RENAME_EXCHANGE)')
 
     def set_first(self, texts, state):
         first = self.revision([], texts, state)
@@ -266,7 +278,7 @@ class InConflict(revisions.Revisions):
         self.set_head(self.revision([first], {'src/x': 'theirs\n'}))
         self.assertEqual(self.fails('update'), CONFLICT)
         (self.tree / 'src').rename(self.tree / 'lib')
-        self.assertEqual(self.conflicts(), ['src/x'])
+        self.assertEqual(self.conflicts(), ['lib/x'])
         self.assertEqual(self.fails('commit', '-m', 'Moved'), CONFLICT)
         (self.tree / 'lib/x').write_text('both\n')
         self.playfs('commit', '-m', 'Moved', self.tree)
@@ -280,7 +292,7 @@ class InConflict(revisions.Revisions):
         (self.tree / 'src').rename(self.tree / 'lib')
 
     def assert_still_in_conflict(self):
-        self.assertEqual(self.conflicts(), ['src/x'])
+        self.assertEqual(self.conflicts(), ['lib/x'])
         self.assertEqual(self.fails('commit', '-m', 'Moved'), CONFLICT)
 
     def save_by_rename(self, name, text):
@@ -318,6 +330,166 @@ class InConflict(revisions.Revisions):
         self.playfs('discard', self.tree / 'lib/x')
         self.assertEqual(self.conflicts(), [])
 
+    def test_nor_one_that_moves_it_aside_for_another_file(self):
+        self.conflict_moved_to_lib()
+        (self.tree / 'lib/x').rename(self.tree / 'lib/x.bak')
+        (self.tree / 'lib/x').write_text('another\n')
+        self.command('cp', self.tree / 'lib/x.bak', self.tree / 'z')
+        (self.tree / 'lib/x.bak').unlink()
+        self.assert_markers_are_left_in('z')
+
+    def conflict_in_x(self):
+        first = self.set_first({'x': 'x\n', 'y': 'y\n'}, {})
+        (self.tree / 'x').write_text('mine\n')
+        self.set_head(self.revision([first], {'x': 'theirs\n', 'y': 'y\n'}))
+        self.assertEqual(self.fails('update'), CONFLICT)
+        self.assertEqual(self.conflicts(), ['x'])
+        return (self.tree / 'x').read_bytes()
+
+    def assert_markers_are_left_in(self, copy):
+        """And nowhere else."""
+        self.assertEqual(self.conflicts(), [copy])
+        self.assertEqual(self.fails('commit', '-m', 'Both'), CONFLICT)
+        (self.tree / copy).write_text('without\n')
+        self.assertEqual(self.conflicts(), [])
+        self.playfs('commit', '-m', 'Both', self.tree)
+        self.assertEqual(self.head_texts()[copy], 'without\n')
+
+    def test_markers_in_a_copy_are_in_conflict_once_another_file_is_in_its_place(self):
+        self.conflict_in_x()
+        self.command('cp', self.tree / 'x', self.tree / 'copy')
+        (self.tree / 'x').unlink()
+        (self.tree / 'x').write_text('both\n')
+        self.assert_markers_are_left_in('copy')
+
+    def test_and_once_the_file_is_edited(self):
+        self.conflict_in_x()
+        self.command('cp', self.tree / 'x', self.tree / 'copy')
+        (self.tree / 'x').write_text('both\n')
+        self.assert_markers_are_left_in('copy')
+
+    def test_and_once_the_file_is_discarded(self):
+        self.conflict_in_x()
+        self.command('cp', self.tree / 'x', self.tree / 'copy')
+        self.playfs('discard', self.tree / 'x')
+        self.assertEqual(self.staged(), ['copy'])
+        self.assert_markers_are_left_in('copy')
+
+    def test_a_copy_is_taken_as_it_is_where_that_is_said_or_discarded(self):
+        self.conflict_in_x()
+        for copy in ('one', 'other'):
+            self.command('cp', self.tree / 'x', self.tree / copy)
+        (self.tree / 'x').write_text('both\n')
+        self.assertEqual(self.conflicts(), ['one', 'other'])
+        self.playfs('discard', self.tree / 'one')
+        self.assertEqual(self.conflicts(), ['other'])
+        self.playfs('commit', '--resolved', '-m', 'Both', self.tree)
+        self.assertEqual(sorted(self.head_texts()), ['other', 'x', 'y'])
+        self.assertEqual(self.conflicts(), [])
+
+    def test_half_of_the_markers_and_those_an_editor_saved_its_way_count(self):
+        marked = self.conflict_in_x()
+        lines = marked.decode().splitlines()
+        still_marked = {
+            'the first is gone': '\n'.join(lines[1:]).encode(),
+            'the last is gone': '\n'.join(lines[:-1]).encode(),
+            'byte order mark': b'\xef\xbb\xbf' + marked,
+            'carriage returns': marked.replace(b'\n', b'\r'),
+            'both line ends': marked.replace(b'\n', b'\r\n'),
+            'indented': '\n'.join('\t  ' + line for line in lines).encode(),
+            'UTF-16': marked.decode().encode('utf-16'),
+        }
+        for how, content in still_marked.items():
+            (self.tree / 'x').write_bytes(content)
+            self.assertEqual(self.conflicts(), ['x'], how)
+        self.assertEqual(self.fails('commit', '-m', 'Both'), CONFLICT)
+        (self.tree / 'x').write_text('Heading\n=======\n<<<<<<< theirs\n')
+        self.assertEqual(self.conflicts(), [])
+
+    def test_a_file_may_have_the_name_of_a_key_of_the_state(self):
+        names = ['(manifest) k', '(state) k', '(state)/page']
+        first = self.set_first({name: 'x\n' for name in names}, {'k': 1})
+        for name in names:
+            (self.tree / name).write_text('mine\n')
+        state = self.tree.parent / 'state.json'
+        state.write_text('{"k": 2}')
+        self.set_head(self.revision([first], {name: 'theirs\n' for name in names}, {'k': 3}))
+        self.assertEqual(self.fails('update'), CONFLICT)
+
+        def conflicts():
+            return [(each['path'], each['file']) for each in self.status()['conflicts']]
+
+        files = [(name, True) for name in names]
+        key = ('(state) k', False)
+        self.assertEqual(conflicts(), [*files, key])
+        self.assertEqual(self.fails('commit', '-m', 'Both'), CONFLICT)
+        self.playfs('discard', self.tree / '(state) k')
+        self.assertEqual(conflicts(), [files[0], files[2], key])
+        (self.tree / '(manifest) k').write_text('both\n')
+        (self.tree / '(state)').rename(self.tree / 'moved')
+        (self.tree / '(state)').write_text('a file of that name\n')
+        self.assertEqual(conflicts(), [('moved/page', True), key])
+        (self.tree / 'moved/page').write_text('both\n')
+        self.assertEqual(conflicts(), [key])
+        self.assertEqual(self.fails('commit', '-m', 'Both'), CONFLICT)
+        state.write_text('{"k": 4}')
+        self.playfs('commit', '-m', 'Both', self.tree)
+        self.assertEqual(self.head_texts(), {'(manifest) k': 'both\n', '(state) k': 'theirs\n', 'moved/page': 'both\n',
+                                             '(state)': 'a file of that name\n'})
+
+    def test_a_file_named_state_has_markers_like_any_other(self):
+        first = self.set_first({'(state)': 'x\n'}, {'k': 1})
+        (self.tree / '(state)').write_text('mine\n')
+        self.set_head(self.revision([first], {'(state)': 'theirs\n'}, {'k': 2}))
+        self.assertEqual(self.fails('update'), CONFLICT)
+        self.assertEqual(self.conflicts(), ['(state)'])
+        self.assertEqual(self.fails('commit', '-m', 'Mine'), CONFLICT)
+        self.playfs('commit', '--resolved', '-m', 'Mine', self.tree)
+        self.assertIn('>>>>>>>', self.head_texts()['(state)'])
+
+    def clash_in_moved_folder(self):
+        first = self.set_first({'src/d': 'd\n', 'y': 'y\n'}, {})
+        (self.tree / 'src/d').unlink()
+        (self.tree / 'src/d').mkdir()
+        (self.tree / 'src/d/in').write_text('ours\n')
+        self.set_head(self.revision([first], {'src/d': 'theirs\n', 'y': 'y\n'}))
+        self.assertEqual(self.fails('update'), CONFLICT)
+        self.assertEqual(self.conflicts(), ['src/d'])
+        (self.tree / 'src').rename(self.tree / 'lib')
+        (self.tree / 'deep').mkdir()
+        (self.tree / 'lib').rename(self.tree / 'deep/lib')
+
+    def test_what_was_put_beside_a_directory_is_moved_with_the_folder(self):
+        self.clash_in_moved_folder()
+        self.assertEqual(self.conflicts(), ['deep/lib/d'])
+        refused = self.playfs('commit', '-m', 'Moved', self.tree, check=False)
+        self.assertEqual(refused.returncode, CONFLICT)
+        self.assertIn('move or delete deep/lib/d.head', refused.stderr)
+        self.remount()
+        self.assertEqual(self.conflicts(), ['deep/lib/d'])
+        (self.tree / 'deep/lib/d.head').unlink()
+        self.playfs('commit', '-m', 'Moved', self.tree)
+        self.assertEqual(self.head_texts(), {'deep/lib/d/in': 'ours\n', 'y': 'y\n'})
+
+    def test_also_where_two_folders_change_places(self):
+        self.clash_in_moved_folder()
+        (self.tree / 'other').mkdir()
+        self.exchange(self.tree / 'deep', self.tree / 'other')
+        self.assertEqual(self.conflicts(), ['other/lib/d'])
+        self.assertEqual(self.fails('commit', '-m', 'Moved'), CONFLICT)
+        self.exchange(self.tree / 'other/lib', self.tree / 'deep')
+        self.assertEqual(self.conflicts(), ['deep/d'])
+
+    def test_nor_does_moving_a_folder_decide_a_conflict_without_bytes_of_its_own(self):
+        first = self.set_first({'src/d': 'd\n', 'src/e': 'e\n'}, {})
+        (self.tree / 'src/d').unlink()
+        self.set_head(self.revision([first], {'src/d': 'theirs\n', 'src/e': 'e\n'}))
+        self.assertEqual(self.fails('update'), CONFLICT)
+        self.remount()
+        (self.tree / 'src').rename(self.tree / 'lib')
+        self.assertEqual(self.conflicts(), ['lib/d'])
+        self.assertEqual(self.fails('commit', '-m', 'Moved'), CONFLICT)
+
     def test_nor_does_it_decide_where_there_can_be_no_markers(self):
         first = self.set_first({'src/x': 'base\n', 'src/y': 'y\n'}, {})
         (self.tree / 'src/x').write_bytes(b'\0mine')
@@ -325,7 +497,7 @@ class InConflict(revisions.Revisions):
         self.assertEqual(self.fails('update'), CONFLICT)
         self.assertEqual(self.conflicts(), ['src/x'])
         (self.tree / 'src').rename(self.tree / 'lib')
-        self.assertEqual(self.conflicts(), ['src/x'])
+        self.assertEqual(self.conflicts(), ['lib/x'])
         self.assertEqual(self.fails('commit', '-m', 'Moved'), CONFLICT)
         (self.tree / 'lib/x').write_text('decided\n')
         self.playfs('commit', '-m', 'Moved', self.tree)

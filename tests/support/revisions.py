@@ -6,8 +6,8 @@ import rig
 
 class Revisions(rig.SharedProject):
     def revision(self, parents, texts, state=None):
-        """Publishes a revision without moving head; its id."""
-        files = {name: {'inline': text} for name, text in texts.items()}
+        """Publishes a revision without moving head; its id. Instead of a text there may be a whole entry."""
+        files = {name: {'inline': text} if isinstance(text, str) else text for name, text in texts.items()}
         return self.api.create('revisions', project=self.project, parents=parents, state={} if state is None else state,
                                manifest={'files': files})['id']
 

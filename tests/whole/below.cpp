@@ -7,6 +7,7 @@
 #include "model/lineage.h"
 #include "publish/absences.h"
 #include "publish/announce.h"
+#include "publish/conflicts.h"
 #include "publish/engine.h"
 #include "publish/integration.h"
 #include "publish/journal.h"
@@ -202,7 +203,7 @@ stage::Merged spoiled(const stage::Merged& merged) {
     for (auto& path : told.paths) path.seen.reset();
   if (planted == Fault::kept_overwritten) put_over_kept(told);
   if (planted == Fault::state_conflict_dropped && told.conflicted)
-    std::erase_if(*told.conflicted, [](const auto& each) { return each.path.starts_with(stage::kStatePath); });
+    std::erase_if(*told.conflicted, [](const auto& each) { return publish::is_of_state(each); });
   if (planted == Fault::tracked_forgotten) told.tracked.clear();
   if (planted == Fault::merge_not_put)
     for (auto& path : told.paths) path.action = stage::MergedPath::Action::keep;

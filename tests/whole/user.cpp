@@ -8,6 +8,7 @@
 
 #include "base/await.h"
 #include "base/fd.h"
+#include "publish/conflicts.h"
 #include "publish/integration.h"
 #include "wire/json.h"
 
@@ -260,8 +261,7 @@ std::string User::state_text() const {
 
 bool User::is_state_in_conflict() const {
   auto conflicted = stage_.conflicted();
-  return std::any_of(conflicted.begin(), conflicted.end(),
-                     [](const auto& each) { return each.path.starts_with(stage::kStatePath); });
+  return std::any_of(conflicted.begin(), conflicted.end(), [](const auto& each) { return publish::is_of_state(each); });
 }
 
 void User::decide_state() {
@@ -490,7 +490,7 @@ void User::note_conflicts() {
   Turn turn(*this);
   ledger_.open.clear();
   for (const auto& each : stage_.conflicted()) {
-    if (each.has_markers || !each.beside.empty() || each.path.starts_with(stage::kStatePath)) continue;
+    if (each.has_markers || !each.beside.empty() || !publish::is_of_file(each)) continue;
     auto content = content_at(each.path);
     // It may have been touched already.
     if (each.left == (content ? std::optional(ContentHash::of(*content)) : std::nullopt))

@@ -55,11 +55,26 @@ TEST(EntryCodec, WhatIsNestedTooDeepIsRefused) {
 TEST(ConflictedCodec, EverythingComesBack) {
   const std::vector<Conflicted> list = {{"a path", "both changed it", true, ContentHash::of("left"), ""},
                                         {"d/x\n", "", false, std::nullopt, "d/x.head"},
+                                        {"/(state) k", "both changed it", false, ContentHash::of("left"), ""},
                                         {"moved", "both changed it", true, ContentHash::of("left"), "", 4711},
                                         {".env", "ignored", false, std::nullopt, ".env.head", 0, true}};
   auto decoded = decode_conflicted(encode_conflicted(list));
   ASSERT_TRUE(decoded);
   EXPECT_EQ(*decoded, list);
+}
+
+TEST(ConflictedCodec, InOlderListsTheStateHasThePathOfAFile) {
+  const auto left = ContentHash::of("left");
+  auto list = decode_conflicted(encode_conflicted({{"(state) k", "both changed it", false, left, ""},
+                                                   {"(manifest) f", "both changed it", false, std::nullopt, ""},
+                                                   {"(state) notes", "both changed it", true, left, ""},
+                                                   {"(state) data", "both changed it", false, left, "", 4711},
+                                                   {"(state)/f", "both changed it", false, left, ""}}));
+  ASSERT_TRUE(list);
+  std::vector<std::string> paths;
+  for (const auto& each : *list) paths.push_back(each.path);
+  EXPECT_EQ(paths,
+            (std::vector<std::string>{"/(state) k", "/(manifest) f", "(state) notes", "(state) data", "(state)/f"}));
 }
 
 TEST(TrackedCodec, EverythingComesBack) {

@@ -973,6 +973,49 @@ TEST_F(PublicationTest, AConflictGoesOnInWhatIsRenamedOverItsFile) {
   }
 }
 
+TEST_F(PublicationTest, AConflictMovesWithTheDirectoryAboveIt) {
+  ASSERT_TRUE(bench.mkdir("top") && bench.mkdir("top/in") && bench.mkdir("other") && bench.mkdir("topmost"));
+  ASSERT_TRUE(bench.stage->record_conflicted({{"top/in/f", "", false, std::nullopt, "top/in/f.head"},
+                                              {"topmost/f", "", true, ContentHash::of("marked")},
+                                              {"top/in", "", false, std::nullopt, "", 0, true}}));
+  auto expect = [&](const std::vector<std::string>& expected, const char* why) {
+    for (int round = 0; round < 2; ++round) {
+      std::vector<std::string> paths;
+      for (const auto& each : bench.stage->conflicted()) {
+        paths.push_back(each.path);
+        if (!each.beside.empty()) paths.push_back(each.beside);
+      }
+      EXPECT_EQ(paths, expected) << why;
+      bench.reopen();
+    }
+  };
+  ASSERT_TRUE(bench.rename("top", "other/top"));
+  expect({"other/top/in/f", "other/top/in/f.head", "topmost/f", "other/top/in"}, "moved");
+  ASSERT_TRUE(bench.rename("other/top", "topmost", stage::RenameMode::exchange));
+  expect({"topmost/in/f", "topmost/in/f.head", "other/top/f", "topmost/in"}, "exchanged");
+  ASSERT_TRUE(bench.rename("topmost/in", "topmost/out"));
+  expect({"topmost/out/f", "topmost/out/f.head", "other/top/f", "topmost/in"},
+         "what is in conflict itself was moved away");
+}
+
+TEST_F(PublicationTest, AMergeDoesNotHoldIfALocalOnlyFileMovedThatItPutInConflict) {
+  stage::Merged merged;
+  merged.conflicted = {{".env", "not ignored any more", false, std::nullopt, "", 0, true}};
+  EXPECT_EQ(bench.stage->integrate(revision_of("r2", base), merged, {}).error().code, ErrorCode::busy);
+  ASSERT_TRUE(bench.put(".env", "local"));
+  EXPECT_TRUE(bench.stage->integrate(revision_of("r2", base), merged, {}));
+}
+
+TEST_F(PublicationTest, AFileMayBeCalledAsTheStateIs) {
+  // Written after a merge looked, so that the merge does not hold.
+  ASSERT_TRUE(bench.put("(state)", "mine"));
+  stage::Merged merged;
+  merged.has_state = true;
+  auto next = base;
+  next.insert_or_assign("(state)", test::Text("theirs"));
+  EXPECT_EQ(bench.stage->integrate(revision_of("r2", next), merged, {}).error().code, ErrorCode::busy);
+}
+
 TEST_F(PublicationTest, DiscardTellsStateThatIsPendingFromWhatCameAfterIt) {
   ASSERT_TRUE(bench.stage->stage_state("{\"a\":1}"));
   freeze();
