@@ -286,16 +286,16 @@ Attempt<std::uint32_t> WorkTree::discard(const OperationPtr& op, const std::stri
 
 Result<std::uint32_t> WorkTree::discard_now(const std::string& path, bool dry_run) {
   PLAYFS_TRY(std::size_t before, staged_below(*stage_, path));
-  PLAYFS_TRY(auto changed, stage_->discard(path, dry_run));
-  if (!dry_run) tell_kernel(changed);
+  PLAYFS_TRY(stage::Discarded discarded, stage_->discard(path, dry_run));
+  if (!dry_run) tell_kernel(discarded.changed);
   // Checked last: a publication under way does not mean that nothing is there.
   if (before == 0 && !is_there(*stage_, path))
     return fail(ErrorCode::not_found, path + " is not there, and nothing is staged at or below it", "playfs status");
-  if (dry_run) return static_cast<std::uint32_t>(before);
-  PLAYFS_TRY(std::size_t after, staged_below(*stage_, path));
+  const auto count = static_cast<std::uint32_t>(discarded.paths.size());
+  if (dry_run) return count;
   if (publish::Publisher* publishing = publisher(); publishing && stage_->is_clean()) publishing->forget_lost_base();
   follow_head();
-  return static_cast<std::uint32_t>(before - std::min(before, after));
+  return count;
 }
 
 Attempt<UpdateResult> WorkTree::update(const OperationPtr& op) {

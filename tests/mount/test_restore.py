@@ -152,6 +152,24 @@ class Restore(clocks.Clocks, rig.Rig):
         self.assertEqual(self.publish(ann, 'again')['outcome'], 'published')
         self.assert_published_whole(ann, after)
 
+    def test_rules_that_were_lost_and_are_discarded_publish_nothing(self):
+        ann = self.mount(self.api.origin)
+        work = self.work(ann)
+        (work / 'x').write_text('1\n')
+        self.publish(ann, 'one')
+        self.back_up()
+        (work / '.gitignore').write_text('.env\n')
+        self.publish(ann, 'two')
+        (work / '.env').write_text('secret\n')
+        self.restore()
+        self.within_minutes(lambda: self.status(ann)['lost'], 'status says what was lost')
+        self.assertIn('Discarded the changes of 1 path.', self.playfs('discard', work).stderr)
+        (work / 'y').write_text('1\n')
+        self.assertEqual(self.playfs('commit', '-m', 'y', work, check=False).returncode, 3)
+        self.assertEqual([each['path'] for each in self.status(ann)['conflicts']], ['.env'])
+        self.assertEqual((work / '.env').read_text(), 'secret\n')
+        self.assertEqual(sorted(self.api.get('revisions', self.head())['manifest']['files']), ['x'])
+
     def branch_that_is_lost(self, head_is_in_backup):
         """A tree on a branch, and a service without it. The mount, and the branch."""
         ann = self.mount(self.api.origin)
