@@ -346,6 +346,18 @@ Attempt<UpdateResult> WorkTree::update(const OperationPtr& op) {
       if (!op->noted(looked_for(base->revision.id))) return missing(keep_lost_base(op, tree, base->revision.id));
     }
   }
+  // A record that is older than one that was read before does not name the latest revision. This comes after the base,
+  // which may be missing for the same reason: one wait is enough for both.
+  if (!op->noted("newest")) {
+    if (is_older_than_seen(head.project)) {
+      if (!publisher()) return missing(on_disk(mount_, [self = shared_from_this()] { return self->open_publisher(); }));
+      if (Status newest = publisher()->check_head(head.project); !newest) {
+        look_at_head_again_soon();
+        return fail(std::move(newest).error());
+      }
+    }
+    op->note("newest");
+  }
   if (!latest.empty() && latest != base_id()) {
     PLAYFS_ATTEMPT(RevisionTreePtr tree, revision_here(mount_, latest));
     PLAYFS_ATTEMPT(bool is_free, is_free_to_follow(tree));
