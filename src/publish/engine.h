@@ -8,6 +8,7 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -96,8 +97,9 @@ class Engine {
   struct Work {
     std::string tx;
     stage::Frozen frozen;
-    std::vector<PutFile> puts;         ///< with the location of their content
-    std::optional<RevisionId> joined;  ///< the head that `target` takes into account
+    std::vector<PutFile> puts;          ///< with the location of their content
+    std::optional<RevisionId> joined;   ///< the head that `target` takes into account
+    std::set<RevisionId> gone_parents;  ///< merged revisions that the service lost; determined for `joined`
     Target target;
     bool trusts_head = true;    ///< if head is the base, the service has it; false once it lost a revision
     bool base_is_lost = false;  ///< the service went back to a state without it; determined for `joined`
@@ -138,6 +140,11 @@ class Engine {
   /// `common`: what the layer's base and `head` have in common.
   Status merge_with(Snapshot common, const RevisionTreePtr& head);
   [[nodiscard]] bool comes_from_layer(const PutFile& put) const;
+  /// Which of the layer's merge parents the service has lost. They are no parents of the revision: nobody could read
+  /// its history down to them. What the tree has of them is in the layer.
+  Status look_for_merge_parents(std::optional<RevisionId>& in_doubt);
+  /// The merge parents that a merge base with `head` depends on.
+  Result<std::vector<RevisionId>> merged_into_layer(const RevisionId& head);
   /// For a base that is not head and that head does not hold.
   Result<BaseFate> fate_of_base(const Project& project, const RevisionTreePtr& head);
   /// Returns `head`, or where head belongs if that revision is gone. Writes nothing.

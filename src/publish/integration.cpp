@@ -398,7 +398,7 @@ void Integration::keep_tracked(const Step& step, const Merge& merge, stage::Merg
   const auto before = stage_.tracked();
   auto is_held_by_parent = [&](const std::string& path) {
     auto was = before.find(path);
-    return (stays_taken_in && was != before.end() && was->second == stage::TrackedAs::taken_in) ||
+    return (stays_taken_in && was != before.end() && was->second != stage::TrackedAs::staged) ||
            (takes_in_base && entry_at(step.below.manifest, path)) ||
            (takes_in_theirs && entry_at(step.theirs.manifest, path));
   };
@@ -414,8 +414,10 @@ void Integration::keep_tracked(const Step& step, const Merge& merge, stage::Merg
   }
   // Excludes paths of the merge base: the other side deleted them too, or the next base has them.
   auto track_deleted = [&](const std::string& path) {
-    if (!merge.files.contains(path) && !entry_at(step.base.manifest, path) && is_held_by_parent(path))
-      track(path, stage::TrackedAs::taken_in);
+    if (merge.files.contains(path) || entry_at(step.base.manifest, path) || !is_held_by_parent(path)) return;
+    auto was = before.find(path);
+    const bool is_discarded = was != before.end() && was->second == stage::TrackedAs::discarded;
+    track(path, is_discarded ? stage::TrackedAs::discarded : stage::TrackedAs::taken_in);
   };
   for (const auto& [path, as] : before) track_deleted(path);
   if (!takes_in_base) return;

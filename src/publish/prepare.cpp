@@ -126,7 +126,9 @@ Status Engine::join_head(bool may_merge, bool asks) {
     static_cast<void>(parts_.absences.check_head(project));  // starts its wait together with that for a missing base
     head = project.latest_revision;
   }
-  if (work_.joined == head) return {};
+  std::optional<RevisionId> in_doubt;  // returned after other lookups, so that one wait is enough
+  PLAYFS_CHECK(look_for_merge_parents(in_doubt));
+  if (work_.joined == head && !in_doubt) return {};
   if (!head.empty() && (head != work_.frozen.base || !work_.trusts_head)) {
     PLAYFS_TRY(head, head_that_exists(head));
   }
@@ -158,7 +160,8 @@ Status Engine::join_head(bool may_merge, bool asks) {
     // If head fell back, is on another line, or cannot be read, the log decides once the revision is in it.
     has_moved_on = there && holds_base && !holdings.covers(base, head);
   }
-  target.parents = work_.frozen.merge_parents;
+  for (const auto& parent : work_.frozen.merge_parents)
+    if (!work_.gone_parents.contains(parent)) target.parents.push_back(parent);
   const RevisionTreePtr made_on = target.on;
   PLAYFS_TRY(RevisionTreePtr hollow, join_hollow(head));
   const RevisionTreePtr carried = target.on == made_on ? nullptr : target.on;
@@ -167,6 +170,7 @@ Status Engine::join_head(bool may_merge, bool asks) {
   if (!holds_base) {
     PLAYFS_TRY(fate, fate_of_base(project, there));
   }
+  if (in_doubt) return Absences::not_shown(*in_doubt);
   work_.base_is_lost = fate.is_lost;
   work_.is_refilled = hollow && there;
   if (work_.is_refilled) PLAYFS_CHECK(refill(there, hollow));
@@ -180,6 +184,36 @@ Status Engine::join_head(bool may_merge, bool asks) {
   PLAYFS_CHECK(find_near());
   work_.joined = head;
   return {};
+}
+
+Status Engine::look_for_merge_parents(std::optional<RevisionId>& in_doubt) {
+  std::set<RevisionId> gone;
+  for (const auto& parent : work_.frozen.merge_parents) {
+    PLAYFS_TRY(Absences::Presence presence, parts_.absences.look(parent));
+    if (presence == Absences::Presence::not_shown) in_doubt = parent;
+    if (presence == Absences::Presence::gone) gone.insert(parent);
+  }
+  for (const auto& id : gone)
+    if (!work_.gone_parents.contains(id))
+      parts_.events.event("service_lost_branch", {{"project", parts_.project.text()}, {"lost", id.text()}});
+  if (gone != work_.gone_parents) work_.joined.reset();
+  work_.gone_parents = std::move(gone);
+  return {};
+}
+
+/// A lost one counts only if head holds it all the same. If not, its line is known here alone, if at all, and what it
+/// brought is a change of the layer.
+Result<std::vector<RevisionId>> Engine::merged_into_layer(const RevisionId& head) {
+  std::vector<RevisionId> merged;
+  for (const auto& parent : work_.frozen.merge_parents) {
+    bool counts = !work_.gone_parents.contains(parent);
+    if (!counts) {
+      PLAYFS_TRY(auto holdings, Holdings::compare({head, parent}, merging_.links()));
+      counts = holdings.covers(head, parent);
+    }
+    if (counts) merged.push_back(parent);
+  }
+  return merged;
 }
 
 /// The parents: what it is based on, then what was merged. The line that head is on comes first, so that following
@@ -268,7 +302,7 @@ Status Engine::merge_with(Snapshot base, const RevisionTreePtr& head) {
   Snapshot ours = snapshot_of(target.on);
   if (target.on && head && !work_.frozen.merge_parents.empty()) {
     // The layer itself is a merge, and head may hold the other side too: then they have both sides in common.
-    std::vector<RevisionId> lines = work_.frozen.merge_parents;
+    PLAYFS_TRY(std::vector<RevisionId> lines, merged_into_layer(head->revision.id));
     lines.push_back(target.on->revision.id);
     PLAYFS_TRY(CommonBase common, merging_.base_of(lines, head->revision.id));
     if (!common.unknown.empty()) return {};

@@ -218,6 +218,8 @@ void Publisher::saw(const RevisionId& revision) {
   state_->absences->saw([&](const RevisionId& id) { return id == revision; });
 }
 
+Status Publisher::check_head(const Project& project) { return state_->absences->check_head(project); }
+
 std::optional<LostBase> Publisher::lost_base() const {
   auto lost = state_->journal->lost_base();
   return lost ? *lost : std::nullopt;

@@ -83,6 +83,10 @@ class Publisher {
   void keep_lost_base(RevisionTreePtr head, CancelToken cancel, Callback<bool> done);
   /// Reports that a revision was read, bypassing all caches: it is not lost.
   void saw(const RevisionId& revision);
+  /// Call this before taking the head that `project` names for the newest one. If a newer record has shown another
+  /// head, fails with `busy` until every lookup for as long as reads may lag returned the older one. Each call counts
+  /// as one.
+  [[nodiscard]] Status check_head(const Project& project);
   /// What commit() would send now. Waits like update().
   void plan(CancelToken cancel, Callback<PlannedCommit> done);
 

@@ -93,8 +93,6 @@ Result<RevisionId> Engine::head_that_exists(const RevisionId& head) {
 
 Result<BaseFate> Engine::fate_of_base(const Project& project, const RevisionTreePtr& head) {
   const BaseParts parts{parts_.project, parts_.upstream, parts_.absences, merging_, parts_.journal, parts_.events};
-  // Look up what may be lost with it at the same time, so that one wait is enough.
-  for (const auto& parent : work_.frozen.merge_parents) PLAYFS_CHECK(parts_.absences.look(parent));
   PLAYFS_TRY(BaseFate fate, find_fate(parts, parts_.layers.base(), head, project.created_at));
   if (fate.is_lost) stored_.forget_all();
   return fate;
@@ -183,12 +181,6 @@ Status Engine::refill(const RevisionTreePtr& head, const RevisionTreePtr& hollow
 Status Engine::join_survivor(const RevisionTreePtr& survivor, const RevisionTreePtr& head) {
   Target& target = work_.target;
   const RevisionTreePtr base = target.on;
-  std::vector<RevisionId> parents;
-  for (const auto& parent : target.parents) {
-    PLAYFS_TRY(bool gone, parts_.absences.is_gone(parent));
-    if (!gone) parents.push_back(parent);
-  }
-  target.parents = std::move(parents);
   PLAYFS_CHECK(merge_with(snapshot_of(survivor), head));
   if (target.on != base || head == survivor) return {};
   // It clashes with what others published since, so it becomes a branch of what is left of its own line.

@@ -114,7 +114,7 @@ class Surveyor {
       for (const auto& [child_name, child] : below->children) deleted(join_path(path, child_name), child);
     }
     if (!is_publishable(*inode) ||
-        (!tracked && (!publishable || (!state_.tracked.contains(path) && is_ignored(frame, path, false))))) {
+        (!tracked && (!publishable || (!is_tracked(path) && is_ignored(frame, path, false))))) {
       if (tracked) survey_.differences.push_back({path, nullptr, tracked, false, false, 0});
       survey_.unpublished.push_back(std::move(path));
       return;
@@ -125,9 +125,17 @@ class Surveyor {
     survey_.differences.push_back(std::move(difference));
   }
 
+  bool is_tracked(const std::string& path) PLAYFS_REQUIRES(state_.mutex) {
+    auto at = state_.tracked.find(path);
+    return at != state_.tracked.end() && at->second != TrackedAs::discarded;
+  }
+
   bool is_tracked_below(const std::string& path) PLAYFS_REQUIRES(state_.mutex) {
-    auto first = state_.tracked.lower_bound(path + '/');
-    return first != state_.tracked.end() && first->first.starts_with(path + '/');
+    const std::string within = path + '/';
+    for (auto at = state_.tracked.lower_bound(within); at != state_.tracked.end() && at->first.starts_with(within);
+         ++at)
+      if (at->second != TrackedAs::discarded) return true;
+    return false;
   }
 
   /// Adds tracked paths without a file as deletions. The base has nothing there, so any file would be a difference.
@@ -137,7 +145,7 @@ class Surveyor {
     for (const auto& difference : survey_.differences) there.insert(difference.path);
     std::vector<Difference> missing;
     for (const auto& [path, as] : state_.tracked) {
-      if (as == TrackedAs::taken_in && !there.contains(path))
+      if (as != TrackedAs::staged && !there.contains(path))
         missing.push_back({path, nullptr, nullptr, false, false, 0});
     }
     survey_.differences.insert(survey_.differences.end(), missing.begin(), missing.end());

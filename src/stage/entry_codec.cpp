@@ -163,12 +163,13 @@ std::optional<FileEntry> decode_entry(std::string_view bytes) {
   return entry;
 }
 
-// One line each: the path in base64, since it may hold any byte, and " s" if it was only staged, which older versions
-// did not record.
+// One line each: the path in base64, since it may hold any byte; " s" if it was only staged, which older versions did
+// not record; " d" if it was discarded.
 
 std::string encode_tracked(const Tracked& paths) {
   std::string text;
-  for (const auto& [path, as] : paths) text += to_base64(path) + (as == TrackedAs::staged ? " s\n" : "\n");
+  for (const auto& [path, as] : paths)
+    text += to_base64(path) + (as == TrackedAs::staged ? " s\n" : as == TrackedAs::discarded ? " d\n" : "\n");
   return text;
 }
 
@@ -177,11 +178,13 @@ std::optional<Tracked> decode_tracked(std::string_view text) {
   while (!text.empty()) {
     const auto end = std::min(text.find('\n'), text.size());
     std::string_view line = text.substr(0, end);
-    const bool is_staged = line.ends_with(" s");
-    if (is_staged) line.remove_suffix(2);
+    const TrackedAs as = line.ends_with(" s")   ? TrackedAs::staged
+                         : line.ends_with(" d") ? TrackedAs::discarded
+                                                : TrackedAs::taken_in;
+    if (as != TrackedAs::taken_in) line.remove_suffix(2);
     auto path = from_base64(line);
     if (!path) return std::nullopt;
-    paths.emplace(*std::move(path), is_staged ? TrackedAs::staged : TrackedAs::taken_in);
+    paths.emplace(*std::move(path), as);
     text.remove_prefix(std::min(end + 1, text.size()));
   }
   return paths;

@@ -574,10 +574,12 @@ Conflicted markers_elsewhere() {
 }
 }  // namespace
 
-Result<std::vector<Invalidation>> Stage::discard(std::string_view path, bool only_try) {
+Result<Discarded> Stage::discard(std::string_view path, bool only_try) {
   State& state = *state_;
-  std::vector<Invalidation> changed, changed_by_rules;
+  Discarded all;
   std::optional<std::set<std::string>> listed;  // as staged before any rule file was discarded
+  std::optional<std::set<std::string>> in_conflict_before;
+  auto is_rules = [&](const Change& change) { return is_rule_file(change.path) && is_at_or_below(change.path, path); };
   while (true) {
     PLAYFS_CHECK(state.settle_replacements());
     std::uint64_t moves = 0;
@@ -587,31 +589,72 @@ Result<std::vector<Invalidation>> Stage::discard(std::string_view path, bool onl
     }
     PLAYFS_TRY(auto changes, state.changes());
     MutexLock lock(state.mutex);
+    std::vector<std::string> unpublished;
+    if (std::any_of(changes.begin(), changes.end(), is_rules)) unpublished = state.unhurried_survey().unpublished;
     // What an update brought in since is not in the list, and half of it would stay: files with markers, without
     // conflicts.
     if (state.moves != moves) continue;
     if (listed) std::erase_if(changes, [&](const Change& change) { return !listed->contains(change.path); });
-    auto rules = std::find_if(changes.begin(), changes.end(), [&](const Change& change) {
-      return is_rule_file(change.path) && is_at_or_below(change.path, path) && change.path != path;
-    });
-    if (only_try || rules == changes.end()) {
-      PLAYFS_TRY(auto last, state.discard(path, changes, only_try));
-      changed.insert(changed.end(), last.begin(), last.end());
-      return changed;
+    if (!in_conflict_before) {
+      in_conflict_before.emplace();
+      for (const auto& each : state.conflicted) in_conflict_before->insert(each.path);
     }
+    auto rules = std::find_if(changes.begin(), changes.end(),
+                              [&](const Change& change) { return is_rules(change) && change.path != path; });
+    if (only_try) return state.discard(path, changes, unpublished, true);
+    const bool is_last = rules == changes.end();
     // Rule files first, one by one: what those of the base ignore is then not staged, and stays.
-    PLAYFS_CHECK(state.discard(path, changes, true));
+    if (!is_last) PLAYFS_CHECK(state.discard(path, changes, unpublished, true));
     if (!listed) {
       listed.emplace();
       for (const auto& change : changes) listed->insert(change.path);
     }
-    PLAYFS_TRY(changed_by_rules, state.discard(rules->path, changes, false));
-    changed.insert(changed.end(), changed_by_rules.begin(), changed_by_rules.end());
+    PLAYFS_TRY(auto some, state.discard(is_last ? path : rules->path, changes, unpublished, false));
+    all.changed.insert(all.changed.end(), some.changed.begin(), some.changed.end());
+    all.paths.merge(some.paths);
+    if (!is_last) continue;
+    PLAYFS_CHECK(state.forget_ignored(*in_conflict_before));
+    return all;
   }
 }
 
-Result<std::vector<Invalidation>> Stage::State::discard(std::string_view path, const std::vector<Change>& changes,
-                                                        bool only_try) {
+/// What was local-only under the rules that are dropped is not published unasked under those that come in their place.
+std::vector<Conflicted> Stage::State::kept_here_by_rules(const std::vector<std::string>& unpublished) {
+  std::vector<Conflicted> added;
+  for (std::string name : unpublished) {
+    if (name.ends_with('/')) name.pop_back();
+    auto is_it = [&](const Conflicted& each) { return each.path == name; };
+    if (!find(name).inode || std::any_of(conflicted.begin(), conflicted.end(), is_it)) continue;
+    added.push_back({.path = name,
+                     .reason = "it is kept here only, and without the discarded ignore rules it would be published",
+                     .left = std::nullopt,
+                     .is_kept_here = true});
+  }
+  return added;
+}
+
+/// If the rules cannot be read yet, the list stays: whether a file in it is ignored is judged again before each commit.
+Status Stage::State::forget_ignored(const std::set<std::string>& in_conflict_before) {
+  auto is_new = [&](const Conflicted& each) {
+    return each.is_kept_here && each.beside.empty() && !in_conflict_before.contains(each.path);
+  };
+  if (std::none_of(conflicted.begin(), conflicted.end(), is_new)) return {};
+  const Survey now = unhurried_survey();
+  if (now.unread_rules || !now.missing_rules.empty()) return {};
+  std::set<std::string, std::less<>> staged;
+  for (const auto& difference : now.differences) staged.insert(difference.path);
+  std::vector<Conflicted> left = conflicted;
+  std::erase_if(left, [&](const Conflicted& each) { return is_new(each) && !has_at_or_below(staged, each.path); });
+  if (left == conflicted) return {};
+  Batch batch = rows->begin();
+  put_conflicted(left);
+  PLAYFS_CHECK(batch.commit());
+  conflicted = std::move(left);
+  return {};
+}
+
+Result<Discarded> Stage::State::discard(std::string_view path, const std::vector<Change>& changes,
+                                        const std::vector<std::string>& unpublished, bool only_try) {
   // Local-only content has no other copy: only its own name discards it.
   auto stays_here = [&](const Conflicted& each) PLAYFS_NO_ANALYSIS {
     return each.is_kept_here && !is_at_or_below(path, each.path) && find(each.path).inode;
@@ -627,6 +670,14 @@ Result<std::vector<Invalidation>> Stage::State::discard(std::string_view path, c
     if (pending && (pending->files.contains(each) || pending->deletions.contains(each)))
       return fail(ErrorCode::busy, each + " is being published", "wait for the publication to end");
   }
+  std::vector<Conflicted> added;
+  if (std::any_of(dropped.begin(), dropped.end(), [](const std::string& each) { return is_rule_file(each); }))
+    added = kept_here_by_rules(unpublished);
+  // The list of conflicts ends with the publication.
+  if (pending && !added.empty())
+    return fail(ErrorCode::busy,
+                "a publication is under way, and the rules that ignore " + added.front().path + " would go meanwhile",
+                "wait for the publication to end");
   const std::optional<std::string> pending_state = pending ? pending->state : std::nullopt;
   if (path.empty() && pending_state && staged_state == pending_state)
     return fail(ErrorCode::busy, "the project's state is being published", "wait for the publication to end");
@@ -637,12 +688,16 @@ Result<std::vector<Invalidation>> Stage::State::discard(std::string_view path, c
   // What blocks something that was not to come back is no obstacle.
   std::erase_if(rebase.obstructed, [&](const std::string& each) { return !has_at_or_below(dropped, each); });
   if (!rebase.obstructed.empty()) return fail(in_the_way(rebase.obstructed));
-  if (only_try) return std::vector<Invalidation>();
-  if (drops_state && pending_state) rows->put_value("state", *pending_state);
-  else if (drops_state) rows->drop_value("state");
+  // A merge that goes on deletes what was discarded of it, so that stays listed.
   auto still_tracked = tracked;
-  std::erase_if(still_tracked, [&](const auto& each) { return is_at_or_below(each.first, path); });
-  put_tracked(still_tracked);
+  std::erase_if(still_tracked,
+                [&](const auto& each) { return is_at_or_below(each.first, path) && each.second == TrackedAs::staged; });
+  for (auto& [each, as] : still_tracked)
+    if (is_at_or_below(each, path)) as = TrackedAs::discarded;
+  auto is_discarded = [&](const Tracked& by, const Change& change) {
+    auto at = by.find(change.path);
+    return change.kind == ChangeKind::deleted && at != by.end() && at->second == TrackedAs::discarded;
+  };
   const bool drops_all = path.empty() && !pending;
   auto moved_to = [&](const Conflicted& each) PLAYFS_NO_ANALYSIS {
     auto found = by_ino.find(each.ino);
@@ -667,26 +722,52 @@ Result<std::vector<Invalidation>> Stage::State::discard(std::string_view path, c
     if (dropped.contains(each.path) || is_at_or_below(each.path, path)) return !is_left_elsewhere(each);
     return is_dropped_elsewhere(each);
   });
+  Discarded discarded;
+  for (const auto& change : changes)
+    if (dropped.contains(change.path) && !is_discarded(tracked, change)) discarded.paths.insert(change.path);
+  for (const auto& each : conflicted) {
+    const bool goes = each.beside.empty() && is_at_or_below(each.path, path) &&
+                      std::find(left.begin(), left.end(), each) == left.end();
+    if (goes) discarded.paths.insert(each.path);
+  }
+  if (drops_state) discarded.paths.insert(kStatePath);
+  if (only_try) return discarded;
   const bool drops_something = !dropped.empty() || left.size() < conflicted.size();
+  // A local-only file is not of the merge; if it is staged, it is among the changes.
   const bool stays_in_conflict = std::any_of(left.begin(), left.end(), [&](const Conflicted& each) PLAYFS_NO_ANALYSIS {
-    return each.beside.empty() || (!dropped.contains(each.beside) && find(each.beside).inode);
+    if (each.beside.empty()) return !each.is_kept_here;
+    return !dropped.contains(each.beside) && find(each.beside).inode != nullptr;
   });
-  const bool leaves_nothing = drops_something && !stays_in_conflict && dropped.size() == changes.size() &&
-                              (drops_state || !staged_state) && !pending;
+  const bool stays_staged = std::any_of(changes.begin(), changes.end(), [&](const Change& change) {
+    return !dropped.contains(change.path) && !is_discarded(still_tracked, change);
+  });
+  const bool leaves_nothing =
+      drops_something && !stays_in_conflict && !stays_staged && (drops_state || !staged_state) && !pending;
   // A discard of everything, by whatever path, also drops what was merged in: otherwise other people's changes would
   // count as contained here, and the next commit would delete them.
   const bool drops_merge = drops_all || leaves_nothing;
+  if (drops_merge) std::erase_if(still_tracked, [](const auto& each) { return each.second != TrackedAs::staged; });
+  if (!added.empty()) {
+    left.insert(left.end(), added.begin(), added.end());
+    std::sort(left.begin(), left.end(), [](const auto& a, const auto& b) { return a.path < b.path; });
+  }
+  if (drops_state && pending_state) rows->put_value("state", *pending_state);
+  else if (drops_state) rows->drop_value("state");
+  put_tracked(still_tracked);
   if (drops_merge) put_merge_parents({});
   if (!drops_merge && std::any_of(conflicted.begin(), conflicted.end(), has_markers) &&
       std::none_of(left.begin(), left.end(), has_markers))
     left.push_back(markers_elsewhere());
   put_conflicted(left);
+  if (!added.empty()) rows->drop_value("accepted_by");
   PLAYFS_CHECK(batch.commit());
+  if (!added.empty()) accepted_by.clear();
   if (drops_state) staged_state = pending_state;
   if (drops_merge) merge_parents.clear();
   tracked = std::move(still_tracked);
   conflicted = std::move(left);
-  return std::move(rebase.invalidations);
+  discarded.changed = std::move(rebase.invalidations);
+  return discarded;
 }
 
 }  // namespace playfs::stage

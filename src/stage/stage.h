@@ -24,6 +24,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -161,8 +162,9 @@ struct MergedPath {
 
 /// Why a path is published despite the ignore rules, though the base does not have it.
 enum class TrackedAs {
-  taken_in,  ///< a revision that was merged in has it: a commit without it deletes what its parent has
-  staged,    ///< it was staged before a rule would have ignored it
+  taken_in,   ///< a revision that was merged in has it: a commit without it deletes what its parent has
+  staged,     ///< it was staged before a rule would have ignored it
+  discarded,  ///< as taken_in, and it was discarded while the merge goes on; a new file there follows the rules
 };
 using Tracked = std::map<std::string, TrackedAs, std::less<>>;
 
@@ -186,6 +188,12 @@ struct Invalidation {
   InodePtr directory;
   std::string name;
   InodePtr before;  ///< what the name meant; nullptr if unknown
+};
+
+struct Discarded {
+  std::vector<Invalidation> changed = {};
+  /// What was dropped: paths with staged changes, or in conflict with nothing staged; kStatePath for the state.
+  std::set<std::string> paths = {};
 };
 
 /// Reports what changed once the tree is another, even if bringing that to disk fails: memory is what the tree is.
@@ -318,8 +326,9 @@ class Stage {
   [[nodiscard]] Status accept_conflicted(const std::string& tx);
   [[nodiscard]] bool is_accepted_by(const std::string& tx) const;
   /// Drops what is staged at and below `path` ("" is everything, including what was merged in). Fails with `busy` if
-  /// some of it is pending. `only_try`: decides, but changes nothing.
-  [[nodiscard]] Result<std::vector<Invalidation>> discard(std::string_view path, bool only_try = false);
+  /// some of it is pending, or if rules would change for local-only files while something is. Local-only files that are
+  /// no longer ignored afterwards are in conflict. `only_try`: decides, but changes nothing.
+  [[nodiscard]] Result<Discarded> discard(std::string_view path, bool only_try = false);
 
   // Publication.
   /// Fixes what is staged now as the pending layer `tx`, synced; nullopt if nothing is staged. Only one at a time

@@ -295,9 +295,16 @@ struct Stage::State {
   [[nodiscard]] Status secure_kept(const Merged& merged) PLAYFS_REQUIRES(mutex);
   [[nodiscard]] Seen seen_at(std::string_view path) PLAYFS_REQUIRES(mutex);
   [[nodiscard]] bool is_as_seen(const MergedPath& decided) PLAYFS_REQUIRES(mutex);
-  /// Drops those of `changes`, which is all that is staged, that are at or below `path`.
-  [[nodiscard]] Result<std::vector<Invalidation>> discard(std::string_view path, const std::vector<Change>& changes,
-                                                          bool only_try) PLAYFS_REQUIRES(mutex);
+  /// Drops those of `changes`, which is all that is staged, that are at or below `path`. If ignore rules are among
+  /// them, all of `unpublished` is in conflict afterwards, until forget_ignored() drops what the other rules ignore
+  /// too.
+  [[nodiscard]] Result<Discarded> discard(std::string_view path, const std::vector<Change>& changes,
+                                          const std::vector<std::string>& unpublished, bool only_try)
+      PLAYFS_REQUIRES(mutex);
+  /// The conflicts that a discard of ignore rules adds.
+  [[nodiscard]] std::vector<Conflicted> kept_here_by_rules(const std::vector<std::string>& unpublished)
+      PLAYFS_REQUIRES(mutex);
+  [[nodiscard]] Status forget_ignored(const std::set<std::string>& in_conflict_before) PLAYFS_REQUIRES(mutex);
   void put_merge_parents(const std::vector<RevisionId>& parents) PLAYFS_REQUIRES(mutex);
   void put_tracked(const Tracked& paths) PLAYFS_REQUIRES(mutex);
   void put_conflicted(const std::vector<Conflicted>& list) PLAYFS_REQUIRES(mutex);

@@ -286,16 +286,16 @@ Attempt<std::uint32_t> WorkTree::discard(const OperationPtr& op, const std::stri
 
 Result<std::uint32_t> WorkTree::discard_now(const std::string& path, bool dry_run) {
   PLAYFS_TRY(std::size_t before, staged_below(*stage_, path));
-  PLAYFS_TRY(auto changed, stage_->discard(path, dry_run));
-  if (!dry_run) tell_kernel(changed);
+  PLAYFS_TRY(stage::Discarded discarded, stage_->discard(path, dry_run));
+  if (!dry_run) tell_kernel(discarded.changed);
   // Checked last: a publication under way does not mean that nothing is there.
   if (before == 0 && !is_there(*stage_, path))
     return fail(ErrorCode::not_found, path + " is not there, and nothing is staged at or below it", "playfs status");
-  if (dry_run) return static_cast<std::uint32_t>(before);
-  PLAYFS_TRY(std::size_t after, staged_below(*stage_, path));
+  const auto count = static_cast<std::uint32_t>(discarded.paths.size());
+  if (dry_run) return count;
   if (publish::Publisher* publishing = publisher(); publishing && stage_->is_clean()) publishing->forget_lost_base();
   follow_head();
-  return static_cast<std::uint32_t>(before - std::min(before, after));
+  return count;
 }
 
 Attempt<UpdateResult> WorkTree::update(const OperationPtr& op) {
@@ -345,6 +345,18 @@ Attempt<UpdateResult> WorkTree::update(const OperationPtr& op) {
       if (!head.shows_latest() && !is_on_branch()) return fail(why_latest_is_not_shown(head));
       if (!op->noted(looked_for(base->revision.id))) return missing(keep_lost_base(op, tree, base->revision.id));
     }
+  }
+  // A record that is older than one that was read before does not name the latest revision. This comes after the base,
+  // which may be missing for the same reason: one wait is enough for both.
+  if (!op->noted("newest")) {
+    if (is_older_than_seen(head.project)) {
+      if (!publisher()) return missing(on_disk(mount_, [self = shared_from_this()] { return self->open_publisher(); }));
+      if (Status newest = publisher()->check_head(head.project); !newest) {
+        look_at_head_again_soon();
+        return fail(std::move(newest).error());
+      }
+    }
+    op->note("newest");
   }
   if (!latest.empty() && latest != base_id()) {
     PLAYFS_ATTEMPT(RevisionTreePtr tree, revision_here(mount_, latest));

@@ -117,6 +117,10 @@ class WorkTree : public std::enable_shared_from_this<WorkTree> {
   /// Checks again while it is undecided whether the base is lost or merely not visible: nothing else may ask again.
   void look_again_soon() PLAYFS_EXCLUDES(mutex_);
   void look_again() PLAYFS_EXCLUDES(mutex_);
+  /// The same while it is undecided whether the service went back to an older head, or only shows an older record.
+  void look_at_head_again_soon() PLAYFS_EXCLUDES(mutex_);
+  /// Whether another head was seen in a newer record than this one.
+  [[nodiscard]] bool is_older_than_seen(const Project& record) const;
   /// Pins the base's record in the cache: without it nothing that is staged can be shown.
   void keep_base() PLAYFS_EXCLUDES(mutex_);
   /// Runs a long integration on the publisher's thread; its outcome becomes the operation's.
@@ -143,6 +147,7 @@ class WorkTree : public std::enable_shared_from_this<WorkTree> {
   };
   std::optional<Question> asking_ PLAYFS_GUARDED_BY(mutex_);  ///< the running request for the base
   bool looks_again_ PLAYFS_GUARDED_BY(mutex_) = false;        ///< a check is scheduled
+  bool looks_at_head_ PLAYFS_GUARDED_BY(mutex_) = false;      ///< likewise, of head
   const std::unique_ptr<stage::Stage> stage_;
   std::unique_ptr<publish::Publisher> publisher_ PLAYFS_GUARDED_BY(mutex_);  ///< set once; destroyed first
 };

@@ -72,6 +72,10 @@ void WorkTree::follow_still(const RevisionId& base, const RevisionTreePtr& head)
   auto known = mount_.site().try_head(project_);
   // What is shown while the latest record is on its way may be older than what was published from here.
   if (!known || !known->shows_latest()) return;
+  // Nor is a head followed back that a lagging read shows.
+  publish::Publisher* publishing = publisher();
+  if (publishing && is_older_than_seen(known->project) && !publishing->check_head(known->project))
+    return look_at_head_again_soon();
   if (head && known->shown == head->revision.id && base_id() == base) follow(head, base);
 }
 
@@ -129,6 +133,40 @@ void WorkTree::look_again_soon() {
       tree->looks_again_ = false;
     }
     tree->look_again();
+  });
+}
+
+bool WorkTree::is_older_than_seen(const Project& record) const {
+  auto seen = mount_.site().newest_seen_head(project_);
+  auto changed_at = parse_iso8601(record.raw.updated_at);
+  return seen && changed_at && *changed_at < seen->changed_at && seen->revision != record.latest_revision;
+}
+
+void WorkTree::look_at_head_again_soon() {
+  {
+    MutexLock lock(mutex_);
+    if (std::exchange(looks_at_head_, true)) return;
+  }
+  mount_.later(kLookedForEvery, [weak = weak_from_this()] {
+    auto tree = weak.lock();
+    if (!tree) return;
+    {
+      MutexLock lock(tree->mutex_);
+      tree->looks_at_head_ = false;
+    }
+    auto looked = [weak, gate = tree->mount_.gate()](const Result<content::Head>& head) {
+      auto ticket = gate->enter();
+      auto self = weak.lock();
+      publish::Publisher* publishing = ticket && self ? self->publisher() : nullptr;
+      if (!publishing) return;
+      Status newest = head ? publishing->check_head(head->project) : Status(fail(head.error()));
+      if (!newest && publish::may_heal(newest.error().code)) return self->look_at_head_again_soon();
+      if (newest)
+        self->mount_.soon([weak] {
+          if (auto still = weak.lock()) still->head_seen();
+        });
+    };
+    tree->mount_.site().refresh_head(tree->project_, tree->mount_.gate()->closing(), std::move(looked));
   });
 }
 

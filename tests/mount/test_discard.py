@@ -244,5 +244,92 @@ class DiscardInConflict(Merging):
         self.assertEqual(self.head_texts(), {'src/file': 'theirs\n', 'mine': 'mine\n'})
 
 
+class DiscardOfRules(Merging):
+    """What the discarded ignore rules kept here only is in conflict afterwards, and not published."""
+
+    def begin(self, rules):
+        first = self.revision([], {'x': 'x\n', '.gitignore': rules} if rules else {'x': 'x\n'})
+        self.set_head(first)
+        self.eventually((self.tree / 'x').exists, 'the tree follows head')
+        return first
+
+    def keep_here(self):
+        (self.tree / 'build').mkdir()
+        for path in ('.env', 'build/out'):
+            (self.tree / path).write_text('secret\n')
+
+    def assert_kept(self, paths):
+        self.assertEqual(self.conflicts(), paths)
+        (self.tree / 'mine').write_text('mine\n')
+        self.assertEqual(self.fails('commit', '-m', 'Mine'), 3)
+        for path in ('.env', 'build/out'):
+            self.assertEqual((self.tree / path).read_text(), 'secret\n')
+        (self.tree / '.playfsignore').write_text('.env\nbuild/\n')
+        self.assertEqual(self.conflicts(), [])
+        self.playfs('commit', '-m', 'Mine', self.tree)
+        self.assertNotIn('secret\n', self.head_texts().values())
+
+    def discarded(self, *paths):
+        return json.loads(self.playfs('discard', '--json', *paths, cwd=self.tree).stdout)['discarded']
+
+    def test_theirs_in_place_of_rules_in_conflict_publish_nothing(self):
+        first = self.begin('.env\nbuild/\n*.o\n')
+        self.keep_here()
+        (self.tree / '.gitignore').write_text('.env\nbuild/\n*.obj\n')
+        self.set_head(self.revision([first], {'x': 'x\n', '.gitignore': '*.oo\n'}))
+        self.assertEqual(self.fails('update'), 3)
+        self.assertEqual(self.conflicts(), ['.gitignore'])
+        said = self.playfs('discard', self.tree / '.gitignore').stderr
+        self.assertIn('Discarded the changes of 1 path.', said)
+        self.assertIn('2 paths are in conflict', said)
+        self.assertEqual((self.tree / '.gitignore').read_text(), '*.oo\n')
+        self.assert_kept(['.env', 'build'])
+
+    def test_nor_does_a_discard_of_all(self):
+        first = self.begin('build/\n.env\n')
+        self.keep_here()
+        (self.tree / '.gitignore').write_text('build/\n.env\n*.obj\n')
+        (self.tree / 'new').write_text('new\n')
+        self.set_head(self.revision([first], {'x': 'x\n', '.gitignore': 'build/\n'}))
+        self.assertEqual(self.fails('update'), 3)
+        self.assertEqual(self.conflicts(), ['.gitignore'])
+        self.assertEqual(self.discarded('.'), 2)
+        self.assertEqual(self.staged(), ['.env'])
+        self.assertFalse((self.tree / 'new').exists())
+        self.assert_kept(['.env'])
+
+    def test_own_rules_that_go_in_a_folder(self):
+        self.begin(None)
+        self.keep_here()
+        (self.tree / '.playfsignore').write_text('.env\n')
+        (self.tree / 'build/.gitignore').write_text('*\n')
+        self.assertEqual(self.staged(), ['.playfsignore'])
+        self.assertEqual(self.discarded('build'), 0)
+        self.assertEqual(self.discarded('.playfsignore'), 1)
+        self.assertEqual(self.conflicts(), ['.env'])
+        self.mounted_anew()
+        self.assertEqual(self.conflicts(), ['.env'])
+        self.assertEqual(self.fails('commit', '-m', 'Mine'), 3)
+        self.playfs('discard', self.tree / '.env')
+        self.assertFalse((self.tree / '.env').exists(), 'by its own name it goes')
+        self.assertEqual((self.conflicts(), self.staged()), ([], []))
+
+    def mounted_anew(self):
+        self.mounts[-1].kill()
+        self.command('fusermount3', '-u', '-z', self.mounts[-1].directory)
+        self.tree = self.work(self.mount(self.api.origin))
+
+    def test_rules_that_come_back_are_in_no_conflict(self):
+        self.begin('.env\nbuild/\n')
+        self.keep_here()
+        (self.tree / '.playfsignore').write_text('.env\n')
+        (self.tree / '.gitignore').unlink()
+        self.assertEqual(self.staged(), ['.gitignore', '.playfsignore', 'build/out'])
+        self.assertEqual(self.discarded('.'), 2)
+        self.assertEqual((self.conflicts(), self.staged()), ([], []))
+        (self.tree / '.gitignore').write_text('# by the user\n')
+        self.assertEqual((self.conflicts(), self.staged()), ([], ['.env', '.gitignore', 'build/out']))
+
+
 if __name__ == '__main__':
     rig.main()

@@ -4,19 +4,22 @@ meanwhile."""
 import json
 import subprocess
 import threading
+import time
 
+import clocks
 import proxy
 import rig
 
 LOOKS = 4  # after the POST, each after a longer backoff
 
 
-class Lagging(rig.Rig):
+class Lagging(clocks.Clocks, rig.Rig):
     """Reads go to a replica, a copy of the store from some moment, until it catches up."""
     options = ('refresh=1',)
 
     def setUp(self):
         super().setUp()
+        self.let_clocks_jump()
         self.api, self.proxy = proxy.before_a_service(self)
         self.project = self.api.create('projects', name='p')['id']
         self.mounted = self.mount(self.proxy.url, options=self.options)
@@ -240,6 +243,46 @@ class HeadThatIsNotShown(Others):
         self.catch_up()
         self.playfs('commit', '--dry-run', '-m', 'm', self.work)
         self.assertEqual((self.head(), self.writes()), (theirs, []))
+
+
+@rig.needs_fuse
+class RecordThatIsOlder(Others):
+    """A replica with an older record of the project."""
+
+    def lag_behind(self, theirs):
+        old = json.dumps(self.api.request('GET', f'/projects/{self.project}')[1])
+        time.sleep(0.01)  # so that the next record is newer
+        self.move_head(theirs)
+        self.eventually(lambda: self.status()['head'] == theirs, 'the newer one is seen')
+        self.fate = lambda request: (200, old) if request.endswith(f'/projects/{self.project}') else None
+
+    def assert_refused(self):
+        refused = self.playfs('update', self.work, check=False)
+        self.assertEqual(refused.returncode, 1, refused.stdout + refused.stderr)
+        self.assertIn('the service shows an older head than before', refused.stderr)
+
+    def test_an_update_with_changes_staged_does_not_say_that_it_is_done(self):
+        (self.work / 'mine').write_text('ann\n')
+        theirs = self.post([self.ours], {'bob': 'the work of bob\n'})
+        self.lag_behind(theirs)
+        self.assert_refused()
+        self.assertEqual(self.status()['base'], self.ours)
+        self.catch_up()
+        self.playfs('update', self.work)
+        self.assertEqual((self.status()['base'], (self.work / 'bob').read_text()), (theirs, 'the work of bob\n'))
+
+    def test_a_clean_tree_does_not_go_back(self):
+        theirs = self.post([self.ours], {'bob': 'the work of bob\n'})
+        self.lag_behind(theirs)
+        self.eventually((self.work / 'bob').exists, 'the tree follows')
+        self.assert_refused()
+        self.assertEqual((self.status()['base'], (self.work / 'bob').read_text()), (theirs, 'the work of bob\n'))
+
+    def test_it_is_believed_after_minutes(self):
+        (self.work / 'mine').write_text('ann\n')
+        self.lag_behind(self.post([self.ours], {'bob': 'the work of bob\n'}))
+        self.within_minutes(lambda: self.playfs('update', self.work, check=False).returncode == 0, 'it is done')
+        self.assertEqual((self.status()['base'], (self.work / 'mine').read_text()), (self.ours, 'ann\n'))
 
 
 @rig.needs_fuse

@@ -152,6 +152,53 @@ class Restore(clocks.Clocks, rig.Rig):
         self.assertEqual(self.publish(ann, 'again')['outcome'], 'published')
         self.assert_published_whole(ann, after)
 
+    def test_a_merged_branch_that_was_lost_is_named_by_no_revision(self):
+        """Others on the old base could not update past it."""
+        ann, carol = self.mount(self.api.origin), self.mount(self.api.origin, 'carol')
+        (self.work(ann) / 'x').write_text('1\n')
+        self.publish(ann, 'one')
+        base = self.head()
+        self.eventually((self.work(carol) / 'x').exists, 'carol follows')
+        (self.work(carol) / 'of carol').write_text('1\n')
+        self.back_up()
+        files = self.api.get('revisions', base)['manifest']['files']
+        branch = self.api.create('revisions', project=self.project, parents=[base], agent='bob', state={},
+                                 manifest={'files': {**files, 'theirs': {'inline': 'theirs\n'}}})['id']
+        self.playfs('merge', branch, self.work(ann))
+        (self.work(ann) / 'x').write_text('2\n')
+        wanted = self.describe(self.work(ann))
+        self.restore()
+        self.playfs('commit', '--no-wait', '-m', 'join', self.work(ann), check=False)
+        said = f'does not show revision {branch}'
+        self.eventually(lambda: said in str(self.status(ann)['publication']['waiting_for']), 'one answer is not enough')
+        self.assertEqual(self.head(), base)
+        self.within_minutes(lambda: not self.status(ann)['publication']['queue'], 'it is published')
+        self.assertEqual(self.status(ann)['publication']['last']['outcome'], 'published')
+        self.assertEqual(self.api.get('revisions', self.head())['parents'], [base])
+        self.assertEqual([each['lost'] for each in self.events(ann, 'service_lost_branch')], [branch])
+        self.assertEqual(self.describe(self.work(ann)), wanted)
+        self.playfs('update', self.work(carol), who='carol')
+        seen = self.describe(self.work(carol))
+        self.assertEqual({path: what for path, what in seen.items() if path != 'of carol'}, wanted)
+
+    def test_rules_that_were_lost_and_are_discarded_publish_nothing(self):
+        ann = self.mount(self.api.origin)
+        work = self.work(ann)
+        (work / 'x').write_text('1\n')
+        self.publish(ann, 'one')
+        self.back_up()
+        (work / '.gitignore').write_text('.env\n')
+        self.publish(ann, 'two')
+        (work / '.env').write_text('secret\n')
+        self.restore()
+        self.within_minutes(lambda: self.status(ann)['lost'], 'status says what was lost')
+        self.assertIn('Discarded the changes of 1 path.', self.playfs('discard', work).stderr)
+        (work / 'y').write_text('1\n')
+        self.assertEqual(self.playfs('commit', '-m', 'y', work, check=False).returncode, 3)
+        self.assertEqual([each['path'] for each in self.status(ann)['conflicts']], ['.env'])
+        self.assertEqual((work / '.env').read_text(), 'secret\n')
+        self.assertEqual(sorted(self.api.get('revisions', self.head())['manifest']['files']), ['x'])
+
     def branch_that_is_lost(self, head_is_in_backup):
         """A tree on a branch, and a service without it. The mount, and the branch."""
         ann = self.mount(self.api.origin)

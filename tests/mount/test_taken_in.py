@@ -119,6 +119,38 @@ class Ignored(revisions.Revisions):
         self.playfs('commit', '-m', 'Mine', self.tree)
         self.assertEqual(sorted(self.head_texts()), ['.gitignore', 'build/deep/out', 'more', 'src/b.log', 'x'])
 
+    def test_what_was_discarded_of_a_merge_that_goes_on_is_listed_as_deleted(self):
+        self.set_head_that_ignores()
+        branch = self.branch()
+        self.merge(branch)
+        self.assertIn('Discarded the changes of 1 path.', self.playfs('discard', self.tree / 'a.log').stderr)
+        expected = {'a.log': 'deleted', 'build/deep/out': 'added', 'src/b.log': 'added', 'x': 'modified'}
+        self.assertEqual(self.changes(), expected)
+        self.mounted.kill()
+        self.command('fusermount3', '-u', '-z', self.mounted.directory)
+        self.tree = self.work(self.mount(self.api.origin))
+        self.assertEqual(self.changes(), expected)
+        self.assertEqual(self.planned(), {path: how == 'deleted' for path, how in expected.items()})
+        (self.tree / 'a.log').write_text('never published\n')
+        self.assertEqual(self.changes(), expected, 'a new file follows the rules')
+        joined = {'.gitignore': RULES, 'x': 'both\n', 'more': 'more\n', **LOGS}
+        self.set_head(self.revision([self.head(), branch], joined))
+        self.playfs('commit', '-m', 'Join', self.tree)
+        self.assertEqual(sorted(self.head_texts()), ['.gitignore', 'build/deep/out', 'more', 'src/b.log', 'x'])
+        self.assertEqual(self.staged(), [])
+        self.assertEqual((self.tree / 'a.log').read_text(), 'never published\n')
+
+    def test_and_is_forgotten_with_the_merge(self):
+        self.set_head_that_ignores()
+        self.merge(self.branch())
+        self.playfs('discard', self.tree / 'a.log')
+        (self.tree / 'src/b.log').unlink()
+        for path in ('build', 'x'):
+            self.playfs('discard', self.tree / path)
+        self.assertEqual(self.changes(), {'a.log': 'deleted', 'build/deep/out': 'deleted', 'src/b.log': 'deleted'})
+        self.assertIn('is given up', self.playfs('discard', self.tree / 'src/b.log').stderr)
+        self.assertEqual((self.changes(), self.status()['merging']), ({}, []))
+
     def test_of_what_no_other_revision_has_no_deletion_is_listed(self):
         self.set_head(self.first)
         self.eventually((self.tree / 'x').exists, 'the tree follows head')

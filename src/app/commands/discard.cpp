@@ -63,7 +63,13 @@ Result<ExitCode> discard(Context& context, const DiscardArguments& arguments) {
         if (each.string()) revisions.insert(*each.string());
     return revisions;
   };
+  auto in_conflict = [&]() -> Result<std::size_t> {
+    PLAYFS_TRY(JsonObject status, read_json_object(place.project_directory + "/status.json"));
+    const Json::Array* conflicts = array_of(status, "conflicts");
+    return conflicts ? conflicts->size() : 0;
+  };
   PLAYFS_TRY(const auto merging_before, taken_in());
+  PLAYFS_TRY(const std::size_t conflicts_before, in_conflict());
   // Check all of them before changing anything.
   for (const Target& target : targets) PLAYFS_CHECK(target.tree.discard(target.path, true));
   std::uint64_t discarded = 0;
@@ -85,6 +91,10 @@ Result<ExitCode> discard(Context& context, const DiscardArguments& arguments) {
   if (discarded == 0 && merging == merging_before) context.out.note("Nothing is staged there.");
   if (discarded > 0)
     context.out.note("Discarded the changes of " + std::to_string(discarded) + (discarded == 1 ? " path." : " paths."));
+  PLAYFS_TRY(const std::size_t conflicts, in_conflict());
+  if (conflicts > conflicts_before)
+    context.out.note((conflicts == 1 ? "1 path is" : std::to_string(conflicts) + " paths are") +
+                     " in conflict: no rule ignores what is kept here only any more. Try: playfs status");
   for (const auto& revision : merging_before)
     if (!merging.contains(revision))
       context.out.note("The merge of " + safe(revision) + " is given up: nothing of it is left.");

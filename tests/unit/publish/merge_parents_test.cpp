@@ -183,6 +183,78 @@ TEST(BaseThatMovesTest, AnUpdateThatWasWorkedOutOnAnotherBaseIsWorkedOutAgain) {
   EXPECT_EQ(ours.parents, std::vector{RevisionId(blind)}) << "it does not say to hold what it has not";
 }
 
+/// The service goes back and loses a branch that was merged here, but not the base.
+class LostBranchTest : public testing::Test {
+ protected:
+  LostBranchTest() : project(world.create("projects", R"({"name":"p"})").id) {
+    root = publish({}, {{"base", "0"}});
+    head = publish({root}, {{"base", "0"}, {"head", "h"}});
+    world.set_head(project, head);
+    world.back_up();
+    branch = publish({root}, {{"base", "0"}, {"gone", "1"}, {"theirs", "1"}});
+    work = std::make_unique<WorkTree>(world, project, directory.path() + "/tree");
+    auto tree =
+        await<RevisionTreePtr>([&](auto done) { work->site->revision(RevisionId(branch), {}, std::move(done)); });
+    EXPECT_TRUE(tree);
+    auto taken_in =
+        await<Integrated>([&](auto done) { work->publisher->merge(*tree, CancelToken(), std::move(done)); });
+    EXPECT_TRUE(taken_in) << taken_in.error().message;
+    work->write("mine", "m");
+    work->remove("gone");
+  }
+  std::string publish(const std::vector<std::string>& parents, const Contents& contents) {
+    JsonObject files;
+    for (const auto& [path, content] : contents) files.set(path, JsonObject{{"inline", content}});
+    Json::Array ids;
+    for (const auto& parent : parents) ids.emplace_back(parent);
+    JsonObject body{
+        {"project", project}, {"parents", std::move(ids)}, {"manifest", JsonObject{{"files", std::move(files)}}}};
+    return world.create("revisions", wire::to_text(body)).id;
+  }
+  void expect_published(const std::vector<RevisionId>& parents, const Contents& contents) {
+    auto result = work->commit();
+    ASSERT_TRUE(result) << result.error().message;
+    EXPECT_EQ(result->outcome, Outcome::published);
+    EXPECT_EQ(world.contents(world.head(project)), contents);
+    EXPECT_EQ(wire::decode_revision(world.get("revisions", result->revision.text()))->parents, parents);
+    EXPECT_TRUE(work->stage->is_clean());
+  }
+  [[nodiscard]] bool said_so() const {
+    return work->events->events_text().find("service_lost_branch") != std::string::npos;
+  }
+
+  test::World world;
+  test::TempDirectory directory;
+  std::string project, root, head, branch;
+  std::unique_ptr<WorkTree> work;
+};
+
+TEST_F(LostBranchTest, WhatItBroughtIsPublishedAndItIsNoParent) {
+  world.restore();
+  expect_published({RevisionId(head)}, {{"base", "0"}, {"head", "h"}, {"mine", "m"}, {"theirs", "1"}});
+  EXPECT_TRUE(said_so());
+}
+
+TEST_F(LostBranchTest, AlsoWhereHeadHasMovedOn) {
+  world.restore();
+  const std::string next = publish({head}, {{"base", "0"}, {"head", "h"}, {"next", "n"}});
+  world.set_head(project, next);
+  expect_published({RevisionId(next)}, {{"base", "0"}, {"head", "h"}, {"mine", "m"}, {"next", "n"}, {"theirs", "1"}});
+}
+
+TEST_F(LostBranchTest, OneAnswerTakesItOffNoParents) {
+  std::atomic<int> asked = 0;
+  work->faults.set_plan([&](const HttpRequest& request) {
+    if (request.method != "GET" || !request.target.ends_with("/revisions/" + branch) || asked++ > 0)
+      return test::Fault();
+    return test::answer_with(404, R"({"error":"nothing is here","code":"not_found"})");
+  });
+  expect_published({RevisionId(head), RevisionId(branch)},
+                   {{"base", "0"}, {"head", "h"}, {"mine", "m"}, {"theirs", "1"}});
+  EXPECT_GT(asked, 1);
+  EXPECT_FALSE(said_so());
+}
+
 /// Manifest fields that are unknown here, written by other clients.
 class UnknownFieldsTest : public testing::Test {
  protected:

@@ -837,7 +837,7 @@ TEST_F(PublicationTest, DiscardBringsThePublishedFilesBack) {
   auto held = bench.find("a");
   auto dropped = bench.stage->discard("a");
   ASSERT_TRUE(dropped);
-  EXPECT_EQ(told(*dropped), Names{"a"});
+  EXPECT_EQ(told(dropped->changed), Names{"a"});
   EXPECT_EQ(bench.read("a"), "one");
   EXPECT_EQ(bench.read(held), "changed");
   EXPECT_EQ(bench.changes().size(), 6U);
@@ -846,7 +846,7 @@ TEST_F(PublicationTest, DiscardBringsThePublishedFilesBack) {
   EXPECT_EQ(bench.read("d/e/c"), "three");
   ASSERT_TRUE(bench.stage->discard(""));
   held.reset();
-  dropped->clear();
+  dropped->changed.clear();
   for (int round = 0; round < 2; ++round) {
     Texts expected = base;
     expected.emplace("4913", "ignored");
@@ -880,6 +880,85 @@ TEST_F(PublicationTest, DiscardingAllThatWasTakenInTakesItsRevisionOffTheParents
   for (int round = 0; round < 2; ++round) {
     EXPECT_TRUE(bench.stage->is_clean());
     EXPECT_TRUE(bench.stage->merge_parents().empty());
+    bench.reopen();
+  }
+}
+
+TEST_F(PublicationTest, ADiscardCountsWhatItDrops) {
+  ASSERT_TRUE(bench.put(".gitignore", "*.log\n") && bench.put("d/.gitignore", "*.key\n"));
+  ASSERT_TRUE(bench.put("a.log", "mine") && bench.put("d/a.key", "mine") && bench.put("new", "new"));
+  ASSERT_TRUE(bench.stage->stage_state("{}"));
+  const std::set<std::string> all{".gitignore", "d/.gitignore", "new", stage::kStatePath};
+  for (bool only_try : {true, false}) {
+    auto discarded = bench.stage->discard("", only_try);
+    ASSERT_TRUE(discarded);
+    EXPECT_EQ(discarded->paths, all);
+  }
+  EXPECT_EQ(bench.changes(), (Names{"A a.log", "A d/a.key"})) << "they were local-only, so they stay";
+}
+
+TEST_F(PublicationTest, WhatDiscardedRulesKeptHereOnlyIsInConflict) {
+  ASSERT_TRUE(bench.put(".gitignore", "*.log\nout/\n") && bench.put(".playfsignore", "*.log\n"));
+  ASSERT_TRUE(bench.mkdir("out") && bench.mkdir("out/deep"));
+  ASSERT_TRUE(bench.put("a.log", "mine") && bench.put("out/deep/b", "mine"));
+  const stage::Conflicted other{"b", "changed here and there", false, ContentHash::of("two")};
+  ASSERT_TRUE(bench.stage->record_conflicted({other}));
+  ASSERT_TRUE(bench.stage->accept_conflicted("tx"));
+  ASSERT_TRUE(bench.stage->discard(".gitignore"));
+  std::vector<std::string> paths;
+  for (const auto& each : bench.stage->conflicted()) paths.push_back(each.path);
+  EXPECT_EQ(paths, (std::vector<std::string>{"b", "out"})) << "another rule ignores a.log";
+  EXPECT_FALSE(bench.stage->is_accepted_by("tx")) << "that commit knows nothing of it";
+  // Nobody gets it published by discarding more, and its own name discards it.
+  ASSERT_TRUE(bench.stage->discard(""));
+  paths.clear();
+  for (const auto& each : bench.stage->conflicted()) {
+    paths.push_back(each.path);
+    EXPECT_TRUE(each.is_kept_here);
+  }
+  EXPECT_EQ(paths, (std::vector<std::string>{"a.log", "out"}));
+  ASSERT_TRUE(bench.stage->discard("out"));
+  ASSERT_TRUE(bench.stage->discard("a.log"));
+  EXPECT_EQ(bench.files(), base);
+  EXPECT_TRUE(bench.stage->conflicted().empty());
+}
+
+TEST_F(PublicationTest, RulesAreNotDiscardedWhileAPublicationWouldEndTheConflict) {
+  ASSERT_TRUE(bench.put("new", "new"));
+  Frozen layer = freeze();
+  ASSERT_TRUE(bench.put(".gitignore", "*.log\n") && bench.put("a.log", "mine"));
+  for (bool only_try : {true, false})
+    EXPECT_EQ(bench.stage->discard(".gitignore", only_try).error().code, ErrorCode::busy);
+  settle(layer, "r2");
+  ASSERT_TRUE(bench.stage->discard(".gitignore"));
+  EXPECT_EQ(bench.stage->conflicted().size(), 1u);
+}
+
+TEST_F(PublicationTest, WhatIsDiscardedOfAMergeStaysListedUntilTheMergeIsGivenUp) {
+  const std::vector<RevisionId> parents{RevisionId("r9")};
+  stage::Merged merged;
+  for (const char* path : {"n1", "n2", "n3"}) {
+    auto content = bench.stage->prepare(Bytes("theirs"), FileMode::regular);
+    ASSERT_TRUE(content);
+    merged.paths.push_back({path, stage::MergedPath::Action::put, {}, *content});
+    merged.tracked.emplace(path, stage::TrackedAs::taken_in);
+  }
+  ASSERT_TRUE(bench.stage->integrate(bench.stage->base(), merged, parents));
+  EXPECT_EQ(bench.stage->discard("n1")->paths, std::set<std::string>{"n1"});
+  EXPECT_EQ(bench.changes(), (Names{"D n1", "A n2", "A n3"}));
+  EXPECT_EQ(bench.stage->discard("n1")->paths, std::set<std::string>()) << "it was dropped before";
+  ASSERT_TRUE(bench.unlink("n2"));
+  ASSERT_TRUE(bench.stage->discard("n3"));
+  for (int round = 0; round < 2; ++round) {
+    EXPECT_EQ(bench.changes(), (Names{"D n1", "D n2", "D n3"}));
+    EXPECT_EQ(bench.stage->merge_parents(), parents) << "n2 was deleted, not discarded";
+    bench.reopen();
+  }
+  ASSERT_TRUE(bench.stage->discard("n2"));
+  for (int round = 0; round < 2; ++round) {
+    EXPECT_TRUE(bench.stage->is_clean());
+    EXPECT_TRUE(bench.stage->merge_parents().empty());
+    EXPECT_TRUE(bench.stage->tracked().empty());
     bench.reopen();
   }
 }
@@ -930,7 +1009,11 @@ TEST_F(PublicationTest, WhatAMergeTracksIsStagedThoughItIsIgnored) {
   }
   ASSERT_TRUE(bench.stage->discard("d/c.log"));
   ASSERT_TRUE(bench.put("d/c.log", "mine"));
-  EXPECT_EQ(bench.changes(), (Names{"A .gitignore", "A a.log", "A out/deep/b"})) << "it was given up";
+  for (int round = 0; round < 2; ++round) {
+    EXPECT_EQ(bench.changes(), (Names{"A .gitignore", "A a.log", "D d/c.log", "A out/deep/b"}))
+        << "the commit deletes it, and what is there now is ignored";
+    bench.reopen();
+  }
   settle(freeze(), "r2");
   EXPECT_EQ(bench.changes(), Names());
   EXPECT_TRUE(bench.stage->tracked().empty());
