@@ -54,8 +54,14 @@ struct Locked {
 class Operation {
  public:
   using Limit = std::optional<std::chrono::milliseconds>;
-  explicit Operation(Caller from, Locked kept_locked = {}, bool may_yield = false, Limit longest = std::nullopt)
-      : caller(std::move(from)), locked(std::move(kept_locked)), yields(may_yield), limit(longest) {}
+  explicit Operation(Caller from, Locked kept_locked = {}, bool may_yield = false, Limit longest = std::nullopt,
+                     std::optional<std::chrono::nanoseconds> sent_back_for = std::nullopt)
+      : caller(std::move(from)),
+        locked(std::move(kept_locked)),
+        yields(may_yield),
+        sent_back(sent_back_for),
+        may_be_second(sent_back_for.has_value()),
+        limit(longest) {}
   Operation(const Operation&) = delete;
   Operation& operator=(const Operation&) = delete;
 
@@ -63,10 +69,16 @@ class Operation {
   const Locked locked;
   /// A `stale` answer makes the kernel retry the lookup; the program never sees it.
   const bool yields;
+  /// How long the thread is remembered as sent back (sent_back.h). If it is, the kernel may already be retrying the
+  /// call, and another `stale` could reach the program.
+  const std::optional<std::chrono::nanoseconds> sent_back;
+  const bool may_be_second;
   const std::chrono::steady_clock::time_point begun = std::chrono::steady_clock::now();
   /// Total time the operation may wait; `out_of_time` is cancelled when it is over.
   const Limit limit;
   CancelSource out_of_time;
+  /// The id of a stand-in, for a request file that this operation makes. Used by attempts only.
+  std::optional<NodeId> id_for_new;
 
   /// Facts that a fetch leaves for the next attempt ("the list was read", "the request was sent").
   void note(std::string fact) PLAYFS_EXCLUDES(mutex_) {

@@ -80,7 +80,7 @@ void drive(Mount& mount, Counted counted, OperationPtr op, F attempt, S subject,
   }
   auto ticket = mount.gate()->enter();
   if (!ticket) return reply(fail(ErrorCode::interrupted, "the mount is ending"));
-  const bool may_yield = round == 0 && op->yields && !mount.sent_back().is_known(op->caller.pid);
+  const bool may_yield = round == 0 && op->yields && !op->may_be_second;
   auto hold = mount.notifications().hold(op->locked, may_yield ? std::optional(op->caller.pid) : std::nullopt);
   if (!hold) {
     mount.sent_back().note(op->caller.pid);

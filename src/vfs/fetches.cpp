@@ -88,9 +88,11 @@ Attempt<std::uint64_t> ToldSize::tell(const OperationPtr& op, Mount& mount, cons
   }
   told_ = *known;
   // The kernel takes a reply that overtook this one as the newer, so it would drop this one and keep no size at all.
-  // `stale` makes it look again, unseen by the program.
-  if (auto before = op->outcome<UnknownBefore>(); before && before->times != unknown_) {
+  // `stale` makes it look again, unseen by the program. If it may be looking again already, it has to do without: stat
+  // shows the reply itself, and the first read finds the end.
+  if (auto before = op->outcome<UnknownBefore>(); before && before->times != unknown_ && !op->may_be_second) {
     op->note(kRecorded);
+    mount.sent_back().note(op->caller.pid);
     return fail(ErrorCode::stale, "another answer about it came in between: look again");
   }
   return *known;

@@ -29,7 +29,8 @@ Attempt<std::string> LateLinks::read(const OperationPtr& op, NodeId link, Attemp
   const bool is_here = target || !target.error().fetch;
   const auto now = Clock::now();
   // To be sent back from a second name of one path is an error.
-  const bool waits_here = op->noted(kWaitsHere) || mount_.sent_back().is_known(op->caller.pid);
+  const bool waits_here =
+      op->noted(kWaitsHere) || (op->may_be_second && mount_.sent_back().has_found(op->caller.pid, link));
   std::chrono::milliseconds patience = kPatienceInReading;
   {
     MutexLock lock(mutex_);

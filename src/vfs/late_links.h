@@ -3,8 +3,8 @@
 // The kernel caches targets in pages, so a path through a link costs no message. But a process that wants a page which
 // another one is waiting for blocks where no signal reaches it. So readlink never waits: its reader gets `stale` and
 // looks the path up again. The kernel holds no lock for that, as it knows the names by now, so the reader waits in that
-// lookup. Its next readlink gets the result. A reader that was already sent back from another name of the path waits in
-// readlink itself, for a while. Thread-safe; its lock is a leaf.
+// lookup. Its next readlink gets the result. A reader that may already have been sent back from another link of the
+// path waits in readlink itself, for a while. Thread-safe; its lock is a leaf.
 #pragma once
 
 #include <sys/types.h>

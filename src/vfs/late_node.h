@@ -2,21 +2,20 @@
 // a lookup and blocks everyone else there, beyond SIGKILL, so the lookup must not wait longer.
 //
 // Its attributes have a timeout of 0, so the kernel asks for them, holding no lock, before it enters or shows the node.
-// That call waits as long as it takes and ends in `stale`; the kernel then looks the name up again and finds the real
-// node. Nobody can hold one of these open.
+// That call, like any other that reaches the node (through a descriptor opened with O_PATH, say), waits as long as it
+// takes. Nobody is sent back: what came is what the kernel already knows.
+// - A directory takes over the stand-in's id and its place in the node table: all directories below one name, and
+//   whatever invalidates names in it, have one id. Everyone who waits for a directory shares one stand-in.
+// - For a file or a link the stand-in passes everything on. Neither ever changes: a new text or target is a new node.
+//   Each lookup gets a stand-in of its own: it stands for one open file, and readlink may wait, since no other process
+//   reads the same link.
 //
-// The kernel looks again only once per call. A thread that waits here for the second name of a path gets the target if
-// it is a link, and `timed_out` otherwise: a directory that stood in for the real one would keep names that nothing
-// invalidates. Thread-safe; kept alive by kernel references and running operations.
+// Thread-safe; kept alive by kernel references and running operations.
 #pragma once
 
-#include <atomic>
-#include <map>
 #include <memory>
-#include <optional>
 #include <string>
 
-#include "base/clock.h"
 #include "base/mutex.h"
 #include "vfs/node.h"
 
@@ -28,34 +27,23 @@ class LateNode final : public Node {
  public:
   /// `type`: the file type that the name will have.
   LateNode(Mount& mount, std::shared_ptr<VirtualDirectory> parent, const std::string& name, mode_t type);
+  ~LateNode() override;
 
   Attempt<NodePtr> target(const OperationPtr& op) override;
+  [[nodiscard]] bool is_stand_in() const override { return true; }
+  Attempt<std::shared_ptr<WorkTree>> work_tree(const OperationPtr& op) override;
   Attempt<Found> lookup(const OperationPtr& op, const std::string& name) override;
   Attempt<AttributesReply> attributes(const OperationPtr& op) override;
   Attempt<std::string> read_link(const OperationPtr& op) override;
   Attempt<AttributesReply> attributes_at_once(const OperationPtr& op) override;
 
-  /// The result that this thread has just waited for, for its repeated lookup.
-  [[nodiscard]] std::optional<Found> take(pid_t thread) PLAYFS_EXCLUDES(mutex_);
-  /// Whether the kernel has cached its target: other lookups need another node.
-  [[nodiscard]] bool was_read() const { return was_read_; }
-
  private:
-  /// What the name stands for; `not_found` where it is nothing.
-  Attempt<Found> child(const OperationPtr& op);
-  [[nodiscard]] Stop until_here(const OperationPtr& op) PLAYFS_EXCLUDES(mutex_);
-  /// Has the kernel look again.
-  [[nodiscard]] Stop send_back(const OperationPtr& op, Found found) PLAYFS_EXCLUDES(mutex_);
+  [[nodiscard]] NodePtr known() const PLAYFS_EXCLUDES(mutex_);
 
-  struct Arrival {
-    Found found;
-    SteadyTime at;
-  };
   const std::shared_ptr<VirtualDirectory> directory_;
   const mode_t type_;
-  Mutex mutex_;
-  std::map<pid_t, Arrival> arrived_ PLAYFS_GUARDED_BY(mutex_);  ///< by who waited for it
-  std::atomic<bool> was_read_ = false;
+  mutable Mutex mutex_;
+  NodePtr node_ PLAYFS_GUARDED_BY(mutex_);  ///< the file or link, once it is here
 };
 
 }  // namespace playfs::vfs

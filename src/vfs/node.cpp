@@ -16,9 +16,16 @@ Node::Node(Mount& mount, NodePtr parent, std::string name)
     : mount_(mount),
       parent_(std::move(parent)),
       name_(std::move(name)),
-      id_(parent_ ? mount_.nodes().new_id() : kRootNode) {}
+      id_(parent_ ? parent_->id_for(name_) : kRootNode) {}
 
-Node::~Node() = default;
+Node::Node(Mount& mount, NodePtr parent, std::string name, NodeId id)
+    : mount_(mount), parent_(std::move(parent)), name_(std::move(name)), id_(id) {}
+
+Node::~Node() {
+  if (parent_) parent_->released(name_, id_);
+}
+
+NodeId Node::id_for(const std::string&) { return mount_.nodes().new_id(); }
 
 std::uint64_t Node::ino() const { return parent_ ? ino_below(parent_->ino(), name_) : kRootNode; }
 

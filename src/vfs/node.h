@@ -39,6 +39,8 @@ class Node : public std::enable_shared_from_this<Node> {
  public:
   /// `parent` is empty for the root.
   Node(Mount& mount, NodePtr parent, std::string name);
+  /// The same with a given id.
+  Node(Mount& mount, NodePtr parent, std::string name, NodeId id);
   virtual ~Node();
   Node(const Node&) = delete;
   Node& operator=(const Node&) = delete;
@@ -54,6 +56,8 @@ class Node : public std::enable_shared_from_this<Node> {
   /// The node that operations act on. Differs from this one only for the root of a replaceable tree (TreeRoot) and for
   /// names still being fetched (LateNode).
   [[nodiscard]] virtual Attempt<NodePtr> target(const OperationPtr& op);
+  /// Whether the kernel knows this node only until the real one takes over its id.
+  [[nodiscard]] virtual bool is_stand_in() const { return false; }
   /// The work tree that contains the node; elsewhere fails with not_supported.
   [[nodiscard]] virtual Attempt<std::shared_ptr<WorkTree>> work_tree(const OperationPtr& op);
   /// The node's path in that work tree.
@@ -107,6 +111,10 @@ class Node : public std::enable_shared_from_this<Node> {
 
  protected:
   [[nodiscard]] Mount& mount() const { return mount_; }
+  /// The id of a new node for this name.
+  [[nodiscard]] virtual NodeId id_for(const std::string& name);
+  /// A node of that name has gone.
+  virtual void released(const std::string&, NodeId) {}
   /// Why nothing can be changed here.
   [[nodiscard]] virtual Error refusal() const;
   /// Emits "." and "..", items 1 and 2 of every directory, from `offset` on; false if no more fit.

@@ -1,5 +1,8 @@
 #include "vfs/node_table.h"
 
+#include <algorithm>
+#include <utility>
+
 namespace playfs::vfs {
 
 void NodeTable::set_root(NodePtr root) {
@@ -14,10 +17,18 @@ NodePtr NodeTable::find(NodeId id) const {
 }
 
 void NodeTable::refer(const NodePtr& node) {
+  NodePtr former;  // released after the lock, as in forget()
   MutexLock lock(mutex_);
   Slot& slot = slots_[node->id()];
-  slot.node = node;
+  if (!slot.node || !node->is_stand_in()) former = std::exchange(slot.node, node);
   ++slot.references;
+}
+
+void NodeTable::replace(const NodePtr& node) {
+  NodePtr former;
+  MutexLock lock(mutex_);
+  auto found = slots_.find(node->id());
+  if (found != slots_.end()) former = std::exchange(found->second.node, node);
 }
 
 bool NodeTable::forget(NodeId id, std::uint64_t count) {

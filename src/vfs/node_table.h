@@ -18,8 +18,10 @@ class NodeTable {
   void set_root(NodePtr root) PLAYFS_EXCLUDES(mutex_);
   /// nullptr if the kernel holds no reference to such a node.
   [[nodiscard]] NodePtr find(NodeId id) const PLAYFS_EXCLUDES(mutex_);
-  /// Adds one kernel reference.
+  /// Adds one kernel reference. A node that took over a stand-in's id replaces it.
   void refer(const NodePtr& node) PLAYFS_EXCLUDES(mutex_);
+  /// Puts `node` in the place of the stand-in whose id it has taken over, if the kernel still refers to that.
+  void replace(const NodePtr& node) PLAYFS_EXCLUDES(mutex_);
   /// Returns true if that was the last reference and the node was released.
   bool forget(NodeId id, std::uint64_t count) PLAYFS_EXCLUDES(mutex_);
   [[nodiscard]] std::size_t size() const PLAYFS_EXCLUDES(mutex_);

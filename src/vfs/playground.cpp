@@ -72,14 +72,24 @@ Locked locked_for(Counted operation, std::vector<NodeId> nodes) {
   return {};
 }
 
-OperationPtr operation(const Mount& mount, Counted counted, const Caller& caller, std::vector<NodeId> nodes) {
+OperationPtr operation(Mount& mount, Counted counted, const Caller& caller, std::vector<NodeId> nodes) {
   return std::make_shared<Operation>(caller, locked_for(counted, std::move(nodes)), counted == Counted::lookup,
-                                     mount.request_limit());
+                                     mount.request_limit(), mount.sent_back().left(caller.pid));
 }
 
 /// Whether the kernel asks for it on its way along a path. Anything else comes when the way has ended.
 bool is_on_the_way(Counted counted) {
   return counted == Counted::lookup || counted == Counted::get_attributes || counted == Counted::read_link;
+}
+
+/// A thread that was sent back stays remembered, however long it waits for this answer.
+template <class T>
+Reply<T> still_on_the_way(Mount& mount, const Operation& op, Reply<T> reply) {
+  if (!op.sent_back) return reply;
+  return [&mount, thread = op.caller.pid, left = *op.sent_back, reply = std::move(reply)](Result<T> result) mutable {
+    mount.sent_back().keep(thread, left);
+    reply(std::move(result));
+  };
 }
 
 template <class T, class F>
@@ -90,8 +100,9 @@ void run(Mount& mount, Counted counted, const Caller& caller, NodeId node, F att
     NodePtr found = mount.nodes().find(node);
     return found ? found->path() : std::string();
   };
-  drive<T>(mount, counted, operation(mount, counted, caller, {node}), std::move(attempt), std::move(subject),
-           std::move(reply));
+  auto op = operation(mount, counted, caller, {node});
+  reply = still_on_the_way(mount, *op, std::move(reply));
+  drive<T>(mount, counted, std::move(op), std::move(attempt), std::move(subject), std::move(reply));
 }
 
 /// The same for an operation on a name in the node. `second`: the other directory involved, if any.
@@ -106,8 +117,9 @@ void run_below(Mount& mount, Counted counted, const Caller& caller, NodeId node,
   };
   std::vector<NodeId> nodes = {node};
   if (second && *second != node) nodes.push_back(*second);
-  drive<T>(mount, counted, operation(mount, counted, caller, std::move(nodes)), std::move(attempt), std::move(subject),
-           std::move(reply));
+  auto op = operation(mount, counted, caller, std::move(nodes));
+  reply = still_on_the_way(mount, *op, std::move(reply));
+  drive<T>(mount, counted, std::move(op), std::move(attempt), std::move(subject), std::move(reply));
 }
 
 /// For ioctls: records every failure's reason, including user errors.
@@ -147,6 +159,7 @@ void Playground::lookup(const Caller& caller, NodeId parent, std::string_view na
   auto attempt = [mount = mount_.get(), parent, name = std::string(name)](const OperationPtr& op) -> Attempt<Entry> {
     PLAYFS_ATTEMPT(NodePtr node, node_of(*mount, parent));
     PLAYFS_ATTEMPT(Found found, node->lookup(op, name));
+    if (found.node && op->may_be_second) mount->sent_back().found(op->caller.pid, found.node->id());
     return entry_of(*mount, found);
   };
   run_below<Entry>(*mount_, Counted::lookup, caller, parent, std::string(name), std::move(attempt), std::move(reply));

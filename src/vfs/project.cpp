@@ -106,6 +106,13 @@ mode_t ProjectDirectory::type_of(const std::string& name) const {
   return S_IFREG;
 }
 
+NodePtr ProjectDirectory::directory_in_use(const std::string& name) {
+  NodePtr known = VirtualDirectory::directory_in_use(name);
+  if (known || name != "work") return known;
+  auto tree = mount().works().find(project_);
+  return tree ? tree->root(shared_from_this(), name) : nullptr;
+}
+
 Attempt<Found> ProjectDirectory::child(const OperationPtr& op, const std::string& name) {
   bool known = std::any_of(std::begin(kNames), std::end(kNames), [&](const auto& item) { return item.first == name; });
   if (!known) return nothing(kEndless);

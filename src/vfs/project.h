@@ -21,6 +21,7 @@ class ProjectDirectory final : public VirtualDirectory, public HeadView {
 
  protected:
   [[nodiscard]] mode_t type_of(const std::string& name) const override;
+  NodePtr directory_in_use(const std::string& name) override;
   Attempt<Found> child(const OperationPtr& op, const std::string& name) override;
   Attempt<ListedNames> names(const OperationPtr& op) override;
 

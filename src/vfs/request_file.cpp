@@ -31,9 +31,9 @@ Fetch until_done(const RequestTextPtr& text) {
 
 }  // namespace
 
-RequestFile::RequestFile(Mount& mount, NodePtr parent, std::string name, std::string text, WallTime time,
+RequestFile::RequestFile(Mount& mount, NodePtr parent, std::string name, NodeId id, std::string text, WallTime time,
                          RequestTextPtr awaited, Request request)
-    : Node(mount, std::move(parent), std::move(name)),
+    : Node(mount, std::move(parent), std::move(name), id),
       text_(std::move(text)),
       time_(time),
       awaited_(std::move(awaited)),

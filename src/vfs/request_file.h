@@ -29,8 +29,8 @@ namespace playfs::vfs {
 class RequestFile final : public Node {
  public:
   /// Shows `text`, or the outcome of `awaited` if given.
-  RequestFile(Mount& mount, NodePtr parent, std::string name, std::string text, WallTime time, RequestTextPtr awaited,
-              Request request);
+  RequestFile(Mount& mount, NodePtr parent, std::string name, NodeId id, std::string text, WallTime time,
+              RequestTextPtr awaited, Request request);
 
   Attempt<AttributesReply> attributes(const OperationPtr& op) override;
   /// Truncation, as by a shell's `>`, is accepted and makes no request.

@@ -1,50 +1,83 @@
 // Remembers which threads were answered `stale` to make the kernel look again.
 //
 // The kernel retries once per system call, from the start of the path; a second `stale` reaches the program. So a
-// thread that already got one must wait instead, whatever the name, until its call is known to be over. A thread may
-// be remembered longer than its call lasts: then it waits where it could have been sent back. Thread-safe; its lock is
-// a leaf.
+// thread that already got one must not get another before its call is over. We are not told when that is. While the
+// kernel retries, one request of the thread follows upon the other, and each name of the path is looked up anew, cached
+// or not. So a thread is forgotten when it asks for anything but lookups, attributes and link targets, when it reads a
+// link that it has not just looked up, and after some seconds, not counting those in which it waits for us.
+//
+// A thread may still be remembered longer than its call lasts, so whoever consults this must have an answer that harms
+// nobody else. Thread-safe; its lock is a leaf.
 #pragma once
 
 #include <sys/types.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <map>
+#include <optional>
 
 #include "base/mutex.h"
+#include "vfs/file_system.h"
 
 namespace playfs::vfs {
 
 class SentBack {
  public:
-  void note(pid_t thread) PLAYFS_EXCLUDES(mutex_) {
+  using Clock = std::chrono::steady_clock;
+
+  void note(pid_t thread) PLAYFS_EXCLUDES(mutex_) { keep(thread, kBetween); }
+  /// The thread's request is answered. `left` is what left() said when it began: waiting for us does not count.
+  void keep(pid_t thread, Clock::duration left) PLAYFS_EXCLUDES(mutex_) {
     const auto now = Clock::now();
     MutexLock lock(mutex_);
-    std::erase_if(until_, [&](const auto& each) { return each.second < now; });
-    until_[thread] = now + kRemembered;
+    std::erase_if(threads_, [&](const auto& each) { return each.first != thread && each.second.until < now; });
+    threads_[thread].until = now + left;
     is_any_ = true;
   }
   /// The thread has asked for what ends the way along a path. Cheap where nobody is remembered.
   void forget(pid_t thread) PLAYFS_EXCLUDES(mutex_) {
     if (!is_any_) return;
     MutexLock lock(mutex_);
-    until_.erase(thread);
-    is_any_ = !until_.empty();
+    threads_.erase(thread);
+    is_any_ = !threads_.empty();
   }
-  [[nodiscard]] bool is_known(pid_t thread) const PLAYFS_EXCLUDES(mutex_) {
+  /// How long the thread is still remembered, if it is.
+  [[nodiscard]] std::optional<Clock::duration> left(pid_t thread) const PLAYFS_EXCLUDES(mutex_) {
+    if (!is_any_) return std::nullopt;
+    MutexLock lock(mutex_);
+    auto found = threads_.find(thread);
+    const auto now = Clock::now();
+    return found != threads_.end() && now <= found->second.until ? std::optional(found->second.until - now)
+                                                                 : std::nullopt;
+  }
+  /// A lookup by a thread that was remembered when it began is answered with this node.
+  void found(pid_t thread, NodeId node) PLAYFS_EXCLUDES(mutex_) {
+    const auto now = Clock::now();
+    MutexLock lock(mutex_);
+    Thread& known = threads_[thread];
+    known.until = std::max(known.until, now);
+    known.found = node;
+    is_any_ = true;
+  }
+  /// Whether that was its latest lookup.
+  [[nodiscard]] bool has_found(pid_t thread, NodeId node) const PLAYFS_EXCLUDES(mutex_) {
     if (!is_any_) return false;
     MutexLock lock(mutex_);
-    auto found = until_.find(thread);
-    return found != until_.end() && Clock::now() <= found->second;
+    auto found = threads_.find(thread);
+    return found != threads_.end() && found->second.found == node;
   }
 
  private:
-  using Clock = std::chrono::steady_clock;
-  /// Longer than a lookup and a readlink wait together; a path may have several of them.
-  static constexpr std::chrono::minutes kRemembered{2};
+  struct Thread {
+    Clock::time_point until;
+    NodeId found = 0;
+  };
+  /// What a thread spends between our answers, on a busy machine, until its call is over.
+  static constexpr std::chrono::seconds kBetween{10};
   mutable Mutex mutex_;
-  std::map<pid_t, Clock::time_point> until_ PLAYFS_GUARDED_BY(mutex_);
+  std::map<pid_t, Thread> threads_ PLAYFS_GUARDED_BY(mutex_);
   std::atomic<bool> is_any_ = false;
 };
 

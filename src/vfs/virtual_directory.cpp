@@ -2,6 +2,8 @@
 
 #include <sys/stat.h>
 
+#include <utility>
+
 #include "model/path.h"
 #include "vfs/control_text.h"
 #include "vfs/fetches.h"
@@ -54,23 +56,76 @@ Attempt<AttributesReply> VirtualDirectory::attributes(const OperationPtr&) {
 
 Attempt<Found> VirtualDirectory::lookup(const OperationPtr& op, const std::string& name) {
   if (name.size() > kMaxComponentLength) return fail(ErrorCode::name_too_long, "a name of more than 255 bytes");
-  if (auto late = late_.living<LateNode>(name)) {
-    if (auto arrived = late->take(op->caller.pid)) return std::move(*arrived);
-  }
   auto here = child(op, name);
   if (here || !here.error().fetch) return here;
-  if (!op->noted(kTooLong)) {
-    // Another name of the same path was late already: a second `stale` would reach the program.
-    const auto patience = mount().sent_back().is_known(op->caller.pid) ? kListingPatience : kLookupPatience;
-    return missing(fetch_for_a_while(mount(), op, patience, patience, kTooLong, std::move(here).error().fetch));
+  // Once somebody waits for the name with no lock held, so does everybody.
+  if (op->noted(kTooLong) || is_awaited(name)) return stand_in(op, name);
+  return missing(
+      fetch_for_a_while(mount(), op, kLookupPatience, kLookupPatience, kTooLong, std::move(here).error().fetch));
+}
+
+Attempt<Found> VirtualDirectory::stand_in(const OperationPtr& op, const std::string& name) {
+  const mode_t type = type_of(name);
+  auto make = [&] {
+    return std::make_shared<LateNode>(mount(), std::static_pointer_cast<VirtualDirectory>(shared_from_this()), name,
+                                      type);
+  };
+  if (!S_ISDIR(type)) return found(op, make(), 0);
+  if (NodePtr in_use = directory_in_use(name)) {
+    auto shown = found(op, in_use, 0);
+    if (shown || !shown.error().fetch) return shown;
   }
   auto late = late_.get<LateNode>(
-      name, [](const LateNode& known) { return !known.was_read(); },
-      [&] {
-        return std::make_shared<LateNode>(mount(), std::static_pointer_cast<VirtualDirectory>(shared_from_this()), name,
-                                          type_of(name));
-      });
+      name, [&](const LateNode& known) { return is_free(name, known.id()); }, make);
   return found(op, late, 0);
+}
+
+NodePtr VirtualDirectory::directory_in_use(const std::string& name) { return children_.living<Node>(name); }
+
+void VirtualDirectory::awaits(const std::string& name, NodeId id, bool is_directory) {
+  MutexLock lock(late_mutex_);
+  Late& late = late_names_[name];
+  late.waiting.insert(id);
+  if (!is_directory) return;
+  late.directory = id;
+  late.is_taken = false;
+}
+
+void VirtualDirectory::awaits_no_more(const std::string& name, NodeId id) {
+  MutexLock lock(late_mutex_);
+  auto found = late_names_.find(name);
+  if (found == late_names_.end()) return;
+  Late& late = found->second;
+  late.waiting.erase(id);
+  if (late.directory == id) late.directory.reset();
+  if (late.waiting.empty()) late_names_.erase(found);
+}
+
+bool VirtualDirectory::is_awaited(const std::string& name) const {
+  MutexLock lock(late_mutex_);
+  return late_names_.contains(name);
+}
+
+bool VirtualDirectory::is_free(const std::string& name, NodeId id) const {
+  MutexLock lock(late_mutex_);
+  auto found = late_names_.find(name);
+  return found != late_names_.end() && found->second.directory == id && !found->second.is_taken;
+}
+
+NodeId VirtualDirectory::id_for(const std::string& name) {
+  {
+    MutexLock lock(late_mutex_);
+    auto found = late_names_.find(name);
+    if (found != late_names_.end() && found->second.directory && !std::exchange(found->second.is_taken, true))
+      return *found->second.directory;
+  }
+  return Node::id_for(name);
+}
+
+void VirtualDirectory::released(const std::string& name, NodeId id) {
+  MutexLock lock(late_mutex_);
+  auto found = late_names_.find(name);
+  if (found != late_names_.end() && found->second.directory == id) found->second.is_taken = false;
 }
 
 mode_t VirtualDirectory::type_of(const std::string&) const { return S_IFDIR; }
@@ -150,8 +205,9 @@ Attempt<Found> VirtualDirectory::request_file_showing(const OperationPtr& op, co
   auto node = children_.get<RequestFile>(
       name, [](const RequestFile&) { return false; },
       [&] {
-        return std::make_shared<RequestFile>(mount(), shared_from_this(), name, std::move(shown), mount().started(),
-                                             std::move(awaited), std::move(request));
+        return std::make_shared<RequestFile>(mount(), shared_from_this(), name,
+                                             op->id_for_new.value_or(mount().nodes().new_id()), std::move(shown),
+                                             mount().started(), std::move(awaited), std::move(request));
       });
   return found(op, node, 0);
 }

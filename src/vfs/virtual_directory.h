@@ -9,7 +9,10 @@
 
 #include <atomic>
 #include <functional>
+#include <map>
 #include <memory>
+#include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -75,6 +78,12 @@ class VirtualDirectory : public Node {
   [[nodiscard]] virtual std::string made_of() const { return {}; }
   [[nodiscard]] virtual WallTime time() const;
 
+  /// The directory of that name that is in use, if any: shown where the service does not say what the name stands for.
+  virtual NodePtr directory_in_use(const std::string& name);
+  /// A directory takes over the id of the stand-in that the kernel knows.
+  NodeId id_for(const std::string& name) final PLAYFS_EXCLUDES(late_mutex_);
+  void released(const std::string& name, NodeId id) final PLAYFS_EXCLUDES(late_mutex_);
+
   static Found nothing(double timeout = 0) { return {nullptr, {}, timeout}; }
   /// `node` with its attributes; `entry_timeout` in seconds.
   Attempt<Found> found(const OperationPtr& op, const NodePtr& node, double entry_timeout);
@@ -105,8 +114,23 @@ class VirtualDirectory : public Node {
  private:
   friend class LateNode;
 
+  /// The stand-ins for a name whose real nodes are not here.
+  struct Late {
+    std::set<NodeId> waiting;
+    std::optional<NodeId> directory;  ///< the one whose id the directory takes over
+    bool is_taken = false;            ///< it has
+  };
+  void awaits(const std::string& name, NodeId id, bool is_directory) PLAYFS_EXCLUDES(late_mutex_);
+  void awaits_no_more(const std::string& name, NodeId id) PLAYFS_EXCLUDES(late_mutex_);
+  [[nodiscard]] bool is_awaited(const std::string& name) const PLAYFS_EXCLUDES(late_mutex_);
+  /// Whether the real directory may still take over this id.
+  [[nodiscard]] bool is_free(const std::string& name, NodeId id) const PLAYFS_EXCLUDES(late_mutex_);
+  Attempt<Found> stand_in(const OperationPtr& op, const std::string& name);
+
   Children children_;
-  Children late_;
+  Children late_;  ///< stand-ins for directories
+  mutable Mutex late_mutex_;
+  std::map<std::string, Late> late_names_ PLAYFS_GUARDED_BY(late_mutex_);
   std::atomic<bool> expiry_set_ = false;
 };
 

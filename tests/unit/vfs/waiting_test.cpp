@@ -1,5 +1,6 @@
 // Nothing here blocks: an operation that has to wait returns at once, others proceed, and it can be interrupted.
 #include <atomic>
+#include <chrono>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -7,6 +8,7 @@
 #include "rig.h"
 #include "vfs/growing_file.h"
 #include "vfs/node.h"
+#include "vfs/sent_back.h"
 
 namespace playfs::vfs::test {
 namespace {
@@ -140,6 +142,109 @@ TEST(Waiting, IsRepeatedWhereTheKernelWouldNotBelieveTheAnswer) {
   EXPECT_EQ(held.named("f").attributes.size, 13U);
   EXPECT_EQ(held.named("f").attributes_timeout, kEndless);
   EXPECT_THAT(*held.mount.read_file(".playfs/errors.ndjson"), Not(HasSubstr("stale")));
+}
+
+TEST(SentBack, RemembersAThreadWhileItIsOnItsWay) {
+  SentBack sent_back;
+  EXPECT_FALSE(sent_back.left(1));
+  sent_back.note(1);
+  const auto left = sent_back.left(1);
+  ASSERT_TRUE(left);
+  EXPECT_FALSE(sent_back.left(2));
+  // It has not looked this link up, so the kernel does not look again.
+  EXPECT_FALSE(sent_back.has_found(1, 7));
+  sent_back.found(1, 7);
+  EXPECT_TRUE(sent_back.has_found(1, 7));
+  EXPECT_FALSE(sent_back.has_found(1, 8));
+  // Its request has been answered with no time left; others forget it then.
+  sent_back.keep(1, std::chrono::seconds(-1));
+  EXPECT_FALSE(sent_back.left(1));
+  // However long it waited for us, it goes on with the time that it had.
+  sent_back.keep(1, *left);
+  EXPECT_TRUE(sent_back.left(1));
+  sent_back.forget(1);
+  EXPECT_FALSE(sent_back.left(1));
+  EXPECT_FALSE(sent_back.has_found(1, 7));
+}
+
+/// A lookup alone: whoever needs attributes asks for them.
+Entry looked_up(Mounted& mount, NodeId parent, const std::string& name) {
+  return await<Entry>([&](auto done) { mount.fs().lookup(mount.caller, parent, name, std::move(done)); }).value();
+}
+
+/// Asks for attributes; the answer comes some time later.
+struct Asked {
+  Asked(Mounted& mount, NodeId node) {
+    mount.fs().get_attributes(mount.caller, node, [this](Result<AttributesReply> result) {
+      shown = std::move(result);
+      answered = true;
+    });
+  }
+  Result<AttributesReply> shown;
+  std::atomic<bool> answered = false;
+};
+
+TEST(Waiting, SendsAThreadBackOnceOnly) {
+  Service service;
+  Mounted mount(service);
+  ProjectId project = service.project("slow");
+  RevisionId revision =
+      service.publish(project, {{"f", chunked(service, "one\n")}, {"g", chunked(service, "other\n")}});
+  const NodeId directory = mount.walk("projects/" + project.text() + "/revisions/" + revision.text())->node;
+  auto crossed = [&](const std::string& name) {
+    const NodeId node = looked_up(mount, directory, name).node;
+    mount.road.hold("/file_chunks/");
+    Asked asked(mount, node);
+    EXPECT_TRUE(eventually([&] { return mount.road.held() == 1; }));
+    looked_up(mount, directory, name);
+    mount.road.open();
+    EXPECT_TRUE(eventually([&] { return asked.answered.load(); }));
+    return std::move(asked.shown);
+  };
+  auto first = crossed("f");
+  ASSERT_FALSE(first);
+  EXPECT_EQ(first.error().code, ErrorCode::stale);
+  auto second = crossed("g");
+  ASSERT_TRUE(second);
+  EXPECT_EQ(second->attributes.size, 6U);
+}
+
+TEST(Waiting, ForALateDirectoryEndsInTheNodeThatTheKernelKnows) {
+  Service service;
+  Mounted mount(service);
+  ProjectId project = service.project("late");
+  const NodeId projects = mount.walk("projects")->node;
+  mount.road.hold("/projects/" + project.text());
+  const Entry late = looked_up(mount, projects, project.text());
+  EXPECT_EQ(late.entry_timeout, 0);
+  EXPECT_EQ(late.attributes_timeout, 0);
+  // Nobody else waits in a lookup, and all get the same directory.
+  const auto began = std::chrono::steady_clock::now();
+  EXPECT_EQ(looked_up(mount, projects, project.text()).node, late.node);
+  EXPECT_LT(std::chrono::steady_clock::now() - began, std::chrono::seconds(2));
+  Asked one(mount, late.node), other(mount, late.node);
+  EXPECT_FALSE(one.answered || other.answered);
+  mount.road.open();
+  ASSERT_TRUE(eventually([&] { return one.answered && other.answered; }));
+  ASSERT_TRUE(one.shown && other.shown);
+  EXPECT_EQ(one.shown->timeout, kEndless);
+  const Entry here = looked_up(mount, projects, project.text());
+  EXPECT_EQ(here.node, late.node);
+  EXPECT_EQ(here.entry_timeout, kEndless);
+  EXPECT_NE(looked_up(mount, late.node, "revisions").node, 0U);
+}
+
+TEST(Waiting, ForALateNameThatIsNoneEndsInAnError) {
+  Service service;
+  Mounted mount(service);
+  const NodeId projects = mount.walk("projects")->node;
+  mount.road.hold("/projects/1m00000000000000dead");
+  const Entry late = looked_up(mount, projects, "1m00000000000000dead");
+  Asked asked(mount, late.node);
+  mount.road.open();
+  ASSERT_TRUE(eventually([&] { return asked.answered.load(); }));
+  ASSERT_FALSE(asked.shown);
+  EXPECT_EQ(asked.shown.error().code, ErrorCode::not_found);
 }
 
 TEST(Waiting, IsNotNeededToListADirectory) {
