@@ -60,7 +60,7 @@ void Heads::load(const ProjectId& id) {
   if (!project) return;
   project->raw.fields = {};
   const RevisionId& latest = project->latest_revision;
-  auto tree = latest.empty() ? nullptr : revisions_.known_at_once(latest).tree;
+  auto tree = latest.empty() ? nullptr : revisions_.known(latest);
   MutexLock lock(mutex_);
   auto& state = *state_of(id);
   if (state.head) return;
