@@ -4,7 +4,7 @@ namespace playfs::content {
 namespace {
 
 /// Beyond those shown, the next ones tell which revisions have been merged.
-constexpr std::size_t kMostKeptParents = 256;
+constexpr std::size_t kMostKeptParents = 1'024;
 
 std::size_t bytes_of(const RevisionSummary& summary) {
   std::size_t bytes = sizeof summary + summary.id.text().size() + summary.project.text().size() + summary.agent.size() +

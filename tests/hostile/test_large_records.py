@@ -14,7 +14,7 @@ import site_of_lies
 VALUES = 900_000  # in one record, of three bytes each
 RECORDS = 24
 READERS = 12
-MAY_GROW = 448 << 20  # a few of the records at a time; all of them, parsed, have twice as much
+MAY_GROW = 512 << 20  # a few of the records at a time; all of them, parsed, have twice as much
 HANGS = 30  # seconds after which something counts as hanging; it takes a fraction of one
 JUNK = site_of_lies.Raw('[' + '[],' * VALUES + '0]')
 
