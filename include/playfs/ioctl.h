@@ -36,11 +36,12 @@ extern "C" {
 
 #define PLAYFS_PATH_MAX 4096 /* bytes of a path with its NUL */
 
-/* Why a call failed. Text is UTF-8, truncated to fit. */
+/* Why a call failed. Text is UTF-8, truncated to fit, and safe to print: parts that came from the service have their
+ * control characters escaped. Ids in the other structs are as the service sent them. */
 struct playfs_error {
   char code[32];       /* stable name, as in `--json` output: "busy"; empty: no reason was returned */
   char message[1024];  /* what failed and why, one line */
-  char hint[480];      /* what to do or type next; may be empty */
+  char hint[480];      /* what to do or type next, one line; may be empty */
   __u32 retryable;     /* 1: the same call may succeed later without any change */
   __u32 retry_after_s; /* seconds after which to retry; 0: unknown */
 };

@@ -26,6 +26,13 @@ std::optional<Record> Context::stored(const std::string& collection, const std::
   return found ? read(*found, id) : std::nullopt;
 }
 
+RecordAtOnce Context::stored_at_once(const std::string& collection, const std::string& id) const {
+  auto found = records.record(site, collection, id);
+  if (!found) return {};
+  if (found->text.size() > kParsedAtOnce) return {std::nullopt, true};
+  return {read(*found, id)};
+}
+
 void Context::store(const std::string& collection, const Record& record, const std::string& etag) const {
   records.store_record(site, collection, record.id, {wire::to_text(wire::encode_record(record)), etag, clock.wall()});
 }

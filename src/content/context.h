@@ -14,6 +14,7 @@
 #include "cache/record_index.h"
 #include "content/event_log.h"
 #include "content/gate.h"
+#include "content/large_work.h"
 #include "content/outage.h"
 #include "content/patience.h"
 #include "content/types.h"
@@ -40,7 +41,8 @@ struct Context {
   OutageWatch outage;
   Patience patience{clock};
   const std::shared_ptr<Gate> gate = std::make_shared<Gate>();
-  CancelSource stop{};  ///< cancels requests in flight when the Site is destroyed
+  CancelSource stop{};        ///< cancels requests in flight when the Site is destroyed
+  LargeWork large{executor};  ///< parsing of stored records that are large
 
   /// How many chunk requests may be in flight.
   [[nodiscard]] std::size_t parallel_chunks() const { return std::min(options.parallel_chunks, client.width()); }
@@ -65,8 +67,9 @@ struct Context {
 
   /// Decodes an index entry, if it is readable and has this id.
   [[nodiscard]] static std::optional<Record> read(const cache::StoredRecord& stored, const std::string& id);
-  /// The record as stored.
+  /// The record as stored; parses one of any size.
   [[nodiscard]] std::optional<Record> stored(const std::string& collection, const std::string& id) const;
+  [[nodiscard]] RecordAtOnce stored_at_once(const std::string& collection, const std::string& id) const;
   void store(const std::string& collection, const Record& record, const std::string& etag = {}) const;
 };
 

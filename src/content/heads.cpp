@@ -25,8 +25,14 @@ Error not_its_own(const RevisionId& revision) {
 
 Heads::ProjectPtr& Heads::state_of(const ProjectId& id) {
   if (auto* found = projects_.find(id)) return *found;
-  static_cast<void>(projects_.insert(id, std::make_shared<Project>()));
+  static_cast<void>(projects_.insert(id, std::make_shared<Project>(), kOrdinary));
   return *projects_.find(id);
+}
+
+void Heads::count_bytes(const ProjectId& id) {
+  const ProjectPtr state = state_of(id);
+  const std::size_t bytes = state->text.size() + (state->head ? state->head->project.name.size() : 0);
+  static_cast<void>(projects_.insert(id, state, std::max(kOrdinary, bytes)));
 }
 
 std::optional<Head> Heads::known(const ProjectId& id) {
@@ -52,6 +58,7 @@ void Heads::load(const ProjectId& id) {
   if (!record) return;
   auto project = wire::decode_project(std::move(*record));
   if (!project) return;
+  project->raw.fields = {};
   const RevisionId& latest = project->latest_revision;
   auto tree = latest.empty() ? nullptr : revisions_.known(latest);
   MutexLock lock(mutex_);
@@ -65,6 +72,7 @@ void Heads::load(const ProjectId& id) {
   state.head = std::move(head);
   state.text = std::move(stored->text);
   state.etag = std::move(stored->etag);
+  count_bytes(id);
 }
 
 bool Heads::is_fresh(const Head& head) const {
@@ -119,19 +127,25 @@ void Heads::ask(const ProjectId& id, Callback<Head> answered) {
 Result<Head> Heads::arrived(const Request& request, Result<remote::Fetched<playfs::Project>> answer) {
   if (!answer && answer.error().code == ErrorCode::not_found)
     context_.records.forget_record(context_.site, kCollection, request.id.text());
-  const bool is_whole = answer && answer->value;
+  std::string text;
+  std::optional<Record> whole;
+  if (answer && answer->value) {
+    Record& raw = answer->value->raw;
+    text = wire::to_text(wire::encode_record(raw));
+    JsonObject fields;
+    std::swap(fields, raw.fields);  // a Head is copied, and kept for each project
+    whole = raw;
+    whole->fields = std::move(fields);
+  }
   std::optional<cache::StoredRecord> to_store;
-  auto head = apply(request, std::move(answer), to_store);
+  auto head = apply(request, std::move(answer), std::move(text), to_store);
   if (to_store) context_.records.store_record(context_.site, kCollection, request.id.text(), *to_store);
-  if (is_whole && head) lists_.seen(kCollection, head->project.raw);
+  if (whole && head) lists_.seen(kCollection, *whole);
   return head;
 }
 
-Result<Head> Heads::apply(const Request& request, Result<remote::Fetched<playfs::Project>> answer,
+Result<Head> Heads::apply(const Request& request, Result<remote::Fetched<playfs::Project>> answer, std::string text,
                           std::optional<cache::StoredRecord>& to_store) {
-  std::string text;
-  if (answer && answer->value) text = wire::to_text(wire::encode_record(answer->value->raw));
-
   MutexLock lock(mutex_);
   auto& state = *state_of(request.id);
   if (!answer) {
@@ -158,6 +172,7 @@ Result<Head> Heads::apply(const Request& request, Result<remote::Fetched<playfs:
   state.text = std::move(text);
   state.etag = std::move(answer->etag);
   state.head = head;
+  count_bytes(request.id);
   return head;
 }
 

@@ -75,10 +75,13 @@ class Heads {
   using ProjectPtr = std::shared_ptr<Project>;
 
   ProjectPtr& state_of(const ProjectId& id) PLAYFS_REQUIRES(mutex_);
+  /// Call when a project's text or head has another size.
+  void count_bytes(const ProjectId& id) PLAYFS_REQUIRES(mutex_);
   void load(const ProjectId& id);
   void ask(const ProjectId& id, Callback<Head> answered);
   Result<Head> arrived(const Request& request, Result<remote::Fetched<playfs::Project>> answer);
-  Result<Head> apply(const Request& request, Result<remote::Fetched<playfs::Project>> answer,
+  /// `text`: the record in the answer.
+  Result<Head> apply(const Request& request, Result<remote::Fetched<playfs::Project>> answer, std::string text,
                      std::optional<cache::StoredRecord>& to_store);
   /// After a response: updates what listeners show.
   void follow_up(const ProjectId& id);
@@ -89,7 +92,8 @@ class Heads {
   void poll(const ProjectId& id);
   void poll_after(const ProjectId& id, std::chrono::nanoseconds delay);
 
-  static constexpr std::size_t kKept = 4096;
+  static constexpr std::size_t kKept = 4096;      ///< projects with records of ordinary size
+  static constexpr std::size_t kOrdinary = 8192;  ///< bytes of one
 
   Context& context_;
   Revisions& revisions_;
@@ -98,7 +102,7 @@ class Heads {
   SingleFlight<std::uint64_t, Head> refreshes_;  ///< one flight each, only for cancellation and close()
   std::atomic<std::uint64_t> next_refresh_ = 0;
   Mutex mutex_;
-  cache::Lru<ProjectId, ProjectPtr> projects_ PLAYFS_GUARDED_BY(mutex_){kKept};
+  cache::Lru<ProjectId, ProjectPtr> projects_ PLAYFS_GUARDED_BY(mutex_){kKept * kOrdinary};
   std::uint64_t last_ticket_ PLAYFS_GUARDED_BY(mutex_) = 0;
   SingleFlight<ProjectId, Head> settling_;
   std::vector<std::shared_ptr<const Changed>> changed_ PLAYFS_GUARDED_BY(mutex_);

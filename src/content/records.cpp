@@ -2,30 +2,40 @@
 
 #include "base/text.h"
 #include "model/ids.h"
+#include "model/memory.h"
 
 namespace playfs::content {
 
 namespace {
 bool never_changes(const std::string& collection) { return collection == "revisions" || collection == "file_chunks"; }
+
+std::string key_of(const std::string& collection, const std::string& id) { return collection + "/" + id; }
 }  // namespace
 
 void Records::get(const std::string& collection, const std::string& id, const CancelToken& cancel,
-                  Callback<Record> done) {
+                  Callback<RecordPtr> done) {
   if (id.empty() || id.size() > kMaxIdLength)
     return done(fail(ErrorCode::not_found, "no record can have the id " + escape_for_terminal(id)));
-  if (never_changes(collection))
-    if (auto record = context_.stored(collection, id)) return done(std::move(*record));
+  RecordAtOnce here;
+  if (never_changes(collection)) here = context_.stored_at_once(collection, id);
+  if (here.record) return done(std::make_shared<const Record>(std::move(*here.record)));
 
-  const std::string key = collection + "/" + id;
-  using Shared = std::shared_ptr<const Record>;
-  auto copied = [done = std::move(done)](Result<Shared> shared) mutable {
-    if (shared) done(Record(**shared));
-    else done(fail(std::move(shared).error()));
-  };
-  if (!flights_.join(key, cancel, std::move(copied))) return;
+  const std::string key = key_of(collection, id);
+  if (!flights_.join(key, cancel, std::move(done))) return;
+  if (!here.takes_long) return ask(collection, id);
+  context_.large.post(context_.guarded([this, collection, id, key] {
+    if (flights_.abandon(key)) return;
+    auto record = context_.stored(collection, id);
+    if (record) flights_.land(key, std::make_shared<const Record>(std::move(*record)));
+    else ask(collection, id);
+  }));
+}
+
+void Records::ask(const std::string& collection, const std::string& id) {
+  const std::string key = key_of(collection, id);
   auto arrived = [this, collection, id, key, question = context_.patience.ask(key)](Result<Record> answer) mutable {
     question.reset();
-    Result<Shared> result = fail(ErrorCode::internal, "");
+    Result<RecordPtr> result = fail(ErrorCode::internal, "");
     if (answer) {
       context_.store(collection, *answer);
       result = std::make_shared<const Record>(std::move(*answer));
@@ -46,6 +56,29 @@ void Records::get(const std::string& collection, const std::string& id, const Ca
         };
         context_.client.get_record(collection, id, context_.stop.token(), context_.answered<Record>(std::move(ended)));
       }));
+}
+
+RecordAtOnce Records::known_part(const std::string& collection, const std::string& id, Reduce reduce,
+                                 bool reads_large) {
+  auto stored = context_.records.record(context_.site, collection, id);
+  if (!stored) return {};
+  if (!reads_large && stored->text.size() > kParsedAtOnce) return {std::nullopt, true};
+  const std::string key = key_of(collection, id);
+  const ContentHash hash = ContentHash::of(stored->text);
+  std::shared_ptr<const Record> part;
+  {
+    MutexLock lock(mutex_);
+    if (const Part* kept = parts_.find(key); kept && kept->of == hash && kept->reduce == reduce) part = kept->record;
+  }
+  if (part) return {*part};
+  auto record = Context::read(*stored, id);
+  if (!record) return {};
+  part = std::make_shared<const Record>(reduce(*record));
+  const std::size_t cost = memory_of(*part);
+  std::vector<Part> evicted;  // destroyed after the lock is released
+  MutexLock lock(mutex_);
+  evicted = parts_.insert(key, {hash, reduce, part}, cost);
+  return {*part};
 }
 
 }  // namespace playfs::content

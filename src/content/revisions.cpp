@@ -1,8 +1,8 @@
 #include "content/revisions.h"
 
 #include "base/text.h"
+#include "model/memory.h"
 #include "wire/continuation.h"
-#include "wire/json.h"
 #include "wire/records.h"
 
 namespace playfs::content {
@@ -26,27 +26,37 @@ RevisionTreePtr with_continuation(const RevisionTree& unread, std::string_view t
 
 }  // namespace
 
-RevisionTreePtr Revisions::known(const RevisionId& id) {
-  {
-    MutexLock lock(mutex_);
-    if (auto* recent = recent_.find(id)) return *recent;
-    if (auto held = alive_.find(id); held != alive_.end())
-      if (auto tree = held->second.lock()) return tree;
-  }
-  auto record = context_.stored(kCollection, id.text());
-  if (!record) return nullptr;
-  const std::size_t cost = json_size(wire::encode_record(*record));
-  auto revision = wire::decode_revision(std::move(*record));
-  if (!revision) return nullptr;
-  if (!revision->manifest.continuation) return adopt(std::make_shared<RevisionTree>(std::move(*revision)), cost);
-  FileRef more = continuation_of(std::move(*revision));
-  auto blob = blobs_.known(more);
-  auto text = blob ? blob->read(0, blob->size()) : fail(ErrorCode::not_found, "it is not here");
-  return text ? adopt(with_continuation(*more.revision, *text), cost + text->size()) : nullptr;
+RevisionTreePtr Revisions::in_memory(const RevisionId& id) {
+  MutexLock lock(mutex_);
+  if (auto* recent = recent_.find(id)) return *recent;
+  auto held = alive_.find(id);
+  return held == alive_.end() ? nullptr : held->second.lock();
 }
 
-RevisionTreePtr Revisions::adopt(RevisionTreePtr tree, std::size_t cost) {
+RevisionTreePtr Revisions::known(const RevisionId& id) { return read(id, SIZE_MAX).tree; }
+
+RevisionAtOnce Revisions::known_at_once(const RevisionId& id) { return read(id, kParsedAtOnce); }
+
+RevisionAtOnce Revisions::read(const RevisionId& id, std::size_t most) {
+  const RevisionAtOnce nothing, too_large{nullptr, true};
+  if (auto tree = in_memory(id)) return {std::move(tree)};
+  auto stored = context_.records.record(context_.site, kCollection, id.text());
+  if (!stored) return nothing;
+  if (stored->text.size() > most) return too_large;
+  auto record = Context::read(*stored, id.text());
+  auto revision = record ? wire::decode_revision(std::move(*record)) : fail(ErrorCode::not_found, "it is not here");
+  if (!revision) return nothing;
+  if (!revision->manifest.continuation) return {adopt(std::make_shared<RevisionTree>(std::move(*revision)))};
+  FileRef more = continuation_of(std::move(*revision));
+  auto blob = blobs_.known(more);
+  if (blob && blob->size() > most) return too_large;
+  auto text = blob ? blob->read(0, blob->size()) : fail(ErrorCode::not_found, "it is not here");
+  return text ? RevisionAtOnce{adopt(with_continuation(*more.revision, *text))} : nothing;
+}
+
+RevisionTreePtr Revisions::adopt(RevisionTreePtr tree) {
   std::vector<RevisionTreePtr> evicted;  // destroyed after the lock is released
+  const std::size_t cost = memory_of(*tree);
   MutexLock lock(mutex_);
   auto& held = alive_[tree->revision.id];
   if (auto other = held.lock()) return other;
@@ -61,16 +71,22 @@ RevisionTreePtr Revisions::adopt(RevisionTreePtr tree, std::size_t cost) {
 
 void Revisions::get(const RevisionId& id, const ProjectId& of, const CancelToken& cancel,
                     Callback<RevisionTreePtr> done) {
-  if (auto tree = known(id)) return done(std::move(tree));
+  auto here = known_at_once(id);
+  if (here.tree) return done(std::move(here.tree));
   if (id.empty() || id.text().size() > kMaxIdLength)
     return done(fail(ErrorCode::not_found, "no revision can have the id " + escape_for_terminal(id.text())));
   if (!flights_.join(id, cancel, std::move(done))) return;
-  // An earlier flight may have landed since the check above.
+  if (!here.takes_long) return look(id, of);
+  context_.large.post(context_.guarded([this, id, of] {
+    if (!flights_.abandon(id)) look(id, of);
+  }));
+}
+
+void Revisions::look(const RevisionId& id, const ProjectId& of) {
+  // An earlier flight may have landed since the caller looked.
   if (auto tree = known(id)) return flights_.land(id, tree);
-  if (auto record = context_.stored(kCollection, id.text())) {
-    const std::size_t cost = json_size(wire::encode_record(*record));
-    if (auto revision = wire::decode_revision(*std::move(record))) return complete(id, *std::move(revision), cost);
-  }
+  if (auto record = context_.stored(kCollection, id.text()))
+    if (auto revision = wire::decode_revision(*std::move(record))) return complete(id, *std::move(revision));
   // A revision of an unknown project gets its own account.
   turns_.take(of.empty() ? id.text() : of.text(), context_.guarded([this, id, of](Turns::Turn turn) {
     if (flights_.abandon(id)) return;
@@ -102,7 +118,6 @@ void Revisions::arrived(const RevisionId& id, SteadyTime asked_at, Result<Record
     if (!answer && answer.error().code == ErrorCode::not_found) static_cast<void>(absent_.insert(id, asked_at));
   }
   if (!answer) return flights_.land(id, fail(std::move(answer).error()));
-  const std::size_t cost = json_size(wire::encode_record(*answer));
   auto revision = wire::decode_revision(*answer);
   if (!revision) {
     const Error error = revision.error().while_doing("revision " + escape_for_terminal(id.text()));
@@ -110,17 +125,17 @@ void Revisions::arrived(const RevisionId& id, SteadyTime asked_at, Result<Record
     return flights_.land(id, fail(error));
   }
   context_.store(kCollection, *answer);
-  complete(id, std::move(*revision), cost);
+  complete(id, std::move(*revision));
 }
 
-void Revisions::complete(const RevisionId& id, Revision revision, std::size_t cost) {
+void Revisions::complete(const RevisionId& id, Revision revision) {
   if (!revision.manifest.continuation)
-    return flights_.land(id, adopt(std::make_shared<RevisionTree>(std::move(revision)), cost));
+    return flights_.land(id, adopt(std::make_shared<RevisionTree>(std::move(revision))));
   FileRef more = continuation_of(std::move(revision));
-  blobs_.get(more, Urgency::demand, context_.stop.token(), context_.guarded([this, id, more, cost](Result<Blob> blob) {
+  blobs_.get(more, Urgency::demand, context_.stop.token(), context_.guarded([this, id, more](Result<Blob> blob) {
     auto text = blob ? blob->read(0, blob->size()) : Result<std::string>(fail(std::move(blob).error()));
     if (!text) return flights_.land(id, fail(text.error().while_doing("the rest of the manifest")));
-    flights_.land(id, adopt(with_continuation(*more.revision, *text), cost + text->size()));
+    flights_.land(id, adopt(with_continuation(*more.revision, *text)));
   }));
 }
 

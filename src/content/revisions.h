@@ -21,8 +21,10 @@ class Revisions {
  public:
   Revisions(Context& context, Blobs& blobs, Turns& turns) : context_(context), blobs_(blobs), turns_(turns) {}
 
-  /// nullptr if neither in memory nor on disk. Does local I/O.
+  /// nullptr if neither in memory nor on disk. Does local I/O, and parses a record of any size.
   [[nodiscard]] RevisionTreePtr known(const RevisionId& id);
+  /// The same for callers on a thread that others wait for: parses only a record of ordinary size.
+  [[nodiscard]] RevisionAtOnce known_at_once(const RevisionId& id);
   /// `of`: the project, if known. A request that nobody waits for when its turn comes is not sent.
   void get(const RevisionId& id, const ProjectId& of, const CancelToken& cancel, Callback<RevisionTreePtr> done);
   /// Whether the service said within `refresh` that it has no such revision, and nothing since may have changed that.
@@ -32,14 +34,19 @@ class Revisions {
   void close() { flights_.close(); }
 
  private:
+  [[nodiscard]] RevisionTreePtr in_memory(const RevisionId& id);
+  /// Parses what is stored, unless it has more than `most` bytes.
+  RevisionAtOnce read(const RevisionId& id, std::size_t most);
+  /// Continues a flight with what is stored, or with a request.
+  void look(const RevisionId& id, const ProjectId& of);
   void arrived(const RevisionId& id, SteadyTime asked_at, Result<Record> answer);
   /// Continues with a record that is here, fetching its continuation, if any, like any file.
-  void complete(const RevisionId& id, Revision revision, std::size_t cost);
+  void complete(const RevisionId& id, Revision revision);
   /// Ensures one object per revision, even if several threads decode it.
-  RevisionTreePtr adopt(RevisionTreePtr tree, std::size_t cost);
+  RevisionTreePtr adopt(RevisionTreePtr tree);
 
-  // Bytes of JSON; a tree in memory takes a few times that.
-  static constexpr std::size_t kKeptBytes = 3 << 20;
+  // Bytes of memory, as parsed.
+  static constexpr std::size_t kKeptBytes = 8 << 20;
   static constexpr std::size_t kAbsentKept = 4096;
 
   Context& context_;

@@ -48,6 +48,8 @@ Site::~Site() {
 
 RevisionTreePtr Site::try_revision(const RevisionId& id) { return parts_->revisions.known(id); }
 
+RevisionAtOnce Site::revision_at_once(const RevisionId& id) { return parts_->revisions.known_at_once(id); }
+
 void Site::revision(const RevisionId& id, CancelToken cancel, Callback<RevisionTreePtr> done, const ProjectId& of) {
   parts_->revisions.get(id, of, cancel, std::move(done));
 }
@@ -111,11 +113,28 @@ void Site::on_list_changed(std::function<void(const std::string&)> changed) {
 }
 
 void Site::record(const std::string& collection, const std::string& id, CancelToken cancel, Callback<Record> done) {
+  shared_record(collection, id, std::move(cancel), [done = std::move(done)](Result<RecordPtr> shared) mutable {
+    if (shared) done(Record(**shared));
+    else done(fail(std::move(shared).error()));
+  });
+}
+
+void Site::shared_record(const std::string& collection, const std::string& id, CancelToken cancel,
+                         Callback<RecordPtr> done) {
   parts_->records.get(collection, id, cancel, std::move(done));
 }
 
 std::optional<Record> Site::try_record(const std::string& collection, const std::string& id) {
   return parts_->records.known(collection, id);
+}
+
+RecordAtOnce Site::record_at_once(const std::string& collection, const std::string& id) {
+  return parts_->records.known_at_once(collection, id);
+}
+
+RecordAtOnce Site::part_of_record(const std::string& collection, const std::string& id, Reduce reduce,
+                                  bool reads_large) {
+  return parts_->records.known_part(collection, id, reduce, reads_large);
 }
 
 void Site::learn(const std::string& collection, const Record& record) {

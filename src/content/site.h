@@ -1,6 +1,8 @@
 // The client side of one service: its records and file contents, from the cache or fetched.
 //
-// Every operation has two forms. `try_…` answers immediately from memory or local disk and never uses the network. The
+// Every operation has two forms. `try_…` answers immediately from memory or local disk and never uses the network. A
+// record may have megabytes, which take long to parse: `…_at_once` says so instead, for threads that others wait for.
+// The
 // asynchronous form fetches what is missing (once for all concurrent callers: single-flight), stores it and then
 // answers. Callers that must not wait try first. Thread-safe. Callbacks may run on any thread, without a lock held,
 // possibly before the call returns. A cancelled waiter is answered `interrupted` at once; the fetch continues for
@@ -41,6 +43,7 @@ class Site {
 
   // Revisions are immutable: one seen once is never fetched again.
   [[nodiscard]] RevisionTreePtr try_revision(const RevisionId& id);
+  [[nodiscard]] RevisionAtOnce revision_at_once(const RevisionId& id);
   /// `of`: the project, for callers that request many.
   void revision(const RevisionId& id, CancelToken cancel, Callback<RevisionTreePtr> done, const ProjectId& of = {});
 
@@ -99,7 +102,14 @@ class Site {
   /// Any record, for `records/`, `threads/` and the like. Immutable ones come from the cache; others are requested each
   /// time and returned as last seen if the service is away.
   void record(const std::string& collection, const std::string& id, CancelToken cancel, Callback<Record> done);
+  /// The same for callers that need no copy of their own.
+  void shared_record(const std::string& collection, const std::string& id, CancelToken cancel,
+                     Callback<RecordPtr> done);
   [[nodiscard]] std::optional<Record> try_record(const std::string& collection, const std::string& id);
+  [[nodiscard]] RecordAtOnce record_at_once(const std::string& collection, const std::string& id);
+  /// What `reduce` makes of try_record(), or of record_at_once(). Kept as long as the record is the same.
+  [[nodiscard]] RecordAtOnce part_of_record(const std::string& collection, const std::string& id, Reduce reduce,
+                                            bool reads_large);
   /// Stores a record that the service has just returned for a POST, so that it need not be fetched, and lists it from
   /// now on. REQUIRES: the complete record, as the service sent it.
   void learn(const std::string& collection, const Record& record);

@@ -5,18 +5,20 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "base/clock.h"
 #include "cache/record_index.h"
 #include "model/chunking.h"
 #include "model/records.h"
+#include "model/tree.h"
 
 namespace playfs::content {
 
 /// A project's record as last seen.
 struct Head {
-  Project project;
+  Project project;        ///< without its record's fields, which may have megabytes
   SteadyTime fetched_at;  ///< when it was requested; long ago if from an earlier process
   /// The revision that the project shows: the most recent latest revision that has been fetched and is its own. Empty:
   /// it shows that nothing is published. nullopt: nothing has been fetched yet.
@@ -38,6 +40,24 @@ struct SeenHead {
 /// message's `project` is its thread.
 using Listed = cache::ListedRecord;
 using ListPtr = std::shared_ptr<const std::vector<Listed>>;
+
+using RecordPtr = std::shared_ptr<const Record>;
+/// Makes what a caller needs of a record, without the rest.
+using Reduce = Record (*)(const Record&);
+
+/// Records of more bytes than this are parsed only on threads that nobody else waits for. A service keeps smaller ones.
+inline constexpr std::size_t kParsedAtOnce = 4 * kMaxRecordSize;
+
+/// What is known of a revision without parsing a large record.
+struct RevisionAtOnce {
+  RevisionTreePtr tree = nullptr;
+  bool takes_long = false;  ///< it is stored, and Site::revision() reads it elsewhere
+};
+/// The same of any record; try_record() reads it.
+struct RecordAtOnce {
+  std::optional<Record> record = std::nullopt;
+  bool takes_long = false;
+};
 
 struct SiteOptions {
   std::chrono::milliseconds refresh{10'000};  ///< maximum age of a head before it is requested again

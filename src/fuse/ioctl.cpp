@@ -76,13 +76,24 @@ void put_cut(char (&field)[Size], std::string_view text) {
   std::memcpy(field, text.data(), text.size());
 }
 
+/// Text for `error`: one line without control characters, whatever a service put into it, because programs print it as
+/// it is. Text that is escaped already stays as it is.
+std::string on_one_line(std::string_view text) {
+  std::string line;
+  for (char c : escape_for_terminal(text)) {
+    if (c == '\t') line += "\\x09";
+    else line += c;
+  }
+  return line;
+}
+
 /// The errno, with the reason in the struct. A node without this ioctl answers ENOTTY.
 template <class Struct>
 void answer_error(Request& request, Struct& answer, const Error& error) {
   answer.error = {};
   put_cut(answer.error.code, name_of(error.code));
-  put_cut(answer.error.message, error.message);
-  put_cut(answer.error.hint, error.hint);
+  put_cut(answer.error.message, on_one_line(error.message));
+  put_cut(answer.error.hint, on_one_line(error.hint));
   answer.error.retryable = is_retryable(error.code) ? 1 : 0;
   if (error.retry_after) answer.error.retry_after_s = static_cast<__u32>(error.retry_after->count());
   request.ioctl_result(&answer, sizeof answer, error.code == ErrorCode::not_supported ? ENOTTY : errno_of(error.code));

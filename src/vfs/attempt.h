@@ -101,6 +101,20 @@ class Operation {
     return found == records_.end() ? std::nullopt : std::optional(found->second);
   }
 
+  /// Anything else that a fetch leaves for the next attempts, by a name that says its type.
+  template <class T>
+  void hold(std::string name, std::shared_ptr<const T> what) PLAYFS_EXCLUDES(mutex_) {
+    MutexLock lock(mutex_);
+    held_.insert_or_assign(std::move(name), std::move(what));
+  }
+  /// nullptr if there is nothing of that name. REQUIRES: T is the type it was held as.
+  template <class T>
+  [[nodiscard]] std::shared_ptr<const T> held(const std::string& name) const PLAYFS_EXCLUDES(mutex_) {
+    MutexLock lock(mutex_);
+    auto found = held_.find(name);
+    return found == held_.end() ? nullptr : std::static_pointer_cast<const T>(found->second);
+  }
+
   /// The operation's result, kept while it waits for something else before it may answer.
   template <class T>
   void set_outcome(T outcome) PLAYFS_EXCLUDES(mutex_) {
@@ -118,6 +132,7 @@ class Operation {
   mutable Mutex mutex_;
   std::set<std::string> facts_ PLAYFS_GUARDED_BY(mutex_);
   std::map<std::string, Record> records_ PLAYFS_GUARDED_BY(mutex_);
+  std::map<std::string, std::shared_ptr<const void>> held_ PLAYFS_GUARDED_BY(mutex_);
   std::any outcome_ PLAYFS_GUARDED_BY(mutex_);
 };
 using OperationPtr = std::shared_ptr<Operation>;

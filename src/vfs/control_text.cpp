@@ -141,38 +141,36 @@ std::string size_words(std::uint64_t bytes) {
   return std::to_string((bytes + kKilobyte * kKilobyte / 2) / (kKilobyte * kKilobyte)) + " MB";
 }
 
-std::string log_text(const std::vector<RevisionTreePtr>& line) {
+std::string log_text(const std::vector<content::SummaryPtr>& line) {
   std::string text;
-  for (const RevisionTreePtr& tree : line) {
-    const Revision& revision = tree->revision;
+  for (const content::SummaryPtr& summary : line) {
+    const content::RevisionSummary& revision = *summary;
     text += "revision " + escape_for_terminal(revision.id.text()) + "\n";
-    const auto parents = shown_parents(revision);
+    const auto parents = revision.shown_parents();
     if (parents.size() > 1) {
       text += "Merges:";
       for (const RevisionId& parent : parents) text += " " + escape_for_terminal(parent.text());
-      if (const std::size_t more = revision.parents.size() - parents.size(); more > 0)
-        text += " and " + std::to_string(more) + " more";
+      if (const std::size_t more = revision.more_parents(); more > 0) text += " and " + std::to_string(more) + " more";
       text += "\n";
     }
-    text += "Agent:  " + escape_for_terminal(shown_text(revision.agent)) + "\n";
+    text += "Agent:  " + escape_for_terminal(revision.agent) + "\n";
     text += "Date:   " + format_iso8601(revision.created_at) + "\n\n";
-    text += indented(escape_for_terminal(shown_text(revision.message), true)) + "\n";
+    text += indented(escape_for_terminal(revision.message, true)) + "\n";
   }
   return text;
 }
 
-std::string log_ndjson(const std::vector<RevisionTreePtr>& line) {
+std::string log_ndjson(const std::vector<content::SummaryPtr>& line) {
   std::string text;
-  for (const RevisionTreePtr& tree : line) {
-    const Revision& revision = tree->revision;
-    const auto parents = shown_parents(revision);
+  for (const content::SummaryPtr& summary : line) {
+    const content::RevisionSummary& revision = *summary;
+    const auto parents = revision.shown_parents();
     JsonObject json{{"revision", revision.id.text()},
                     {"parents", id_array(parents)},
-                    {"agent", shown_text(revision.agent)},
-                    {"message", shown_text(revision.message)},
+                    {"agent", revision.agent},
+                    {"message", revision.message},
                     {"created_at", format_iso8601(revision.created_at)}};
-    if (const std::size_t more = revision.parents.size() - parents.size(); more > 0)
-      json.append("more_parents", std::uint64_t{more});
+    if (const std::size_t more = revision.more_parents(); more > 0) json.append("more_parents", std::uint64_t{more});
     text += escape_json_for_terminal(wire::to_text(json)) + "\n";
   }
   return text;

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "content/revision_summary.h"
 #include "content/site.h"
 #include "model/records.h"
 #include "model/tree.h"
@@ -58,10 +59,10 @@ struct ProjectStatus {
   std::vector<stage::Conflicted> conflicts;  ///< left by an update or merge and still unresolved
   std::vector<RevisionId> merging;           ///< merged revisions: extra parents of the next commit
   std::optional<publish::Progress> progress;
-  std::vector<publish::QueuedCommit> queue;  ///< the running commit first
-  std::optional<Revision> latest;            ///< head's record, if known locally
-  std::vector<RevisionId> left_out;          ///< siblings that the publisher saw but did not merge
-  std::vector<Revision> branches;            ///< those known locally, newest first
+  std::vector<publish::QueuedCommit> queue;   ///< the running commit first
+  content::SummaryPtr latest;                 ///< of head, if known locally; else nullptr
+  std::vector<RevisionId> left_out;           ///< siblings that the publisher saw but did not merge
+  std::vector<content::SummaryPtr> branches;  ///< those known locally, newest first
   std::optional<Result<CommitResult>> last;
   std::optional<Error> no_work_tree;  ///< why the work tree is not writable
   remote::Health health;
@@ -70,8 +71,8 @@ Json status_json(const ProjectStatus& status);
 std::string status_text(const ProjectStatus& status);
 
 /// `line` is newest first.
-std::string log_text(const std::vector<RevisionTreePtr>& line);
-std::string log_ndjson(const std::vector<RevisionTreePtr>& line);
+std::string log_text(const std::vector<content::SummaryPtr>& line);
+std::string log_ndjson(const std::vector<content::SummaryPtr>& line);
 
 /// "45 s", "12 min", "2 h 5 min", "3 days".
 std::string duration_words(std::uint64_t seconds);

@@ -2,9 +2,11 @@
 
 #include <atomic>
 
+#include "model/memory.h"
 #include "vfs/drive.h"
 #include "vfs/listings.h"
 #include "vfs/once.h"
+#include "wire/json.h"
 
 namespace playfs::vfs {
 namespace {
@@ -42,11 +44,36 @@ Attempt<ListPtr> list_or_fetch(Mount& mount, const OperationPtr& op, const std::
 
 }  // namespace
 
-Attempt<RevisionTreePtr> revision_here(Mount& mount, const RevisionId& id) {
-  if (auto tree = mount.site().try_revision(id)) return tree;
-  return missing([&mount, id](CancelToken cancel, Callback<void> done) {
-    mount.site().revision(id, std::move(cancel), only_status<RevisionTreePtr>(std::move(done)));
+Attempt<RevisionTreePtr> revision_here(Mount& mount, const OperationPtr& op, const RevisionId& id) {
+  const std::string name = "tree/" + id.text();
+  if (auto tree = op->held<RevisionTree>(name)) return tree;
+  if (auto tree = mount.site().revision_at_once(id).tree) return tree;
+  return missing([&mount, op, id, name](CancelToken cancel, Callback<void> done) {
+    mount.site().revision(id, std::move(cancel),
+                          [op, name, done = std::move(done)](Result<RevisionTreePtr> tree) mutable {
+                            if (!tree) return done(fail(std::move(tree).error()));
+                            op->hold(name, std::move(*tree));
+                            done({});
+                          });
   });
+}
+
+Attempt<RevisionTreePtr> known_revision(Mount& mount, const OperationPtr& op, const RevisionId& id) {
+  const std::string name = "tree/" + id.text(), read = "read/" + name;
+  if (auto tree = op->held<RevisionTree>(name)) return tree;
+  auto here = mount.site().revision_at_once(id);
+  if (!here.takes_long || op->noted(read)) return std::move(here.tree);
+  return missing(off_thread(mount, mount.large(), [&mount, op, id, name, read](const auto&, Callback<void> done) {
+    if (auto tree = mount.site().try_revision(id)) op->hold(name, std::move(tree));
+    op->note(read);
+    done({});
+  }));
+}
+
+Attempt<SummaryPtr> known_summary(Mount& mount, const OperationPtr& op, const RevisionId& id) {
+  if (auto summary = summary_here(mount, op, id)) return summary;
+  PLAYFS_ATTEMPT(RevisionTreePtr tree, known_revision(mount, op, id));
+  return tree ? keep_summary(mount, op, *tree) : nullptr;
 }
 
 Attempt<content::Blob> blob_here(Mount& mount, const FileRef& file) {
@@ -178,7 +205,7 @@ Attempt<RevisionTreePtr> shown_here(Mount& mount, const OperationPtr& op, const 
     });
   }
   if (head.shown->empty()) return RevisionTreePtr();
-  return revision_here(mount, *head.shown);
+  return revision_here(mount, op, *head.shown);
 }
 
 void bring_shown(Mount& mount, const ProjectId& project, std::function<void(const RevisionTreePtr&)> came) {
@@ -201,6 +228,33 @@ void bring_shown(Mount& mount, const ProjectId& project, std::function<void(cons
                         });
 }
 
+namespace {
+
+/// As last seen.
+Attempt<std::optional<Record>> stored_record(Mount& mount, const OperationPtr& op, const std::string& collection,
+                                             const std::string& id) {
+  const std::string name = collection + "/" + id, read = "read/" + name;
+  if (auto record = op->held<Record>(name)) return std::optional<Record>(*record);
+  auto here = mount.site().record_at_once(collection, id);
+  if (!here.takes_long || op->noted(read)) return std::move(here.record);
+  return missing(
+      off_thread(mount, mount.large(), [&mount, op, collection, id, name, read](const auto&, Callback<void> done) {
+        if (auto record = mount.site().try_record(collection, id))
+          op->hold(name, std::make_shared<const Record>(std::move(*record)));
+        op->note(read);
+        done({});
+      }));
+}
+
+}  // namespace
+
+Attempt<Record> known_record(Mount& mount, const OperationPtr& op, const std::string& collection,
+                             const std::string& id) {
+  PLAYFS_ATTEMPT(std::optional<Record> known, stored_record(mount, op, collection, id));
+  if (known) return std::move(*known);
+  return record_here(mount, op, collection, id);
+}
+
 Attempt<Record> record_here(Mount& mount, const OperationPtr& op, const std::string& collection,
                             const std::string& id) {
   const std::string name = collection + "/" + id;
@@ -213,7 +267,7 @@ Attempt<Record> record_here(Mount& mount, const OperationPtr& op, const std::str
                           done({});
                         });
   };
-  auto known = mount.site().try_record(collection, id);
+  PLAYFS_ATTEMPT(std::optional<Record> known, stored_record(mount, op, collection, id));
   if (!known) return missing(std::move(ask));
   const std::string fact = "asked/" + name;
   const auto patience = mount.site().patience().left_for(name);
@@ -221,48 +275,89 @@ Attempt<Record> record_here(Mount& mount, const OperationPtr& op, const std::str
   return missing(fetch_news(mount, op, name, *patience, fact, std::move(ask)));
 }
 
+namespace {
+
+struct Asked {
+  std::string collection;
+  std::vector<std::string> ids;
+  content::Reduce reduce;
+  std::string what, fact;
+
+  [[nodiscard]] std::string name_of(const std::string& id) const { return collection + "/" + id; }
+};
+
+Ask ask_for_records(Mount& mount, const OperationPtr& op, const Asked& asked, std::vector<std::string> wanted) {
+  return [&mount, op, asked, wanted = std::move(wanted)](const CancelToken& cancel, Callback<void> done) {
+    Once<void> all(std::move(done));
+    auto left = std::make_shared<std::atomic<std::size_t>>(wanted.size());
+    auto question = mount.site().patience().ask(asked.what);
+    for (const std::string& id : wanted) {
+      auto came = [op, name = asked.name_of(id), reduce = asked.reduce, all, left,
+                   question](const Result<content::RecordPtr>& record) {
+        if (record) op->keep(name, reduce(**record));
+        else if (record.error().code == ErrorCode::not_found) op->note("gone/" + name);
+        else all(fail(record.error()));
+        if (left->fetch_sub(1) == 1) all({});
+      };
+      mount.site().shared_record(asked.collection, id, cancel, std::move(came));
+    }
+  };
+}
+
+/// First reads what is stored of them; then asks for all, for a short time if all are stored. Large ones are read on a
+/// thread of their own.
+void fetch_records(Mount& mount, const OperationPtr& op, const Asked& asked, bool reads_large,
+                   const CancelToken& cancel, Callback<void> done) {
+  std::vector<std::string> wanted;
+  bool all_known = true;
+  for (const std::string& id : asked.ids) {
+    const std::string name = asked.name_of(id);
+    if (op->kept(name) || op->noted("gone/" + name)) continue;
+    wanted.push_back(id);
+    if (op->held<Record>(name)) continue;
+    if (cancel.cancelled()) return done(fail(ErrorCode::interrupted, "the wait was cancelled"));
+    auto part = mount.site().part_of_record(asked.collection, id, asked.reduce, reads_large);
+    if (part.takes_long) {
+      auto again = [&mount, op, asked](const CancelToken& token, Callback<void> callback) {
+        fetch_records(mount, op, asked, true, token, std::move(callback));
+      };
+      return off_thread(mount, mount.large(), std::move(again))(cancel, std::move(done));
+    }
+    if (part.record) op->hold(name, std::make_shared<const Record>(std::move(*part.record)));
+    else all_known = false;
+  }
+  Ask ask = ask_for_records(mount, op, asked, std::move(wanted));
+  if (!all_known) return ask(cancel, std::move(done));
+  const auto patience = mount.site().patience().left_for(asked.what);
+  if (patience)
+    return fetch_news(mount, op, asked.what, *patience, asked.fact, std::move(ask))(cancel, std::move(done));
+  op->note(asked.fact);
+  done({});
+}
+
+}  // namespace
+
 Attempt<std::vector<Record>> records_here(Mount& mount, const OperationPtr& op, const std::string& collection,
-                                          const std::vector<std::string>& ids, Record (*reduce)(const Record&)) {
+                                          const std::vector<std::string>& ids, content::Reduce reduce) {
   if (ids.empty()) return std::vector<Record>();
   // If all of them are known, the wait is as short as for a single one.
   const std::string what = collection + "/…";
-  const std::string fact = "asked/" + what + ids.front();
-  std::vector<Record> records, known;
-  std::vector<std::string> wanted;
-  std::size_t kept = 0;
+  const Asked asked{collection, ids, reduce, what, "asked/" + what + ids.front()};
+  const bool old_will_do = op->noted(asked.fact);
+  std::vector<Record> records;
   for (const std::string& id : ids) {
-    const std::string name = collection + "/" + id;
+    const std::string name = asked.name_of(id);
     if (op->noted("gone/" + name)) continue;
-    if (auto record = op->kept(name)) {
-      ++kept;
-      known.push_back(*record);
-      records.push_back(std::move(*record));
-    } else {
-      wanted.push_back(id);
-      if (auto old = mount.site().try_record(collection, id)) known.push_back(reduce(*old));
-    }
+    auto old = old_will_do ? op->held<Record>(name) : nullptr;
+    if (auto record = op->kept(name)) records.push_back(std::move(*record));
+    else if (old) records.push_back(*old);
+    else
+      return missing(
+          off_thread(mount, mount.reading(), [&mount, op, asked](const CancelToken& cancel, Callback<void> done) {
+            fetch_records(mount, op, asked, false, cancel, std::move(done));
+          }));
   }
-  if (wanted.empty()) return records;
-  const bool all_known = known.size() == kept + wanted.size();
-  const auto patience = all_known ? mount.site().patience().left_for(what) : std::nullopt;
-  if (all_known && (!patience || op->noted(fact))) return known;
-  auto ask = [&mount, op, collection, what, reduce, wanted = std::move(wanted)](const CancelToken& cancel,
-                                                                                Callback<void> done) {
-    Once<void> all(std::move(done));
-    auto left = std::make_shared<std::atomic<std::size_t>>(wanted.size());
-    auto question = mount.site().patience().ask(what);
-    for (const std::string& id : wanted) {
-      auto came = [op, name = collection + "/" + id, reduce, all, left, question](Result<Record> record) {
-        if (record) op->keep(name, reduce(*record));
-        else if (record.error().code == ErrorCode::not_found) op->note("gone/" + name);
-        else all(fail(std::move(record).error()));
-        if (left->fetch_sub(1) == 1) all({});
-      };
-      mount.site().record(collection, id, cancel, std::move(came));
-    }
-  };
-  if (!all_known) return missing(std::move(ask));
-  return missing(fetch_news(mount, op, what, *patience, fact, std::move(ask)));
+  return records;
 }
 
 Attempt<ListPtr> list_here(Mount& mount, const OperationPtr& op, const std::string& collection) {
@@ -283,8 +378,10 @@ Fetch fetch_revisions(Mount& mount, const OperationPtr& op, const ProjectId& pro
     Once<void> all(std::move(done));
     auto left = std::make_shared<std::atomic<std::size_t>>(ids.size());
     for (const RevisionId& id : ids) {
-      auto came = [op, id, all, left](const Result<RevisionTreePtr>& tree) {
-        if (!tree) {
+      auto came = [&mount, op, id, all, left](const Result<RevisionTreePtr>& tree) {
+        if (tree) {
+          keep_summary(mount, op, **tree);
+        } else {
           if (tree.error().code == ErrorCode::interrupted) all(fail(tree.error()));
           op->note("gone/" + id.text());
         }
@@ -293,6 +390,18 @@ Fetch fetch_revisions(Mount& mount, const OperationPtr& op, const ProjectId& pro
       mount.site().revision(id, cancel, std::move(came), project);
     }
   };
+}
+
+SummaryPtr summary_here(Mount& mount, const OperationPtr& op, const RevisionId& id) {
+  auto own = op->held<RevisionSummary>("summary/" + id.text());
+  return own ? own : mount.summaries().find(id);
+}
+
+SummaryPtr keep_summary(Mount& mount, const OperationPtr& op, const RevisionTree& tree) {
+  SummaryPtr summary = content::summary_of(tree);
+  op->hold("summary/" + summary->id.text(), summary);
+  mount.summaries().add(summary);
+  return summary;
 }
 
 Fetch fetch_news(Mount& mount, const OperationPtr& op, std::string what, std::chrono::milliseconds patience,
@@ -356,6 +465,42 @@ Fetch on_threads_of(Executor& threads, UniqueFunction<Status()> work) {
       done(std::move(status));
     });
   };
+}
+
+Fetch off_thread(Mount& mount, Executor& threads, UniqueFunction<void(const CancelToken&, Callback<void>)> work) {
+  return [&mount, &threads, work = std::move(work)](const CancelToken& cancel, Callback<void> done) mutable {
+    Once<void> first(std::move(done));
+    auto ending = std::make_shared<CancelToken::Registration>(
+        cancel.on_cancel([first] { first(fail(ErrorCode::interrupted, "the wait was cancelled")); }));
+    threads.post([gate = mount.gate(), cancel, first, ending, work = std::move(work)]() mutable {
+      auto ticket = gate->enter();
+      if (ticket && !cancel.cancelled()) work(cancel, [first, ending](Status status) { first(std::move(status)); });
+      work = {};  // drop what it refers to before the ticket
+    });
+  };
+}
+
+namespace {
+/// Bytes that honest histories and records together rarely exceed.
+constexpr std::size_t kMostOrdinary = 1 << 20;
+}  // namespace
+
+Attempt<std::string> rendered(Mount& mount, const OperationPtr& op, const std::string& name, std::size_t bytes,
+                              UniqueFunction<std::string()> render) {
+  if (bytes <= kRenderedAtOnce) return render();
+  const std::string held = "text/" + name;
+  if (auto text = op->held<std::string>(held)) return *text;
+  Executor& threads = bytes > kMostOrdinary ? mount.large() : mount.reading();
+  return missing(off_thread(mount, threads,
+                            [op, held, render = std::move(render)](const CancelToken&, Callback<void> done) mutable {
+                              op->hold(held, std::make_shared<const std::string>(render()));
+                              done({});
+                            }));
+}
+
+Attempt<std::string> pretty_text(Mount& mount, const OperationPtr& op, const std::string& name, Json json) {
+  const std::size_t bytes = memory_of(json);
+  return rendered(mount, op, name, bytes, [json = std::move(json)] { return wire::to_pretty_text(json); });
 }
 
 namespace {

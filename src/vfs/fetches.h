@@ -9,12 +9,16 @@
 #include <string>
 #include <vector>
 
+#include "content/revision_summary.h"
 #include "content/site.h"
 #include "vfs/attempt.h"
 #include "vfs/mount.h"
 #include "vfs/node.h"
 
 namespace playfs::vfs {
+
+using content::RevisionSummary;
+using content::SummaryPtr;
 
 /// A callback that drops the value; the next attempt finds what was fetched where it was stored.
 template <class T>
@@ -25,7 +29,10 @@ Callback<T> only_status(Callback<void> done) {
 }
 
 // Attempts at what the site may already have.
-Attempt<RevisionTreePtr> revision_here(Mount& mount, const RevisionId& id);
+Attempt<RevisionTreePtr> revision_here(Mount& mount, const OperationPtr& op, const RevisionId& id);
+/// Only what is here, without a request; nullptr if nothing is.
+Attempt<RevisionTreePtr> known_revision(Mount& mount, const OperationPtr& op, const RevisionId& id);
+Attempt<SummaryPtr> known_summary(Mount& mount, const OperationPtr& op, const RevisionId& id);
 Attempt<content::Blob> blob_here(Mount& mount, const FileRef& file);
 /// Reads bytes; refetches a blob that is damaged on disk.
 Attempt<std::string> read_here(Mount& mount, const FileRef& file, std::uint64_t offset, std::size_t size);
@@ -68,10 +75,13 @@ Attempt<RevisionTreePtr> shown_here(Mount& mount, const OperationPtr& op, const 
 void bring_shown(Mount& mount, const ProjectId& project, std::function<void(const RevisionTreePtr&)> came);
 /// The record as the service has it now, requested once per operation. If a copy is known, the wait is short.
 Attempt<Record> record_here(Mount& mount, const OperationPtr& op, const std::string& collection, const std::string& id);
+/// The record as last seen; requested only if it is not here.
+Attempt<Record> known_record(Mount& mount, const OperationPtr& op, const std::string& collection,
+                             const std::string& id);
 /// Several records, in the order of `ids`; those that the service does not have are omitted. Only what `reduce` makes
-/// of each is kept: a record may have megabytes.
+/// of each is kept, and none is parsed on the calling thread: a record may have megabytes.
 Attempt<std::vector<Record>> records_here(Mount& mount, const OperationPtr& op, const std::string& collection,
-                                          const std::vector<std::string>& ids, Record (*reduce)(const Record&));
+                                          const std::vector<std::string>& ids, content::Reduce reduce);
 using ListPtr = std::shared_ptr<const std::vector<content::Listed>>;
 /// Requested once per operation; the last known list if the service is unreachable or slow.
 Attempt<ListPtr> list_here(Mount& mount, const OperationPtr& op, const std::string& collection);
@@ -80,8 +90,13 @@ Attempt<ListPtr> fresh_list(Mount& mount, const OperationPtr& op, const std::str
 /// The last known list, of any age; fetched only if there is none.
 Attempt<ListPtr> known_list(Mount& mount, const OperationPtr& op, const std::string& collection);
 
-/// Fetches the missing ones among a project's revisions, all at once. Notes "gone/ID" for those that cannot be had.
+/// Fetches the missing ones among a project's revisions, all at once, and keeps their summaries in the operation. Notes
+/// "gone/ID" for those that cannot be had.
 Fetch fetch_revisions(Mount& mount, const OperationPtr& op, const ProjectId& project, std::vector<RevisionId> ids);
+/// The summary of a revision, if one is in memory.
+SummaryPtr summary_here(Mount& mount, const OperationPtr& op, const RevisionId& id);
+/// Makes it, for the rest of the operation and for later ones.
+SummaryPtr keep_summary(Mount& mount, const OperationPtr& op, const RevisionTree& tree);
 /// Runs `ask` to get a newer version of `what`, which is already known. Stops waiting (but not asking) after
 /// `patience`, or when the request fails. Notes `fact` either way.
 using Ask = UniqueFunction<void(CancelToken, Callback<void>)>;
@@ -95,6 +110,16 @@ Fetch fetch_for_a_while(Mount& mount, const OperationPtr& op, std::chrono::milli
 Fetch on_disk(Mount& mount, UniqueFunction<Status()> work);
 /// Local work that may read a lot, on one of the mount's threads for that.
 Fetch on_threads_of(Executor& threads, UniqueFunction<Status()> work);
+/// Reads or renders much of what strangers wrote, on one of the mount's threads for that. A caller that is interrupted
+/// is answered at once: `work` looks at the token between its steps. It may go on with another fetch.
+Fetch off_thread(Mount& mount, Executor& threads, UniqueFunction<void(const CancelToken&, Callback<void>)> work);
+/// Text from `render`, made once per operation, off the calling thread if it is made of more than kRenderedAtOnce
+/// bytes.
+inline constexpr std::size_t kRenderedAtOnce = 64 << 10;
+Attempt<std::string> rendered(Mount& mount, const OperationPtr& op, const std::string& name, std::size_t bytes,
+                              UniqueFunction<std::string()> render);
+/// The same of JSON, as people read it.
+Attempt<std::string> pretty_text(Mount& mount, const OperationPtr& op, const std::string& name, Json json);
 /// Invalidating thousands of names on a busy machine takes less. A kernel that itself has to wait has no limit.
 inline constexpr std::chrono::seconds kKernelPatience{10};
 /// Notes `fact` once the kernel knows of all changes in the project so far. If that takes longer than `patience`, also

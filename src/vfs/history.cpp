@@ -3,31 +3,19 @@
 #include <algorithm>
 #include <queue>
 
-#include "model/lineage.h"
-
 namespace playfs::vfs {
 namespace {
 
 struct Newer {
-  bool operator()(const RevisionTreePtr& a, const RevisionTreePtr& b) const {
-    return std::pair(a->revision.created_at, a->revision.id) < std::pair(b->revision.created_at, b->revision.id);
+  bool operator()(const SummaryPtr& a, const SummaryPtr& b) const {
+    return std::pair(a->created_at, a->id) < std::pair(b->created_at, b->id);
   }
 };
-
-/// More than concurrent agents ever merge at once.
-constexpr std::size_t kMostParents = 32;
 
 }  // namespace
 
 std::span<const RevisionId> shown_parents(const Revision& revision) {
-  return std::span(revision.parents).first(std::min(revision.parents.size(), kMostParents));
-}
-
-std::string shown_text(std::string_view text) {
-  if (text.size() <= kMaxRecordSize) return std::string(text);
-  std::size_t end = kMaxRecordSize;
-  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0) == 0x80) --end;  // inside a character
-  return std::string(text.substr(0, end)) + "…";
+  return std::span(revision.parents).first(std::min(revision.parents.size(), content::kMostShownParents));
 }
 
 std::vector<const content::Listed*> revisions_of(const std::vector<content::Listed>& list, const ProjectId& project) {
@@ -43,28 +31,83 @@ namespace {
 /// Sequential parent requests before the service's whole list of revisions is read instead.
 constexpr int kMostSteps = 16;
 
+/// Stored revisions that one attempt reads itself. The rest takes longer, so a walk over them is a fetch.
+constexpr std::size_t kMostReadAtOnce = 32;
+
+/// Finds revisions that are here. An attempt leaves large ones, and ordinary ones beyond the first few, to a fetch.
+class Finder {
+ public:
+  enum class Reads { few, ordinary, all };
+
+  Finder(Mount& mount, OperationPtr op, Reads reads) : mount_(mount), op_(std::move(op)), reads_(reads) {}
+
+  /// nullptr if it is not here, or if leaves().
+  SummaryPtr find(const RevisionId& id) {
+    if (auto summary = summary_here(mount_, op_, id)) return summary;
+    const std::string not_here = "not here/" + id.text();
+    if (op_->noted(not_here)) return nullptr;
+    if (reads_ == Reads::all) {
+      if (auto tree = mount_.site().try_revision(id)) return keep_summary(mount_, op_, *tree);
+      op_->note(not_here);  // also what cannot be read
+      return nullptr;
+    }
+    if (leaves_) return nullptr;
+    if (reads_ == Reads::few && read_ == kMostReadAtOnce) {
+      leaves_ = Reads::ordinary;
+      return nullptr;
+    }
+    auto here = mount_.site().revision_at_once(id);
+    if (here.takes_long) leaves_ = Reads::all;
+    if (!here.tree) return nullptr;
+    ++read_;
+    return keep_summary(mount_, op_, *here.tree);
+  }
+  /// What a fetch has to read first, if anything.
+  [[nodiscard]] std::optional<Reads> leaves() const { return leaves_; }
+
+ private:
+  Mount& mount_;
+  const OperationPtr op_;
+  const Reads reads_;
+  std::size_t read_ = 0;
+  std::optional<Reads> leaves_;
+};
+
+/// Runs `look` again where it may read more: large records on a thread of their own, so that ordinary ones do not wait
+/// for them.
+template <class Look>
+Fetch read_for(Mount& mount, const OperationPtr& op, Finder::Reads reads, Look look) {
+  Executor& threads = reads == Finder::Reads::all ? mount.large() : mount.reading();
+  return off_thread(mount, threads, [&mount, op, reads, look](const CancelToken& cancel, Callback<void> done) {
+    Finder finder(mount, op, reads);
+    look(finder, cancel);
+    done({});
+  });
+}
+
 struct Walk {
-  std::vector<RevisionTreePtr> line;  ///< as far as available here
+  std::vector<SummaryPtr> line;  ///< as far as available here
   std::set<RevisionId> seen;
   std::vector<RevisionId> wanted;  ///< missing revisions that the line needs
 };
 
-Walk walk_from(Mount& mount, const OperationPtr& op, const RevisionId& head) {
+Walk walk_from(Mount& mount, const OperationPtr& op, const RevisionId& head, Finder& finder,
+               const CancelToken& cancel = {}) {
   Walk walk;
-  std::priority_queue<RevisionTreePtr, std::vector<RevisionTreePtr>, Newer> next;
+  std::priority_queue<SummaryPtr, std::vector<SummaryPtr>, Newer> next;
   auto visit = [&](const RevisionId& id) {
     if (op->noted("gone/" + id.text())) return;
-    if (auto tree = mount.site().try_revision(id)) next.push(std::move(tree));
+    if (auto summary = finder.find(id)) next.push(std::move(summary));
     else if (!mount.site().was_absent(id)) walk.wanted.push_back(id);
   };
   ParentBudget budget;
   if (!head.empty() && walk.seen.insert(head).second) visit(head);
-  while (!next.empty() && walk.line.size() < kMostHistory) {
+  while (!next.empty() && walk.line.size() < kMostHistory && !cancel.cancelled()) {
     walk.line.push_back(next.top());
     next.pop();
     budget.next_revision();
-    const auto parents = shown_parents(walk.line.back()->revision);
-    for (std::size_t i = 0; i < parents.size(); ++i) {
+    const auto parents = walk.line.back()->shown_parents();
+    for (std::size_t i = 0; i < parents.size() && !cancel.cancelled(); ++i) {
       if (parents[i].empty() || walk.seen.contains(parents[i])) continue;
       if (!budget.allows(i)) break;
       walk.seen.insert(parents[i]);
@@ -73,6 +116,23 @@ Walk walk_from(Mount& mount, const OperationPtr& op, const RevisionId& head) {
   }
   if (walk.line.size() == kMostHistory) walk.wanted.clear();
   return walk;
+}
+
+/// The walk over what is here; a fetch first if much has to be read for it.
+Attempt<Walk> walk_here(Mount& mount, const OperationPtr& op, const RevisionId& head) {
+  Finder finder(mount, op, Finder::Reads::few);
+  Walk walk = walk_from(mount, op, head, finder);
+  if (!finder.leaves()) return walk;
+  return missing(read_for(mount, op, *finder.leaves(), [&mount, op, head](Finder& reader, const CancelToken& cancel) {
+    static_cast<void>(walk_from(mount, op, head, reader, cancel));
+  }));
+}
+
+/// Whether a revision is here, without reading a large one.
+bool is_here(Mount& mount, const OperationPtr& op, const RevisionId& id) {
+  if (summary_here(mount, op, id)) return true;
+  const auto here = mount.site().revision_at_once(id);
+  return here.tree || here.takes_long;
 }
 
 /// Whether the operation may take one more step.
@@ -88,9 +148,9 @@ bool take_step(const OperationPtr& op) {
 
 }  // namespace
 
-Attempt<std::vector<RevisionTreePtr>> line_of(Mount& mount, const OperationPtr& op, const ProjectId& project,
-                                              const RevisionId& head) {
-  Walk walk = walk_from(mount, op, head);
+Attempt<std::vector<SummaryPtr>> line_of(Mount& mount, const OperationPtr& op, const ProjectId& project,
+                                         const RevisionId& head) {
+  PLAYFS_ATTEMPT(Walk walk, walk_here(mount, op, head));
   if (walk.wanted.empty()) return std::move(walk.line);
   // One revision names the next. If the list is here, or the line turns out to be long, fetch all of the project's
   // listed revisions at once. But a list that was never read may hold a hundred thousand revisions of strangers.
@@ -100,7 +160,7 @@ Attempt<std::vector<RevisionTreePtr>> line_of(Mount& mount, const OperationPtr& 
   for (const content::Listed* item : revisions_of(*list, project)) {
     if (walk.wanted.size() >= kMostHistory) break;
     RevisionId id(item->id);
-    if (!walk.seen.contains(id) && !mount.site().try_revision(id)) walk.wanted.push_back(std::move(id));
+    if (!walk.seen.contains(id) && !is_here(mount, op, id)) walk.wanted.push_back(std::move(id));
   }
   op->note("history");
   return missing(fetch_revisions(mount, op, project, std::move(walk.wanted)));
@@ -109,45 +169,53 @@ Attempt<std::vector<RevisionTreePtr>> line_of(Mount& mount, const OperationPtr& 
 Attempt<std::vector<std::string>> branches_of(Mount& mount, const OperationPtr& op, const ProjectId& project,
                                               const RevisionId& head) {
   PLAYFS_ATTEMPT(ListPtr list, list_here(mount, op, "revisions"));
-  PLAYFS_ATTEMPT(std::vector<RevisionTreePtr> line, line_of(mount, op, project, head));
+  PLAYFS_ATTEMPT(std::vector<SummaryPtr> line, line_of(mount, op, project, head));
   std::set<std::string> merged;
-  for (const RevisionTreePtr& tree : line) {
-    merged.insert(tree->revision.id.text());
-    for (const RevisionId& parent : tree->revision.parents) merged.insert(parent.text());  // not every parent is walked
+  for (const SummaryPtr& revision : line) {
+    merged.insert(revision->id.text());
+    for (const RevisionId& parent : revision->parents) merged.insert(parent.text());  // not every parent is walked
   }
   std::vector<std::string> branches;
   for (const content::Listed* item : revisions_of(*list, project)) {
     // Older than everything the walk covered: unknown.
-    if (line.size() == kMostHistory && item->created_at < line.back()->revision.created_at) break;
+    if (line.size() == kMostHistory && item->created_at < line.back()->created_at) break;
     if (!merged.contains(item->id)) branches.push_back(item->id);
   }
   return branches;
 }
 
-std::vector<Revision> known_branches(Mount& mount, const OperationPtr& op, const ProjectId& project,
-                                     const RevisionId& head, const std::vector<RevisionId>& seen) {
+Attempt<std::vector<SummaryPtr>> known_branches(Mount& mount, const OperationPtr& op, const ProjectId& project,
+                                                const RevisionId& head, const std::vector<RevisionId>& seen) {
+  std::vector<SummaryPtr> branches;
   std::set<RevisionId> candidates(seen.begin(), seen.end());
   ListPtr list = mount.site().try_list("revisions");
   if (list)
     for (const content::Listed* item : revisions_of(*list, project)) candidates.insert(RevisionId(item->id));
-  if (candidates.empty() || head.empty()) return {};
-  const Walk walk = walk_from(mount, op, head);
-  if (walk.line.empty()) return {};
-  std::vector<RevisionTreePtr> beside;
-  for (const RevisionId& id : candidates) {
-    auto tree = walk.seen.contains(id) ? nullptr : mount.site().try_revision(id);
-    // Older than everything the walk covered: unknown.
-    if (tree && tree->revision.project == project && !Newer()(tree, walk.line.back())) beside.push_back(tree);
-  }
+  if (candidates.empty() || head.empty()) return branches;
+  PLAYFS_ATTEMPT(const Walk walk, walk_here(mount, op, head));
+  if (walk.line.empty()) return branches;
+  std::vector<SummaryPtr> beside;
+  auto find_beside = [candidates = std::move(candidates), walk, project](Finder& finder, const CancelToken& cancel) {
+    std::vector<SummaryPtr> found;
+    for (const RevisionId& id : candidates) {
+      if (cancel.cancelled()) break;
+      auto summary = walk.seen.contains(id) ? nullptr : finder.find(id);
+      // Older than everything the walk covered: unknown.
+      if (summary && summary->project == project && !Newer()(summary, walk.line.back())) found.push_back(summary);
+    }
+    return found;
+  };
+  Finder finder(mount, op, Finder::Reads::few);
+  beside = find_beside(finder, {});
+  if (finder.leaves()) return missing(read_for(mount, op, *finder.leaves(), find_beside));
   std::set<RevisionId> behind;  // revisions that another one builds on
-  for (const RevisionTreePtr& tree : beside)
-    behind.insert(tree->revision.parents.begin(), tree->revision.parents.end());
+  for (const SummaryPtr& revision : beside) behind.insert(revision->parents.begin(), revision->parents.end());
   std::sort(beside.begin(), beside.end(), [](const auto& a, const auto& b) { return Newer()(b, a); });
-  std::vector<Revision> branches;
-  for (const RevisionTreePtr& tree : beside) {
+  for (const SummaryPtr& revision : beside) {
     // The automatic merge that lost the race adds nothing to head, unless a publisher reported it as a branch.
-    bool adds_nothing = link_of(*tree).is_merge && std::find(seen.begin(), seen.end(), tree->revision.id) == seen.end();
-    if (!behind.contains(tree->revision.id) && !adds_nothing) branches.push_back(tree->revision);
+    const bool adds_nothing =
+        revision->is_automatic_merge && std::find(seen.begin(), seen.end(), revision->id) == seen.end();
+    if (!behind.contains(revision->id) && !adds_nothing) branches.push_back(revision);
   }
   return branches;
 }
@@ -164,7 +232,7 @@ Attempt<RevisionAt> fetch_down_from(Mount& mount, const OperationPtr& op, const 
   bool is_below = false;
   for (const content::Listed* item : revisions_of(*list, project)) {
     RevisionId below(item->id);
-    if (is_below && !op->noted("gone/" + item->id) && !mount.site().try_revision(below)) wanted.push_back(below);
+    if (is_below && !op->noted("gone/" + item->id) && !is_here(mount, op, below)) wanted.push_back(below);
     is_below = is_below || below == id;
     if (wanted.size() >= kMostHistory) break;
   }
@@ -177,8 +245,39 @@ Attempt<RevisionAt> revision_at(Mount& mount, const OperationPtr& op, const Proj
                                 WallTime time) {
   RevisionAt at;
   std::set<RevisionId> seen;
-  for (RevisionId id = head; !id.empty() && !op->noted("gone/" + id.text()) && seen.insert(id).second;) {
-    auto tree = mount.site().try_revision(id);
+  /// Where a fetch has come to that went down the line.
+  struct End {
+    RevisionId revision;
+    bool settled = false;
+  };
+  const std::string name = "at/" + head.text();
+  const auto end = op->held<End>(name);
+  at.settled = end && end->settled;
+  for (RevisionId id = end ? end->revision : head;
+       !id.empty() && !op->noted("gone/" + id.text()) && seen.insert(id).second;) {
+    RevisionTreePtr tree = op->held<RevisionTree>("tree/" + id.text());
+    content::RevisionAtOnce here;
+    if (!tree) here = mount.site().revision_at_once(id);
+    if (!tree) tree = std::move(here.tree);
+    if (here.takes_long)
+      return missing(off_thread(
+          mount, mount.large(),
+          [&mount, op, project, time, name, id, settled = at.settled](const CancelToken& cancel, Callback<void> done) {
+            End now{id, settled};
+            std::set<RevisionId> passed;
+            while (!now.revision.empty() && passed.insert(now.revision).second && !cancel.cancelled()) {
+              auto next = mount.site().try_revision(now.revision);
+              if (!next) break;
+              if (next->revision.created_at <= time || next->revision.project != project) {
+                op->hold("tree/" + now.revision.text(), std::move(next));
+                break;
+              }
+              now.settled = true;
+              now.revision = next->revision.parents.empty() ? RevisionId() : next->revision.parents.front();
+            }
+            op->hold(name, std::make_shared<const End>(std::move(now)));
+            done({});
+          }));
     if (!tree) return fetch_down_from(mount, op, project, id);
     if (tree->revision.project != project) break;
     if (tree->revision.created_at <= time) {

@@ -17,11 +17,10 @@ namespace playfs::vfs {
 /// How many revisions `log` and `branches/` look back.
 inline constexpr std::size_t kMostHistory = 200;
 
-/// The parents that histories show and follow: only the first ones, since a stranger may have named any number.
+/// The parents that histories show: only the first ones, since a stranger may have named any number.
 std::span<const RevisionId> shown_parents(const Revision& revision);
 
-/// An author or message as histories show it: cut to the size of one record.
-std::string shown_text(std::string_view text);
+using content::shown_text;
 
 /// Limits which parents one history walk requests: always the first parent of each revision (the line it was made on),
 /// and about as many others as there are revisions. So one walk costs at most a few requests per revision.
@@ -45,8 +44,8 @@ class ParentBudget {
 std::vector<const content::Listed*> revisions_of(const std::vector<content::Listed>& list, const ProjectId& project);
 
 /// `head` and its ancestors, newest first, at most kMostHistory; revisions that the service no longer has are omitted.
-Attempt<std::vector<RevisionTreePtr>> line_of(Mount& mount, const OperationPtr& op, const ProjectId& project,
-                                              const RevisionId& head);
+Attempt<std::vector<SummaryPtr>> line_of(Mount& mount, const OperationPtr& op, const ProjectId& project,
+                                         const RevisionId& head);
 
 /// The revisions of the project, newest first, that are not on head's line.
 Attempt<std::vector<std::string>> branches_of(Mount& mount, const OperationPtr& op, const ProjectId& project,
@@ -55,8 +54,8 @@ Attempt<std::vector<std::string>> branches_of(Mount& mount, const OperationPtr& 
 /// The branches that `status` names: those that no other branch builds on and that add content of their own. Uses only
 /// lists and revisions that are already here; sends no request. `seen`: revisions known to exist besides the listed
 /// ones.
-std::vector<Revision> known_branches(Mount& mount, const OperationPtr& op, const ProjectId& project,
-                                     const RevisionId& head, const std::vector<RevisionId>& seen);
+Attempt<std::vector<SummaryPtr>> known_branches(Mount& mount, const OperationPtr& op, const ProjectId& project,
+                                                const RevisionId& head, const std::vector<RevisionId>& seen);
 
 /// What was head at `time`: the newest revision created by then on the line of first parents from `head`, since a merge
 /// names the line that head was on first. A branch merged later was not head. nullptr if there was no head yet.

@@ -16,6 +16,8 @@ constexpr std::size_t kKeptResults = 256;
 /// More threads would only wait for the same disk.
 constexpr unsigned kDiskThreads = 4;
 constexpr unsigned kComparingThreads = 2;
+/// Few, so that they leave the cores to those who answer.
+constexpr unsigned kReadingThreads = 1;
 
 Task guarded(std::shared_ptr<Gate> gate, Task task) {
   return [gate = std::move(gate), task = std::move(task)]() mutable {
@@ -40,6 +42,8 @@ Mount::Mount(content::Site& site, const Clock& clock, Executor& executor, Random
       listings_(std::make_unique<Listings>(*this)),
       requests_(std::make_unique<RequestsUnderWay>()),
       works_(std::make_unique<WorkTrees>(*this)),
+      reading_(kReadingThreads),
+      large_(kReadingThreads),
       comparing_(kComparingThreads),
       disk_(kDiskThreads) {}
 

@@ -14,6 +14,7 @@
 #include "base/executor.h"
 #include "base/mutex.h"
 #include "base/random.h"
+#include "content/revision_summary.h"
 #include "content/site.h"
 #include "vfs/gate.h"
 #include "vfs/late_links.h"
@@ -66,6 +67,11 @@ class Mount {
   Executor& disk() { return disk_; }
   /// For reading files of any size to see whether they differ; never waits for a sync, and no reply waits behind it.
   Executor& comparing() { return comparing_; }
+  /// For parsing many stored records, and rendering them.
+  Executor& reading() { return reading_; }
+  /// The same of records of megabytes, which only a hostile service has: ordinary ones do not wait for them.
+  Executor& large() { return large_; }
+  content::Summaries& summaries() { return summaries_; }
 
   /// Runs `task` on the executor, unless the mount has ended by then.
   void soon(Task task);
@@ -104,6 +110,9 @@ class Mount {
   mutable Mutex mutex_;
   std::map<std::string, std::string> results_ PLAYFS_GUARDED_BY(mutex_);
   std::atomic<std::chrono::milliseconds> request_limit_{std::chrono::milliseconds(0)};
+  content::Summaries summaries_;
+  ThreadPool reading_;
+  ThreadPool large_;
   ThreadPool comparing_;
   ThreadPool disk_;  ///< destroyed first
 };

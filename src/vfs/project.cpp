@@ -29,13 +29,14 @@ constexpr std::pair<const char*, mode_t> kNames[] = {
     {"commit", S_IFREG},
 };
 
-void add_revisions(Mount& mount, const OperationPtr& op, ProjectStatus& status) {
-  if (auto latest = mount.site().try_revision(status.head)) status.latest = latest->revision;
-  status.branches = known_branches(mount, op, status.project, status.head, status.left_out);
+Attempt<void> add_revisions(Mount& mount, const OperationPtr& op, ProjectStatus& status) {
+  PLAYFS_ATTEMPT(status.branches, known_branches(mount, op, status.project, status.head, status.left_out));
+  PLAYFS_ATTEMPT(status.latest, known_summary(mount, op, status.head));
   // Revisions being merged are already listed as such.
-  std::erase_if(status.branches, [&](const Revision& branch) {
-    return std::count(status.merging.begin(), status.merging.end(), branch.id) > 0;
+  std::erase_if(status.branches, [&](const SummaryPtr& branch) {
+    return std::count(status.merging.begin(), status.merging.end(), branch->id) > 0;
   });
+  return {};
 }
 
 /// Whether the service no longer has a project that may have staged changes here: it was deleted, or the service was
@@ -72,7 +73,7 @@ Attempt<ProjectStatus> status_here(Mount& mount, const OperationPtr& op, const P
     auto tree = mount.works().here(op, project);
     if (tree) {
       PLAYFS_ATTEMPT_CHECK((*tree)->describe(op, status));
-      add_revisions(mount, op, status);
+      PLAYFS_ATTEMPT_CHECK(add_revisions(mount, op, status));
       return status;
     }
     if (tree.error().fetch) return tl::unexpected<Stop>(std::move(tree).error());
@@ -80,8 +81,9 @@ Attempt<ProjectStatus> status_here(Mount& mount, const OperationPtr& op, const P
   } else if (mount.options().read_only) {
     status.no_work_tree = Error{ErrorCode::read_only, "the mount is read-only", {}, {}, 0, {}};
   }
-  if (auto tree = mount.site().try_revision(status.head)) status.refused = tree->tree.manifest().refused;
-  add_revisions(mount, op, status);
+  PLAYFS_ATTEMPT(RevisionTreePtr tree, known_revision(mount, op, status.head));
+  if (tree) status.refused = tree->tree.manifest().refused;
+  PLAYFS_ATTEMPT_CHECK(add_revisions(mount, op, status));
   return status;
 }
 
@@ -192,7 +194,10 @@ Attempt<Found> ProjectDirectory::control_file(const OperationPtr& op, const std:
                             : snapshot(op, name, status_json(status), now);
   }
   PLAYFS_ATTEMPT(content::Head head, head_for_use(mount(), op, project_));
-  if (name == "project.json") return snapshot(op, name, wire::encode_record(head.project.raw), head.project.created_at);
+  if (name == "project.json") {
+    PLAYFS_ATTEMPT(Record record, known_record(mount(), op, "projects", project_.text()));
+    return pretty(op, name, record, head.project.created_at);
+  }
   if (name == "state.json") return state_file(op);
   if (name == "status" || name == "status.json") {
     PLAYFS_ATTEMPT(ProjectStatus status, status_here(mount(), op, project_));
@@ -203,10 +208,21 @@ Attempt<Found> ProjectDirectory::control_file(const OperationPtr& op, const std:
   if (name == "revision.json") {
     if (!latest) return nothing();
     PLAYFS_ATTEMPT(Record record, record_here(mount(), op, "revisions", latest->revision.id.text()));
-    return snapshot(op, name, wire::encode_record(record), now);
+    return pretty(op, name, record, now);
   }
-  PLAYFS_ATTEMPT(std::vector<RevisionTreePtr> line, line_of(mount(), op, project_, id_of(latest)));
-  return snapshot(op, name, name == "log" ? log_text(line) : log_ndjson(line), now);
+  PLAYFS_ATTEMPT(std::vector<SummaryPtr> line, line_of(mount(), op, project_, id_of(latest)));
+  std::size_t bytes = 0;
+  for (const SummaryPtr& revision : line) bytes += revision->agent.size() + revision->message.size();
+  PLAYFS_ATTEMPT(std::string text, rendered(mount(), op, name, bytes, [line = std::move(line), name] {
+                   return name == "log" ? log_text(line) : log_ndjson(line);
+                 }));
+  return snapshot(op, name, std::move(text), now);
+}
+
+Attempt<Found> ProjectDirectory::pretty(const OperationPtr& op, const std::string& name, const Record& record,
+                                        WallTime time) {
+  PLAYFS_ATTEMPT(std::string text, pretty_text(mount(), op, name, wire::encode_record(record)));
+  return snapshot(op, name, std::move(text), time);
 }
 
 Attempt<Found> ProjectDirectory::state_file(const OperationPtr& op) {
@@ -228,7 +244,7 @@ Attempt<Found> ProjectDirectory::state_file(const OperationPtr& op) {
   }
   // A project without a state has the empty state.
   Json published = base && !base->revision.state.is_null() ? base->revision.state : Json(JsonObject());
-  std::string text = wire::to_pretty_text(published);
+  PLAYFS_ATTEMPT(std::string text, pretty_text(mount(), op, "published state", std::move(published)));
   if (staged) {
     auto parsed = wire::parse_json(*staged);
     text = parsed ? wire::to_pretty_text(*parsed) : *staged;

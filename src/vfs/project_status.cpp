@@ -15,7 +15,7 @@ Json id_array(const std::vector<RevisionId>& ids) {
   return array;
 }
 
-Json revision_json(const Revision& revision) {
+Json revision_json(const content::RevisionSummary& revision) {
   return JsonObject{{"revision", revision.id.text()},
                     {"agent", revision.agent},
                     {"message", revision.message},
@@ -89,7 +89,7 @@ std::string padded(std::string_view word, std::size_t width) {
 
 std::string first_line(const std::string& text) { return escape_for_terminal(text.substr(0, text.find('\n'))); }
 
-std::string headline(const Revision& revision) {
+std::string headline(const content::RevisionSummary& revision) {
   return escape_for_terminal(revision.agent) + ", " + format_iso8601(revision.created_at).substr(0, 16) +
          "Z: " + first_line(revision.message);
 }
@@ -184,7 +184,7 @@ Json status_json(const ProjectStatus& status) {
                                    {"file", publish::is_of_file(conflict)},
                                    {"reason", conflict.reason},
                                    {"markers", conflict.has_markers}});
-  for (const Revision& branch : status.branches) branches.push_back(revision_json(branch));
+  for (const auto& branch : status.branches) branches.push_back(revision_json(*branch));
   return JsonObject{{"schema_version", kSchemaVersion},
                     {"project", status.project.text()},
                     {"name", status.name},
@@ -234,12 +234,12 @@ std::string status_text(const ProjectStatus& status) {
   for (const auto& conflict : status.conflicts)
     conflicts.push_back(escape_for_terminal(publish::shown_path(conflict)) + ": " +
                         escape_for_terminal(conflict.reason));
-  for (const Revision& branch : status.branches) {
+  for (const auto& branch : status.branches) {
     if (branches.size() == kMostNamed) {
       branches.push_back("and " + std::to_string(status.branches.size() - kMostNamed) + " more: playfs branches");
       break;
     }
-    branches.push_back(escape_for_terminal(branch.id.text()) + "  " + headline(branch));
+    branches.push_back(escape_for_terminal(branch->id.text()) + "  " + headline(*branch));
   }
   append_section(
       text, "In conflict, to be resolved before a commit (edit them, or \"playfs commit --resolved\"):", conflicts);

@@ -142,7 +142,8 @@ Attempt<Found> CollectionDirectory::child(const OperationPtr& op, const std::str
   if (!stem) return nothing(kEndless);
   PLAYFS_ATTEMPT(std::string id, id_of(op, *stem));
   PLAYFS_ATTEMPT(Record record, record_here(mount(), op, view_.collection, id));
-  return snapshot(op, name, wire::encode_record(record), created(record),
+  PLAYFS_ATTEMPT(std::string text, pretty_text(mount(), op, name, wire::encode_record(record)));
+  return snapshot(op, name, std::move(text), created(record),
                   is_immutable(view_.collection) ? kEndless : mount().refresh_seconds());
 }
 
@@ -228,8 +229,10 @@ Attempt<Found> ThreadDirectory::child(const OperationPtr& op, const std::string&
   }
   if (name != "thread.json" && name != "messages.md") return nothing(kEndless);
   PLAYFS_ATTEMPT(Record thread, record_here(mount(), op, "threads", thread_));
-  if (name == "thread.json")
-    return snapshot(op, name, wire::encode_record(thread), created(thread), mount().refresh_seconds());
+  if (name == "thread.json") {
+    PLAYFS_ATTEMPT(std::string text, pretty_text(mount(), op, name, wire::encode_record(thread)));
+    return snapshot(op, name, std::move(text), created(thread), mount().refresh_seconds());
+  }
   return messages(op, name, thread);
 }
 
@@ -264,8 +267,12 @@ Attempt<Found> ThreadDirectory::messages(const OperationPtr& op, const std::stri
   }
   std::reverse(shown.begin(), shown.end());
   const bool is_whole = mount().site().is_list_whole("messages");
-  return snapshot(op, name, messages_text(shown_of_message(thread), shown, older, is_whole),
-                  shown.empty() ? created(thread) : created(shown.back()));
+  const WallTime time = shown.empty() ? created(thread) : created(shown.back());
+  PLAYFS_ATTEMPT(std::string text,
+                 rendered(mount(), op, name, bytes, [thread = shown_of_message(thread), shown, older, is_whole] {
+                   return messages_text(thread, shown, older, is_whole);
+                 }));
+  return snapshot(op, name, std::move(text), time);
 }
 
 MessagesDirectory::MessagesDirectory(Mount& mount, NodePtr parent, std::string name, std::string thread)
@@ -289,7 +296,8 @@ Attempt<Found> MessagesDirectory::child(const OperationPtr& op, const std::strin
   if (!stem) return nothing(kEndless);
   PLAYFS_ATTEMPT(Record record, record_here(mount(), op, "messages", *stem));
   if (text_field(record.fields, "thread") != thread_) return nothing();
-  return snapshot(op, name, wire::encode_record(record), created(record), mount().refresh_seconds());
+  PLAYFS_ATTEMPT(std::string text, pretty_text(mount(), op, name, wire::encode_record(record)));
+  return snapshot(op, name, std::move(text), created(record), mount().refresh_seconds());
 }
 
 }  // namespace playfs::vfs

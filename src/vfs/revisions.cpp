@@ -16,18 +16,19 @@ constexpr std::uint64_t kFirstPosition = 3;
 
 void begin_fetching(Mount& mount, const RevisionId& id) {
   if (id.empty()) return;
-  if (auto tree = mount.site().try_revision(id)) return mount.site().prefetch(tree);
+  if (auto tree = mount.site().revision_at_once(id).tree) return mount.site().prefetch(tree);
   mount.site().revision(id, mount.gate()->closing(), [&mount, gate = mount.gate()](Result<RevisionTreePtr> tree) {
     auto ticket = gate->enter();
     if (ticket && tree) mount.site().prefetch(*tree);
   });
 }
 
-Attempt<RevisionTreePtr> revision_of_project(Mount& mount, const RevisionId& id, const ProjectId& project) {
+Attempt<RevisionTreePtr> revision_of_project(Mount& mount, const OperationPtr& op, const RevisionId& id,
+                                             const ProjectId& project) {
   // Histories repeatedly look up parents that may not exist.
-  if (!mount.site().try_revision(id) && mount.site().was_absent(id))
+  if (mount.site().was_absent(id) && !mount.site().try_revision(id))
     return fail(ErrorCode::not_found, "the service has no such revision");
-  PLAYFS_ATTEMPT(RevisionTreePtr tree, revision_here(mount, id));
+  PLAYFS_ATTEMPT(RevisionTreePtr tree, revision_here(mount, op, id));
   if (tree->revision.project != project) return fail(ErrorCode::not_found, "a revision of another project");
   return tree;
 }
@@ -37,7 +38,7 @@ RevisionsDirectory::RevisionsDirectory(Mount& mount, NodePtr parent, std::string
 
 Attempt<Found> RevisionsDirectory::child(const OperationPtr& op, const std::string& name) {
   if (why_not_a_component(name) || name.size() > kMaxIdLength) return nothing(kEndless);
-  PLAYFS_ATTEMPT(RevisionTreePtr revision, revision_of_project(mount(), RevisionId(name), project_));
+  PLAYFS_ATTEMPT(RevisionTreePtr revision, revision_of_project(mount(), op, RevisionId(name), project_));
   mount().site().prefetch(revision);
   return directory<RevisionDirectory>(op, name, read_only_view(std::move(revision), project_));
 }
@@ -67,7 +68,7 @@ Attempt<Found> BranchesDirectory::child(const OperationPtr& op, const std::strin
   if (why_not_a_component(name)) return nothing(kEndless);
   PLAYFS_ATTEMPT(std::vector<std::string> all, branches(op));
   if (std::find(all.begin(), all.end(), name) == all.end()) return nothing();
-  PLAYFS_ATTEMPT(RevisionTreePtr revision, revision_of_project(mount(), RevisionId(name), project_));
+  PLAYFS_ATTEMPT(RevisionTreePtr revision, revision_of_project(mount(), op, RevisionId(name), project_));
   return symlink(op, name, "../revisions/" + name, revision->revision.created_at, 0);
 }
 

@@ -15,7 +15,7 @@ namespace playfs::vfs {
 void begin_fetching(Mount& mount, const RevisionId& id);
 
 /// A revision that must belong to the project: one project never shows another's bytes.
-[[nodiscard]] Attempt<RevisionTreePtr> revision_of_project(Mount& mount, const RevisionId& id,
+[[nodiscard]] Attempt<RevisionTreePtr> revision_of_project(Mount& mount, const OperationPtr& op, const RevisionId& id,
                                                            const ProjectId& project);
 
 class RevisionsDirectory final : public VirtualDirectory {

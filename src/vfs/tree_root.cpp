@@ -51,7 +51,7 @@ Attempt<NodePtr> TreeRoot::tree(const OperationPtr& op) {
   NodePtr now = shown();
   if (revision_) {
     if (now) return now;
-    PLAYFS_ATTEMPT(RevisionTreePtr revision, revision_of_project(mount(), *revision_, project_));
+    PLAYFS_ATTEMPT(RevisionTreePtr revision, revision_of_project(mount(), op, *revision_, project_));
     mount().site().prefetch(revision);
     return begin(made(revision, read_only_view(revision, project_)->refusal), std::nullopt);
   }

@@ -338,7 +338,7 @@ Attempt<UpdateResult> WorkTree::update(const OperationPtr& op) {
   if (base && base->revision.id != latest) {
     RevisionTreePtr tree;
     if (!latest.empty()) {
-      PLAYFS_ATTEMPT(tree, revision_here(mount_, latest));
+      PLAYFS_ATTEMPT(tree, revision_here(mount_, op, latest));
     }
     if (!is_known_to_hold(tree, base)) {
       // A revision shown in place of the latest one may be older than what was published from here, which would vanish.
@@ -359,7 +359,7 @@ Attempt<UpdateResult> WorkTree::update(const OperationPtr& op) {
     op->note("newest");
   }
   if (!latest.empty() && latest != base_id()) {
-    PLAYFS_ATTEMPT(RevisionTreePtr tree, revision_here(mount_, latest));
+    PLAYFS_ATTEMPT(RevisionTreePtr tree, revision_here(mount_, op, latest));
     PLAYFS_ATTEMPT(bool is_free, is_free_to_follow(tree));
     if (!is_free) return integrate(op, tree, true);
     PLAYFS_ATTEMPT_CHECK(move_base(tree, id_of(base)));
@@ -379,7 +379,7 @@ Attempt<UpdateResult> WorkTree::merge(const OperationPtr& op, const RevisionId& 
     PLAYFS_ATTEMPT_CHECK(check_told(op, "the work tree stands on " + result->base));
     return std::move(*result);
   }
-  PLAYFS_ATTEMPT(RevisionTreePtr tree, revision_of_project(mount_, revision, project_));
+  PLAYFS_ATTEMPT(RevisionTreePtr tree, revision_of_project(mount_, op, revision, project_));
   return integrate(op, tree, false);
 }
 

@@ -45,12 +45,77 @@ TEST_F(RevisionsTest, OneThatSomebodyHoldsIsNotMadeTwice) {
   put_revision("first", {});
   auto held = revision("first");
   const std::string filler(40'000, 'x');
-  for (int i = 0; i < 200; ++i) {
+  for (int i = 0; i < 300; ++i) {
     const std::string id = "r" + std::to_string(i);
     put_revision(id, {}, {{"filler", filler}});
     revision(id);
   }
   EXPECT_EQ(site_->try_revision(RevisionId("first")), held);
+}
+
+/// JSON of three bytes per value, each of which takes forty in memory.
+Json dense(std::size_t values) { return Json::Array(values, Json::Array()); }
+
+TEST_F(RevisionsTest, AreKeptByTheirMemory) {
+  std::vector<std::weak_ptr<const RevisionTree>> trees;
+  for (int i = 0; i < 8; ++i) {
+    const std::string id = "r" + std::to_string(i);
+    put_revision(id, {}, {{"dense", dense(100'000)}});
+    trees.push_back(revision(id));
+  }
+  EXPECT_LE(std::count_if(trees.begin(), trees.end(), [](const auto& tree) { return !tree.expired(); }), 2)
+      << "of 300 KB of text and 4 MB of memory each";
+}
+
+TEST_F(RevisionsTest, ALargeOneIsNotParsedByThoseWhoMustNotWait) {
+  put_revision("small", {});
+  put_revision("large", {}, {{"dense", dense(100'000)}});
+  revision("small");
+  revision("large");
+  restart();
+  EXPECT_TRUE(site_->revision_at_once(RevisionId("small")).tree);
+  auto here = site_->revision_at_once(RevisionId("large"));
+  EXPECT_FALSE(here.tree);
+  EXPECT_TRUE(here.takes_long);
+  service_.forget_requests();
+  Answer<RevisionTreePtr> first, second;
+  site_->revision(RevisionId("large"), {}, first.callback());
+  site_->revision(RevisionId("large"), {}, second.callback());
+  EXPECT_EQ(first.calls(), 0) << "it is parsed elsewhere";
+  run();
+  ASSERT_TRUE(first.ok() && second.ok());
+  EXPECT_EQ(*first, *second);
+  EXPECT_EQ(service_.requests(), 0);
+  EXPECT_TRUE(site_->revision_at_once(RevisionId("large")).tree);
+  auto none = site_->revision_at_once(RevisionId("none"));
+  EXPECT_FALSE(none.tree || none.takes_long);
+}
+
+TEST_F(RevisionsTest, APartOfARecordIsThatOfItsPresentState) {
+  const Reduce body = [](const Record& record) {
+    Record part{record.id, {}, {}, {}, {}};
+    part.fields.set("body", *record.fields.find("body"));
+    return part;
+  };
+  auto shown = [&](bool reads_large) {
+    auto part = site_->part_of_record("messages", "m", body, reads_large);
+    return part.takes_long ? "takes long" : part.record ? *part.record->fields.find("body")->string() : "nothing";
+  };
+  auto fetch_it = [&](const std::string& text, std::size_t values) {
+    service_.put("messages", "m", {{"body", text}, {"dense", dense(values)}});
+    Answer<Record> answer;
+    site_->record("messages", "m", {}, answer.callback());
+    run();
+  };
+  EXPECT_EQ(shown(true), "nothing");
+  fetch_it("one", 1);
+  EXPECT_EQ(shown(false), "one");
+  fetch_it("two", 1);
+  EXPECT_EQ(shown(false), "two");
+  fetch_it("three", 100'000);
+  EXPECT_EQ(shown(false), "takes long");
+  EXPECT_EQ(shown(true), "three");
+  EXPECT_EQ(shown(true), "three") << "kept";
 }
 
 TEST_F(RevisionsTest, AbsentOnesAndImpossibleIdsAreNotFound) {

@@ -1,0 +1,146 @@
+#!/usr/bin/env python3
+"""Records of megabytes, which take tens of megabytes once parsed: the memory of those who show many of them, and that
+nobody else waits for them."""
+import os
+import subprocess
+import threading
+import time
+
+import projects
+import proxy
+import rig
+import site_of_lies
+
+VALUES = 900_000  # in one record, of three bytes each
+RECORDS = 24
+READERS = 12
+MAY_GROW = 512 << 20  # a few of the records at a time; all of them, parsed, have twice as much
+HANGS = 30  # seconds after which something counts as hanging; it takes a fraction of one
+JUNK = site_of_lies.Raw('[' + '[],' * VALUES + '0]')
+
+
+@rig.needs_fuse
+class LargeRecords(rig.Rig):
+    def setUp(self):
+        super().setUp()
+        self.api, self.service = proxy.before_a_service(self)
+        self.near = projects.publish(self.api, 'near', {'f': 'f\n'})
+        self.site = site_of_lies.HostileSite(self.service)
+
+    def add_thread(self):
+        self.site.add('threads', 'talk', title='title', author='ann')
+        for number in range(RECORDS):
+            self.site.add('messages', f'm{number:03}', thread='talk', author='m', body=f'body {number}')
+            # Its list stays short.
+            self.site.answers['GET', 'messages', f'm{number:03}'] = lambda body, ask, number=number: site_of_lies.http(
+                f'{{"record":{{"id":"m{number:03}","created_at":"2020-01-01T00:00:00Z","thread":"talk",'
+                f'"body":"body {number}","junk":{JUNK}}}}}')
+        return 'threads/talk/messages.md'
+
+    def add_log(self):
+        self.site.add('projects', 'far', name='far', latest_revision=f'r{RECORDS - 1:03}')
+        for number in range(RECORDS):
+            self.site.add('revisions', f'r{number:03}', project='far', parents=[f'r{number - 1:03}'] if number else [],
+                          agent='m', message=f'body {number}', manifest={'files': {'f': {'inline': str(number)}}},
+                          state={'junk': JUNK})
+        return 'projects/far/log'
+
+    def mounted(self):
+        mount = self.mount(self.service.url)
+        work = mount.directory / 'projects' / self.near / 'work'
+        (work / 'staged').write_text('staged\n')
+        return mount, work
+
+    def expect_whole(self, path):
+        """Reads it, however often a slow machine makes that take longer than a lookup may."""
+        whole = [f'body {number}' for number in range(RECORDS)]
+        text = []
+
+        def is_whole():
+            try:
+                text[:] = [line.strip() for line in path.read_text().splitlines()]
+            except TimeoutError:
+                return False
+            return True
+
+        self.eventually(is_whole, 'it can be read')
+        self.assertEqual(sorted(line for line in text if line.startswith('body')), sorted(whole))
+
+    def expect_bounded_memory(self, add):
+        path = add()
+        mount, _ = self.mounted()
+        rig.forget_most_memory(mount.process)
+        before = rig.memory(mount.process)
+        self.expect_whole(mount.directory / path)
+        grown = rig.memory(mount.process, 'VmHWM') - before
+        print(f'{path}: {grown >> 20} MB more at most', flush=True)
+        self.assert_memory(grown, MAY_GROW)
+
+    def test_memory_of_a_log(self):
+        self.expect_bounded_memory(self.add_log)
+
+    def test_memory_of_messages(self):
+        self.expect_bounded_memory(self.add_thread)
+
+    def expect_nobody_to_wait(self, add):
+        path = add()
+        mount, work = self.mounted()
+        self.expect_whole(mount.directory / path)
+        slowest, over = {}, threading.Event()
+
+        def users():
+            number = 0
+            while not over.is_set():
+                number += 1
+                for name, use in (('lookup', lambda: os.path.exists(work / f'none{number}')),
+                                  ('write', lambda: (work / 'staged').write_text(str(number))),
+                                  ('status', lambda: self.playfs('status', work))):
+                    begun = time.monotonic()
+                    use()
+                    slowest[name] = max(slowest.get(name, 0), time.monotonic() - begun)
+
+        users_of_near = threading.Thread(target=users, daemon=True)
+        readers = [subprocess.Popen(['cat', mount.directory / path], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+                   for _ in range(READERS)]
+        time.sleep(1)
+        users_of_near.start()
+        time.sleep(8)
+        begun = time.monotonic()
+        for reader in readers:
+            reader.kill()
+        for reader in readers:
+            reader.wait()
+        ended = time.monotonic() - begun
+        over.set()
+        users_of_near.join(2 * HANGS)
+        print(f'{path}: readers ended {ended:.1f} s after SIGKILL; beside them, the slowest',
+              {name: f'{seconds:.1f} s' for name, seconds in slowest.items()}, flush=True)
+        self.assertLess(ended, HANGS / 3)
+        self.assertEqual(sorted(slowest), ['lookup', 'status', 'write'])
+        self.assertLess(max(slowest.values()), HANGS / 3)
+
+    def test_readers_of_a_log(self):
+        self.expect_nobody_to_wait(self.add_log)
+
+    def test_readers_of_messages(self):
+        self.expect_nobody_to_wait(self.add_thread)
+
+    def test_readers_of_messages_while_the_service_is_away(self):
+        path = self.add_thread()
+        mount, work = self.mounted()
+        self.expect_whole(mount.directory / path)
+        self.service.away = True
+        self.expect_whole(mount.directory / path)
+        readers = [subprocess.Popen(['cat', mount.directory / path], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+                   for _ in range(READERS)]
+        begun = time.monotonic()
+        while any(reader.poll() is None for reader in readers):
+            at = time.monotonic()
+            self.assertFalse(os.path.exists(work / f'none{at}'))
+            self.assertLess(time.monotonic() - at, HANGS / 3)
+            self.assertLess(at - begun, 2 * HANGS)
+            time.sleep(0.05)
+
+
+if __name__ == '__main__':
+    rig.main()
