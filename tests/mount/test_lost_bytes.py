@@ -158,7 +158,7 @@ class LostRows(rig.SharedProject):
         changed[-3] ^= 0x10
         log.write_bytes(bytes(changed))
         wrong, = self.wrong()
-        self.assertIn('the last operation of its log was changed', wrong)
+        self.assertIn('the last operation in its log is damaged', wrong)
         self.mounted = self.mount(self.api.origin)
         self.assertEqual(sorted(os.listdir(self.work(self.mounted))), ['kept', 'moved'])
         self.assertIn('the last operation of its log', self.errors())
