@@ -91,7 +91,7 @@ Attempt<std::uint64_t> ToldSize::tell(const OperationPtr& op, Mount& mount, cons
   // `stale` makes it look again, unseen by the program.
   if (auto before = op->outcome<UnknownBefore>(); before && before->times != unknown_) {
     op->note(kRecorded);
-    return fail(ErrorCode::stale, "another answer about it came in between: look again");
+    return fail(ErrorCode::stale, "superseded by a newer response: try again");
   }
   return *known;
 }
@@ -118,10 +118,9 @@ Attempt<content::Blob> ToldSize::blob(const Node& node, Mount& mount, const File
   const std::uint64_t told = told_;
   if (told == kNothing || told == blob.size()) return blob;
   mount.notifications().node_changed(node.id(), -1);
-  return fail(
-      ErrorCode::stale,
-      "its manifest says that it has " + std::to_string(told) + " bytes, and it has " + std::to_string(blob.size()),
-      "open it again: its size is known now");
+  return fail(ErrorCode::stale,
+              "its manifest says " + std::to_string(told) + " bytes, but it has " + std::to_string(blob.size()),
+              "open it again: its real size is known now");
 }
 
 Attempt<std::string> ToldSize::read(const Node& node, Mount& mount, const FileRef& file, std::uint64_t offset,

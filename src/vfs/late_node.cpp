@@ -31,7 +31,8 @@ Stop LateNode::until_here(const OperationPtr& op) {
   if (!found) return std::move(found).error();
   if (!mount().sent_back().is_known(op->caller.pid)) return send_back(op, std::move(*found));
   mount().sent_back().forget(op->caller.pid);
-  return Error{ErrorCode::timed_out, "it came too late for this call", "it is here by now: try again", {}, 0, {}};
+  return Error{
+      ErrorCode::timed_out, "the response arrived too late for this call", "try again: it has arrived", {}, 0, {}};
 }
 
 Stop LateNode::send_back(const OperationPtr& op, Found found) {
@@ -47,7 +48,7 @@ Stop LateNode::send_back(const OperationPtr& op, Found found) {
   }
   op->note(kRecorded);
   mount().sent_back().note(op->caller.pid);
-  return Error{ErrorCode::stale, "it is here by now: look again", {}, {}, 0, {}};
+  return Error{ErrorCode::stale, "it has arrived: look it up again", {}, {}, 0, {}};
 }
 
 Attempt<std::string> LateNode::read_link(const OperationPtr& op) {

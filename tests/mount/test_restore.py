@@ -107,7 +107,7 @@ class Restore(clocks.Clocks, rig.Rig):
         self.eventually(lambda: self.status(mount)['base'] == self.head(), 'the tree stands on what is left')
         self.assertEqual(self.describe(self.work(mount)), after, 'nothing has vanished')
         text = self.playfs('status', self.work(mount), who=mount.who).stdout
-        self.assertIn(f'The service went back to an older state: revision {lost}', text)
+        self.assertIn(f'The service went back to an older state and lost revision {lost}', text)
         self.assertIn('added     new/big', text)
         self.assertIn('deleted   deleted', text)
         self.assertNotIn('same', text)
@@ -209,8 +209,8 @@ class Restore(clocks.Clocks, rig.Rig):
         shutil.rmtree(self.home / 'ann/cache')
         ann = self.mount(self.api.origin, at=ann.directory)
         said = self.playfs('status', self.work(ann).parent, check=False)
-        self.assertIn(f'revision {lost}, on which the work tree stands, is gone', said.stdout, said.stderr)
-        folder = pathlib.Path(re.search(r'untouched in (\S+):', said.stdout)[1])
+        self.assertIn(f'revision {lost}, the work tree\'s base, is gone', said.stdout, said.stderr)
+        folder = pathlib.Path(re.search(r'intact in (\S+):', said.stdout)[1])
         self.assertTrue(list(folder.glob('spool/*')))
         with self.assertRaises(OSError):
             os.listdir(self.work(ann))
@@ -245,7 +245,7 @@ class Restore(clocks.Clocks, rig.Rig):
             self.assertEqual((status['gone'], status['base']), (True, base))
             self.assertEqual(sorted(each['path'] for each in status['staged']), ['published', 'staged'])
             said = self.playfs('status', self.work(mount)).stdout
-            self.assertIn('The service does not have this project', said)
+            self.assertIn('The service no longer has this project', said)
             shutil.copytree(self.work(mount), self.home / f'copy-{mount.process.pid}')
             self.assertEqual(self.describe(self.home / f'copy-{mount.process.pid}'), wanted)
             # It costs nothing, and nothing is published.
