@@ -141,7 +141,7 @@ class Discard(SlowProject):
         (self.tree / 'd/inner').write_text('changed\n')
         code, error = self.error('d', 'never', 'file')
         self.assertEqual((code, error['code']), (NOT_FOUND, 'not_found'))
-        self.assertIn('never is not there', error['message'])
+        self.assertIn('never does not exist', error['message'])
         self.assertEqual(self.staged(), ['d/inner'])  # all or none
         self.assertEqual(self.count('d', 'd/inner'), 1)  # one below another
 

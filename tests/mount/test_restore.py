@@ -282,7 +282,7 @@ class Restore(clocks.Clocks, rig.Rig):
 
         def misses_chunks():
             why = self.status(ann)['publication']['waiting_for']
-            return why and 'does not show what it has stored' in why['message']
+            return why and 'does not show what it stored' in why['message']
 
         self.eventually(misses_chunks, 'chunks are missed')
         self.assertTrue(self.status(ann)['staged'])

@@ -434,7 +434,7 @@ TEST_F(AbsencesTest, ARecordThatLagsChoosesNothing) {
   begin_commit();
   auto is_waited_for = [&] {
     auto why = work->publisher->progress().last_error;
-    return why && why->message.find("does not merge") != std::string::npos;
+    return why && why->message.find("do not merge") != std::string::npos;
   };
   while (!is_waited_for() && world.head(project) == chosen) std::this_thread::sleep_for(std::chrono::milliseconds(1));
   EXPECT_EQ(world.head(project), chosen);

@@ -105,7 +105,7 @@ TEST_F(UnknownBaseTest, AnUpdateIsRefusedAndSaysHowToGoOn) {
   auto updated = update(theirs);
   ASSERT_FALSE(updated);
   EXPECT_EQ(updated.error().code, ErrorCode::refused_input);
-  EXPECT_NE(updated.error().message.find("no revision in common"), std::string::npos) << updated.error().message;
+  EXPECT_NE(updated.error().message.find("no common base"), std::string::npos) << updated.error().message;
   EXPECT_NE(updated.error().hint.find("playfs merge " + theirs), std::string::npos) << updated.error().hint;
   EXPECT_EQ(work->stage->base()->revision.id, RevisionId(root));
   EXPECT_TRUE(work->stage->conflicted().empty());
@@ -288,7 +288,7 @@ TEST_F(AncestryTest, AnUpdateDoesNotLeaveOutADirectoryForWhatIsKeptHereOnlyInIts
   world.set_head(project, head);
   auto updated = update(head);
   ASSERT_FALSE(updated) << "what is to become of p/precious was decided by nobody";
-  EXPECT_NE(updated.error().message.find("p is kept here only"), std::string::npos) << updated.error().message;
+  EXPECT_NE(updated.error().message.find("p is local-only"), std::string::npos) << updated.error().message;
   ASSERT_TRUE(work->stage->unlink(work->stage->root(), "p"));
   ASSERT_TRUE(update(head));
   work->write("mine", "m");
@@ -308,7 +308,7 @@ TEST_F(AncestryTest, AnUpdateDoesNotDeleteWhatIsKeptHereOnlyWhereHeadChangesTheF
   for (const std::string path : {"p", "q"}) {
     auto updated = update(head);
     ASSERT_FALSE(updated);
-    EXPECT_NE(updated.error().message.find(path + " is kept here only"), std::string::npos) << updated.error().message;
+    EXPECT_NE(updated.error().message.find(path + " is local-only"), std::string::npos) << updated.error().message;
     EXPECT_EQ(work->stage->attributes(work->stage->find(path))->kind, stage::Kind::fifo);
     ASSERT_TRUE(work->stage->unlink(work->stage->root(), path));
   }

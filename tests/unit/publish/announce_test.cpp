@@ -48,9 +48,10 @@ class AnnounceTest : public testing::Test {
 };
 
 TEST_F(AnnounceTest, ItSaysWhoseItIsAndHowToTakeItIn) {
-  EXPECT_EQ(words("r1", 0), "Revision r1 by author stands beside head head. To take it in: playfs merge r1");
-  EXPECT_EQ(words("r2", 2),
-            "Revision r2 by author stands beside head head. In conflict: path1, path2. To take it in: playfs merge r2");
+  EXPECT_EQ(words("r1", 0), "Revision r1 by author is not merged into head head. To merge it: playfs merge r1");
+  EXPECT_EQ(
+      words("r2", 2),
+      "Revision r2 by author is not merged into head head. In conflict: path1, path2. To merge it: playfs merge r2");
 }
 
 TEST_F(AnnounceTest, TwentyConflictsAreNamedAndTheOthersCounted) {
@@ -77,7 +78,7 @@ TEST_F(AnnounceTest, TheThreadIsLookedForOnce) {
 
 TEST_F(AnnounceTest, AHeadThatFallsBackIsAnnouncedThoughAMessageNamesItAsHead) {
   words("r1", 0, "r2");
-  EXPECT_EQ(words("r2", 0, "r1"), "Revision r2 by author stands beside head r1. To take it in: playfs merge r2");
+  EXPECT_EQ(words("r2", 0, "r1"), "Revision r2 by author is not merged into head r1. To merge it: playfs merge r2");
   EXPECT_EQ(world.all("messages").size(), 2u);
 }
 

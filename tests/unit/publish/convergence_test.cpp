@@ -340,7 +340,7 @@ TEST_F(MergeAnswerTest, AnotherRevisionIsNotTakenForTheMerge) {
                                                            {"parents", Json::Array{}},
                                                            {"manifest", JsonObject{{"files", JsonObject()}}}}));
   });
-  EXPECT_NE(said().find("another revision than the merge"), std::string::npos) << said();
+  EXPECT_NE(said().find("different revision than the merge"), std::string::npos) << said();
 }
 
 TEST_F(ConvergenceTest, AMergeThatTheListDoesNotShowYetIsNotMissed) {

@@ -289,7 +289,7 @@ TEST_F(JournalTest, ARowThatIsNotAsItWasWrittenIsFoundBeforeAnythingIsBuiltOnIt)
     auto opened = Journal::open(changed.path() + "/journal");
     ASSERT_FALSE(opened) << table;
     EXPECT_EQ(opened.error().code, ErrorCode::corrupt);
-    EXPECT_NE(opened.error().message.find("a row of " + table), std::string::npos) << opened.error().message;
+    EXPECT_NE(opened.error().message.find("a row in " + table), std::string::npos) << opened.error().message;
   }
 }
 

@@ -254,7 +254,7 @@ TEST_F(LogScanTest, ACursorThatBeginsAgainAtTheTopIsNoticed) {
   };
   ASSERT_TRUE(look());
   expect_all_found();
-  EXPECT_NE(events.events_text().find("came back to newer ones"), std::string::npos);
+  EXPECT_NE(events.events_text().find("jumped back to newer ones"), std::string::npos);
 }
 
 TEST_F(LogScanTest, ALogThatLostWhatWasReadIsReadAgain) {
@@ -293,7 +293,7 @@ TEST_F(LogScanTest, ACursorThatIsGivenTwiceEndsIt) {
   auto failed = look();
   ASSERT_FALSE(failed);
   EXPECT_EQ(failed.error().code, ErrorCode::protocol);
-  EXPECT_NE(failed.error().message.find("same cursor twice"), std::string::npos) << failed.error().message;
+  EXPECT_NE(failed.error().message.find("a cursor was repeated"), std::string::npos) << failed.error().message;
   log.after = {};
   ASSERT_TRUE(look());
   expect_all_found();
@@ -306,7 +306,7 @@ TEST_F(LogScanTest, PagesWithoutAnythingEndIt) {
   };
   auto failed = look();
   ASSERT_FALSE(failed);
-  EXPECT_NE(failed.error().message.find("brought nothing"), std::string::npos) << failed.error().message;
+  EXPECT_NE(failed.error().message.find("had nothing new"), std::string::npos) << failed.error().message;
   EXPECT_EQ(log.pages, limits.most_idle_pages);
 }
 

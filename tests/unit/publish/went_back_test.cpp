@@ -731,7 +731,7 @@ TEST_F(HollowTest, WhatNobodyHasAnyMoreKeepsNoCommitFromBeingPublished) {
   auto result = work->commit();
   expected["small of theirs"] = "t";
   expect_published_on_top(result);
-  EXPECT_NE(work->events->errors_text().find("carry on theirs"), std::string::npos);
+  EXPECT_NE(work->events->errors_text().find("carry forward theirs"), std::string::npos);
 }
 
 /// Others' content is carried along, since the service lost their revision after ours was based on it. The service has
