@@ -55,8 +55,8 @@ class LostBytes(rig.SharedProject):
         said = (self.mounted.directory / '.playfs/errors.ndjson').read_text()
         for name in ('gone', 'cut'):
             self.assertIn(f'work/{name}"', said)
-        self.assertIn('are gone', said)
-        self.assertIn('cut off', said)
+        self.assertIn('are missing', said)
+        self.assertIn('are truncated', said)
         self.assertEqual(self.lost(), ['cut', 'gone', 'published'])
         self.assertIn('cut: the staged bytes', self.playfs('status', self.tree).stdout)
         self.assertNotEqual(self.doctor.returncode, 0)

@@ -764,7 +764,7 @@ TEST_F(PublicationTest, NoMergeCoversWhatIsKeptHereOnly) {
   next.emplace("4913", "theirs");
   auto merged = put_merged(bench, {}, revision_of("r2", next));
   ASSERT_FALSE(merged);
-  EXPECT_NE(merged.error().message.find("4913 is kept here only"), std::string::npos) << merged.error().message;
+  EXPECT_NE(merged.error().message.find("4913 is local-only"), std::string::npos) << merged.error().message;
   EXPECT_EQ(bench.stage->base()->revision.id, RevisionId("r1"));
   EXPECT_EQ(bench.read("4913"), "ignored");
 }
