@@ -41,7 +41,7 @@ RevisionTreePtr Revisions::known(const RevisionId& id) {
   if (!revision->manifest.continuation) return adopt(std::make_shared<RevisionTree>(std::move(*revision)), cost);
   FileRef more = continuation_of(std::move(*revision));
   auto blob = blobs_.known(more);
-  auto text = blob ? blob->read(0, blob->size()) : fail(ErrorCode::not_found, "it is not here");
+  auto text = blob ? blob->read(0, blob->size()) : fail(ErrorCode::not_found, "it is not cached");
   return text ? adopt(with_continuation(*more.revision, *text), cost + text->size()) : nullptr;
 }
 
@@ -119,7 +119,7 @@ void Revisions::complete(const RevisionId& id, Revision revision, std::size_t co
   FileRef more = continuation_of(std::move(revision));
   blobs_.get(more, Urgency::demand, context_.stop.token(), context_.guarded([this, id, more, cost](Result<Blob> blob) {
     auto text = blob ? blob->read(0, blob->size()) : Result<std::string>(fail(std::move(blob).error()));
-    if (!text) return flights_.land(id, fail(text.error().while_doing("the rest of the manifest")));
+    if (!text) return flights_.land(id, fail(text.error().while_doing("read the rest of the manifest")));
     flights_.land(id, adopt(with_continuation(*more.revision, *text), cost + text->size()));
   }));
 }

@@ -16,7 +16,7 @@ import trees
 
 MOST_REQUESTS = 8  # for one access to a list that goes in circles
 LISTED = ('projects', 'revisions', 'threads', 'messages')
-NOWHERE = 'its cursors lead nowhere'
+NOWHERE = 'its cursors make no progress'
 MANY_MESSAGES = 3_000
 MOST_MESSAGES_ASKED_FOR = 400  # for one look at the thread of these
 

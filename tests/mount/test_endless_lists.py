@@ -138,7 +138,7 @@ class EndlessLists(rig.Rig):
 
     def test_a_page_larger_than_pages_may_be(self):
         self.page = lambda number: json.dumps({'records': [record(n) for n in range(PAGE + 1)], 'nextCursor': None})
-        self.refused('a page of 101 records, where one may have 100')
+        self.refused('a page has 101 records, more than 100')
 
     def test_pages_as_dense_as_pages_can_be(self):
         # A parsed record takes more memory than its text.

@@ -276,7 +276,8 @@ TEST_F(ListsTest, WhatDoesNotFitIsNotKeptAndThatTheListGoesOnIsToldOnce) {
   EXPECT_EQ(first.back(), "p" + std::to_string(5000 - first.size()));
   EXPECT_LE(service_.requests(), 9) << "nor is it read";
   EXPECT_FALSE(site_->is_list_whole("projects"));
-  EXPECT_THAT(events_->errors_text(), HasSubstr("goes on: its newest " + std::to_string(first.size()) + " records"));
+  EXPECT_THAT(events_->errors_text(),
+              HasSubstr("is too long: its newest " + std::to_string(first.size()) + " records"));
   const std::string told = events_->errors_text();
 
   // New records push out old ones, and whatever is older than the last one is not news.
@@ -293,7 +294,7 @@ TEST_F(ListsTest, WhatDoesNotFitIsNotKeptAndThatTheListGoesOnIsToldOnce) {
   restart(options);
   ASSERT_TRUE(site_->try_list("projects"));
   EXPECT_FALSE(site_->is_list_whole("projects"));
-  EXPECT_THAT(events_->errors_text(), HasSubstr("goes on"));
+  EXPECT_THAT(events_->errors_text(), HasSubstr("is too long"));
   EXPECT_EQ(ids(list()), before);
 }
 
