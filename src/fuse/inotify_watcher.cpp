@@ -120,8 +120,7 @@ bool InotifyWatcher::take_events() {
 void InotifyWatcher::carry_out(Order order) {
   {
     MutexLock lock(mutex_);
-    if (!watched_.contains(order.watch))
-      return order.armed(fail(ErrorCode::interrupted, "nobody waits for it any more"));
+    if (!watched_.contains(order.watch)) return order.armed(fail(ErrorCode::interrupted, "no longer awaited"));
   }
   looking_up_ = order.watch;
   int descriptor =
