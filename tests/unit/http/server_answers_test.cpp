@@ -142,7 +142,7 @@ TEST(Pages, PastTheirNumberTheGreediestIsToldToTryAgain) {
     if (!answer.starts_with("HTTP/1.1 503 ")) continue;
     ++refused;
     EXPECT_TRUE(contains(answer, "Retry-After: ")) << answer;
-    EXPECT_TRUE(contains(answer, "more pages are asked for")) << answer;
+    EXPECT_TRUE(contains(answer, "too many pages are being requested")) << answer;
   }
   EXPECT_EQ(refused, 2);
 }
