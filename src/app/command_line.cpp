@@ -84,7 +84,7 @@ class Parser {
     app_.set_version_flag("--version", "playfs " PLAYFS_VERSION);
     app_.footer(kExitCodes);
     common(app_);
-    app_.add_option("--generate", generate_, "Print the completion for bash, or what the man page says of the commands")
+    app_.add_option("--generate", generate_, "Print the bash completion, or the man page's section on commands")
         ->type_name("bash|man")
         ->check(CLI::IsMember({"bash", "man"}));
     add_mounting();

@@ -39,7 +39,7 @@ void InotifyWatcher::stop() {
     orders.swap(orders_);
     watched.swap(watched_);
   }
-  for (auto& order : orders) order.armed(fail(ErrorCode::interrupted, "the mount is ending"));
+  for (auto& order : orders) order.armed(fail(ErrorCode::interrupted, "the mount is shutting down"));
 }
 
 void InotifyWatcher::wake() {
@@ -59,7 +59,7 @@ void InotifyWatcher::watch(Watch watch, std::string path, Callback<void> armed, 
       orders_.push_back({watch, std::move(path), std::move(armed)});
     }
   }
-  if (stopped) return armed(fail(ErrorCode::interrupted, "the mount is ending"));
+  if (stopped) return armed(fail(ErrorCode::interrupted, "the mount is shutting down"));
   wake();
 }
 

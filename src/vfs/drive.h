@@ -79,7 +79,7 @@ void drive(Mount& mount, Counted counted, OperationPtr op, F attempt, S subject,
     return fail_with(subject, reply, {ErrorCode::protocol, "the service's responses make no progress", {}, {}, 0, {}});
   }
   auto ticket = mount.gate()->enter();
-  if (!ticket) return reply(fail(ErrorCode::interrupted, "the mount is ending"));
+  if (!ticket) return reply(fail(ErrorCode::interrupted, "the mount is shutting down"));
   const bool may_yield = round == 0 && op->yields && !mount.sent_back().is_known(op->caller.pid);
   auto hold = mount.notifications().hold(op->locked, may_yield ? std::optional(op->caller.pid) : std::nullopt);
   if (!hold) {

@@ -332,7 +332,7 @@ Fetch fetch_for_a_while(Mount& mount, const OperationPtr& op, std::chrono::milli
     };
     if (left <= left.zero()) return ran_out();
     auto ticket = mount.gate()->enter();
-    if (!ticket) return first(fail(ErrorCode::interrupted, "the mount is ending"));
+    if (!ticket) return first(fail(ErrorCode::interrupted, "the mount is shutting down"));
     auto asked = std::make_shared<Asked>(std::move(*ticket));
     for (const CancelToken& end : {cancel, mount.gate()->closing()})
       asked->ends.push_back(end.on_cancel([source = asked->source]() mutable { source.cancel(); }));

@@ -58,7 +58,7 @@ Error why_latest_is_not_shown(const content::Head& head) {
           {}};
 }
 
-Error mount_ending() { return {ErrorCode::interrupted, "the mount is ending", {}, {}, 0, {}}; }
+Error mount_ending() { return {ErrorCode::interrupted, "the mount is shutting down", {}, {}, 0, {}}; }
 
 std::optional<std::string> rules_text(content::Site& site, const FileRef& file, std::size_t most) {
   auto blob = site.try_blob(file);

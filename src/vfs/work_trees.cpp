@@ -200,7 +200,7 @@ void WorkTrees::open(const ProjectId& project, const CancelToken& cancel, Callba
   if (here) return first({});
   if (!begin) return;
   if (auto ticket = mount_.gate()->enter()) std::make_shared<Opening>(*this, project, std::move(*ticket))->begin();
-  else opened(project, fail(ErrorCode::interrupted, "the mount is ending"));
+  else opened(project, fail(ErrorCode::interrupted, "the mount is shutting down"));
 }
 
 void WorkTrees::opened(const ProjectId& project, Result<std::shared_ptr<WorkTree>> tree) {
