@@ -137,7 +137,7 @@ class Ignored(revisions.Revisions):
         (self.tree / 'a.log').write_text('never published\n')
         self.assertEqual(self.staged(), [])
 
-    def test_a_merge_overwrites_nothing_that_is_kept_here_only(self):
+    def test_a_merge_overwrites_no_local_only_file(self):
         self.set_head_that_ignores()
         branch = self.branch()
         (self.tree / 'a.log').write_text('my own\n')
@@ -148,7 +148,7 @@ class Ignored(revisions.Revisions):
         (self.tree / 'a.log').unlink()
         self.merge(branch)
 
-    def test_what_is_kept_here_only_is_published_when_that_is_said_alone(self):
+    def test_a_local_only_file_is_published_only_on_request(self):
         self.set_head(self.revision([self.first], {'.gitignore': '.env\n'}))
         self.eventually((self.tree / '.gitignore').exists, 'the tree follows head')
         (self.tree / '.env').write_text('secret\n')
@@ -287,7 +287,7 @@ class InConflict(revisions.Revisions):
         (self.tree / 'lib/tmp').write_text(text)
         (self.tree / 'lib/tmp').rename(self.tree / name)
 
-    def test_nor_does_an_editor_that_renames_over_it(self):
+    def test_an_editor_that_renames_over_a_file_takes_no_markers_out(self):
         self.conflict_moved_to_lib()
         marked = (self.tree / 'lib/x').read_text()
         self.save_by_rename('lib/x', 'edited\n' + marked)
@@ -298,7 +298,7 @@ class InConflict(revisions.Revisions):
         self.playfs('commit', '-m', 'Moved', self.tree)
         self.assertEqual(self.head_texts(), {'z': 'both\n', 'lib/y': 'y\n'})
 
-    def test_nor_one_that_moves_it_aside(self):
+    def test_an_editor_that_moves_a_file_aside_takes_no_markers_out(self):
         self.conflict_moved_to_lib()
         marked = (self.tree / 'lib/x').read_text()
         (self.tree / 'lib/x').rename(self.tree / 'lib/x~')
@@ -308,7 +308,7 @@ class InConflict(revisions.Revisions):
         (self.tree / 'lib/x').unlink()
         self.assertEqual(self.conflicts(), [])
 
-    def test_nor_another_file_in_its_place_or_a_discard(self):
+    def test_another_file_in_its_place_or_a_discard_takes_no_markers_out(self):
         self.conflict_moved_to_lib()
         (self.tree / 'src').mkdir()
         (self.tree / 'src/x').write_text('another\n')
@@ -318,7 +318,7 @@ class InConflict(revisions.Revisions):
         self.playfs('discard', self.tree / 'lib/x')
         self.assertEqual(self.conflicts(), [])
 
-    def test_nor_does_it_decide_where_there_can_be_no_markers(self):
+    def test_a_move_does_not_resolve_a_conflict_without_markers(self):
         first = self.set_first({'src/x': 'base\n', 'src/y': 'y\n'}, {})
         (self.tree / 'src/x').write_bytes(b'\0mine')
         self.set_head(self.revision([first], {'src/x': 'theirs\n', 'src/y': 'y\n'}))

@@ -58,7 +58,7 @@ TEST(RoomKeeper, WhatIsWrittenWhileAPassRunsIsForTheNextOne) {
   }
 }
 
-TEST(RoomKeeper, APassThatFailedIsMadeUpForThoughNothingIsWrittenAnyMore) {
+TEST(RoomKeeper, AFailedPassIsRetriedWithoutFurtherWrites) {
   test::ManualClock clock;
   test::ManualExecutor executor(clock);
   int passes = 0;

@@ -96,7 +96,7 @@ TEST_F(RevisionsTest, AnAbsenceIsRememberedForAWhileAndAnswersNobodyWhoAsks) {
   EXPECT_FALSE(site_->was_absent(unknown)) << "the service did not say so";
 }
 
-TEST_F(RevisionsTest, NewsOfRevisionsEndsWhatWasSaidOfAbsentOnesAlsoOfThoseAskedForBefore) {
+TEST_F(RevisionsTest, NewRevisionsInvalidateRememberedAbsences) {
   put_project("p", "");
   put_revision("first", {});
   Answer<ListPtr> list, longer;

@@ -47,7 +47,7 @@ class AnnounceTest : public testing::Test {
   std::unique_ptr<Journal> journal;
 };
 
-TEST_F(AnnounceTest, ItSaysWhoseItIsAndHowToTakeItIn) {
+TEST_F(AnnounceTest, NamesTheAuthorAndTheMergeCommand) {
   EXPECT_EQ(words("r1", 0), "Revision r1 by author is not merged into head head. To merge it: playfs merge r1");
   EXPECT_EQ(
       words("r2", 2),
@@ -76,26 +76,26 @@ TEST_F(AnnounceTest, TheThreadIsLookedForOnce) {
   EXPECT_EQ(world.all("messages").size(), 2u);
 }
 
-TEST_F(AnnounceTest, AHeadThatFallsBackIsAnnouncedThoughAMessageNamesItAsHead) {
+TEST_F(AnnounceTest, AFormerHeadIsAnnouncedDespiteAMessageThatNamesItAsHead) {
   words("r1", 0, "r2");
   EXPECT_EQ(words("r2", 0, "r1"), "Revision r2 by author is not merged into head r1. To merge it: playfs merge r2");
   EXPECT_EQ(world.all("messages").size(), 2u);
 }
 
-TEST_F(AnnounceTest, WhatOthersSaidInTheThreadIsNotSaidAgain) {
+TEST_F(AnnounceTest, AnExistingAnnouncementIsNotRepeated) {
   words("r1", 0);
   say(world.all("threads").front().id, "r2");
   EXPECT_EQ(words("r2", 0), "");
   EXPECT_EQ(world.all("messages").size(), 2u);
 }
 
-TEST_F(AnnounceTest, WhatIsSaidInAnotherThreadIsSaidInTheProjectsToo) {
+TEST_F(AnnounceTest, AnAnnouncementInAnotherThreadDoesNotCount) {
   say(world.create("threads", R"({"title":"elsewhere","kind":"collab","agent":"other"})").id, "r1");
   EXPECT_NE(words("r1", 0), "");
   EXPECT_EQ(world.all("messages").size(), 2u);
 }
 
-TEST_F(AnnounceTest, WhatTheJournalForgotIsFoundInTheThread) {
+TEST_F(AnnounceTest, AnAnnouncementMissingFromTheJournalIsFoundInTheThread) {
   words("r1", 0);
   auto another = Journal::open(directory.path() + "/another");
   ASSERT_TRUE(another);

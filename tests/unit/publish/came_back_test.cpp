@@ -195,7 +195,7 @@ TEST_P(WayOfGoingOnTest, WhatBecameOfItsStateStands) {
   EXPECT_EQ(wire::to_text(revision(world.head(project))->revision.state), R"({"season":"autumn"})");
 }
 
-TEST_F(CameBackTest, AnAncestorOfWhatWasLostIsNoReturn) {
+TEST_F(CameBackTest, AnAncestorOfTheLostRevisionIsNotItsReturn) {
   auto ann = tree("ann");
   commit(*ann, {{"file", "3"}});
   world.back_up("old");
@@ -220,7 +220,7 @@ TEST_P(WayOfGoingOnTest, WhatIsNotBackIsPublishedAgain) {
             (Contents{{"added", "5"}, {"changed", "5\n"}, {"late", "7"}, {"stays", "4"}, {"theirs", "6"}}));
 }
 
-TEST_F(CameBackTest, OfWhatNobodyHasTheBytesHeadHasTheLastWord) {
+TEST_F(CameBackTest, HeadDecidesForContentWithoutBytes) {
   lose({{"large", std::string(30'000, 'l')}});
   auto zoe = publish_it_again();
   commit(*zoe, {{"large", "newer"}});

@@ -190,7 +190,7 @@ TEST_F(LogScanTest, KilledAtAnyPageItLosesAFewPages) {
   EXPECT_EQ(next.found().size(), 6u);
 }
 
-TEST_F(LogScanTest, WhereEachPageIsToBeSavedNoneIsReadAgain) {
+TEST_F(LogScanTest, IfEachPageIsSavedNoneIsReadAgain) {
   limits.unsaved_pages = 1;
   restart();
   ASSERT_TRUE(look());
@@ -202,7 +202,7 @@ TEST_F(LogScanTest, WhereEachPageIsToBeSavedNoneIsReadAgain) {
   EXPECT_EQ(after_a_restart, log.pages);
 }
 
-TEST_F(LogScanTest, WhatComesInFrontMeanwhileIsReadToo) {
+TEST_F(LogScanTest, RecordsAddedMeanwhileAreReadToo) {
   log.before = [&](const std::string&) -> Status {
     if (log.pages == 100) log.add("ours", 12 * kDay);
     return {};
@@ -224,7 +224,7 @@ TEST_F(LogScanTest, AVerifiedHeadEndsWhatHasToBeKnown) {
   EXPECT_TRUE(scan->found().contains(RevisionId(fmt::format("r{:06}", log.size() - 1))));
 }
 
-TEST_F(LogScanTest, AForgottenCursorMeansFromTheBeginning) {
+TEST_F(LogScanTest, AnExpiredCursorRestartsTheScan) {
   log.before = [&](const std::string&) -> Status {
     if (log.pages == 100) return fail(ErrorCode::unreachable, "not now");
     return {};
@@ -266,7 +266,7 @@ TEST_F(LogScanTest, ALogThatLostWhatWasReadIsReadAgain) {
   EXPECT_EQ(scan->found().size(), 7u);
 }
 
-TEST_F(LogScanTest, WhatTheLogLostIsForgottenHoweverOftenItsReadingIsInterrupted) {
+TEST_F(LogScanTest, LostRevisionsAreForgottenDespiteInterruptions) {
   ASSERT_TRUE(look());
   log.add("ours", 12 * kDay);
   ASSERT_TRUE(look());
@@ -288,7 +288,7 @@ TEST_F(LogScanTest, WhatTheLogLostIsForgottenHoweverOftenItsReadingIsInterrupted
   EXPECT_EQ(scan->found().size(), 6u) << "what was published last is gone";
 }
 
-TEST_F(LogScanTest, ACursorThatIsGivenTwiceEndsIt) {
+TEST_F(LogScanTest, ARepeatedCursorEndsTheScan) {
   log.after = [&](wire::RecordPage& page) { page.next_cursor = "r024000"; };
   auto failed = look();
   ASSERT_FALSE(failed);
@@ -299,7 +299,7 @@ TEST_F(LogScanTest, ACursorThatIsGivenTwiceEndsIt) {
   expect_all_found();
 }
 
-TEST_F(LogScanTest, PagesWithoutAnythingEndIt) {
+TEST_F(LogScanTest, EmptyPagesEndTheScan) {
   log.after = [&](wire::RecordPage& page) {
     page.records.clear();
     page.next_cursor = fmt::format("r{:06}", log.size() - static_cast<std::size_t>(log.pages));
@@ -310,7 +310,7 @@ TEST_F(LogScanTest, PagesWithoutAnythingEndIt) {
   EXPECT_EQ(log.pages, limits.most_idle_pages);
 }
 
-TEST_F(LogScanTest, AListThatGoesOnForEverEnds) {
+TEST_F(LogScanTest, AnEndlessListEndsTheScan) {
   limits.most_pages = 100;
   restart();
   auto failed = look();
@@ -318,7 +318,7 @@ TEST_F(LogScanTest, AListThatGoesOnForEverEnds) {
   EXPECT_NE(failed.error().message.find("100 pages were read"), std::string::npos) << failed.error().message;
 }
 
-TEST_F(LogScanTest, MoreOfTheProjectThanMayBeKeptEndsIt) {
+TEST_F(LogScanTest, TooManyRevisionsEndTheScan) {
   limits.most_found_bytes = 10'000;
   restart();
   for (int i = 0; i < 2'000; ++i) log.add("ours", 12 * kDay + i);

@@ -138,7 +138,7 @@ TEST_F(PublicationTest, WhatWasSeenTellsByItselfWhetherItIsAsFrozen) {
   EXPECT_FALSE(bench.stage->seen_at("f").as_frozen);
 }
 
-TEST_F(PublicationTest, OfTwoPublishedNamesOfAFileEitherMayGo) {
+TEST_F(PublicationTest, EitherNameOfAPublishedFileMayBeRemoved) {
   // The published name is the first or the second of the two in name order, and stays or goes.
   ASSERT_TRUE(bench.link("a", "0"));
   ASSERT_TRUE(bench.link("d/b", "d/0"));
@@ -469,7 +469,7 @@ TEST_F(PublicationTest, WhatIsPreparedHasItsNumberOnceItIsWhole) {
   EXPECT_NE(whole[0].back(), '~');
 }
 
-TEST_F(PublicationTest, WhatWasTakenInIsPublishedOnce) {
+TEST_F(PublicationTest, MergedContentIsPublishedOnce) {
   auto done = put_merged(bench, {{"new", "theirs"}}, revision_of("r1", base), {RevisionId("branch")});
   ASSERT_TRUE(done) << done.error().message;
   bench.reopen();
@@ -692,7 +692,7 @@ TEST_F(PublicationTest, ADirectoryOfOnesOwnHasTheTimeOfTheRevisionThatChangedIts
   }
 }
 
-TEST_F(PublicationTest, NothingIsToldOfWhatNobodySaw) {
+TEST_F(PublicationTest, NoInvalidationsForUnseenNames) {
   Texts next = base;
   next.insert_or_assign("d/e/c", "newer");
   next.emplace("n", "y");
@@ -758,7 +758,7 @@ TEST_F(PublicationTest, ABaseThatWouldCoverLocalFilesIsRefused) {
   EXPECT_EQ(bench.list("d/hollow"), Names());
 }
 
-TEST_F(PublicationTest, NoMergeCoversWhatIsKeptHereOnly) {
+TEST_F(PublicationTest, NoMergeOverwritesALocalOnlyFile) {
   ASSERT_TRUE(bench.put("4913", "ignored"));
   Texts next = base;
   next.emplace("4913", "theirs");
