@@ -99,7 +99,8 @@ Result<playfs_update> WorkTree::update() const {
 
 Result<playfs_merge> WorkTree::merge(const std::string& revision) const {
   auto request = prepared<playfs_merge>();
-  if (revision.size() >= sizeof request.revision) return fail(ErrorCode::not_found, "not a revision id: " + revision);
+  if (revision.size() >= sizeof request.revision)
+    return fail(ErrorCode::not_found, "not a valid revision id: " + revision);
   std::memcpy(request.revision, revision.data(), revision.size());
   PLAYFS_CHECK(call_until_it_ends(PLAYFS_IOC_MERGE, request, "merge " + revision));
   return request;

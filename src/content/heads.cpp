@@ -94,7 +94,7 @@ void Heads::refresh(const ProjectId& id, const CancelToken& cancel, Callback<Hea
 
 void Heads::ask(const ProjectId& id, Callback<Head> answered) {
   if (id.empty() || id.text().size() > kMaxIdLength)
-    return answered(fail(ErrorCode::not_found, "no project can have the id " + escape_for_terminal(id.text())));
+    return answered(fail(ErrorCode::not_found, "not a valid project id: " + escape_for_terminal(id.text())));
   Request request{id, 0, context_.clock.steady()};
   std::string etag;
   {

@@ -12,7 +12,7 @@ bool never_changes(const std::string& collection) { return collection == "revisi
 void Records::get(const std::string& collection, const std::string& id, const CancelToken& cancel,
                   Callback<Record> done) {
   if (id.empty() || id.size() > kMaxIdLength)
-    return done(fail(ErrorCode::not_found, "no record can have the id " + escape_for_terminal(id)));
+    return done(fail(ErrorCode::not_found, "not a valid record id: " + escape_for_terminal(id)));
   if (never_changes(collection))
     if (auto record = context_.stored(collection, id)) return done(std::move(*record));
 

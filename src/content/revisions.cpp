@@ -63,7 +63,7 @@ void Revisions::get(const RevisionId& id, const ProjectId& of, const CancelToken
                     Callback<RevisionTreePtr> done) {
   if (auto tree = known(id)) return done(std::move(tree));
   if (id.empty() || id.text().size() > kMaxIdLength)
-    return done(fail(ErrorCode::not_found, "no revision can have the id " + escape_for_terminal(id.text())));
+    return done(fail(ErrorCode::not_found, "not a valid revision id: " + escape_for_terminal(id.text())));
   if (!flights_.join(id, cancel, std::move(done))) return;
   // An earlier flight may have landed since the check above.
   if (auto tree = known(id)) return flights_.land(id, tree);

@@ -91,7 +91,7 @@ void send(Engine& engine, HttpRequest request, std::string lane, Manner manner, 
     if (!headers.get(name)) headers.add(name, std::move(value));
   };
   if (call->request.target.empty()) {
-    Error error{ErrorCode::not_found, "no record can have this id", {}, {}, 0, {}};
+    Error error{ErrorCode::not_found, "not a valid record id", {}, {}, 0, {}};
     return engine.reject(call, std::move(error));
   }
   call->request.target.insert(0, engine.options().base_path);

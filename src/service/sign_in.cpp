@@ -102,9 +102,9 @@ Result<HttpResponse> SignIn::request_code(const HttpRequest& request, const std:
   WallTime expires{clock_.wall().nanoseconds + std::chrono::nanoseconds(kCodeLife).count()};
   const std::array<Charge, 3> charges = {
       Charge{"code for\n" + email + '\n' + client, kCodesPerEmailAndClient, kWindow,
-             "codes for this address from here"},
+             "codes for this address from this client"},
       Charge{"code for\n" + email, kCodesPerEmail, kWindow, "codes for this address"},
-      Charge{"codes to\n" + client, kCodesPerClient, kWindow, "codes requested from here"}};
+      Charge{"codes to\n" + client, kCodesPerClient, kWindow, "codes requested by this client"}};
   PLAYFS_CHECK(accounts_.put_code(email, client, hash_of_code(email, code), expires, charges));
   std::string shown = code.substr(0, kCodeLength / 2) + "-" + code.substr(kCodeLength / 2);
   PLAYFS_CHECK(
@@ -122,7 +122,7 @@ Result<HttpResponse> SignIn::verify_code(const HttpRequest& request, const std::
   const std::array<Charge, 2> charges = {
       Charge{"attempts at\n" + email + '\n' + client, kAttemptsPerEmailAndClient, kCodeLife,
              "attempts at this address"},
-      Charge{"attempts of\n" + client, kAttemptsPerClient, kWindow, "attempts from here"}};
+      Charge{"attempts of\n" + client, kAttemptsPerClient, kWindow, "attempts by this client"}};
   PLAYFS_TRY(auto signed_in,
              accounts_.redeem_code(email, hash_of_code(email, normalise_code(code)), hash_of_secret(key), charges));
   if (!signed_in) return fail(ErrorCode::unauthorized, "the code is invalid or has expired; request a new one");

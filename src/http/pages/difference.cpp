@@ -177,7 +177,7 @@ void show_change(Html& html, Visit& visit, const Sides& sides, const FileChange&
   }
   if (change.kind == ChangeKind::renamed) {
     auto line = html.open("p", {{"class", "note"}});
-    html.text(change.by_claim ? "By the hash that its publisher wrote, the same content as " : "The same content as ");
+    html.text(change.by_claim ? "By its publisher's hash, the same content as " : "The same content as ");
     show_path(html, change.old_path);
     html.text(" had.");
   }

@@ -97,8 +97,7 @@ void show_facts_of_file(Html& html, const FileEntry& entry, const Content* conte
   }
   if (entry.mode != FileMode::regular) {
     html.element("dt", "kind");
-    html.element("dd",
-                 entry.mode == FileMode::executable ? "executable" : "symbolic link, the content being its target");
+    html.element("dd", entry.mode == FileMode::executable ? "executable" : "symbolic link; the content is its target");
   }
   html.element("dt", "stored");
   html.element("dd", entry.inline_text ? "in the manifest" : fmt::format("in {} chunks", entry.chunks.size()));
