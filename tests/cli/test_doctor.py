@@ -118,7 +118,7 @@ class Doctor(rig.Rig):
         self.assertEqual(self.wrong(self.doctor()), {})
 
     @rig.needs_fuse
-    def test_what_the_next_mount_takes_up_needs_nobody(self):
+    def test_what_the_next_mount_recovers_is_not_a_problem(self):
         """After kill -9, and with a partly written record."""
         stage, mount = self.stage_with('not yet\n')
         work = mount.project('notes') / 'work'
@@ -149,7 +149,7 @@ class Doctor(rig.Rig):
         self.assertEqual([places for (_, finding), places in found.items() if finding == 'left'], [])
 
     @rig.needs_fuse
-    def test_a_mount_that_hangs_lets_nobody_wait_for_ever(self):
+    def test_commands_do_not_hang_on_a_mount_that_hangs(self):
         """Accessing it would block: each command reports what it could not examine, or does without it."""
         _, mount = self.stage_with('not yet\n')
         work = (mount.project('notes') / 'work').resolve()

@@ -272,7 +272,7 @@ class Overtaken(Following):
         self.eventually(lambda: status()['head'] == self.head(project), 'head is known')
         self.assertEqual(status()['base'], '')
 
-    def test_a_head_that_does_not_come_holds_up_no_later_one(self):
+    def test_a_slow_head_does_not_delay_a_later_one(self):
         project = publish(self.api, 'p', OLD)
         way = proxy.CountingProxy(self.port)
         self.addCleanup(way.close)

@@ -34,7 +34,7 @@ TEST(RoomKeeper, MakesRoomAfterEachShare) {
   EXPECT_EQ(passes, 2) << "nothing is due";
 }
 
-TEST(RoomKeeper, WhatIsWrittenWhileAPassRunsIsForTheNextOne) {
+TEST(RoomKeeper, WritesDuringAPassCountForTheNextOne) {
   for (bool with_executor : {false, true}) {
     test::ManualClock clock;
     test::ManualExecutor executor(clock);
@@ -83,7 +83,7 @@ TEST(RoomKeeper, AFailedPassIsRetriedWithoutFurtherWrites) {
   EXPECT_EQ(passes, 5);
 }
 
-TEST(RoomKeeper, WithoutAnExecutorTheNextWriteMakesUpForIt) {
+TEST(RoomKeeper, WithoutAnExecutorTheNextWriteRetries) {
   int passes = 0;
   auto keeper = RoomKeeper::make(kShare, 0, nullptr, [&]() -> Status {
     if (++passes == 1) return fail(busy());
@@ -96,7 +96,7 @@ TEST(RoomKeeper, WithoutAnExecutorTheNextWriteMakesUpForIt) {
   EXPECT_EQ(passes, 2);
 }
 
-TEST(RoomKeeper, WhatIsDueAtTheEndIsDoneOnce) {
+TEST(RoomKeeper, APassDueAtTheEndRunsOnce) {
   test::ManualClock clock;
   test::ManualExecutor executor(clock);
   int passes = 0;

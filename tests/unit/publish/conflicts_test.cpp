@@ -142,7 +142,7 @@ TEST(NameBeside, LongNamesAreShortened) {
   EXPECT_EQ(name_beside(deepest, ".head", 1), deepest + ".head") << "only the last part has that length";
 }
 
-TEST(NameBeside, WhatStandsBehindThePathIsNoneOfIt) {
+TEST(NameBeside, BytesAfterThePathAreNotRead) {
   EXPECT_EQ(name_beside(std::string_view("a\xa4", 1), ".head", 1), "a.head");
 }
 

@@ -923,7 +923,7 @@ TEST_F(HollowTest, DetectionCostsFewReads) {
   EXPECT_EQ(sent("GET", "revisions/"), revisions);
 }
 
-TEST_F(WentBackTest, AStepAfterAnotherAndAKill) {
+TEST_F(WentBackTest, AKillBetweenTwoSteps) {
   // The process is killed once its revision was posted; when it restarts, the service has gone back, and the cache is
   // empty.
   write({{"big", text(30'000, 2)}});

@@ -305,7 +305,7 @@ TEST_F(DamageTest, ADatabaseThatIsGoneIsMissedThoughItHeldNoBytes) {
   }
 }
 
-TEST_F(DamageTest, TheLastOperationThatWasChangedIsSetAsideAndSaid) {
+TEST_F(DamageTest, ADamagedLastOperationIsSetAsideAndReported) {
   ASSERT_NO_FATAL_FAILURE(make(false, true));
   const std::string log = log_file();
   const std::string whole = bytes_of(original() + log);

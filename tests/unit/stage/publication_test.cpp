@@ -127,7 +127,7 @@ TEST_F(PublicationTest, WhatIsFrozenStaysWhateverIsWritten) {
   EXPECT_EQ(bench.spool_files(), 1U);
 }
 
-TEST_F(PublicationTest, WhatWasSeenTellsByItselfWhetherItIsAsFrozen) {
+TEST_F(PublicationTest, ASeenFileKnowsWhetherItIsAsFrozen) {
   ASSERT_TRUE(bench.put("f", "first"));
   EXPECT_FALSE(bench.stage->seen_at("f").as_frozen);
   Frozen layer = freeze();
@@ -455,7 +455,7 @@ class Watching final : public ByteSource {
   const std::string spool_;
 };
 
-TEST_F(PublicationTest, WhatIsPreparedHasItsNumberOnceItIsWhole) {
+TEST_F(PublicationTest, APreparedFileGetsItsNumberOnceComplete) {
   // What a crash leaves of it is deleted at the next start, and does not count as a lost file.
   constexpr std::uint64_t several_pieces = 3 << 20;
   auto source = std::make_shared<Watching>(bench.spool());
@@ -480,7 +480,7 @@ TEST_F(PublicationTest, MergedContentIsPublishedOnce) {
   EXPECT_TRUE(bench.stage->merge_parents().empty());
 }
 
-TEST_F(PublicationTest, WhatWasTakenInIsForgottenWithEverythingElseAlone) {
+TEST_F(PublicationTest, MergeParentsAreForgottenOnlyIfEverythingIsDiscarded) {
   ASSERT_TRUE(put_merged(bench, {}, revision_of("r1", base), {RevisionId("branch")}));
   ASSERT_TRUE(bench.put("f", "mine") && bench.put("g", "mine"));
   ASSERT_TRUE(bench.stage->discard("f"));
@@ -769,7 +769,7 @@ TEST_F(PublicationTest, NoMergeOverwritesALocalOnlyFile) {
   EXPECT_EQ(bench.read("4913"), "ignored");
 }
 
-TEST_F(PublicationTest, WhoWaitedForAHoldGoesOnWhenItEnds) {
+TEST_F(PublicationTest, WaitersContinueAfterAHold) {
   auto hold = bench.stage->hold_writers();
   std::atomic<bool> is_written = false;
   std::thread writer([&] {

@@ -147,7 +147,7 @@ TEST_F(SyncTest, NamesThatCouldNotBeSyncedStayUnsafe) {
   EXPECT_FALSE(bench.stage->sync(bench.find("f")));
 }
 
-TEST_F(SyncTest, WhoFindsNamesBeingSyncedWaitsForIt) {
+TEST_F(SyncTest, AConcurrentSyncIsAwaited) {
   ASSERT_TRUE(bench.put("f", "text") && bench.put("g", "text"));
   auto f = bench.find("f"), g = bench.find("g");
   std::mutex mutex;

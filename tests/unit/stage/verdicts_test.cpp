@@ -136,7 +136,7 @@ TEST_F(StrangersRulesTest, FollowWhatIsWrittenToThem) {
   EXPECT_EQ(bench.changes(), (Names{"D .gitignore", "A a.c", "A a.o"}));
 }
 
-TEST_F(StrangersRulesTest, SpeakOfWhatIsNewWhereItIs) {
+TEST_F(StrangersRulesTest, ApplyToNewFilesWhereTheyAre) {
   bench.open(nullptr);
   ASSERT_TRUE(bench.mkdir("a"));
   ASSERT_TRUE(bench.mkdir("b"));
