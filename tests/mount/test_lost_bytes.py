@@ -161,7 +161,7 @@ class LostRows(rig.SharedProject):
         self.assertIn('the last operation in its log is damaged', wrong)
         self.mounted = self.mount(self.api.origin)
         self.assertEqual(sorted(os.listdir(self.work(self.mounted))), ['kept', 'moved'])
-        self.assertIn('the last operation of its log', self.errors())
+        self.assertIn('the damaged last operation of its log', self.errors())
         aside, = self.home.glob(f'ann/state/**/lost+found/*/{log.name}')
         self.assertEqual(aside.read_bytes(), changed)
 
