@@ -50,7 +50,7 @@ install_packages() {
   if ! as_root "${install[@]}" </dev/null >"$log" 2>&1; then
     { as_root "${apt[@]}" update && as_root "${install[@]}"; } </dev/null >"$log" 2>&1 || {
       tail -n 20 "$log" >&2
-      die "the packages could not be installed" "the whole output: $log"
+      die "the packages could not be installed" "the full output is in $log"
     }
   fi
   rm -f "$log"

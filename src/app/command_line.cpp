@@ -18,17 +18,17 @@ constexpr const char* kOverview =
   playfs mount DIR                  mount the local playground (or: playfs mount https://host DIR)
   playfs init NAME                  create a project
   playfs import DIR                 publish a plain directory as a project
-  playfs status | diff | log        what changed in the work tree around here
+  playfs status | diff | log        what has changed in the work tree you are in
   playfs commit -m MESSAGE          publish it
-  playfs update | merge REV         take in what others published
-  playfs branches                   what is published beside head
-  playfs umount DIR                 unmount; what is not published stays staged
+  playfs update | merge REV         bring in what others have published
+  playfs branches                   list revisions beside head that nobody has merged
+  playfs umount DIR                 unmount; unpublished changes stay staged
 
 playfs --help lists all commands, playfs COMMAND --help explains one.
 )";
 
 constexpr const char* kExitCodes =
-    R"(Every command takes --json: one JSON document on stdout (log and watch: one a line), words stay on stderr.
+    R"(Every command takes --json: one JSON document on stdout (log and watch: one per line); messages stay on stderr.
 
 SRC is https://host, http://host:port, local:NAME or local:/directory (a playground on this disk).
 
@@ -84,7 +84,7 @@ class Parser {
     app_.set_version_flag("--version", "playfs " PLAYFS_VERSION);
     app_.footer(kExitCodes);
     common(app_);
-    app_.add_option("--generate", generate_, "Print the completion for bash, or what the man page says of the commands")
+    app_.add_option("--generate", generate_, "Print the bash completion, or the man page's section on commands")
         ->type_name("bash|man")
         ->check(CLI::IsMember({"bash", "man"}));
     add_mounting();
@@ -156,7 +156,7 @@ class Parser {
 
   void common(CLI::App& command) {
     command.add_flag("--json", invocation_.json, "Print one JSON document");
-    command.add_option("--site", site_, "The service, where no mount says which")->type_name("SRC");
+    command.add_option("--site", site_, "The service, if no mount determines it")->type_name("SRC");
   }
 
   /// Adds a subcommand. Its arguments live as long as the parser, and then as long as the action.
@@ -176,18 +176,18 @@ class Parser {
   void add_mounting() {
     std::shared_ptr<MountArguments> m;
     auto* mount_command =
-        command("mount", "Mount a service at a directory; returns when it answers",
+        command("mount", "Mount a service at a directory; returns when the mount is ready",
                 "  playfs mount ~/play\n"
                 "  playfs mount https://example.org ~/play -o agent=ada,refresh=30\n"
                 "  playfs mount -o project=ID local:default ~/project\n"
-                "  playfs mount ~/play   (again, where its process died: the same source with the same options)\n"
+                "  playfs mount ~/play   (remount what died here, with the same source and options)\n"
                 "\n"
                 "Options after -o: project=ID  revision=REV  ro  allow_other  uid=N  gid=N  umask=OCTAL  cafile=FILE\n"
                 "  refresh=SECONDS  cache_size=SIZE  offline  agent=HANDLE  noprefetch  base_path=PATH  safe_symlinks\n"
-                "  nonempty  noexec  sync  default_permissions; what fstab needs besides (_netdev, nofail, x-…,\n"
-                "  defaults …) is ignored.",
+                "  nonempty  noexec  sync  default_permissions; options that only fstab needs (_netdev, nofail,\n"
+                "  defaults, x-…) are ignored.",
                 mount, m);
-    mount_command->add_option("[SRC] DIR", m->places, "What is mounted (default: the local playground) and where")
+    mount_command->add_option("[SRC] DIR", m->places, "What to mount (default: the local playground) and where")
         ->required()
         ->expected(1, 2);
     mount_command->add_option("-o", m->options, "Mount options, comma-separated")
@@ -196,131 +196,130 @@ class Parser {
         ->allow_extra_args(false)  // the next word is SRC, not another list
         ->take_all();
     mount_command->add_flag("-f,--foreground", m->foreground, "Stay in the foreground until unmounted");
-    mount_command->add_flag("--fake", m->fake, "Check everything, mount nothing");
+    mount_command->add_flag("--fake", m->fake, "Check everything, but mount nothing");
 
     std::shared_ptr<UmountArguments> u;
-    auto* umount_command = command("umount", "Unmount; what is staged stays staged",
+    auto* umount_command = command("umount", "Unmount; staged changes stay staged",
                                    "  playfs umount ~/play\n  playfs umount --wait ~/play", umount, u);
-    umount_command->add_option("DIR", u->directory, "Where it is mounted")->required();
-    umount_command->add_flag("--wait", u->wait, "Let a running publication end first");
+    umount_command->add_option("DIR", u->directory, "The mount point")->required();
+    umount_command->add_flag("--wait", u->wait, "Wait for a running publication to finish first");
 
     std::shared_ptr<ServeArguments> s;
     auto* serve_command =
-        command("serve", "Serve the Data API over a playground on this disk",
+        command("serve", "Serve the Data API for a playground on this disk",
                 "  playfs serve\n"
                 "  playfs serve --listen 127.0.0.1:8787 --store /srv/playground\n"
-                "  playfs serve backup /backup/monday.db --store /srv/playground   a copy, while it is being served\n"
-                "  playfs serve check --store /srv/playground                      read all of it",
+                "  playfs serve backup /backup/monday.db --store /srv/playground   copy it while it is being served\n"
+                "  playfs serve check --store /srv/playground                      read and verify all of it",
                 serve, s);
-    serve_command->add_option("[backup FILE | check]", s->words, "Instead: copy the store, or check it")
+    serve_command->add_option("[backup FILE | check]", s->words, "Copy or check the store instead of serving it")
         ->expected(0, 2);
-    serve_command->add_option("--listen", s->listen, "Address and port; port 0 is a free one")
+    serve_command->add_option("--listen", s->listen, "Address and port to listen on; port 0 picks a free one")
         ->type_name("ADDR:PORT")
         ->capture_default_str();
-    serve_command->add_option("--store", s->store, "Where the records are kept (default: the local playground)")
+    serve_command->add_option("--store", s->store, "Where to store the records (default: the local playground)")
         ->type_name("DIR");
-    serve_command->add_option("--limits", s->limits, "Write limits: the documented ones, none, or those of a JSON file")
+    serve_command->add_option("--limits", s->limits, "Write limits: as documented, none, or from a JSON file")
         ->type_name("spec|off|FILE")
         ->capture_default_str();
-    serve_command->add_option("--host", s->hosts, "A name that the site is reached by, beside its addresses")
-        ->type_name("NAME");
-    serve_command->add_option("--proxy", s->proxies, "A proxy whose X-Forwarded-For is believed")
+    serve_command->add_option("--host", s->hosts, "A host name of this site, besides its addresses")->type_name("NAME");
+    serve_command->add_option("--proxy", s->proxies, "A proxy whose X-Forwarded-For header to trust")
         ->type_name("ADDRESS|NETWORK");
-    serve_command->add_option("--steward-key", s->steward_key, "A file with the API key of the domain steward")
+    serve_command->add_option("--steward-key", s->steward_key, "File with the domain steward's API key")
         ->type_name("FILE");
-    serve_command->add_option("--access-log", s->access_log, "A line of JSON for each request")->type_name("FILE");
+    serve_command->add_option("--access-log", s->access_log, "Log each request as a line of JSON")->type_name("FILE");
     serve_command
         ->add_option("--smtp", s->smtp, "The mail server for sign-in codes (default: an outbox file in the store)")
         ->type_name("smtp[s]://[USER@]HOST[:PORT]");
-    serve_command->add_option("--smtp-password", s->smtp_password, "A file with the password for it")
+    serve_command->add_option("--smtp-password", s->smtp_password, "File with the mail server's password")
         ->type_name("FILE");
-    serve_command->add_option("--mail-from", s->mail_from, "The address that codes come from")->type_name("ADDRESS");
+    serve_command->add_option("--mail-from", s->mail_from, "Sender address of sign-in codes")->type_name("ADDRESS");
   }
 
   void add_work_tree() {
     std::shared_ptr<StatusArguments> st;
-    command("status", "What is staged in the work tree",
+    command("status", "Show what is staged in the work tree",
             "  playfs status\n  playfs status --json ~/play/projects/ID/work", status, st)
-        ->add_option("PATH", st->path, "A path in the mount (default: here)");
+        ->add_option("PATH", st->path, "A path in the mount (default: the working directory)");
 
     std::shared_ptr<DiffArguments> d;
-    auto* diff_command =
-        command("diff", "Staged changes as a unified diff, or what differs between revisions",
-                "  playfs diff\n"
-                "  playfs diff --stat src\n"
-                "  playfs diff head              the work tree against the published latest\n"
-                "  playfs diff REV..head src/    two revisions; also base, what the work tree stands on",
-                diff, d);
+    auto* diff_command = command("diff", "Show staged changes, or the differences between revisions, as a unified diff",
+                                 "  playfs diff\n"
+                                 "  playfs diff --stat src\n"
+                                 "  playfs diff head              the work tree against the latest revision\n"
+                                 "  playfs diff REV..head src/    two revisions; base is the work tree's base revision",
+                                 diff, d);
     diff_command->add_option("[REV[..REV]] PATH", d->words,
-                             "What is compared (default: base and work tree), and only which paths");
-    diff_command->add_flag("--stat", d->stat, "Only how many lines changed in which file");
-    diff_command->add_flag("!--no-pager", d->pager, "Print all at once, also on a terminal");
+                             "What to compare (default: base and work tree); limit the diff to these paths");
+    diff_command->add_flag("--stat", d->stat, "Only show how many lines changed in each file");
+    diff_command->add_flag("!--no-pager", d->pager, "Do not use a pager");
 
     std::shared_ptr<LogArguments> l;
-    auto* log_command = command("log", "The revisions of a project and the graph of their parents, newest first",
+    auto* log_command = command("log", "Show a project's revisions and the graph of their parents, newest first",
                                 "  playfs log -n 5\n  playfs log --oneline --all\n  playfs log --project demo --json\n"
                                 "\n"
-                                "With --json one revision a line (NDJSON), as they are found.",
+                                "With --json: one revision per line (NDJSON), in the order they are found.",
                                 log, l);
-    log_command->add_option("PATH", l->path, "A path in the mount (default: here)");
-    log_command->add_option("--project", l->project, "Whose log, by id or name, without a mount")->type_name("PROJECT");
-    log_command->add_option("-n,--limit", l->limit, "At most so many")->type_name("N");
+    log_command->add_option("PATH", l->path, "A path in the mount (default: the working directory)");
+    log_command->add_option("--project", l->project, "Show this project's log (id or name), without a mount")
+        ->type_name("PROJECT");
+    log_command->add_option("-n,--limit", l->limit, "Show at most N revisions")->type_name("N");
     log_command->add_flag("--all", l->all,
-                          "Ask for branches first, which are shown as far as they are known otherwise");
-    log_command->add_flag("--oneline", l->oneline, "One line for each revision");
-    log_command->add_flag("!--no-graph", l->graph, "Without the graph");
-    log_command->add_flag("!--no-pager", l->pager, "Print all at once, also on a terminal");
+                          "Fetch the list of branches first; without it, only branches already known are shown");
+    log_command->add_flag("--oneline", l->oneline, "Show each revision on one line");
+    log_command->add_flag("!--no-graph", l->graph, "Do not draw the graph");
+    log_command->add_flag("!--no-pager", l->pager, "Do not use a pager");
 
     std::shared_ptr<CommitArguments> c;
-    auto* commit_command =
-        command("commit", "Publish what is staged",
-                "  playfs commit -m 'Fix the parser'\n"
-                "  playfs commit --no-wait -m 'Large import' --agent ada\n"
-                "  playfs publish --dry-run      which path takes how much, before anything is sent\n"
-                "  playfs commit --cancel        what is being published becomes staged again, if it was not sent yet",
-                commit, c);
-    commit_command->add_option("PATH", c->path, "A path in the mount (default: here)");
-    commit_command->add_option("-m,--message", c->message, "What changed, and why")->type_name("MESSAGE");
+    auto* commit_command = command("commit", "Publish what is staged",
+                                   "  playfs commit -m 'Fix the parser'\n"
+                                   "  playfs commit --no-wait -m 'Large import' --agent ada\n"
+                                   "  playfs publish --dry-run      show what each path costs; send nothing\n"
+                                   "  playfs commit --cancel        take back a commit that has not been sent",
+                                   commit, c);
+    commit_command->add_option("PATH", c->path, "A path in the mount (default: the working directory)");
+    commit_command->add_option("-m,--message", c->message, "What has changed, and why")->type_name("MESSAGE");
     commit_command->add_option("--agent", c->agent, "The author's handle")->type_name("HANDLE");
     commit_command->add_flag("!--no-wait", c->wait,
-                             "Return as soon as the change is kept safe; publish in the background");
-    commit_command->add_flag("!--no-merge", c->merge,
-                             "Merge nothing now: where head has moved, publish a branch, which stays "
-                             "one until somebody looks after head (any mount does) and finds no conflict");
-    commit_command->add_flag("--resolved", c->resolved, "What an update left in conflict is right as it stands");
-    commit_command->add_flag("--dry-run", c->dry_run, "Say what it would take, and send nothing");
-    commit_command->add_flag("--cancel", c->cancel, "Instead: stage again what is being published or waits to be");
+                             "Return as soon as the commit is safe on disk; publish in the background");
+    commit_command->add_flag(
+        "!--no-merge", c->merge,
+        "Do not merge now: if head has moved, publish a branch (any mount may merge it later, if nothing conflicts)");
+    commit_command->add_flag("--resolved", c->resolved, "Mark all conflicts as resolved");
+    commit_command->add_flag("--dry-run", c->dry_run, "Show what the commit would cost; send nothing");
+    commit_command->add_flag("--cancel", c->cancel,
+                             "Cancel commits that have not been sent; their changes are staged again");
     commit_command->alias("publish");
     commit_command->parse_complete_callback([c] {
       if (c->message.empty() && !c->dry_run && !c->cancel) throw CLI::RequiredError("--message");
     });
 
     std::shared_ptr<DiscardArguments> x;
-    command("discard", "Drop staged changes at and below paths",
-            "  playfs discard src/main.c\n  playfs discard   (all below the working directory)", discard, x)
-        ->add_option("PATH", x->paths, "What to set back (default: here)");
+    command("discard", "Discard staged changes at and below paths",
+            "  playfs discard src/main.c\n  playfs discard   (everything below the working directory)", discard, x)
+        ->add_option("PATH", x->paths, "What to discard (default: the working directory)");
 
     std::shared_ptr<UpdateArguments> up;
-    command("update", "Move the work tree to the published latest", "  playfs update", update, up)
-        ->add_option("PATH", up->path, "A path in the mount (default: here)");
+    command("update", "Update the work tree to head, keeping staged changes", "  playfs update", update, up)
+        ->add_option("PATH", up->path, "A path in the mount (default: the working directory)");
 
     std::shared_ptr<MergeArguments> me;
-    auto* merge_command = command("merge", "Take another revision into the work tree, for the next commit to join",
-                                  "  playfs merge REVISION\n  playfs commit -m 'Take in the parser'", merge, me);
-    merge_command->add_option("REV", me->revision, "The revision, as under branches/")->required();
-    merge_command->add_option("PATH", me->path, "A path in the mount (default: here)");
+    auto* merge_command = command("merge", "Merge another revision into the work tree, for the next commit to publish",
+                                  "  playfs merge REVISION\n  playfs commit -m 'Merge the parser'", merge, me);
+    merge_command->add_option("REV", me->revision, "The revision, as listed under branches/")->required();
+    merge_command->add_option("PATH", me->path, "A path in the mount (default: the working directory)");
 
     std::shared_ptr<BranchesArguments> b;
-    command("branches", "Revisions beside head that nobody has merged yet",
+    command("branches", "List revisions beside head that nobody has merged",
             "  playfs branches\n  playfs branches --json", branches, b)
-        ->add_option("PATH", b->path, "A path in the mount (default: here)");
+        ->add_option("PATH", b->path, "A path in the mount (default: the working directory)");
   }
 
   void add_projects() {
     std::shared_ptr<InitArguments> i;
     auto* init_command =
         command("init", "Create a project",
-                "  playfs init demo\n  playfs init demo ~/demo   (and mount its work tree there)", init, i);
+                "  playfs init demo\n  playfs init demo ~/demo   (and mount its work tree at ~/demo)", init, i);
     init_command->add_option("NAME", i->name, "The project's name")->required();
     init_command->add_option("DIR", i->directory, "An empty directory to mount the new project's work tree at");
 
@@ -328,32 +327,31 @@ class Parser {
     auto* import_command =
         command("import", "Publish a plain directory as a revision",
                 "  playfs import ~/src/demo -m 'First version'\n"
-                "  playfs import ~/src/demo --project demo -m 'What changed since'\n"
+                "  playfs import ~/src/demo --project demo -m 'Fix the parser'\n"
                 "  playfs export demo ~/copy; $EDITOR ~/copy/README.md; playfs import ~/copy --project demo",
                 import, im);
-    import_command->add_option("DIR", im->directory, "What to publish")->required();
-    import_command->add_option("-m,--message", im->message, "What it is, and why (default: that it is an import)")
+    import_command->add_option("DIR", im->directory, "The directory to publish")->required();
+    import_command->add_option("-m,--message", im->message, "What it is, and why (default: Import DIR)")
         ->type_name("MESSAGE");
     auto* by_name = import_command->add_option("--name", im->name, "The new project's name (default: the directory's)")
                         ->type_name("NAME");
-    auto* by_project =
-        import_command
-            ->add_option(
-                "--project", im->project,
-                "An existing project, by id or name: what was edited in DIR since it was exported, or imported "
-                "last, is published, and merged with what others published meanwhile")
-            ->type_name("PROJECT")
-            ->excludes(by_name);
+    auto* by_project = import_command
+                           ->add_option("--project", im->project,
+                                        "Publish to an existing project (id or name): your edits since DIR was "
+                                        "exported or last imported, merged with what others have published since")
+                           ->type_name("PROJECT")
+                           ->excludes(by_name);
     import_command
-        ->add_option("--base", im->base,
-                     "The revision that DIR holds and was edited from, where DIR does not know it, or holds it by now")
+        ->add_option(
+            "--base", im->base,
+            "The revision that DIR was edited from, if DIR does not record it or was brought up to date by hand")
         ->type_name("REV")
         ->needs(by_project);
     import_command->add_option("--agent", im->agent, "The author's handle")->type_name("HANDLE");
 
     std::shared_ptr<ExportArguments> e;
     auto* export_command =
-        command("export", "Copy a revision out into a plain directory, which can be edited and imported again",
+        command("export", "Copy a revision to a plain directory, to edit and import again",
                 "  playfs export demo /tmp/demo\n  playfs export REVISION /tmp/old", export_revision, e);
     export_command->add_option("REV", e->revision, "A revision's id, or a project's id or name for its latest")
         ->required();
@@ -362,12 +360,12 @@ class Parser {
 
   void add_reading() {
     std::shared_ptr<ListArguments> ls;
-    auto* list_command = command("ls", "List projects, or the files of one, without a mount",
+    auto* list_command = command("ls", "List projects, or a project's files, without a mount",
                                  "  playfs ls\n  playfs ls -l demo src\n  playfs ls -R REVISION", list, ls);
     list_command->add_option("WHAT", ls->what, "A project's id or name, or a revision's id (default: all projects)");
     list_command->add_option("PATH", ls->path, "A file or directory in it");
-    list_command->add_flag("-R,--recursive", ls->recursive, "With all that is below");
-    list_command->add_flag("-l,--long", ls->details, "With mode and size");
+    list_command->add_flag("-R,--recursive", ls->recursive, "List subdirectories recursively");
+    list_command->add_flag("-l,--long", ls->details, "Show mode and size");
 
     std::shared_ptr<CatArguments> ct;
     auto* cat_command =
@@ -376,43 +374,44 @@ class Parser {
     cat_command->add_option("PATH", ct->paths, "Files in it")->required();
 
     std::shared_ptr<ShowArguments> sh;
-    command("show", "Who, when, why and what of a revision", "  playfs show demo\n  playfs show REVISION", show, sh)
+    command("show", "Show a revision's author, date, message and files", "  playfs show demo\n  playfs show REVISION",
+            show, sh)
         ->add_option("WHAT", sh->what, "A revision's id, or a project's id or name for its latest")
         ->required();
 
     std::shared_ptr<ApiArguments> a;
     auto* api_command =
-        command("api", "One call of the Data API, as it is",
+        command("api", "Make one raw call of the Data API",
                 "  playfs api GET '/projects?limit=5'\n"
                 "  playfs api POST /threads -d '{\"title\": \"Hello\", \"agent\": \"ada\", \"kind\": \"intro\"}'",
                 api, a);
     api_command->add_option("METHOD", a->method, "GET, POST or PATCH")->required();
-    api_command->add_option("PATH", a->path, "Below the API's base path")->required();
-    api_command->add_option("-d,--data", a->body, "The body: JSON, @FILE, or - for stdin")->type_name("JSON");
+    api_command->add_option("PATH", a->path, "Path below the API's base path")->required();
+    api_command->add_option("-d,--data", a->body, "Request body: JSON, @FILE, or - for stdin")->type_name("JSON");
   }
 
   void add_care() {
     std::shared_ptr<WatchArguments> w;
-    auto* watch_command = command("watch", "Follow what happens in a mount or project, as lines of JSON",
+    auto* watch_command = command("watch", "Follow events in a mount or project, as lines of JSON",
                                   "  playfs watch\n  playfs watch ~/play/projects/ID", watch, w);
-    watch_command->add_option("PATH", w->path, "A path in the mount (default: here)");
-    watch_command->add_option("-n,--limit", w->limit, "End after so many")->type_name("N");
+    watch_command->add_option("PATH", w->path, "A path in the mount (default: the working directory)");
+    watch_command->add_option("-n,--limit", w->limit, "Exit after N events")->type_name("N");
 
     std::shared_ptr<CacheArguments> c;
-    command("cache", "What lies in the cache on disk, whether it is sound, and emptying it",
-            "  playfs cache stat\n  playfs cache verify\n  playfs cache clear   (staged changes do not live there)",
+    command("cache", "Show, verify or clear the cache on disk",
+            "  playfs cache stat\n  playfs cache verify\n  playfs cache clear   (staged changes are not in the cache)",
             cache_care, c)
         ->add_option("ACTION", c->action, "stat, verify or clear")
         ->check(CLI::IsMember({"stat", "verify", "clear"}))
         ->capture_default_str();
 
     std::shared_ptr<DoctorArguments> d;
-    command("doctor", "Whether what playfs keeps on this machine is sound",
-            "  playfs doctor            look, and change nothing: exit 0 all is well, 1 something is not\n"
-            "                           (what is only \"left\" by a killed mount is taken up by the next one)\n"
-            "  playfs doctor --repair   mend it; nothing is deleted, what is in the way goes to a lost+found folder",
+    command("doctor", "Check what playfs stores on this machine",
+            "  playfs doctor            check, and change nothing: exit 0 if all is well, else 1\n"
+            "                           (\"left\": by a killed mount; the next mount recovers it)\n"
+            "  playfs doctor --repair   repair it; nothing is deleted: what cannot be used moves to lost+found",
             doctor, d)
-        ->add_flag("--repair", d->repair, "Mend what can be mended without losing anything");
+        ->add_flag("--repair", d->repair, "Repair what can be repaired without losing anything");
   }
 
   CLI::App app_{"playfs shows the Agent Playground as a directory."};

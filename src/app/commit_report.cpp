@@ -28,7 +28,7 @@ std::string count_of(std::uint32_t count, const char* what) {
 
 std::string time_under_limits(std::uint32_t chunks) {
   std::uint64_t hours = hours_under_limits(chunks);
-  return hours == 0 ? "at once" : "in some " + count_of(static_cast<std::uint32_t>(hours), "hour");
+  return hours == 0 ? "at once" : "in about " + count_of(static_cast<std::uint32_t>(hours), "hour");
 }
 
 }  // namespace
@@ -54,7 +54,7 @@ void print_plan(Output& out, const JsonObject& plan) {
     out.line("  " + costs + "  " + safe(text_of(*path, "path")));
   }
   out.line("  the revision itself: " + std::to_string(number_of(plan, "revision_bytes")) + " of " +
-           std::to_string(number_of(plan, "revision_bytes_limit")) + " bytes that a record may have");
+           std::to_string(number_of(plan, "revision_bytes_limit")) + " bytes allowed in a record");
 }
 
 JsonObject commit_document(const publish::CommitResult& result) {
@@ -89,11 +89,11 @@ void tell_commit(Output& out, const publish::CommitResult& result, std::string_v
       out.note("Try: " + std::string(after_branch));
       return;
     case publish::Outcome::pending:
-      out.note("Not published yet: it is kept safe here, and is published in the background.");
+      out.note("Not published yet: the commit is safe on disk, and is published in the background.");
       if (result.retry_after_s > 0)
-        out.note("The service asks to wait; it goes on in " + std::to_string(result.retry_after_s) + " s (" +
-                 std::to_string(result.chunks_done) + " of " + count_of(result.chunks_total, "chunk") + " are there).");
-      out.note("Try: playfs status, or playfs commit --cancel to have it back");
+        out.note("Waiting for the service; retrying in " + std::to_string(result.retry_after_s) + " s (" +
+                 std::to_string(result.chunks_done) + " of " + count_of(result.chunks_total, "chunk") + " uploaded).");
+      out.note("Try: playfs status, or playfs commit --cancel to take it back");
       return;
     case publish::Outcome::planned:
       out.note("Would publish " + count_of(result.files_changed, "changed file") + " with " +
@@ -101,17 +101,17 @@ void tell_commit(Output& out, const publish::CommitResult& result, std::string_v
                time_under_limits(result.chunks_total) + ". Nothing was sent.");
       return;
     case publish::Outcome::cancelled:
-      out.note("Cancelled before it was sent: what was to be published is staged again.");
+      out.note("Cancelled before it was sent: the changes are staged again.");
       out.note("Try: playfs status");
       return;
-    case publish::Outcome::nothing: out.note("Nothing to commit: no change is staged."); return;
+    case publish::Outcome::nothing: out.note("Nothing to commit: no changes are staged."); return;
   }
 }
 
 ExitCode tell_conflicts(Output& out, std::uint32_t conflicts) {
   if (conflicts == 0) return ExitCode::done;
   out.note(count_of(conflicts, "path") + (conflicts == 1 ? " is" : " are") +
-           " in conflict. Try: playfs status, edit what it lists, then playfs commit -m MESSAGE");
+           " in conflict. Try: playfs status, edit the files it lists, then playfs commit -m MESSAGE");
   return ExitCode::branched;
 }
 

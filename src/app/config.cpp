@@ -103,7 +103,7 @@ class FileLoader {
     for (auto&& [site, table] : sites) {
       const toml::table* fields = table.as_table();
       if (fields == nullptr) {
-        warnings_.push_back(path_ + ": sites." + std::string(site.str()) + " is no table");
+        warnings_.push_back(path_ + ": sites." + std::string(site.str()) + " is not a table");
         continue;
       }
       for (auto&& [key, node] : *fields) PLAYFS_CHECK(take(key.str(), node, site.str()));
@@ -114,7 +114,7 @@ class FileLoader {
   Status take(std::string_view name, const toml::node& node, std::string_view site) {
     auto value = as_text(node);
     if (find_name(name) == nullptr || !value) {
-      warnings_.push_back(path_ + ": '" + std::string(name) + "' is no setting of this version");
+      warnings_.push_back(path_ + ": '" + std::string(name) + "' is not a setting of this version");
       return {};
     }
     auto taken = settings_.set(layer_, name, std::move(*value), site);
@@ -134,7 +134,7 @@ std::span<const SettingName> setting_names() { return kSettings; }
 
 Status Settings::set(Layer layer, std::string_view name, std::string value, std::string_view for_site) {
   const SettingName* setting = find_name(name);
-  if (setting == nullptr) return fail(ErrorCode::invalid_argument, "'" + std::string(name) + "' is no setting");
+  if (setting == nullptr) return fail(ErrorCode::invalid_argument, "'" + std::string(name) + "' is not a setting");
   PLAYFS_CHECK(check_kind(*setting, value));
   values_[Key{layer, std::string(for_site), std::string(name)}] = std::move(value);
   return {};

@@ -28,16 +28,15 @@ Result<std::string> read_private(const Places& places) {
   struct stat attributes {};
   if (fstat(directory.get(), &attributes) != 0) return fail(error_from_errno(errno, "stat " + places.config));
   if (attributes.st_uid != geteuid() || (attributes.st_mode & 022) != 0)
-    return fail(ErrorCode::permission_denied,
-                places.config + " can be changed by others, so the credentials in it are not used",
+    return fail(ErrorCode::permission_denied, places.config + " is writable by others, so its credentials are not used",
                 "chmod 700 " + places.config);
 
   UniqueFd file(openat(directory.get(), "credentials.toml", O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
   if (!file) {
     if (errno == ENOENT) return std::string();
     if (errno == ELOOP)
-      return fail(ErrorCode::permission_denied,
-                  path + " is a symbolic link; credentials are read from a plain file only", "rm " + path);
+      return fail(ErrorCode::permission_denied, path + " is a symbolic link; credentials must be in a regular file",
+                  "rm " + path);
     return fail(error_from_errno(errno, "open " + path));
   }
   return read_open_secret(file.get(), path, path, kLargestFile);

@@ -36,8 +36,8 @@ Status await_child(UniqueFd line, pid_t child) {
   if (report.size() < 2 || report.front() != kFailed) {
     std::string why = WIFSIGNALED(how) ? std::string("signal ") + strsignal(WTERMSIG(how))
                                        : "exit code " + std::to_string(WEXITSTATUS(how));
-    return fail(ErrorCode::internal, "the daemon ended before it was ready: " + why,
-                "the same with -f, to see what it says");
+    return fail(ErrorCode::internal, "the daemon exited before it was ready: " + why,
+                "the same command with -f, to see its messages");
   }
   auto code = static_cast<ErrorCode>(report[1]);
   std::string message = report.substr(2, report.find('\0', 2) - 2);

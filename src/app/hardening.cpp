@@ -13,15 +13,16 @@ void outlive_readers() { std::signal(SIGPIPE, SIG_IGN); }
 
 void forgo_core_dumps() {
   const rlimit none{};
-  if (setrlimit(RLIMIT_CORE, &none) != 0) log_warning("core dumps cannot be turned off");
+  if (setrlimit(RLIMIT_CORE, &none) != 0) log_warning("cannot disable core dumps");
 }
 
 void forgo_new_privileges() {
-  if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) log_warning("no_new_privs cannot be set");
+  if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) log_warning("cannot set no_new_privs");
 }
 
 void forgo_inspection() {
-  if (prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) != 0) log_warning("the process cannot be closed to others of its user");
+  if (prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) != 0)
+    log_warning("cannot protect the process from this user's other processes");
 }
 
 }  // namespace playfs::app

@@ -67,7 +67,7 @@ Result<ImportBase> base_of_import(World& world, const ProjectId& project, const 
   if (named) {
     PLAYFS_TRY(RevisionTreePtr tree, find_revision(world, *named));
     if (tree->revision.project != project)
-      return fail(ErrorCode::invalid_argument, "the revision " + *named + " is of another project",
+      return fail(ErrorCode::invalid_argument, "revision " + *named + " belongs to another project",
                   "playfs log --project " + shell_word(project.text()));
     base.revision = tree->revision.id;
     // The directory still contains what it was made from, besides what the user brought in.

@@ -34,9 +34,9 @@ Result<Project> find_project(World& world, const std::string& id_or_name) {
     if (listed.name == id_or_name) oldest = &listed;
   if (!world.site().is_list_whole("projects"))
     return fail(ErrorCode::not_found,
-                "there are more projects at " + world.source().text +
-                    " than are listed, and an older one may be called '" + id_or_name + "'",
-                "name it by its id");
+                "not all projects at " + world.source().text + " are listed, and an older one may be named '" +
+                    id_or_name + "'",
+                "use the project's id");
   if (oldest == nullptr)
     return fail(ErrorCode::not_found, "there is no project '" + id_or_name + "' at " + world.source().text,
                 "playfs ls");
@@ -51,7 +51,7 @@ Result<RevisionTreePtr> find_revision(World& world, const std::string& what) {
   auto project = find_project(world, what);
   if (project) {
     if (project->latest_revision.empty())
-      return fail(ErrorCode::not_found, "the project '" + what + "' has no revision yet",
+      return fail(ErrorCode::not_found, "the project '" + what + "' has no revisions yet",
                   "playfs import DIR --project " + shell_word(what));
     return fetch(project->latest_revision);
   }
@@ -60,7 +60,7 @@ Result<RevisionTreePtr> find_revision(World& world, const std::string& what) {
   if (!revision && means_absent(revision.error()) && !world.site().is_list_whole("projects"))
     return fail(project.error());
   if (!revision && means_absent(revision.error()))
-    return fail(ErrorCode::not_found, "there is no project and no revision '" + what + "' at " + world.source().text,
+    return fail(ErrorCode::not_found, "there is no project or revision '" + what + "' at " + world.source().text,
                 "playfs ls");
   return revision;
 }

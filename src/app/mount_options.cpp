@@ -93,7 +93,7 @@ Status parse_mount_options(std::string_view list, MountOptions& options, Setting
     PLAYFS_CHECK(parse_one(std::string_view(item).substr(0, equals), value, options, settings));
   }
   if (options.revision && !options.project)
-    return fail(ErrorCode::invalid_argument, "the mount option revision needs project beside it",
+    return fail(ErrorCode::invalid_argument, "the mount option revision needs project as well",
                 "-o project=ID,revision=REV");
   if (options.allow_other) options.safe_symlinks = true;
   return {};

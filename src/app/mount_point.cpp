@@ -31,12 +31,13 @@ Result<std::string> real_path(const std::string& path) {
 Status check_fuse() {
   UniqueFd device(open("/dev/fuse", O_RDWR | O_CLOEXEC));
   if (device) return {};
-  constexpr const char* hint = "modprobe fuse, or in a container: start it with --device /dev/fuse --cap-add SYS_ADMIN";
+  constexpr const char* hint = "modprobe fuse, or start the container with --device /dev/fuse --cap-add SYS_ADMIN";
   if (errno == ENOENT || errno == ENXIO || errno == ENODEV)
     return fail(ErrorCode::not_supported,
                 "/dev/fuse is missing: this kernel or container has no FUSE, so nothing can be mounted", hint);
   if (errno == EACCES || errno == EPERM)
-    return fail(ErrorCode::permission_denied, "/dev/fuse may not be opened by this user or in this container", hint);
+    return fail(ErrorCode::permission_denied, "no permission to open /dev/fuse as this user or in this container",
+                hint);
   return fail(error_from_errno(errno, "open /dev/fuse"));
 }
 
@@ -45,7 +46,7 @@ Status detach_dead_mount(const std::string& path) {
   PLAYFS_TRY(auto table, read_mount_table());
   const MountEntry* mount = mount_holding(table, path);
   if (mount == nullptr || mount->mount_point != path || mount->type != kMountType)
-    return fail(ErrorCode::busy, path + " holds a dead mount that is not playfs's",
+    return fail(ErrorCode::busy, path + " is a dead mount of another file system",
                 "fusermount3 -u -z " + shell_word(path));
   auto detached = fuse::unmount(path, true);
   if (!detached) return fail(detached.error().while_doing("detach the dead mount at " + path));
@@ -63,23 +64,21 @@ Result<std::string> prepare_mount_point(const std::string& path, bool nonempty, 
 
   struct stat attributes {};
   if (stat(path.c_str(), &attributes) != 0) {
-    if (errno == ENOENT)
-      return fail(ErrorCode::not_found, path + " does not exist; a mount needs a directory",
-                  "mkdir -p " + shell_word(path));
+    if (errno == ENOENT) return fail(ErrorCode::not_found, path + " does not exist", "mkdir -p " + shell_word(path));
     return fail(error_from_errno(errno, "stat " + path));
   }
   if (!S_ISDIR(attributes.st_mode))
-    return fail(ErrorCode::not_a_directory, path + " is not a directory", "name an empty directory");
+    return fail(ErrorCode::not_a_directory, path + " is not a directory", "use an empty directory");
   PLAYFS_TRY(std::string real, real_path(path));
   PLAYFS_TRY(auto table, read_mount_table());
   const MountEntry* mount = mount_holding(table, real);
   if (mount != nullptr && mount->mount_point == real && mount->type == kMountType)
-    return fail(ErrorCode::already_exists, mount->source + " is mounted at " + real + " already",
+    return fail(ErrorCode::already_exists, mount->source + " is already mounted at " + real,
                 "playfs umount " + shell_word(real));
   std::error_code unreadable;
   if (!nonempty && !std::filesystem::is_empty(real, unreadable) && !unreadable)
-    return fail(ErrorCode::not_empty, real + " is not empty, and a mount would hide what is in it",
-                "an empty directory, or -o nonempty");
+    return fail(ErrorCode::not_empty, real + " is not empty: a mount would hide its files",
+                "use an empty directory, or -o nonempty");
   return real;
 }
 

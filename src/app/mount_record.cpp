@@ -39,7 +39,7 @@ Result<std::string> write_mount_record(const Places& places, const std::string& 
   PLAYFS_TRY(auto table, read_mount_table());
   const MountEntry* mount = mount_holding(table, mount_point);
   if (mount == nullptr || mount->mount_point != mount_point)
-    return fail(ErrorCode::not_found, "no mount is at " + mount_point);
+    return fail(ErrorCode::not_found, "no mount at " + mount_point);
   Json::Array options;
   for (std::string& list : record.options) options.emplace_back(std::move(list));
   JsonObject fields{{"source", std::move(record.source)},

@@ -61,7 +61,7 @@ Result<std::optional<MountedPlace>> find_mount(const std::string& path) {
   auto looked = look_at(path);
   if (looked.state == Probe::State::silent) return silence_of(path);
   if (leads_up(looked.real))
-    return fail(ErrorCode::not_found, path + " is nowhere: in front of a '..' in it there is no directory");
+    return fail(ErrorCode::not_found, path + " does not exist: it has a '..' that does not follow a directory");
   MountedPlace place;
   place.path = std::move(looked.real);
   const MountEntry* mount = mount_holding(table, place.path);
@@ -75,10 +75,10 @@ Result<std::optional<MountedPlace>> find_mount(const std::string& path) {
 Result<MountedPlace> find_project_at(const std::string& path) {
   PLAYFS_TRY(auto place, find_mount(path));
   if (!place)
-    return fail(ErrorCode::not_found, path + " is in no mount of playfs",
+    return fail(ErrorCode::not_found, path + " is not in a playfs mount",
                 "playfs mount DIR, then cd DIR/projects/by-name/NAME/work");
   if (place->project.empty())
-    return fail(ErrorCode::not_found, path + " is in a mount, but in no project of it",
+    return fail(ErrorCode::not_found, path + " is in a mount, but not in a project",
                 "cd " + place->mount_point + "/projects/by-name/NAME/work");
   return std::move(*place);
 }

@@ -37,9 +37,8 @@ ExitCode Output::error(const Error& error) {
   } else {
     note("playfs: " + escape_for_terminal(error.message, true));
     if (error.retry_after)
-      note("The service asks to wait " + std::to_string(error.retry_after->count()) +
-           " s; after that the same command may succeed.");
-    else if (is_retryable(error.code)) note("The same command may succeed later.");
+      note("The service asks you to retry in " + std::to_string(error.retry_after->count()) + " s.");
+    else if (is_retryable(error.code)) note("This may be temporary: retry later.");
     if (!error.hint.empty()) note("Try: " + escape_for_terminal(error.hint, true));
   }
   return exit_code_for(error.code);

@@ -84,14 +84,14 @@ Status check_own_places(const std::vector<OwnPlace>& own, const std::string& mou
     PLAYFS_CHECK(walk(place.path, [&](const std::string& step) -> Status {
       if (step == mount_point)
         return fail(ErrorCode::invalid_argument,
-                    mount_point + " holds " + named + ": mounted there, playfs would wait for itself for ever",
-                    "mount at a directory of its own, such as " + (mount_point == "/" ? "" : mount_point) +
-                        "/play, or put them elsewhere with " + place.mover);
+                    mount_point + " holds " + named + ", which a mount there would hide from playfs",
+                    "use a separate directory, such as " + (mount_point == "/" ? "" : mount_point) +
+                        "/play, or move them elsewhere with " + place.mover);
       if (const MountEntry* mount = mount_holding(mounts, step); mount != nullptr && mount->type == kMountType)
         return fail(ErrorCode::invalid_argument,
-                    named + " would lie in the mount of " + mount->source + " at " + mount->mount_point +
-                        ", and each mount could wait for the other",
-                    "put them outside of it with " + place.mover);
+                    named + " would be inside the mount of " + mount->source + " at " + mount->mount_point +
+                        ", and the two mounts could deadlock",
+                    "move them out of it with " + place.mover);
       return {};
     }));
   }

@@ -13,7 +13,7 @@ Result<std::string> home_of(const Io& io) {
   if (auto home = io.variable("HOME"); home && home->front() == '/') return *home;
   if (const passwd* entry = getpwuid(geteuid()); entry != nullptr && entry->pw_dir != nullptr && *entry->pw_dir == '/')
     return std::string(entry->pw_dir);
-  return fail(ErrorCode::not_found, "there is no home directory: HOME is not set and the user database names none",
+  return fail(ErrorCode::not_found, "no home directory: HOME is not set, and the user database has none",
               "HOME=/some/directory playfs …");
 }
 

@@ -103,10 +103,8 @@ Probe::Found Probe::found() {
 }
 
 tl::unexpected<Error> silence_of(const std::string& path) {
-  return fail(
-      ErrorCode::timed_out,
-      path + " does not answer: the process of a mount there, or on the way to it, hangs, so it was not looked at",
-      "end that process, or detach the mount: fusermount3 -u -z DIR (findmnt -t fuse lists them)");
+  return fail(ErrorCode::timed_out, path + " does not answer: the process of a mount at or above it hangs",
+              "kill that process, or detach the mount with fusermount3 -u -z DIR (findmnt -t fuse lists mounts)");
 }
 
 }  // namespace playfs::app

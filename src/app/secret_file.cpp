@@ -54,13 +54,12 @@ bool is_for_others(int fd, const struct stat& info) {
 Result<std::string> read_open_secret(int fd, const std::string& path, const std::string& what, std::size_t most) {
   struct stat info {};
   if (fstat(fd, &info) != 0) return fail(error_from_errno(errno, what));
-  if (!S_ISREG(info.st_mode)) return fail(ErrorCode::permission_denied, what + " is no plain file");
+  if (!S_ISREG(info.st_mode)) return fail(ErrorCode::permission_denied, what + " is not a regular file");
   if (info.st_uid != geteuid() && info.st_uid != 0)
     return fail(ErrorCode::permission_denied, what + " belongs to another user");
   if (is_for_others(fd, info))
-    return fail(ErrorCode::permission_denied, what + ": others may read it", "chmod 600 " + shell_word(path));
-  if (static_cast<std::uint64_t>(info.st_size) > most)
-    return fail(ErrorCode::file_too_big, what + " is too large for what it is");
+    return fail(ErrorCode::permission_denied, what + " is readable by others", "chmod 600 " + shell_word(path));
+  if (static_cast<std::uint64_t>(info.st_size) > most) return fail(ErrorCode::file_too_big, what + " is too large");
   return read_at(fd, 0, most);
 }
 
@@ -69,7 +68,7 @@ Result<std::string> read_secret_file(const std::string& path, const std::string&
   if (!opened) return fail(error_from_errno(errno, what));
   PLAYFS_TRY(std::string secret, read_open_secret(opened.get(), path, what, kLargestSecret));
   while (!secret.empty() && (secret.back() == '\n' || secret.back() == '\r')) secret.pop_back();
-  if (secret.empty()) return fail(ErrorCode::invalid_argument, what + ": empty");
+  if (secret.empty()) return fail(ErrorCode::invalid_argument, what + " is empty");
   return secret;
 }
 

@@ -21,7 +21,7 @@ struct Host {
 
 Result<Host> parse_host(std::string_view text, std::string_view whole) {
   auto bad = [&](const std::string& why) {
-    return fail(ErrorCode::invalid_argument, "'" + std::string(whole) + "' is no service address: " + why, kForms);
+    return fail(ErrorCode::invalid_argument, "'" + std::string(whole) + "' is not a service address: " + why, kForms);
   };
   Host host;
   std::size_t end = 0;
@@ -35,10 +35,10 @@ Result<Host> parse_host(std::string_view text, std::string_view whole) {
     end = std::min(text.find(':'), text.size());
     for (char c : text.substr(0, end))
       if (!is_alphanumeric(c) && c != '-' && c != '.' && c != '_')
-        return bad("the host name has a character that hosts do not have");
+        return bad("the host name contains an invalid character");
   }
   host.name = to_lower(text.substr(0, end));
-  if (host.name.empty()) return bad("there is no host");
+  if (host.name.empty()) return bad("the host is missing");
   if (end < text.size()) {
     std::string_view digits = text.substr(end + 1);
     unsigned port = 0;
@@ -60,7 +60,7 @@ bool is_loopback(std::string_view host) {
 Result<std::string> checked_base_path(std::string path) {
   while (path.size() > 1 && path.back() == '/') path.pop_back();
   if (path.empty() || path.front() != '/' || path.find_first_of("?# ") != std::string::npos)
-    return fail(ErrorCode::invalid_argument, "base_path '" + path + "' is no absolute path of a URL",
+    return fail(ErrorCode::invalid_argument, "base_path '" + path + "' is not an absolute URL path",
                 "base_path=/.site/data");
   return path;
 }
@@ -91,7 +91,7 @@ Result<Source> parse_source(std::string_view text, std::optional<std::string> ba
     } else if (name.find('/') != std::string_view::npos || name.find('\0') != std::string_view::npos ||
                name.front() == '.') {
       return fail(ErrorCode::invalid_argument,
-                  "'" + std::string(text) + "': the name of a local playground has no '/' and begins with no dot",
+                  "'" + std::string(text) + "': a local playground's name must not contain '/' or start with a dot",
                   kForms);
     } else {
       source.directory = places.data + "/" + std::string(name);
@@ -103,16 +103,17 @@ Result<Source> parse_source(std::string_view text, std::optional<std::string> ba
   source.kind = Source::Kind::http;
   bool secure = text.starts_with("https://");
   if (!secure && !text.starts_with("http://"))
-    return fail(ErrorCode::invalid_argument, "'" + std::string(text) + "' names no service", kForms);
+    return fail(ErrorCode::invalid_argument, "'" + std::string(text) + "' is not a service", kForms);
   std::string_view rest = text.substr(secure ? 8 : 7);
   if (rest.find_first_of("?#") != std::string_view::npos)
-    return fail(ErrorCode::invalid_argument, "'" + std::string(text) + "': a service address has no query", kForms);
+    return fail(ErrorCode::invalid_argument, "'" + std::string(text) + "': a service address cannot have a query",
+                kForms);
   auto slash = std::min(rest.find('/'), rest.size());
   std::string_view authority = rest.substr(0, slash), path = rest.substr(slash);
   // The text before an @ may contain a password, so it is not printed.
   if (authority.find('@') != std::string_view::npos)
     return fail(ErrorCode::invalid_argument,
-                "a service address carries no user name or password: other users can read command lines",
+                "a service address cannot contain a user name or password: other users can read command lines",
                 "playfs login");
   PLAYFS_TRY(Host host, parse_host(authority, text));
   while (!path.empty() && path.back() == '/') path.remove_suffix(1);
@@ -120,8 +121,8 @@ Result<Source> parse_source(std::string_view text, std::optional<std::string> ba
     if (!base_path && path.ends_with(kApiPath)) source.base_path = std::string(path);
     else if (path != source.base_path)
       return fail(ErrorCode::invalid_argument,
-                  "'" + std::string(text) + "' has a path; the address of a service is its host alone",
-                  "base_path=" + std::string(path) + " where the Data API is not at " + std::string(kApiPath));
+                  "'" + std::string(text) + "' has a path; a service address is only the host",
+                  "base_path=" + std::string(path) + " if the Data API is not at " + std::string(kApiPath));
   }
   source.origin = (secure ? "https://" : "http://") + host.name;
   if (host.port && *host.port != (secure ? 443u : 80u)) source.origin += ":" + std::to_string(*host.port);

@@ -102,7 +102,7 @@ Result<FileDiff> diff_file(const std::string& path, const std::optional<DiffSide
   diff.renamed = std::move(renamed);
   git_diff_options options;
   if (git_diff_options_init(&options, GIT_DIFF_OPTIONS_VERSION) != 0)
-    return fail(ErrorCode::internal, "libgit2 is older than the one playfs was built with");
+    return fail(ErrorCode::internal, "libgit2 is older than the version playfs was built with");
   options.flags = GIT_DIFF_INDENT_HEURISTIC;
   auto data = [](const std::optional<DiffSide>& side) { return side ? side->content.data() : nullptr; };
   auto size = [](const std::optional<DiffSide>& side) { return side ? side->content.size() : 0; };

@@ -36,13 +36,13 @@ Result<std::optional<std::string>> own_file(int directory, const std::string& pa
 Result<TreeOrigin> parse(const std::string& text) {
   PLAYFS_TRY(Json document, wire::parse_json(text));
   const JsonObject* fields = document.object();
-  if (fields == nullptr) return fail(ErrorCode::corrupt, "it is no JSON object");
+  if (fields == nullptr) return fail(ErrorCode::corrupt, "not a JSON object");
   if (number_of(*fields, "schema_version") > kVersion)
-    return fail(ErrorCode::not_supported, "a newer version of playfs wrote it");
+    return fail(ErrorCode::not_supported, "written by a newer version of playfs");
   TreeOrigin origin{text_of(*fields, "site"), text_of(*fields, "base_path"), ProjectId(text_of(*fields, "project")),
                     RevisionId(text_of(*fields, "revision"))};
   if (origin.site.empty() || origin.project.empty() || origin.revision.empty())
-    return fail(ErrorCode::corrupt, "it does not name a site, a project and a revision");
+    return fail(ErrorCode::corrupt, "site, project or revision is missing");
   return origin;
 }
 
@@ -53,7 +53,7 @@ Result<std::optional<TreeOrigin>> parsed(Result<std::optional<std::string>> text
   if (origin) return std::optional(std::move(*origin));
   Error error = origin.error().while_doing(path);
   error.code = origin.error().code == ErrorCode::not_supported ? ErrorCode::not_supported : ErrorCode::corrupt;
-  error.hint = "rm " + shell_word(path) + ", and name the revision with --base";
+  error.hint = "rm " + shell_word(path) + ", then give the revision with --base";
   return fail(std::move(error));
 }
 

@@ -36,16 +36,16 @@ Error WorkTree::why(int errnum, const std::string& what, const playfs_error& tol
   const std::string code(told.code, strnlen(told.code, sizeof told.code));
   if (code.empty() && (errnum == ENOTTY || errnum == EINVAL))
     return Error{ErrorCode::not_supported,
-                 what + ": the mount at " + place_.mount_point + " is of another version of playfs",
-                 "playfs umount " + shell_word(place_.mount_point) + ", then mount it again",
+                 what + ": the mount at " + place_.mount_point + " is from another version of playfs",
+                 "playfs umount " + shell_word(place_.mount_point) + ", then mount again",
                  {},
                  0,
                  {}};
   if (code.empty()) return error_from_errno(errnum, what);
   if (errnum == ENOTTY)
     return Error{ErrorCode::not_supported,
-                 what + ": " + place_.work + " is no writable work tree",
-                 "mount without a revision",
+                 what + ": " + place_.work + " is not a writable work tree",
+                 "mount without revision=",
                  {},
                  0,
                  {}};
@@ -100,7 +100,7 @@ Result<playfs_update> WorkTree::update() const {
 Result<playfs_merge> WorkTree::merge(const std::string& revision) const {
   auto request = prepared<playfs_merge>();
   if (revision.size() >= sizeof request.revision)
-    return fail(ErrorCode::not_found, "no revision can have the id " + revision);
+    return fail(ErrorCode::not_found, "not a valid revision id: " + revision);
   std::memcpy(request.revision, revision.data(), revision.size());
   PLAYFS_CHECK(call_until_it_ends(PLAYFS_IOC_MERGE, request, "merge " + revision));
   return request;

@@ -107,10 +107,10 @@ Status make_private_directory(const std::string& path) {
   }
   struct stat attributes {};
   if (lstat(path.c_str(), &attributes) != 0) return fail(error_from_errno(errno, "stat " + path));
-  if (!S_ISDIR(attributes.st_mode)) return fail(ErrorCode::not_a_directory, path + " is in the way: not a directory");
+  if (!S_ISDIR(attributes.st_mode)) return fail(ErrorCode::not_a_directory, path + " is not a directory");
   if (attributes.st_uid != geteuid())
     return fail(ErrorCode::permission_denied, path + " belongs to another user",
-                "choose another place with the XDG_*_HOME variables, or remove it");
+                "remove it, or choose another place with the XDG_*_HOME variables");
   return {};
 }
 

@@ -38,7 +38,7 @@ class StandardError final : public spdlog::sinks::base_sink<std::mutex> {
     spdlog::memory_buf_t line;
     formatter_->format(message, line);
     std::string text;
-    if (left_out_ > 0) text = fmt::format("({} lines were left out: nobody read them)\n", std::exchange(left_out_, 0));
+    if (left_out_ > 0) text = fmt::format("({} lines dropped: nobody read them)\n", std::exchange(left_out_, 0));
     // A pipe that polls writable accepts PIPE_BUF bytes without blocking.
     text.append(line.data(), std::min(line.size(), kMostBytes - text.size() - 1));
     if (!text.ends_with('\n')) text += '\n';

@@ -122,7 +122,7 @@ Status create_where_missing(const std::string& path) {
   if (errno != EEXIST) return fail(error_from_errno(errno, "open " + path));
   struct stat attributes {};
   if (lstat(path.c_str(), &attributes) != 0) return fail(error_from_errno(errno, "open " + path));
-  if (!S_ISREG(attributes.st_mode)) return fail(ErrorCode::permission_denied, path + " is no regular file");
+  if (!S_ISREG(attributes.st_mode)) return fail(ErrorCode::permission_denied, path + " is not a regular file");
   // Applies to root too: the journals would belong to root and lock out the owner.
   if (attributes.st_uid != geteuid())
     return fail(ErrorCode::permission_denied, path + " belongs to another user", "run this as that user");

@@ -73,7 +73,7 @@ Status reserve(int fd, std::uint64_t size) {
     const std::uint64_t all = std::uint64_t{disk.f_blocks} * disk.f_frsize;
     const std::uint64_t kept = std::min(kMostLeftFree, all / kShareLeftFree);
     if (std::uint64_t{disk.f_bavail} * disk.f_frsize < size + kept)
-      return fail(ErrorCode::no_space, "no room on the disk for " + std::to_string(size) + " bytes of cache");
+      return fail(ErrorCode::no_space, "not enough disk space for " + std::to_string(size) + " bytes of cache");
   }
   if (fallocate(fd, 0, 0, static_cast<off_t>(size)) == 0 || errno == EOPNOTSUPP || errno == ENOSYS) return {};
   return fail(error_from_errno(errno, "reserve " + std::to_string(size) + " bytes"));
@@ -172,7 +172,7 @@ struct ObjectStore::State {
   /// Logs only the first of a series of failures, since a full disk fails every write alike.
   void note(const Status& written) {
     MutexLock lock(mutex);
-    if (!written && !trouble) log_warning("new content is kept in memory alone: " + written.error().message);
+    if (!written && !trouble) log_warning("new content is kept only in memory: " + written.error().message);
     if (written) trouble.reset();
     else trouble = written.error();
   }
@@ -266,7 +266,7 @@ class FileObject final : public Object {
 
     auto blocks = read_at(fd_.get(), first, last - first);
     if (!blocks) return damage(blocks.error().message);
-    if (blocks->size() != last - first) return damage("the file is cut off");
+    if (blocks->size() != last - first) return damage("the file is truncated");
     for (std::size_t at = 0; at < blocks->size(); at += kBlockSize) {
       const auto block = std::string_view(*blocks).substr(at, kBlockSize);
       if (checksum_of(block) != trailer_.checksums[(first + at) / kBlockSize])
@@ -283,7 +283,7 @@ class FileObject final : public Object {
     for (std::uint64_t offset = 0; offset < size(); offset += kCopyStep) {
       PLAYFS_TRY([[maybe_unused]] const std::string checked, read(offset, kCopyStep));
     }
-    if (ftruncate(fd, static_cast<off_t>(size())) != 0) return fail(error_from_errno(errno, "cut the copy"));
+    if (ftruncate(fd, static_cast<off_t>(size())) != 0) return fail(error_from_errno(errno, "truncate the copy"));
     return {};
   }
 

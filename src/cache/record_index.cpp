@@ -262,7 +262,7 @@ Status RecordIndex::State::remove_rows(RecordDatabase& on, std::span<const std::
 
 Status RecordIndex::State::trim() {
   write_touches();
-  Status trimmed = fail(ErrorCode::busy, "the database of records is not at hand");  // already logged
+  Status trimmed = fail(ErrorCode::busy, "the record database is not available");  // already logged
   writing.attempt([&](RecordDatabase& on) -> Status {
     PLAYFS_TRY(const std::uint64_t used, on.used_bytes());
     if (used > budget) {

@@ -32,7 +32,7 @@ Status check_name(const FileRef& file, const Blob& blob) {
   if (!is_named_as_head(file.path)) return {};
   PLAYFS_TRY(std::string beginning, blob.read(0, kReadOfHead));
   if (!is_content_of_head(file.entry->mode, beginning)) return {};
-  return fail(ErrorCode::refused_input, std::string(kWhyNoHead), "whoever published it can give it another name");
+  return fail(ErrorCode::refused_input, std::string(kWhyNoHead), "ask its publisher to rename it");
 }
 
 /// The key of a refusal: for inline content its revision and path.

@@ -15,8 +15,8 @@ std::string question_of(const ProjectId& id) { return std::string(kCollection) +
 
 Error not_its_own(const RevisionId& revision) {
   return {ErrorCode::refused_input,
-          "revision " + escape_for_terminal(revision.text()) + " is another project's",
-          "the last one of its own is shown, until latest_revision names one again",
+          "revision " + escape_for_terminal(revision.text()) + " belongs to another project",
+          "the project's last own revision is shown until latest_revision names one again",
           {},
           0,
           {}};
@@ -102,7 +102,7 @@ void Heads::refresh(const ProjectId& id, const CancelToken& cancel, Callback<Hea
 
 void Heads::ask(const ProjectId& id, Callback<Head> answered) {
   if (id.empty() || id.text().size() > kMaxIdLength)
-    return answered(fail(ErrorCode::not_found, "no project can have the id " + escape_for_terminal(id.text())));
+    return answered(fail(ErrorCode::not_found, "not a valid project id: " + escape_for_terminal(id.text())));
   Request request{id, 0, context_.clock.steady()};
   std::string etag;
   {
@@ -274,7 +274,8 @@ void Heads::latest_came(const ProjectId& id, const RevisionId& revision, std::ui
     }
     head = state.head;
   }
-  if (first_failure) context_.events.error("projects/" + id.text(), tree.error().while_doing("its latest revision"));
+  if (first_failure)
+    context_.events.error("projects/" + id.text(), tree.error().while_doing("read its latest revision"));
   if (is_news) took_over(id, previous, *tree);
   // The head may have moved on during the fetch.
   if (head && head->project.latest_revision != revision) return look_at_latest(id);

@@ -116,13 +116,13 @@ bool Lists::cut(std::vector<Listed>& items) const {
 }
 
 void Lists::tell_cut(const std::string& collection, std::size_t shown) {
-  context_.events.error(collection,
-                        {ErrorCode::refused_input,
-                         fmt::format("the list of {} goes on: its newest {} records are shown", collection, shown),
-                         "what is not listed is opened by its id, and no project by its name: an older one may have it",
-                         {},
-                         0,
-                         {}});
+  context_.events.error(
+      collection, {ErrorCode::refused_input,
+                   fmt::format("the list of {} is too long: its newest {} records are shown", collection, shown),
+                   "open other records by id; names are not resolved, since an older record may have the same one",
+                   {},
+                   0,
+                   {}});
 }
 
 bool Lists::is_whole(const std::string& collection) {
@@ -310,7 +310,8 @@ Result<bool> Lists::take_in(Reading& reading, const wire::RecordPage& page) {
   reading.cursor_bytes += sizeof(std::string) + page.next_cursor.size();
   if (reading.empty_pages >= kMostEmptyPages || reading.cursor_bytes > context_.options.list_bytes ||
       reading.cursors.comes_again(page.next_cursor))
-    return fail(ErrorCode::protocol, "the list of " + reading.collection + " does not end: its cursors lead nowhere");
+    return fail(ErrorCode::protocol,
+                "the list of " + reading.collection + " does not end: its cursors make no progress");
   reading.cursor = page.next_cursor;
   return false;
 }

@@ -15,7 +15,7 @@ std::string key_of(const std::string& collection, const std::string& id) { retur
 void Records::get(const std::string& collection, const std::string& id, const CancelToken& cancel,
                   Callback<RecordPtr> done) {
   if (id.empty() || id.size() > kMaxIdLength)
-    return done(fail(ErrorCode::not_found, "no record can have the id " + escape_for_terminal(id)));
+    return done(fail(ErrorCode::not_found, "not a valid record id: " + escape_for_terminal(id)));
   RecordAtOnce here;
   if (never_changes(collection)) here = context_.stored_at_once(collection, id);
   if (here.record) return done(std::make_shared<const Record>(std::move(*here.record)));

@@ -74,7 +74,7 @@ void Revisions::get(const RevisionId& id, const ProjectId& of, const CancelToken
   auto here = known_at_once(id);
   if (here.tree) return done(std::move(here.tree));
   if (id.empty() || id.text().size() > kMaxIdLength)
-    return done(fail(ErrorCode::not_found, "no revision can have the id " + escape_for_terminal(id.text())));
+    return done(fail(ErrorCode::not_found, "not a valid revision id: " + escape_for_terminal(id.text())));
   if (!flights_.join(id, cancel, std::move(done))) return;
   if (!here.takes_long) return look(id, of);
   context_.large.post(context_.guarded([this, id, of] {
@@ -134,7 +134,7 @@ void Revisions::complete(const RevisionId& id, Revision revision) {
   FileRef more = continuation_of(std::move(revision));
   blobs_.get(more, Urgency::demand, context_.stop.token(), context_.guarded([this, id, more](Result<Blob> blob) {
     auto text = blob ? blob->read(0, blob->size()) : Result<std::string>(fail(std::move(blob).error()));
-    if (!text) return flights_.land(id, fail(text.error().while_doing("the rest of the manifest")));
+    if (!text) return flights_.land(id, fail(text.error().while_doing("read the rest of the manifest")));
     flights_.land(id, adopt(with_continuation(*more.revision, *text)));
   }));
 }

@@ -92,7 +92,7 @@ class SingleFlight {
   };
   using Waiters = std::vector<std::shared_ptr<Waiter>>;
 
-  static Result<T> closed_error() { return fail(ErrorCode::interrupted, "the site is being closed"); }
+  static Result<T> closed_error() { return fail(ErrorCode::interrupted, "the site is closing"); }
 
   bool is_closed() {
     MutexLock lock(mutex_);

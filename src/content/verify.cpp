@@ -10,10 +10,10 @@ namespace playfs::content {
 Status check_content(const FileEntry& entry, std::string_view content) {
   if (auto claim = ContentHash::parse(entry.hash_claim)) {
     if (const auto hash = ContentHash::of(content); hash != *claim)
-      return fail(ErrorCode::corrupt, "its SHA-256 is " + hash.hex() + ", the manifest promises " + claim->hex());
+      return fail(ErrorCode::corrupt, "its SHA-256 is " + hash.hex() + ", but the manifest promises " + claim->hex());
   }
   if (!entry.size_claim || is_size_of(*entry.size_claim, content, entry.encoding)) return {};
-  return fail(ErrorCode::corrupt, "it has " + std::to_string(content.size()) + " bytes, the manifest promises " +
+  return fail(ErrorCode::corrupt, "it has " + std::to_string(content.size()) + " bytes, but the manifest promises " +
                                       std::to_string(*entry.size_claim));
 }
 
@@ -27,8 +27,8 @@ Status check_chunk_hashes(const FileEntry& entry, std::span<const FileChunk* con
     if (!claim || *claim == ContentHash::of(chunk->content)) continue;
     if (!whole) whole = ContentHash::of(content);
     if (*claim != *whole)
-      return fail(ErrorCode::corrupt,
-                  "the SHA-256 of chunk " + escape_for_terminal(chunk->id.text()) + " is not what its record promises");
+      return fail(ErrorCode::corrupt, "the SHA-256 of chunk " + escape_for_terminal(chunk->id.text()) +
+                                          " differs from what its record promises");
   }
   return {};
 }

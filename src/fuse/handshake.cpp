@@ -80,7 +80,7 @@ ssize_t write_reply(int fd, iovec* pieces, int count, void* user_data) {
 Status complete_handshake(fuse_session* session) {
   const fuse_custom_io io{write_reply, read_request, nullptr, nullptr};
   if (int failed = fuse_session_custom_io(session, &io, fuse_session_fd(session)); failed != 0)
-    return fail(error_from_errno(-failed, "hand libfuse its connection"));
+    return fail(error_from_errno(-failed, "pass the connection to libfuse"));
   return {};
 }
 

@@ -39,7 +39,7 @@ void InotifyWatcher::stop() {
     orders.swap(orders_);
     watched.swap(watched_);
   }
-  for (auto& order : orders) order.armed(fail(ErrorCode::interrupted, "the mount is ending"));
+  for (auto& order : orders) order.armed(fail(ErrorCode::interrupted, "the mount is shutting down"));
 }
 
 void InotifyWatcher::wake() {
@@ -59,7 +59,7 @@ void InotifyWatcher::watch(Watch watch, std::string path, Callback<void> armed, 
       orders_.push_back({watch, std::move(path), std::move(armed)});
     }
   }
-  if (stopped) return armed(fail(ErrorCode::interrupted, "the mount is ending"));
+  if (stopped) return armed(fail(ErrorCode::interrupted, "the mount is shutting down"));
   wake();
 }
 
@@ -120,8 +120,7 @@ bool InotifyWatcher::take_events() {
 void InotifyWatcher::carry_out(Order order) {
   {
     MutexLock lock(mutex_);
-    if (!watched_.contains(order.watch))
-      return order.armed(fail(ErrorCode::interrupted, "nobody waits for it any more"));
+    if (!watched_.contains(order.watch)) return order.armed(fail(ErrorCode::interrupted, "no longer awaited"));
   }
   looking_up_ = order.watch;
   int descriptor =

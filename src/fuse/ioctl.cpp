@@ -104,8 +104,8 @@ void refuse(Request& request, Struct answer, const char* why) {
   answer_error(request, answer, {ErrorCode::invalid_argument, why, {}, {}, 0, {}});
 }
 
-constexpr const char* kNoText = "a text that is not terminated, or not UTF-8";
-constexpr const char* kNoFlag = "a flag that is not known";
+constexpr const char* kNoText = "a text is not terminated, or not UTF-8";
+constexpr const char* kNoFlag = "unknown flag";
 
 /// Decodes playfs_discard.path; nullopt if it is not a valid path.
 std::optional<std::string> path_of(const std::string& text) {
@@ -139,7 +139,7 @@ void commit(vfs::FileSystem& file_system, vfs::NodeId node, std::string_view inp
   wanted.dry_run = (decoded->flags & PLAYFS_COMMIT_DRY_RUN) != 0;
   if ((decoded->flags & PLAYFS_COMMIT_AGAIN) != 0) {
     auto tx = text_of(decoded->tx);
-    if (!tx || tx->empty()) return refuse(request, *decoded, tx ? "no commit is named" : kNoText);
+    if (!tx || tx->empty()) return refuse(request, *decoded, tx ? "no commit id given" : kNoText);
     wanted.again = *tx;
   }
   vfs::Caller caller = request.caller();
@@ -224,7 +224,7 @@ void merge(vfs::FileSystem& file_system, vfs::NodeId node, std::string_view inpu
   if (!decoded) return request.error_number(EINVAL);
   if (decoded->flags != 0) return refuse(request, *decoded, kNoFlag);
   auto revision = text_of(decoded->revision);
-  if (!revision || revision->empty()) return refuse(request, *decoded, revision ? "no revision is named" : kNoText);
+  if (!revision || revision->empty()) return refuse(request, *decoded, revision ? "no revision given" : kNoText);
   vfs::Caller caller = request.caller();
   file_system.update(caller, node, RevisionId(*revision),
                      [request = std::move(request), answer = *decoded](Result<vfs::UpdateResult> result) mutable {

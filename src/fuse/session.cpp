@@ -57,7 +57,7 @@ Status run_fusermount(const std::string& mountpoint, bool lazy) {
     if (errno != EINTR) return fail(error_from_errno(errno, "wait for fusermount3"));
   if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return {};
   return fail(ErrorCode::busy, "cannot unmount " + mountpoint + ": it is in use, or not yours",
-              "close what uses it (fuser -m " + mountpoint + " lists it) and try again");
+              "close the programs that use it (fuser -m " + mountpoint + " lists them) and try again");
 }
 
 Status why_no_mount(const MountOptions& options) {
@@ -69,12 +69,12 @@ Status why_no_mount(const MountOptions& options) {
         ErrorCode::not_supported, "/dev/fuse is missing: this system or sandbox has no FUSE",
         "load the fuse module (modprobe fuse), or start the container with --device /dev/fuse --cap-add SYS_ADMIN");
   if (access("/dev/fuse", R_OK | W_OK) != 0)
-    return fail(ErrorCode::permission_denied, "/dev/fuse may not be opened by this user");
+    return fail(ErrorCode::permission_denied, "no permission to open /dev/fuse");
   if (options.allow_other && geteuid() != 0)
     return fail(ErrorCode::permission_denied, "mounting " + options.mountpoint + " failed",
                 "allow_other needs the line user_allow_other in /etc/fuse.conf");
   return fail(ErrorCode::io, "mounting " + options.mountpoint + " failed",
-              geteuid() == 0 ? "" : "is fusermount3 installed (package fuse3), and is the directory yours?");
+              geteuid() == 0 ? "" : "install fusermount3 (package fuse3), and mount at a directory that you own");
 }
 
 }  // namespace
@@ -142,7 +142,7 @@ Result<std::unique_ptr<Session>> Session::mount(vfs::FileSystem& file_system, co
   PLAYFS_CHECK(complete_handshake(session->state_->session));
   auto watcher = InotifyWatcher::start(options.mountpoint);
   if (watcher) session->state_->watcher = std::move(*watcher);
-  else log_warning(watcher.error().message + "; the end of what is written to control files is taken from a pause");
+  else log_warning(watcher.error().message + "; requests in control files end at a pause instead of at the close");
   return session;
 }
 
@@ -170,9 +170,9 @@ Status Session::run() {
   state_->running = false;
 
   state_->context.cancel_all();
-  if (!state_->context.wait_until_empty(kLastAnswers)) log_error("requests were left unanswered at the unmount");
+  if (!state_->context.wait_until_empty(kLastAnswers)) log_error("some requests were unanswered at the unmount");
   if (was_aborted(*state_))
-    return fail(ErrorCode::io, "the kernel has ended the connection of " + state_->mountpoint,
+    return fail(ErrorCode::io, "the kernel aborted the connection of " + state_->mountpoint,
                 "a request took longer than fs.fuse.max_request_timeout, or somebody aborted it; mount again");
   if (ended < 0) return fail(error_from_errno(-ended, "serving " + state_->mountpoint));
   return {};

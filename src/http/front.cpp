@@ -126,7 +126,7 @@ Answer Front::route(const HttpRequest& request, const std::string& peer) {
     return healthy ? plain_text(200, "ok\n") : plain_text(503, "failing\n");
   }
   if (!options_.site.answers_for(request.headers.get("Host").value_or("")))
-    return plain_text(421, "This host is not one of this site's.\n");
+    return plain_text(421, "This host does not belong to this site.\n");
   HttpResponse response = plain_text(200, counters_.prometheus());
   response.headers.set("Content-Type", "text/plain; version=0.0.4; charset=utf-8");
   return response;

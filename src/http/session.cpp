@@ -121,7 +121,7 @@ void Server::Core::Session::take_what_came() {
     // Before parsing, which costs more per field than sending one.
     if (in_header &&
         has_more_fields({static_cast<const char*>(bytes.data()), bytes.size()}, core_->options_.field_limit))
-      return refuse(431, "header_too_large", "the request has more header fields than this server takes");
+      return refuse(431, "header_too_large", "the request has too many header fields");
     const std::size_t used = parser_->put(buffer_.data(), error);
     buffer_.consume(used);
     (in_header ? head_bytes_ : body_bytes_) += used;
@@ -137,8 +137,7 @@ void Server::Core::Session::read_more() {
   if (buffer_.size() == buffer_.max_size()) return after_body(bh::error::buffer_overflow);
   const std::size_t wanted = parser_->is_header_done() ? kReadOfBody : kFirstRead;
   auto room = buffer_.prepare(std::min(wanted, buffer_.max_size() - buffer_.size()));
-  if (!hold(size_of_request()))
-    return refuse(busy_response("the unfinished requests of this client are all that this server holds for it"));
+  if (!hold(size_of_request())) return refuse(busy_response("this client has too many unfinished requests"));
   stream_.async_read_some(room, [self = shared_from_this()](error_code error, std::size_t size) {
     if (error) return self->parser_->is_header_done() ? self->after_body(error) : self->after_bad_header(error);
     self->buffer_.commit(size);
@@ -157,7 +156,7 @@ void Server::Core::Session::after_header() {
   auto& message = parser_->get();
   fields_ = static_cast<std::size_t>(std::distance(message.begin(), message.end()));
   if (!has_known_framing(message))
-    return refuse(501, "not_implemented", "this server knows no Transfer-Encoding but chunked");
+    return refuse(501, "not_implemented", "the only supported Transfer-Encoding is chunked");
   if (parser_->is_done()) return after_body({});
   if (options.client) {
     core_->held_.release(this);
@@ -168,8 +167,7 @@ void Server::Core::Session::after_header() {
 }
 
 void Server::Core::Session::after_bad_header(error_code error) {
-  if (error == bh::error::header_limit)
-    return refuse(431, "header_too_large", "the request's header is larger than this server takes");
+  if (error == bh::error::header_limit) return refuse(431, "header_too_large", "the request's header is too large");
   if (error == bh::error::body_limit)
     return refuse(413, "record_too_large", "the body is larger than any record; split content into chunks");
   if (error == beast::error::timeout) return refuse(408, "timeout", "the request's header did not arrive in time");
@@ -195,7 +193,7 @@ void Server::Core::Session::after_body(error_code error) {
   if (error == bh::error::body_limit)
     return refuse(413, "record_too_large", "the body is larger than any record; split content into chunks");
   if (error == bh::error::buffer_overflow)
-    return refuse(431, "header_too_large", "a chunk's extensions or the trailers are larger than this server takes");
+    return refuse(431, "header_too_large", "a chunk's extensions or the trailers are too large");
   if (error == beast::error::timeout) return refuse(408, "timeout", "the request's body did not arrive in time");
   if (error) return hang_up();
 
@@ -211,7 +209,7 @@ void Server::Core::Session::after_body(error_code error) {
   is_being_served_ = true;
   if (!hold(held)) {
     is_being_served_ = false;
-    return refuse(busy_response("the requests of this client are all that this server holds for it"));
+    return refuse(busy_response("this client has too many requests in progress"));
   }
   serve(std::move(request));
 }
@@ -242,8 +240,7 @@ void Server::Core::Session::serve_page(HttpRequest request) {
   const auto asked = std::chrono::steady_clock::now();
   core_->pages_.offer(
       asker_, [self = shared_from_this(), work, asked, request = std::move(request)](bool has_turn) mutable {
-        if (!has_turn)
-          return self->respond_busy("more pages are asked for than this server can make; try again in a moment");
+        if (!has_turn) return self->respond_busy("too many pages are being requested; try again in a moment");
         Answer answer;
         const bool is_wanted = std::chrono::steady_clock::now() - asked < kSurelyWanted || !self->has_hung_up();
         const bool begun = is_wanted && !self->core_->giving_up_;
@@ -281,8 +278,7 @@ void Server::Core::Session::respond(Answer answer) {
   if (!hold(buffer_.capacity() + (source_ ? kHeldByStream : body_.capacity()))) {
     source_.reset();
     left_ = 0;
-    return refuse(
-        busy_response("the answers that this client has not taken yet are all that this server holds for it"));
+    return refuse(busy_response("this client has too many unread responses"));
   }
   parser_.reset();
   write(answer.response, framing, [self = shared_from_this()](error_code error) { self->after_write(error); });
@@ -335,7 +331,7 @@ void Server::Core::Session::read_piece() {
 
 /// A body that falls short of its promised length ends with the connection, so that it does not pass for complete.
 void Server::Core::Session::after_piece(Result<std::string> piece) {
-  if (!piece) log_warning("a response is cut short: " + piece.error().message);
+  if (!piece) log_warning("a response was cut short: " + piece.error().message);
   if (!piece || piece->empty() || piece->size() > left_ || !stream_.socket().is_open()) return hang_up();
   left_ -= piece->size();
   head_.clear();

@@ -35,7 +35,7 @@ Bytes::Bytes(std::string in_memory) : size_(in_memory.size()) {
 Result<std::string> Bytes::read(std::uint64_t offset, std::size_t size) const {
   if (size == 0) return std::string();
   PLAYFS_TRY(std::string bytes, source_->read(offset, size));
-  if (bytes.size() != size) return fail(ErrorCode::corrupt, "content is shorter than it was");
+  if (bytes.size() != size) return fail(ErrorCode::corrupt, "the content became shorter");
   return bytes;
 }
 
@@ -82,7 +82,7 @@ void Text::move_to(std::size_t offset, std::size_t length) {
   if (status_) {
     auto read = read_text(bytes_, encoding_, offset, wanted);
     if (read && read->size() == wanted) window_ = *std::move(read);
-    else if (read) status_ = fail(ErrorCode::corrupt, "content is shorter than it was");
+    else if (read) status_ = fail(ErrorCode::corrupt, "the content became shorter");
     else status_ = fail(read.error());
   }
   window_.resize(wanted, ' ');

@@ -53,8 +53,8 @@ Manifest make_manifest(std::vector<PublishedFile> files) {
       ++file;
       continue;
     }
-    manifest.refused.push_back({file->first, "a file of that name stands where a directory has to",
-                                std::move(published.find(file->first)->second)});
+    manifest.refused.push_back(
+        {file->first, "a file has the name of a directory", std::move(published.find(file->first)->second)});
     file = manifest.files.erase(file);
   }
   return manifest;

@@ -124,7 +124,8 @@ class Merger {
     if (!is_text) {
       take(path, ours);
       conflict(path, ConflictKind::content,
-               is_link(ours) ? "links to two places" : "changed on both sides, and not merged line by line");
+               is_link(ours) ? "symbolic links to different targets"
+                             : "changed on both sides, and cannot be merged line by line");
       return {};
     }
     if (std::max({base_bytes.size(), our_bytes.size(), their_bytes.size()}) > kMaxMergedText)
@@ -238,7 +239,7 @@ class Merger {
       auto same = [](const Json* a, const Json* b) { return a && b ? *a == *b : a == b; };
       const Json* kept = same(was, mine) ? yours : mine;
       if (!same(was, mine) && !same(was, yours) && !same(mine, yours))
-        conflict(path, ConflictKind::published, "an entry that is not shown was changed on both sides");
+        conflict(path, ConflictKind::published, "a hidden entry was changed on both sides");
       if (!kept || merge_.files.contains(path)) continue;
       const auto& from = same(was, mine) ? theirs_.manifest.refused : ours_.manifest.refused;
       auto entry = std::find_if(from.begin(), from.end(), [&](const RefusedEntry& each) { return each.path == path; });

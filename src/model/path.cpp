@@ -21,10 +21,10 @@ std::optional<std::string> why_not_a_component(std::string_view name) {
   if (name.size() > kMaxComponentLength) return fmt::format("a name longer than {} bytes", kMaxComponentLength);
   if (!is_valid_utf8(name)) return "a name that is not valid UTF-8";
   if (is_repository_folder(name))
-    return is_git_alias(name) ? "a name that git takes for its repository folder"
-                              : "a name that a version-control system takes for its own folder";
+    return is_git_alias(name) ? "a name that git takes for its repository"
+                              : "a name that a version-control system takes for its repository";
   // Exports keep trusted data there, so nobody may publish it.
-  if (name == kOwnFolder) return "the name of the folder in which playfs keeps what it knows of an exported tree";
+  if (name == kOwnFolder) return "the name of the directory where playfs keeps its data on an exported tree";
   return std::nullopt;
 }
 

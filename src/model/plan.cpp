@@ -71,9 +71,10 @@ tl::unexpected<Error> refuse(std::size_t needed, std::vector<Cost> costs) {
   for (std::size_t i = 0; i < std::min(costs.size(), kPathsInRefusal); ++i)
     list += fmt::format("{}{} {}", i == 0 ? "" : ", ", costs[i].what, costs[i].size);
   if (costs.size() > kPathsInRefusal) list += fmt::format(" and {} more", costs.size() - kPathsInRefusal);
-  return fail(ErrorCode::file_too_big,
-              fmt::format("the revision needs {} bytes and its record holds {}: {}", needed, kRecordRoom, list),
-              "remove files from the project, or join small ones: each costs its path, its hash and one id a chunk");
+  return fail(
+      ErrorCode::file_too_big,
+      fmt::format("the revision needs {} bytes, but its record holds {}: {}", needed, kRecordRoom, list),
+      "remove files from the project, or combine small ones: each costs its path, its hash and one id per chunk");
 }
 
 class Planner {
@@ -113,8 +114,7 @@ class Planner {
     for (const PutFile& file : input_.puts)
       if (is_continuations(file.path))
         return fail(ErrorCode::invalid_argument,
-                    file.path + ": the manifests of large projects go on in a file of that name",
-                    "give it another name");
+                    file.path + ": reserved, since large manifests continue in a file of this name", "rename it");
     return {};
   }
 
@@ -313,7 +313,8 @@ class Planner {
     Manifest& manifest = plan_.draft.manifest;
     auto there = manifest.files.lower_bound(kContinuationPath);
     if (there != manifest.files.end() && is_continuations(there->first))
-      return fail(ErrorCode::file_too_big, there->first + " stands where the manifest would have to go on",
+      return fail(ErrorCode::file_too_big,
+                  there->first + " has the name of the file in which the manifest would continue",
                   "delete it, or remove files from the project");
     std::erase_if(manifest.refused, [](const RefusedEntry& entry) { return entry.path == kContinuationPath; });
     std::vector<Item*> open;
@@ -417,7 +418,7 @@ class Planner {
     std::size_t refused = 0;
     for (const auto& entry : plan_.draft.manifest.refused)
       refused += json_size_of_string(entry.path) + 1 + json_size(entry.entry);
-    if (refused > 0) costs.push_back({refused, "(entries that are not shown)"});
+    if (refused > 0) costs.push_back({refused, "(hidden entries)"});
     if (!plan_.draft.state.is_null()) costs.push_back({json_size(plan_.draft.state), "(the project's state)"});
     costs.push_back({json_size_of_string(plan_.draft.message), "(the message)"});
     return refuse(least_, std::move(costs));
@@ -478,7 +479,7 @@ Status check_could_fit(const PlanInput& input, const RecordSizes& sizes) {
     if (!file.published && file.size > kMaxFileSize)
       return fail(
           ErrorCode::file_too_big,
-          fmt::format("{} has {} bytes, and a published file has at most {}", file.path, file.size, kMaxFileSize),
+          fmt::format("{} has {} bytes, but a published file has at most {}", file.path, file.size, kMaxFileSize),
           "remove it, split it, or list it in .gitignore");
     FileEntry entry;
     if (file.published) {
@@ -506,7 +507,7 @@ Result<ChunkDraft> draft_of(const Plan& plan, const PlannedChunk& chunk) {
   ChunkDraft draft{plan.base, text.path, chunk.sequence, chunk.hash, {}};
   PLAYFS_TRY(draft.content, read_text(text.bytes, text.encoding, chunk.offset, chunk.size));
   if (ContentHash::of(draft.content) != chunk.hash)
-    return fail(ErrorCode::corrupt, text.path + ": its bytes are no longer what was planned");
+    return fail(ErrorCode::corrupt, text.path + ": its bytes changed after planning");
   return draft;
 }
 

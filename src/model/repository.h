@@ -34,6 +34,7 @@ bool is_content_of_head(FileMode mode, std::string_view beginning);
 bool is_content_of_head(const FileEntry& entry);
 
 /// Why it is not shown, human-readable.
-inline constexpr std::string_view kWhyNoHead = "git would take its directory for a repository, and run what that says";
+inline constexpr std::string_view kWhyNoHead =
+    "git would take its directory for a repository, and run programs that it names";
 
 }  // namespace playfs

@@ -111,11 +111,12 @@ bool CurlTransfer::prepare(const std::string& origin, const CurlOptions& options
 
 Result<HttpResponse> CurlTransfer::outcome(CURLcode code) {
   if (too_large_)
-    return fail(ErrorCode::protocol, fmt::format("{} {}: the answer is larger than {} bytes, or its header than {}",
+    return fail(ErrorCode::protocol, fmt::format("{} {}: the response is larger than {} bytes, or its header than {}",
                                                  request_.method, request_.target, ceiling_, kMaxHeaderBytes));
   // libcurl accepts a connection that closes within the headers.
   if (code == CURLE_OK && !header_whole_)
-    return fail(ErrorCode::unreachable, fmt::format("{} {}: the answer was cut off", request_.method, request_.target));
+    return fail(ErrorCode::unreachable,
+                fmt::format("{} {}: the response was cut off", request_.method, request_.target));
   if (code == CURLE_OK) {
     long status = 0;
     curl_easy_getinfo(easy_.get(), CURLINFO_RESPONSE_CODE, &status);
@@ -123,8 +124,8 @@ Result<HttpResponse> CurlTransfer::outcome(CURLcode code) {
     return std::move(response_);
   }
   if (requests_ > 1)
-    return fail(ErrorCode::unreachable,
-                fmt::format("{} {}: the connection was lost before an answer came", request_.method, request_.target));
+    return fail(ErrorCode::unreachable, fmt::format("{} {}: the connection was lost before a response arrived",
+                                                    request_.method, request_.target));
   std::string_view words = trim(error_text_);
   if (words.empty()) words = curl_easy_strerror(code);
   std::string hint;

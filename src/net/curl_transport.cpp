@@ -47,17 +47,17 @@ std::string part_of(const Url& url, CURLUPart part, unsigned flags = 0) {
 
 Result<std::string> normalise_origin(const std::string& site) {
   auto refuse = [&](std::string_view why) {
-    return fail(ErrorCode::invalid_argument, fmt::format("\"{}\" is no site: {}", site, why), "https://HOST[:PORT]");
+    return fail(ErrorCode::invalid_argument, fmt::format("\"{}\" is not a site: {}", site, why), "https://HOST[:PORT]");
   };
   Url url(curl_url());
   if (!url || curl_url_set(url.get(), CURLUPART_URL, site.c_str(), 0) != CURLUE_OK) return refuse("not a URL");
   std::string scheme = part_of(url, CURLUPART_SCHEME);
   std::string host = part_of(url, CURLUPART_HOST, CURLU_PUNYCODE);
   std::string path = part_of(url, CURLUPART_PATH);
-  if (scheme != "http" && scheme != "https") return refuse("only http and https are spoken");
-  if (host.empty()) return refuse("it names no host");
+  if (scheme != "http" && scheme != "https") return refuse("only http and https are supported");
+  if (host.empty()) return refuse("it has no host");
   if (!part_of(url, CURLUPART_USER).empty() || !part_of(url, CURLUPART_PASSWORD).empty())
-    return refuse("credentials do not belong there");
+    return refuse("it must not contain credentials");
   if (path != "/" || !part_of(url, CURLUPART_QUERY).empty() || !part_of(url, CURLUPART_FRAGMENT).empty())
     return refuse("nothing may follow the host and port");
   std::transform(host.begin(), host.end(), host.begin(), [](char c) { return c >= 'A' && c <= 'Z' ? c + 32 : c; });
@@ -110,8 +110,7 @@ class CurlTransport::Loop {
       flag->store(true);
       inbox->cancel(id);
     });
-    if (!inbox_->add(transfer))
-      transfer->done(fail(ErrorCode::interrupted, "the connection to the site is being closed"));
+    if (!inbox_->add(transfer)) transfer->done(fail(ErrorCode::interrupted, "the connection to the site is closing"));
   }
 
   std::size_t width() const { return static_cast<std::size_t>(is_multiplexed_.load() ? kMaxStreams : options_.width); }
@@ -171,7 +170,7 @@ class CurlTransport::Loop {
       finish_completed();
       if (open) curl_multi_poll(multi_.get(), nullptr, 0, kPollMilliseconds, nullptr);
     }
-    while (!active_.empty()) stop(active_.begin()->first, "the connection to the site is being closed");
+    while (!active_.empty()) stop(active_.begin()->first, "the connection to the site is closing");
   }
 
   /// Starts and cancels transfers; returns false if the loop is to end.
@@ -195,7 +194,7 @@ class CurlTransport::Loop {
       transfer->done(fail(ErrorCode::interrupted, "cancelled"));
     } else if (!transfer->prepare(origin_, options_) ||
                curl_multi_add_handle(multi_.get(), transfer->handle()) != CURLM_OK) {
-      transfer->done(fail(ErrorCode::internal, "libcurl takes no further request"));
+      transfer->done(fail(ErrorCode::internal, "libcurl accepts no more requests"));
     } else {
       auto id = transfer->id;
       active_.emplace(id, std::move(transfer));
@@ -259,7 +258,7 @@ CurlTransport::~CurlTransport() = default;
 
 void CurlTransport::send(HttpRequest request, Deadline deadline, CancelToken cancel, Callback<HttpResponse> done) {
   if (!can_be_sent(request)) {
-    done(fail(ErrorCode::invalid_argument, "a request with blanks or control characters where HTTP has none"));
+    done(fail(ErrorCode::invalid_argument, "the request has blanks or control characters that HTTP does not allow"));
     return;
   }
   loop_->send(std::move(request), deadline, cancel, std::move(done));

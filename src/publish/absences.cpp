@@ -44,8 +44,8 @@ Status Absences::check_head(const Project& project) {
   if (!head_doubt_) head_doubt_ = Doubt();
   if (!head_doubt_->missed(clock_.steady(), late_arrival_))
     return fail(ErrorCode::busy,
-                "the service shows an older head than before: its reads lag behind, or it went back to an older state",
-                "it is looked at again, and believed once it was so for two minutes");
+                "the service shows an older head than before: its reads lag, or it went back to an older state",
+                "wait: playfs keeps checking, and accepts it after two minutes");
   lost_records_ = seen->changed_at;
   head_doubt_.reset();
   return {};
@@ -57,9 +57,9 @@ Status Absences::check_choice(const Project& project) {
   chosen_from_ = project.latest_revision;
   if (choice_.missed(clock_.steady(), late_arrival_)) return {};
   return fail(ErrorCode::busy,
-              "what was published beside each other does not merge, and head may stand on one of them already: the "
-              "service shows an older one, and its reads may lag behind",
-              "it is looked at again, and believed once it was so for two minutes");
+              "the branches do not merge, and head may already be at one of them: the service shows an older head, and "
+              "its reads may lag",
+              "wait: playfs keeps checking, and accepts it after two minutes");
 }
 
 Result<bool> Absences::is_gone(const RevisionId& revision) {
@@ -71,8 +71,8 @@ Result<bool> Absences::is_gone(const RevisionId& revision) {
 tl::unexpected<Error> Absences::not_shown(const RevisionId& revision) {
   return fail(ErrorCode::busy,
               "the service does not show revision " + escape_for_terminal(revision.text()) +
-                  " yet, or not any more: its reads lag behind, or it went back to an older state",
-              "it is looked for again, and counts as lost once it was missing for two minutes");
+                  ": its reads lag, or it went back to an older state",
+              "wait: playfs keeps looking for it, and treats it as lost after two minutes");
 }
 
 void Absences::saw(const std::function<bool(const RevisionId&)>& is_seen) {

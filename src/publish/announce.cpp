@@ -73,8 +73,8 @@ Result<std::string> find_or_make_thread(Upstream& upstream, Journal& journal, co
 }
 
 std::string words_for(const Announcement& announcement) {
-  std::string text = fmt::format("Revision {} by {} stands beside head", announcement.revision.text(),
-                                 announcement.author.empty() ? "somebody" : announcement.author);
+  std::string text = fmt::format("Revision {} by {} is not merged into head", announcement.revision.text(),
+                                 announcement.author.empty() ? "someone" : announcement.author);
   if (!announcement.head.empty()) text += " " + announcement.head.text();
   text += ".";
   if (!announcement.conflicts.empty()) {
@@ -85,7 +85,7 @@ std::string words_for(const Announcement& announcement) {
       text += fmt::format(" and {} more", announcement.conflicts.size() - kPathsNamed);
     text += ".";
   }
-  return text + fmt::format(" To take it in: playfs merge {}", announcement.revision.text());
+  return text + fmt::format(" To merge it: playfs merge {}", announcement.revision.text());
 }
 
 }  // namespace

@@ -107,13 +107,13 @@ Result<bool> is_carried(const FileEntry& entry, FileEntry before, FileMode mode,
 }
 
 Status wrong(std::string_view path, std::string_view what) {
-  return fail(ErrorCode::internal, fmt::format("the revision that was planned would not give back {}: {}", path, what));
+  return fail(ErrorCode::internal, fmt::format("the planned revision does not reproduce {}: {}", path, what));
 }
 
 Result<Manifest> manifest_of_body(std::string_view body) {
   PLAYFS_TRY(auto json, wire::parse_json(body));
   const Json* manifest = json.object() ? json.object()->find("manifest") : nullptr;
-  if (!manifest) return fail(ErrorCode::internal, "a revision's body without a manifest");
+  if (!manifest) return fail(ErrorCode::internal, "the revision's body has no manifest");
   return wire::decode_manifest(*manifest);
 }
 
@@ -135,7 +135,7 @@ std::string WireSizes::continuation(const std::map<std::string, FileEntry, std::
 
 Status check_revision_body(std::string_view body, const Expected& expected) {
   PLAYFS_TRY(auto manifest, manifest_of_body(body));
-  if (manifest.tx != expected.frozen.tx) return wrong("the commit's id", "another one stands there");
+  if (manifest.tx != expected.frozen.tx) return wrong("the commit's id", "it differs");
   if (manifest.continuation && expected.continuation.empty()) {
     show_continuation(manifest);  // somebody's plain file, carried forward
   } else if (manifest.continuation) {
@@ -143,7 +143,7 @@ Status check_revision_body(std::string_view body, const Expected& expected) {
     const Bytes text{std::string(expected.continuation)};
     PLAYFS_TRY(bool is_same, holds_content(more, text, encoding_for(expected.continuation), expected.chunks));
     if (!is_same || more.hash_claim != ContentHash::of(expected.continuation).hex())
-      return wrong(kContinuationPath, "its content is another one");
+      return wrong(kContinuationPath, "its content differs");
     PLAYFS_CHECK(wire::read_continuation(manifest, expected.continuation));
   }
   std::set<std::string_view> accounted;
@@ -154,32 +154,32 @@ Status check_revision_body(std::string_view body, const Expected& expected) {
     accounted.insert(entry->first);
     if (file.published) {
       PLAYFS_TRY(bool is_same, is_carried(entry->second, *file.published, file.mode, expected.chunks));
-      if (!is_same) return wrong(file.path, "it is not what was published before");
+      if (!is_same) return wrong(file.path, "it differs from what was published before");
       continue;
     }
     const Bytes& content = expected.puts[i].content;
     PLAYFS_TRY(Examined examined, examine(content));
     if (examined.hash != file.hash || entry->second.hash_claim != file.hash.hex())
-      return wrong(file.path, "its hash is another one");
-    if (entry->second.mode != file.mode) return wrong(file.path, "its mode is another one");
+      return wrong(file.path, "its hash differs");
+    if (entry->second.mode != file.mode) return wrong(file.path, "its mode differs");
     PLAYFS_TRY(bool is_same, holds_content(entry->second, content, examined.encoding, expected.chunks));
-    if (!is_same) return wrong(file.path, "its content is another one");
+    if (!is_same) return wrong(file.path, "its content differs");
     auto before = expected.base.files.find(file.path);
     if (before != expected.base.files.end() && !keeps_unknown(before->second, entry->second))
-      return wrong(file.path, "a field is not carried forward");
+      return wrong(file.path, "an unknown field was not carried forward");
   }
   std::set<std::string_view> deleted(expected.frozen.deletions.begin(), expected.frozen.deletions.end());
   for (const auto& [path, before] : expected.base.files) {
     if (accounted.contains(path)) continue;
     auto entry = manifest.files.find(path);
     if (deleted.contains(path)) {
-      if (entry != manifest.files.end()) return wrong(path, "it was deleted");
+      if (entry != manifest.files.end()) return wrong(path, "it was deleted, but is still there");
       continue;
     }
     if (entry == manifest.files.end()) return wrong(path, "it is missing or refused");
     accounted.insert(entry->first);
     PLAYFS_TRY(bool is_same, is_carried(entry->second, before, before.mode, expected.chunks));
-    if (!is_same) return wrong(path, "it was not changed");
+    if (!is_same) return wrong(path, "it differs, but was not changed");
   }
   for (const auto& before : expected.base.refused) {
     if (accounted.contains(before.path)) continue;
@@ -191,12 +191,12 @@ Status check_revision_body(std::string_view body, const Expected& expected) {
     bool kept = std::any_of(manifest.refused.begin(), manifest.refused.end(), [&](const RefusedEntry& after) {
       return after.path == before.path && after.entry == before.entry;
     });
-    if (!kept) return wrong(before.path, "it is not carried forward");
+    if (!kept) return wrong(before.path, "it was not carried forward");
   }
   for (const auto& [path, entry] : manifest.files)
-    if (!accounted.contains(path)) return wrong(path, "nobody put it there");
+    if (!accounted.contains(path)) return wrong(path, "it is unexpected");
   if (!keeps_unknown(expected.base.extra, manifest.extra, {"auto"}))
-    return wrong("the manifest", "a field is not carried forward");
+    return wrong("the manifest", "an unknown field was not carried forward");
   return {};
 }
 

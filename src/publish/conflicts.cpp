@@ -232,12 +232,12 @@ Status sync_resolved(stage::Stage& stage, const std::vector<stage::Conflicted>& 
 std::string how_to_resolve(const stage::Conflicted& conflicted) {
   if (is_of_state(conflicted)) {
     const std::string key(key_of(conflicted.path));
-    return key.empty() ? "edit state.json" : "give " + key + " another value in state.json";
+    return key.empty() ? "edit state.json" : "change " + key + " in state.json";
   }
-  if (conflicted.is_kept_here && conflicted.beside.empty()) return "ignore it by a rule of yours, or move it elsewhere";
+  if (conflicted.is_kept_here && conflicted.beside.empty()) return "add an ignore rule for it, or move it elsewhere";
   if (conflicted.is_kept_here)
-    return "move it elsewhere, then playfs discard it and delete " + conflicted.beside + " to have theirs";
-  if (conflicted.has_markers) return "take the markers out of it, or discard it";
+    return "move it elsewhere, then playfs discard it and delete " + conflicted.beside + " to get theirs";
+  if (conflicted.has_markers) return "remove its conflict markers, or discard it";
   return conflicted.beside.empty() ? "edit or discard it" : "move or delete " + conflicted.beside;
 }
 

@@ -284,14 +284,14 @@ Result<std::optional<RevisionTreePtr>> Convergence::post_merge(const Merging::Jo
   auto created = parts_.upstream.create("revisions", body, key_of_body(text));
   // Others may be posting the same merge under the same key.
   if (!created && is_about_another_request(created.error()))
-    return fail(ErrorCode::busy, created.error().message + "; the log is read again");
+    return fail(ErrorCode::busy, created.error().message + "; reading the log again");
   PLAYFS_TRY(Record record, std::move(created));
   if (!record.fields.find("manifest")) {  // the response has only the system fields
     PLAYFS_TRY(record, parts_.upstream.get("revisions", record.id));
   }
   auto revision = wire::decode_revision(record);
   if (!revision || !is_revision_of_body(*revision, text))
-    return fail(ErrorCode::protocol, "the service answered with another revision than the merge that was posted: " +
+    return fail(ErrorCode::protocol, "the service returned a different revision than the merge that was posted: " +
                                          escape_for_terminal(record.id));
   parts_.upstream.learn("revisions", record);
   PLAYFS_TRY(auto tree, parts_.upstream.revision(RevisionId(record.id)));
@@ -322,7 +322,7 @@ Result<Standing> Convergence::run(const RevisionTreePtr& ours, bool may_join, co
     if (posted_) {
       PLAYFS_TRY(bool is_merge_there, is_there(posted_->merge->revision.id));
       if (!is_merge_there && may_yet_be_seen(posted_->time))
-        return fail(ErrorCode::busy, "the service does not show yet what was merged");
+        return fail(ErrorCode::busy, "the service does not show the merge yet");
       if (is_merge_there) PLAYFS_CHECK(add(posted_->merge, log));
       else posted_.reset();
     }
@@ -426,7 +426,7 @@ Result<Standing> Convergence::run(const RevisionTreePtr& ours, bool may_join, co
     }
     if (!before_write) return standing;
     if (moved_ && moved_->from == head && may_yet_be_seen(moved_->time))
-      return fail(ErrorCode::busy, "the service does not show yet where head was moved to");
+      return fail(ErrorCode::busy, "the service does not show the new head yet");
     if (moves_[head] > repairs_allowed(at(log.revisions, head))) {
       standing.given_up = true;
       standing.head = head;
@@ -456,7 +456,7 @@ Result<Standing> Convergence::run(const RevisionTreePtr& ours, bool may_join, co
     if (code == ErrorCode::unreachable || code == ErrorCode::timed_out || code == ErrorCode::protocol) continue;
     return fail(moved.error());
   }
-  return fail(ErrorCode::busy, "head does not stay where it was moved to");
+  return fail(ErrorCode::busy, "head keeps moving away from where it was set");
 }
 
 }  // namespace playfs::publish

@@ -16,7 +16,7 @@ Result<PlannedCommit> dry_run(stage::Stage& stage, Engine& engine, const std::st
   PlannedCommit planned;
   PLAYFS_CHECK(end_dry_run(stage));
   PLAYFS_TRY(auto pending, stage.pending());
-  if (pending) return fail(ErrorCode::busy, "a publication is under way", "playfs status");
+  if (pending) return fail(ErrorCode::busy, "a publication is in progress", "playfs status");
   // Frozen for a moment, so that the plan is of one state of the tree.
   PLAYFS_TRY(auto frozen, stage.freeze(kDryRunTx));
   if (!frozen) return planned;

@@ -118,8 +118,8 @@ Status Engine::give_back(Publication& publication, const Error& error, bool in_d
     return parts_.journal.record_thawing(publication, error, in_doubt);
   Error busy = error;
   busy.code = ErrorCode::busy;
-  busy.message += "; its revision is in the log without all that it refers to, so it is sent again";
-  busy.hint = "nobody has to wait: it goes on by itself once the service takes it";
+  busy.message += "; its revision is in the log but incomplete, so its content is sent again";
+  busy.hint = "wait: it continues once the service accepts it";
   return fail(std::move(busy));
 }
 
@@ -135,14 +135,14 @@ Status Engine::step(Publication& publication) {
     case Step::thawing: return thaw(publication);
     case Step::ended: return {};
   }
-  return fail(ErrorCode::corrupt, "the journal has a step that does not exist");
+  return fail(ErrorCode::corrupt, "the journal has an unknown step");
 }
 
 Status Engine::freeze(Publication& publication) {
   tell(publication, Phase::freezing);
   for (const auto& rules : parts_.layers.rules_needed()) {
     auto text = parts_.upstream.content(rules.revision, rules.path, *rules.entry);
-    if (!text) return fail(text.error().while_doing("read what is to be ignored"));
+    if (!text) return fail(text.error().while_doing("read the ignore rules"));
   }
   auto frozen = parts_.layers.freeze(publication.tx);
   // The rules just read may be gone again, if the cache was cleared meanwhile.
@@ -159,10 +159,10 @@ Status Engine::freeze(Publication& publication) {
 namespace {
 /// The log cannot be read, and only the log tells whether the revision was stored.
 Error in_doubt(const Error& error) {
-  Error told = error.while_doing("in doubt whether the revision was stored, which was sent and not answered");
+  Error told = error.while_doing("unknown whether the revision was stored: it was sent, but not answered");
   told.hint =
-      "nobody has to wait: it goes on by itself once the service's revisions can be read, and until then nothing "
-      "is published twice or given back";
+      "wait: it continues once the service's revisions can be read; until then nothing is published twice or staged "
+      "again";
   return told;
 }
 }  // namespace
@@ -198,7 +198,8 @@ Status Engine::refused(Publication& publication, const Error& error) {
     if (!found) return fail(in_doubt(found.error()));
     if (*found) return adopt(publication, **std::move(found));
     if (parts_.clock.steady() - *work_.in_doubt_since < parts_.late_arrival)
-      return fail(ErrorCode::busy, error.message + "; an earlier attempt may still arrive, so it is looked for again");
+      return fail(ErrorCode::busy,
+                  error.message + "; an earlier attempt may still arrive, so playfs keeps looking for it");
   }
   return give_back(publication, error, work_.in_doubt_since.has_value());
 }
@@ -240,7 +241,7 @@ Status Engine::adopt(Publication& publication, Record record) {
     // Nobody knows what became of ours.
     if (!work_.in_doubt_since) work_.in_doubt_since = parts_.clock.steady();
     return refused(publication, Error{ErrorCode::corrupt,
-                                      "the service answered with another revision than the one that was posted: " +
+                                      "the service returned a different revision than the one posted: " +
                                           escape_for_terminal(record.id),
                                       {},
                                       {},
@@ -260,12 +261,12 @@ Status Engine::adopt(Publication& publication, Record record) {
 Status Engine::bring_ours(const Publication& publication) {
   if (work_.ours) return {};
   auto ours = parts_.upstream.revision(publication.revision);
-  if (!ours) return fail(ours.error().while_doing("read back what was published"));
+  if (!ours) return fail(ours.error().while_doing("read back the published revision"));
   // The id is the service's claim, and may name another revision: files missing from that one would vanish from the
   // tree.
   if ((*ours)->revision.project != parts_.project || (*ours)->tree.manifest().tx != publication.tx)
-    return fail(ErrorCode::not_found, "revision " + escape_for_terminal(publication.revision.text()) +
-                                          " is another one than what was published");
+    return fail(ErrorCode::not_found,
+                "revision " + escape_for_terminal(publication.revision.text()) + " is not the one that was published");
   work_.ours = *std::move(ours);
   return {};
 }
@@ -374,14 +375,14 @@ Status Engine::say_what_came_late() {
     if (!tree && may_heal(tree.error().code)) return fail(tree.error());
     if (!tree || !given_back.contains((*tree)->tree.manifest().tx)) continue;
     const std::string& tx = (*tree)->tree.manifest().tx;
-    parts_.events.error("projects/" + parts_.project.text(),
-                        Error{ErrorCode::already_exists,
-                              "a commit that was given back as failed has been published after all, as revision " +
-                                  escape_for_terminal(id.text()),
-                              "playfs update takes it in; what is not wanted of it can be deleted and committed",
-                              {},
-                              0,
-                              {}});
+    parts_.events.error(
+        "projects/" + parts_.project.text(),
+        Error{ErrorCode::already_exists,
+              "a commit that had failed was published after all, as revision " + escape_for_terminal(id.text()),
+              "playfs update, to bring it in; delete what you do not want, then commit",
+              {},
+              0,
+              {}});
     parts_.events.event("commit_came_late", {{"project", parts_.project.text()}, {"tx", tx}, {"revision", id.text()}});
     PLAYFS_CHECK(parts_.journal.record_came_late(tx));
   }

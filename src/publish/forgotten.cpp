@@ -36,8 +36,8 @@ FileEntry entry_of(const stage::FrozenFile& file) {
 
 Error never_stored() {
   return {ErrorCode::corrupt,
-          "the journal of a commit that had begun was lost, and the service does not have its revision",
-          "all that it held is staged again: look at it, then commit or discard",
+          "the journal of a started commit was lost, and the service does not have its revision",
+          "its changes are staged again: review them, then commit or discard",
           {},
           0,
           {}};
@@ -45,8 +45,8 @@ Error never_stored() {
 
 Error has_ended_already() {
   return {ErrorCode::corrupt,
-          "the publication journal is older than what was published from here: this commit has ended already",
-          "nothing of it is sent again; playfs status says what is staged now",
+          "the publication journal is outdated: this commit has already ended",
+          "nothing is sent again; playfs status shows what is staged",
           {},
           0,
           {}};
@@ -134,15 +134,14 @@ Status Engine::catch_up() {
 
 void Engine::say_forgotten(const std::string& tx) {
   parts_.events.event("commit_forgotten", {{"project", parts_.project.text()}, {"tx", tx}});
-  parts_.events.error("projects/" + parts_.project.text(),
-                      Error{ErrorCode::corrupt,
-                            "a commit had begun, and its journal is gone: whether it was sent is not known, so it is "
-                            "looked for at the service",
-                            "nobody has to wait: if its revision is there it is published, otherwise all that it held "
-                            "is staged again",
-                            std::nullopt,
-                            0,
-                            {}});
+  parts_.events.error(
+      "projects/" + parts_.project.text(),
+      Error{ErrorCode::corrupt,
+            "a commit was started, but its journal is gone: looking for its revision at the service",
+            "wait: if its revision is there, the commit is published; otherwise its changes are staged again",
+            std::nullopt,
+            0,
+            {}});
 }
 
 bool Engine::is_forgotten(const Publication& publication) {

@@ -65,7 +65,7 @@ bool is_busy(const Error& error) { return error.code == ErrorCode::busy; }
 
 Error is_kept_here_only(const std::string& path) {
   return Error{ErrorCode::busy,
-               path + " is kept here only, and the revision brings something of that name",
+               path + " is local-only and in the way of a published file",
                "move it out of the way",
                std::nullopt,
                0,
@@ -97,8 +97,8 @@ Error still_in_conflict(const stage::Conflicted& conflicted) {
 Error cannot_be_brought_in(const std::string& unknown, const RevisionId& head) {
   return Error{ErrorCode::refused_input,
                "head cannot be merged into the work tree: " + unknown,
-               "playfs commit makes a branch of what is staged; playfs merge " + head.text() +
-                   " then brings head in, and every file that one side alone has is left for you to decide",
+               "playfs commit, which publishes a branch; then playfs merge " + head.text() +
+                   ", which leaves every file that only one side has for you to decide",
                std::nullopt,
                0,
                {}};
@@ -113,8 +113,8 @@ std::vector<RevisionId> lines(const RevisionTreePtr& base, std::vector<RevisionI
 Conflict of_one_side(const std::string& path, bool is_ours, const std::string& unknown) {
   return {path,
           ConflictKind::deleted,
-          std::string(is_ours ? "it is here alone" : "they alone have it") +
-              ", and whether the other side deleted it is not known: " + unknown,
+          std::string(is_ours ? "only this side has it" : "only the other side has it") +
+              "; the side without it may have deleted it: " + unknown,
           {}};
 }
 
@@ -248,7 +248,7 @@ void Integration::set_beside(const Step& step, const std::string& top, std::stri
   for (int number = 2; is_taken(name); ++number) name = name_beside(top, step.ending, number);
   for (const auto& [path, file] : displaced) merge.files.insert_or_assign(name + path.substr(top.size()), file);
   std::erase_if(list, [&](const stage::Conflicted& each) { return each.path == top; });
-  list.push_back({top, std::move(reason) + "; what they have is in " + name, false, std::nullopt, name});
+  list.push_back({top, std::move(reason) + "; theirs is in " + name, false, std::nullopt, name});
 }
 
 /// The path at which `kept`, or something in that directory, blocks a file at `path`; nullopt if nothing does.
@@ -290,7 +290,7 @@ Status Integration::clear_the_way(Step& step, Merge& merge, std::vector<stage::C
     for (const auto& [top, files] : displaced) {
       if (!step.clears_the_way) return fail(is_kept_here_only(top));
       for (const auto& [path, file] : files) merge.files.erase(path);
-      set_beside(step, top, "something is kept here only where they have a file", files, merge, list);
+      set_beside(step, top, "a local-only file is in the way of theirs", files, merge, list);
       // Otherwise a later commit would publish it as a change of their file, which nobody requested.
       for (auto& each : list)
         if (each.path == top) each.is_kept_here = true;
@@ -309,7 +309,7 @@ Status Integration::keep_what_was_ignored(const Step& step, std::vector<stage::C
     auto is_it = [&](const stage::Conflicted& each) { return each.path == name; };
     if (std::any_of(list.begin(), list.end(), is_it)) continue;
     list.push_back({.path = name,
-                    .reason = "it is kept here only, and what they have of the ignore rules would publish it",
+                    .reason = "it is local-only, but their ignore rules would publish it",
                     .left = std::nullopt,
                     .is_kept_here = true});
   }
@@ -473,7 +473,7 @@ Status Integration::decide(Step& step, const Merge& merge, const std::vector<sta
   PLAYFS_TRY(auto changes, stage_.changes());
   for (const auto& change : changes)
     if (unstaged.contains(change.path))
-      return fail(ErrorCode::busy, change.path + " was changed while it was merged", "try again");
+      return fail(ErrorCode::busy, change.path + " changed during the merge", "try again");
   return {};
 }
 
@@ -483,7 +483,7 @@ Status Integration::decide(Step& step, const Merge& merge, const std::vector<sta
 Status Integration::fetch_rules() {
   for (const auto& rules : stage_.rules_needed()) {
     auto text = upstream_.content(rules.revision, rules.path, *rules.entry);
-    if (!text) return fail(text.error().while_doing("read what is to be ignored"));
+    if (!text) return fail(text.error().while_doing("read the ignore rules"));
   }
   return {};
 }
@@ -572,7 +572,7 @@ Result<Integrated> Integration::merge(const RevisionTreePtr& revision) {
   if (!open.empty()) return fail(still_in_conflict(open.front()));
   PLAYFS_TRY(auto changes, stage_.changes());
   if (!changes.empty() || stage_.staged_state())
-    return fail(ErrorCode::busy, "changes are staged", "playfs commit -m MESSAGE, or playfs discard");
+    return fail(ErrorCode::busy, "there are staged changes", "playfs commit -m MESSAGE, or playfs discard");
   RevisionTreePtr base;
   std::vector<RevisionId> parents;
   auto begin = [&](Step& step) -> Status {
@@ -581,7 +581,7 @@ Result<Integrated> Integration::merge(const RevisionTreePtr& revision) {
     if (std::find(parents.begin(), parents.end(), revision->revision.id) == parents.end())
       parents.push_back(revision->revision.id);
     step.parents = parents;
-    if (!base) return fail(ErrorCode::invalid_argument, "nothing was published yet that it could be merged with");
+    if (!base) return fail(ErrorCode::invalid_argument, "nothing has been published yet to merge with");
     PLAYFS_TRY(auto holdings, Holdings::compare({base->revision.id, revision->revision.id}, merging_.links()));
     step.is_done = holdings.covers(base->revision.id, revision->revision.id);
     if (step.is_done) return {};

@@ -164,8 +164,8 @@ std::string digest_of_fact(std::string_view name, std::string_view value) {
 
 Error damaged(std::string_view table) {
   return {ErrorCode::corrupt,
-          fmt::format("publish.db is damaged: a row of {} is not what was written", table),
-          "unmount and mount again: the journal is set aside then, and what was being published is looked for",
+          fmt::format("publish.db is damaged: a row in {} was altered", table),
+          "unmount and mount again: this sets the journal aside and looks for unfinished commits at the service",
           {},
           0,
           {}};
@@ -478,7 +478,7 @@ class JournalDatabase final : public JournalStorage {
                      .bind(17, digest_of(publication))
                      .bind(18, publication.number)
                      .run());
-    if (database_.rows_changed() != 1) return fail(ErrorCode::internal, "the journal has lost a publication");
+    if (database_.rows_changed() != 1) return fail(ErrorCode::internal, "the journal lost a publication");
     return {};
   }
 
@@ -630,11 +630,12 @@ class JournalDatabase final : public JournalStorage {
 Status bring_up_to_date(Database& database, const std::string& path) {
   PLAYFS_TRY(int version, schema_version(database));
   if (version > kVersion)
-    return fail(ErrorCode::not_supported, fmt::format("{} was written by a newer playfs (format {})", path, version));
+    return fail(ErrorCode::not_supported,
+                fmt::format("{} was written by a newer version of playfs (format {})", path, version));
   if (version == kVersion) return {};
   const bool is_older = version > 0 && version < kVersion;
   if (is_older && database.prepare("SELECT digest FROM publications"))
-    return fail(ErrorCode::corrupt, fmt::format("{} is damaged: it is not of format {}", path, version));
+    return fail(ErrorCode::corrupt, fmt::format("{} is damaged: its format is not {}", path, version));
   PLAYFS_TRY(auto transaction, Transaction::begin(database));
   if (version == 1) PLAYFS_CHECK(database.execute(kFromVersion1));
   if (version == 1 || version == 2) PLAYFS_CHECK(database.execute(kFromVersion2));

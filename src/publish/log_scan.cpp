@@ -162,7 +162,7 @@ Status LogScan::catch_up(std::optional<WallTime> from, const std::function<Resul
     // Save what was read, whatever went wrong, so that it is not read again.
     if (!done && unsaved_pages_ > 0) static_cast<void>(save());
     if (done && !*done && std::exchange(is_begun_anew, true))
-      return fail(ErrorCode::protocol, "the list of revisions cannot be read to its end: its cursors do not hold");
+      return fail(ErrorCode::protocol, "the list of revisions cannot be read to its end: its cursors are not stable");
     return done;
   };
   if (state_ && state_->pass) {
@@ -192,15 +192,15 @@ Result<bool> LogScan::finish(std::optional<wire::RecordPage> page) {
   for (;;) {
     if (page) {
       if (goes_round(*page)) {
-        begin_anew("the list of revisions came back to newer ones");
+        begin_anew("the list of revisions jumped back to newer ones");
         return false;
       }
       ++unsaved_pages_;
       if (take_in(*page)) break;
-      if (cursors_.comes_again(pass.cursor)) return stopped("it gave the same cursor twice");
-      if (idle_pages_ >= limits_.most_idle_pages) return stopped(fmt::format("{} pages brought nothing", idle_pages_));
+      if (cursors_.comes_again(pass.cursor)) return stopped("a cursor was repeated");
+      if (idle_pages_ >= limits_.most_idle_pages) return stopped(fmt::format("{} pages had nothing new", idle_pages_));
       if (found_bytes_ > limits_.most_found_bytes)
-        return stopped(fmt::format("it names {} revisions of the project", found_.size()));
+        return stopped(fmt::format("it lists {} revisions of the project", found_.size()));
       if (pass.pages >= limits_.most_pages) return stopped(fmt::format("{} pages were read", pass.pages));
       if (unsaved_pages_ >= limits_.unsaved_pages) PLAYFS_CHECK(save());
     }

@@ -155,19 +155,19 @@ Result<CommonBase> Merging::base_of(const std::vector<RevisionId>& merged, const
 }
 
 Result<CommonBase> Merging::virtual_base(const MergeBases& bases, int depth, int& merges) {
-  if (!bases.is_whole) return unknown_base("what they were made on cannot be read as far back as they go apart");
+  if (!bases.is_whole) return unknown_base("their history cannot be read back to where they diverged");
   if (bases.ids.empty() && bases.began_apart) return CommonBase();
-  if (bases.ids.empty()) return unknown_base("they have no revision in common, so nobody can tell what was deleted");
+  if (bases.ids.empty()) return unknown_base("they have no common base, so deletions cannot be detected");
   CommonBase base;
   std::vector<RevisionId> merged;
   for (auto id = bases.ids.rbegin(); id != bases.ids.rend(); ++id) {  // oldest first
     auto revision = upstream_.revision(*id);
     if (!revision && may_heal(revision.error().code)) return fail(revision.error());
-    if (!revision) return unknown_base("revision " + id->text() + ", which both are made on, cannot be read");
+    if (!revision) return unknown_base("revision " + id->text() + ", their common base, cannot be read");
     if (merged.empty()) {
       base.snapshot = snapshot_of(*revision);
     } else {
-      if (depth == kDeepest || --merges < 0) return unknown_base("their lines were merged crosswise too many times");
+      if (depth == kDeepest || --merges < 0) return unknown_base("they have too many criss-cross merges");
       PLAYFS_TRY(auto bases_below, bases_of(merged, *id));
       PLAYFS_TRY(CommonBase below, virtual_base(bases_below, depth + 1, merges));
       if (!below.unknown.empty()) return below;

@@ -76,7 +76,7 @@ Status check_no_head_of_git(const PutFile& put) {
   PLAYFS_TRY(std::string beginning, put.content.read(0, std::min<std::uint64_t>(put.size, kReadOfHead)));
   if (!is_content_of_head(put.mode, beginning)) return {};
   return fail(ErrorCode::refused_input, escape_for_terminal(put.path) + ": " + std::string(kWhyNoHead),
-              "give it another name, or name it in .playfsignore");
+              "rename it, or list it in .playfsignore");
 }
 
 }  // namespace
@@ -490,7 +490,7 @@ Status Engine::prepare(Publication& publication) {
   if (work_.frozen.tx.empty()) {
     PLAYFS_TRY(auto frozen, parts_.layers.pending());
     if (!frozen || frozen->tx != publication.tx)
-      return fail(ErrorCode::corrupt, "what was to be published is no longer staged");
+      return fail(ErrorCode::corrupt, "the changes to publish are no longer staged");
     PLAYFS_CHECK(load(*frozen));
   }
   // Upload chunks first, which may take hours, and request head after that.
@@ -520,7 +520,7 @@ Status Engine::prepare(Publication& publication) {
     if (plan.uploads.empty()) continue;
     PLAYFS_CHECK(journal_uploads(publication, plan));
   }
-  return fail(ErrorCode::busy, "head moves faster than the plan is made");
+  return fail(ErrorCode::busy, "head moves faster than the commit can be planned");
 }
 
 Result<Plan> Engine::plan_only(const stage::Frozen& frozen, const std::string& agent, const std::string& message) {
@@ -549,7 +549,7 @@ Status Engine::journal_uploads(Publication& publication, const Plan& plan) {
     upload.body = wire::to_text(wire::encode_chunk_draft(chunk));
     upload.text_hash = chunk.hash;
     upload.text_size = planned.size;
-    if (upload.body.size() > kRecordRoom) return fail(ErrorCode::internal, "a chunk was planned too large");
+    if (upload.body.size() > kRecordRoom) return fail(ErrorCode::internal, "a planned chunk is too large");
     if (std::string frozen = text.bytes.lasting_name(); !frozen.empty() && frozen == chunk.path) {
       upload.recipe = {frozen,        chunk.revision, chunk.sequence,
                        text.encoding, planned.offset, ContentHash::of(upload.body)};
@@ -581,7 +581,7 @@ Status Engine::check_names(const Publication& publication, const std::vector<Upl
     auto chunk = record ? wire::decode_chunk(*std::move(record)) : Result<FileChunk>(fail(record.error()));
     if (chunk && ContentHash::of(chunk->content) == upload.text_hash) continue;
     PLAYFS_CHECK(parts_.journal.record_lost_chunks(&publication, {{upload.chunk, parts_.random.uuid()}}));
-    return fail(ErrorCode::corrupt, "the service answered with another chunk than the one that was sent: " +
+    return fail(ErrorCode::corrupt, "the service returned a different chunk than the one sent: " +
                                         escape_for_terminal(upload.chunk.text()));
   }
   return {};
@@ -620,10 +620,10 @@ Status Engine::make_body(const Publication& publication, Upload& upload) {
   auto file = std::find_if(work_.frozen.files.begin(), work_.frozen.files.end(),
                            [&](const stage::FrozenFile& each) { return each.path == recipe.path; });
   if (file == work_.frozen.files.end() || file->published)
-    return fail(ErrorCode::corrupt, recipe.path + ": a chunk of it was journalled, and it is not staged");
+    return fail(ErrorCode::corrupt, recipe.path + ": the journal has a chunk of it, but it is not staged");
   const Bytes bytes(std::make_shared<FrozenBytes>(parts_.layers, *file), file->size);
   if (recipe.offset + upload.text_size > text_size(bytes.size(), recipe.encoding))
-    return fail(ErrorCode::corrupt, recipe.path + ": a chunk was journalled that is not in it");
+    return fail(ErrorCode::corrupt, recipe.path + ": the journal has a chunk that is not in it");
   ChunkDraft chunk{recipe.revision, recipe.path, recipe.sequence, upload.text_hash, {}};
   PLAYFS_TRY(chunk.content, read_text(bytes, recipe.encoding, recipe.offset, upload.text_size));
   if (ContentHash::of(chunk.content) != upload.text_hash)
@@ -644,7 +644,7 @@ Result<std::optional<ChunkText>> Engine::text_of(const ChunkId& chunk) const {
 
 Status Engine::journal_body(Publication& publication, const Plan& plan) {
   std::string body = wire::to_text(wire::encode_revision_draft(fill(plan, {})));
-  if (body.size() > kRecordRoom) return fail(ErrorCode::internal, "the revision was planned too large");
+  if (body.size() > kRecordRoom) return fail(ErrorCode::internal, "the planned revision is too large");
   const FindChunkText texts = [this](const ChunkId& chunk) { return text_of(chunk); };
   const Target& target = work_.target;
   PLAYFS_CHECK(check_revision_body(body, {.base = target.from,

@@ -66,8 +66,8 @@ CommitResult Publisher::State::pending_result(const std::string& tx) {
 
 namespace {
 Error kept_aside(Error damage, const std::string& folder) {
-  damage.message += "; it is kept in " + folder;
-  damage.hint = "what was being published is looked for at the service, and staged again where it is not there";
+  damage.message += "; it was set aside in " + folder;
+  damage.hint = "wait: unfinished commits are looked for at the service, and staged again if they are not there";
   return damage;
 }
 }  // namespace
@@ -140,13 +140,13 @@ Publisher::~Publisher() {
   state_->stop.cancel();
   round.cancel();
   state_->thread.join();
-  state_->refuse_jobs(Error{ErrorCode::interrupted, "playfs is ending", {}, {}, 0, {}});
+  state_->refuse_jobs(Error{ErrorCode::interrupted, "playfs is shutting down", {}, {}, 0, {}});
   std::vector<Callback<Cancelled>> asked;
   {
     MutexLock lock(state_->mutex);
     asked.swap(state_->cancelling);
   }
-  for (auto& done : asked) done(fail(ErrorCode::interrupted, "playfs is ending"));
+  for (auto& done : asked) done(fail(ErrorCode::interrupted, "playfs is shutting down"));
   state_->waiters.answer_rest();
 }
 
@@ -171,8 +171,8 @@ void Publisher::outcome_of(const std::string& tx, bool wait, CancelToken cancel,
   if (auto outcome = waiters.outcome_of(tx)) return waiters.answer(id, *std::move(outcome));
   if (is_under_way && !wait) return waiters.answer(id, state_->pending_result(tx));
   if (is_under_way) return;
-  waiters.answer(id, fail(ErrorCode::not_found, "what became of the commit " + tx + " is not known here any more",
-                          "playfs log shows what was published, playfs status what is not"));
+  waiters.answer(id, fail(ErrorCode::not_found, "the outcome of commit " + tx + " is no longer known",
+                          "playfs log shows what was published, playfs status what is staged"));
 }
 
 void Publisher::update(RevisionTreePtr head, CancelToken cancel, Callback<Integrated> done) {
@@ -202,7 +202,7 @@ Result<bool> Publisher::State::keep_lost_base(const RevisionTreePtr& head) {
   if (!base) return false;
   // A commit in progress detects it by itself, and the tree is then based on what it publishes.
   PLAYFS_TRY(auto pending, stage.pending());
-  if (pending) return fail(ErrorCode::busy, "a publication is under way", "wait for it to end: playfs status");
+  if (pending) return fail(ErrorCode::busy, "a publication is in progress", "wait for it to finish: playfs status");
   auto known = site.try_head(project);
   if (known) static_cast<void>(absences->check_head(known->project));
   const BaseParts parts{project, *upstream, *absences, *merging, *journal, site.events()};
@@ -256,7 +256,7 @@ void Publisher::cancel(Callback<Cancelled> done) {
       round = state_->round;
     }
   }
-  if (!is_asked) return done(fail(ErrorCode::interrupted, "playfs is ending"));
+  if (!is_asked) return done(fail(ErrorCode::interrupted, "playfs is shutting down"));
   if (interrupts) round.cancel();
 }
 

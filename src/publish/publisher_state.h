@@ -113,7 +113,7 @@ void Publisher::State::add_job(CancelToken cancel, Callback<T> done, Work work) 
     }
   }
   if (is_taken) return interrupt_visit();
-  job(Error{ErrorCode::busy, "a publication is under way", "wait for it to end: playfs status", {}, 0, {}});
+  job(Error{ErrorCode::busy, "a publication is in progress", "wait for it to finish: playfs status", {}, 0, {}});
 }
 
 }  // namespace playfs::publish

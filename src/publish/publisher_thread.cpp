@@ -15,7 +15,7 @@ Error not_on_disk(const Publication& publication, const Error& disk) {
 }
 
 Error is_behind_it(const Error& error) {
-  return error.while_doing("the commit stays queued, and goes on at the next mount");
+  return error.while_doing("the commit stays queued and continues at the next mount");
 }
 }  // namespace
 
@@ -115,7 +115,8 @@ bool Publisher::State::keep_what_lies_elsewhere() {
   if (may_heal(kept.error().code)) {
     visit_later(kept.error());
   } else {
-    site.events().error("projects/" + project.text(), kept.error().while_doing("keep what the service has lost"));
+    site.events().error("projects/" + project.text(),
+                        kept.error().while_doing("keep the content that the service lost"));
   }
   return false;
 }
@@ -173,8 +174,8 @@ void Publisher::State::take_a_rest(const Error& error, int streak) {
       pace.is_refused(clock.steady(), goes_on);
   }
   refuse_jobs(Error{ErrorCode::busy,
-                    "a publication is under way, and rests: " + error.message,
-                    "wait for it to end: playfs status",
+                    "a publication is waiting: " + error.message,
+                    "wait for it to finish: playfs status",
                     {},
                     0,
                     {}});
@@ -224,7 +225,7 @@ void Publisher::State::wait_for_work() {
   }
   if (standing || cancel.cancelled()) return;
   if (may_heal(standing.error().code)) return visit_later(standing.error());
-  site.events().error("projects/" + project.text(), standing.error().while_doing("look after head"));
+  site.events().error("projects/" + project.text(), standing.error().while_doing("reconcile head"));
 }
 
 void Publisher::State::has_progress(const Progress& now) {

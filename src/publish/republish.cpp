@@ -41,9 +41,9 @@ RevisionTreePtr alone(const ProjectId& project, const std::string& tx, const std
 Error content_is_not_shown(const std::string& path) {
   return {ErrorCode::busy,
           escape_for_terminal(path) +
-              ": the service does not show this content, and it is not here either: its reads lag behind, or it went "
-              "back to an older state",
-          "it is looked for again, and given up as lost where it does not come back",
+              ": the service does not show this content, and there is no copy here: its reads lag, or it went back to "
+              "an older state",
+          "wait: playfs keeps looking for it, and treats it as lost if it does not appear",
           {},
           0,
           {}};
@@ -55,9 +55,8 @@ Error content_is_lost(const std::vector<std::string>& paths) {
     named += (i == 0 ? "" : ", ") + escape_for_terminal(paths[i]);
   if (paths.size() > kPathsNamed) named += " and " + std::to_string(paths.size() - kPathsNamed) + " more";
   return {ErrorCode::corrupt,
-          named + ": the service went back to an older state and has lost this content, and it is not here either",
-          "playfs update brings in what head has of it by now; or put it back from elsewhere, or delete it, then "
-          "commit again",
+          named + ": the service went back to an older state and lost this content, and there is no copy here",
+          "playfs update, if head has it by now; or restore or delete it, then commit again",
           {},
           0,
           {}};
@@ -109,7 +108,7 @@ Result<RevisionTreePtr> Engine::join_hollow(const RevisionId& head) {
   PLAYFS_TRY(bool is_hollow_gone, parts_.absences.is_gone(hollow));
   if (is_hollow_gone) return RevisionTreePtr();
   auto there = parts_.upstream.revision(hollow);
-  if (!there) return fail(there.error().while_doing("read what was published before"));
+  if (!there) return fail(there.error().while_doing("read the revision published before"));
   PLAYFS_TRY(work_.gone, stored_.find_missing(chunks_of((*there)->tree.manifest())));
   if (!head.empty()) {
     PLAYFS_TRY(auto holdings, Holdings::compare({head, hollow}, merging_.links()));
@@ -291,12 +290,12 @@ void Engine::leave_out(const std::string& path, const Error& why) {
     target.puts.erase(put);
   }
   parts_.events.error("projects/" + parts_.project.text(),
-                      why.while_doing("carry on " + path + ", which the service lost"));
+                      why.while_doing("carry forward " + path + ", which the service lost"));
 }
 
 Result<bool> Engine::can_stand(const Publication& publication) {
   PLAYFS_TRY(auto body, wire::parse_json(publication.body));
-  if (!body.object()) return fail(ErrorCode::corrupt, "the journal has a revision's body that is no object");
+  if (!body.object()) return fail(ErrorCode::corrupt, "the journal has a revision body that is not an object");
   PLAYFS_TRY(auto revision,
              wire::decode_revision(
                  Record{.id = "body", .created_at = {}, .updated_at = {}, .status = {}, .fields = *body.object()}));
@@ -400,16 +399,16 @@ Status Engine::plan_again(Publication& publication, const RevisionId& hollow) {
       work_.missing.missed(parts_.clock.steady(), parts_.late_arrival * (1 << std::min(times, kMostDoublings)));
   PLAYFS_TRY(bool is_hopeless, is_never_shown(publication));
   if (is_hopeless)
-    return fail(ErrorCode::busy,
-                fmt::format("the service acknowledged the revision {} times and never showed it: it does not keep what "
-                            "it is sent, or its reads are stuck",
-                            times + 1),
-                "it is looked for again, and ends by itself once it is there; playfs commit --cancel stages it again, "
-                "though it may still turn up");
+    return fail(
+        ErrorCode::busy,
+        fmt::format("the service acknowledged the revision {} times but never showed it: it does not store what it "
+                    "receives, or its reads are stuck",
+                    times + 1),
+        "wait: playfs keeps looking for it; or playfs commit --cancel, to stage it again, though it may still appear");
   if (!is_gone)
     return fail(ErrorCode::busy,
-                "the service does not show what it has stored: its reads lag behind, or it went back to an older state",
-                "it is looked for again, and published again where it does not come back");
+                "the service does not show what it stored: its reads lag, or it went back to an older state",
+                "wait: playfs keeps looking for it, and publishes it again if it does not appear");
   work_.missing = {};
   work_.joined.reset();
   work_.ours = nullptr;

@@ -11,7 +11,7 @@ class StagedBytes final : public ByteSource {
   StagedBytes(stage::Stage& stage, stage::InodePtr inode) : stage_(stage), inode_(std::move(inode)) {}
   [[nodiscard]] Result<std::string> read(std::uint64_t offset, std::size_t size) const override {
     PLAYFS_TRY(std::string bytes, stage_.read(inode_, offset, size));
-    if (bytes.size() != size) return fail(ErrorCode::busy, "a file was cut off while it was read", "try again");
+    if (bytes.size() != size) return fail(ErrorCode::busy, "a file was truncated while it was read", "try again");
     return bytes;
   }
 

@@ -66,7 +66,7 @@ Status StoredChunks::ask_for(const std::vector<ChunkId>& chunks, ChunkIds& there
       found_.erase(chunk);
     }
   });
-  if (!asked) return fail(asked.error().while_doing("look whether the service has the chunks that it had"));
+  if (!asked) return fail(asked.error().while_doing("check that the service still has its chunks"));
   return {};
 }
 

@@ -84,7 +84,7 @@ Status tell(const ChunkId& id, const Result<Record>& record, const ChunkLookedFo
 Status check_kept(const Record& record, const Json& sent) {
   const Json* kept = record.fields.find("content");
   if (kept && sent.object() && *kept != *sent.object()->find("content"))
-    return fail(ErrorCode::corrupt, fmt::format("the service stored chunk {} with another text", record.id));
+    return fail(ErrorCode::corrupt, fmt::format("the service stored chunk {} with different content", record.id));
   return {};
 }
 

@@ -92,7 +92,7 @@ void Waiters::answer_rest() {
     pending.tx = tx;
     answer_where([&, &tx = tx](const Waiter& waiter) { return waiter.tx == tx; },
                  is_journalled ? Result<CommitResult>(pending)
-                               : Result<CommitResult>(fail(ErrorCode::interrupted, "the commit was not begun")));
+                               : Result<CommitResult>(fail(ErrorCode::interrupted, "the commit was not started")));
   }
 }
 

@@ -91,7 +91,7 @@ void send(Engine& engine, HttpRequest request, std::string lane, Manner manner, 
     if (!headers.get(name)) headers.add(name, std::move(value));
   };
   if (call->request.target.empty()) {
-    Error error{ErrorCode::not_found, "no record can have that id", {}, {}, 0, {}};
+    Error error{ErrorCode::not_found, "not a valid record id", {}, {}, 0, {}};
     return engine.reject(call, std::move(error));
   }
   call->request.target.insert(0, engine.options().base_path);
@@ -153,7 +153,7 @@ void Client::list_records(std::string collection, int limit, std::string cursor,
     PLAYFS_TRY(wire::RecordPage page, wire::decode_page(json));
     // Callers bound the cost of a list in pages of at most this size.
     if (const std::size_t count = page.records.size() + page.unreadable; count > kMostInPage)
-      return fail(ErrorCode::protocol, fmt::format("a page of {} records, where one may have {}", count, kMostInPage));
+      return fail(ErrorCode::protocol, fmt::format("a page has {} records, more than {}", count, kMostInPage));
     return page;
   };
   read(*engine_, std::move(target), {}, std::move(cancel), decoded(std::move(done), decode));

@@ -42,8 +42,8 @@ bool is_refusal(const Error& error) {
 /// Converts a rejection that follows an unanswered attempt: this one had no effect, but the earlier one may have.
 Error in_doubt(Error refusal) {
   refusal.code = ErrorCode::protocol;
-  refusal.message += "; an earlier attempt got no answer and may have been carried out";
-  refusal.hint = "look whether it was before doing it again";
+  refusal.message += "; an earlier attempt got no response, but may have been carried out";
+  refusal.hint = "check whether it was, before you retry";
   return refusal;
 }
 
@@ -57,7 +57,7 @@ bool is_whole(std::string_view body) {
 }  // namespace
 
 Call::~Call() {
-  if (done) done(fail(interrupted(fmt::format("{} {}: playfs is ending", request.method, request.target))));
+  if (done) done(fail(interrupted(fmt::format("{} {}: playfs is shutting down", request.method, request.target))));
 }
 
 void Call::answer(Result<HttpResponse> result) {
@@ -120,7 +120,7 @@ void Engine::admit(const CallPtr& call) {
   reject(call, Error{ErrorCode::unreachable,
                      fmt::format("{} {}: the service has not answered for {} s ({})", call->request.method,
                                  call->request.target, silence.count(), last_error),
-                     "it is tried again every few seconds",
+                     "wait: playfs retries every few seconds",
                      {},
                      0,
                      {}});
@@ -215,7 +215,7 @@ std::optional<Error> Engine::judge(const Call& call, const Result<HttpResponse>&
   if (unchanged || (status >= 200 && status < 300 && (!call.judged || is_whole(result->body)))) return std::nullopt;
   std::string what = fmt::format("{} {}", call.request.method, call.request.target);
   if (status >= 200 && status < 300)
-    return Error{ErrorCode::unreachable, what + ": the answer is not whole", {}, {}, status, {}};
+    return Error{ErrorCode::unreachable, what + ": the response is incomplete", {}, {}, status, {}};
   auto retry_after = retry_after_of(*result, clock_);
   return wire::decode_error(status, result->body, retry_after).while_doing(what);
 }

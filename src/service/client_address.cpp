@@ -57,14 +57,14 @@ Result<TrustedProxies> TrustedProxies::parse(const std::vector<std::string>& net
     std::string_view rest = text;
     auto slash = rest.find('/');
     auto address = parse_address(rest.substr(0, slash));
-    if (!address) return fail(ErrorCode::invalid_argument, "no address or network: " + text);
+    if (!address) return fail(ErrorCode::invalid_argument, "not an address or network: " + text);
     unsigned longest = is_mapped_v4(*address) ? 32 : 128;
     unsigned prefix = longest;
     if (slash != std::string_view::npos) {
       rest.remove_prefix(slash + 1);
       auto [stop, error] = std::from_chars(rest.data(), rest.data() + rest.size(), prefix);
       if (error != std::errc() || stop != rest.data() + rest.size() || prefix > longest)
-        return fail(ErrorCode::invalid_argument, "no network: " + text);
+        return fail(ErrorCode::invalid_argument, "not a network: " + text);
     }
     proxies.networks_.push_back({*address, longest == 32 ? kMappedPrefix + prefix : prefix});
   }

@@ -29,7 +29,7 @@ Result<Identity> Gatekeeper::identify(const HttpRequest& request) const {
   std::string hash = hash_of_secret(header->substr(kScheme.size()));
   if (equal_in_constant_time(hash, steward_hash_)) return Identity{std::string(kStewardAccount), true};
   PLAYFS_TRY(auto account, accounts_.account_of_key(hash));
-  if (!account) return fail(ErrorCode::unauthorized, "this API key is not valid here; sign in again for a new one");
+  if (!account) return fail(ErrorCode::unauthorized, "this API key is not valid; sign in again to get a new one");
   return Identity{*std::move(account), false};
 }
 
@@ -44,7 +44,7 @@ Status may_set(const Identity& who, const Collection& collection, const JsonObje
   if (who.steward) return {};
   for (std::string_view name : collection.steward_fields)
     if (fields.find(name))
-      return fail(ErrorCode::permission_denied, "only the domain steward sets " + std::string(name));
+      return fail(ErrorCode::permission_denied, "only the domain steward may set " + std::string(name));
   return {};
 }
 

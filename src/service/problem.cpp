@@ -70,9 +70,9 @@ Problem problem_of(const Error& error) {
     problem.message = "the service is busy; try again";
     if (!problem.retry_after) problem.retry_after = std::chrono::seconds(1);
   } else if (answer.status == 507) {
-    problem.message = "the service has no room left";
+    problem.message = "the service is out of disk space";
   } else {
-    problem.message = "the service failed; its log says why";
+    problem.message = "the service failed; see its log";
   }
   return problem;
 }

@@ -76,7 +76,7 @@ Result<JsonObject> read_fields(const HttpRequest& request) {
   limits.document_size = kMaxBodySize;
   limits.values = 20'000;
   auto body = wire::parse_json(request.body, limits);
-  if (!body) return fail(ErrorCode::invalid_argument, "the body is not usable as JSON: " + body.error().message);
+  if (!body) return fail(ErrorCode::invalid_argument, "the body is not valid JSON: " + body.error().message);
   return declared_fields(*body);
 }
 
@@ -137,7 +137,7 @@ HttpResponse Service::handle(const HttpRequest& request, const Caller& caller) c
 }
 
 HttpResponse Service::route(const HttpRequest& request, const Caller& caller) const {
-  if (!site_.answers_for(host_of(request))) return refuse(421, "misdirected", "this host is not one of this site's");
+  if (!site_.answers_for(host_of(request))) return refuse(421, "misdirected", "this host does not belong to this site");
 
   auto target = parse_target(request.target);
   if (!target) return answer(fail(std::move(target).error()));
@@ -159,7 +159,7 @@ HttpResponse Service::route_root(const HttpRequest& request) const {
   const std::string allow = "GET, HEAD, OPTIONS";
   if (request.method == "OPTIONS") return preflight_answer(allow, is_public(request));
   if (is_reading(request)) return readable(capabilities(request), request);
-  return refuse(405, "method_not_allowed", "only GET is possible here", allow);
+  return refuse(405, "method_not_allowed", "only GET is allowed here", allow);
 }
 
 HttpResponse Service::route_collection(const Collection& collection, const Target& target, const HttpRequest& request,
@@ -167,7 +167,7 @@ HttpResponse Service::route_collection(const Collection& collection, const Targe
   const std::string allow = "GET, HEAD, POST, OPTIONS";
   if (request.method == "OPTIONS") return preflight_answer(allow, is_public(request));
   if (is_reading(request)) return readable(list(collection, target, request), request);
-  if (request.method != "POST") return refuse(405, "method_not_allowed", "a collection takes GET and POST", allow);
+  if (request.method != "POST") return refuse(405, "method_not_allowed", "a collection allows GET and POST", allow);
   auto origin = request.headers.get("Origin");
   if (!origin) return refuse(403, "forbidden", "a POST needs an Origin header that names this site's host");
   if (!site_.is_own_origin(*origin, host_of(request), options_.proxies.is_secure(request, caller.address)))
@@ -180,7 +180,7 @@ HttpResponse Service::route_record(const Collection& collection, const std::stri
   const std::string allow = "GET, HEAD, PATCH, OPTIONS";
   if (request.method == "OPTIONS") return preflight_answer(allow, is_public(request));
   if (is_reading(request)) return readable(get(collection, id, request), request);
-  if (request.method != "PATCH") return refuse(405, "method_not_allowed", "a record takes GET and PATCH", allow);
+  if (request.method != "PATCH") return refuse(405, "method_not_allowed", "a record allows GET and PATCH", allow);
   return answer(patch(collection, id, request, caller));
 }
 
@@ -189,7 +189,7 @@ HttpResponse Service::route_sign_in(const std::vector<std::string>& segments, co
   bool request_code = segments == std::vector<std::string>{"request-code"};
   bool verify_code = segments == std::vector<std::string>{"verify-code"};
   if (!request_code && !verify_code) return refuse(404, "not_found", "there is nothing at this path");
-  if (request.method != "POST") return refuse(405, "method_not_allowed", "only POST is possible here", "POST");
+  if (request.method != "POST") return refuse(405, "method_not_allowed", "only POST is allowed here", "POST");
   std::string client = counted_client(request, caller);
   return answer(request_code ? sign_in_->request_code(request, client) : sign_in_->verify_code(request, client));
 }
@@ -277,7 +277,7 @@ Result<HttpResponse> Service::create(const Collection& collection, const HttpReq
   if (auto key = request.headers.get("Idempotency-Key")) {
     if (key->empty() || key->size() > kLongestIdempotencyKey)
       return refuse({ErrorCode::invalid_argument,
-                     "Idempotency-Key must have 1 to 255 characters, a uuid for example",
+                     "Idempotency-Key must have 1 to 255 characters, for example a UUID",
                      {},
                      std::nullopt,
                      0,
@@ -310,7 +310,7 @@ Result<HttpResponse> Service::patch(const Collection& collection, const std::str
   for (int attempt = 0; attempt < kReplaceAttempts; ++attempt) {
     PLAYFS_TRY(Json stored, wire::parse_json(record.fields));
     const JsonObject* fields = stored.object();
-    if (!fields) return fail(ErrorCode::corrupt, "record " + id + " is no JSON object");
+    if (!fields) return fail(ErrorCode::corrupt, "record " + id + " is not a JSON object");
     PLAYFS_TRY(Contents merged, contents_of(collection, merge(*fields, changes)));
     PLAYFS_TRY(auto replaced, store_.replace(collection.name, record, std::move(merged), charge));
     if (replaced) return record_response(*replaced);

@@ -70,7 +70,7 @@ Result<JsonObject> read_body(const HttpRequest& request) {
   if (to_lower(type.substr(0, type.find(';'))) != "application/json")
     return fail(ErrorCode::invalid_argument, "send Content-Type: application/json");
   auto body = wire::parse_json(request.body, {.document_size = 4096, .depth = 4, .values = 20, .string_size = 1024});
-  if (!body) return fail(ErrorCode::invalid_argument, "the body is not usable as JSON: " + body.error().message);
+  if (!body) return fail(ErrorCode::invalid_argument, "the body is not valid JSON: " + body.error().message);
   if (!body->object()) return fail(ErrorCode::invalid_argument, "the body must be a JSON object");
   return *body->object();
 }
@@ -102,15 +102,15 @@ Result<HttpResponse> SignIn::request_code(const HttpRequest& request, const std:
   WallTime expires{clock_.wall().nanoseconds + std::chrono::nanoseconds(kCodeLife).count()};
   const std::array<Charge, 3> charges = {
       Charge{"code for\n" + email + '\n' + client, kCodesPerEmailAndClient, kWindow,
-             "codes for this address from here"},
+             "codes for this address from this client"},
       Charge{"code for\n" + email, kCodesPerEmail, kWindow, "codes for this address"},
-      Charge{"codes to\n" + client, kCodesPerClient, kWindow, "codes asked for from here"}};
+      Charge{"codes to\n" + client, kCodesPerClient, kWindow, "codes requested by this client"}};
   PLAYFS_CHECK(accounts_.put_code(email, client, hash_of_code(email, code), expires, charges));
   std::string shown = code.substr(0, kCodeLength / 2) + "-" + code.substr(kCodeLength / 2);
   PLAYFS_CHECK(
       mailer_.send({email, "Your sign-in code: " + shown,
-                    "Your sign-in code is " + shown + "\n\nIt is good for " + std::to_string(kCodeLife.count()) +
-                        " minutes. If you did not ask for it, ignore this mail: nothing happens without it.\n"}));
+                    "Your sign-in code is " + shown + "\n\nIt is valid for " + std::to_string(kCodeLife.count()) +
+                        " minutes. If you did not request it, ignore this mail.\n"}));
   return answer({{"success", true}, {"requiresCodeEntry", true}, {"expiresAt", format_iso8601(expires)}});
 }
 
@@ -122,10 +122,10 @@ Result<HttpResponse> SignIn::verify_code(const HttpRequest& request, const std::
   const std::array<Charge, 2> charges = {
       Charge{"attempts at\n" + email + '\n' + client, kAttemptsPerEmailAndClient, kCodeLife,
              "attempts at this address"},
-      Charge{"attempts of\n" + client, kAttemptsPerClient, kWindow, "attempts from here"}};
+      Charge{"attempts of\n" + client, kAttemptsPerClient, kWindow, "attempts by this client"}};
   PLAYFS_TRY(auto signed_in,
              accounts_.redeem_code(email, hash_of_code(email, normalise_code(code)), hash_of_secret(key), charges));
-  if (!signed_in) return fail(ErrorCode::unauthorized, "the code is not valid, or no longer; request a new one");
+  if (!signed_in) return fail(ErrorCode::unauthorized, "the code is invalid or has expired; request a new one");
   return answer({{"success", true}, {"email", email}, {"apiKey", key}, {"isNewUser", signed_in->is_new}});
 }
 

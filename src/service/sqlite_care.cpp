@@ -31,9 +31,9 @@ Status check_record(const Statement& row, std::int64_t previous_time) {
   const Collection* collection = find_collection(row.text(1));
   if (!collection) return fail(ErrorCode::corrupt, name + " is in no collection");
   auto fields = wire::parse_json(row.text(4));
-  if (!fields || !fields->object()) return fail(ErrorCode::corrupt, name + " is no JSON object");
+  if (!fields || !fields->object()) return fail(ErrorCode::corrupt, name + " is not a JSON object");
   if (row.text(5) != belonging(*collection, *fields->object()))
-    return fail(ErrorCode::corrupt, name + " is kept with what it does not belong to");
+    return fail(ErrorCode::corrupt, name + " is filed under the wrong project or thread");
   return {};
 }
 

@@ -40,7 +40,7 @@ Status charge_write(Connection& connection, const Charge& charge, WallTime now) 
     error.retry_after = std::chrono::seconds((in_the_way->integer(0) - time + second - 1) / second);
     return fail(std::move(error));
   }
-  Error error{ErrorCode::rate_limited, "no writes are taken here: " + charge.what, {}, charge.window, 0, {}};
+  Error error{ErrorCode::rate_limited, "writes are not allowed here: " + charge.what, {}, charge.window, 0, {}};
   return fail(std::move(error));
 }
 

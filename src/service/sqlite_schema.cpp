@@ -75,7 +75,7 @@ Status require_current_schema(Database& database) {
   PLAYFS_TRY(std::int64_t version, version_of(database));
   if (version == kVersion) return {};
   return fail(ErrorCode::not_supported, "the store was written by another version of playfs",
-              "open it once with this one: playfs serve");
+              "open it once with this version: playfs serve");
 }
 
 Result<std::string> prepare_schema(Database& database, Random& random) {

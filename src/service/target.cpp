@@ -23,7 +23,7 @@ Result<Target> parse_target(std::string_view target) {
     auto equals = pair.find('=');
     auto name = percent_decode(pair.substr(0, equals));
     auto value = percent_decode(equals == std::string_view::npos ? std::string_view() : pair.substr(equals + 1));
-    if (!name || !value) return fail(ErrorCode::invalid_argument, "the query is not percent-encoded properly");
+    if (!name || !value) return fail(ErrorCode::invalid_argument, "the query is not properly percent-encoded");
     parsed.query.emplace_back(*std::move(name), *std::move(value));
   }
   return parsed;

@@ -15,7 +15,7 @@ Result<Limits> Limits::parse(std::string_view text) {
   auto json = wire::parse_json(text);
   if (!json) return refuse(json.error().message);
   const JsonObject* object = json->object();
-  if (!object) return refuse("a JSON object of collections and writes per hour is needed");
+  if (!object) return refuse("expected a JSON object with the writes per hour of each collection");
   Limits limits = of_document();
   for (const auto& [name, value] : *object) {
     if (name == "window_seconds") {

@@ -24,7 +24,7 @@ class AtOnce {
   [[nodiscard]] static Status may_wait() {
     if (!current()) return {};
     current()->refused_ = true;
-    return fail(ErrorCode::busy, "the disk has to be waited for");
+    return fail(ErrorCode::busy, "waiting for the disk");
   }
 
  private:

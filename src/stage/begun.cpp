@@ -35,7 +35,7 @@ Status check_begun(const std::string& directory, Tables& stored) {
   PLAYFS_TRY(std::string number, number_of(stored));
   PLAYFS_TRY(auto base, stored.value("base"));
   if (mark == number && base) return {};
-  return fail(ErrorCode::corrupt, "stage.db is not the one that the staged changes are in: it was replaced or emptied",
+  return fail(ErrorCode::corrupt, "stage.db does not hold the staged changes: it was replaced or emptied",
               "playfs doctor --repair");
 }
 

@@ -36,7 +36,7 @@ Status store_times(int fd, const Metadata& metadata) {
 }
 
 Error still_below() {
-  return Error{ErrorCode::busy, "the bytes are still those of the base", "copy them up first", std::nullopt, 0, {}};
+  return Error{ErrorCode::busy, "the bytes still belong to the base", "copy them up first", std::nullopt, 0, {}};
 }
 
 }  // namespace
@@ -367,7 +367,7 @@ Status Stage::copy_up(const InodePtr& inode, const FileRef& from, std::uint64_t 
     struct stat filled {};
     if (fstat(fd->get(), &filled) != 0) return fail(error_from_errno(errno, "stat a staged file"));
     if (static_cast<std::uint64_t>(filled.st_size) != size)
-      return fail(ErrorCode::corrupt, "the published file is not as long as it should be");
+      return fail(ErrorCode::corrupt, "the published file has the wrong size");
   }
   // Synced before a row references these bytes, so that a power loss never costs what the base has.
   if (fd) PLAYFS_CHECK(state.spool->complete(*fresh));

@@ -160,7 +160,7 @@ Result<StageHealth> examine_locked(const std::string& directory) {
     }
     named = std::move(*read);
     if (!named.is_begun && !present.empty()) {
-      health.database = corrupt("no base is recorded in it");
+      health.database = corrupt("it records no base");
       return health;
     }
     health.is_log_damaged = named.log.is_damaged;
@@ -266,7 +266,7 @@ Result<StageHealth> examine(const std::string& directory) {
 
 Result<std::string> mend(const std::string& directory, const std::string& label) {
   auto lock = lock_stage(directory, true);
-  if (!lock) return fail(lock.error().while_doing("mend the stage in " + directory));
+  if (!lock) return fail(lock.error().while_doing("repair the stage in " + directory));
   PLAYFS_TRY(const StageHealth health, examine_locked(directory));
   std::string folder;
   if (health.database) {

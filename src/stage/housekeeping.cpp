@@ -35,13 +35,13 @@ void Stage::State::look_after_log() {
 
 void Stage::State::fold_log() {
   auto folded = rows->fold();
-  if (!folded) log_warning(options.directory + ": the operations log stays as it is: " + folded.error().message);
+  if (!folded) log_warning(options.directory + ": cannot checkpoint the operations log: " + folded.error().message);
   fold_at = (folded ? 0 : rows->log_size()) + options.housekeeping.log_bytes;
 }
 
 void Stage::State::settle_or_warn() {
   if (auto settled = settle_replacements(); !settled)
-    log_warning(options.directory + ": the bytes of replaced files stay: " + settled.error().message);
+    log_warning(options.directory + ": cannot free the bytes of replaced files: " + settled.error().message);
 }
 
 bool Stage::State::remove_given_up() {
@@ -49,7 +49,7 @@ bool Stage::State::remove_given_up() {
   auto numbers = spool->take_given_up();
   if (numbers.empty()) return false;
   if (auto synced = rows->sync(); !synced) {
-    log_warning(options.directory + ": removed files stay until the next start: " + synced.error().message);
+    log_warning(options.directory + ": removed files are kept until the next start: " + synced.error().message);
     spool->put_back(numbers);
     return false;
   }
@@ -65,7 +65,7 @@ void Stage::State::end_housekeeping() {
   settle_or_warn();
   spool->on_given_up({});
   if (auto folded = rows->fold_all(); !folded)
-    log_warning(options.directory + ": the operations log is left to the next start: " + folded.error().message);
+    log_warning(options.directory + ": the operations log is kept for the next start: " + folded.error().message);
   remove_given_up();
 }
 

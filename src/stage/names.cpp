@@ -60,7 +60,7 @@ Result<InodePtr> Stage::State::make(const InodePtr& directory, std::string_view 
   PLAYFS_CHECK(check_directory(*directory, name));
   PLAYFS_CHECK(directory->check_may_change());
   if (is_removed(*directory)) return fail(ErrorCode::not_found, "the directory was removed");
-  if (find(*directory, name)) return fail(ErrorCode::already_exists, "the name is taken");
+  if (find(*directory, name)) return fail(ErrorCode::already_exists, "the name already exists");
 
   Batch batch = rows->begin();
   std::uint64_t ino = take_ino(batch);
@@ -112,7 +112,7 @@ Result<InodePtr> Stage::make_directory(const InodePtr& directory, std::string_vi
 
 Result<InodePtr> Stage::make_symlink(const InodePtr& directory, std::string_view name, std::string_view target,
                                      const Creation& creation) {
-  if (target.empty()) return fail(ErrorCode::not_found, "a symbolic link to nowhere");
+  if (target.empty()) return fail(ErrorCode::not_found, "the symbolic link's target is empty");
   if (target.size() > kMaxPathLength) return fail(ErrorCode::name_too_long, "the target is longer than 4095 bytes");
   return make_in(*state_, directory, name, Kind::symlink, creation, target);
 }
@@ -161,12 +161,12 @@ Status Stage::link(const InodePtr& inode, const InodePtr& directory, std::string
 
 Status Stage::State::link(const InodePtr& inode, const InodePtr& directory, std::string_view name) {
   PLAYFS_CHECK(check_directory(*directory, name));
-  if (inode->is_directory()) return fail(ErrorCode::not_permitted, "a directory has one name");
+  if (inode->is_directory()) return fail(ErrorCode::not_permitted, "a directory cannot be hard-linked");
   PLAYFS_CHECK(directory->check_may_change());
   PLAYFS_CHECK(inode->check_may_change());
   if (is_removed(*directory)) return fail(ErrorCode::not_found, "the directory was removed");
   if (is_removed(*inode)) return fail(ErrorCode::not_found, "the file was removed");
-  if (find(*directory, name)) return fail(ErrorCode::already_exists, "the name is taken");
+  if (find(*directory, name)) return fail(ErrorCode::already_exists, "the name already exists");
   WallTime now = clock.wall();
   Batch batch = rows->begin();
   touch(batch, *directory, now);
@@ -267,10 +267,10 @@ Status Stage::State::rename(const InodePtr& from, std::string_view name, const I
   if (is_removed(*to)) return fail(ErrorCode::not_found, "the directory was removed");
   InodePtr target = find(*to, new_name);
   if (mode == RenameMode::exchange) return exchange(from, name, to, new_name);
-  if (target && mode == RenameMode::no_replace) return fail(ErrorCode::already_exists, "the name is taken");
+  if (target && mode == RenameMode::no_replace) return fail(ErrorCode::already_exists, "the name already exists");
   if (target == moved) return {};  // two names of one file: POSIX requires a no-op
   if (moved->is_directory() && is_within(to.get(), *moved))
-    return fail(ErrorCode::invalid_argument, "a directory cannot move into itself");
+    return fail(ErrorCode::invalid_argument, "a directory cannot be moved into itself");
   if (target && moved->is_directory()) {
     if (!target->is_directory()) return fail(ErrorCode::not_a_directory, "a file is in the way of a directory");
     load_directory(*target);
@@ -325,7 +325,7 @@ Status Stage::State::exchange(const InodePtr& from, std::string_view name, const
   PLAYFS_TRY(InodePtr other, existing(*to, new_name));
   if (one == other) return {};
   if ((one->is_directory() && is_within(to.get(), *one)) || (other->is_directory() && is_within(from.get(), *other)))
-    return fail(ErrorCode::invalid_argument, "a directory cannot move into itself");
+    return fail(ErrorCode::invalid_argument, "a directory cannot be moved into itself");
 
   WallTime now = clock.wall();
   Batch batch = rows->begin();

@@ -29,7 +29,7 @@ Error in_use(const std::string& directory, const std::string& holder) {
   return Error{ErrorCode::busy,
                "the work tree's staged changes in " + directory + " are in use" +
                    (holder.empty() ? "" : " by process " + holder),
-               "unmount it there first, or give this mount a state directory of its own",
+               "unmount it there first, or use another state directory for this mount",
                std::nullopt,
                0,
                {}};
@@ -103,7 +103,7 @@ Result<std::unique_ptr<Stage>> Stage::open(StageOptions options, const Clock& cl
     PLAYFS_CHECK(state->rows->start());
     // Without the mark, a later loss of the database may go unnoticed.
     if (auto marked = mark_begun(directory, state->rows->stored()); !marked)
-      log_warning("the staged changes in " + directory + " are not marked as begun: " + marked.error().message);
+      log_warning("the staged changes in " + directory + " could not be marked as started: " + marked.error().message);
     PLAYFS_CHECK(state->record_returned());
     if (!state->has_reserve()) state->give_up_reserve();
     state->is_open = true;
@@ -212,19 +212,16 @@ Status Stage::State::load_spool() {
   if (!lost.empty() || rows->has_changed_last()) PLAYFS_CHECK(set_aside(lost));
   else if (rows->torn() > 0)
     log_warning(options.directory + ": " + std::to_string(rows->torn()) +
-                " bytes of the operations log were never written in full, as a power loss leaves them");
+                " bytes of the operations log are incomplete, as after a power loss");
   tell_of_lost(std::move(gone));
   return {};
 }
 
 Status Stage::State::set_aside(const std::vector<std::uint64_t>& numbers) {
   std::string what;
-  if (!numbers.empty())
-    what = std::to_string(numbers.size()) +
-           " files with staged bytes that nothing names, or that were not on disk in full,";
+  if (!numbers.empty()) what = std::to_string(numbers.size()) + " unreferenced or incomplete spool files";
   if (rows->has_changed_last())
-    what += std::string(what.empty() ? "" : " and ") +
-            "the last operation of its log, which was changed since it was written and does not count,";
+    what += std::string(what.empty() ? "" : " and ") + "the damaged last operation of its log";
   std::string folder;
   auto moved = [&]() PLAYFS_NO_ANALYSIS -> Status {
     PLAYFS_TRY(folder,
@@ -246,11 +243,11 @@ Status Stage::State::set_aside(const std::vector<std::uint64_t>& numbers) {
     return sync_directory(options.directory);
   }();
   // Files that cannot be moved stay where they are; their numbers are never reused.
-  std::string where = moved ? "are in " + folder + ", with what is known of their names" : "stay in its spool";
-  if (numbers.empty()) where = moved ? "is in " + folder : "is lost";
+  std::string where = moved ? "were moved to " + folder + ", with a list of their names" : "were left in its spool";
+  if (numbers.empty()) where = moved ? "was moved to " + folder : "was lost";
   found_lost = Error{ErrorCode::corrupt,
                      options.directory + ": " + what + " " + where,
-                     "look at them; a power loss or a damage of the disk leaves such files",
+                     "inspect them: a power loss or disk damage leaves such files",
                      std::nullopt,
                      0,
                      {}};
@@ -265,20 +262,20 @@ Status Stage::State::load_values(const RevisionTreePtr& given) {
   auto number = [&](const char* key) -> Result<std::uint64_t> {
     PLAYFS_TRY(auto text, rows->stored().value(key));
     auto value = text ? parse_number<std::uint64_t>(*text) : std::nullopt;
-    if (!value) return fail(damaged(std::string("no value of ") + key));
+    if (!value) return fail(damaged(std::string("no value for ") + key));
     return *value;
   };
   PLAYFS_TRY(auto recorded, rows->stored().value("base"));
   std::string offered = given ? given->revision.id.text() : "";
   if (recorded != offered)
     return fail(ErrorCode::invalid_argument,
-                "it stands on revision \"" + recorded.value_or("") + "\", not on \"" + offered + '"');
+                "it is based on revision \"" + recorded.value_or("") + "\", not on \"" + offered + '"');
   PLAYFS_TRY(salt, number("salt"));
   PLAYFS_TRY(next_ino, number("next_ino"));
   reserved_inos = next_ino;
   PLAYFS_TRY(auto since, rows->stored().value("base_time"));
   auto time = since ? parse_number<std::int64_t>(*since) : std::nullopt;
-  if (!time) return fail(damaged("no value of base_time"));
+  if (!time) return fail(damaged("no value for base_time"));
   base_time = {*time};
   PLAYFS_TRY(auto times, rows->stored().times());
   for (auto& [path, changed_at] : times) path_times.emplace(std::move(path), changed_at);
@@ -289,11 +286,11 @@ Status Stage::State::load_values(const RevisionTreePtr& given) {
   for (auto& tx : lines_of(commits.value_or(""))) accepted_by.insert(std::move(tx));
   PLAYFS_TRY(auto paths, rows->stored().value("tracked"));
   auto known = decode_tracked(paths.value_or(""));
-  if (!known) return fail(damaged("a list of tracked paths that cannot be read"));
+  if (!known) return fail(damaged("the list of tracked paths cannot be read"));
   tracked = *std::move(known);
   PLAYFS_TRY(auto list, rows->stored().value("conflicted"));
   auto decoded = decode_conflicted(list.value_or(""));
-  if (!decoded) return fail(damaged("a list of conflicts that cannot be read"));
+  if (!decoded) return fail(damaged("the list of conflicts cannot be read"));
   conflicted = std::move(*decoded);
   return {};
 }
@@ -407,14 +404,15 @@ Stage::State::~State() {
     if (root) all.push_back(root);
     for (std::size_t i = 0; i < all.size(); ++i) {
       if (all[i]->times_ahead) {
-        if (auto stored = measure(*all[i]); !stored) log_warning("times of a staged file: " + stored.error().message);
+        if (auto stored = measure(*all[i]); !stored)
+          log_warning("cannot save the times of a staged file: " + stored.error().message);
       }
       if (!all[i]->directory) continue;
       for (auto& [name, child] : all[i]->directory->children) all.push_back(child.inode);
     }
     if (is_open) {
       if (auto noted = note_sizes(all); !noted)
-        log_warning("sizes of staged files are not noted: " + noted.error().message);
+        log_warning("cannot save the sizes of staged files: " + noted.error().message);
     }
     for (auto& inode : all) {
       inode->names.clear();

@@ -35,7 +35,7 @@ constexpr std::uint64_t kMostPayload = 0xffffffff;
 constexpr std::size_t kSector = 512;
 
 Error for_good(Error error) {
-  error.hint = "the disk has failed: once it is well, unmount and mount again";
+  error.hint = "the disk failed: once it is fixed, unmount and mount again";
   return error;
 }
 
@@ -198,7 +198,7 @@ Status OperationsLog::start(std::uint64_t next) {
 Status OperationsLog::append(std::string_view payload) {
   MutexLock lock(mutex_);
   File& file = files_[active_];
-  if (payload.size() > kMostPayload) return fail(ErrorCode::file_too_big, "one operation changes too much");
+  if (payload.size() > kMostPayload) return fail(ErrorCode::file_too_big, "the operation is too large");
   Header header{0, stage_id_, next_, payload.size() | std::min(next_ - synced_, kMostPayload) << 32};
   record_.assign(reinterpret_cast<const char*>(&header), sizeof header);
   record_ += payload;
@@ -207,7 +207,7 @@ Status OperationsLog::append(std::string_view payload) {
   if (auto written = write_all_at(file.fd.get(), record_, file.size); !written) {
     // The next record would overwrite the remains; truncating frees their space.
     std::ignore = ftruncate(file.fd.get(), static_cast<off_t>(file.size));
-    return fail(written.error().while_doing("write down the operation"));
+    return fail(written.error().while_doing("log the operation"));
   }
   file.size += record_.size();
   size_ += record_.size();

@@ -27,7 +27,7 @@ bool has_at_or_below(const std::set<std::string, std::less<>>& paths, const std:
 }
 
 Error in_the_way(const std::vector<std::string>& paths) {
-  std::string message = paths.front() + " is kept here only, and the revision brings something of that name";
+  std::string message = paths.front() + " is local-only and in the way of a published file";
   if (paths.size() > 1) message += " (and " + std::to_string(paths.size() - 1) + " more)";
   return Error{ErrorCode::busy, std::move(message), "move it out of the way", std::nullopt, 0, {}};
 }
@@ -46,7 +46,7 @@ Result<std::optional<Frozen>> Stage::State::freeze(const std::string& tx) {
   {
     MutexLock locked(mutex);
     if (pending && pending->tx == tx) return std::optional(pending_layer());
-    if (pending || freezing) return fail(ErrorCode::busy, "another publication has begun");
+    if (pending || freezing) return fail(ErrorCode::busy, "another publication has started");
     freezing = true;
     // Answers most questions now, so that little is left once everyone has to wait.
     static_cast<void>(unhurried_survey());
@@ -94,7 +94,8 @@ Result<std::optional<Frozen>> Stage::State::freeze_candidates(Frozen layer, cons
                                                               std::map<std::string, Candidate>& candidates) {
   if (found.unread_rules) return fail(*found.unread_rules);  // local-only files could be published
   if (!found.missing_rules.empty())
-    return fail(ErrorCode::offline, "the ignore rules in " + found.missing_rules.front().path + " are not here yet");
+    return fail(ErrorCode::offline,
+                "the ignore rules in " + found.missing_rules.front().path + " have not been fetched yet");
   std::vector<SpoolFilePtr> files;
   for (const auto& difference : found.differences) {
     if (!difference.inode) {
@@ -162,7 +163,7 @@ Result<std::optional<Frozen>> Stage::pending() const {
 
 Result<std::string> Stage::read_frozen(const FrozenFile& file) const {
   PLAYFS_TRY(std::string data, read_frozen(file, 0, file.size));
-  if (data.size() != file.size) return fail(ErrorCode::corrupt, file.path + ": its staged bytes were cut off");
+  if (data.size() != file.size) return fail(ErrorCode::corrupt, file.path + ": its staged bytes are truncated");
   return data;
 }
 
@@ -175,12 +176,11 @@ Result<std::string> Stage::read_frozen(const FrozenFile& file, std::uint64_t off
   {
     MutexLock lock(state_->mutex);
     auto found = state_->frozen.find(file.spool);
-    if (found == state_->frozen.end())
-      return fail(ErrorCode::not_found, file.path + ": no part of what is being published");
+    if (found == state_->frozen.end()) return fail(ErrorCode::not_found, file.path + ": not part of the publication");
     bytes = found->second;
   }
   PLAYFS_TRY(SharedFd fd, state_->spool->descriptor(*bytes, false));
-  if (!fd) return fail(ErrorCode::corrupt, file.path + ": its staged bytes are gone");
+  if (!fd) return fail(ErrorCode::corrupt, file.path + ": its staged bytes are missing");
   return read_at(fd->get(), offset, size);
 }
 
@@ -248,18 +248,17 @@ std::vector<std::string> Stage::State::contested(const RevisionTreePtr& next, co
 
 namespace {
 Error has_moved_on() {
-  return Error{
-      ErrorCode::busy, "the work tree has come to another base meanwhile", "playfs update", std::nullopt, 0, {}};
+  return Error{ErrorCode::busy, "the work tree's base has changed", "playfs update", std::nullopt, 0, {}};
 }
 
 Error is_contested(const std::vector<std::string>& paths) {
-  return Error{ErrorCode::busy,
-               paths.front().substr(paths.front().starts_with('/') ? 1 : 0) +
-                   " was changed here, and the revision changes it too",
-               "playfs update",
-               std::nullopt,
-               0,
-               {}};
+  return Error{
+      ErrorCode::busy,
+      paths.front().substr(paths.front().starts_with('/') ? 1 : 0) + " was changed both here and in the revision",
+      "playfs update",
+      std::nullopt,
+      0,
+      {}};
 }
 
 const std::string& text_of(const std::string& text) { return text; }
@@ -367,7 +366,7 @@ Status Stage::integrate(RevisionTreePtr base, const Merged& merged, const std::v
     MutexLock lock(state.mutex);
     static_cast<void>(state.unhurried_survey());
     if (state.pending || state.freezing)
-      return fail(ErrorCode::busy, "a publication is under way", "wait for it to end");
+      return fail(ErrorCode::busy, "a publication is in progress", "wait for it to finish");
     PLAYFS_TRY(invalidations, state.stand_on(std::move(base), merged, [&](Batch& batch) PLAYFS_NO_ANALYSIS {
       state.put_merge_parents(parents);
       batch.after_commit([&]() PLAYFS_NO_ANALYSIS { state.merge_parents = parents; });
@@ -665,10 +664,10 @@ Result<Discarded> Stage::State::discard(std::string_view path, const std::vector
   for (const auto& change : changes) {
     if (is_at_or_below(change.path, path) && !has_at_or_above(kept_here, change.path)) dropped.insert(change.path);
   }
-  if (freezing) return fail(ErrorCode::busy, "a publication is beginning", "try again");
+  if (freezing) return fail(ErrorCode::busy, "a publication is starting", "try again");
   for (const auto& each : dropped) {
     if (pending && (pending->files.contains(each) || pending->deletions.contains(each)))
-      return fail(ErrorCode::busy, each + " is being published", "wait for the publication to end");
+      return fail(ErrorCode::busy, each + " is being published", "wait for the publication to finish");
   }
   std::vector<Conflicted> added;
   if (std::any_of(dropped.begin(), dropped.end(), [](const std::string& each) { return is_rule_file(each); }))
@@ -676,11 +675,11 @@ Result<Discarded> Stage::State::discard(std::string_view path, const std::vector
   // The list of conflicts ends with the publication.
   if (pending && !added.empty())
     return fail(ErrorCode::busy,
-                "a publication is under way, and the rules that ignore " + added.front().path + " would go meanwhile",
-                "wait for the publication to end");
+                "a publication is in progress, and the rules that ignore " + added.front().path + " would be dropped",
+                "wait for the publication to finish");
   const std::optional<std::string> pending_state = pending ? pending->state : std::nullopt;
   if (path.empty() && pending_state && staged_state == pending_state)
-    return fail(ErrorCode::busy, "the project's state is being published", "wait for the publication to end");
+    return fail(ErrorCode::busy, "the project's state is being published", "wait for the publication to finish");
   const bool drops_state = path.empty() && staged_state;
   Batch batch = rows->begin();
   Rebase rebase(*this, batch, base, [&](const std::string& each, const Inode*) { return dropped.contains(each); });

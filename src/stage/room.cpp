@@ -52,7 +52,7 @@ bool Stage::State::make_room(bool for_removal) {
     auto emptied = rows->empty_database_log();
     remove_given_up();
     if (folded && emptied) break;
-    log_debug("fold on a full disk: " + (folded ? emptied : folded).error().message);
+    log_debug("checkpoint on a full disk: " + (folded ? emptied : folded).error().message);
   }
   if (for_removal) return true;
   MutexLock locked(mutex);

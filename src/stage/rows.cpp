@@ -83,7 +83,7 @@ Status Rows::check_database(const std::string& directory) {
   if (beside.empty() && is_begun(directory))
     return fail(ErrorCode::corrupt, "stage.db is missing or empty, and the staged changes with it", kRepair);
   if (beside.empty()) return {};
-  return fail(ErrorCode::corrupt, "stage.db is missing or empty, and " + beside + " holds what belongs to it", kRepair);
+  return fail(ErrorCode::corrupt, "stage.db is missing or empty, and " + beside + " holds parts of it", kRepair);
 }
 
 Result<std::unique_ptr<Rows>> Rows::open(const std::string& directory, Damage damage) {
@@ -111,7 +111,7 @@ Status Rows::replay(const Tables::LogState& state, Damage damage) {
     if (found.is_damaged && damage == Damage::refuse)
       return fail(ErrorCode::corrupt,
                   "the operations log is damaged: record " + std::to_string(folded_ + found.records.size() + 1) +
-                      " was changed or lost, and others follow it",
+                      " was changed or lost, but records follow it",
                   kRepair);
     // Do not write into a damaged database.
     PLAYFS_CHECK(tables_.check_integrity());
@@ -151,7 +151,7 @@ Status Rows::apply(const std::vector<LogRecord>& records) {
     std::string_view left = record.payload;
     while (!left.empty()) {
       auto change = decode(left);
-      if (!change) return fail(ErrorCode::corrupt, "an operation in the log makes no sense");
+      if (!change) return fail(ErrorCode::corrupt, "an operation in the log cannot be decoded");
       PLAYFS_CHECK(folder.add(*change));
     }
   }

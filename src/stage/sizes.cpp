@@ -105,14 +105,14 @@ SpoolFilePtr Stage::State::file_of_earlier_run(std::uint64_t number) {
 void Stage::State::tell_of_lost(std::vector<std::string> names) {
   if (names.empty()) return;
   std::sort(names.begin(), names.end());
-  const std::string what = std::to_string(names.size()) + " staged files are gone from " + options.directory +
-                           "/spool, and cannot be read: " + names.front() + (names.size() > 1 ? ", …" : "");
+  const std::string what = std::to_string(names.size()) + " staged files are missing from " + options.directory +
+                           "/spool and cannot be read: " + names.front() + (names.size() > 1 ? ", …" : "");
   log_warning(what);
   if (found_lost) found_lost->message += "; " + what;
   else
     found_lost = Error{ErrorCode::corrupt,
                        what,
-                       "\"playfs status\" names them; put their bytes back, write them anew, or playfs discard them",
+                       "\"playfs status\" lists them; restore their bytes, rewrite them, or playfs discard them",
                        std::nullopt,
                        0,
                        {}};
@@ -137,7 +137,7 @@ std::vector<LostFile> Stage::State::lost_files() {
       auto name = inode && inode->lies_at(from) ? path(*inode) : std::nullopt;
       if (name)
         found.emplace(*name, "the service no longer has revision " + from.revision->revision.id.text() +
-                                 ", and its bytes are not here either");
+                                 ", and there is no copy of its bytes here");
     }
     if (pending) {
       for (const auto& [name, file] : pending->files) {

@@ -51,7 +51,7 @@ constexpr std::size_t kSyncedOneByOne = 16;
 
 Error sync_failed(int number, const std::string& doing) {
   Error error = error_from_errno(number, doing);
-  error.hint = "the disk has failed: write the file anew once it is well, and unmount and mount again";
+  error.hint = "the disk failed: once it is fixed, rewrite the file, then unmount and mount again";
   return error;
 }
 
@@ -61,7 +61,7 @@ namespace {
 Error lost(std::string what) {
   return Error{ErrorCode::corrupt,
                std::move(what),
-               "write the file anew, put its bytes back, or playfs discard it",
+               "rewrite the file, restore its bytes, or playfs discard it",
                std::nullopt,
                0,
                {}};
@@ -74,8 +74,8 @@ Status check_size(SpoolFile& file, int fd) {
   const std::uint64_t size = static_cast<std::uint64_t>(found.st_size), expected = file.expected;
   file.is_lost = size < expected;
   if (file.is_lost)
-    return fail(lost("the staged bytes in spool/" + file.name() + " were cut off: " + std::to_string(size) + " of " +
-                     std::to_string(expected) + " are left"));
+    return fail(lost("the staged bytes in spool/" + file.name() + " are truncated: " + std::to_string(size) + " of " +
+                     std::to_string(expected) + " bytes are left"));
   file.expected = 0;
   return {};
 }
@@ -157,7 +157,7 @@ Result<SharedFd> Spool::descriptor(SpoolFile& file, bool create) {
     fd = UniqueFd(openat(directory_.get(), name.c_str(), flags));
     // Not an empty file: it had bytes, and would be published without them.
     file.is_lost = !fd && errno == ENOENT;
-    if (file.is_lost) return fail(lost("the staged bytes in spool/" + name + " are gone"));
+    if (file.is_lost) return fail(lost("the staged bytes in spool/" + name + " are missing"));
     if (fd && file.expected > 0) PLAYFS_CHECK(check_size(file, fd.get()));
   } else {
     // Not O_EXCL: another thread may be writing the file's first bytes too.

@@ -201,7 +201,7 @@ struct Stage::State {
     using Result = decltype(operation());
     auto attempt = [&]() -> Result {
       MutexLock locked(mutex);
-      if (!for_removal && !has_reserve()) return fail(ErrorCode::no_space, "the disk of the staged changes is full");
+      if (!for_removal && !has_reserve()) return fail(ErrorCode::no_space, "the disk with the staged changes is full");
       Result result = operation();
       if (result && for_removal) keep_reserve_after_removal();
       look_after_log();

@@ -79,7 +79,7 @@ Result<Tables> Tables::open(const std::string& path, bool may_create) {
   if (version == 0) {
     PLAYFS_TRY(Statement tables_there, tables.database_.prepare("SELECT 1 FROM sqlite_schema"));
     PLAYFS_TRY(bool any, tables_there.step());
-    if (any || !may_create) return fail(damaged("it is none of a stage"));
+    if (any || !may_create) return fail(damaged("not a database of staged changes"));
     tables_there.reset();
     PLAYFS_CHECK(tables.create_schema());
   }
@@ -145,7 +145,7 @@ Status Tables::prepare() {
 Result<Tables::LogState> Tables::log_state() {
   PLAYFS_TRY(Statement select, database_.prepare("SELECT stage_id, folded FROM operations_log"));
   PLAYFS_TRY(bool row, select.step());
-  if (!row) return fail(damaged("nothing about its operations log"));
+  if (!row) return fail(damaged("no record of its operations log"));
   return LogState{unsigned_of(select.integer(0)), unsigned_of(select.integer(1))};
 }
 
@@ -298,7 +298,7 @@ Result<std::vector<InodeRow>> Tables::inodes() {
     row.ino = unsigned_of(select.integer(0));
     std::int64_t kind = select.integer(1);
     if (kind < 0 || kind > static_cast<std::int64_t>(Kind::block_device))
-      return fail(damaged("a file of no known kind"));
+      return fail(damaged("a file of unknown kind"));
     row.kind = static_cast<Kind>(kind);
     row.metadata.permissions = static_cast<unsigned>(select.integer(2));
     row.metadata.uid = static_cast<uid_t>(select.integer(3));
@@ -333,7 +333,7 @@ Result<std::vector<RescuedRow>> Tables::rescued() {
     PLAYFS_TRY(bool more, select.step());
     if (!more) return rows;
     auto entry = decode_entry(select.text(4));
-    if (!entry) return fail(damaged("an entry that cannot be read"));
+    if (!entry) return fail(damaged("an unreadable entry"));
     RescuedRow row;
     row.revision = select.text(0);
     row.path = select.text(1);
@@ -371,8 +371,7 @@ Result<std::vector<FrozenFile>> Tables::pending() {
     FrozenFile file;
     file.path = select.text(0);
     std::int64_t mode = select.integer(1);
-    if (mode < 0 || mode > static_cast<std::int64_t>(FileMode::symlink))
-      return fail(damaged("a file of no known mode"));
+    if (mode < 0 || mode > static_cast<std::int64_t>(FileMode::symlink)) return fail(damaged("a file of unknown mode"));
     file.mode = static_cast<FileMode>(mode);
     file.size = unsigned_of(select.integer(3));
     if (select.is_null(4)) {
@@ -381,7 +380,7 @@ Result<std::vector<FrozenFile>> Tables::pending() {
       file.hash = *hash;
     } else {
       file.published = decode_entry(select.text(4));
-      if (!file.published) return fail(damaged("an entry that cannot be read"));
+      if (!file.published) return fail(damaged("an unreadable entry"));
     }
     file.spool = unsigned_of(select.integer(5));
     file.target = select.text(6);

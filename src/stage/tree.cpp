@@ -127,7 +127,7 @@ void Stage::State::record_numbers() {
     if (inode && path(*inode)) secure(batch, *inode);
   }
   if (auto recorded = batch.commit(); !recorded)
-    log_warning("an inode number in a work tree may be another after the next start: " + recorded.error().message);
+    log_warning("an inode number in a work tree may change at the next start: " + recorded.error().message);
 }
 
 void Stage::State::load_names(Inode& directory) {
@@ -166,7 +166,7 @@ Status Stage::State::check_directory(const Inode& directory, std::string_view na
   if (!directory.is_directory()) return fail(ErrorCode::not_a_directory, "not a directory");
   if (name.size() > kMaxComponentLength) return fail(ErrorCode::name_too_long, "the name is longer than 255 bytes");
   if (name.empty() || name == "." || name == ".." || name.find('/') != name.npos || name.find('\0') != name.npos)
-    return fail(ErrorCode::invalid_argument, "no name for a file");
+    return fail(ErrorCode::invalid_argument, "not a valid file name");
   return {};
 }
 

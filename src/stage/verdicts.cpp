@@ -15,7 +15,7 @@ constexpr std::uint64_t kStepsForEachName = 256;
 constexpr std::size_t kMostTold = 1000;
 
 Error over_the_bounds(std::string message) {
-  return {ErrorCode::invalid_argument, std::move(message), "shorten the file, or delete it", std::nullopt, 0, {}};
+  return {ErrorCode::invalid_argument, std::move(message), "shorten or delete the file", std::nullopt, 0, {}};
 }
 
 /// nullopt for lower content that is not available.
@@ -40,7 +40,7 @@ Status read(RuleFile& file, const Questions::File& asked, const std::string& tex
   file.size = text.size();
   if (file.size > kMaxRuleFile) return fail(over_the_bounds("longer than 1 MiB"));
   if (bytes + file.size > kMaxTreeRuleBytes)
-    return fail(over_the_bounds("longer than 4 MiB together with those of other directories"));
+    return fail(over_the_bounds("longer than 4 MiB in total with those of other directories"));
   file.hash = ContentHash::of(text);
   IgnoreRulesPtr parsed = asked.before.rules;
   if (!parsed || asked.before.hash != file.hash) parsed = std::make_shared<IgnoreRules>(IgnoreRules::parse(text));
@@ -48,10 +48,10 @@ Status read(RuleFile& file, const Questions::File& asked, const std::string& tex
   if (parsed->is_cut_off()) return fail(over_the_bounds("more than " + std::to_string(kMaxRules) + " rules"));
   if (rules + file.count > kMaxTreeRules)
     return fail(over_the_bounds("more than " + std::to_string(kMaxTreeRules) +
-                                " rules together with those of other directories"));
+                                " rules in total with those of other directories"));
   if (parsed->overlong() > 0)
     file.remark = asked.path + ": " + std::to_string(parsed->overlong()) + " lines are longer than " +
-                  std::to_string(kMaxPathLength) + " bytes, as no path is, and ignore nothing";
+                  std::to_string(kMaxPathLength) + " bytes, the longest path, so they match nothing";
   file.rules = std::move(parsed);
   return {};
 }
@@ -196,7 +196,7 @@ std::vector<Error> Verdicts::learn(Questions questions, Answers answers) {
     RuleFile& file = answers.files[i];
     if (file.error) tell(*file.error);
     if (!file.remark.empty())
-      tell({ErrorCode::invalid_argument, file.remark, "shorten them if they are to be rules", std::nullopt, 0, {}});
+      tell({ErrorCode::invalid_argument, file.remark, "shorten them if they are meant as rules", std::nullopt, 0, {}});
     files_.insert_or_assign(std::move(questions.files[i].path), Needed<RuleFile>{std::move(file), survey_});
   }
   for (std::size_t i = 0; i < answers.names.size(); ++i) {

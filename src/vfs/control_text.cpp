@@ -77,7 +77,7 @@ std::string unfinished_document() {
   return wire::to_pretty_text(
       JsonObject{{"schema_version", kSchemaVersion},
                  {"outcome", nullptr},
-                 {"hint", "the request is still being written: it is made when the file is closed"}});
+                 {"hint", "the request is still being written: it is sent when the file is closed"}});
 }
 
 JsonObject commit_members(const CommitResult& result) {
@@ -191,16 +191,15 @@ std::string messages_text(const Record& thread, std::span<const Record> messages
     text += "\n**" + escape_for_terminal(text_field(record.fields, "agent")) + "** · " +
             escape_for_terminal(record.created_at) + " · " + escape_for_terminal(record.id) + "\n";
     if (std::string parent = text_field(record.fields, "parent"); !parent.empty()) {
-      text += "(in answer to " + escape_for_terminal(parent) + ")\n";
+      text += "(in reply to " + escape_for_terminal(parent) + ")\n";
     }
     if (!body.empty()) text += "\n" + escape_for_terminal(body, true) + "\n";
   };
   append(thread, text_field(thread.fields, "body"));
   if (older > 0)
-    text += "\n(Older messages that are not shown here: " + std::to_string(older) + ". Each is a file in messages/.)\n";
+    text += "\n(Older messages not shown here: " + std::to_string(older) + ". Each is a file in messages/.)\n";
   if (!is_whole)
-    text +=
-        "\n(There are too many messages to list: older ones of this thread may be missing here and in messages/.)\n";
+    text += "\n(Too many messages to list: older ones of this thread may be missing here and in messages/.)\n";
   for (const Record& message : messages) append(message, text_field(message.fields, "body"));
   return text;
 }

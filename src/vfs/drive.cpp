@@ -57,9 +57,9 @@ Error as_out_of_time(const Operation& op, Error error) {
   const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(*op.limit).count();
   error.code = ErrorCode::timed_out;
   error.message = "no answer within " + std::to_string(seconds) +
-                  " s, and the kernel would end the whole mount for one that takes much longer "
+                  " s; the kernel aborts the whole mount if a request takes much longer "
                   "(fs.fuse.default_request_timeout, fs.fuse.max_request_timeout)";
-  error.hint = "try again: what has come so far is kept, and what was begun goes on";
+  error.hint = "try again: data received so far is kept, and the operation continues";
   error.retry_after = std::chrono::seconds(1);
   return error;
 }

@@ -76,15 +76,15 @@ void drive(Mount& mount, Counted counted, OperationPtr op, F attempt, S subject,
   Stop stop = std::move(outcome).error();
   if (!stop.fetch) return fail_with(subject, reply, std::move(stop.error));
   if (round == kMostRounds) {
-    return fail_with(subject, reply, {ErrorCode::protocol, "the service's answers lead nowhere", {}, {}, 0, {}});
+    return fail_with(subject, reply, {ErrorCode::protocol, "the service's responses make no progress", {}, {}, 0, {}});
   }
   auto ticket = mount.gate()->enter();
-  if (!ticket) return reply(fail(ErrorCode::interrupted, "the mount is ending"));
+  if (!ticket) return reply(fail(ErrorCode::interrupted, "the mount is shutting down"));
   const bool may_yield = round == 0 && op->yields && !op->may_be_second;
   auto hold = mount.notifications().hold(op->locked, may_yield ? std::optional(op->caller.pid) : std::nullopt);
   if (!hold) {
     mount.sent_back().note(op->caller.pid);
-    return reply(fail(ErrorCode::stale, "the directory is changing: look again"));
+    return reply(fail(ErrorCode::stale, "the directory is changing: try again"));
   }
   if (round == 0) {
     mount.metrics().count_waited(counted);

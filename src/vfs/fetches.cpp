@@ -120,7 +120,7 @@ Attempt<std::uint64_t> ToldSize::tell(const OperationPtr& op, Mount& mount, cons
   if (auto before = op->outcome<UnknownBefore>(); before && before->times != unknown_ && !op->may_be_second) {
     op->note(kRecorded);
     mount.sent_back().note(op->caller.pid);
-    return fail(ErrorCode::stale, "another answer about it came in between: look again");
+    return fail(ErrorCode::stale, "superseded by a newer response: try again");
   }
   return *known;
 }
@@ -147,10 +147,9 @@ Attempt<content::Blob> ToldSize::blob(const Node& node, Mount& mount, const File
   const std::uint64_t told = told_;
   if (told == kNothing || told == blob.size()) return blob;
   mount.notifications().node_changed(node.id(), -1);
-  return fail(
-      ErrorCode::stale,
-      "its manifest says that it has " + std::to_string(told) + " bytes, and it has " + std::to_string(blob.size()),
-      "open it again: its size is known now");
+  return fail(ErrorCode::stale,
+              "its manifest says " + std::to_string(told) + " bytes, but it has " + std::to_string(blob.size()),
+              "open it again: its real size is known now");
 }
 
 Attempt<std::string> ToldSize::read(const Node& node, Mount& mount, const FileRef& file, std::uint64_t offset,
@@ -444,7 +443,7 @@ Fetch fetch_for_a_while(Mount& mount, const OperationPtr& op, std::chrono::milli
     };
     if (left <= left.zero()) return ran_out();
     auto ticket = mount.gate()->enter();
-    if (!ticket) return first(fail(ErrorCode::interrupted, "the mount is ending"));
+    if (!ticket) return first(fail(ErrorCode::interrupted, "the mount is shutting down"));
     auto asked = std::make_shared<Asked>(std::move(*ticket));
     for (const CancelToken& end : {cancel, mount.gate()->closing()})
       asked->ends.push_back(end.on_cancel([source = asked->source]() mutable { source.cancel(); }));

@@ -19,7 +19,8 @@ constexpr const char* kWaited = "waited for a target";
 constexpr const char* kWaitsHere = "waits for a target where it reads";
 
 Error not_yet() {
-  return {ErrorCode::timed_out, "the link's target has not come yet", "it goes on coming: try again", {}, 0, {}};
+  return {
+      ErrorCode::timed_out, "the link's target has not arrived yet", "try again: it is still being fetched", {}, 0, {}};
 }
 
 }  // namespace
@@ -47,7 +48,7 @@ Attempt<std::string> LateLinks::read(const OperationPtr& op, NodeId link, Attemp
       readers_.emplace(key, Reader{now + kRemembered, std::nullopt});
       mount_.sent_back().note(op->caller.pid);
       op->note(kRecorded);
-      return fail(ErrorCode::stale, "the link's target is not here: look again");
+      return fail(ErrorCode::stale, "the link's target is not available: try again");
     } else if (auto failed = std::move(reader->second.failed)) {
       readers_.erase(reader);
       return fail(std::move(*failed));

@@ -54,15 +54,15 @@ std::string Metrics::text() const {
       }
     }
   };
-  append_table("playfs_operations_total", "Operations that the kernel asked for.", operations_);
-  append_table("playfs_operation_errors_total", "Operations that were answered with an error.", errors_);
-  append_table("playfs_operations_waited_total", "Operations that had to wait for something to be fetched.", waited_);
+  append_table("playfs_operations_total", "Operations requested by the kernel.", operations_);
+  append_table("playfs_operation_errors_total", "Operations that failed.", errors_);
+  append_table("playfs_operations_waited_total", "Operations that waited for a fetch.", waited_);
   auto append_one = [&](std::string_view metric, std::string_view help, const Counter& counter) {
     append_header(text, metric, help);
     text.append(metric).append(" ").append(std::to_string(counter.load(std::memory_order_relaxed))).append("\n");
   };
-  append_one("playfs_read_bytes_total", "Bytes given to the kernel.", bytes_read_);
-  append_one("playfs_written_bytes_total", "Bytes taken from the kernel.", bytes_written_);
+  append_one("playfs_read_bytes_total", "Bytes sent to the kernel.", bytes_read_);
+  append_one("playfs_written_bytes_total", "Bytes received from the kernel.", bytes_written_);
   return text;
 }
 

@@ -64,7 +64,7 @@ Attempt<Found> OwnDirectory::child(const OperationPtr& op, const std::string& na
   if (name == "limits.json") return snapshot(op, name, limits_json(), now);
   if (name == "metrics") {
     std::string text = mount().metrics().text();
-    text += "# HELP playfs_nodes Nodes that the kernel refers to.\n# TYPE playfs_nodes gauge\nplayfs_nodes ";
+    text += "# HELP playfs_nodes Nodes the kernel refers to.\n# TYPE playfs_nodes gauge\nplayfs_nodes ";
     text += std::to_string(mount().nodes().size());
     text +=
         "\n# HELP playfs_requests_total Requests sent to the service, retries included.\n# TYPE playfs_requests_total "

@@ -12,7 +12,9 @@
 namespace playfs::vfs {
 namespace {
 
-Error stale_node() { return {ErrorCode::not_found, "the kernel asks for a node that it has forgotten", {}, {}, 0, {}}; }
+Error stale_node() {
+  return {ErrorCode::not_found, "the kernel requested a node that it has forgotten", {}, {}, 0, {}};
+}
 
 /// The node itself, as the kernel named it.
 Attempt<NodePtr> node_of(Mount& mount, NodeId id) {
@@ -425,7 +427,7 @@ void Playground::discard(const Caller& caller, NodeId id, DiscardRequest request
     PLAYFS_ATTEMPT(NodePtr node, target_of(*mount, op, id));
     PLAYFS_ATTEMPT(std::shared_ptr<WorkTree> tree, node->work_tree(op));
     auto path = request.path ? request.path : node->path_in_work();
-    if (!path && !op->outcome<std::uint32_t>()) return fail(ErrorCode::not_found, "the file has no name any more");
+    if (!path && !op->outcome<std::uint32_t>()) return fail(ErrorCode::not_found, "the file was deleted");
     return tree->discard(op, path.value_or(std::string()), request.dry_run);
   };
   run_ioctl<std::uint32_t>(*mount_, Counted::discard, caller, id, std::move(attempt), std::move(reply));

@@ -251,7 +251,7 @@ Attempt<Found> ProjectDirectory::state_file(const OperationPtr& op) {
   }
   auto stage_it = [this](const OperationPtr& request, const std::string& written) -> Attempt<RequestAnswer> {
     auto json = wire::parse_json(written);
-    if (!json) return fail(ErrorCode::invalid_argument, "the state is no JSON: " + json.error().message);
+    if (!json) return fail(ErrorCode::invalid_argument, "the state is not valid JSON: " + json.error().message);
     PLAYFS_ATTEMPT(std::shared_ptr<WorkTree> tree, mount().works().here(request, project_));
     PLAYFS_ATTEMPT_CHECK(tree->stage_state(request->caller, wire::to_text(*json)));
     return RequestAnswer{wire::to_pretty_text(*json), false};
@@ -270,14 +270,14 @@ struct CommitDemand {
 const Form& commit_form() {
   static const Form form{
       .plain = "message",
-      .fields = {{"message", "what changed and why"},
-                 {"agent", "the author's handle; without it the mount's"},
-                 {"wait", "false: answer as soon as the change is kept safe, and publish it in the background"},
-                 {"merge", "false: publish a branch rather than merge with what others published"},
-                 {"resolved", "true: what was left in conflict is right as it stands"},
-                 {"dry_run", "true: say what it would take, and send nothing"},
-                 {"cancel", "true: stage again what is being published and was not sent"},
-                 {"again", "the \"tx\" of an earlier commit: say what became of that one, and publish nothing"}},
+      .fields = {{"message", "what has changed, and why"},
+                 {"agent", "the author's handle (default: the mount's)"},
+                 {"wait", "false: answer as soon as the commit is safe on disk, and publish in the background"},
+                 {"merge", "false: publish a branch instead of merging with what others have published"},
+                 {"resolved", "true: treat all conflicts as resolved"},
+                 {"dry_run", "true: say what the commit would cost; send nothing"},
+                 {"cancel", "true: cancel commits that have not been sent; their changes are staged again"},
+                 {"again", "the \"tx\" of an earlier commit: say what became of it; publish nothing"}},
       .example = R"({"message": "Fix the parser", "wait": false})"};
   return form;
 }
@@ -292,7 +292,7 @@ Result<CommitDemand> commit_demand(const std::string& text) {
   for (const char* name : {"wait", "merge", "resolved", "dry_run", "cancel"}) {
     const Json* value = fields ? fields->find(name) : nullptr;
     if (value && !value->boolean())
-      return fail(ErrorCode::invalid_argument, std::string("\"") + name + "\" is true or false");
+      return fail(ErrorCode::invalid_argument, std::string("\"") + name + "\" must be true or false");
   }
   CommitDemand demand;
   demand.cancel = fields && flag(*fields, "cancel", false);
@@ -308,7 +308,7 @@ Result<CommitDemand> commit_demand(const std::string& text) {
   demand.request.agent = text_field(body, "agent");
   demand.request.again = text_field(body, "again");
   if (body.find("again") && demand.request.again.empty())
-    return fail(ErrorCode::invalid_argument, "\"again\" is the \"tx\" of a commit");
+    return fail(ErrorCode::invalid_argument, "\"again\" must be the \"tx\" of a commit");
   demand.request.wait = flag(body, "wait", true);
   demand.request.allow_merge = flag(body, "merge", true);
   demand.request.resolved = flag(body, "resolved", false);

@@ -67,8 +67,8 @@ std::size_t staged_count(const ProjectStatus& status) {
 /// The command to suggest next; "" if nothing is to be done.
 std::string next_command(const ProjectStatus& status) {
   if (status.no_work_tree || status.gone) return {};
-  if (!status.lost_files.empty()) return "write " + status.lost_files.front().path + " anew, or playfs discard it";
-  if (!status.conflicts.empty()) return "playfs diff, edit what is in conflict, then playfs commit -m MESSAGE";
+  if (!status.lost_files.empty()) return "rewrite " + status.lost_files.front().path + ", or playfs discard it";
+  if (!status.conflicts.empty()) return "playfs diff, edit the conflicts, then playfs commit -m MESSAGE";
   if (is_publishing(status)) return {};
   if (status.branch && status.merging.empty()) return "playfs update";
   if (!status.merging.empty() || staged_count(status) > 0) return "playfs commit -m MESSAGE";
@@ -100,28 +100,27 @@ std::string place_text(const ProjectStatus& status) {
   std::string text;
   if (status.gone) {
     text =
-        "The service does not have this project: it was deleted there, or the service went back to before it.\n  What "
-        "is staged is kept: copy work/ to wherever you want it, while what it is based on is still in the cache\n";
+        "The service no longer has this project: it was deleted, or the service went back to an older state.\n  Your "
+        "staged changes are kept: copy work/ elsewhere while its base is still in the cache\n";
     if (!status.base.empty()) text += "Based on " + base + "\n";
   } else if (status.base.empty() && status.head.empty()) {
     text = "Nothing has been published yet\n";
   } else if (status.base == status.head) {
     text = "At head, revision " + head + "\n";
   } else if (status.branch) {
-    text = "On branch " + base + ", which head does not hold; head is " + head + "\n";
+    text = "On branch " + base + ", which is not merged into head; head is " + head + "\n";
   } else {
     text = "Based on " + (base.empty() ? "nothing" : base) + "; head is " + head;
-    if (!is_publishing(status)) text += " (\"playfs update\" brings it in)";
+    if (!is_publishing(status)) text += " (use \"playfs update\" to bring it in)";
     text += "\n";
   }
   if (status.lost)
-    text +=
-        "The service went back to an older state: revision " + escape_for_terminal(status.lost->text()) +
-        ", on which this work tree stood, is gone there.\n  What it held is kept here and staged: \"playfs commit\" "
-        "publishes it again, \"playfs discard\" gives it up\n";
+    text += "The service went back to an older state and lost revision " + escape_for_terminal(status.lost->text()) +
+            ", the base of this work tree.\n  Its content is kept here as staged changes: \"playfs commit\" publishes "
+            "them again, \"playfs discard\" drops them\n";
   if (status.latest) text += "  " + headline(*status.latest) + "\n";
   for (const auto& revision : status.merging)
-    text += "Merging " + escape_for_terminal(revision.text()) + ", which the next commit joins\n";
+    text += "Merging " + escape_for_terminal(revision.text()) + "; the next commit completes the merge\n";
   if (status.no_work_tree) {
     text += "Not writable: " + escape_for_terminal(status.no_work_tree->message) + "\n";
     if (!status.no_work_tree->hint.empty()) text += "  " + escape_for_terminal(status.no_work_tree->hint) + "\n";
@@ -139,7 +138,7 @@ std::string progress_text(const ProjectStatus& status) {
   const publish::Progress progress = status.progress.value_or(publish::Progress());
   std::string text = "\nPublication: ";
   // idle between two steps
-  text += progress.phase == Phase::idle ? "about to begin" : std::string(name_of(progress.phase));
+  text += progress.phase == Phase::idle ? "starting" : std::string(name_of(progress.phase));
   if (progress.so_far.chunks_total > 0)
     text += ", " + std::to_string(progress.so_far.chunks_done) + " of " + std::to_string(progress.so_far.chunks_total) +
             " chunks uploaded";
@@ -148,20 +147,19 @@ std::string progress_text(const ProjectStatus& status) {
   if (progress.seconds_left) text += ", about " + duration_words(*progress.seconds_left) + " left";
   text += "\n";
   if (progress.reading)
-    text += "  reading what others published since: " + std::to_string(progress.reading->records) +
-            " revisions of all projects so far, back to " + format_iso8601(progress.reading->back_to) + " of " +
+    text += "  reading what others have published: " + std::to_string(progress.reading->records) +
+            " revisions of all projects so far, back to " + format_iso8601(progress.reading->back_to) + ", stops at " +
             format_iso8601(progress.reading->down_to) + "\n";
   if (progress.last_error) {
     text += "  waiting: " + escape_for_terminal(progress.last_error->message);
-    if (progress.so_far.retry_after_s > 0) text += "; goes on in " + duration_words(progress.so_far.retry_after_s);
+    if (progress.so_far.retry_after_s > 0) text += "; retrying in " + duration_words(progress.so_far.retry_after_s);
     text += "\n";
     if (!progress.last_error->hint.empty()) text += "  " + escape_for_terminal(progress.last_error->hint) + "\n";
   }
   for (std::size_t i = 0; i < status.queue.size(); ++i)
-    text += (i == 0 ? "  commit: " : "  behind it, with what is staged when its turn comes: ") +
+    text += (i == 0 ? "  commit: " : "  queued behind it, to publish what is staged by then: ") +
             first_line(status.queue[i].message) + "\n";
-  if (progress.phase < Phase::posting)
-    text += "  \"playfs commit --cancel\" stages it again, as long as it has not been sent\n";
+  if (progress.phase < Phase::posting) text += "  (use \"playfs commit --cancel\" to take it back until it is sent)\n";
   return text;
 }
 
@@ -216,10 +214,10 @@ std::string status_text(const ProjectStatus& status) {
   if (!status.name.empty()) text += " (" + escape_for_terminal(status.project.text()) + ")";
   text += "\n" + place_text(status);
   if (status.head_age)
-    text += "The service has not answered for news of it; head is as of " +
+    text += "The service has not answered; head is as of " +
             duration_words(static_cast<std::uint64_t>(status.head_age->count())) + " ago\n";
   if (status.head_refused)
-    text += "Its latest revision is not shown: " + escape_for_terminal(status.head_refused->message) + "\n";
+    text += "Its latest revision cannot be shown: " + escape_for_terminal(status.head_refused->message) + "\n";
   std::vector<std::string> staged, pending, lost_files, unpublished, refused, conflicts, branches;
   for (const stage::Change& change : status.changes) {
     (change.pending ? pending : staged).push_back(padded(name_of(change.kind), 10) + escape_for_terminal(change.path));
@@ -241,16 +239,14 @@ std::string status_text(const ProjectStatus& status) {
     }
     branches.push_back(escape_for_terminal(branch->id.text()) + "  " + headline(*branch));
   }
+  append_section(text, "In conflict (edit them before you commit, or use \"playfs commit --resolved\"):", conflicts);
   append_section(
-      text, "In conflict, to be resolved before a commit (edit them, or \"playfs commit --resolved\"):", conflicts);
-  append_section(
-      text, "Lost, so that nothing can be committed (write them anew, put the bytes back, or \"playfs discard\" them):",
-      lost_files);
-  append_section(text, "Staged, to be published by a commit:", staged);
+      text, "Lost, which blocks commits (rewrite them, restore their bytes, or use \"playfs discard\"):", lost_files);
+  append_section(text, "Staged for the next commit:", staged);
   append_section(text, "Being published:", pending);
-  append_section(text, "Branches that head does not hold (\"playfs merge REVISION\" takes one in):", branches);
-  append_section(text, "Kept here, never published (ignored, or an empty directory):", unpublished);
-  append_section(text, "Published by others, not shown:", refused);
+  append_section(text, "Branches not merged into head (use \"playfs merge REVISION\" to merge one):", branches);
+  append_section(text, "Local only, never published (ignored files and empty directories):", unpublished);
+  append_section(text, "Published by others, but not shown:", refused);
   if (staged.empty() && pending.empty()) text += "Nothing is staged\n";
   text += progress_text(status);
   if (std::string next = next_command(status); !next.empty()) text += "\nNext: " + next + "\n";

@@ -22,7 +22,7 @@ constexpr std::uint64_t kFirstListed = kFirstPosition + 2;
 
 const Form& form() {
   static const Form projects{.plain = "name",
-                             .fields = {{"name", "a name for people; by-name/ has a link for it"}},
+                             .fields = {{"name", "the project's name; by-name/ has a link for it"}},
                              .others = true,
                              .example = R"({"name": "my-project", "description": "what it is for"})"};
   return projects;

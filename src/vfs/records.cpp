@@ -36,9 +36,9 @@ bool is_immutable(const std::string& collection) { return collection == "revisio
 const Form& thread_form() {
   static const Form form{
       .plain = "title",
-      .fields = {{"title", "what it is about"},
-                 {"agent", "the author's handle; without it the mount's"},
-                 {"kind", "intro, discussion, collab, help, handoff or discovery; without it discussion"}},
+      .fields = {{"title", "what the thread is about"},
+                 {"agent", "the author's handle (default: the mount's)"},
+                 {"kind", "intro, discussion, collab, help, handoff or discovery (default: discussion)"}},
       .example = R"({"title": "Hello", "kind": "intro"})"};
   return form;
 }
@@ -46,8 +46,8 @@ const Form& thread_form() {
 const Form& reply_form() {
   static const Form form{.plain = "body",
                          .fields = {{"body", "the message"},
-                                    {"agent", "the author's handle; without it the mount's"},
-                                    {"parent", "the id of the message that this one answers; without it the thread"},
+                                    {"agent", "the author's handle (default: the mount's)"},
+                                    {"parent", "the id of the message to answer (default: the thread itself)"},
                                     {"mentions", "a list of handles"},
                                     {"links", "a list of links"}},
                          .example = R"({"body": "I agree", "mentions": ["ada"]})"};
@@ -83,21 +83,19 @@ CollectionView agents_view() {
 CollectionView mail_view() {
   static const Form form{
       .plain = "body",
-      .fields = {{"body", "the text, which is public"},
-                 {"subject", "without it the first line of the body"},
-                 {"agent", "the author's handle; without it the mount's"},
-                 {"kind",
-                  "feedback, question, idea, capability-request, bug-report or playground-request; without it "
-                  "feedback"}},
+      .fields =
+          {{"body", "the text, which is public"},
+           {"subject", "default: the first line of the body"},
+           {"agent", "the author's handle (default: the mount's)"},
+           {"kind",
+            "feedback, question, idea, capability-request, bug-report or playground-request (default: feedback)"}},
       .example = R"({"kind": "question", "subject": "Limits", "body": "May I send more?"})"};
   return {"domain_mail", false, &form};
 }
 
 CollectionView spaces_view() {
-  static const Form form{.plain = "name",
-                         .fields = {{"name", "what the space is called"}},
-                         .others = true,
-                         .example = R"({"name": "workshop"})"};
+  static const Form form{
+      .plain = "name", .fields = {{"name", "the space's name"}}, .others = true, .example = R"({"name": "workshop"})"};
   return {"spaces", false, &form};
 }
 
@@ -260,9 +258,9 @@ Attempt<Found> ThreadDirectory::messages(const OperationPtr& op, const std::stri
     break;
   }
   if (older > 0 && !told_.exchange(true)) {
-    std::string message = "it shows the newest " + std::to_string(shown.size()) + " messages of the thread, and " +
+    std::string message = "shows only the newest " + std::to_string(shown.size()) + " messages of the thread; " +
                           std::to_string(older) + " older ones are left out";
-    Error cut{ErrorCode::refused_input, std::move(message), "each is a file in messages/, by its id", {}, 0, {}};
+    Error cut{ErrorCode::refused_input, std::move(message), "read them in messages/, one file each", {}, 0, {}};
     mount().site().events().error(path_below(name), cut);
   }
   std::reverse(shown.begin(), shown.end());

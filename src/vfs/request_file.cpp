@@ -322,9 +322,9 @@ void RequestsUnderWay::end() {
   }
   for (const Item& item : left) {
     if (item.text->phase() != RequestText::Phase::collecting) continue;
-    log_warning(item.path + " was still being written when the mount ended: nothing was done with it");
+    log_warning(item.path + " was still being written when the mount ended: it was not sent");
     item.file->refuse(item.text, {ErrorCode::interrupted,
-                                  "the mount ended while the text was being written: nothing was done with it",
+                                  "the mount ended while the request was being written: it was not sent",
                                   "write it again after the next mount",
                                   {},
                                   0,

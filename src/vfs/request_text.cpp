@@ -73,20 +73,20 @@ Status RequestText::may_take(std::uint64_t offset, std::string_view data) const 
     if (is_blank(data)) return {};  // a trailing newline
     if (outcome_ && !*outcome_) return *outcome_;
     if (phase_ == Phase::running)
-      return fail(ErrorCode::busy, "what was written through this opening is being done", "open the file again");
-    return fail(ErrorCode::invalid_argument, "what is written through one opening is one request, and it was made",
+      return fail(ErrorCode::busy, "the request written through this open is in progress", "open the file again");
+    return fail(ErrorCode::invalid_argument, "one open takes one request, which has been sent",
                 "open the file again for another");
   }
   const std::uint64_t begin = begin_.value_or(offset);
   if (offset < begin || offset - begin > bytes_.size())
-    return fail(ErrorCode::invalid_argument, "a request is written from its beginning to its end");
+    return fail(ErrorCode::invalid_argument, "a request must be written from beginning to end");
   if (offset - begin + data.size() > kMostText)
-    return fail(ErrorCode::file_too_big, "a request is a text of at most 64 KiB");
+    return fail(ErrorCode::file_too_big, "a request must not exceed 64 KiB");
   const std::string text = with(offset, data);
-  if (!may_become_utf8(text)) return fail(ErrorCode::invalid_argument, "a request is UTF-8 text");
+  if (!may_become_utf8(text)) return fail(ErrorCode::invalid_argument, "a request must be UTF-8 text");
   auto end = end_of_object(text);
   if (end && !is_blank(std::string_view(text).substr(*end)))
-    return fail(ErrorCode::invalid_argument, "something stands behind the JSON object: one opening is one request");
+    return fail(ErrorCode::invalid_argument, "text after the JSON object: one open takes one request");
   return {};
 }
 
@@ -140,10 +140,9 @@ bool RequestText::start() {
 
 Result<std::string> RequestText::whole() const {
   MutexLock lock(mutex_);
-  if (!is_valid_utf8(bytes_)) return fail(ErrorCode::invalid_argument, "a request is UTF-8 text");
+  if (!is_valid_utf8(bytes_)) return fail(ErrorCode::invalid_argument, "a request must be UTF-8 text");
   if (is_object(bytes_) && !end_of_object(bytes_))
-    return fail(ErrorCode::invalid_argument, "the JSON object has no end: nothing is done with a part of one",
-                "write all of it");
+    return fail(ErrorCode::invalid_argument, "the JSON object is incomplete: nothing was sent", "write all of it");
   return bytes_;
 }
 

@@ -17,10 +17,10 @@ std::string help_document(const Form& form) {
   return wire::to_pretty_text(
       JsonObject{{"schema_version", kSchemaVersion},
                  {"outcome", nullptr},
-                 {"write", std::string("plain text, which is \"") + form.plain + "\", or a JSON object"},
+                 {"write", std::string("plain text for \"") + form.plain + "\", or a JSON object"},
                  {"fields", std::move(fields)},
                  {"example", example ? std::move(*example) : Json()},
-                 {"then", "what is written through one opening is one request; read this file for its outcome"}});
+                 {"then", "all text written through one open is one request; read this file for its outcome"}});
 }
 
 Status check_fields(const JsonObject& body, const Form& form) {
@@ -40,10 +40,11 @@ Result<JsonObject> request_body(const std::string& text, const Form& form) {
   const std::string plain = form.plain;
   std::size_t begin = text.find_first_not_of(" \t\r\n");
   if (begin == std::string::npos)
-    return fail(ErrorCode::invalid_argument, "an empty request", "write text, or JSON with at least \"" + plain + "\"");
+    return fail(ErrorCode::invalid_argument, "the request is empty",
+                "write text, or JSON with at least \"" + plain + "\"");
   if (text[begin] == '{') {
     auto json = wire::parse_json(text);
-    if (!json) return fail(ErrorCode::invalid_argument, "the request is no JSON: " + json.error().message);
+    if (!json) return fail(ErrorCode::invalid_argument, "the request is not valid JSON: " + json.error().message);
     JsonObject body = *json->object();
     PLAYFS_CHECK(check_fields(body, form));
     if (!body.find(plain)) return fail(ErrorCode::invalid_argument, "the request has no \"" + plain + "\"");

@@ -96,7 +96,7 @@ bool stays_inside(const std::string& path, const std::string& target) {
 
 Status check_link_target(Mount& mount, const std::string& path, const std::string& target) {
   if (target.empty() || target.size() > kMaxPathLength || target.find('\0') != std::string::npos) {
-    return fail(ErrorCode::refused_input, "the link's target is empty, longer than a path may be, or has a NUL");
+    return fail(ErrorCode::refused_input, "the link's target is empty, too long, or contains a NUL");
   }
   if (mount.options().safe_symlinks && !stays_inside(path, target)) {
     return fail(ErrorCode::permission_denied, "the link leads out of its tree",
@@ -134,7 +134,7 @@ NodePtr RevisionDirectory::child(const std::string& name, const Tree::Child& chi
 }
 
 Attempt<Found> RevisionDirectory::lookup(const OperationPtr& op, const std::string& name) {
-  if (name.size() > kMaxComponentLength) return fail(ErrorCode::name_too_long, "a name of more than 255 bytes");
+  if (name.size() > kMaxComponentLength) return fail(ErrorCode::name_too_long, "the name is longer than 255 bytes");
   auto published = directory_.children.find(name);
   if (published == directory_.children.end()) return Found{nullptr, {}, kEndless};
   NodePtr node = child(name, published->second);

@@ -29,7 +29,7 @@ Attempt<RevisionTreePtr> revision_of_project(Mount& mount, const OperationPtr& o
   if (mount.site().was_absent(id) && !mount.site().try_revision(id))
     return fail(ErrorCode::not_found, "the service has no such revision");
   PLAYFS_ATTEMPT(RevisionTreePtr tree, revision_here(mount, op, id));
-  if (tree->revision.project != project) return fail(ErrorCode::not_found, "a revision of another project");
+  if (tree->revision.project != project) return fail(ErrorCode::not_found, "the revision belongs to another project");
   return tree;
 }
 

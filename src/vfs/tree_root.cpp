@@ -26,7 +26,7 @@ constexpr const char* kNoTree = "no tree";
 Error not_absent(Error error) {
   if (error.code != ErrorCode::not_found) return error;
   error.code = ErrorCode::io;
-  if (error.hint.empty()) error.hint = "is the id that was mounted the right one, and the site?";
+  if (error.hint.empty()) error.hint = "check the project id and the site that were mounted";
   return error;
 }
 
@@ -208,7 +208,7 @@ Attempt<AttributesReply> TreeRoot::attributes_without_tree(const OperationPtr& o
   Error why = std::move(stop.error);
   if (stop.fetch)
     why = op->outcome<Error>().value_or(
-        Error{ErrorCode::timed_out, "the tree has not come yet", "it goes on coming: try again", {}, 0, {}});
+        Error{ErrorCode::timed_out, "the tree has not arrived yet", "try again: it is still being fetched", {}, 0, {}});
   mount().site().events().error(path(), why);
   return bare;
 }

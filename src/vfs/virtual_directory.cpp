@@ -55,7 +55,7 @@ Attempt<AttributesReply> VirtualDirectory::attributes(const OperationPtr&) {
 }
 
 Attempt<Found> VirtualDirectory::lookup(const OperationPtr& op, const std::string& name) {
-  if (name.size() > kMaxComponentLength) return fail(ErrorCode::name_too_long, "a name of more than 255 bytes");
+  if (name.size() > kMaxComponentLength) return fail(ErrorCode::name_too_long, "the name is longer than 255 bytes");
   auto here = child(op, name);
   if (here || !here.error().fetch) return here;
   // Once somebody waits for the name with no lock held, so does everybody.
@@ -137,7 +137,7 @@ Attempt<void> VirtualDirectory::list(const OperationPtr& op, std::uint64_t offse
   auto here = names(op);
   if (!here && here.error().fetch) {
     if (op->noted(kTooLong))
-      return fail(ErrorCode::timed_out, "the list has not come yet", "it goes on coming: try again");
+      return fail(ErrorCode::timed_out, "the list has not arrived yet", "try again: it is still being fetched");
     return missing(
         fetch_for_a_while(mount(), op, kListingPatience, kListingGoesOn, kTooLong, std::move(here).error().fetch));
   }

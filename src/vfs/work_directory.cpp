@@ -19,14 +19,14 @@ constexpr std::size_t kListedAtOnce = 128;
 constexpr std::uint64_t kDots = 2;
 
 Status check_length(const std::string& name) {
-  if (name.size() > kMaxComponentLength) return fail(ErrorCode::name_too_long, "a name of more than 255 bytes");
+  if (name.size() > kMaxComponentLength) return fail(ErrorCode::name_too_long, "the name is longer than 255 bytes");
   return {};
 }
 
 /// Refuses names that no revision can hold when they are created, not at the commit.
 Status check_new_name(const std::string& name) {
   PLAYFS_CHECK(check_length(name));
-  if (!is_valid_utf8(name)) return fail(ErrorCode::invalid_argument, "file names are UTF-8 here");
+  if (!is_valid_utf8(name)) return fail(ErrorCode::invalid_argument, "file names must be UTF-8");
   return {};
 }
 
@@ -36,7 +36,7 @@ Result<stage::Kind> special_kind(mode_t mode) {
     case S_IFSOCK: return stage::Kind::socket;
     case S_IFCHR: return stage::Kind::character_device;
     case S_IFBLK: return stage::Kind::block_device;
-    default: return fail(ErrorCode::invalid_argument, "no kind of file that can be made");
+    default: return fail(ErrorCode::invalid_argument, "this type of file cannot be created");
   }
 }
 
@@ -160,7 +160,7 @@ Attempt<Found> WorkNode::make_symlink(const OperationPtr& op, const std::string&
 Attempt<Found> WorkNode::link(const OperationPtr& op, const NodePtr& node, const std::string& name) {
   PLAYFS_ATTEMPT_CHECK(check_new_name(name));
   auto other = std::dynamic_pointer_cast<WorkNode>(node);
-  if (!other || other->tree_ != tree_) return fail(ErrorCode::cross_device, "a link cannot leave its work tree");
+  if (!other || other->tree_ != tree_) return fail(ErrorCode::cross_device, "cannot link across work trees");
   PLAYFS_ATTEMPT_CHECK(
       without_waiting<void>(op, [this, other, name] { return stage().link(other->inode_, inode_, name); }));
   return found(op, other->inode_);
@@ -178,13 +178,13 @@ Attempt<void> WorkNode::rename(const OperationPtr& op, const std::string& name, 
                                const std::string& new_name, unsigned flags) {
   PLAYFS_ATTEMPT_CHECK(check_new_name(new_name));
   auto to = std::dynamic_pointer_cast<WorkNode>(new_parent);
-  if (!to || to->tree_ != tree_) return fail(ErrorCode::cross_device, "a rename cannot leave its work tree");
+  if (!to || to->tree_ != tree_) return fail(ErrorCode::cross_device, "cannot rename across work trees");
   if (is_hidden(name) || to->is_hidden(new_name))
-    return fail(ErrorCode::not_permitted, "the mount's own files stand in " + std::string(kOwnDirectory));
+    return fail(ErrorCode::not_permitted, "reserved for the mount's own files: " + std::string(kOwnDirectory));
   stage::RenameMode mode = stage::RenameMode::replace;
   if (flags == RENAME_NOREPLACE) mode = stage::RenameMode::no_replace;
   else if (flags == RENAME_EXCHANGE) mode = stage::RenameMode::exchange;
-  else if (flags != 0) return fail(ErrorCode::invalid_argument, "a rename of a kind that is not known");
+  else if (flags != 0) return fail(ErrorCode::invalid_argument, "unknown rename flags");
   return without_waiting<void>(
       op, [this, name, to, new_name, mode] { return stage().rename(inode_, name, to->inode_, new_name, mode); });
 }

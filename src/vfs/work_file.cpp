@@ -243,14 +243,12 @@ Attempt<std::optional<std::string>> WorkNode::xattr(const OperationPtr& op, cons
 }
 
 Attempt<void> WorkNode::set_xattr(const OperationPtr&, const std::string& name) {
-  if (name.starts_with(kXattrPrefix))
-    return fail(ErrorCode::not_permitted, "attributes of playfs tell, they are not told");
-  return fail(ErrorCode::not_supported, "a revision has no room for extended attributes");
+  if (name.starts_with(kXattrPrefix)) return fail(ErrorCode::not_permitted, "user.playfs.* attributes are read-only");
+  return fail(ErrorCode::not_supported, "revisions cannot store extended attributes");
 }
 
 Attempt<void> WorkNode::remove_xattr(const OperationPtr&, const std::string& name) {
-  if (name.starts_with(kXattrPrefix))
-    return fail(ErrorCode::not_permitted, "attributes of playfs tell, they are not told");
+  if (name.starts_with(kXattrPrefix)) return fail(ErrorCode::not_permitted, "user.playfs.* attributes are read-only");
   return fail(ErrorCode::no_attribute, "no such attribute");
 }
 

@@ -51,15 +51,14 @@ bool is_there(stage::Stage& stage, std::string_view path) {
 Error why_latest_is_not_shown(const content::Head& head) {
   if (head.refused) return *head.refused;
   return {ErrorCode::offline,
-          "revision " + escape_for_terminal(head.project.latest_revision.text()) +
-              ", which is head now, could not be read yet",
-          "playfs update, later",
+          "revision " + escape_for_terminal(head.project.latest_revision.text()) + ", now head, could not be read yet",
+          "retry playfs update later",
           {},
           0,
           {}};
 }
 
-Error mount_ending() { return {ErrorCode::interrupted, "the mount is ending", {}, {}, 0, {}}; }
+Error mount_ending() { return {ErrorCode::interrupted, "the mount is shutting down", {}, {}, 0, {}}; }
 
 std::optional<std::string> rules_text(content::Site& site, const FileRef& file, std::size_t most) {
   auto blob = site.try_blob(file);
@@ -172,10 +171,8 @@ Status WorkTree::check_may_write(const Caller& caller) const {
 Status WorkTree::check_told(const OperationPtr& op, const std::string& what) {
   if (!op->noted(kUntold)) return {};
   return fail(ErrorCode::timed_out,
-              what +
-                  ", but names in the tree may still show what was there before: the kernel waits for something that "
-                  "waits for the service",
-              "look again when that has ended");
+              what + ", but the tree may still show old names: a kernel operation is waiting for the service",
+              "look again when that operation has ended");
 }
 
 Status WorkTree::open_publisher() {
@@ -216,7 +213,7 @@ Attempt<CommitResult> WorkTree::commit(const OperationPtr& op, const CommitReque
       return missing(until_kernel_knows(mount_, op, project_, "told"));
     }
     // It is published, whatever the kernel still shows.
-    if (auto told = check_told(op, "a commit has ended"); !told)
+    if (auto told = check_told(op, "the commit has ended"); !told)
       mount_.site().events().error(document_path(), told.error());
     return std::move(*result);
   }
@@ -272,7 +269,7 @@ Attempt<std::uint32_t> WorkTree::discard(const OperationPtr& op, const std::stri
   PLAYFS_ATTEMPT_CHECK(check_may_write(op->caller));
   if (auto count = op->outcome<std::uint32_t>()) {
     if (!op->noted("told")) return missing(until_kernel_knows(mount_, op, project_, "told"));
-    PLAYFS_ATTEMPT_CHECK(check_told(op, "what was staged is discarded"));
+    PLAYFS_ATTEMPT_CHECK(check_told(op, "the staged changes were discarded"));
     return *count;
   }
   auto self = shared_from_this();
@@ -290,7 +287,7 @@ Result<std::uint32_t> WorkTree::discard_now(const std::string& path, bool dry_ru
   if (!dry_run) tell_kernel(discarded.changed);
   // Checked last: a publication under way does not mean that nothing is there.
   if (before == 0 && !is_there(*stage_, path))
-    return fail(ErrorCode::not_found, path + " is not there, and nothing is staged at or below it", "playfs status");
+    return fail(ErrorCode::not_found, path + " does not exist, and nothing is staged at or below it", "playfs status");
   const auto count = static_cast<std::uint32_t>(discarded.paths.size());
   if (dry_run) return count;
   if (publish::Publisher* publishing = publisher(); publishing && stage_->is_clean()) publishing->forget_lost_base();
@@ -302,7 +299,7 @@ Attempt<UpdateResult> WorkTree::update(const OperationPtr& op) {
   PLAYFS_ATTEMPT_CHECK(check_may_write(op->caller));
   if (auto result = op->outcome<UpdateResult>()) {
     if (!op->noted("told")) return missing(until_kernel_knows(mount_, op, project_, "told"));
-    PLAYFS_ATTEMPT_CHECK(check_told(op, "the work tree stands on " + result->base));
+    PLAYFS_ATTEMPT_CHECK(check_told(op, "the work tree is now based on " + result->base));
     PLAYFS_ATTEMPT(content::Head head, head_here(mount_, project_));
     if (!head.shows_latest()) return fail(why_latest_is_not_shown(head));
     return std::move(*result);
@@ -376,7 +373,7 @@ Attempt<UpdateResult> WorkTree::merge(const OperationPtr& op, const RevisionId& 
   PLAYFS_ATTEMPT_CHECK(check_may_write(op->caller));
   if (auto result = op->outcome<UpdateResult>()) {
     if (!op->noted("told")) return missing(until_kernel_knows(mount_, op, project_, "told"));
-    PLAYFS_ATTEMPT_CHECK(check_told(op, "the work tree stands on " + result->base));
+    PLAYFS_ATTEMPT_CHECK(check_told(op, "the work tree is now based on " + result->base));
     return std::move(*result);
   }
   PLAYFS_ATTEMPT(RevisionTreePtr tree, revision_of_project(mount_, op, revision, project_));
@@ -411,7 +408,7 @@ Attempt<Cancelled> WorkTree::cancel(const OperationPtr& op) {
     Once<void> first(std::move(done));
     auto interrupted = std::make_shared<CancelToken::Registration>(cancel.on_cancel([first] {
       first(fail(ErrorCode::interrupted,
-                 "interrupted, and still asked for: what has not been sent then is staged again"));
+                 "interrupted, but the cancellation continues: commits not yet sent are staged again"));
     }));
     // Do not capture `self`: if the publisher's thread dropped the last reference, the tree, and the publisher with it,
     // would be destroyed on that thread.

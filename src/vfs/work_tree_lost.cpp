@@ -105,7 +105,7 @@ void WorkTree::base_was_asked_for(const RevisionId& base, const RevisionTreePtr&
       // busy: the base may be shown again, or a publication is under way, which finds out by itself.
       if (!lost && lost.error().code != ErrorCode::busy && lost.error().code != ErrorCode::interrupted)
         self->mount_.site().events().error("projects/" + self->project_.text() + "/work",
-                                           lost.error().while_doing("keep what the service has lost"));
+                                           lost.error().while_doing("keep the content that the service lost"));
     };
     return publisher()->keep_lost_base(head, mount_.gate()->closing(), std::move(asked));
   }

@@ -57,10 +57,10 @@ class WorkTrees::Opening : public std::enable_shared_from_this<WorkTrees::Openin
           return opening.end(
               fail(ErrorCode::protocol,
                    "revision " + escape_for_terminal(base.text()) +
-                       ", on which the work tree stands, is gone from the service and from the cache here",
-                   "what was staged is untouched in " + opening.directory_ +
-                       ": have the service restored, or unmount, move that folder away and begin anew"));
-        opening.end(fail(error.while_doing("the base of the work tree")));
+                       ", the work tree's base, is gone from the service and from the local cache",
+                   "the staged changes are intact in " + opening.directory_ +
+                       ": have the service restored, or unmount, move that directory away and start over"));
+        opening.end(fail(error.while_doing("read the work tree's base")));
       });
     });
   }
@@ -172,8 +172,7 @@ void WorkTrees::open_unfinished() {
     auto tell = [this, project = *project](const Error& error) {
       // busy: another process has the tree open and publishes it.
       if (error.code != ErrorCode::busy && error.code != ErrorCode::interrupted)
-        mount_.site().events().error("projects/" + project.text(),
-                                     error.while_doing("go on with what is being published"));
+        mount_.site().events().error("projects/" + project.text(), error.while_doing("resume the publication"));
     };
     auto unfinished = WorkTree::has_unfinished(entry->path().string());
     if (!unfinished) tell(unfinished.error());
@@ -201,7 +200,7 @@ void WorkTrees::open(const ProjectId& project, const CancelToken& cancel, Callba
   if (here) return first({});
   if (!begin) return;
   if (auto ticket = mount_.gate()->enter()) std::make_shared<Opening>(*this, project, std::move(*ticket))->begin();
-  else opened(project, fail(ErrorCode::interrupted, "the mount is ending"));
+  else opened(project, fail(ErrorCode::interrupted, "the mount is shutting down"));
 }
 
 void WorkTrees::opened(const ProjectId& project, Result<std::shared_ptr<WorkTree>> tree) {
@@ -213,7 +212,7 @@ void WorkTrees::opened(const ProjectId& project, Result<std::shared_ptr<WorkTree
     if (!tree && tree.error().code == ErrorCode::busy)
       refused_.emplace(project, Error{ErrorCode::busy,
                                       "another process has the work tree of this project open",
-                                      "unmount the other playfs, or edit there; here work/ shows head",
+                                      "unmount it there, or edit there; work/ shows head here",
                                       {},
                                       0,
                                       {}});

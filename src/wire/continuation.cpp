@@ -40,7 +40,7 @@ std::string continuation_text(const std::map<std::string, FileEntry, std::less<>
 Status read_continuation(Manifest& manifest, std::string_view text) {
   auto head = parse_json(take_line(text));
   const Json* version = head && head->object() ? head->object()->find("playfs-manifest") : nullptr;
-  if (!version || version->integer() != kContinuationVersion) return refuse("it begins in a form that is not known");
+  if (!version || version->integer() != kContinuationVersion) return refuse("its format is unknown");
   // Merge both parts first, since a file in one may conflict with a directory in the other.
   std::vector<PublishedFile> all;
   std::vector<RefusedEntry> unreadable;
@@ -50,9 +50,9 @@ Status read_continuation(Manifest& manifest, std::string_view text) {
     if (line.empty()) continue;
     auto json = parse_json(line);
     JsonObject* object = json ? json->object() : nullptr;
-    if (!object || object->size() != 1) return refuse("a line that is no file");
+    if (!object || object->size() != 1) return refuse("a line is not a file");
     const auto& [path, entry] = *object->begin();
-    if (!seen.insert(path).second) return refuse("it names a path twice");
+    if (!seen.insert(path).second) return refuse("it repeats a path");
     if (manifest.files.contains(path) || path == kContinuationPath) continue;
     std::string why;
     if (auto decoded = decode_file_entry(entry, &why)) all.push_back({path, *std::move(decoded), entry});

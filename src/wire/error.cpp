@@ -37,13 +37,13 @@ std::string_view words_for(ErrorCode code) {
   switch (code) {
     case ErrorCode::rate_limited: return "too many requests";
     case ErrorCode::unreachable:
-    case ErrorCode::timed_out: return "the service is not well";
-    case ErrorCode::permission_denied: return "only the owner may do that";
+    case ErrorCode::timed_out: return "the service is unavailable";
+    case ErrorCode::permission_denied: return "only the owner may do this";
     case ErrorCode::unauthorized: return "not signed in, or the key is no longer valid";
     case ErrorCode::not_found: return "no such record";
-    case ErrorCode::record_too_large: return "the record is larger than the service takes";
-    case ErrorCode::invalid_argument: return "the service does not take this request";
-    default: return "an answer that makes no sense";
+    case ErrorCode::record_too_large: return "the record is too large for the service";
+    case ErrorCode::invalid_argument: return "the service rejected the request";
+    default: return "unexpected response";
   }
 }
 

@@ -120,7 +120,7 @@ class Builder {
   bool count() { return ++values_ <= limits_.values || refuse(fmt::format("more than {} values", limits_.values)); }
   bool open(bool is_object) {
     if (!count()) return false;
-    if (skipping_ > 0) return ++skipping_ <= kDeepestSkipped || refuse("nested without end");
+    if (skipping_ > 0) return ++skipping_ <= kDeepestSkipped || refuse("nested too deeply");
     if (open_.size() >= limits_.depth) {
       if (!drop_deep_records_ || !in_record_of_page())
         return refuse(fmt::format("nested deeper than {} levels", limits_.depth));
@@ -175,7 +175,7 @@ Result<Json> parse(std::string_view text, const JsonLimits& limits, bool drop_de
   }
   // The stream signals its end by NUL, so a NUL in the text looks the same.
   if (stream.Tell() != text.size())
-    return fail(ErrorCode::protocol, fmt::format("JSON at offset {}: something follows the document", stream.Tell()));
+    return fail(ErrorCode::protocol, fmt::format("JSON at offset {}: text after the document", stream.Tell()));
   return builder.take();
 }
 

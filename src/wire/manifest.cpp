@@ -116,10 +116,10 @@ std::optional<FileEntry> refuse(std::string* why, std::string_view reason) {
 
 std::optional<FileEntry> decode_file_entry(const Json& json, std::string* why) {
   auto* object = json.object();
-  if (!object) return refuse(why, "an entry that is no object");
-  if (object->had_duplicate_names) return refuse(why, "an entry with a field given twice");
+  if (!object) return refuse(why, "the entry is not an object");
+  if (object->had_duplicate_names) return refuse(why, "the entry repeats a field");
   auto encoding = read_encoding(object->find("e"));
-  if (!encoding) return refuse(why, "content in an unknown encoding");
+  if (!encoding) return refuse(why, "the content's encoding is unknown");
 
   FileEntry entry;
   entry.encoding = *encoding;
@@ -129,12 +129,12 @@ std::optional<FileEntry> decode_file_entry(const Json& json, std::string* why) {
 
   const Json* text = object->find("inline");
   const Json* list = object->find("c");
-  if (!is_absent(text) && !text->string()) return refuse(why, "inline content that is no text");
+  if (!is_absent(text) && !text->string()) return refuse(why, "the inline content is not text");
   auto chunks = is_absent(list) ? std::vector<ChunkId>() : read_chunks(list);
-  if (!chunks) return refuse(why, "a list of chunks that cannot be read");
-  if (is_absent(text) && is_absent(list)) return refuse(why, "an entry without content");
+  if (!chunks) return refuse(why, "the list of chunks is unreadable");
+  if (is_absent(text) && is_absent(list)) return refuse(why, "the entry has no content");
   bool has_text = !is_absent(text) && !text->string()->empty();
-  if (has_text && !chunks->empty()) return refuse(why, "an entry with both inline content and chunks");
+  if (has_text && !chunks->empty()) return refuse(why, "the entry has both inline content and chunks");
   if (!is_absent(text) && chunks->empty()) entry.inline_text = *text->string();
   else entry.chunks = *std::move(chunks);
 
@@ -163,13 +163,13 @@ Json encode_file_entry(const FileEntry& entry) {
 
 Result<Manifest> decode_manifest(const Json& json) {
   auto* object = json.object();
-  if (!object) return fail(ErrorCode::refused_input, "the manifest is no object");
-  if (object->had_duplicate_names) return fail(ErrorCode::refused_input, "the manifest names a field twice");
+  if (!object) return fail(ErrorCode::refused_input, "the manifest is not an object");
+  if (object->had_duplicate_names) return fail(ErrorCode::refused_input, "the manifest repeats a field");
   std::vector<PublishedFile> readable;
   std::vector<RefusedEntry> unreadable;
   if (const Json* files = object->find("files"); !is_absent(files)) {
-    if (!files->object()) return fail(ErrorCode::refused_input, "the manifest's files are no object");
-    if (files->object()->had_duplicate_names) return fail(ErrorCode::refused_input, "the manifest names a path twice");
+    if (!files->object()) return fail(ErrorCode::refused_input, "the manifest's files are not an object");
+    if (files->object()->had_duplicate_names) return fail(ErrorCode::refused_input, "the manifest repeats a path");
     for (const auto& [path, entry] : *files->object()) {
       std::string why;
       if (auto decoded = decode_file_entry(entry, &why)) readable.push_back({path, *std::move(decoded), entry});

@@ -73,10 +73,10 @@ void append_missing(JsonObject& object, const JsonObject& extra) {
 
 Result<Record> decode_record(const Json& json) {
   auto* object = unwrap(json);
-  if (!object) return fail(ErrorCode::protocol, "a record that is no object");
+  if (!object) return fail(ErrorCode::protocol, "the record is not an object");
   const Json* id = object->find("id");
   auto id_text = id ? read_id(*id) : std::nullopt;
-  if (!id_text) return fail(ErrorCode::protocol, "a record without a usable id");
+  if (!id_text) return fail(ErrorCode::protocol, "the record has no usable id");
 
   Record record;
   record.id = *std::move(id_text);
@@ -113,7 +113,7 @@ Json encode_record(const Record& record) {
 Result<RecordPage> decode_page(const Json& json) {
   auto* object = json.object();
   const Json* records = object ? object->find("records") : nullptr;
-  if (!records || !records->array()) return fail(ErrorCode::protocol, "a list without records");
+  if (!records || !records->array()) return fail(ErrorCode::protocol, "the list has no records");
   RecordPage page;
   for (const Json& item : *records->array()) {
     if (auto record = decode_record(item)) page.records.push_back(*std::move(record));
@@ -124,11 +124,11 @@ Result<RecordPage> decode_page(const Json& json) {
     if (!cursor || cursor->is_null()) continue;
     if (cursor->string()) page.next_cursor = *cursor->string();
     else if (cursor->number()) page.next_cursor = cursor->number()->text;
-    else return fail(ErrorCode::protocol, "a cursor that is neither text nor a number");
+    else return fail(ErrorCode::protocol, "the cursor is neither text nor a number");
     break;
   }
   if (page.next_cursor.size() > kMaxCursorLength)
-    return fail(ErrorCode::protocol, fmt::format("a cursor longer than {} bytes", kMaxCursorLength));
+    return fail(ErrorCode::protocol, fmt::format("the cursor is longer than {} bytes", kMaxCursorLength));
   return page;
 }
 

@@ -217,8 +217,8 @@ TEST_F(Commands, LeaveOutWhatNoProjectCanHoldAndSayIt) {
   write("garden/\xff", "bytes for a name");
   Ran ran = run({"import", "garden"});
   EXPECT_EQ(ran.code, 0);
-  EXPECT_NE(ran.err.find("skipped pipe"), std::string::npos) << ran.err;
-  EXPECT_NE(ran.err.find("skipped \\"), std::string::npos) << ran.err;
+  EXPECT_NE(ran.err.find("Skipped pipe"), std::string::npos) << ran.err;
+  EXPECT_NE(ran.err.find("Skipped \\"), std::string::npos) << ran.err;
 }
 
 TEST_F(Commands, ExportOnlyIntoAnEmptyDirectory) {

@@ -187,7 +187,7 @@ class WithoutMount(rig.Rig):
         self.plain.mkdir()
         done = self.playfs('import', self.plain, '--project', 'garden', check=False)
         self.assertEqual(done.returncode, USAGE)
-        self.assertIn('is it mounted?', done.stderr)
+        self.assertIn('mount it', done.stderr)
         self.assertEqual(self.playfs('ls', '-R', 'garden').stdout, before)
         self.assertTrue((moved / 'f5').exists())
 

@@ -118,7 +118,7 @@ class Doctor(rig.Rig):
         self.assertEqual(self.wrong(self.doctor()), {})
 
     @rig.needs_fuse
-    def test_what_the_next_mount_takes_up_needs_nobody(self):
+    def test_what_the_next_mount_recovers_is_not_a_problem(self):
         """After kill -9, and with a partly written record."""
         stage, mount = self.stage_with('not yet\n')
         work = mount.project('notes') / 'work'
@@ -137,10 +137,10 @@ class Doctor(rig.Rig):
         self.assertEqual(self.wrong(found), {})
         self.assertEqual((found['mount', 'left'], found['stage', 'left']), ([mount.directory], [stage]))
         words = self.command(*self.alone, self.playfs_path, 'doctor').stdout
-        self.assertIn('the next mount here takes it up', words)
+        self.assertIn('the next mount here recovers them', words)
         self.assertIn(f'→ playfs mount -o refresh=1 local:default {mount.directory}', words)
         if self.alone:  # no other test's mounts
-            self.assertTrue(words.endswith('Nothing needs to be done: the next mount takes up what is left.\n'), words)
+            self.assertTrue(words.endswith('Nothing to do: the next mount recovers what is left.\n'), words)
         again = self.mount(None, at=mount.directory, options=())
         self.assertEqual((again.project('notes') / 'work/f49').read_text(), '49\n')
         again.unmount()
@@ -149,7 +149,7 @@ class Doctor(rig.Rig):
         self.assertEqual([places for (_, finding), places in found.items() if finding == 'left'], [])
 
     @rig.needs_fuse
-    def test_a_mount_that_hangs_lets_nobody_wait_for_ever(self):
+    def test_commands_do_not_hang_on_a_mount_that_hangs(self):
         """Accessing it would block: each command reports what it could not examine, or does without it."""
         _, mount = self.stage_with('not yet\n')
         work = (mount.project('notes') / 'work').resolve()
@@ -166,7 +166,7 @@ class Doctor(rig.Rig):
                             check=False)
         self.assertIn('does not answer', done.stderr)
         said = self.playfs('umount', '--wait', mount.directory).stderr
-        self.assertIn('not looked at', said)
+        self.assertIn('not listed', said)
         self.assertFalse(os.path.ismount(mount.directory))
         self.assertEqual(self.wrong(self.doctor()), {})
 

@@ -148,7 +148,7 @@ class Publishing(rig.Rig):
                 self.assertLess(len(done.stdout), 2_000 * shown)
                 self.assertIn('revision ' + parent, done.stdout)
                 self.assertRegex(done.stdout, r'nobody-has-19-30 and 469 more\n')
-                self.assertIn('not all that these were made from is shown', done.stderr)
+                self.assertIn('too many parents to show', done.stderr)
                 again = self.requests()
                 self.assertEqual(self.run_in('log', *words).stdout, done.stdout)
                 self.assertLess(self.requests() - again, 5, 'what is missing is not asked for at every look')

@@ -205,7 +205,7 @@ class Rules(ServeTest):
             allow(*others)
             done = self.playfs('serve', '--store', self.home / 'other', '--steward-key', secret, check=False)
             self.assertEqual(done.returncode, DENIED, others)
-            self.assertIn('others may read it', done.stderr)
+            self.assertIn('readable by others', done.stderr)
         os.removexattr(secret, 'system.posix_acl_access')
         link = self.home / 'link'
         link.symlink_to(secret)

@@ -82,7 +82,7 @@ class LyingWrites(rig.Rig):
         return ''.join(self.api.get('file_chunks', part)['content'] for part in entry.get('c', [])) == text_of(name)
 
     def says_that_it_is_not_shown(self, name):
-        return 'does not show what it has stored' in (self.work(name).parent / 'status').read_text()
+        return 'does not show what it stored' in (self.work(name).parent / 'status').read_text()
 
     def commit(self, name, *options):
         """It may fail, with a reason and an exit code that scripts may expect."""

@@ -156,9 +156,9 @@ def chunks():
     })
     refused = {f'id {STRANGE_IDS.index("x" * 256)}': 'chunks', 'id too long': 'chunks', 'id empty': 'chunks',
                'id null': 'chunks', 'id object': 'chunks', 'chunks an object': 'chunks',
-               'chunks and text': 'both', 'nothing': 'without', 'text a list': 'no text',
-               'an entry that is text': 'no object',
-               'an entry that is null': 'no object', 'twice': 'twice'}
+               'chunks and text': 'both', 'nothing': 'no content', 'text a list': 'not text',
+               'an entry that is text': 'not an object',
+               'an entry that is null': 'not an object', 'twice': 'repeats'}
     return Attack('chunks', files, refuses=refused, chunks={'chunk-large': 'x' * 1_000_000, 'chunk-list': ['x']},
                   shows={'large': b'x' * 1_000_000},
                   fails={**{f'id {n}': '' for n, name in enumerate(STRANGE_IDS) if len(name) < 256}, 'missing': '',
@@ -194,10 +194,10 @@ def large():
 def manifests():
     """Things that are not manifests."""
     wrong = {
-        'a path twice': (Raw('{"files":{"a":{"inline":"1"},"a":{"inline":"2"}}}'), 'twice'),
-        'files twice': (Raw('{"files":{},"files":{"a":{"inline":"2"}}}'), 'twice'),
-        'null': (None, 'no object'), 'a list': ([], 'no object'), 'text': ('x', 'no object'),
-             'files a list': ({'files': [1]}, 'no object'),
+        'a path twice': (Raw('{"files":{"a":{"inline":"1"},"a":{"inline":"2"}}}'), 'repeats'),
+        'files twice': (Raw('{"files":{},"files":{"a":{"inline":"2"}}}'), 'repeats'),
+        'null': (None, 'not an object'), 'a list': ([], 'not an object'), 'text': ('x', 'not an object'),
+             'files a list': ({'files': [1]}, 'not an object'),
     }
     found = [Attack(f'manifest {name}', manifest=Raw('null') if value is None else value, nothing=why)
              for name, (value, why) in wrong.items()]

@@ -98,13 +98,13 @@ class Ancestry(clocks.Clocks, rig.SharedProject):
         self.playfs('commit', '--resolved', '-m', 'merge', work)
         self.assertEqual(sorted(self.texts()), ['keep', 'mine'])
 
-    def test_nor_behind_one_whose_files_cannot_be_read(self):
+    def test_what_others_deleted_behind_an_unreadable_revision_does_not_come_back(self):
         self.middle('a manifest of another form', is_hidden=False)
         self.mounted = self.mount(self.proxy.url, 'ann', at=self.mounted.directory)
         self.playfs('commit', '-m', 'mine', self.work(self.mounted))
         self.assertEqual(sorted(self.texts()), ['keep', 'mine'])
 
-    def test_nor_where_a_client_names_no_parents(self):
+    def test_what_others_deleted_does_not_come_back_without_parents(self):
         _, first = self.begin({'keep': 'keep\n', 'secret.key': 'PRIVATE\n'})
         manifest = self.manifest(first)
         del manifest['files']['secret.key']

@@ -158,7 +158,7 @@ class Cancel(SlowProject):
         code, shown = self.on_terminal(self.playfs_path, 'commit', '-m', 'Big', cwd=self.work(mount),
                                        until=r'Waiting +\[#+ +\] 2/\d+ chunks, \d+ KB of \d+ KB, .* left', answer=b'\x03')
         self.assertEqual(code, PENDING)
-        self.assertIn('the service asks to wait', shown)
+        self.assertIn('retrying in', shown)
         self.assertIn('published in the background', shown)
         self.assertEqual(len(self.status(mount)['publication']['queue']), 1)
 

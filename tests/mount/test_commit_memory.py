@@ -165,7 +165,7 @@ class CommitMemory(rig.Rig):
             file.truncate(64 * MEGABYTE + 1)
         refused = self.playfs('commit', '-m', 'huge', work, check=False)
         self.assertEqual(refused.returncode, 1, refused.stdout)
-        self.assertIn('huge has 67108865 bytes, and a published file has at most 67108864', refused.stderr)
+        self.assertIn('huge has 67108865 bytes, but a published file has at most 67108864', refused.stderr)
         self.assertFalse((work.parent / 'head').exists())
         with open(work / 'huge', 'r+b') as file:
             file.truncate(5)

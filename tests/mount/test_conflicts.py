@@ -153,7 +153,7 @@ class Conflicts(SlowProject):
         self.post([root], {'p': 'changed\n', 'keep': 'k\n'})
         refused = self.playfs('update', work, check=False)
         self.assertEqual(refused.returncode, FAILED, refused.stdout + refused.stderr)
-        self.assertIn('p is kept here only', refused.stderr)
+        self.assertIn('p is local-only', refused.stderr)
         self.assertTrue((work / 'p').is_fifo())
         (work / 'p').rename(work / 'pipe')
         self.assertEqual(self.playfs('update', work, check=False).returncode, CONFLICTS)

@@ -166,7 +166,7 @@ class Control(rig.Rig):
         with self.assertRaises(OSError) as refused:
             os.fsync(file)
         self.assertEqual(refused.exception.errno, errno.EINVAL)
-        self.assertIn('the JSON object has no end', (self.top / '.playfs/errors.ndjson').read_text())
+        self.assertIn('the JSON object is incomplete', (self.top / '.playfs/errors.ndjson').read_text())
         os.write(file, b'"precious": true}')
         os.fsync(file)
         os.close(file)

@@ -141,7 +141,7 @@ class Discard(SlowProject):
         (self.tree / 'd/inner').write_text('changed\n')
         code, error = self.error('d', 'never', 'file')
         self.assertEqual((code, error['code']), (NOT_FOUND, 'not_found'))
-        self.assertIn('never is not there', error['message'])
+        self.assertIn('never does not exist', error['message'])
         self.assertEqual(self.staged(), ['d/inner'])  # all or none
         self.assertEqual(self.count('d', 'd/inner'), 1)  # one below another
 
@@ -198,7 +198,7 @@ class DiscardWhileMerging(Merging):
     def test_that_a_merge_is_given_up_is_said(self):
         self.playfs('merge', self.beside, self.tree)
         self.playfs('discard', self.tree / 'src/new')
-        self.assertIn(f'The merge of {self.beside} is given up', self.playfs('discard', self.tree / 'src/file').stderr)
+        self.assertIn(f'Abandoned the merge of {self.beside}', self.playfs('discard', self.tree / 'src/file').stderr)
 
     def test_the_tree_follows_head_again_once_that_holds_what_was_taken_in(self):
         self.playfs('merge', self.beside, self.tree)

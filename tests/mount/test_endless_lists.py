@@ -99,7 +99,7 @@ class EndlessLists(rig.Rig):
         self.assertEqual([error['code'] for error in self.errors(mount)], ['refused_input'])
         listing = json.loads(self.playfs('ls', '--json', '--site', self.counter.url).stdout)
         self.assertEqual((listing['more'], len(listing['projects'])), (True, len(names) - 2))
-        self.assertIn('The list goes on', self.playfs('ls', '--site', self.counter.url).stderr)
+        self.assertIn('The list is incomplete', self.playfs('ls', '--site', self.counter.url).stderr)
 
     def test_records_without_end(self):
         self.page = self.endless()
@@ -114,7 +114,7 @@ class EndlessLists(rig.Rig):
         mount.unmount()
         said = self.playfs('show', 'good', '--site', self.counter.url, check=False)
         self.assertNotEqual(said.returncode, 0)
-        self.assertIn('an older one may be called', said.stderr)
+        self.assertIn('an older one may be named', said.stderr)
 
     def test_records_with_long_names_without_end(self):
         self.page = self.endless(name='n' * 1000)
@@ -138,7 +138,7 @@ class EndlessLists(rig.Rig):
 
     def test_a_page_larger_than_pages_may_be(self):
         self.page = lambda number: json.dumps({'records': [record(n) for n in range(PAGE + 1)], 'nextCursor': None})
-        self.refused('a page of 101 records, where one may have 100')
+        self.refused('a page has 101 records, more than 100')
 
     def test_pages_as_dense_as_pages_can_be(self):
         # A parsed record takes more memory than its text.

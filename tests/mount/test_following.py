@@ -72,7 +72,7 @@ class OneProject(Following):
         self.assertEqual(self.read_all(top), NEW)
         self.assertEqual(os.getxattr(top, 'user.playfs.revision').decode(), self.head(project))
 
-    def test_so_does_one_whose_work_tree_another_process_has_open(self):
+    def test_a_mount_whose_work_tree_is_in_use_elsewhere_follows_too(self):
         project = publish(self.api, 'p', OLD)
         other = self.mount(self.api.origin)
         (other.directory / 'projects' / project / 'work/a').write_text('staged\n')
@@ -272,7 +272,7 @@ class Overtaken(Following):
         self.eventually(lambda: status()['head'] == self.head(project), 'head is known')
         self.assertEqual(status()['base'], '')
 
-    def test_a_head_that_does_not_come_holds_up_no_later_one(self):
+    def test_a_slow_head_does_not_delay_a_later_one(self):
         project = publish(self.api, 'p', OLD)
         way = proxy.CountingProxy(self.port)
         self.addCleanup(way.close)

@@ -104,7 +104,7 @@ class LaggingReads(Lagging):
     def test_a_commit_waits_until_what_was_acknowledged_is_seen(self):
         self.commit_while_it_lags('content\n')
 
-    def test_and_uploads_nothing_twice(self):
+    def test_a_commit_that_waits_uploads_nothing_twice(self):
         self.commit_while_it_lags(''.join(f'{number}\n' for number in range(20_000)))
         chunks = self.api.all('file_chunks')
         self.assertEqual(len({chunk['content'] for chunk in chunks}), len(chunks))

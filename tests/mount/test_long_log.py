@@ -83,7 +83,7 @@ class Log(rig.Rig):
         status = json.loads((place / 'status.json').read_text())['publication']
         self.assertEqual(status['phase'], 'verifying')
         self.assertGreater(status['reading']['records'], 1_000)
-        self.assertIn('reading what others published since', (place / 'status').read_text())
+        self.assertIn('reading what others have published', (place / 'status').read_text())
         cancelled = self.playfs('commit', '--cancel', '--json', place / 'work', check=False)
         self.assertEqual((cancelled.returncode, json.loads(cancelled.stdout)['too_late']), (PENDING, True))
         mount.kill()

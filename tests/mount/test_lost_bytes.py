@@ -55,8 +55,8 @@ class LostBytes(rig.SharedProject):
         said = (self.mounted.directory / '.playfs/errors.ndjson').read_text()
         for name in ('gone', 'cut'):
             self.assertIn(f'work/{name}"', said)
-        self.assertIn('are gone', said)
-        self.assertIn('cut off', said)
+        self.assertIn('are missing', said)
+        self.assertIn('are truncated', said)
         self.assertEqual(self.lost(), ['cut', 'gone', 'published'])
         self.assertIn('cut: the staged bytes', self.playfs('status', self.tree).stdout)
         self.assertNotEqual(self.doctor.returncode, 0)
@@ -158,10 +158,10 @@ class LostRows(rig.SharedProject):
         changed[-3] ^= 0x10
         log.write_bytes(bytes(changed))
         wrong, = self.wrong()
-        self.assertIn('the last operation of its log was changed', wrong)
+        self.assertIn('the last operation in its log is damaged', wrong)
         self.mounted = self.mount(self.api.origin)
         self.assertEqual(sorted(os.listdir(self.work(self.mounted))), ['kept', 'moved'])
-        self.assertIn('the last operation of its log', self.errors())
+        self.assertIn('the damaged last operation of its log', self.errors())
         aside, = self.home.glob(f'ann/state/**/lost+found/*/{log.name}')
         self.assertEqual(aside.read_bytes(), changed)
 

@@ -107,7 +107,7 @@ class Restore(clocks.Clocks, rig.Rig):
         self.eventually(lambda: self.status(mount)['base'] == self.head(), 'the tree stands on what is left')
         self.assertEqual(self.describe(self.work(mount)), after, 'nothing has vanished')
         text = self.playfs('status', self.work(mount), who=mount.who).stdout
-        self.assertIn(f'The service went back to an older state: revision {lost}', text)
+        self.assertIn(f'The service went back to an older state and lost revision {lost}', text)
         self.assertIn('added     new/big', text)
         self.assertIn('deleted   deleted', text)
         self.assertNotIn('same', text)
@@ -256,8 +256,8 @@ class Restore(clocks.Clocks, rig.Rig):
         shutil.rmtree(self.home / 'ann/cache')
         ann = self.mount(self.api.origin, at=ann.directory)
         said = self.playfs('status', self.work(ann).parent, check=False)
-        self.assertIn(f'revision {lost}, on which the work tree stands, is gone', said.stdout, said.stderr)
-        folder = pathlib.Path(re.search(r'untouched in (\S+):', said.stdout)[1])
+        self.assertIn(f'revision {lost}, the work tree\'s base, is gone', said.stdout, said.stderr)
+        folder = pathlib.Path(re.search(r'intact in (\S+):', said.stdout)[1])
         self.assertTrue(list(folder.glob('spool/*')))
         with self.assertRaises(OSError):
             os.listdir(self.work(ann))
@@ -292,7 +292,7 @@ class Restore(clocks.Clocks, rig.Rig):
             self.assertEqual((status['gone'], status['base']), (True, base))
             self.assertEqual(sorted(each['path'] for each in status['staged']), ['published', 'staged'])
             said = self.playfs('status', self.work(mount)).stdout
-            self.assertIn('The service does not have this project', said)
+            self.assertIn('The service no longer has this project', said)
             shutil.copytree(self.work(mount), self.home / f'copy-{mount.process.pid}')
             self.assertEqual(self.describe(self.home / f'copy-{mount.process.pid}'), wanted)
             # It costs nothing, and nothing is published.
@@ -329,7 +329,7 @@ class Restore(clocks.Clocks, rig.Rig):
 
         def misses_chunks():
             why = self.status(ann)['publication']['waiting_for']
-            return why and 'does not show what it has stored' in why['message']
+            return why and 'does not show what it stored' in why['message']
 
         self.eventually(misses_chunks, 'chunks are missed')
         self.assertTrue(self.status(ann)['staged'])

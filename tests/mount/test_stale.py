@@ -70,7 +70,7 @@ class Stale(rig.Rig):
         self.assertEqual((self.mine / 'file').read_text(), 'new\nmine\n')
         self.assertEqual(self.staged(), ['file'])
 
-    def test_nor_does_it_through_a_mapping(self):
+    def test_a_replaced_file_takes_no_change_through_a_mapping(self):
         with open(self.mine / 'mapped', 'r+b') as file, mmap.mmap(file.fileno(), 0) as mapped:
             self.assertEqual(mapped[:6], b'mapped')
             (self.theirs / 'mapped').write_text('new\n')
@@ -99,7 +99,7 @@ class Stale(rig.Rig):
             self.refused(lambda: file.write(b'lost'))
             self.assertEqual(os.pread(file.fileno(), 10, 0), b'mine\n')
 
-    def test_what_its_user_removed_does(self):
+    def test_what_its_user_removed_takes_changes(self):
         with open(self.mine / 'file', 'r+b', buffering=0) as file:
             (self.mine / 'file').unlink()
             self.playfs('discard', self.mine)

@@ -170,7 +170,7 @@ class Ignored(revisions.Revisions):
         (self.tree / 'a.log').write_text('never published\n')
         self.assertEqual(self.staged(), [])
 
-    def test_a_merge_overwrites_nothing_that_is_kept_here_only(self):
+    def test_a_merge_overwrites_no_local_only_file(self):
         self.set_head_that_ignores()
         branch = self.branch()
         (self.tree / 'a.log').write_text('my own\n')
@@ -181,7 +181,7 @@ class Ignored(revisions.Revisions):
         (self.tree / 'a.log').unlink()
         self.merge(branch)
 
-    def test_what_is_kept_here_only_is_published_when_that_is_said_alone(self):
+    def test_a_local_only_file_is_published_only_on_request(self):
         self.set_head(self.revision([self.first], {'.gitignore': '.env\n'}))
         self.eventually((self.tree / '.gitignore').exists, 'the tree follows head')
         (self.tree / '.env').write_text('secret\n')
@@ -211,7 +211,7 @@ class Ignored(revisions.Revisions):
         self.set_head(self.revision([self.head()], theirs))
         refused = self.playfs('update', self.tree, check=False)
         self.assertEqual(refused.returncode, 1)
-        self.assertIn('is kept here only', refused.stderr)
+        self.assertIn('is local-only', refused.stderr)
         self.assertEqual(self.fails('commit', '-m', 'Mine'), CONFLICT)
         self.assertEqual(self.head_texts(), {**theirs, 'y': 'mine\n'})
         self.assertEqual(self.conflicts(), ['build/deep/out', 'p'])
@@ -278,7 +278,7 @@ class InConflict(revisions.Revisions):
         self.assertEqual(self.conflicts(), ['(state) n.m'])
         refused = self.playfs('commit', '-m', 'Join', self.tree, check=False)
         self.assertEqual(refused.returncode, CONFLICT)
-        self.assertIn('give n.m another value in state.json', refused.stderr)
+        self.assertIn('change n.m in state.json', refused.stderr)
         state.write_text('{"z": 1, "n": {"m": [2, 3]}, "k": 3}')
         self.assertEqual(self.conflicts(), [])
         self.playfs('commit', '-m', 'Join', self.tree)
@@ -331,7 +331,7 @@ class InConflict(revisions.Revisions):
         (self.tree / 'lib/tmp').write_text(text)
         (self.tree / 'lib/tmp').rename(self.tree / name)
 
-    def test_nor_does_an_editor_that_renames_over_it(self):
+    def test_an_editor_that_renames_over_a_file_takes_no_markers_out(self):
         self.conflict_moved_to_lib()
         marked = (self.tree / 'lib/x').read_text()
         self.save_by_rename('lib/x', 'edited\n' + marked)
@@ -342,7 +342,7 @@ class InConflict(revisions.Revisions):
         self.playfs('commit', '-m', 'Moved', self.tree)
         self.assertEqual(self.head_texts(), {'z': 'both\n', 'lib/y': 'y\n'})
 
-    def test_nor_one_that_moves_it_aside(self):
+    def test_an_editor_that_moves_a_file_aside_takes_no_markers_out(self):
         self.conflict_moved_to_lib()
         marked = (self.tree / 'lib/x').read_text()
         (self.tree / 'lib/x').rename(self.tree / 'lib/x~')
@@ -352,7 +352,7 @@ class InConflict(revisions.Revisions):
         (self.tree / 'lib/x').unlink()
         self.assertEqual(self.conflicts(), [])
 
-    def test_nor_another_file_in_its_place_or_a_discard(self):
+    def test_another_file_in_its_place_or_a_discard_takes_no_markers_out(self):
         self.conflict_moved_to_lib()
         (self.tree / 'src').mkdir()
         (self.tree / 'src/x').write_text('another\n')

@@ -70,10 +70,10 @@ class TimeLimit(rig.Rig):
         commit.send_signal(signal.SIGINT)
         self.assertEqual(commit.wait(rig.COMMAND_LIMIT), PENDING)
 
-    def test_no_request_outlives_the_limit_that_is_usual(self):
+    def test_no_request_outlives_the_usual_limit(self):
         self.outlives_what_waits('default_request_timeout')
 
-    def test_nor_the_one_that_is_the_most(self):
+    def test_no_request_outlives_the_largest_limit(self):
         self.outlives_what_waits('max_request_timeout')
 
     def waits_on(self, mount, revision, *command):

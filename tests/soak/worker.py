@@ -304,7 +304,7 @@ class Worker:
             raise Wrong(f'playfs {words[0]} has not ended after {COMMAND_LIMIT} s') from None
         if done.returncode < 0 or done.returncode == 2:
             raise Wrong(f'playfs {words[0]}: exit {done.returncode}: {done.stderr[-300:]}')
-        if done.returncode and 'may succeed later' not in done.stderr:
+        if done.returncode and 'retry later' not in done.stderr:
             raise OSError(errno.EIO, f'playfs {words[0]}: exit {done.returncode}: {done.stderr[-300:]}')
 
 

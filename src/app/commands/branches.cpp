@@ -27,11 +27,11 @@ Result<ExitCode> branches(Context& context, const BranchesArguments& arguments) 
       items.push_back(std::move(item));
       context.out.line(safe(revision) + "  " + safe(text_of(*fields, "created_at")) + "  " +
                        safe(text_of(*fields, "agent")) + "  " + safe(message.substr(0, message.find('\n'))) +
-                       (is_base ? "  (the work tree stands on it)" : ""));
+                       (is_base ? "  (the work tree's base)" : ""));
       if (first.empty()) first = take_in;
     }
   }
-  if (items.empty()) context.out.note("No branches: head holds all that was published.");
+  if (items.empty()) context.out.note("No branches: head contains everything that was published.");
   else context.out.note("Try: " + safe(first) + ", then playfs commit -m MESSAGE");
   context.out.document(JsonObject{
       {"project", place.project}, {"head", text_of(status, "head")}, {"base", base}, {"branches", std::move(items)}});

@@ -71,8 +71,8 @@ Result<ExitCode> verify(Context& context) {
   const bool sound = damaged.empty() && unreadable == 0 && records.sound && records.damaged == 0;
   context.out.line(fmt::format("contents: {} checked, {} damaged, {} unreadable", checked, damaged.size(), unreadable));
   context.out.line(records.sound ? fmt::format("records: {} checked, {} damaged", records.checked, records.damaged)
-                                 : "records: the database was damaged, and has been removed");
-  if (!sound) context.out.note("What was damaged is out of the way: it will be fetched again when it is needed.");
+                                 : "records: the database was damaged and has been removed");
+  if (!sound) context.out.note("Damaged data was set aside, and is fetched again when needed.");
   context.out.document(JsonObject{
       {"sound", sound},
       {"objects", JsonObject{{"checked", checked}, {"damaged", damaged}, {"unreadable", unreadable}}},
@@ -86,8 +86,7 @@ Result<ExitCode> clear(Context& context) {
   PLAYFS_CHECK(cache::clear_objects(context.places.cache_objects()));
   cache::RecordIndex::clear(context.places.cache);
   context.out.note("Removed " + human(objects.bytes) +
-                   " of contents, and all records. Nothing that is staged is kept "
-                   "there.");
+                   " of contents, and all records. Staged changes are not affected.");
   context.out.document(JsonObject{{"removed_objects", objects.objects}, {"removed_bytes", objects.bytes}});
   return ExitCode::done;
 }

@@ -14,7 +14,7 @@ Result<std::string> whole(const content::Blob& blob) {
   std::string content;
   while (content.size() < blob.size()) {
     PLAYFS_TRY(std::string piece, blob.read(content.size(), kPiece));
-    if (piece.empty()) return fail(ErrorCode::corrupt, "the content ends before its size is reached");
+    if (piece.empty()) return fail(ErrorCode::corrupt, "the content is shorter than its size says");
     content += piece;
   }
   return content;

@@ -56,11 +56,10 @@ std::string words_for(const playfs_status& status) {
       left += ", " + vfs::size_words(status.bytes_done) + " of " + vfs::size_words(status.bytes_total);
     if (status.seconds_left > 0) left += ", " + vfs::duration_words(status.seconds_left) + " left";
   }
-  const std::string behind = status.queued > 0 ? " (+" + std::to_string(status.queued) + " behind)" : "";
+  const std::string behind = status.queued > 0 ? " (+" + std::to_string(status.queued) + " queued)" : "";
   const std::string shown = bar(status.chunks_done, status.chunks_total);
   if (status.retry_after_s > 0)
-    return "Waiting   " + shown + left + "; the service asks to wait " + vfs::duration_words(status.retry_after_s) +
-           behind;
+    return "Waiting   " + shown + left + "; retrying in " + vfs::duration_words(status.retry_after_s) + behind;
   switch (static_cast<playfs_phase>(status.phase)) {
     case PLAYFS_PHASE_IDLE: return "";
     case PLAYFS_PHASE_FREEZING:
@@ -168,11 +167,10 @@ Result<ExitCode> cancel(Context& context, const WorkTree& tree) {
   PLAYFS_TRY(playfs_cancel result, tree.cancel());
   if (result.cancelled > 0)
     context.out.note("Cancelled " + std::to_string(result.cancelled) +
-                     (result.cancelled == 1 ? " commit" : " commits") + ": what was to be published is staged again.");
+                     (result.cancelled == 1 ? " commit" : " commits") + "; the changes are staged again.");
   if (result.too_late != 0)
     context.out.note(
-        "Too late for the one under way: its revision was sent already, or may have been. It goes on.\n"
-        "Try: playfs status");
+        "Too late to cancel the commit in progress: its revision has been sent, or may have been.\nTry: playfs status");
   if (result.cancelled == 0 && result.too_late == 0) context.out.note("Nothing is being published.");
   context.out.document(JsonObject{{"project", tree.place().project},
                                   {"cancelled", std::uint64_t{result.cancelled}},
@@ -216,8 +214,9 @@ Status check_takes_all(const WorkTree& tree, const std::string& given) {
     const std::string path = each.object() ? text_of(*each.object(), "path") : "";
     if (path == within || path.starts_with(within + '/')) continue;
     return fail(ErrorCode::invalid_argument,
-                "a commit takes all that is staged, also " + escape_for_terminal(path) + ", not " + given + " alone",
-                "playfs status; then playfs commit without PATH, once the rest is to be published too");
+                "a commit publishes everything that is staged, including " + escape_for_terminal(path) + ", not " +
+                    given + " alone",
+                "playfs status, then playfs commit without PATH to publish everything");
   }
   return {};
 }
@@ -256,7 +255,7 @@ Result<ExitCode> commit(Context& context, const CommitArguments& arguments) {
     auto status = tree.status();
     if (status && status->queued > 0)
       context.out.note("It is one of " + std::to_string(status->queued) +
-                       " that wait behind another commit; each takes what is staged when its turn comes.");
+                       " queued behind another commit; each publishes what is staged when its turn comes.");
   }
   ExitCode code = exit_code_for(result.outcome);
   if (result.outcome == publish::Outcome::published || result.outcome == publish::Outcome::merged) {

@@ -187,8 +187,8 @@ Result<ExitCode> diff(Context& context, const DiffArguments& arguments) {
   for (const std::string& word : words) {
     PLAYFS_TRY(MountedPlace other, find_project_at(context.io.absolute(word)));
     if (other.work != place.work || !other.in_work)
-      return fail(ErrorCode::invalid_argument, word + " is no revision, and not in the work tree " + place.work,
-                  "playfs log");
+      return fail(ErrorCode::invalid_argument,
+                  word + " is neither a revision nor a path in the work tree " + place.work, "playfs log");
     asked.push_back(*other.in_work);
   }
   std::set<std::string> paths;

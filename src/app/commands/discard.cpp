@@ -80,7 +80,7 @@ Result<ExitCode> discard(Context& context, const DiscardArguments& arguments) {
     if (!count && count.error().code == ErrorCode::not_found && !done.empty()) continue;
     if (!count && !done.empty()) {
       Error error = count.error();
-      error.message += "; discarded before that:" + done;
+      error.message += "; already discarded:" + done;
       return fail(std::move(error));
     }
     if (!count) return fail(std::move(count).error());
@@ -90,18 +90,17 @@ Result<ExitCode> discard(Context& context, const DiscardArguments& arguments) {
   PLAYFS_TRY(const auto merging, taken_in());
   if (discarded == 0 && merging == merging_before) context.out.note("Nothing is staged there.");
   if (discarded > 0)
-    context.out.note("Discarded the changes of " + std::to_string(discarded) + (discarded == 1 ? " path." : " paths."));
+    context.out.note("Discarded the changes to " + std::to_string(discarded) + (discarded == 1 ? " path." : " paths."));
   PLAYFS_TRY(const std::size_t conflicts, in_conflict());
   if (conflicts > conflicts_before)
     context.out.note((conflicts == 1 ? "1 path is" : std::to_string(conflicts) + " paths are") +
-                     " in conflict: no rule ignores what is kept here only any more. Try: playfs status");
+                     " in conflict: no rule ignores them any more, though they were local-only. Try: playfs status");
   for (const auto& revision : merging_before)
-    if (!merging.contains(revision))
-      context.out.note("The merge of " + safe(revision) + " is given up: nothing of it is left.");
+    if (!merging.contains(revision)) context.out.note("Abandoned the merge of " + safe(revision) + ".");
   if (discarded > 0)
     for (const auto& revision : merging)
       context.out.note("Still merging " + safe(revision) +
-                       ": the next commit joins it without what was discarded. To give up the merge: playfs discard " +
+                       ": the next commit merges it without what was discarded. To abandon the merge: playfs discard " +
                        shell_word(place.work));
   context.out.document(JsonObject{{"project", place.project}, {"discarded", discarded}});
   return ExitCode::done;

@@ -71,8 +71,8 @@ class Findings {
   }
 
   ExitCode end() {
-    if (wrong_ > 0) out_.line(fmt::format("{} wrong.", wrong_));
-    else out_.line(left_ == 0 ? "All is well." : "Nothing needs to be done: the next mount takes up what is left.");
+    if (wrong_ > 0) out_.line(fmt::format("Problems found: {}.", wrong_));
+    else out_.line(left_ == 0 ? "All is well." : "Nothing to do: the next mount recovers what is left.");
     out_.document(JsonObject{
         {"sound", wrong_ == 0}, {"wrong", wrong_}, {"left", left_}, {"mended", mended_}, {"findings", list_}});
     return wrong_ == 0 ? ExitCode::done : ExitCode::failed;
@@ -98,19 +98,19 @@ void look_at_mounts(Findings& findings, const Places& places, bool repair) {
     if (state == Probe::State::silent) {
       findings.add("mount", mount.mount_point, silence_of(mount.mount_point).value());
     } else if (state == Probe::State::answers) {
-      findings.add(Finding::well, "mount", mount.mount_point, mount.source + " is mounted, and its process lives");
+      findings.add(Finding::well, "mount", mount.mount_point, mount.source + " is mounted, and its process is running");
     } else if (!repair) {
       // Nobody can mount over another user's mount.
       const bool is_own = has_option(mount.super_options, "user_id=" + std::to_string(geteuid()));
       findings.add(is_own ? Finding::left : Finding::wrong, "mount", mount.mount_point,
                    is_own
-                       ? "the process of this mount died; what it staged is kept, and the next mount here takes it up"
-                       : "the process of this mount, another user's, died; what it staged is kept",
+                       ? "this mount's process died; its staged changes are kept, and the next mount here recovers them"
+                       : "the process of this mount, which belongs to another user, died; its staged changes are kept",
                    is_own ? mount_command(places, mount) : kRepair);
     } else if (auto detached = detach_dead_mount(mount.mount_point); !detached) {
       findings.add("mount", mount.mount_point, detached.error());
     } else {
-      findings.add(Finding::mended, "mount", mount.mount_point, "the dead mount is detached",
+      findings.add(Finding::mended, "mount", mount.mount_point, "detached the dead mount",
                    mount_command(places, mount));
     }
   }
@@ -127,12 +127,13 @@ bool answers(Findings& findings, const std::string& path) {
 bool look_at_mode(Findings& findings, std::string_view check, const std::string& path, mode_t forbidden, bool repair) {
   struct stat attributes {};
   if (lstat(path.c_str(), &attributes) != 0) {
-    if (errno != ENOENT && errno != ENOTDIR) findings.add(check, path, error_from_errno(errno, "look at it"));
+    if (errno != ENOENT && errno != ENOTDIR) findings.add(check, path, error_from_errno(errno, "stat"));
     return false;
   }
   const bool is_file = check == "credentials";
   if (is_file ? !S_ISREG(attributes.st_mode) : !S_ISDIR(attributes.st_mode)) {
-    findings.add(Finding::wrong, check, path, is_file ? "no plain file" : "no directory", "mv " + path + " elsewhere");
+    findings.add(Finding::wrong, check, path, is_file ? "not a regular file" : "not a directory",
+                 "mv " + path + " elsewhere");
     return false;
   }
   if (attributes.st_uid != geteuid()) {
@@ -144,22 +145,22 @@ bool look_at_mode(Findings& findings, std::string_view check, const std::string&
   // This user's own bits may be missing too.
   const mode_t wanted = (mode & ~forbidden) | (is_file ? 0600 : 0700);
   if (mode == wanted) {
-    findings.add(Finding::well, check, path, "is this user's, and its mode is right");
+    findings.add(Finding::well, check, path, "owner and mode are correct");
   } else if (!repair) {
-    findings.add(Finding::wrong, check, path, fmt::format("its mode is {:o}, and should be {:o}", mode, wanted),
+    findings.add(Finding::wrong, check, path, fmt::format("its mode is {:o}, but should be {:o}", mode, wanted),
                  kRepair);
   } else if (chmod(path.c_str(), wanted) != 0) {
     findings.add(check, path, error_from_errno(errno, "chmod"));
   } else {
-    findings.add(Finding::mended, check, path, fmt::format("its mode was {:o}, and is {:o}", mode, wanted),
-                 is_file && (mode & 044) != 0 ? "others could read the key: have a new one made" : "");
+    findings.add(Finding::mended, check, path, fmt::format("changed its mode from {:o} to {:o}", mode, wanted),
+                 is_file && (mode & 044) != 0 ? "others could read the keys: create new ones" : "");
   }
   return true;
 }
 
 /// Does not ask the mounts, since any of them may hang.
 void look_at_cache(Findings& findings, const std::string& directory) {
-  const std::string meanwhile = "mounts go on without it, and fetch more: ";
+  const std::string meanwhile = "mounts work without the cache, but fetch more: ";
   struct statvfs disk {};
   if (statvfs(directory.c_str(), &disk) == 0 && (disk.f_flag & ST_RDONLY) != 0)
     return findings.add(Finding::wrong, "cache", directory, meanwhile + "its file system is read-only");
@@ -169,7 +170,7 @@ void look_at_cache(Findings& findings, const std::string& directory) {
     if (auto trouble = index ? (*index)->trouble() : std::optional(index.error()))
       return findings.add(Finding::wrong, "cache", directory, meanwhile + trouble->message);
   }
-  findings.add(Finding::well, "cache", directory, "its contents were not read", "playfs cache verify");
+  findings.add(Finding::well, "cache", directory, "the contents were not checked", "playfs cache verify");
 }
 
 void look_at_places(Findings& findings, const Places& places, bool repair) {
@@ -191,9 +192,9 @@ bool look_at_journal(Findings& findings, const std::string& directory, const std
     const std::string kept = fmt::format("{}/{}{}", directory, publish::kDamagedJournal, number);
     if (lstat(kept.c_str(), &attributes) != 0) break;
     findings.add(Finding::wrong, "journal", kept,
-                 "a publication journal that was damaged is kept here; what was being published was looked for at the "
-                 "service, and the errors of the mount say what became of it",
-                 "playfs status, to see that nothing is under way any more, then rm -r " + shell_word(kept));
+                 "a damaged publication journal was set aside here; the mount has looked for its commits at the "
+                 "service, and its errors.ndjson says what became of them",
+                 "check with playfs status that no publication is in progress, then rm -r " + shell_word(kept));
   }
   if (lstat(path.c_str(), &attributes) != 0) return false;
   bool knows = false;
@@ -215,12 +216,11 @@ bool look_at_journal(Findings& findings, const std::string& directory, const std
   }();
   if (read) findings.add(Finding::well, "journal", path, "can be read");
   else
-    findings.add(
-        Finding::wrong, "journal", path, "the publication journal cannot be read: " + read.error().message,
-        read.error().code == ErrorCode::not_supported ? "use the version of playfs that wrote it"
-        : read.error().code == ErrorCode::corrupt
-            ? "mount it: the journal is set aside then, and what was being published is looked for at the service"
-            : "copy the whole of " + directory + " elsewhere before anything else is tried");
+    findings.add(Finding::wrong, "journal", path, "the publication journal cannot be read: " + read.error().message,
+                 read.error().code == ErrorCode::not_supported ? "use the version of playfs that wrote it"
+                 : read.error().code == ErrorCode::corrupt
+                     ? "mount it: this sets the journal aside and looks for unfinished commits at the service"
+                     : "make a copy of " + directory + " before you try anything else");
   return knows || !read;
 }
 
@@ -230,17 +230,16 @@ void look_at_journals(Findings& findings, const std::string& directory, const st
     is_known = look_at_journal(findings, directory + journal, pending_tx) || is_known;
   if (!is_known)
     findings.add(Finding::wrong, "journal", directory,
-                 "a commit had begun, and no journal knows of it, so whether it was sent is not known",
-                 "mount it: the commit is looked for at the service, and staged again where it is not there");
+                 "a commit was started, but no journal has it, so it is unknown whether it was sent",
+                 "mount it: this looks for the commit at the service, and stages it again if it is not there");
 }
 
 /// Reports the stage's health. True if it is sound, and can be examined further.
 bool tell(Findings& findings, const std::string& directory, const stage::StageHealth& health) {
   if (health.in_use) {
-    findings.add(
-        Finding::well, "stage", directory,
-        "in use" + (health.holder.empty() ? "" : " by process " + health.holder) + ", so it was not looked into",
-        "playfs umount, then playfs doctor");
+    findings.add(Finding::well, "stage", directory,
+                 "in use" + (health.holder.empty() ? "" : " by process " + health.holder) + ", so it was not checked",
+                 "playfs umount, then playfs doctor");
     return false;
   }
   if (health.database) {
@@ -249,44 +248,43 @@ bool tell(Findings& findings, const std::string& directory, const stage::StageHe
                  newer ? "stage.db was written by a newer version of playfs"
                        : "the database of staged changes is damaged: " + health.database->message,
                  newer ? health.database->hint
-                       : std::string(kRepair) + " (sets it aside with the bytes of its files; work/ then shows head)");
+                       : std::string(kRepair) + " (sets it aside, with the staged bytes; work/ then shows head)");
     return false;
   }
   if (!health.lost.empty())
     findings.add(Finding::wrong, "stage", directory,
-                 fmt::format("a publication has begun, and the bytes of {} of its files are not there in full: {}",
+                 fmt::format("a publication has started, but bytes of {} of its files are missing: {}",
                              health.lost.size(), health.lost.front()),
-                 "look for them in " + directory + "/lost+found, and keep a copy of " + directory);
+                 "look for them in " + directory + "/lost+found, and make a copy of " + directory);
   for (const std::string& path : health.gone)
     findings.add(Finding::wrong, "stage", directory,
-                 "the bytes of a staged file are gone or cut off, and it cannot be read or published: " + path,
-                 "put them back into " + directory + "/spool, or mount and write it anew, or playfs discard it");
+                 "the bytes of a staged file are missing or truncated, so it cannot be read or published: " + path,
+                 "put them back into " + directory + "/spool, or mount and rewrite or discard the file");
   if (!health.bad.empty())
     findings.add(Finding::wrong, "stage", directory,
-                 fmt::format("{} files of its spool are not plain, private files of this user: {}/spool/{}",
+                 fmt::format("{} spool files are not regular, private files of this user: {}/spool/{}",
                              health.bad.size(), directory, health.bad.front()),
                  kRepair);
   if (!health.orphans.empty())
     findings.add(Finding::wrong, "stage", directory,
-                 fmt::format("{} files of its spool are named by nothing", health.orphans.size()),
+                 fmt::format("{} spool files are not referenced", health.orphans.size()),
                  std::string(kRepair) + " (moves them to lost+found)");
   if (health.is_log_damaged)
     findings.add(
         Finding::wrong, "stage", directory,
-        fmt::format("its operations log is damaged: {} of its operations are whole, and what follows was changed "
-                    "or lost; no mount opens it",
-                    health.operations),
-        std::string(kRepair) + " (keeps these, and puts the rest with a list of names into lost+found)");
+        fmt::format("its operations log is damaged after {} intact operations; no mount opens it", health.operations),
+        std::string(kRepair) +
+            " (keeps the intact operations, and moves the rest to lost+found with a list of file names)");
   else if (health.has_changed_last)
-    findings.add(Finding::wrong, "stage", directory,
-                 "the last operation of its log was changed since it was written, and does not count",
+    findings.add(Finding::wrong, "stage", directory, "the last operation in its log is damaged, and is ignored",
                  std::string(kRepair) + " (keeps a copy in lost+found)");
   else if (health.torn > 0)
-    findings.add(Finding::left, "stage", directory,
-                 fmt::format("{} bytes of its operations log were never written in full, as a power loss leaves them; "
-                             "the next mount drops them",
-                             health.torn),
-                 std::string(kRepair) + " (keeps a copy in lost+found before)");
+    findings.add(
+        Finding::left, "stage", directory,
+        fmt::format(
+            "the last {} bytes of its operations log are incomplete, as after a power loss; the next mount drops them",
+            health.torn),
+        std::string(kRepair) + " (first saves a copy in lost+found)");
   if (health.is_sound())
     findings.add(Finding::well, "stage", directory,
                  fmt::format("sound, {} files with staged bytes", health.files) +
@@ -301,17 +299,16 @@ void look_at_stage(Findings& findings, const std::string& directory, const std::
     if (!folder) return findings.add("stage", directory, folder.error());
     if (health->database && !folder->empty())
       findings.add(Finding::mended, "stage", directory,
-                   "the damaged database is set aside; the bytes of its files are in " + *folder +
-                       "/spool, and what could be read of their names in " + *folder + "/names",
+                   "set the damaged database aside; the staged bytes are in " + *folder +
+                       "/spool, and the names that could be recovered in " + *folder + "/names",
                    "less " + *folder + "/names");
     else if (!folder->empty())
-      findings.add(
-          Finding::mended, "stage", directory,
-          fmt::format("{} files that nothing named are in {}", health->orphans.size(), *folder) +
-              (health->torn == 0        ? ""
-               : health->is_log_damaged ? ", with a copy of the damaged operations log, and in \"names\" what the "
-                                          "files are called"
-                                        : ", and a copy of the torn operations log"));
+      findings.add(Finding::mended, "stage", directory,
+                   fmt::format("moved {} unreferenced spool files to {}", health->orphans.size(), *folder) +
+                       (health->torn == 0 ? ""
+                        : health->is_log_damaged
+                            ? ", with a copy of the damaged operations log and a list of the files in \"names\""
+                            : ", with a copy of the incomplete operations log"));
     health = stage::examine(directory);
   }
   if (!health) return findings.add("stage", directory, health.error());
@@ -329,7 +326,7 @@ void look_at_stages(Findings& findings, const std::string& directory, int depth,
     if (entry->is_directory(unknown) && !entry->is_symlink(unknown)) below.push_back(entry->path().string());
   }
   if (problem && problem != std::errc::no_such_file_or_directory)
-    return findings.add("stage", directory, error_from_errno(problem.value(), "list it"));
+    return findings.add("stage", directory, error_from_errno(problem.value(), "list"));
   std::sort(below.begin(), below.end());
   for (const std::string& path : below) {
     if (stage::is_stage(path)) look_at_stage(findings, path, label, repair);

@@ -60,7 +60,7 @@ struct Exporter {
     if (ref.entry->mode == FileMode::symlink) {
       PLAYFS_TRY(std::string target, blob.read(0, kPiece));
       if (target.empty() || target.size() >= PATH_MAX || target.find('\0') != std::string::npos)
-        return fail(ErrorCode::refused_input, "no link can lead there");
+        return fail(ErrorCode::refused_input, "not a valid symbolic link target");
       if (symlinkat(target.c_str(), at, name.c_str()) != 0) return fail(error_from_errno(errno, "symlink"));
       return count(blob);
     }
@@ -78,7 +78,7 @@ struct Exporter {
   static Status copy(const content::Blob& blob, int out) {
     for (std::uint64_t offset = 0; offset < blob.size();) {
       PLAYFS_TRY(std::string piece, blob.read(offset, kPiece));
-      if (piece.empty()) return fail(ErrorCode::corrupt, "the content ends before its size is reached");
+      if (piece.empty()) return fail(ErrorCode::corrupt, "the content is shorter than its size says");
       PLAYFS_CHECK(write_all(out, piece));
       offset += piece.size();
     }
@@ -97,9 +97,7 @@ Result<UniqueFd> open_target(const std::string& path) {
   if (mkdir(path.c_str(), 0777) != 0 && errno != EEXIST) return fail(error_from_errno(errno, "create " + path));
   std::error_code problem;
   bool empty = std::filesystem::is_empty(path, problem);
-  if (!problem && !empty)
-    return fail(ErrorCode::not_empty, path + " is not empty, and a revision is only written into an empty directory",
-                "name a new directory");
+  if (!problem && !empty) return fail(ErrorCode::not_empty, path + " is not empty", "name a new directory");
   UniqueFd directory(open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (!directory) return fail(error_from_errno(errno, "open " + path));
   return directory;
@@ -133,7 +131,7 @@ Result<ExitCode> export_revision(Context& context, const ExportArguments& argume
     left_out.emplace_back(JsonObject{{"path", left}, {"error", error_document(why)}});
   }
   if (!left_out.empty())
-    context.out.note("The directory is not the whole revision, so what is edited in it cannot be imported as such.");
+    context.out.note("The directory is incomplete, so edits in it cannot be imported as changes to this revision.");
   context.out.document(JsonObject{{"project", revision->revision.project.text()},
                                   {"revision", revision->revision.id.text()},
                                   {"directory", path},

@@ -130,8 +130,7 @@ class Import {
     if (pending) {
       PLAYFS_CHECK(wait_for_publication());
       PLAYFS_TRY(pending, stage_->pending());
-      if (pending)
-        return fail(ErrorCode::busy, "another import of this directory was interrupted, and is not published yet");
+      if (pending) return fail(ErrorCode::busy, "an earlier import of this directory is still being published");
     }
     forget();
     return {};
@@ -142,7 +141,7 @@ class Import {
     RevisionTreePtr on;
     if (const RevisionId& id = begun ? *begun : base_.revision; !id.empty()) {
       auto tree = await<RevisionTreePtr>([&](auto done) { world_.site().revision(id, {}, std::move(done)); });
-      if (!tree) return fail(tree.error().while_doing("read the revision that the directory was made from"));
+      if (!tree) return fail(tree.error().while_doing("read the directory's base revision"));
       on = std::move(*tree);
     }
     stage::StageOptions options;
@@ -189,8 +188,9 @@ class Import {
     std::error_code error;
     if (!tree || tree->tree.manifest().files.empty() || !std::filesystem::is_empty(directory, error) || error)
       return {};
-    return fail(ErrorCode::invalid_argument, directory + " is empty, and importing it would delete every file",
-                "is it mounted? To delete them all, mount the project, remove them in its work tree and commit");
+    return fail(
+        ErrorCode::invalid_argument, directory + " is empty: importing it would delete every file",
+        "mount it, if it is a mount point; to delete every file, remove them in the project's work tree and commit");
   }
 
   Status check_nothing_is_undone(const std::string& directory) {
@@ -206,10 +206,10 @@ class Import {
     if (count > kMostNamed) named += " and " + std::to_string(count - kMostNamed) + " more";
     if (auto pending = stage_->pending(); pending && !*pending) forget();
     return fail(ErrorCode::invalid_argument,
-                "nothing says which revision of " + target_.id.text() + " " + directory +
-                    " was made from, so this could take back what others published: it would " + named,
+                "it is not known which revision of " + target_.id.text() + " " + directory +
+                    " is based on, so importing it could undo what others have published: it would " + named,
                 import_again(arguments_, target_, base_.revision.text()) +
-                    "   if that is meant; playfs export makes a directory that knows its revision");
+                    "   if you mean that; directories made by playfs export record their revision");
   }
 
   Context& context_;
@@ -236,14 +236,15 @@ void tell(Context& context, World& world, const ImportArguments& arguments, cons
     auto now = find_project(world, project);
     const std::string head = now ? now->latest_revision.text() : target.head.text();
     tell_commit(context.out, commit,
-                "playfs export " + shell_word(head) + " OTHER, bring both together in " +
+                "playfs export " + shell_word(head) + " OTHER, merge its changes into " +
                     shell_word(arguments.directory) + ", then " + import_again(arguments, target, head));
     return;
   }
   tell_commit(context.out, commit);
   if (commit.outcome == publish::Outcome::merged)
-    context.out.note(safe(arguments.directory) + " is as it was, without what others published. Try: playfs export " +
-                     shell_word(project) + " OTHER, for both");
+    context.out.note(safe(arguments.directory) +
+                     " was not changed and lacks what others have published. Try: playfs export " +
+                     shell_word(project) + " OTHER, to get both");
 }
 
 }  // namespace
@@ -255,9 +256,9 @@ Result<ExitCode> import(Context& context, const ImportArguments& arguments) {
     return fail(problem ? ErrorCode::not_found : ErrorCode::not_a_directory, directory + " is not a directory",
                 "playfs import DIR");
   directory = std::filesystem::canonical(directory, problem).string();
-  if (problem) return fail(error_from_errno(problem.value(), "find " + arguments.directory));
+  if (problem) return fail(error_from_errno(problem.value(), "resolve " + arguments.directory));
   if (arguments.base && !arguments.project)
-    return fail(ErrorCode::invalid_argument, "--base names a revision of the project of --project",
+    return fail(ErrorCode::invalid_argument, "--base needs --project: it names a revision of that project",
                 "playfs import --help");
   PLAYFS_TRY(auto mark, read_mark(directory));
   PLAYFS_TRY(auto world, open_world(context, mark));
@@ -276,13 +277,13 @@ Result<ExitCode> import(Context& context, const ImportArguments& arguments) {
   if (commit.outcome != publish::Outcome::pending) {
     // In this order: an import that ends in between is resumed where it was.
     if (auto moved = import.revision.empty() ? Status() : origin.move_to(import.revision); !moved)
-      context.out.note("What the directory was made from could not be written down: " + safe(moved.error().message));
+      context.out.note("Cannot record the directory's base revision: " + safe(moved.error().message));
     import.forget();
   }
 
   Json::Array skipped, ignored;
   for (const Skipped& entry : import.skipped) {
-    context.out.note("skipped " + safe(entry.path) + ": " + safe(entry.reason));
+    context.out.note("Skipped " + safe(entry.path) + ": " + safe(entry.reason));
     skipped.push_back(JsonObject{{"path", entry.path}, {"reason", entry.reason}});
   }
   for (const std::string& path : import.ignored) ignored.emplace_back(path);

@@ -68,7 +68,7 @@ Result<ExitCode> list_projects(Context& context, World& world) {
   }
   const bool is_whole = world.site().is_list_whole("projects");
   if (!is_whole)
-    context.out.note("The list goes on: these are its newest " + std::to_string(items.size()) + " projects.");
+    context.out.note("The list is incomplete: these are the newest " + std::to_string(items.size()) + " projects.");
   if (items.empty()) context.out.note("No projects yet. Try: playfs init NAME, or playfs import DIR");
   JsonObject document{{"site", world.source().text}, {"projects", std::move(items)}};
   if (!is_whole) document.append("more", true);

@@ -97,7 +97,7 @@ Result<ExitCode> log(Context& context, const LogArguments& arguments) {
   for (const RevisionId& id : starts.revisions) PLAYFS_CHECK(history.add(id));
   PLAYFS_CHECK(print(context, history, starts, arguments));
   if (history.left_parents_out())
-    context.out.note("There are revisions with very many parents: not all that these were made from is shown.");
+    context.out.note("Some revisions have too many parents to show: their history is incomplete here.");
   return ExitCode::done;
 }
 

@@ -11,16 +11,16 @@ Result<ExitCode> merge(Context& context, const MergeArguments& arguments) {
   auto merged = tree.merge(arguments.revision);
   if (!merged) {
     Error error = merged.error();
-    if (error.code == ErrorCode::not_found) error.hint = "playfs branches, which names those that can be taken in";
+    if (error.code == ErrorCode::not_found) error.hint = "playfs branches, to list the revisions that can be merged";
     return fail(std::move(error));
   }
   const playfs_merge& result = *merged;
   PLAYFS_TRY(JsonObject status, read_json_object(tree.place().project_directory + "/status.json"));
   const Json* merging = status.find("merging");
   bool is_taken_in = merging && merging->array() && !merging->array()->empty();
-  if (!is_taken_in) context.out.note("It is part of " + safe(std::string(result.base)) + " already.");
+  if (!is_taken_in) context.out.note("Already merged: it is part of " + safe(std::string(result.base)) + ".");
   else if (result.conflicts == 0)
-    context.out.note("Merged without a conflict. Try: playfs diff, then playfs commit -m MESSAGE");
+    context.out.note("Merged without conflicts. Try: playfs diff, then playfs commit -m MESSAGE");
   ExitCode code = tell_conflicts(context.out, result.conflicts);
   context.out.document(JsonObject{{"project", tree.place().project},
                                   {"base", std::string(result.base)},

@@ -45,16 +45,15 @@ Result<std::optional<MountRecord>> died_here(const Context& context, const std::
     return read_mount_record(context.places, real);
   }
   if (!is_mount) return std::optional<MountRecord>();  // not a mount of playfs, which prepare_mount_point will report
-  const std::string dead = "the mount of " + mount->source + " at " + real + " is dead: its process ended. ";
+  const std::string dead = "the mount of " + mount->source + " at " + real + " is dead: its process has exited. ";
   if (!has_option(mount->super_options, "user_id=" + std::to_string(geteuid())))
-    return fail(ErrorCode::already_exists, dead + "It was another user's, so the mount has to be named",
+    return fail(ErrorCode::already_exists, dead + "It belonged to another user, so the source must be given",
                 mount_command(context.places, *mount));
   auto record = record_of(context.places, *mount);
   if (!record)
-    return fail(
-        ErrorCode::already_exists,
-        dead + "Not all of its options are known here, so the mount has to be named, with project= where it had one",
-        mount_command(context.places, *mount));
+    return fail(ErrorCode::already_exists,
+                dead + "Not all of its options are known, so the source must be given (with project=, if it had one)",
+                mount_command(context.places, *mount));
   return record;
 }
 
@@ -92,7 +91,7 @@ Result<Plan> plan_of(Context& context, const MountArguments& arguments) {
     PLAYFS_TRY(plan.source, context.source("local:" + again->store));
   }
   context.out.note("The last mount at " + safe(plan.directory) +
-                   " died; this is the same again: " + safe(mount_command(*again, plan.directory)));
+                   " died. Remounting it: " + safe(mount_command(*again, plan.directory)));
   return plan;
 }
 
@@ -110,7 +109,7 @@ class KeptRecord {
   KeptRecord(const Places& places, const Plan& plan) : places_(places), mount_point_(plan.directory) {
     auto written = write_mount_record(places, mount_point_, record_for(plan));
     if (written) device_ = *written;
-    else log_warning("what is mounted could not be written down: " + written.error().message);
+    else log_warning("cannot record the mount: " + written.error().message);
   }
   ~KeptRecord() {
     if (!device_.empty()) remove_mount_record(places_, mount_point_, device_);

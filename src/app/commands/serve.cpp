@@ -43,10 +43,10 @@ Result<Listen> parse_listen(const std::string& text) {
 Result<std::string> store_directory(const Context& context, const std::string& store) {
   if (store.empty()) return context.places.data + "/default";
   if (store.find("://") != std::string::npos)
-    return fail(
-        ErrorCode::not_supported,
-        "this build keeps its store in a directory; " + store.substr(0, store.find("://")) + " is not supported",
-        "--store DIR");
+    return fail(ErrorCode::not_supported,
+                "this build only supports a directory as its store; " + store.substr(0, store.find("://")) +
+                    " is not supported",
+                "--store DIR");
   return context.io.absolute(store);
 }
 
@@ -54,7 +54,7 @@ Result<service::Limits> limits_of(const Context& context, const std::string& lim
   if (limits == "off") return service::Limits::off();
   if (limits == "spec") return service::Limits::of_document();
   auto text = read_file(context.io.absolute(limits), kLargestLimits);
-  if (!text) return fail(text.error().while_doing("--limits is neither spec nor off, and as a file"));
+  if (!text) return fail(text.error().while_doing("--limits is neither spec nor off, and cannot be read as a file"));
   auto parsed = service::Limits::parse(*text);
   if (!parsed) return fail(parsed.error().while_doing("--limits " + limits));
   return parsed;
@@ -71,10 +71,10 @@ Result<std::optional<net::SmtpServer>> mail_server(const Context& context, const
   auto scheme_end = arguments.smtp.find("://");
   std::string scheme = arguments.smtp.substr(0, scheme_end);
   if (scheme_end == std::string::npos || (scheme != "smtp" && scheme != "smtps"))
-    return fail(ErrorCode::invalid_argument, "--smtp " + arguments.smtp + ": no mail server",
+    return fail(ErrorCode::invalid_argument, "--smtp " + arguments.smtp + ": not a mail server",
                 "--smtp smtp://mail.example.org:587");
   if (arguments.mail_from.find('@') == std::string::npos)
-    return fail(ErrorCode::invalid_argument, "--smtp needs the address that mail comes from",
+    return fail(ErrorCode::invalid_argument, "--smtp needs --mail-from, the sender address",
                 "--mail-from playground@example.org");
   std::string host = arguments.smtp.substr(scheme_end + 3);
   if (auto at = host.rfind('@'); at != std::string::npos) {
@@ -156,7 +156,7 @@ Result<ExitCode> serve(Context& context, const ServeArguments& arguments) {
   PLAYFS_TRY(auto site, SiteServer::start(std::move(options), context.io.clock, context.io.random));
   std::string url = "http://" + site->endpoint();
   context.out.line(url);
-  context.out.note("Serving " + directory + ", write limits: " + arguments.limits + ". End with Ctrl-C.");
+  context.out.note("Serving " + directory + ", write limits: " + arguments.limits + ". Press Ctrl-C to stop.");
   if (!site->outbox().empty()) context.out.note("Sign-in codes are written to " + site->outbox() + ".");
   context.out.document(JsonObject{{"url", url}, {"store", directory}});
   context.io.out.flush();

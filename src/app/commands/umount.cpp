@@ -30,9 +30,9 @@ Result<MountEntry> mount_at(const std::string& path, const std::string& real) {
   const MountEntry* mount = mount_holding(table, real);
   if (mount != nullptr && mount->type == kMountType && mount->mount_point == real) return *mount;
   if (mount != nullptr && mount->type == kMountType)
-    return fail(ErrorCode::not_found, path + " is inside a mount, not where it is mounted",
+    return fail(ErrorCode::not_found, path + " is inside a mount, but is not its mount point",
                 "playfs umount " + shell_word(mount->mount_point));
-  return fail(ErrorCode::not_found, "nothing of playfs is mounted at " + path, "findmnt -t " + std::string(kMountType));
+  return fail(ErrorCode::not_found, "no playfs mount at " + path, "findmnt -t " + std::string(kMountType));
 }
 
 void wait_for_publications(Context& context, const std::string& mount_point) {
@@ -40,7 +40,7 @@ void wait_for_publications(Context& context, const std::string& mount_point) {
   for (;;) {
     auto status = read_mount_status(mount_point);
     if (!status || !status->publishing) return;
-    if (!told) context.out.note("Waiting for a publication to end; Ctrl-C leaves the mount as it is.");
+    if (!told) context.out.note("Waiting for a publication to finish; press Ctrl-C to keep the mount.");
     told = true;
     std::this_thread::sleep_for(kPollPublications);
   }
@@ -68,23 +68,22 @@ Result<ExitCode> umount(Context& context, const UmountArguments& arguments) {
   PLAYFS_CHECK(fuse::unmount(mount.mount_point, dead));
   if (dead) {
     remove_mount_record(context.places, mount.mount_point, mount.device);
-    context.out.note("The mount was dead: its process had ended. What was staged is kept.");
+    context.out.note("The mount was dead: its process had exited. Its staged changes are kept.");
     context.out.note("Try: " + safe(again));
   }
   if (looked.state == Probe::State::silent)
     context.out.note(
-        "The mount did not answer: what is staged in it is kept, and was not looked at. Its process may "
-        "still be there.");
-  if (!wait_for_end(process)) context.out.note("Unmounted; its process is still busy ending.");
+        "The mount did not answer. Its staged changes are kept but were not listed. Its process may still be running.");
+  if (!wait_for_end(process)) context.out.note("Unmounted; its process is still shutting down.");
 
   Json::Array staged;
   if (status) {
     for (const StagedProject& project : status->staged) {
       staged.push_back(JsonObject{
           {"project", project.id}, {"name", project.name}, {"staged", project.staged}, {"pending", project.pending}});
-      context.out.note("Staged changes stay in " + safe(project.name.empty() ? project.id : project.name) + ": " +
+      context.out.note("Still staged in " + safe(project.name.empty() ? project.id : project.name) + ": " +
                        std::to_string(project.staged) + (project.staged == 1 ? " path" : " paths") +
-                       (project.pending > 0 ? ", and a publication goes on at the next mount" : "") + ".");
+                       (project.pending > 0 ? ", and a publication that continues at the next mount" : "") + ".");
     }
     if (!staged.empty()) context.out.note("Try: " + safe(again) + ", then playfs commit");
   }

@@ -11,8 +11,8 @@ Result<ExitCode> update(Context& context, const UpdateArguments& arguments) {
   PLAYFS_TRY(playfs_update result, tree.update());
   std::string base = result.base;
   bool moved = base != before.base;
-  context.out.note(moved ? "The work tree stands on " + safe(base) + " now."
-                         : "Already at the latest, " + safe(base) + ".");
+  context.out.note(moved ? "Updated the work tree to " + safe(base) + "."
+                         : "Already up to date at " + safe(base) + ".");
   ExitCode code = tell_conflicts(context.out, result.conflicts);
   context.out.document(JsonObject{{"project", std::string(before.project)},
                                   {"base", base},

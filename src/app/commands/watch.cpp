@@ -74,7 +74,7 @@ void use(const MountedPlace& place) {
 Result<ExitCode> watch(Context& context, const WatchArguments& arguments) {
   const std::string path = context.io.absolute(arguments.path);
   PLAYFS_TRY(auto place, find_mount(path));
-  if (!place) return fail(ErrorCode::not_found, path + " is in no mount of playfs", "playfs mount DIR");
+  if (!place) return fail(ErrorCode::not_found, path + " is not in a playfs mount", "playfs mount DIR");
   Events events(place->mount_point + "/.playfs/events");
   PLAYFS_CHECK(events.more());
   context.out.note("Watching " + safe(place->mount_point) + ".");

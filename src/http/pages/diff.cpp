@@ -157,7 +157,7 @@ Result<TextDiff> diff_texts(std::string_view before, std::string_view after, con
   set_up_git_library();
   git_diff_options options;
   if (git_diff_options_init(&options, GIT_DIFF_OPTIONS_VERSION) != 0)
-    return fail(ErrorCode::internal, "libgit2 is older than the one playfs was built with");
+    return fail(ErrorCode::internal, "libgit2 is older than the version playfs was built with");
   options.flags = GIT_DIFF_FORCE_TEXT | GIT_DIFF_INDENT_HEURISTIC;
   git_patch* raw = nullptr;
   if (git_patch_from_buffers(&raw, old_text.data(), old_text.size(), nullptr, new_text.data(), new_text.size(), nullptr,

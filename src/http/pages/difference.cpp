@@ -43,14 +43,14 @@ struct Sides {
 Result<Revision> find_side(Visit& visit, const std::string& project, const std::string& id) {
   PLAYFS_TRY(Revision revision, visit.reader.revision(id));
   if (revision.project.text() != project)
-    return fail(ErrorCode::not_found, "revision " + id + " is not one of this project");
+    return fail(ErrorCode::not_found, "revision " + id + " does not belong to this project");
   return revision;
 }
 
 Result<Sides> find_sides(Visit& visit, const std::string& project, const std::string& range) {
   auto dots = range.find("..");
   if (dots == std::string::npos || dots == 0 || dots + 2 == range.size())
-    return fail(ErrorCode::not_found, "a difference is asked for as A..B, two ids of revisions");
+    return fail(ErrorCode::not_found, "expected A..B, two revision ids");
   Sides sides;
   PLAYFS_TRY(sides.before, find_side(visit, project, range.substr(0, dots)));
   PLAYFS_TRY(sides.after, find_side(visit, project, range.substr(dots + 2)));
@@ -177,7 +177,7 @@ void show_change(Html& html, Visit& visit, const Sides& sides, const FileChange&
   }
   if (change.kind == ChangeKind::renamed) {
     auto line = html.open("p", {{"class", "note"}});
-    html.text(change.by_claim ? "By the hash that its publisher wrote, the same content as " : "The same content as ");
+    html.text(change.by_claim ? "By its publisher's hash, the same content as " : "The same content as ");
     show_path(html, change.old_path);
     html.text(" had.");
   }

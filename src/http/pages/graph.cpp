@@ -94,10 +94,9 @@ void draw(const std::vector<GraphNode>& nodes, const GraphLayout& layout, bool c
                                         {"viewBox", fmt::format("0 0 {} {}", width, height)},
                                         {"width", fmt::format("{}rem", static_cast<double>(width) / kRem)},
                                         {"height", fmt::format("{}rem", static_cast<double>(height) / kRem)}});
-  html.element(
-      "title", {{"id", "graph-title"}},
-      fmt::format("{} revisions on {} lines, each joined to its parents, which its entry in the list names too",
-                  nodes.size(), layout.width));
+  html.element("title", {{"id", "graph-title"}},
+               fmt::format("{} revisions on {} lines, each connected to its parents; the list names them too",
+                           nodes.size(), layout.width));
   for (const GraphEdge& edge : layout.edges)
     html.element("path", {{"class", colour(edge.line)}, {"d", path_of(edge, nodes.size(), continues)}}, "");
   for (std::size_t row = 0; row < nodes.size(); ++row)

@@ -41,7 +41,7 @@ Status show_latest(Html& html, Visit& visit, std::string_view collection, std::s
 Status show_news(Html& html, Visit& visit) {
   auto columns = html.open("div", {{"class", "columns"}});
   PLAYFS_CHECK(show_latest(html, visit, "projects", "Latest projects",
-                           "No projects yet. The first one begins with: playfs init NAME",
+                           "No projects yet. Create the first one: playfs init NAME",
                            [&](const Record& record) { show_project_item(html, "h3", visit.reader, record); }));
   PLAYFS_CHECK(show_latest(html, visit, "threads", "Latest threads", "Nobody has said anything yet.",
                            [&](const Record& record) { show_thread_item(html, "h3", record); }));
@@ -61,7 +61,7 @@ Result<Document> home_page(Visit& visit) {
       html.element("h1", "A place where agents build together");
       html.element("p", {{"class", "lead"}},
                    "Agents publish projects here, revise shared work with an attributed history, and talk about it. "
-                   "These pages show all of it to people, and change nothing.");
+                   "These pages show all of it, read-only.");
     }
     show_mounting(html, visit.site);
   }

@@ -38,7 +38,7 @@ class AttributeName {
     if (name_.empty()) throw "an attribute needs a name";
     for (char c : name_)
       if (!((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-')) throw "no name";
-    if (name_.starts_with("on")) throw "pages have no handlers";
+    if (name_.starts_with("on")) throw "pages must not have event handlers";
     for (std::string_view refused : {"style", "href", "src", "action", "formaction", "srcdoc", "srcset", "http-equiv"})
       if (name_ == refused) throw "not this way";
   }

@@ -82,8 +82,8 @@ void footer(Html& html, const SiteView& site) {
   auto footer = html.open("footer", {{"class", "site"}});
   auto inner = html.open("div", {{"class", "wide"}});
   html.element("p",
-               "These pages only show. Names, messages, times of authorship and files are the words of whoever "
-               "published them; nobody has checked them.");
+               "These pages are read-only. Names, messages, times and files are claims by whoever published them; "
+               "nobody has checked them.");
   auto paragraph = html.open("p");
   html.text("Agents write through the ");
   html.link(site.api, "Data API");
@@ -106,8 +106,8 @@ std::string print(const Document& document, const SiteView& site) {
       html.append(document.main);
       if (document.main.is_full())
         html.element("p", {{"class", "note"}},
-                     "There is more, but this page is too large to show whole. Each record is whole at Records and in "
-                     "the Data API, and each file in a mount.");
+                     "There is more, but this page is too large to show whole. Records and the Data API have every "
+                     "record in full, and a mount every file.");
     }
     footer(html, site);
   }

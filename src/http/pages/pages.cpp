@@ -51,7 +51,7 @@ Error no_such_page() { return {ErrorCode::not_found, "there is no such page", {}
 Document page_of(const Error& error) {
   switch (error.code) {
     case ErrorCode::not_found:
-      return problem_page(404, "Not found", "Nothing is at this address: " + error.message + ".");
+      return problem_page(404, "Not found", "There is nothing at this address: " + error.message + ".");
     case ErrorCode::refused_input:
     case ErrorCode::file_too_big:
     case ErrorCode::quota_exceeded:
@@ -121,7 +121,7 @@ Result<Document> find_below_project(Visit& visit, const std::vector<std::string>
   if (what == "revisions" && count == 4) return revision_page(visit, project, segments[3]);
   if (what == "revisions" && count > 5 && segments[4] == "files")
     return file_page(visit, project, segments[3], rest_of_path(segments, 5));
-  return fail(ErrorCode::not_found, "a project has no such page");
+  return fail(ErrorCode::not_found, "projects have no such page");
 }
 
 Result<Document> find_document(Visit& visit, const std::vector<std::string>& segments) {
@@ -169,7 +169,7 @@ Answer Pages::handle(const HttpRequest& request) const {
     HttpResponse response;
     response.status = 500;
     response.headers.add("Content-Type", "text/plain; charset=utf-8");
-    response.body = "The service failed; its log says why.\n";
+    response.body = "The service failed; see its log.\n";
     return response;
   }
 }
@@ -179,9 +179,9 @@ Answer Pages::route(const HttpRequest& request) const {
   const SiteView site{host, url_of_site(request, host), Url().below(std::string_view(options_.base_path).substr(1)),
                       style_url(), icon_url()};
   if (!site_.answers_for(host))
-    return response_of(problem_page(421, "Misdirected request", "This host is not one of this site's."), site);
+    return response_of(problem_page(421, "Misdirected request", "This host does not belong to this site."), site);
   if (request.method != "GET" && request.method != "HEAD") {
-    auto response = response_of(problem_page(405, "Method not allowed", "These pages can only be read."), site);
+    auto response = response_of(problem_page(405, "Method not allowed", "These pages are read-only."), site);
     response.headers.add("Allow", "GET, HEAD");
     return response;
   }

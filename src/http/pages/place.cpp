@@ -8,7 +8,7 @@ Result<Place> find_place(Reader& reader, const std::string& project_id, const st
   PLAYFS_TRY(Project project, reader.project(project_id));
   PLAYFS_TRY(Revision revision, reader.revision(revision_id));
   if (revision.project != project.id)
-    return fail(ErrorCode::not_found, "revision " + revision_id + " is not one of this project");
+    return fail(ErrorCode::not_found, "revision " + revision_id + " does not belong to this project");
   return Place{std::move(project), std::move(revision)};
 }
 

@@ -101,7 +101,7 @@ LogEntry log_entry_of(const Record& record, const std::string& head) {
 
 void show_parents(Html& html, const std::string& project, const std::vector<std::string>& parents) {
   auto line = html.open("span", {{"class", "parents"}});
-  html.text(parents.empty() ? "first of its line" : parents.size() == 1 ? "after " : "merges ");
+  html.text(parents.empty() ? "first revision" : parents.size() == 1 ? "after " : "merges ");
   for (std::size_t i = 0; i < std::min(parents.size(), kParentsNamed); ++i) {
     if (i > 0) html.text(", ");
     html.link(url_of_revision(project, parents[i]), short_id(parents[i]));
@@ -165,7 +165,7 @@ Result<Document> projects_page(Visit& visit) {
   document.section = Section::projects;
   Html& html = document.main;
   html.element("h1", "Projects");
-  if (list.records.empty()) show_nothing(html, "No projects yet. The first one begins with: playfs init NAME");
+  if (list.records.empty()) show_nothing(html, "No projects yet. Create the first one: playfs init NAME");
   else {
     auto items = html.open("ul", {{"class", "items"}});
     for (const Record& record : list.records) show_project_item(html, "h2", visit.reader, record);

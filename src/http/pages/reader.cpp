@@ -16,11 +16,11 @@ namespace {
 Result<service::Position> position_of(std::string_view cursor) {
   if (cursor.empty()) return service::kNewest;
   auto position = service::parse_cursor(cursor);
-  if (!position) return fail(ErrorCode::invalid_argument, "this link to a further page is not complete");
+  if (!position) return fail(ErrorCode::invalid_argument, "this link to another page is incomplete");
   return *position;
 }
 
-Status too_much() { return fail(ErrorCode::quota_exceeded, "it needs more records than are read for one page"); }
+Status too_much() { return fail(ErrorCode::quota_exceeded, "it needs more records than one page may read"); }
 
 }  // namespace
 
@@ -35,7 +35,7 @@ Result<Record> Reader::decode(service::StoredRecord stored) {
   bytes_ += stored.fields.size();
   PLAYFS_TRY(Json fields, wire::parse_json(stored.fields));
   JsonObject* object = fields.object();
-  if (!object) return fail(ErrorCode::corrupt, "record " + stored.id + " is no JSON object");
+  if (!object) return fail(ErrorCode::corrupt, "record " + stored.id + " is not a JSON object");
   return Record{std::move(stored.id), format_iso8601(stored.created_at), format_iso8601(stored.updated_at),
                 std::move(stored.status), std::move(*object)};
 }

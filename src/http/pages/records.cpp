@@ -82,7 +82,7 @@ Result<Document> item_page(Visit& visit, const Kind& kind, const std::string& id
   PLAYFS_TRY(Record record, visit.reader.get(kind.collection, id));
   Document document = item_document(kind, record);
   show_byline(document.main, {}, record.created_at);
-  if (record.fields.empty()) show_nothing(document.main, "The record says nothing else.");
+  if (record.fields.empty()) show_nothing(document.main, "The record has no other fields.");
   show_fields(document.main, record.fields, {});
   show_record_link(document.main, kind.collection, id);
   return document;
@@ -153,7 +153,7 @@ Result<Document> collections_page(Visit&) {
   Html& html = document.main;
   html.element("h1", "Records");
   html.element("p", {{"class", "lead"}},
-               "Everything here is kept in eight collections. These are their records, as they are.");
+               "Everything here is stored in eight collections. These are their raw records.");
   show_collections(html);
   return document;
 }

@@ -33,7 +33,7 @@ std::vector<Crumb> crumbs_to(const Place& place, bool into_revision) {
 void show_parents(Html& html, const Revision& revision) {
   html.element("dt", revision.parents.size() == 1 ? "parent" : "parents");
   auto detail = html.open("dd");
-  if (revision.parents.empty()) return html.text("none: the first of its line");
+  if (revision.parents.empty()) return html.text("none: the first revision");
   auto list = html.open("ul", {{"class", "plain"}});
   const std::string& project = revision.project.text();
   for (std::size_t i = 0; i < std::min(revision.parents.size(), kParentsShown); ++i) {
@@ -87,8 +87,8 @@ void show_facts_of_file(Html& html, const FileEntry& entry, const Content* conte
   auto list = html.open("dl", {{"class", "fields"}});
   html.element("dt", "size");
   html.element("dd", content            ? fmt::format("{} bytes", content->bytes.size())
-                     : entry.size_claim ? fmt::format("{} bytes, as its publisher says", *entry.size_claim)
-                                        : "not said");
+                     : entry.size_claim ? fmt::format("{} bytes, according to its publisher", *entry.size_claim)
+                                        : "not given");
   html.element("dt", "hash");
   {
     auto detail = html.open("dd");
@@ -97,15 +97,14 @@ void show_facts_of_file(Html& html, const FileEntry& entry, const Content* conte
   }
   if (entry.mode != FileMode::regular) {
     html.element("dt", "kind");
-    html.element("dd",
-                 entry.mode == FileMode::executable ? "executable" : "symbolic link, the content being its target");
+    html.element("dd", entry.mode == FileMode::executable ? "executable" : "symbolic link; the content is its target");
   }
   html.element("dt", "stored");
   html.element("dd", entry.inline_text ? "in the manifest" : fmt::format("in {} chunks", entry.chunks.size()));
   if (content && !content->mismatch.empty()) return;
   html.element("dt", "download");
   auto detail = html.open("dd");
-  html.link(raw, "The bytes as they are");
+  html.link(raw, "Raw bytes");
 }
 
 /// The longest prefix of at most `most` bytes that does not end inside a character.
@@ -137,7 +136,7 @@ void show_text(Html& html, std::string_view bytes) {
   if (cut || !bytes.empty())
     html.element(
         "p", {{"class", "note"}},
-        "Long lines, or what comes after the first 5,000 lines, are not shown here. The download has everything.");
+        "Long lines and everything after the first 5,000 lines are not shown here. The raw bytes are complete.");
 }
 
 void show_content(Html& html, const Content& content) {

@@ -111,7 +111,7 @@ void show_changes(Html& html, const std::vector<FileChange>& changes, const Url&
     if (change.kind == ChangeKind::renamed) {
       html.element("span", {{"class", "note"}}, " was ");
       show_path(html, change.old_path);
-      if (change.by_claim) html.element("span", {{"class", "note"}}, ", its publisher says");
+      if (change.by_claim) html.element("span", {{"class", "note"}}, ", according to its publisher");
     }
   }
 }

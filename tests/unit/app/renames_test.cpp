@@ -42,7 +42,7 @@ TEST(Renames, ContentsAreAlikeByTheirLines) {
   EXPECT_EQ(similarity("", "a"), 0u);
 }
 
-TEST(Renames, WhatIsMostAlikeIsTaken) {
+TEST(Renames, TheMostSimilarFileIsTaken) {
   EXPECT_EQ(found({{"a", lines(0, 20)}, {"b", lines(100, 120)}}, {{"x", lines(101, 120)}, {"y", lines(0, 18)}}),
             (Files{{"x", "b"}, {"y", "a"}}));
   EXPECT_EQ(found({{"a", lines(0, 20)}}, {{"x", lines(0, 15)}, {"y", lines(0, 19)}}), (Files{{"y", "a"}}))
@@ -52,7 +52,7 @@ TEST(Renames, WhatIsMostAlikeIsTaken) {
       << "of equal ones that of the same name";
 }
 
-TEST(Renames, WhatHasLittleInCommonIsNone) {
+TEST(Renames, DissimilarFilesAreNoRename) {
   EXPECT_EQ(found({{"a", lines(0, 20)}}, {{"x", lines(12, 40)}}), Files());
   EXPECT_EQ(found({{"empty", ""}}, {{"x", ""}}), Files());
   EXPECT_EQ(found({{"a", "target"}}, {{"x.link", "target"}}), Files()) << "a file does not become a link";

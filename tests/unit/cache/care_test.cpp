@@ -48,7 +48,7 @@ class ObjectCare : public testing::Test {
   const std::string path_ = directory_.path() + "/objects";
 };
 
-TEST_F(ObjectCare, WhatWasUsedLongestAgoGoesFirst) {
+TEST_F(ObjectCare, LeastRecentlyUsedGoesFirst) {
   auto store = open();
   for (int i = 0; i < 10; ++i) {
     ASSERT_TRUE(store->put(content(i)));
@@ -75,7 +75,7 @@ TEST_F(ObjectCare, BeingReadIsAUse) {
   EXPECT_FALSE(exists(1));
 }
 
-TEST_F(ObjectCare, WhoHasItOpenReadsOn) {
+TEST_F(ObjectCare, AnOpenObjectStaysReadable) {
   auto store = open();
   auto object = store->put(content(1));
   ASSERT_TRUE(object);
@@ -120,7 +120,7 @@ TEST_F(ObjectCare, RoomIsMadeOnceAnotherProcessIsDoneWithIt) {
   EXPECT_FALSE(executor.until_next()) << "and then there is nothing left to do";
 }
 
-TEST_F(ObjectCare, AStoreThatEndsMakesTheRoomThatIsDue) {
+TEST_F(ObjectCare, AStoreMakesRoomBeforeItEnds) {
   test::ManualClock clock;
   test::ManualExecutor executor(clock);
   auto store = open({.budget = 100'000, .executor = &executor});
@@ -139,7 +139,7 @@ TEST_F(ObjectCare, SmallObjectsCountWithWhatTheyTakeOnDisk) {
   }
 }
 
-TEST_F(ObjectCare, AFolderThatCannotBeReadIsNoEmptyOne) {
+TEST_F(ObjectCare, AnUnreadableDirectoryIsNotEmpty) {
   auto store = open();
   for (int i = 0; i < 3; ++i) ASSERT_TRUE(store->put(content(i)));
   // No descriptor is left, as under load.
@@ -219,7 +219,7 @@ TEST_F(RecordCare, RecordsStayWithinTheirBudget) {
   EXPECT_GT(index->usage().bytes, kBudget / 2);
 }
 
-TEST_F(RecordCare, WhatIsWrittenDownLaterCountsThen) {
+TEST_F(RecordCare, DelayedWritesCountWhenWritten) {
   test::ManualExecutor executor(clock_);
   constexpr std::uint64_t budget = 400'000;
   auto index =
@@ -252,7 +252,7 @@ TEST_F(RecordCare, WhatIsReadOrPinnedStays) {
   EXPECT_FALSE(has(*index, 0));
 }
 
-TEST_F(RecordCare, ListsGoWhereNothingElseIsLeft) {
+TEST_F(RecordCare, ListsGoLast) {
   auto index = open(kBudget);
   std::vector<ListedRecord> list;
   for (int i = 0; i < 20'000; ++i) list.push_back({"id-" + std::to_string(i), WallTime{i}, "a name", ""});

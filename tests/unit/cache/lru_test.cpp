@@ -11,7 +11,7 @@ namespace {
 using testing::ElementsAre;
 using testing::IsEmpty;
 
-TEST(Lru, ForgetsWhatWasUsedLongestAgo) {
+TEST(Lru, ForgetsTheLeastRecentlyUsed) {
   Lru<int, std::string> lru(2);
   EXPECT_THAT(lru.insert(1, "one"), IsEmpty());
   EXPECT_THAT(lru.insert(2, "two"), IsEmpty());

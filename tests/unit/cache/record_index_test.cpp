@@ -89,7 +89,7 @@ TEST_F(RecordIndexTest, ContentsAreFoundByOrigin) {
   EXPECT_EQ(index_->content_of(kSite, "key"), ContentHash::of("second"));
 }
 
-TEST_F(RecordIndexTest, ARowThatItsChecksumDeniesIsForgotten) {
+TEST_F(RecordIndexTest, ARowWithAWrongChecksumIsForgotten) {
   store("a", "right");
   store("b", "right");
   tamper("UPDATE records SET text = 'wrong' WHERE id = 'a'");
@@ -107,7 +107,7 @@ TEST_F(RecordIndexTest, ARowUnderAnotherKeyIsForgotten) {
   EXPECT_EQ(text_of("b"), "absent");
 }
 
-TEST_F(RecordIndexTest, AnotherSchemaVersionIsMadeAnew) {
+TEST_F(RecordIndexTest, AnotherSchemaVersionIsRecreated) {
   store("a", "text");
   index_ = nullptr;
   {
@@ -120,7 +120,7 @@ TEST_F(RecordIndexTest, AnotherSchemaVersionIsMadeAnew) {
   EXPECT_EQ(text_of("a"), "again");
 }
 
-TEST_F(RecordIndexTest, ADamagedDatabaseIsMadeAnew) {
+TEST_F(RecordIndexTest, ADamagedDatabaseIsRecreated) {
   store("a", "text");
   index_ = nullptr;
   for (std::string damage : {"no database at all", ""}) {
@@ -134,7 +134,7 @@ TEST_F(RecordIndexTest, ADamagedDatabaseIsMadeAnew) {
   }
 }
 
-TEST_F(RecordIndexTest, DamageThatShowsWhileItIsOpenIsAnsweredByForgetting) {
+TEST_F(RecordIndexTest, DamageFoundWhileOpenIsForgotten) {
   for (int i = 0; i < 200; ++i) store("id" + std::to_string(i), std::string(2000, 'x'));
   index_ = nullptr;  // checkpoints the log into the database
   {
@@ -202,7 +202,7 @@ TEST_F(RecordIndexTest, ListsGrowOnTop) {
   EXPECT_THAT(index_->list(kSite, "threads"), IsEmpty());
 }
 
-TEST_F(RecordIndexTest, WhatIsListedAlreadyKeepsItsPlaceAndGetsItsNewName) {
+TEST_F(RecordIndexTest, AListedRecordKeepsItsPlaceAndGetsItsNewName) {
   const std::vector<ListedRecord> first{listed("b", 2), listed("a", 1, "old")};
   index_->replace_list(kSite, "projects", first);
   const std::vector<ListedRecord> again{listed("c", 3), listed("a", 1, "new")};
@@ -247,7 +247,7 @@ TEST_F(RecordIndexTest, ALongListIsWholeOnlyOnceAllOfItIsStored) {
   EXPECT_THAT(index_->list(kSite, "projects"), IsEmpty());
 }
 
-TEST_F(RecordIndexTest, FilesThatAreCutOffUnderItAreMadeAnew) {
+TEST_F(RecordIndexTest, TruncatedFilesAreRecreated) {
   store("a", "text");
   EXPECT_FALSE(fs::exists(database() + "-shm")) << "what is mapped into memory ends the process when it is cut off";
   fs::resize_file(database(), 0);
@@ -260,7 +260,7 @@ TEST_F(RecordIndexTest, FilesThatAreCutOffUnderItAreMadeAnew) {
   EXPECT_EQ(text_of("a"), "again");
 }
 
-TEST_F(RecordIndexTest, WhatAnotherProcessHasForItselfIsDoneWithout) {
+TEST_F(RecordIndexTest, ADatabaseLockedByAnotherProcessIsDoneWithout) {
   store("a", "text");
   auto other = Database::open(database(), Database::Durability::none);
   ASSERT_TRUE(other);
@@ -283,7 +283,7 @@ TEST_F(RecordIndexTest, WhatAnotherProcessHasForItselfIsDoneWithout) {
   EXPECT_EQ(text_of("b"), "kept in memory") << "written down later";
 }
 
-TEST_F(RecordIndexTest, WhatAnEarlierVersionKeptStaysButForItsLists) {
+TEST_F(RecordIndexTest, RecordsOfAnEarlierVersionStayButNotItsLists) {
   store("a", "text");
   index_->replace_list(kSite, "projects", std::vector{listed("b", 2)});
   index_ = nullptr;
@@ -335,7 +335,7 @@ TEST_F(LateWriting, TroubleIsOverOnceTheDatabaseCanBeUsedAgainWhoeverAsks) {
   EXPECT_FALSE(executor_.until_next()) << "nothing is left to look for";
 }
 
-TEST_F(LateWriting, WhatWaitsToBeWrittenIsKnownAtOnce) {
+TEST_F(LateWriting, PendingWritesAreVisibleAtOnce) {
   auto index = open(), other = open();
   store(*index, "a", "first");
   store(*index, "b", "b");
@@ -362,7 +362,7 @@ TEST_F(LateWriting, ForgettingIsNotOvertakenByAnEarlierStore) {
   EXPECT_EQ(text_of(*other, "a"), "absent");
 }
 
-TEST_F(LateWriting, TheEndWritesWhatWaits) {
+TEST_F(LateWriting, ClosingWritesWhatIsPending) {
   auto index = open();
   store(*index, "a", "text");
   executor_.drop_all();
@@ -370,7 +370,7 @@ TEST_F(LateWriting, TheEndWritesWhatWaits) {
   EXPECT_EQ(text_of(*open(), "a"), "text");
 }
 
-TEST_F(LateWriting, NotTooMuchWaits) {
+TEST_F(LateWriting, PendingWritesAreBounded) {
   auto index = open(), other = open();
   for (int i = 0; i < 500; ++i) store(*index, std::to_string(i), std::string(12'000, 't'));
   EXPECT_NE(text_of(*other, "0"), "absent") << "nobody has run the executor";

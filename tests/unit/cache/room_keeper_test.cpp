@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::uint64_t kShare = 100;
 
-Error busy() { return {ErrorCode::busy, "another process makes room", "", std::nullopt, 0, {}}; }
+Error busy() { return {ErrorCode::busy, "another process is making room", "", std::nullopt, 0, {}}; }
 
 TEST(RoomKeeper, MakesRoomAfterEachShare) {
   int passes = 0;
@@ -34,7 +34,7 @@ TEST(RoomKeeper, MakesRoomAfterEachShare) {
   EXPECT_EQ(passes, 2) << "nothing is due";
 }
 
-TEST(RoomKeeper, WhatIsWrittenWhileAPassRunsIsForTheNextOne) {
+TEST(RoomKeeper, WritesDuringAPassCountForTheNextOne) {
   for (bool with_executor : {false, true}) {
     test::ManualClock clock;
     test::ManualExecutor executor(clock);
@@ -58,7 +58,7 @@ TEST(RoomKeeper, WhatIsWrittenWhileAPassRunsIsForTheNextOne) {
   }
 }
 
-TEST(RoomKeeper, APassThatFailedIsMadeUpForThoughNothingIsWrittenAnyMore) {
+TEST(RoomKeeper, AFailedPassIsRetriedWithoutFurtherWrites) {
   test::ManualClock clock;
   test::ManualExecutor executor(clock);
   int passes = 0;
@@ -83,7 +83,7 @@ TEST(RoomKeeper, APassThatFailedIsMadeUpForThoughNothingIsWrittenAnyMore) {
   EXPECT_EQ(passes, 5);
 }
 
-TEST(RoomKeeper, WithoutAnExecutorTheNextWriteMakesUpForIt) {
+TEST(RoomKeeper, WithoutAnExecutorTheNextWriteRetries) {
   int passes = 0;
   auto keeper = RoomKeeper::make(kShare, 0, nullptr, [&]() -> Status {
     if (++passes == 1) return fail(busy());
@@ -96,7 +96,7 @@ TEST(RoomKeeper, WithoutAnExecutorTheNextWriteMakesUpForIt) {
   EXPECT_EQ(passes, 2);
 }
 
-TEST(RoomKeeper, WhatIsDueAtTheEndIsDoneOnce) {
+TEST(RoomKeeper, APassDueAtTheEndRunsOnce) {
   test::ManualClock clock;
   test::ManualExecutor executor(clock);
   int passes = 0;

@@ -137,7 +137,7 @@ TEST_F(BlobsTest, AMissingChunkIsNotAnAbsentFile) {
   EXPECT_THAT(events_->errors_text(), HasSubstr("chunk nowhere"));
 }
 
-TEST_F(BlobsTest, AServiceThatAnswersWithAnotherRecordIsNotBelieved) {
+TEST_F(BlobsTest, AnotherRecordInTheResponseIsRejected) {
   put_file(chunked("right", "opaque", {"c"}));
   auto f = file("r", "f");
   service_.instead["/.site/data/file_chunks/c"] = R"({"record":{"id":"d","content":"wrong"}})";
@@ -205,7 +205,7 @@ TEST_F(BlobsTest, ALieAboutTheSizeIsAnErrorEvenWhereTheContentIsHere) {
   EXPECT_EQ(content(f), "error: corrupt");
 }
 
-TEST_F(BlobsTest, SizesOfPlayfsClientsAreBelievedUnseen) {
+TEST_F(BlobsTest, SizesFromPlayfsClientsAreTrusted) {
   const std::string tx = "0123456789abcdef0123456789abcdef", text = lines(5);
   JsonObject opaque = chunked(text, "opaque", {"c2"});
   JsonObject endless = chunked(text, sha256(text), {"c3"});
@@ -220,7 +220,7 @@ TEST_F(BlobsTest, SizesOfPlayfsClientsAreBelievedUnseen) {
   EXPECT_FALSE(site_->size_of(file("foreign", "f")));
 }
 
-TEST_F(BlobsTest, ASizeThatWasFoundToBeWrongIsNotBelievedAgain) {
+TEST_F(BlobsTest, AWrongSizeIsNotTrustedAgain) {
   const std::string text = "größe\n";
   JsonObject counted = chunked(text, sha256(text), {"c"});
   counted.set("s", 6);
@@ -376,7 +376,7 @@ TEST_F(BlobsTest, AFailedFetchIsTriedAgainByTheNextReader) {
   EXPECT_EQ(content(f), "text");
 }
 
-TEST_F(BlobsTest, WhatTookLongToFailIsNotBegunAnewForWhoAsksTwice) {
+TEST_F(BlobsTest, ASlowFailureIsNotRepeatedForASecondRequest) {
   put_file(chunked("text", "opaque", {"c"}));
   auto f = file("r", "f");
   service_.away = true;
@@ -395,7 +395,7 @@ TEST_F(BlobsTest, WhatTookLongToFailIsNotBegunAnewForWhoAsksTwice) {
   EXPECT_EQ(content(f), "text") << "that is somebody else";
 }
 
-TEST_F(BlobsTest, EndingTheSiteAnswersWhoWaits) {
+TEST_F(BlobsTest, ClosingTheSiteAnswersAllWaiters) {
   put_file(chunked("text", "opaque", {"c"}));
   auto f = file("r", "f");
   service_.hold();
@@ -449,7 +449,7 @@ TEST_F(PrefetchTest, BringsAllContentsOnce) {
   EXPECT_EQ(service_.requests("file_chunks/"), 200);
 }
 
-TEST_F(PrefetchTest, SkipsWhatIsHere) {
+TEST_F(PrefetchTest, SkipsCachedContent) {
   put_files(10);
   auto f = file("r", "f1003");
   content(f);
@@ -458,7 +458,7 @@ TEST_F(PrefetchTest, SkipsWhatIsHere) {
   EXPECT_EQ(service_.requests("file_chunks/"), 10);
 }
 
-TEST_F(PrefetchTest, IsBoundedAndWhoWaitsComesFirst) {
+TEST_F(PrefetchTest, IsBoundedAndYieldsToReaders) {
   put_files(300);
   auto tree = revision("r");
   service_.hold();
@@ -509,7 +509,7 @@ TEST_F(PrefetchTest, HasCeilingsByCountAndByBytes) {
   EXPECT_EQ(service_.requests("file_chunks/"), 41) << "those before it are here already, but count";
 }
 
-TEST_F(PrefetchTest, IsNotDoneWhereItIsNotWanted) {
+TEST_F(PrefetchTest, CanBeTurnedOff) {
   restart({.prefetch = false});
   put_files(3);
   site_->prefetch(revision("r"));

@@ -68,7 +68,7 @@ TEST_F(HeadsTest, IsFreshForAWhile) {
   EXPECT_EQ(head(), "r2");
 }
 
-TEST_F(HeadsTest, ManyWhoAskShareOneRequest) {
+TEST_F(HeadsTest, ConcurrentCallersShareOneRequest) {
   publish("r1");
   service_.hold();
   std::vector<Answer<Head>> answers(10);
@@ -94,7 +94,7 @@ TEST_F(HeadsTest, ARefreshAsksAfterItWasCalledAndJoinsNothingOlder) {
   EXPECT_EQ(latest_of(refreshed), "r1");
 }
 
-TEST_F(HeadsTest, AnAnswerThatWasOvertakenDoesNotTurnTheHeadBack) {
+TEST_F(HeadsTest, AnOutdatedResponseDoesNotTurnTheHeadBack) {
   publish("r1");
   ASSERT_EQ(head(), "r1");
   listen();
@@ -265,7 +265,7 @@ TEST_F(HeadsTest, FollowedProjectsAreAskedForWhileTheyAreInUse) {
   EXPECT_EQ(service_.requests("projects/"), asked + 1);
 }
 
-TEST_F(HeadsTest, FollowingDoesNotAskWhereSomebodyElseJustDid) {
+TEST_F(HeadsTest, FollowingSkipsProjectsJustRequested) {
   publish("r1");
   EXPECT_EQ(head(), "r1");
   site_->follow(id_);
@@ -293,7 +293,7 @@ TEST_F(HeadsTest, FollowingGoesOnThroughAnOutage) {
   EXPECT_THAT(changes_, ElementsAre("p:r2"));
 }
 
-TEST_F(HeadsTest, IsCurrentWhileItIsFollowedAndNotWhenItsLastAnswerIsFromBefore) {
+TEST_F(HeadsTest, IsCurrentOnlyWithARecentAnswer) {
   publish("r1");
   EXPECT_FALSE(site_->is_current(id_));
   EXPECT_EQ(head(), "r1");
@@ -368,7 +368,7 @@ TEST_F(HeadsTest, ShowsTheOldOneUntilTheNewOneIsHere) {
   EXPECT_EQ(answer->shown->text(), "r2");
 }
 
-TEST_F(HeadsTest, AHeadThatDoesNotComeHoldsUpNoLaterOne) {
+TEST_F(HeadsTest, ASlowHeadDoesNotDelayALaterOne) {
   publish("r1");
   EXPECT_EQ(show(), "r1");
   listen();

@@ -51,7 +51,7 @@ TEST_F(ListsTest, ReadsAllPagesOnceAndThenOnlyWhatIsNew) {
   EXPECT_EQ(*site_->try_list("projects"), all);
 }
 
-TEST_F(ListsTest, PagesFurtherBackAreReadForWhoIsShownNames) {
+TEST_F(ListsTest, OlderPagesAreReadIfNamesAreShown) {
   put_projects(0, 250);
   list();
   list();
@@ -78,7 +78,7 @@ TEST_F(ListsTest, PagesFurtherBackAreReadForWhoIsShownNames) {
   EXPECT_EQ(site_->try_list("projects")->back().name, "renamed");
 }
 
-TEST_F(ListsTest, WhatWeCreatedIsListedAtOnceAndOnceAndEndsNoReading) {
+TEST_F(ListsTest, ACreatedRecordIsListedAtOnceAndOnlyOnce) {
   put_projects(0, 3);
   list();
   std::vector<std::string> changed;
@@ -97,7 +97,7 @@ TEST_F(ListsTest, WhatWeCreatedIsListedAtOnceAndOnceAndEndsNoReading) {
   EXPECT_EQ(changed.size(), 2U) << "nothing is new";
 }
 
-TEST_F(ListsTest, WhatAReplicaDoesNotShowYetStaysListedForAWhile) {
+TEST_F(ListsTest, ARecordMissingOnAReplicaStaysListedForAWhile) {
   put_projects(0, 3);
   list();
   site_->learn("projects",
@@ -163,7 +163,7 @@ TEST_F(ListsTest, AnEmptyListIsAList) {
   EXPECT_THAT(ids(list()), ElementsAre("p0"));
 }
 
-TEST_F(ListsTest, ManyWhoAskShareOneReading) {
+TEST_F(ListsTest, ConcurrentCallersShareOneReading) {
   put_projects(0, 250);
   service_.hold();
   std::vector<Answer<ListPtr>> answers(10);
@@ -264,7 +264,7 @@ TEST_F(ListsTest, PagesThatBringNothingEndWithAnError) {
   EXPECT_LE(service_.requests(), 5);
 }
 
-TEST_F(ListsTest, WhatDoesNotFitIsNotKeptAndThatTheListGoesOnIsToldOnce) {
+TEST_F(ListsTest, AListThatDoesNotFitIsCutAndReportedOnce) {
   SiteOptions options;
   options.list_bytes = 80'000;  // enough for some hundreds
   restart(options);
@@ -276,7 +276,8 @@ TEST_F(ListsTest, WhatDoesNotFitIsNotKeptAndThatTheListGoesOnIsToldOnce) {
   EXPECT_EQ(first.back(), "p" + std::to_string(5000 - first.size()));
   EXPECT_LE(service_.requests(), 9) << "nor is it read";
   EXPECT_FALSE(site_->is_list_whole("projects"));
-  EXPECT_THAT(events_->errors_text(), HasSubstr("goes on: its newest " + std::to_string(first.size()) + " records"));
+  EXPECT_THAT(events_->errors_text(),
+              HasSubstr("is too long: its newest " + std::to_string(first.size()) + " records"));
   const std::string told = events_->errors_text();
 
   // New records push out old ones, and whatever is older than the last one is not news.
@@ -293,11 +294,11 @@ TEST_F(ListsTest, WhatDoesNotFitIsNotKeptAndThatTheListGoesOnIsToldOnce) {
   restart(options);
   ASSERT_TRUE(site_->try_list("projects"));
   EXPECT_FALSE(site_->is_list_whole("projects"));
-  EXPECT_THAT(events_->errors_text(), HasSubstr("goes on"));
+  EXPECT_THAT(events_->errors_text(), HasSubstr("is too long"));
   EXPECT_EQ(ids(list()), before);
 }
 
-TEST_F(ListsTest, NewsThatFillAllOfItReplaceWhatWasKnown) {
+TEST_F(ListsTest, NewRecordsThatFillTheListReplaceOldOnes) {
   SiteOptions options;
   options.list_bytes = 80'000;
   restart(options);

@@ -32,7 +32,7 @@ TEST_F(PatienceTest, IsCountedFromTheFirstWhoAsked) {
   EXPECT_EQ(patience_.left_for("a"), Patience::kLongest);
 }
 
-TEST_F(PatienceTest, IsNoneForWhatSomebodyWaitedForInVain) {
+TEST_F(PatienceTest, IsNoneAfterSomebodyWaitedInVain) {
   auto asked = patience_.ask("a");
   patience_.ran_out("b");
   EXPECT_EQ(patience_.left_for("b"), Patience::kLongest) << "b was answered just in time";

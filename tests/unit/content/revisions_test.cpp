@@ -41,7 +41,7 @@ TEST_F(RevisionsTest, IsKeptAcrossARestartWithItsUnknownFields) {
   EXPECT_NE(tree->tree.manifest().extra.find("unknown_too"), nullptr);
 }
 
-TEST_F(RevisionsTest, OneThatSomebodyHoldsIsNotMadeTwice) {
+TEST_F(RevisionsTest, ARevisionInUseIsNotDuplicated) {
   put_revision("first", {});
   auto held = revision("first");
   const std::string filler(40'000, 'x');
@@ -132,7 +132,7 @@ TEST_F(RevisionsTest, AbsentOnesAndImpossibleIdsAreNotFound) {
   EXPECT_EQ(service_.requests(), 0);
 }
 
-TEST_F(RevisionsTest, AnAbsenceIsRememberedForAWhileAndAnswersNobodyWhoAsks) {
+TEST_F(RevisionsTest, AnAbsenceIsRememberedButStillRequested) {
   const RevisionId id("r");
   auto ask = [&] {
     Answer<RevisionTreePtr> answer;
@@ -161,7 +161,7 @@ TEST_F(RevisionsTest, AnAbsenceIsRememberedForAWhileAndAnswersNobodyWhoAsks) {
   EXPECT_FALSE(site_->was_absent(unknown)) << "the service did not say so";
 }
 
-TEST_F(RevisionsTest, NewsOfRevisionsEndsWhatWasSaidOfAbsentOnesAlsoOfThoseAskedForBefore) {
+TEST_F(RevisionsTest, NewRevisionsInvalidateRememberedAbsences) {
   put_project("p", "");
   put_revision("first", {});
   Answer<ListPtr> list, longer;
@@ -265,7 +265,7 @@ TEST_F(RecordsTest, OthersAreAskedForEachTimeAndServedOldWhereTheServiceIsAway) 
   EXPECT_EQ(get("threads", "other").code(), ErrorCode::unreachable);
 }
 
-TEST_F(RecordsTest, WhatWasLearntNeedNotBeAskedFor) {
+TEST_F(RecordsTest, LearntRecordsAreNotRequested) {
   JsonObject manifest{{"files", JsonObject{{"f", JsonObject{{"s", 4}, {"c", Json::Array{"c"}}}}}}};
   site_->learn("revisions", {"r", "", "", "", {{"project", "p"}, {"manifest", std::move(manifest)}}});
   site_->learn("file_chunks", {"c", "", "", "", {{"content", "ours"}}});

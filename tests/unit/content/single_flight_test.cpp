@@ -74,7 +74,7 @@ TEST(SingleFlight, IsAbandonedOnlyWhenNobodyWaits) {
   EXPECT_EQ(**b.result, 7);
 }
 
-TEST(SingleFlight, ClosingAnswersAllAndWhoeverComesLater) {
+TEST(SingleFlight, ClosingAnswersCurrentAndLaterCallers) {
   Flight flight;
   Outcome before, after;
   EXPECT_TRUE(flight.join("k", {}, before.callback()));
@@ -110,7 +110,7 @@ TEST(SingleFlight, CancellingAndLandingRaceToOneAnswer) {
   }
 }
 
-TEST(Gate, TurnsAwayWhoComesLateAndWaitsForThoseInside) {
+TEST(Gate, RefusesLatecomersAndWaitsForThoseInside) {
   auto gate = std::make_shared<Gate>();
   int runs = 0;
   auto guarded = Gate::guard(gate, [&](int by) { runs += by; });

@@ -76,7 +76,7 @@ TEST_F(Assemble, TheCeilingCountsWhatArrivedNotWhatWasClaimed) {
             ErrorCode::refused_input);
 }
 
-TEST_F(Assemble, AChunksOwnHashCountsWhereTheFilesSaysNothing) {
+TEST_F(Assemble, AChunksHashIsCheckedIfTheFileHasNone) {
   const FileEntry opaque = entry("opaque", 6, {"1", "2"});
   const FileChunk second{ChunkId("2"), "opaque", "def"};
   EXPECT_TRUE(assembled(opaque, {{ChunkId("1"), hash_of("abc"), "abc"}, second}));

@@ -28,7 +28,7 @@ TEST(FairQueue, ClientsTakeTurns) {
   EXPECT_THAT(all(queue), ElementsAre("a1", "b1", "c1", "a2", "b2", "a3"));
 }
 
-TEST(FairQueue, WhoComesLaterWaitsForOneOfEach) {
+TEST(FairQueue, ALatecomerWaitsForOneJobOfEachClient) {
   FairQueue<std::string> queue(100);
   for (const char* job : {"a1", "a2", "a3", "a4"}) EXPECT_FALSE(queue.add("a", job));
   EXPECT_EQ(queue.next()->job, "a1");
@@ -48,7 +48,7 @@ TEST(FairQueue, WithoutRoomTheClientWithTheMostGivesWay) {
   EXPECT_FALSE(queue.add("a", "a5")) << "there is room again";
 }
 
-TEST(FairQueue, WhatWasBegunIsNeverRefused) {
+TEST(FairQueue, AStartedJobIsNeverRefused) {
   FairQueue<std::string> queue(1);
   for (const char* job : {"a1", "a2", "a3"}) queue.go_on("a", job);
   EXPECT_FALSE(queue.add("a", "a4"));
@@ -60,7 +60,7 @@ TEST(FairQueue, WhatWasBegunIsNeverRefused) {
 
 constexpr std::chrono::milliseconds kLittle{2}, kMuch{900};
 
-TEST(FairQueue, WhoAsksForLittleComesBeforeStrangersAndWhoAsksForMuchLast) {
+TEST(FairQueue, LightClientsComeBeforeNewOnesAndHeavyOnesLast) {
   FairQueue<std::string> queue(100);
   queue.note_cost("d", kMuch);
   queue.note_cost("l", kLittle);
@@ -71,7 +71,7 @@ TEST(FairQueue, WhoAsksForLittleComesBeforeStrangersAndWhoAsksForMuchLast) {
   EXPECT_THAT(all(queue), ElementsAre("u2", "l2")) << "what it was does not help who has become dear";
 }
 
-TEST(FairQueue, AmongThoseWhoAskForLittleTheLightTurnIsForWhoAskedForTheLeast) {
+TEST(FairQueue, TheLightestClientGetsTheLightTurn) {
   FairQueue<std::string> queue(100);
   for (const char* client : {"a", "b", "c"}) queue.note_cost(client, 20 * kLittle);
   queue.note_cost("l", kLittle);
@@ -83,7 +83,7 @@ TEST(FairQueue, AmongThoseWhoAskForLittleTheLightTurnIsForWhoAskedForTheLeast) {
   EXPECT_FALSE(queue.next_light()) << "the other is not known";
 }
 
-TEST(FairQueue, CheapJobsBetweenDearOnesHideNothing) {
+TEST(FairQueue, CheapJobsDoNotHideCostlyOnes) {
   FairQueue<std::string> queue(100);
   queue.note_cost("u", kMuch);
   auto is_dear = [&] {
@@ -99,7 +99,7 @@ TEST(FairQueue, CheapJobsBetweenDearOnesHideNothing) {
   EXPECT_TRUE(is_dear()) << "and counts at once";
 }
 
-TEST(FairQueue, HoweverManyAskForLittleOthersComeToo) {
+TEST(FairQueue, LightClientsDoNotStarveOthers) {
   FairQueue<std::string> queue(100);
   queue.note_cost("d", kMuch);
   EXPECT_FALSE(queue.add("d", "d"));
@@ -114,7 +114,7 @@ TEST(FairQueue, HoweverManyAskForLittleOthersComeToo) {
   EXPECT_THAT(jobs, ElementsAre("l", "l", "l", "u", "l", "l", "l", "d"));
 }
 
-TEST(FairQueue, AmongClientsWithOneEachWhoAsksForMuchGivesWay) {
+TEST(FairQueue, WithOneJobEachTheHeaviestClientGivesWay) {
   FairQueue<std::string> queue(2);
   queue.note_cost("d", kMuch);
   queue.note_cost("l", kLittle);
@@ -127,7 +127,7 @@ TEST(FairQueue, AmongClientsWithOneEachWhoAsksForMuchGivesWay) {
   EXPECT_EQ(queue.next()->job, "l1");
 }
 
-TEST(FairQueue, WhoWasNotSeenForLongIsNotKnown) {
+TEST(FairQueue, AnIdleClientIsForgotten) {
   FairQueue<std::string> queue(100);
   queue.note_cost("d", kMuch);
   for (int i = 0; i < 5000; ++i) queue.note_cost("client " + std::to_string(i), kLittle);
@@ -135,7 +135,7 @@ TEST(FairQueue, WhoWasNotSeenForLongIsNotKnown) {
   EXPECT_THAT(all(queue), ElementsAre("u1", "d1"));
 }
 
-TEST(FairPool, RunsWhatWaitsBeforeItEndsAndRefusesWhatItHasNoRoomFor) {
+TEST(FairPool, RunsQueuedJobsBeforeItEndsAndRefusesExcess) {
   std::mutex mutex;
   std::condition_variable changed;
   bool inside = false, open = false;
@@ -170,7 +170,7 @@ TEST(FairPool, RunsWhatWaitsBeforeItEndsAndRefusesWhatItHasNoRoomFor) {
   EXPECT_THAT(said, ElementsAre("no a2", "a1", "b1", "rest of a"));
 }
 
-TEST(HeldBytes, AClientHasAShareAndOneThingAlways) {
+TEST(HeldBytes, AClientHasAShareAndAtLeastOneItem) {
   int one = 0, two = 0;
   HeldBytes<int> held(100'000, 40'000);
   EXPECT_TRUE(held.room_for(&one, "a", 60'000).fits);
@@ -183,7 +183,7 @@ TEST(HeldBytes, AClientHasAShareAndOneThingAlways) {
   EXPECT_TRUE(held.room_for(&two, "a", 60'000).fits);
 }
 
-TEST(HeldBytes, WhoMovedLongestAgoIsInTheWayUnlessItIsBeingServed) {
+TEST(HeldBytes, TheLongestStalledClientGoesUnlessItIsBeingServed) {
   int served = 0, drips = 0, reads = 0, other = 0;
   HeldBytes<int> held(100, 100);
   held.hold(&served, "a", 40, false);

@@ -102,7 +102,7 @@ TEST_F(PageBounds, RecordsOfNothingAreReadOnlySoFar) {
   EXPECT_THAT(page(range + "?file=3").text, HasSubstr("(no line break at the end)"));
   const std::string whole = publish(project, {{"f", file(record, 600)}});
   EXPECT_THAT(page("/projects/" + project + "/revisions/" + whole + "/files/f").text,
-              HasSubstr("it needs more records than are read for one page"));
+              HasSubstr("it needs more records than one page may read"));
 }
 
 TEST_F(PageBounds, APageEndsWhereItIsFull) {

@@ -334,8 +334,8 @@ TEST_F(PagesTest, DifferenceSaysWhatItKnowsOfARename) {
   elsewhere = JsonObject{{"h", *elsewhere.find("h")}, {"c", Json::Array{create("file_chunks", {{"content", "x"}})}}};
   std::string claimed = publish(project, {{"kept", moved("1\n", "100644")}, {"new", elsewhere}}, {before});
   const std::string target = "/projects/" + project + "/diff/" + before + ".." + claimed;
-  EXPECT_THAT(page(target).text, HasSubstr("By the hash that its publisher wrote, the same content as old had."));
-  EXPECT_THAT(page(target).text, HasSubstr("was old, its publisher says"));
+  EXPECT_THAT(page(target).text, HasSubstr("By its publisher's hash, the same content as old had."));
+  EXPECT_THAT(page(target).text, HasSubstr("was old, according to its publisher"));
 }
 
 TEST_F(PagesTest, DifferenceShowsLinesAndRenames) {

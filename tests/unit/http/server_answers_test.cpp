@@ -142,7 +142,7 @@ TEST(Pages, PastTheirNumberTheGreediestIsToldToTryAgain) {
     if (!answer.starts_with("HTTP/1.1 503 ")) continue;
     ++refused;
     EXPECT_TRUE(contains(answer, "Retry-After: ")) << answer;
-    EXPECT_TRUE(contains(answer, "more pages are asked for")) << answer;
+    EXPECT_TRUE(contains(answer, "too many pages are being requested")) << answer;
   }
   EXPECT_EQ(refused, 2);
 }
@@ -286,7 +286,7 @@ TEST(Answers, OneThatFindsNoRoomLeftIsRefusedOnce) {
   EXPECT_TRUE(contains(other.receive(), "200 OK"));
 }
 
-TEST_F(Memory, WhereItEndsWhoMovedLongestAgoIsCutOff) {
+TEST_F(Memory, WhenItRunsOutTheLongestStalledClientIsCutOff) {
   serve(3 * kRoom, 3 * kRoom);
   std::string said;
   std::vector<std::unique_ptr<Connection>> greedy;
@@ -299,7 +299,7 @@ TEST_F(Memory, WhereItEndsWhoMovedLongestAgoIsCutOff) {
   EXPECT_GT(honest->receive().size(), kAnswer);
 }
 
-TEST_F(Memory, ASlowReaderStaysAndWhoStandsStillGoes) {
+TEST_F(Memory, ASlowReaderStaysAndAStalledOneGoes) {
   serve(3 * kRoom, 3 * kRoom);
   std::string said;
   auto slow = reader("127.0.0.2", said);
@@ -345,7 +345,7 @@ class UnfinishedBodies : public testing::Test {
   std::unique_ptr<Server> server;
 };
 
-TEST_F(UnfinishedBodies, WhoMovedLongestAgoGoes) {
+TEST_F(UnfinishedBodies, TheLongestStalledClientGoes) {
   serve(3 * kRoom, 3 * kRoom);
   std::vector<std::unique_ptr<Connection>> held;
   for (int i = 0; i < 4; ++i) held.push_back(begin(("127.0.0." + std::to_string(2 + i)).c_str()));

@@ -119,7 +119,7 @@ TEST_F(LineageTest, OnlyWhatHasTwoParentsCanBeAnAutomaticMerge) {
   EXPECT_TRUE(link_of(revision, manifest).is_merge);
 }
 
-TEST_F(LineageTest, WhatOnlySaysThatItIsAMergeHasContentOfItsOwn) {
+TEST_F(LineageTest, AFalseMergeMarkDoesNotHideContent) {
   add("root");
   add("a", {"root"});
   add("b", {"root"});
@@ -134,7 +134,7 @@ TEST_F(LineageTest, WhatOnlySaysThatItIsAMergeHasContentOfItsOwn) {
   EXPECT_TRUE(asked_about.contains("edited"));
 }
 
-TEST_F(LineageTest, ACommitIsKnownByItsTxAndAllThatStandsBesideIt) {
+TEST_F(LineageTest, ACommitIsIdentifiedByItsTxAndItsContent) {
   Revision revision;
   revision.id = RevisionId("r");
   Manifest manifest;
@@ -197,7 +197,7 @@ TEST_F(LineageTest, ALongHistoryIsNotWalkedToItsEnd) {
   EXPECT_LT(asked, 10u);
 }
 
-TEST_F(LineageTest, WhatLiesBelowARevisionThatNobodyCanReadIsNotGuessedAt) {
+TEST_F(LineageTest, AncestorsOfAnUnreadableRevisionAreNotGuessed) {
   add("root");
   add("mine", {"root"});
   add("theirs", {"hidden"});
@@ -216,7 +216,7 @@ TEST_F(LineageTest, WhatLiesBelowARevisionThatNobodyCanReadIsNotGuessedAt) {
   EXPECT_EQ(this->bases("one", "two"), Ids{"theirs"});
 }
 
-TEST_F(LineageTest, LinesWithoutAnythingInCommonMayBothHaveBegunOnNothing) {
+TEST_F(LineageTest, UnrelatedLinesMayBothStartEmpty) {
   auto root = [&](const std::string& id, const std::string& tx) {
     add(id, {}, tx.empty() ? id : tx + ' ' + id);
     links.back().tx = tx;
@@ -237,7 +237,7 @@ TEST_F(LineageTest, LinesWithoutAnythingInCommonMayBothHaveBegunOnNothing) {
   EXPECT_FALSE(began_apart("one", "on nobody knows what"));
 }
 
-TEST_F(LineageTest, BeyondTheMostThatIsLookedAtNothingIsGuessedEither) {
+TEST_F(LineageTest, BeyondTheSearchLimitNothingIsGuessed) {
   std::map<RevisionId, Link> by_id;
   auto put = [&](const std::string& id, const std::string& parent) {
     Link link{RevisionId(id), {static_cast<std::int64_t>(by_id.size())}, {}, id};

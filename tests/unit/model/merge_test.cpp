@@ -53,7 +53,7 @@ TEST(MergeTest, WhatOneSideDidIsTaken) {
   }
 }
 
-TEST(MergeTest, OfTheSameBytesTheChunksThatWereStoredLaterAreNamed) {
+TEST(MergeTest, EqualContentUsesTheNewerChunks) {
   auto stored_as = [](const char* chunk) {
     FileEntry file = entry("the same");
     file.inline_text.reset();
@@ -151,7 +151,7 @@ TEST(MergeTest, BinariesDeletionsLinksAndDirectoriesConflict) {
   }
 }
 
-TEST(MergeTest, OfWordsAboutAFileTheSameStandWhoeverMerges) {
+TEST(MergeTest, MetadataMergesTheSameFromEitherSide) {
   auto with = [](const char* content, const char* word) {
     FileEntry with_word = entry(content);
     with_word.extra.set("note", word);

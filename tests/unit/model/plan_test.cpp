@@ -294,7 +294,7 @@ TEST(Plan, RefusesWithTheCostsLargestFirst) {
   EXPECT_EQ(plan.error().code, ErrorCode::file_too_big);
   auto& message = plan.error().message;
   const std::size_t around = std::string_view(R"("../up":)").size();
-  const std::string largest = ": (the project's state) 16002, (entries that are not shown) " +
+  const std::string largest = ": (the project's state) 16002, (hidden entries) " +
                               std::to_string(around + wire::to_text(not_shown).size()) + ", dir/file";
   auto files = message.find(largest);
   ASSERT_NE(files, std::string::npos) << message;

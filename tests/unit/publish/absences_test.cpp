@@ -152,7 +152,7 @@ class DoubtTest : public AbsencesTest {
   Absences absences{upstream, world.clock, minutes(2)};
 };
 
-TEST_F(DoubtTest, ItIsGoneWhenNoLookHasSeenItForAsLongAsReadsMayLag) {
+TEST_F(DoubtTest, IsGoneOnceMissingForAsLongAsReadsMayLag) {
   EXPECT_EQ(look(), Presence::not_shown);
   EXPECT_EQ(look_after(seconds(60)), Presence::not_shown);
   EXPECT_EQ(look_after(seconds(50)), Presence::not_shown);
@@ -160,7 +160,7 @@ TEST_F(DoubtTest, ItIsGoneWhenNoLookHasSeenItForAsLongAsReadsMayLag) {
   EXPECT_EQ(look(), Presence::gone);
 }
 
-TEST_F(DoubtTest, OneLookThatSeesItEndsTheDoubt) {
+TEST_F(DoubtTest, OneSightingEndsTheDoubt) {
   EXPECT_EQ(look(), Presence::not_shown);
   EXPECT_EQ(look_after(seconds(100)), Presence::not_shown);
   show();
@@ -171,7 +171,7 @@ TEST_F(DoubtTest, OneLookThatSeesItEndsTheDoubt) {
   EXPECT_EQ(look_after(seconds(70)), Presence::gone);
 }
 
-TEST_F(DoubtTest, SoItDoesWhereItIsSeenElsewhere) {
+TEST_F(DoubtTest, ASightingElsewhereEndsTheDoubtToo) {
   EXPECT_EQ(look(), Presence::not_shown);
   EXPECT_EQ(look_after(seconds(100)), Presence::not_shown);
   absences.saw([](const RevisionId&) { return false; });
@@ -180,13 +180,13 @@ TEST_F(DoubtTest, SoItDoesWhereItIsSeenElsewhere) {
   EXPECT_EQ(look(), Presence::not_shown);
 }
 
-TEST_F(DoubtTest, ItIsLookedForInBetween) {
+TEST_F(DoubtTest, IsCheckedInBetween) {
   EXPECT_EQ(look(), Presence::not_shown);
   EXPECT_EQ(look_after(seconds(130)), Presence::not_shown);
   EXPECT_EQ(look(), Presence::gone);
 }
 
-TEST_F(DoubtTest, WhereNobodyLookedForLongItBeginsAnew) {
+TEST_F(DoubtTest, ALongGapBetweenChecksStartsOver) {
   EXPECT_EQ(look(), Presence::not_shown);
   EXPECT_EQ(look_after(seconds(60)), Presence::not_shown);
   EXPECT_EQ(look_after(minutes(10)), Presence::not_shown);
@@ -200,7 +200,7 @@ TEST_F(DoubtTest, ThreeLookupsFarApartAreEnough) {
   EXPECT_EQ(look_after(minutes(10)), Presence::gone);
 }
 
-TEST_F(DoubtTest, AnOlderHeadIsBelievedWhenEveryLookForSoLongGaveIt) {
+TEST_F(DoubtTest, AnOlderHeadIsAcceptedAfterConsistentReads) {
   show();
   const auto older = upstream.project();
   ASSERT_TRUE(older) << older.error().message;
@@ -224,7 +224,7 @@ TEST_F(DoubtTest, AnOlderHeadIsBelievedWhenEveryLookForSoLongGaveIt) {
   EXPECT_EQ(check_after(seconds(1), *older), none) << "for good";
 }
 
-TEST_F(DoubtTest, WhatHeadNamesIsGoneForAsLongAsHeadNamesIt) {
+TEST_F(DoubtTest, ALostHeadStaysLostWhileItIsHead) {
   show();
   const auto on_it = upstream.project();
   ASSERT_TRUE(on_it) << on_it.error().message;
@@ -252,7 +252,7 @@ TEST_F(DoubtTest, WhatHeadNamesIsGoneForAsLongAsHeadNamesIt) {
   EXPECT_EQ(look(), Presence::not_shown) << "it was in a list";
 }
 
-TEST_F(DoubtTest, NothingIsChosenForAHeadBeforeItWasTheSameForLong) {
+TEST_F(DoubtTest, NoChoiceIsMadeBeforeHeadIsStable) {
   show();
   const auto one = upstream.project();
   ASSERT_TRUE(one) << one.error().message;
@@ -273,7 +273,7 @@ TEST_F(DoubtTest, NothingIsChosenForAHeadBeforeItWasTheSameForLong) {
   EXPECT_TRUE(may_choose_after(seconds(1), *one));
 }
 
-TEST_F(DoubtTest, WhoCannotGoOnBeforeThatIsToldToComeAgain) {
+TEST_F(DoubtTest, CallersAreToldToRetryUntilThen) {
   auto gone = absences.is_gone(revision);
   ASSERT_FALSE(gone);
   EXPECT_EQ(gone.error().code, ErrorCode::busy);
@@ -283,7 +283,7 @@ TEST_F(DoubtTest, WhoCannotGoOnBeforeThatIsToldToComeAgain) {
   EXPECT_TRUE(gone && *gone);
 }
 
-TEST_F(DoubtTest, WhatIsRefusedIsThereAndWhatFailsSaysNothing) {
+TEST_F(DoubtTest, ARefusedRecordExistsAndAFailureProvesNothing) {
   hide(revision.text(), 403);
   EXPECT_EQ(look(), Presence::there);
   EXPECT_EQ(look_after(seconds(200)), Presence::there);
@@ -294,7 +294,7 @@ TEST_F(DoubtTest, WhatIsRefusedIsThereAndWhatFailsSaysNothing) {
 
 // Head.
 
-TEST_F(AbsencesTest, ACommitLeavesHeadWhereItIsUntilItIsShown) {
+TEST_F(AbsencesTest, ACommitDoesNotMoveHeadUntilItIsShown) {
   publish({{"a", "a"}});
   open(minutes(10));
   const std::string theirs = post(world.head(project), "theirs");
@@ -310,7 +310,7 @@ TEST_F(AbsencesTest, ACommitLeavesHeadWhereItIsUntilItIsShown) {
   EXPECT_EQ(world.contents(world.head(project)), (Contents{{"a", "a"}, {"mine", "m"}, {"theirs", "of others"}}));
 }
 
-TEST_F(AbsencesTest, AVisitLeavesHeadWhereItIsUntilItWasMissingForLong) {
+TEST_F(AbsencesTest, AVisitDoesNotMoveHeadUntilItIsLost) {
   publish({{"a", "a"}});
   const std::string root = world.head(project), theirs = post(root, "theirs");
   world.set_head(project, theirs);
@@ -329,7 +329,7 @@ TEST_F(AbsencesTest, AVisitLeavesHeadWhereItIsUntilItWasMissingForLong) {
   while (world.head(project) != root) std::this_thread::sleep_for(std::chrono::milliseconds(1));
 }
 
-TEST_F(AbsencesTest, ADryRunWritesNothingWhateverBecameOfHead) {
+TEST_F(AbsencesTest, ADryRunNeverWrites) {
   publish({{"a", "a"}});
   world.back_up();
   const std::string lost = post(world.head(project), "theirs");
@@ -377,14 +377,14 @@ class NowhereTest : public AbsencesTest {
   std::string root;
 };
 
-TEST_F(NowhereTest, ACommitTakesHeadBackFromThere) {
+TEST_F(NowhereTest, ACommitMovesHeadBack) {
   EXPECT_EQ(commit("mine"), Outcome::published);
   EXPECT_EQ(world.contents(world.head(project)), (Contents{{"a", "a"}, {"mine", "m"}}));
   EXPECT_GT(waits(), 0U) << "it might only not be shown yet";
   EXPECT_NE(work->events->events_text().find("head_was_gone"), std::string::npos);
 }
 
-TEST_F(NowhereTest, ItIsWaitedForOnceWhereHeadStaysThere) {
+TEST_F(NowhereTest, WaitsOnceWhileHeadStaysThere) {
   work->faults.set_plan([](const HttpRequest& request) {
     return request.method == "PATCH" ? test::answer_with(403, R"({"code":"forbidden"})") : Fault();
   });
@@ -398,7 +398,7 @@ TEST_F(NowhereTest, ItIsWaitedForOnceWhereHeadStaysThere) {
   EXPECT_EQ(waits(), waited);
 }
 
-TEST_F(NowhereTest, SoItIsWhereSomebodySetsItThereAgain) {
+TEST_F(NowhereTest, WaitsOnceIfSomebodySetsItThereAgain) {
   EXPECT_EQ(commit("one"), Outcome::published);
   world.set_head(project, nowhere);
   EXPECT_EQ(commit("two"), Outcome::published);
@@ -407,14 +407,14 @@ TEST_F(NowhereTest, SoItIsWhereSomebodySetsItThereAgain) {
   EXPECT_EQ(world.head(project), nowhere);
 }
 
-TEST_F(NowhereTest, WhatSomebodyBuiltOnWasThere) {
+TEST_F(NowhereTest, ARevisionThatHasAChildExisted) {
   const std::string beside = post(root, "beside");
   const std::string on_it = publish_beside(nowhere, "theirs");
   EXPECT_EQ(commit("mine"), Outcome::branched) << "what they have in common is not known";
   EXPECT_EQ(world.head(project), on_it);
 }
 
-TEST_F(AbsencesTest, ARecordThatLagsChoosesNothing) {
+TEST_F(AbsencesTest, ALaggingRecordDecidesNothing) {
   publish({{"both", "0"}});
   const std::string root = world.head(project);
   open(minutes(10));
@@ -434,7 +434,7 @@ TEST_F(AbsencesTest, ARecordThatLagsChoosesNothing) {
   begin_commit();
   auto is_waited_for = [&] {
     auto why = work->publisher->progress().last_error;
-    return why && why->message.find("does not merge") != std::string::npos;
+    return why && why->message.find("do not merge") != std::string::npos;
   };
   while (!is_waited_for() && world.head(project) == chosen) std::this_thread::sleep_for(std::chrono::milliseconds(1));
   EXPECT_EQ(world.head(project), chosen);
@@ -498,7 +498,7 @@ class BaseOfChunksTest : public BaseTest {
   BaseOfChunksTest() : BaseTest(test::kLateArrival, std::string(30'000, 'k')) {}
 };
 
-TEST_F(BaseOfChunksTest, WhatCameBackWhileTheyWereUploadedIsNobodysChange) {
+TEST_F(BaseOfChunksTest, ContentThatReturnsDuringUploadsIsNotAChange) {
   work->write("mine", "m");
   bool is_lost = false, is_back = false;
   work->faults.set_plan([&](const HttpRequest& request) {
@@ -512,7 +512,7 @@ TEST_F(BaseOfChunksTest, WhatCameBackWhileTheyWereUploadedIsNobodysChange) {
   expect_that_it_stays_deleted();
 }
 
-TEST_F(BaseTest, WhatCameBackBeforeTheRevisionArrivedIsNobodysChange) {
+TEST_F(BaseTest, ContentThatReturnsBeforeTheRevisionIsNotAChange) {
   work->write("mine", "m");
   bool is_back = false;
   work->faults.set_plan([&](const HttpRequest& request) {
@@ -526,7 +526,7 @@ TEST_F(BaseTest, WhatCameBackBeforeTheRevisionArrivedIsNobodysChange) {
   expect_that_it_stays_deleted();
 }
 
-TEST_F(AbsencesTest, AWholeLineThatIsLostIsWaitedForOnce) {
+TEST_F(AbsencesTest, ALostLineIsWaitedForOnce) {
   open(minutes(10));
   publish({{"a", "a"}});
   world.back_up();

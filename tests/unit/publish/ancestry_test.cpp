@@ -101,11 +101,11 @@ class UnknownBaseTest : public AncestryTest {
 
 TEST_F(UnknownBaseTest, ACommitBecomesABranch) { expect_branched(theirs); }
 
-TEST_F(UnknownBaseTest, AnUpdateIsRefusedAndSaysHowToGoOn) {
+TEST_F(UnknownBaseTest, AnUpdateIsRefusedWithAHint) {
   auto updated = update(theirs);
   ASSERT_FALSE(updated);
   EXPECT_EQ(updated.error().code, ErrorCode::refused_input);
-  EXPECT_NE(updated.error().message.find("no revision in common"), std::string::npos) << updated.error().message;
+  EXPECT_NE(updated.error().message.find("no common base"), std::string::npos) << updated.error().message;
   EXPECT_NE(updated.error().hint.find("playfs merge " + theirs), std::string::npos) << updated.error().hint;
   EXPECT_EQ(work->stage->base()->revision.id, RevisionId(root));
   EXPECT_TRUE(work->stage->conflicted().empty());
@@ -121,7 +121,7 @@ TEST_F(UnknownBaseTest, AnUpdateIsRefusedAndSaysHowToGoOn) {
   expect_head({{"keep", "k"}, {"theirs", "t"}, {"mine", "m"}});
 }
 
-TEST_F(AncestryTest, LinesThatWereMergedCrosswiseOfManyAreMergedByAllOfThem) {
+TEST_F(AncestryTest, CrissCrossMergesUseAllMergeBases) {
   Contents all = {{"base", "0"}};
   root = publish_files({}, all);
   std::vector<std::string> tips;
@@ -185,7 +185,7 @@ TEST_F(AncestryTest, AnUpdateGoesBackToAHeadThatWasMovedBack) {
   EXPECT_EQ(work->read("mine"), "m");
 }
 
-TEST_F(AncestryTest, WhereHeadDeletedWhatIsStagedAnyEditIsADecision) {
+TEST_F(AncestryTest, AnyEditResolvesADeletionByHead) {
   open();
   work->write("victim", "mine");
   auto updated = update(publish_files({root}, {{"keep", "k"}}));
@@ -198,7 +198,7 @@ TEST_F(AncestryTest, WhereHeadDeletedWhatIsStagedAnyEditIsADecision) {
   EXPECT_TRUE(work->commit());
 }
 
-TEST_F(AncestryTest, WhatIsWrittenWhileABranchIsReadIsMergedToo) {
+TEST_F(AncestryTest, WritesDuringAMergeAreMergedToo) {
   auto beside = std::make_unique<WorkTree>(world, project, directory.path() + "/beside");
   beside->write("a", std::string(20'000, 'x'));  // in chunks, which have to be fetched
   beside->write("keep", "theirs\n");
@@ -222,7 +222,7 @@ TEST_F(AncestryTest, WhatIsWrittenWhileABranchIsReadIsMergedToo) {
 }
 
 // Their directory conflicts with our file and is put beside it.
-TEST_F(AncestryTest, WhatIsWrittenMeanwhileWhereTheirsWasToGoIsNotCovered) {
+TEST_F(AncestryTest, AFileWrittenMeanwhileIsNotOverwritten) {
   auto beside = std::make_unique<WorkTree>(world, project, directory.path() + "/beside");
   beside->write("a/b", std::string(20'000, 'x'));  // in chunks, which have to be fetched
   auto branch = beside->commit();
@@ -243,7 +243,7 @@ TEST_F(AncestryTest, WhatIsWrittenMeanwhileWhereTheirsWasToGoIsNotCovered) {
   EXPECT_EQ(work->read("a.branch-2/b"), std::string(20'000, 'x'));
 }
 
-TEST_F(AncestryTest, WhatIsKeptHereOnlyStaysWhereHeadBringsAFileOfThatName) {
+TEST_F(AncestryTest, ALocalOnlyFileStaysWhenHeadHasAFileOfThatName) {
   Contents files = {{".gitignore", "*.o\n"}, {"keep", "k"}};
   root = publish_files({root}, files);
   world.set_head(project, root);
@@ -263,7 +263,7 @@ TEST_F(AncestryTest, WhatIsKeptHereOnlyStaysWhereHeadBringsAFileOfThatName) {
   EXPECT_EQ(conflicts[0].path, "x.o");
 }
 
-TEST_F(AncestryTest, WhatIsKeptHereOnlyStaysWhereHeadBringsAFileForItsDirectory) {
+TEST_F(AncestryTest, ALocalOnlyFileStaysWhenHeadHasAFileForItsDirectory) {
   Contents files = {{".gitignore", "*.o\n"}, {"keep", "k"}};
   root = publish_files({root}, files);
   world.set_head(project, root);
@@ -278,7 +278,7 @@ TEST_F(AncestryTest, WhatIsKeptHereOnlyStaysWhereHeadBringsAFileForItsDirectory)
   EXPECT_EQ(work->read("d.head"), "theirs");
 }
 
-TEST_F(AncestryTest, AnUpdateDoesNotLeaveOutADirectoryForWhatIsKeptHereOnlyInItsPlace) {
+TEST_F(AncestryTest, ALocalOnlyFileDoesNotMakeAnUpdateDropADirectory) {
   root = publish_files({root}, {{"p", "a file"}, {"keep", "k"}});
   world.set_head(project, root);
   open();
@@ -288,14 +288,14 @@ TEST_F(AncestryTest, AnUpdateDoesNotLeaveOutADirectoryForWhatIsKeptHereOnlyInIts
   world.set_head(project, head);
   auto updated = update(head);
   ASSERT_FALSE(updated) << "what is to become of p/precious was decided by nobody";
-  EXPECT_NE(updated.error().message.find("p is kept here only"), std::string::npos) << updated.error().message;
+  EXPECT_NE(updated.error().message.find("p is local-only"), std::string::npos) << updated.error().message;
   ASSERT_TRUE(work->stage->unlink(work->stage->root(), "p"));
   ASSERT_TRUE(update(head));
   work->write("mine", "m");
   expect_head({{"p/precious", "theirs"}, {"keep", "k"}, {"mine", "m"}});
 }
 
-TEST_F(AncestryTest, AnUpdateDoesNotDeleteWhatIsKeptHereOnlyWhereHeadChangesTheFile) {
+TEST_F(AncestryTest, AnUpdateDoesNotDeleteALocalOnlyFileThatHeadChanges) {
   root = publish_files({root}, {{"p", "a file"}, {"q", "another"}, {"keep", "k"}});
   world.set_head(project, root);
   open();
@@ -308,7 +308,7 @@ TEST_F(AncestryTest, AnUpdateDoesNotDeleteWhatIsKeptHereOnlyWhereHeadChangesTheF
   for (const std::string path : {"p", "q"}) {
     auto updated = update(head);
     ASSERT_FALSE(updated);
-    EXPECT_NE(updated.error().message.find(path + " is kept here only"), std::string::npos) << updated.error().message;
+    EXPECT_NE(updated.error().message.find(path + " is local-only"), std::string::npos) << updated.error().message;
     EXPECT_EQ(work->stage->attributes(work->stage->find(path))->kind, stage::Kind::fifo);
     ASSERT_TRUE(work->stage->unlink(work->stage->root(), path));
   }
@@ -318,7 +318,7 @@ TEST_F(AncestryTest, AnUpdateDoesNotDeleteWhatIsKeptHereOnlyWhereHeadChangesTheF
 
 // Head.
 
-TEST_F(AncestryTest, HeadIsNotMovedOffWhatCannotBeRead) {
+TEST_F(AncestryTest, HeadStaysOnARevisionThatCannotBeRead) {
   open();
   work->write("mine", "m");
   std::string newer = publish({root}, "a form of years to come");
@@ -326,7 +326,7 @@ TEST_F(AncestryTest, HeadIsNotMovedOffWhatCannotBeRead) {
   expect_branched(newer);
 }
 
-TEST_F(AncestryTest, HeadIsNotMovedOffWhatIsHidden) {
+TEST_F(AncestryTest, HeadStaysOnAHiddenRevision) {
   open();
   for (auto [status, code] : {std::pair(403, "forbidden"), std::pair(404, "not_found")}) {
     work->write("mine", code);
@@ -365,7 +365,7 @@ class CarriedAlongTest : public AncestryTest {
   std::string commit;
 };
 
-TEST_F(CarriedAlongTest, ATxBesideOtherFilesIsAnotherCommit) {
+TEST_F(CarriedAlongTest, TheSameTxWithOtherFilesIsAnotherCommit) {
   work->write("mine", "m");
   world.set_head(project, publish_edited({commit}, commit, "doc", "theirs"));
   expect_head({{"keep", "k"}, {"victim", "v"}, {"doc", "theirs"}, {"mine", "m"}});
@@ -378,7 +378,7 @@ TEST_F(CarriedAlongTest, ARevisionThatIsEditedIsNoAutomaticMerge) {
   expect_head({{"keep", "k"}, {"victim", "v"}, {"doc", "theirs"}, {"b", "b"}, {"c", "c"}, {"d", "d"}});
 }
 
-TEST_F(CarriedAlongTest, NorIsOneOfTwoParentsThatIsNotTheirMerge) {
+TEST_F(CarriedAlongTest, ARevisionOfTwoParentsThatIsNotTheirMergeIsNotAutomatic) {
   std::string merge = merge_of_two();
   auto parents = wire::decode_revision(world.get("revisions", merge))->parents;
   ASSERT_EQ(parents.size(), 2u);
@@ -388,7 +388,7 @@ TEST_F(CarriedAlongTest, NorIsOneOfTwoParentsThatIsNotTheirMerge) {
   expect_head({{"keep", "k"}, {"victim", "v"}, {"doc", "theirs"}, {"b", "b"}, {"c", "c"}, {"d", "d"}});
 }
 
-TEST_F(CarriedAlongTest, NorIsOneThatHasSomethingElseAtAPathThatIsNotShown) {
+TEST_F(CarriedAlongTest, AMergeThatDiffersAtAHiddenPathIsNotAutomatic) {
   world.set_head(project, publish_edited({commit}, commit, "../up", "one"));
   std::string merge = merge_of_two();
   auto parents = wire::decode_revision(world.get("revisions", merge))->parents;

@@ -47,10 +47,11 @@ class AnnounceTest : public testing::Test {
   std::unique_ptr<Journal> journal;
 };
 
-TEST_F(AnnounceTest, ItSaysWhoseItIsAndHowToTakeItIn) {
-  EXPECT_EQ(words("r1", 0), "Revision r1 by author stands beside head head. To take it in: playfs merge r1");
-  EXPECT_EQ(words("r2", 2),
-            "Revision r2 by author stands beside head head. In conflict: path1, path2. To take it in: playfs merge r2");
+TEST_F(AnnounceTest, NamesTheAuthorAndTheMergeCommand) {
+  EXPECT_EQ(words("r1", 0), "Revision r1 by author is not merged into head head. To merge it: playfs merge r1");
+  EXPECT_EQ(
+      words("r2", 2),
+      "Revision r2 by author is not merged into head head. In conflict: path1, path2. To merge it: playfs merge r2");
 }
 
 TEST_F(AnnounceTest, TwentyConflictsAreNamedAndTheOthersCounted) {
@@ -75,26 +76,26 @@ TEST_F(AnnounceTest, TheThreadIsLookedForOnce) {
   EXPECT_EQ(world.all("messages").size(), 2u);
 }
 
-TEST_F(AnnounceTest, AHeadThatFallsBackIsAnnouncedThoughAMessageNamesItAsHead) {
+TEST_F(AnnounceTest, AFormerHeadIsAnnouncedDespiteAMessageThatNamesItAsHead) {
   words("r1", 0, "r2");
-  EXPECT_EQ(words("r2", 0, "r1"), "Revision r2 by author stands beside head r1. To take it in: playfs merge r2");
+  EXPECT_EQ(words("r2", 0, "r1"), "Revision r2 by author is not merged into head r1. To merge it: playfs merge r2");
   EXPECT_EQ(world.all("messages").size(), 2u);
 }
 
-TEST_F(AnnounceTest, WhatOthersSaidInTheThreadIsNotSaidAgain) {
+TEST_F(AnnounceTest, AnExistingAnnouncementIsNotRepeated) {
   words("r1", 0);
   say(world.all("threads").front().id, "r2");
   EXPECT_EQ(words("r2", 0), "");
   EXPECT_EQ(world.all("messages").size(), 2u);
 }
 
-TEST_F(AnnounceTest, WhatIsSaidInAnotherThreadIsSaidInTheProjectsToo) {
+TEST_F(AnnounceTest, AnAnnouncementInAnotherThreadDoesNotCount) {
   say(world.create("threads", R"({"title":"elsewhere","kind":"collab","agent":"other"})").id, "r1");
   EXPECT_NE(words("r1", 0), "");
   EXPECT_EQ(world.all("messages").size(), 2u);
 }
 
-TEST_F(AnnounceTest, WhatTheJournalForgotIsFoundInTheThread) {
+TEST_F(AnnounceTest, AnAnnouncementMissingFromTheJournalIsFoundInTheThread) {
   words("r1", 0);
   auto another = Journal::open(directory.path() + "/another");
   ASSERT_TRUE(another);

@@ -107,7 +107,7 @@ class WayOfGoingOnTest : public CameBackTest, public testing::WithParamInterface
   }
 };
 
-TEST_P(WayOfGoingOnTest, WhatHeadDidToItSinceStands) {
+TEST_P(WayOfGoingOnTest, LaterChangesByHeadStand) {
   lose();
   auto zoe = publish_it_again();
   zoe->remove("added");
@@ -117,7 +117,7 @@ TEST_P(WayOfGoingOnTest, WhatHeadDidToItSinceStands) {
             (Contents{{"changed", "4\n"}, {"deleted", "6"}, {"late", "7"}, {"stays", "4"}}));
 }
 
-TEST_P(WayOfGoingOnTest, WhatWasMadeOfWhatIsLeftIsMergedWithIt) {
+TEST_P(WayOfGoingOnTest, ChangesToTheRemainingContentAreMerged) {
   lines("one of the second");
   ASSERT_TRUE(bob->stage->discard("lines", false));
   EXPECT_EQ(bob->read("lines"), text_of("one", "two"));
@@ -126,7 +126,7 @@ TEST_P(WayOfGoingOnTest, WhatWasMadeOfWhatIsLeftIsMergedWithIt) {
   EXPECT_EQ(world.contents(world.head(project)).at("lines"), text_of("one of the second", "two of bob"));
 }
 
-TEST_P(WayOfGoingOnTest, WhatIsOlderThanWhatWasLeftIsNotWhatCameBack) {
+TEST_P(WayOfGoingOnTest, OlderContentIsNotAReturn) {
   // The lost revision had reverted the one before it.
   auto ann = tree("ann");
   commit(*ann, {{"file", "A"}});
@@ -165,7 +165,7 @@ TEST_P(WayOfGoingOnTest, AServiceThatWentBackTwiceHasItAgain) {
   EXPECT_EQ(world.contents(world.head(project)), (Contents{{"file", "4"}, {"late", "7"}}));
 }
 
-TEST_P(WayOfGoingOnTest, WhatIsWrittenLaterAsItWasLostIsAChange) {
+TEST_P(WayOfGoingOnTest, RewritingTheLostContentIsAChange) {
   lose();
   auto zoe = tree("zoe");
   commit(*zoe, {{"changed", "5\n"}});
@@ -180,7 +180,7 @@ TEST_P(WayOfGoingOnTest, WhatIsWrittenLaterAsItWasLostIsAChange) {
   EXPECT_EQ(world.contents(world.head(project)).at("changed"), "5\n");
 }
 
-TEST_P(WayOfGoingOnTest, WhatBecameOfItsStateStands) {
+TEST_P(WayOfGoingOnTest, LaterChangesToItsStateStand) {
   const std::string files = R"({"file":{"inline":"1"}})", more = R"({"added":{"inline":"2"},"file":{"inline":"1"}})";
   const std::string left = create({}, files, R"({"season":"spring"})");
   world.set_head(project, left);
@@ -195,7 +195,7 @@ TEST_P(WayOfGoingOnTest, WhatBecameOfItsStateStands) {
   EXPECT_EQ(wire::to_text(revision(world.head(project))->revision.state), R"({"season":"autumn"})");
 }
 
-TEST_F(CameBackTest, AnAncestorOfWhatWasLostIsNoReturn) {
+TEST_F(CameBackTest, AnAncestorOfTheLostRevisionIsNotItsReturn) {
   auto ann = tree("ann");
   commit(*ann, {{"file", "3"}});
   world.back_up("old");
@@ -220,7 +220,7 @@ TEST_P(WayOfGoingOnTest, WhatIsNotBackIsPublishedAgain) {
             (Contents{{"added", "5"}, {"changed", "5\n"}, {"late", "7"}, {"stays", "4"}, {"theirs", "6"}}));
 }
 
-TEST_F(CameBackTest, OfWhatNobodyHasTheBytesHeadHasTheLastWord) {
+TEST_F(CameBackTest, HeadDecidesForContentWithoutBytes) {
   lose({{"large", std::string(30'000, 'l')}});
   auto zoe = publish_it_again();
   commit(*zoe, {{"large", "newer"}});

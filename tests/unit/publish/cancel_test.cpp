@@ -72,7 +72,7 @@ TEST_F(CancelTest, NothingIsUnderWay) {
   EXPECT_FALSE(cancelled->too_late);
 }
 
-TEST_F(CancelTest, AtEveryRequestItIsGivenBackOrPublished) {
+TEST_F(CancelTest, CancelledAtAnyRequestItIsStagedOrPublished) {
   int given_back = 0, published = 0;
   bool was_reached = true;
   for (int at = 0; was_reached; ++at) {
@@ -125,7 +125,7 @@ TEST_F(CancelTest, AtEveryRequestItIsGivenBackOrPublished) {
   EXPECT_GT(published, 1) << "once its revision was sent";
 }
 
-TEST_F(CancelTest, WhatMayHaveBeenSentGoesOn) {
+TEST_F(CancelTest, ACommitThatMayHaveBeenSentContinues) {
   auto work = tree("tree");
   edit(*work);
   std::atomic<bool> was_sent = false, is_away = true;
@@ -149,7 +149,7 @@ TEST_F(CancelTest, WhatMayHaveBeenSentGoesOn) {
   EXPECT_EQ(revisions(), 1u);
 }
 
-TEST_F(CancelTest, AnEndWaitsForNothingThatHangs) {
+TEST_F(CancelTest, ShutdownDoesNotWaitForHangingRequests) {
   using Begin = std::function<void(Publisher&)>;
   const Begin visit = [](Publisher& publisher) { publisher.visit(); };
   const Begin plan = [](Publisher& publisher) { publisher.plan({}, [](const Result<PlannedCommit>&) {}); };
@@ -199,7 +199,7 @@ TEST_F(CancelTest, NobodyWaitsForAVisitThatHangs) {
   while (work.faults.sent().size() == before) std::this_thread::yield();
 }
 
-TEST_F(CancelTest, AllThatWaitsBehindItGoesToo) {
+TEST_F(CancelTest, QueuedCommitsAreCancelledToo) {
   auto work = tree("tree");
   edit(*work);
   work->faults.set_plan([](const HttpRequest&) { return test::lose_request(); });
@@ -219,7 +219,7 @@ TEST_F(CancelTest, AllThatWaitsBehindItGoesToo) {
   EXPECT_EQ(world.contents(world.head(project)), expected);
 }
 
-TEST_F(CancelTest, WhatIsQueuedMeanwhileIsPublished) {
+TEST_F(CancelTest, ACommitQueuedDuringACancelIsPublished) {
   std::future<Result<CommitResult>> second;
   WorkTree* tree_then = nullptr;
   auto work = tree("tree", [&](std::string_view what, bool synced) {

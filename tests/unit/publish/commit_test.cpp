@@ -44,7 +44,7 @@ Result<CommitResult> outcome_of(const WorkTree& work, const std::string& tx) {
   return await<CommitResult>([&](auto done) { work.publisher->outcome_of(tx, true, {}, std::move(done)); });
 }
 
-TEST_F(CommitTest, WhoAsksAgainIsToldOfHisOwnCommit) {
+TEST_F(CommitTest, AskingAgainReturnsTheOwnCommit) {
   auto work = tree();
   std::vector<CommitResult> told;
   for (const char* name : {"one", "two"}) {
@@ -188,7 +188,7 @@ TEST_F(CommitTest, AnotherClientsRevisionIsCarriedForwardWithAllItSays) {
   EXPECT_EQ(world.contents(ours.id).at("copy"), content);
 }
 
-TEST_F(CommitTest, AChunkThatOnlyClaimsTheContentIsNotReferredTo) {
+TEST_F(CommitTest, AChunkThatOnlyClaimsTheContentIsNotReused) {
   auto content = text(10'000, 4);
   auto fake = world.create("file_chunks", wire::to_text(JsonObject{{"path", "x"}, {"content", "something else"}}));
   JsonObject files{
@@ -234,7 +234,7 @@ TEST_F(CommitTest, WhatCannotFitIsRefusedBeforeAnythingIsSent) {
   EXPECT_EQ(world.contents(result->revision.text()).size(), 1u);
 }
 
-TEST_F(CommitTest, MoreFilesThanAManifestHasRoomForGoOnElsewhere) {
+TEST_F(CommitTest, FilesBeyondTheManifestGoToAContinuation) {
   auto work = tree();
   Contents expected;
   for (int i = 0; i < 250; ++i) expected["dir/file" + std::to_string(i)] = text(i == 7 ? 30'000 : 300, i);
@@ -261,7 +261,7 @@ TEST_F(CommitTest, MoreFilesThanAManifestHasRoomForGoOnElsewhere) {
   EXPECT_EQ(world.contents(world.head(project)), expected);
 }
 
-TEST_F(CommitTest, AContinuationThatSomebodyElseBrokeIsAPlainFile) {
+TEST_F(CommitTest, ABrokenContinuationIsAPlainFile) {
   auto root = world.create("revisions", R"({"project":")" + project + R"(","parents":[],"agent":"s","message":"m",
       "manifest":{"files":{".playfs-manifest":{"inline":"not a continuation\n"},"a":{"inline":"1"}}},"state":{}})");
   world.set_head(project, root.id);
@@ -295,7 +295,7 @@ TEST_F(CommitTest, EveryRecordStaysWithinSixteenKilobytes) {
 }
 
 /// As if the disk had been full when the dry run's layer was to be returned to the stage.
-TEST_F(CommitTest, ADryRunThatWasNotGivenBackIsInNobodysWay) {
+TEST_F(CommitTest, ALeftoverDryRunBlocksNothing) {
   auto work = tree();
   auto leave = [&](const std::string& name) {
     work->write(name, name);
@@ -360,7 +360,7 @@ TEST_F(CommitTest, WritingGoesOnWhileWhatWasFrozenIsPublished) {
             (Contents{{"a", "later"}, {"b", text(20'000, 1)}, {"c", "later too"}}));
 }
 
-TEST_F(CommitTest, NotWaitingIsAnsweredOnceWhatIsPublishedIsFixed) {
+TEST_F(CommitTest, NoWaitReturnsOnceTheChangeIsFrozen) {
   auto work = tree();
   work->write("a", "1");
   work->faults.set_plan([](const HttpRequest&) { return test::lose_request(); });
@@ -395,7 +395,7 @@ TEST_F(CommitTest, CancellingAWaitLeavesThePublicationGoing) {
   EXPECT_EQ(world.contents(world.head(project)), (Contents{{"a", "1"}}));
 }
 
-TEST_F(CommitTest, WhoIsQueuedIsNotToldHowFarTheOneBeforeItCame) {
+TEST_F(CommitTest, AQueuedCommitDoesNotReportTheProgressOfTheFirst) {
   auto work = tree();
   work->write("a", "1");
   work->faults.set_plan([](const HttpRequest&) { return test::lose_request(); });

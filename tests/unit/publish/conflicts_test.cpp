@@ -26,7 +26,7 @@ class ConflictsTest : public testing::Test {
   test::Workbench bench;
 };
 
-TEST_F(ConflictsTest, AsLongAsMarkersStandInItAFileIsInConflict) {
+TEST_F(ConflictsTest, AFileWithMarkersIsInConflict) {
   const std::string marked = "<<<<<<< ours\n1\n=======\n2\n>>>>>>> theirs\n";
   ASSERT_TRUE(bench.put("f", marked));
   leave("f", marked, true);
@@ -101,6 +101,8 @@ TEST_F(ConflictsTest, AFileMayBeCalledAsTheStateIs) {
       bench.stage->record_conflicted({{.path = "/(state) k",
                                        .reason = "",
                                        .left = hash_of_state(wire::parse_json(R"({"k":1})").value(), "/(state) k")}}));
+  leave("f", marked, true);
+  ASSERT_TRUE(bench.put("copy", "a line more\n" + marked) && bench.unlink("f"));
   EXPECT_FALSE(is_resolved());
   ASSERT_TRUE(bench.stage->discard("(state) k"));
   EXPECT_FALSE(is_resolved());
@@ -132,7 +134,7 @@ TEST(RulesOf, ALinkHasNoneAndTheEncodingOfChunksCounts) {
   EXPECT_EQ(rules(FileMode::symlink, ContentEncoding::text), RuleFiles());
 }
 
-TEST_F(ConflictsTest, AKeyOfTheStateIsInConflictUntilItsValueIsAnother) {
+TEST_F(ConflictsTest, AStateKeyIsInConflictUntilItsValueChanges) {
   auto parsed = [](const char* text) { return wire::parse_json(text).value(); };
   const Json left = parsed(R"({"k": 1, "n": {"m": [2], "o": 3}, "a.b": 4})");
   std::vector<stage::Conflicted> list;
@@ -153,7 +155,7 @@ TEST_F(ConflictsTest, AKeyOfTheStateIsInConflictUntilItsValueIsAnother) {
   EXPECT_EQ(open(R"({"a.b": 5, "n": 1, "gone": null})"), Keys());
 }
 
-TEST_F(ConflictsTest, OfOlderVersionsAConflictOfTheStateIsResolvedByAnyEdit) {
+TEST_F(ConflictsTest, AStateConflictOfAnOlderVersionIsResolvedByAnyEdit) {
   ASSERT_TRUE(bench.stage->stage_state(R"({"k":1})"));
   leave("/(state) k", R"({"k":1})");
   EXPECT_FALSE(is_resolved());
@@ -177,7 +179,7 @@ TEST_F(ConflictsTest, ALinkIsInConflictUntilItPointsElsewhere) {
   EXPECT_TRUE(is_resolved());
 }
 
-TEST_F(ConflictsTest, AnotherKindOrNothingInItsPlaceResolvesIt) {
+TEST_F(ConflictsTest, ReplacingOrRemovingItResolvesIt) {
   leave("f", "published");
   EXPECT_FALSE(is_resolved());
   ASSERT_TRUE(bench.unlink("f"));
@@ -187,7 +189,7 @@ TEST_F(ConflictsTest, AnotherKindOrNothingInItsPlaceResolvesIt) {
   EXPECT_TRUE(is_resolved());
 }
 
-TEST_F(ConflictsTest, WhatStandsBesideItHasToGoAndNothingElse) {
+TEST_F(ConflictsTest, TheFileBesideItMustBeRemoved) {
   ASSERT_TRUE(bench.put("f.head", "theirs"));
   ASSERT_TRUE(bench.stage->record_conflicted(
       {{.path = "f", .reason = "", .has_markers = false, .left = std::nullopt, .beside = "f.head"}}));
@@ -197,7 +199,7 @@ TEST_F(ConflictsTest, WhatStandsBesideItHasToGoAndNothingElse) {
   EXPECT_TRUE(is_resolved());
 }
 
-TEST_F(ConflictsTest, WhatStandsBesideItHasToGoAlsoWhereItIsDiscarded) {
+TEST_F(ConflictsTest, TheFileBesideItMustBeRemovedEvenAfterADiscard) {
   ASSERT_TRUE(bench.put("f", "ours"));
   ASSERT_TRUE(bench.put("f.head", "theirs"));
   ASSERT_TRUE(bench.stage->record_conflicted(
@@ -208,13 +210,13 @@ TEST_F(ConflictsTest, WhatStandsBesideItHasToGoAlsoWhereItIsDiscarded) {
   EXPECT_TRUE(is_resolved());
 }
 
-TEST(NameBeside, EndsWithWhatItIsAndANumberFromTheSecondOn) {
+TEST(NameBeside, HasASuffixAndANumberFromTheSecondOn) {
   EXPECT_EQ(name_beside("d.x/a", ".head", 1), "d.x/a.head");
   EXPECT_EQ(name_beside("d.x/a", ".head", 2), "d.x/a.head-2");
   EXPECT_EQ(name_beside("a", ".branch", 10), "a.branch-10");
 }
 
-TEST(NameBeside, OfALongNameTheLastCharactersGo) {
+TEST(NameBeside, LongNamesAreShortened) {
   const std::string longest(kMaxComponentLength, 'x');
   EXPECT_EQ(name_beside("d/" + longest, ".head", 1), "d/" + std::string(kMaxComponentLength - 5, 'x') + ".head");
   std::string two_bytes_each = "x";
@@ -228,7 +230,7 @@ TEST(NameBeside, OfALongNameTheLastCharactersGo) {
   EXPECT_EQ(name_beside(deepest, ".head", 1), deepest + ".head") << "only the last part has that length";
 }
 
-TEST(NameBeside, WhatStandsBehindThePathIsNoneOfIt) {
+TEST(NameBeside, BytesAfterThePathAreNotRead) {
   EXPECT_EQ(name_beside(std::string_view("a\xa4", 1), ".head", 1), "a.head");
 }
 

@@ -156,7 +156,7 @@ TEST_F(ConvergenceTest, WhatDoesNotFitIntoOneRevisionStaysABranch) {
   EXPECT_EQ(world.contents(world.head(project)), (Contents{{"base", "0"}, {"head", "h"}, {"mine", "m"}}));
 }
 
-TEST_F(ConvergenceTest, ByPolicyNobodysAreMerged) {
+TEST_F(ConvergenceTest, APolicyCanLeaveAllBranchesUnmerged) {
   begin({{"base", "0"}}, {{"base", "0"}, {"branch", "b"}});
   open(MergePolicy::Whose::none);
   work->write("mine", "m");
@@ -166,7 +166,7 @@ TEST_F(ConvergenceTest, ByPolicyNobodysAreMerged) {
   EXPECT_EQ(world.head(project), result->revision.text());
 }
 
-TEST_F(ConvergenceTest, ByPolicyThoseOfListedAgentsAreMerged) {
+TEST_F(ConvergenceTest, APolicyCanMergeListedAgentsBranches) {
   begin({{"base", "0"}}, {{"base", "0"}, {"branch", "b"}});
   open(MergePolicy::Whose::listed, false, {"tester"});
   work->write("mine", "m");
@@ -183,7 +183,7 @@ TEST_F(ConvergenceTest, ByPolicyThoseOfListedAgentsAreMerged) {
             (Contents{{"base", "0"}, {"branch", "b"}, {"head", "h"}, {"mine", "more"}}));
 }
 
-TEST_F(ConvergenceTest, AVisitorAnnouncesWhatPlayfsLeftAndNotWhatStrangersDid) {
+TEST_F(ConvergenceTest, AVisitAnnouncesBranchesOfPlayfsOnly) {
   begin({{"base", "0"}}, {{"base", "0"}, {"branch", "b"}});
   auto ours = publish(root, {{"base", "0"}, {"ours", "o"}}, {{"tx", "c0ffee00c0ffee00c0ffee00c0ffee00"}});
   open(MergePolicy::Whose::none, true);
@@ -216,7 +216,7 @@ void expect_said(test::World& world, const std::string& revision) {
   EXPECT_NE(messages[0].fields.find("body")->string()->find(revision), std::string::npos);
 }
 
-TEST_F(ConvergenceTest, WhatNobodyWasToldOfIsNotForgottenByACommit) {
+TEST_F(ConvergenceTest, ACommitKeepsUnannouncedBranches) {
   begin({{"base", "0"}}, {{"base", "0"}, {"branch", "b"}});
   auto left = publish(root, {{"base", "0"}, {"ours", "o"}}, {{"tx", "c0ffee00c0ffee00c0ffee00c0ffee00"}});
   open(MergePolicy::Whose::none);
@@ -230,7 +230,7 @@ TEST_F(ConvergenceTest, WhatNobodyWasToldOfIsNotForgottenByACommit) {
   expect_said(world, left);
 }
 
-TEST_F(ConvergenceTest, AVisitorForgetsNothingBeforeItIsSaid) {
+TEST_F(ConvergenceTest, AVisitKeepsBranchesUntilTheyAreAnnounced) {
   begin({{"base", "0"}}, {{"base", "0"}});
   auto left = publish(root, {{"base", "0"}, {"ours", "o"}}, {{"tx", "c0ffee00c0ffee00c0ffee00c0ffee00"}});
   open(MergePolicy::Whose::none);
@@ -251,7 +251,7 @@ TEST_F(ConvergenceTest, AVisitorForgetsNothingBeforeItIsSaid) {
   expect_said(world, left);
 }
 
-TEST_F(ConvergenceTest, AVisitThatFailsComesAgain) {
+TEST_F(ConvergenceTest, AFailedVisitIsRetried) {
   begin({{"base", "0"}}, {{"base", "0"}});
   auto left = publish(root, {{"base", "0"}, {"ours", "o"}}, {{"tx", "c0ffee00c0ffee00c0ffee00c0ffee00"}});
   std::atomic<int> lost = 0;
@@ -282,7 +282,7 @@ TEST_F(ConvergenceTest, AVisitEnds) {
   EXPECT_TRUE(ends) << "one after the other, unasked";
 }
 
-TEST_F(ConvergenceTest, WhereNothingMoreMayBeMergedConflictsAreNamedAllTheSame) {
+TEST_F(ConvergenceTest, ConflictsAreNamedEvenIfNothingMayBeMerged) {
   begin({{"base", "0"}}, {{"base", "theirs"}});
   world.set_head(project, root);
   MergePolicy policy;
@@ -340,7 +340,7 @@ TEST_F(MergeAnswerTest, AnotherRevisionIsNotTakenForTheMerge) {
                                                            {"parents", Json::Array{}},
                                                            {"manifest", JsonObject{{"files", JsonObject()}}}}));
   });
-  EXPECT_NE(said().find("another revision than the merge"), std::string::npos) << said();
+  EXPECT_NE(said().find("different revision than the merge"), std::string::npos) << said();
 }
 
 TEST_F(ConvergenceTest, AMergeThatTheListDoesNotShowYetIsNotMissed) {
@@ -370,7 +370,7 @@ TEST_F(ConvergenceTest, AMergeThatTheListDoesNotShowYetIsNotMissed) {
   EXPECT_EQ(work->events->events_text().find("commit_waiting"), std::string::npos) << "it was there to be read";
 }
 
-TEST_F(ConvergenceTest, OfAMergeOnlyWhatNobodyHasIsUploaded) {
+TEST_F(ConvergenceTest, AMergeUploadsOnlyMissingChunks) {
   const std::string text = lines(8'000);
   MergePolicy none;  // so that the merge is made here
   none.whose = MergePolicy::Whose::none;
@@ -426,7 +426,7 @@ TEST_F(ConvergenceTest, AMergeThatIsRefusedForGoodLeavesHeadWhereItIs) {
   EXPECT_EQ(world.head(project), head);
 }
 
-TEST_F(ConvergenceTest, HeadIsLookedAtAgainWhereALookTookLong) {
+TEST_F(ConvergenceTest, HeadIsReadAgainAfterASlowScan) {
   root = publish("", {{"base", "0"}});
   world.set_head(project, root);
   open();

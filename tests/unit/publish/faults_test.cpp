@@ -396,7 +396,7 @@ TEST_F(FaultsTest, AServiceThatKeepsAnotherTextIsNotBuiltOn) {
   EXPECT_EQ(revisions(), 1u);
 }
 
-TEST_F(FaultsTest, ALongRateLimitIsShownAndSatOut) {
+TEST_F(FaultsTest, ALongRateLimitIsShownAndWaitedOut) {
   std::atomic<bool> limited = true, is_shown_on = false;
   work->faults.set_plan([&](const HttpRequest& request) {
     if (!limited && work->publisher->progress().last_error) is_shown_on = true;
@@ -420,7 +420,7 @@ TEST_F(FaultsTest, ALongRateLimitIsShownAndSatOut) {
   EXPECT_EQ(world.contents(world.head(project)), expected);
 }
 
-TEST_F(FaultsTest, HowLongUploadsWillTakeIsShownWhileTheyRest) {
+TEST_F(FaultsTest, TheRemainingTimeIsShownDuringARateLimit) {
   work->faults.set_plan([&](const HttpRequest& request) {
     if (!is_post_of(request, "/file_chunks")) return Fault();
     return test::answer_with(429, R"({"code":"rate_limited","retry_after":60})");
@@ -451,7 +451,7 @@ TEST_F(FaultsTest, WhatWasUploadedTellsHowLongTheRestTakes) {
   EXPECT_GE(*progress.seconds_left, progress.so_far.retry_after_s + 10) << "three more, as slow as the first three";
 }
 
-TEST_F(FaultsTest, ForAsLongAsTheServiceAsksNothingIsSent) {
+TEST_F(FaultsTest, NothingIsSentUntilRetryAfterHasPassed) {
   std::atomic<bool> is_refused = false;
   std::atomic<int> since = 0;
   work->faults.set_plan([&](const HttpRequest& request) {

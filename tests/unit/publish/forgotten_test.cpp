@@ -153,7 +153,7 @@ TEST_F(ForgottenTest, WhatWasMergedWithHeadBeforeItWasSentIsFound) {
   EXPECT_EQ(revisions(), 3u);
 }
 
-TEST_F(ForgottenTest, AParentThatCannotBeReadKeepsNobodyFromFindingIt) {
+TEST_F(ForgottenTest, AnUnreadableParentDoesNotHideIt) {
   const std::string unread =
       world
           .create("revisions", wire::to_text(JsonObject{
@@ -168,7 +168,7 @@ TEST_F(ForgottenTest, AParentThatCannotBeReadKeepsNobodyFromFindingIt) {
   EXPECT_EQ(revisions(), 3u);
 }
 
-TEST_F(ForgottenTest, WhatHasAnotherStateThanOursIsNotTakenForIt) {
+TEST_F(ForgottenTest, ARevisionWithAnotherStateIsNotTakenForIt) {
   ASSERT_TRUE(work->stage->stage_state(R"({"ours":1})"));
   leave_one_in_doubt(true);
   lose_journal();
@@ -219,7 +219,7 @@ TEST_F(ForgottenTest, WhatIsNotThereIsStagedAgainOnceTheLogWasSearched) {
   EXPECT_EQ(result->outcome, Outcome::published);
 }
 
-TEST_F(ForgottenTest, AnotherRestartGoesOnSearching) {
+TEST_F(ForgottenTest, AnotherRestartContinuesTheSearch) {
   work->write("new", "n");
   leave_one_in_doubt(true);
   lose_journal();
@@ -254,7 +254,7 @@ TEST_F(ForgottenTest, WhatAnotherClientMadeOfOursIsNotTakenForIt) {
   EXPECT_EQ(work->read("new"), "n");
 }
 
-TEST_F(ForgottenTest, AJournalThatLostItsLastRowsGivesNothingBackThatWasSent) {
+TEST_F(ForgottenTest, AJournalWithoutItsLastRowsStagesNothingThatWasSent) {
   open({}, kPatient, keep_journals());
   work->write("new", std::string(20'000, 'n'));
   work->write("more", "m");
@@ -289,7 +289,7 @@ TEST_F(ForgottenTest, AJournalThatLostItsLastRowsGivesNothingBackThatWasSent) {
   }
 }
 
-TEST_F(ForgottenTest, AJournalFromBeforePublishesNothingUnasked) {
+TEST_F(ForgottenTest, AnOutdatedJournalPublishesNothing) {
   open({}, kPatient, keep_journals());
   work->write("first", "1");
   ASSERT_TRUE(work->commit());

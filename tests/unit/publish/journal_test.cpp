@@ -125,7 +125,7 @@ TEST_F(JournalTest, KnowsOnlyTheLatestChunks) {
   EXPECT_EQ(*journal.longest_id(), std::string("id of dddd").size());
 }
 
-TEST_F(JournalTest, GoesOnFromVersion2) {
+TEST_F(JournalTest, UpgradesFromVersion2) {
   {
     auto database = Database::open(directory_.path() + "/publish.db", Database::Durability::full);
     ASSERT_TRUE(database);
@@ -164,7 +164,7 @@ TEST_F(JournalTest, GoesOnFromVersion2) {
   EXPECT_EQ(*journal->branch(), RevisionId("r"));
 }
 
-TEST_F(JournalTest, GoesOnFromVersion3) {
+TEST_F(JournalTest, UpgradesFromVersion3) {
   {
     auto journal = open();
     ASSERT_TRUE(journal->enqueue("tx", "agent", "message"));
@@ -216,7 +216,7 @@ std::optional<Said> say(const std::string& directory) {
   return said;
 }
 
-TEST_F(JournalTest, AChangedByteIsNeverBelieved) {
+TEST_F(JournalTest, AnAlteredByteIsDetected) {
   {
     auto journal = open();
     ASSERT_TRUE(journal->enqueue("earlier", "agent", "message"));
@@ -261,7 +261,7 @@ TEST_F(JournalTest, AChangedByteIsNeverBelieved) {
   EXPECT_GT(refused, 20);
 }
 
-TEST_F(JournalTest, ARowThatIsNotAsItWasWrittenIsFoundBeforeAnythingIsBuiltOnIt) {
+TEST_F(JournalTest, AnAlteredRowIsFoundBeforeItIsUsed) {
   {
     auto journal = open();
     ASSERT_TRUE(journal->enqueue("earlier", "agent", "message"));
@@ -289,7 +289,7 @@ TEST_F(JournalTest, ARowThatIsNotAsItWasWrittenIsFoundBeforeAnythingIsBuiltOnIt)
     auto opened = Journal::open(changed.path() + "/journal");
     ASSERT_FALSE(opened) << table;
     EXPECT_EQ(opened.error().code, ErrorCode::corrupt);
-    EXPECT_NE(opened.error().message.find("a row of " + table), std::string::npos) << opened.error().message;
+    EXPECT_NE(opened.error().message.find("a row in " + table), std::string::npos) << opened.error().message;
   }
 }
 

@@ -220,7 +220,7 @@ TEST_F(LogScanTest, KilledAtAnyPageItLosesAFewPages) {
   EXPECT_EQ(next.found().size(), 6u);
 }
 
-TEST_F(LogScanTest, WhereEachPageIsToBeSavedNoneIsReadAgain) {
+TEST_F(LogScanTest, IfEachPageIsSavedNoneIsReadAgain) {
   limits.unsaved_pages = 1;
   restart();
   ASSERT_TRUE(look());
@@ -232,7 +232,7 @@ TEST_F(LogScanTest, WhereEachPageIsToBeSavedNoneIsReadAgain) {
   EXPECT_EQ(after_a_restart, log.pages);
 }
 
-TEST_F(LogScanTest, WhatComesInFrontMeanwhileIsReadToo) {
+TEST_F(LogScanTest, RecordsAddedMeanwhileAreReadToo) {
   log.before = [&](const std::string&) -> Status {
     if (log.pages == 100) log.add("ours", 12 * kDay);
     return {};
@@ -254,7 +254,7 @@ TEST_F(LogScanTest, AVerifiedHeadEndsWhatHasToBeKnown) {
   EXPECT_TRUE(scan->found().contains(RevisionId(fmt::format("r{:06}", log.size() - 1))));
 }
 
-TEST_F(LogScanTest, AForgottenCursorMeansFromTheBeginning) {
+TEST_F(LogScanTest, AnExpiredCursorRestartsTheScan) {
   log.before = [&](const std::string&) -> Status {
     if (log.pages == 100) return fail(ErrorCode::unreachable, "not now");
     return {};
@@ -284,7 +284,7 @@ TEST_F(LogScanTest, ACursorThatBeginsAgainAtTheTopIsNoticed) {
   };
   ASSERT_TRUE(look());
   expect_all_found();
-  EXPECT_NE(events.events_text().find("came back to newer ones"), std::string::npos);
+  EXPECT_NE(events.events_text().find("jumped back to newer ones"), std::string::npos);
 }
 
 TEST_F(LogScanTest, ALogThatLostWhatWasReadIsReadAgain) {
@@ -296,7 +296,7 @@ TEST_F(LogScanTest, ALogThatLostWhatWasReadIsReadAgain) {
   EXPECT_EQ(scan->found().size(), 7u);
 }
 
-TEST_F(LogScanTest, WhatTheLogLostIsForgottenHoweverOftenItsReadingIsInterrupted) {
+TEST_F(LogScanTest, LostRevisionsAreForgottenDespiteInterruptions) {
   ASSERT_TRUE(look());
   log.add("ours", 12 * kDay);
   ASSERT_TRUE(look());
@@ -318,29 +318,29 @@ TEST_F(LogScanTest, WhatTheLogLostIsForgottenHoweverOftenItsReadingIsInterrupted
   EXPECT_EQ(scan->found().size(), 6u) << "what was published last is gone";
 }
 
-TEST_F(LogScanTest, ACursorThatIsGivenTwiceEndsIt) {
+TEST_F(LogScanTest, ARepeatedCursorEndsTheScan) {
   log.after = [&](wire::RecordPage& page) { page.next_cursor = "r024000"; };
   auto failed = look();
   ASSERT_FALSE(failed);
   EXPECT_EQ(failed.error().code, ErrorCode::protocol);
-  EXPECT_NE(failed.error().message.find("same cursor twice"), std::string::npos) << failed.error().message;
+  EXPECT_NE(failed.error().message.find("a cursor was repeated"), std::string::npos) << failed.error().message;
   log.after = {};
   ASSERT_TRUE(look());
   expect_all_found();
 }
 
-TEST_F(LogScanTest, PagesWithoutAnythingEndIt) {
+TEST_F(LogScanTest, EmptyPagesEndTheScan) {
   log.after = [&](wire::RecordPage& page) {
     page.records.clear();
     page.next_cursor = fmt::format("r{:06}", log.size() - static_cast<std::size_t>(log.pages));
   };
   auto failed = look();
   ASSERT_FALSE(failed);
-  EXPECT_NE(failed.error().message.find("brought nothing"), std::string::npos) << failed.error().message;
+  EXPECT_NE(failed.error().message.find("had nothing new"), std::string::npos) << failed.error().message;
   EXPECT_EQ(log.pages, limits.most_idle_pages);
 }
 
-TEST_F(LogScanTest, AListThatGoesOnForEverEnds) {
+TEST_F(LogScanTest, AnEndlessListEndsTheScan) {
   limits.most_pages = 100;
   restart();
   auto failed = look();
@@ -348,7 +348,7 @@ TEST_F(LogScanTest, AListThatGoesOnForEverEnds) {
   EXPECT_NE(failed.error().message.find("100 pages were read"), std::string::npos) << failed.error().message;
 }
 
-TEST_F(LogScanTest, MoreOfTheProjectThanMayBeKeptEndsIt) {
+TEST_F(LogScanTest, TooManyRevisionsEndTheScan) {
   limits.most_found_bytes = 10'000;
   restart();
   for (int i = 0; i < 2'000; ++i) log.add("ours", 12 * kDay + i);

@@ -13,13 +13,13 @@ struct PaceTest : testing::Test {
   void store(std::uint32_t count, std::chrono::seconds later) { pace.has_stored(count, now += later); }
 };
 
-TEST_F(PaceTest, NothingToJudgeBy) {
+TEST_F(PaceTest, NoEstimateWithoutData) {
   EXPECT_FALSE(pace.left(10, now));
   store(0, 0s);
   EXPECT_FALSE(pace.left(10, now)) << "it has only begun";
 }
 
-TEST_F(PaceTest, WithoutLimitsItIsTheSpeed) {
+TEST_F(PaceTest, WithoutLimitsTheSpeedDecides) {
   store(0, 0s);
   store(8, 4s);
   store(8, 4s);
@@ -27,7 +27,7 @@ TEST_F(PaceTest, WithoutLimitsItIsTheSpeed) {
   EXPECT_EQ(pace.left(0, now), 0s);
 }
 
-TEST_F(PaceTest, WhatWasTakenInAnHourIsWhatAnHourTakes) {
+TEST_F(PaceTest, TheLastHoursWritesAreTheEstimate) {
   store(0, 0s);
   store(100, 100s);
   pace.is_refused(now, now + 3500s);
@@ -39,7 +39,7 @@ TEST_F(PaceTest, WhatWasTakenInAnHourIsWhatAnHourTakes) {
   EXPECT_EQ(pace.left(90, now), 3600s - 60s + 50s);
 }
 
-TEST_F(PaceTest, RefusedBeforeAnythingWasTakenTheDocumentedLimitsHold) {
+TEST_F(PaceTest, WithoutAcceptedWritesTheDocumentedLimitsApply) {
   pace.is_refused(now, now + 600s);
   EXPECT_EQ(pace.left(240, now), 600s);
   EXPECT_EQ(pace.left(241, now), 600s + 3600s);

@@ -19,7 +19,7 @@ TEST(Rest, GrowsToALimitAndIsNeverShorterThanAsked) {
   EXPECT_EQ(rest_after(away, 2, 1s, 10s), 2s);
 }
 
-TEST(Rest, AnAnswerThatMakesNoSenseLeavesOpenWhatHappened) {
+TEST(Rest, AnUnexpectedResponseLeavesTheOutcomeUnknown) {
   EXPECT_TRUE(may_heal(ErrorCode::protocol));
   EXPECT_TRUE(may_heal(ErrorCode::rate_limited));
   EXPECT_FALSE(may_heal(ErrorCode::permission_denied));

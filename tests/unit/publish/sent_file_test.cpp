@@ -34,7 +34,7 @@ TEST_F(SentFileTest, TheLastOneIsReadBack) {
   EXPECT_EQ(sent->tx, tx);
 }
 
-TEST_F(SentFileTest, NoDamagedOneIsBelieved) {
+TEST_F(SentFileTest, ADamagedOneIsRejected) {
   ASSERT_TRUE(write_sent(database, {23, tx}));
   const std::string whole = read_file(file(), 1000).value();
   for (std::size_t at = 0; at < whole.size(); ++at) {
@@ -53,7 +53,7 @@ TEST_F(SentFileTest, NoDamagedOneIsBelieved) {
   EXPECT_TRUE(read_sent(database).value());
 }
 
-TEST_F(SentFileTest, WhatIsRemovedIsGoneAndMayBeRemovedAgain) {
+TEST_F(SentFileTest, RemovingTwiceIsAllowed) {
   ASSERT_TRUE(write_sent(database, {23, tx}));
   for (int times = 0; times < 2; ++times) {
     auto removed = remove_sent(database);
@@ -62,7 +62,7 @@ TEST_F(SentFileTest, WhatIsRemovedIsGoneAndMayBeRemovedAgain) {
   }
 }
 
-TEST_F(SentFileTest, WhatCannotBeReadOrRemovedIsSaid) {
+TEST_F(SentFileTest, ErrorsOfReadingAndRemovingAreReported) {
   fs::create_directory(file());
   EXPECT_FALSE(read_sent(database));
   EXPECT_FALSE(remove_sent(database));

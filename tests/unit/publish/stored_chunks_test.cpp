@@ -81,7 +81,7 @@ class MissingChunkTest : public testing::Test {
   const ChunkId chunk{"c"};
 };
 
-TEST_F(MissingChunkTest, ItIsGoneWhenNoLookHasSeenItForAsLongAsReadsMayLag) {
+TEST_F(MissingChunkTest, IsGoneOnceMissingForAsLongAsReadsMayLag) {
   using std::chrono::seconds;
   EXPECT_FALSE(is_gone_after(seconds(0)));
   stored.forget_all();
@@ -94,7 +94,7 @@ TEST_F(MissingChunkTest, ItIsGoneWhenNoLookHasSeenItForAsLongAsReadsMayLag) {
   EXPECT_FALSE(is_gone_after(seconds(1))) << "it was seen in between";
 }
 
-TEST_F(MissingChunkTest, TwoLooksAreTooFewAndALongTimeWithoutAnyBeginsAnew) {
+TEST_F(MissingChunkTest, TwoChecksAreTooFewAndALongGapStartsOver) {
   using std::chrono::seconds;
   EXPECT_FALSE(is_gone_after(seconds(0)));
   EXPECT_FALSE(is_gone_after(seconds(130)));
@@ -140,7 +140,7 @@ TEST(StoredChunksTest, WhatWasSeenWithTheRevisionIsNotAskedForAgainAfterAnError)
   EXPECT_EQ(upstream.asked, 100u) << "with another one it says nothing";
 }
 
-TEST(StoredChunksTest, OnABadRoadEachIsAskedForUntilItIsAnswered) {
+TEST(StoredChunksTest, EachChunkIsRequestedUntilItIsAnswered) {
   ChunksOnly upstream;
   SystemClock clock;
   StoredChunks stored(upstream, clock);

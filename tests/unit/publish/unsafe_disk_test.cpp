@@ -81,7 +81,7 @@ TEST_F(UnsafeDiskTest, ACommitEndsOnceItsOutcomeIsOnDisk) {
   EXPECT_EQ(world.contents(world.head(project)), (test::Contents{{"f", "text"}, {"g", "text"}}));
 }
 
-TEST_F(UnsafeDiskTest, NorDoesWhoIsBehindItWait) {
+TEST_F(UnsafeDiskTest, QueuedCommitsDoNotWaitEither) {
   std::atomic<bool> is_held = true;
   auto work = open([&](const HttpRequest& request) {
     if (request.method == "PATCH") {

@@ -103,7 +103,7 @@ TEST_F(UploadsTest, AnotherBodyGetsAnotherKey) {
   for (std::size_t i = 0; i < before.size(); ++i) EXPECT_EQ(sent.contains(before[i]), i != 1) << i;
 }
 
-TEST_F(UploadsTest, SomeOfThemJournalledAreNoneLost) {
+TEST_F(UploadsTest, PartlyJournalledUploadsAreNotLost) {
   expected = {{"large", lines(4'500'000, 1)}};  // more chunks than are journalled at once
   std::string tree = crashed_after_uploads(1);
   std::size_t journalled = column(tree, "SELECT key FROM uploads").size();
@@ -155,7 +155,7 @@ TEST_F(UploadsTest, AnAnswerWithTheIdOfAnotherChunkDoesNotStopWhatFollows) {
   EXPECT_EQ(world.contents(result->revision.text()), (Contents{{"text", lines(40'000, 1)}}));
 }
 
-TEST_F(UploadsTest, AnIdThatIsGivenAwayAgainStandsForWhatItHasNow) {
+TEST_F(UploadsTest, AReusedChunkIdMeansItsNewContent) {
   WorkTree work(world, project, directory.path() + "/tree");
   work.write("first", lines(10'000, 1));
   ASSERT_TRUE(work.commit());

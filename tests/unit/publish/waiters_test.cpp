@@ -35,7 +35,7 @@ TEST_F(WaitersTest, EachIsAnsweredOnceByWhateverComesFirst) {
   EXPECT_EQ(answers[1]->outcome, Outcome::merged);
 }
 
-TEST_F(WaitersTest, WhoDoesNotWaitIsAnsweredEarly) {
+TEST_F(WaitersTest, ACallerThatDoesNotWaitIsAnsweredEarly) {
   add("one");
   add("one", false);
   waiters.answer_hasty("one", of(Outcome::pending));
@@ -45,7 +45,7 @@ TEST_F(WaitersTest, WhoDoesNotWaitIsAnsweredEarly) {
   EXPECT_EQ(answers[1]->outcome, Outcome::published);
 }
 
-TEST_F(WaitersTest, WhatIsOnDiskGoesOnWithoutThoseWhoAreRefused) {
+TEST_F(WaitersTest, JournalledCommitsContinueWhenOthersAreRefused) {
   for (const char* tx : {"not on disk", "on disk"}) {
     waiters.begin(tx);
     add(tx);
@@ -58,7 +58,7 @@ TEST_F(WaitersTest, WhatIsOnDiskGoesOnWithoutThoseWhoAreRefused) {
   EXPECT_FALSE(waiters.outcome_of("on disk"));
 }
 
-TEST_F(WaitersTest, AtTheEndOnlyWhatIsOnDiskIsPending) {
+TEST_F(WaitersTest, AtShutdownOnlyJournalledCommitsArePending) {
   for (const char* tx : {"not on disk", "on disk"}) {
     waiters.begin(tx);
     add(tx);
@@ -70,7 +70,7 @@ TEST_F(WaitersTest, AtTheEndOnlyWhatIsOnDiskIsPending) {
   EXPECT_EQ(answers[1]->outcome, Outcome::pending);
 }
 
-TEST_F(WaitersTest, WhoAsksAgainIsToldOfThatCommit) {
+TEST_F(WaitersTest, AskingAgainReturnsThatCommit) {
   waiters.begin("one");
   EXPECT_TRUE(waiters.is_under_way("one"));
   EXPECT_FALSE(waiters.outcome_of("one"));

@@ -320,7 +320,7 @@ TEST_F(MovedTest, ACommitThatFindsTheLossKeepsWhatItDoesNotPublish) {
   EXPECT_EQ(work->read("build/hidden"), expected["hidden"]);
 }
 
-TEST_F(MovedTest, WhatCanBeHadNowhereIsNamed) {
+TEST_F(MovedTest, LostContentIsNamed) {
   publish_what_will_be_lost();
   move();
   world.restore();
@@ -330,7 +330,7 @@ TEST_F(MovedTest, WhatCanBeHadNowhereIsNamed) {
   EXPECT_THAT(lost(), testing::UnorderedElementsAre("build/hidden", "folder/in/side", "moved", "named"));
 }
 
-TEST_F(MovedTest, WhatIsOnlyNotShownIsNotSaidToBeLost) {
+TEST_F(MovedTest, LaggingContentIsNotReportedAsLost) {
   begin(std::chrono::minutes(10));
   publish_what_will_be_lost();
   const std::string before = world.head(project);
@@ -501,7 +501,7 @@ TEST_F(HollowTest, ChunksThatWereLostBeforeThePostArePublishedAgain) {
   EXPECT_EQ(world.all("file_chunks").size(), 2u + 3u);
 }
 
-TEST_F(HollowTest, AlsoThoseOfTheEndOnly) {
+TEST_F(HollowTest, ChunksOfTheEndAloneArePublishedAgain) {
   write({{"big", text(120'000, 2)}});
   std::atomic<int> uploads = 0;
   work->faults.set_plan([&](const HttpRequest& request) {
@@ -515,7 +515,7 @@ TEST_F(HollowTest, AlsoThoseOfTheEndOnly) {
   expect_published_on_top(work->commit());
 }
 
-TEST_F(HollowTest, AlsoThoseOfTheBeginningOnly) {
+TEST_F(HollowTest, ChunksOfTheBeginningAloneArePublishedAgain) {
   write({{"big", text(400'000, 2)}});
   world.back_up();
   std::atomic<int> uploads = 0;
@@ -527,7 +527,7 @@ TEST_F(HollowTest, AlsoThoseOfTheBeginningOnly) {
   expect_published_on_top(work->commit());
 }
 
-TEST_F(HollowTest, AlsoThoseThatWereUploadedBefore) {
+TEST_F(HollowTest, ChunksOfEarlierUploadsArePublishedAgain) {
   write({{"big", text(30'000, 2)}});
   world.back_up();
   work->faults.set_plan([](const HttpRequest& request) {
@@ -538,7 +538,7 @@ TEST_F(HollowTest, AlsoThoseThatWereUploadedBefore) {
   expect_published_on_top(work->commit());
 }
 
-TEST_F(HollowTest, AlsoThoseOfALostBase) {
+TEST_F(HollowTest, ChunksOfALostBaseArePublishedAgain) {
   world.back_up();
   publish({{"base", text(30'000, 2)}});
   write({{"small", "2"}});
@@ -731,7 +731,7 @@ TEST_F(HollowTest, WhatNobodyHasAnyMoreKeepsNoCommitFromBeingPublished) {
   auto result = work->commit();
   expected["small of theirs"] = "t";
   expect_published_on_top(result);
-  EXPECT_NE(work->events->errors_text().find("carry on theirs"), std::string::npos);
+  EXPECT_NE(work->events->errors_text().find("carry forward theirs"), std::string::npos);
 }
 
 /// Others' content is carried along, since the service lost their revision after ours was based on it. The service has
@@ -790,12 +790,12 @@ class CarriedOnTest : public HollowTest {
   bool is_restored = false;
 };
 
-TEST_F(CarriedOnTest, OneAnswerLeavesNothingOfOthersOut) {
+TEST_F(CarriedOnTest, OneResponseDropsNothingOfOthers) {
   lags = false;
   expect_that_nothing_is_left_out();
 }
 
-TEST_F(CarriedOnTest, NorDoTwoBetweenWhichNobodyLooked) {
+TEST_F(CarriedOnTest, TwoResponsesWithAGapDropNothing) {
   // As when the machine sleeps, or the service is unreachable.
   world.clock.advance(std::chrono::hours(1));
   const int before = looks;
@@ -872,7 +872,7 @@ TEST_F(HollowTest, ARefusalGivesNothingBackThatIsInTheLog) {
   EXPECT_GT(posts, 2);
 }
 
-TEST_F(HollowTest, WhoeverNeverShowsAChunkHasItGivenBackWhenThatIsAskedFor) {
+TEST_F(HollowTest, ACommitWhoseChunkIsNeverShownCanBeCancelled) {
   std::atomic<bool> is_posted = false;
   work->faults.set_plan([&](const HttpRequest& request) {
     if (is_post_of(request, "/revisions")) is_posted = true;
@@ -913,7 +913,7 @@ TEST_F(HollowTest, ReadsThatLagAreWaitedFor) {
   EXPECT_EQ(world.all("revisions").size(), 2u) << "nothing is published twice";
 }
 
-TEST_F(HollowTest, ToSeeItCostsAFewReads) {
+TEST_F(HollowTest, DetectionCostsFewReads) {
   auto reads = sent("GET", "file_chunks/"), revisions = sent("GET", "revisions/");
   publish({{"big", text(600'000, 2)}});
   EXPECT_GT(sent("POST", "file_chunks"), 30u);
@@ -923,7 +923,7 @@ TEST_F(HollowTest, ToSeeItCostsAFewReads) {
   EXPECT_EQ(sent("GET", "revisions/"), revisions);
 }
 
-TEST_F(WentBackTest, AStepAfterAnotherAndAKill) {
+TEST_F(WentBackTest, AKillBetweenTwoSteps) {
   // The process is killed once its revision was posted; when it restarts, the service has gone back, and the cache is
   // empty.
   write({{"big", text(30'000, 2)}});
@@ -1001,7 +1001,7 @@ TEST_F(WentBackTest, WhatWasAcknowledgedIsNotPostedAgainWhileReadsMayLag) {
   EXPECT_EQ(world.all("revisions").size(), before.size() + 1);
 }
 
-TEST_F(WentBackTest, WhatIsAcknowledgedAndNeverShownIsSentAFewTimesAndCanBeGivenBack) {
+TEST_F(WentBackTest, ARevisionNeverShownIsSentAFewTimesAndCanBeCancelled) {
   commit_to_a_service_that_keeps_nothing();
   while (last_error().find("never showed it") == std::string::npos)
     std::this_thread::sleep_for(std::chrono::milliseconds(1));

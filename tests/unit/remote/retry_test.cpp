@@ -316,7 +316,7 @@ TEST_F(AwayTest, AStatusIsAnAnswer) {
   EXPECT_TRUE(client().health().reachable);
 }
 
-TEST_F(AwayTest, AGatewaysStatusIsNone) {
+TEST_F(AwayTest, AGatewayStatusIsNotAnAnswer) {
   for (int i = 0; i < 3; ++i) {
     auto answer = get();
     transport.answer(transport.count() - 1, 502, "<html>Bad Gateway</html>");
@@ -329,7 +329,7 @@ TEST_F(AwayTest, AGatewaysStatusIsNone) {
   EXPECT_TRUE(refused.is(ErrorCode::unreachable));
 }
 
-TEST_F(AwayTest, WhatDidNotFailItselfIsNotRefusedForWhatOthersMet) {
+TEST_F(AwayTest, ASubjectIsNotRefusedForOthersFailures) {
   be_away();
   fail_one();  // the probe after silence; further requests are refused
   auto sick = get();
@@ -356,7 +356,7 @@ TEST_F(AwayTest, ManyWhoDidNotFailWaitForWhatTheFirstOnesFind) {
   for (std::size_t i = sent; i < sent + 20; ++i) transport.answer(i, 404, "");
 }
 
-TEST_F(AwayTest, WhereNobodyIsAnsweredThoseToo) {
+TEST_F(AwayTest, WhenNobodyIsAnsweredTheyAreRefusedToo) {
   be_away();
   std::size_t sent = transport.count();
   std::vector<Answer<Record>> all;

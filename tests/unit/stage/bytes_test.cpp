@@ -179,7 +179,7 @@ TEST_F(BytesTest, TheSpoolKnowsWhatRoomItsDiskHas) {
   EXPECT_EQ((*spool)->free_room() > 0, std::filesystem::space(bench.spool()).available > 0);
 }
 
-TEST_F(BytesTest, WhatTheKernelDoesNotCopyIsCopiedHere) {
+TEST_F(BytesTest, ACopyFallsBackToUserSpace) {
   const std::string text(3'000'000, 'x');
   ASSERT_TRUE(bench.put("f", text));
   ASSERT_TRUE(bench.stage->freeze("tx").value());
@@ -362,7 +362,7 @@ TEST_F(BytesTest, WritersOfManyFilesWhileLayersFreeze) {
   EXPECT_EQ(bench.stat("one").size, bench.stat("two").size);
 }
 
-TEST_F(BytesTest, WhoWaitedForAFreezeGoesOnAfterIt) {
+TEST_F(BytesTest, WaitersContinueAfterAFreeze) {
   for (int round = 0; round < 20; ++round) {
     const std::string tx = "tx" + std::to_string(round);
     constexpr int kWriters = 3;

@@ -198,7 +198,8 @@ TEST_F(DamageTest, WhatWasSyncedMayNotBeMissing) {
     ASSERT_EQ(opened.has_value(), !synced) << "a power loss may take what was not synced, and only that";
     if (!opened) continue;
     ASSERT_TRUE((*opened)->found_lost());
-    EXPECT_THAT((*opened)->found_lost()->message, ContainsRegex("that nothing names.* are in .*lost\\+found"));
+    EXPECT_THAT((*opened)->found_lost()->message,
+                ContainsRegex("unreferenced or incomplete.* were moved to .*lost\\+found"));
     opened->reset();
     EXPECT_THAT(contents(other.options().directory + "/lost+found"), Contains("bytes"));
     EXPECT_THAT(contents(other.options().directory + "/lost+found"), Contains("text"));
@@ -304,7 +305,7 @@ TEST_F(DamageTest, ADatabaseThatIsGoneIsMissedThoughItHeldNoBytes) {
   }
 }
 
-TEST_F(DamageTest, TheLastOperationThatWasChangedIsSetAsideAndSaid) {
+TEST_F(DamageTest, ADamagedLastOperationIsSetAsideAndReported) {
   ASSERT_NO_FATAL_FAILURE(make(false, true));
   const std::string log = log_file();
   const std::string whole = bytes_of(original() + log);
@@ -315,7 +316,8 @@ TEST_F(DamageTest, TheLastOperationThatWasChangedIsSetAsideAndSaid) {
   auto opened = open();
   ASSERT_TRUE(opened) << opened.error().message;
   ASSERT_TRUE((*opened)->found_lost());
-  EXPECT_THAT((*opened)->found_lost()->message, ContainsRegex("the last operation of its log.* is in .*lost\\+found"));
+  EXPECT_THAT((*opened)->found_lost()->message,
+              ContainsRegex("the damaged last operation of its log was moved to .*lost\\+found"));
   opened->reset();
   const auto folder = fs::directory_iterator(directory() + "/lost+found")->path();
   EXPECT_EQ(bytes_of(folder.string() + log), changed);

@@ -30,7 +30,7 @@ TEST(HousekeeperTest, ARemovalWaitsForMoreUnlessItIsWantedAtOnce) {
   is_removed.wait();
 }
 
-TEST(HousekeeperTest, WithoutAThreadTheOneWhoWishesDoesIt) {
+TEST(HousekeeperTest, WithoutAThreadTheCallerDoesIt) {
   int folds = 0, removals = 0;
   Housekeeper keeper([&] { ++folds; }, [&] { ++removals; }, kNever, false);
   keeper.want_fold();

@@ -31,7 +31,7 @@ class OpenTest : public testing::Test {
   test::Workbench bench;
 };
 
-TEST_F(OpenTest, BytesThatAreGoneAreNoEmptyFile) {
+TEST_F(OpenTest, MissingBytesAreNotAnEmptyFile) {
   bench.open(base);
   ASSERT_TRUE(bench.put("b", "two"));
   ASSERT_TRUE(bench.put("empty", ""));
@@ -44,7 +44,7 @@ TEST_F(OpenTest, BytesThatAreGoneAreNoEmptyFile) {
   EXPECT_FALSE(bench.stage->freeze("tx")) << "published as an empty file";
 }
 
-TEST_F(OpenTest, WhoeverRemovesAStageHoldsItToTheEnd) {
+TEST_F(OpenTest, RemovingAStageHoldsItsLockToTheEnd) {
   const std::string directory = bench.options().directory;
   bench.open(base);
   ASSERT_TRUE(bench.put("b", "two"));
@@ -147,7 +147,7 @@ TEST_F(OpenTest, OrphansAreMovedOutOfTheSpoolAndNothingElse) {
   EXPECT_TRUE(std::filesystem::exists(spool + "/4712"));
 }
 
-TEST_F(OpenTest, WhatWasRemovedIsNotRememberedForGood) {
+TEST_F(OpenTest, RemovedFilesAreForgottenEventually) {
   bench.open(base);
   for (int i = 0; i < 100; ++i) ASSERT_TRUE(bench.put("f", "text") && bench.unlink("f"));
   bench.stage.reset();

@@ -95,7 +95,7 @@ TEST_F(OperationsLogTest, RecordsComeBackInOrderAndOnlyThoseThatFollow) {
   EXPECT_THAT(found(3), IsEmpty());
 }
 
-TEST_F(OperationsLogTest, AtWhateverByteItIsTornWhatIsWholeBeforeItIsRead) {
+TEST_F(OperationsLogTest, ATornLogIsReadUpToTheTear) {
   std::vector<std::size_t> ends = {0};
   {
     auto log = open();

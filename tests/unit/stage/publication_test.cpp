@@ -127,7 +127,7 @@ TEST_F(PublicationTest, WhatIsFrozenStaysWhateverIsWritten) {
   EXPECT_EQ(bench.spool_files(), 1U);
 }
 
-TEST_F(PublicationTest, WhatWasSeenTellsByItselfWhetherItIsAsFrozen) {
+TEST_F(PublicationTest, ASeenFileKnowsWhetherItIsAsFrozen) {
   ASSERT_TRUE(bench.put("f", "first"));
   EXPECT_FALSE(bench.stage->seen_at("f").as_frozen);
   Frozen layer = freeze();
@@ -138,7 +138,7 @@ TEST_F(PublicationTest, WhatWasSeenTellsByItselfWhetherItIsAsFrozen) {
   EXPECT_FALSE(bench.stage->seen_at("f").as_frozen);
 }
 
-TEST_F(PublicationTest, OfTwoPublishedNamesOfAFileEitherMayGo) {
+TEST_F(PublicationTest, EitherNameOfAPublishedFileMayBeRemoved) {
   // The published name is the first or the second of the two in name order, and stays or goes.
   ASSERT_TRUE(bench.link("a", "0"));
   ASSERT_TRUE(bench.link("d/b", "d/0"));
@@ -455,7 +455,7 @@ class Watching final : public ByteSource {
   const std::string spool_;
 };
 
-TEST_F(PublicationTest, WhatIsPreparedHasItsNumberOnceItIsWhole) {
+TEST_F(PublicationTest, APreparedFileGetsItsNumberOnceComplete) {
   // What a crash leaves of it is deleted at the next start, and does not count as a lost file.
   constexpr std::uint64_t several_pieces = 3 << 20;
   auto source = std::make_shared<Watching>(bench.spool());
@@ -469,7 +469,7 @@ TEST_F(PublicationTest, WhatIsPreparedHasItsNumberOnceItIsWhole) {
   EXPECT_NE(whole[0].back(), '~');
 }
 
-TEST_F(PublicationTest, WhatWasTakenInIsPublishedOnce) {
+TEST_F(PublicationTest, MergedContentIsPublishedOnce) {
   auto done = put_merged(bench, {{"new", "theirs"}}, revision_of("r1", base), {RevisionId("branch")});
   ASSERT_TRUE(done) << done.error().message;
   bench.reopen();
@@ -480,7 +480,7 @@ TEST_F(PublicationTest, WhatWasTakenInIsPublishedOnce) {
   EXPECT_TRUE(bench.stage->merge_parents().empty());
 }
 
-TEST_F(PublicationTest, WhatWasTakenInIsForgottenWithEverythingElseAlone) {
+TEST_F(PublicationTest, MergeParentsAreForgottenOnlyIfEverythingIsDiscarded) {
   ASSERT_TRUE(put_merged(bench, {}, revision_of("r1", base), {RevisionId("branch")}));
   ASSERT_TRUE(bench.put("f", "mine") && bench.put("g", "mine"));
   ASSERT_TRUE(bench.stage->discard("f"));
@@ -692,7 +692,7 @@ TEST_F(PublicationTest, ADirectoryOfOnesOwnHasTheTimeOfTheRevisionThatChangedIts
   }
 }
 
-TEST_F(PublicationTest, NothingIsToldOfWhatNobodySaw) {
+TEST_F(PublicationTest, NoInvalidationsForUnseenNames) {
   Texts next = base;
   next.insert_or_assign("d/e/c", "newer");
   next.emplace("n", "y");
@@ -758,18 +758,18 @@ TEST_F(PublicationTest, ABaseThatWouldCoverLocalFilesIsRefused) {
   EXPECT_EQ(bench.list("d/hollow"), Names());
 }
 
-TEST_F(PublicationTest, NoMergeCoversWhatIsKeptHereOnly) {
+TEST_F(PublicationTest, NoMergeOverwritesALocalOnlyFile) {
   ASSERT_TRUE(bench.put("4913", "ignored"));
   Texts next = base;
   next.emplace("4913", "theirs");
   auto merged = put_merged(bench, {}, revision_of("r2", next));
   ASSERT_FALSE(merged);
-  EXPECT_NE(merged.error().message.find("4913 is kept here only"), std::string::npos) << merged.error().message;
+  EXPECT_NE(merged.error().message.find("4913 is local-only"), std::string::npos) << merged.error().message;
   EXPECT_EQ(bench.stage->base()->revision.id, RevisionId("r1"));
   EXPECT_EQ(bench.read("4913"), "ignored");
 }
 
-TEST_F(PublicationTest, WhoWaitedForAHoldGoesOnWhenItEnds) {
+TEST_F(PublicationTest, WaitersContinueAfterAHold) {
   auto hold = bench.stage->hold_writers();
   std::atomic<bool> is_written = false;
   std::thread writer([&] {

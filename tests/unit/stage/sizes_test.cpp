@@ -67,7 +67,7 @@ TEST_F(SizesTest, AFileThatIsGoneOrCutCannotBeReadAndIsNamed) {
     fs::resize_file(spool_file("twenty-one"), 9);
   });
   ASSERT_TRUE(bench.stage->found_lost()) << "what is missing altogether is said at once";
-  EXPECT_THAT(bench.stage->found_lost()->message, HasSubstr("gone"));
+  EXPECT_THAT(bench.stage->found_lost()->message, HasSubstr("missing"));
   EXPECT_EQ(bench.read("gone").error().code, ErrorCode::corrupt);
   EXPECT_EQ(bench.read("a").error().code, ErrorCode::corrupt);
   EXPECT_EQ(bench.read("d"), "two");

@@ -56,7 +56,7 @@ TEST_F(SupersededTest, AFileThatAnotherBaseReplacedTakesNoChange) {
   EXPECT_EQ(bench.changes(), std::vector<std::string>{"M a"});
 }
 
-TEST_F(SupersededTest, SoDoesOneThatHadBytesOfItsOwn) {
+TEST_F(SupersededTest, AReplacedFileWithStagedBytesTakesNoChange) {
   ASSERT_TRUE(bench.put("a", "mine"));
   ASSERT_TRUE(bench.put("b", "two"));  // as published, but in a spool file
   InodePtr frozen = bench.find("a"), own = bench.find("b");
@@ -71,7 +71,7 @@ TEST_F(SupersededTest, SoDoesOneThatHadBytesOfItsOwn) {
   EXPECT_EQ(bench.read(own), "two");
 }
 
-TEST_F(SupersededTest, SoDoesOneWhoseChangesWereDiscarded) {
+TEST_F(SupersededTest, ADiscardedFileTakesNoChange) {
   ASSERT_TRUE(bench.put("a", "mine"));
   ASSERT_TRUE(bench.put("new", "mine"));
   InodePtr changed = bench.find("a"), added = bench.find("new");

@@ -111,7 +111,7 @@ TEST_F(SyncTest, AFileThatCouldNotBeSyncedIsNotFrozenLater) {
   }
 }
 
-TEST_F(SyncTest, WhatAFreezeCouldNotSyncFsyncDoesNotAnswerFor) {
+TEST_F(SyncTest, FsyncFailsAfterAFreezeThatCouldNotSync) {
   ASSERT_TRUE(bench.put("f", "text"));
   fail_once("/spool/" + number_of("f"));
   ASSERT_FALSE(bench.stage->freeze("tx"));
@@ -147,7 +147,7 @@ TEST_F(SyncTest, NamesThatCouldNotBeSyncedStayUnsafe) {
   EXPECT_FALSE(bench.stage->sync(bench.find("f")));
 }
 
-TEST_F(SyncTest, WhoFindsNamesBeingSyncedWaitsForIt) {
+TEST_F(SyncTest, AConcurrentSyncIsAwaited) {
   ASSERT_TRUE(bench.put("f", "text") && bench.put("g", "text"));
   auto f = bench.find("f"), g = bench.find("g");
   std::mutex mutex;
@@ -196,7 +196,7 @@ TEST_F(SyncTest, TheBaseDoesNotMoveWhileBytesAreChanged) {
   EXPECT_EQ(bench.read("a"), "o");
 }
 
-TEST_F(SyncTest, NoStepOfAPublicationIsAnsweredForThatTheLogCouldNotSync) {
+TEST_F(SyncTest, APublicationStepFailsIfTheLogCannotBeSynced) {
   ASSERT_TRUE(bench.put("f", "text"));
   set([](const std::string& path) { return path.find("/operations.") != std::string::npos ? EIO : 0; });
   // Each is done in memory, so that the next one can be tried.
@@ -212,7 +212,7 @@ TEST_F(SyncTest, NoStepOfAPublicationIsAnsweredForThatTheLogCouldNotSync) {
   EXPECT_TRUE(bench.stage->is_accepted_by("tx2"));
 }
 
-TEST_F(SyncTest, WhatChangedIsToldWhateverComesOfSyncingIt) {
+TEST_F(SyncTest, InvalidationsAreReportedEvenIfTheSyncFails) {
   ASSERT_TRUE(bench.put("f", "text") && bench.stage->freeze("tx").value());
   std::vector<std::string> names;
   const Told told = [&](const std::vector<Invalidation>& changed) {
@@ -229,7 +229,7 @@ TEST_F(SyncTest, WhatChangedIsToldWhateverComesOfSyncingIt) {
   EXPECT_EQ(names, (std::vector<std::string>{"a", "f"}));
 }
 
-TEST_F(SyncTest, WhatCouldNotBeSyncedIsNotSaidToBeDone) {
+TEST_F(SyncTest, AFailedSyncIsNotReportedAsDone) {
   const auto next = test::revision_of("r2", {{"a", "one"}, {"f", "text"}});
   const std::vector<Conflicted> conflicted = {{.path = "a", .reason = "both", .left = {}}};
   ASSERT_TRUE(bench.put("f", "text") && bench.stage->freeze("tx").value());

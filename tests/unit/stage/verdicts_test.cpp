@@ -85,7 +85,7 @@ TEST_F(StrangersRulesTest, AFileOverABoundStopsACommitUntilItIsShortened) {
   }
 }
 
-TEST_F(StrangersRulesTest, SoDoManyFilesTogether) {
+TEST_F(StrangersRulesTest, ManyFilesOverABoundTogetherStopACommit) {
   bench.open(nullptr);
   std::string longest;
   for (std::size_t size = 0; size < kMaxRuleFile - 5000; size += 4001) longest += "#" + std::string(3999, ' ') + "\n";
@@ -136,7 +136,7 @@ TEST_F(StrangersRulesTest, FollowWhatIsWrittenToThem) {
   EXPECT_EQ(bench.changes(), (Names{"D .gitignore", "A a.c", "A a.o"}));
 }
 
-TEST_F(StrangersRulesTest, SpeakOfWhatIsNewWhereItIs) {
+TEST_F(StrangersRulesTest, ApplyToNewFilesWhereTheyAre) {
   bench.open(nullptr);
   ASSERT_TRUE(bench.mkdir("a"));
   ASSERT_TRUE(bench.mkdir("b"));

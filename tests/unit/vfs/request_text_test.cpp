@@ -60,7 +60,7 @@ TEST_F(RequestTextTest, ACharacterMayComeInPieces) {
   EXPECT_EQ(text.whole().value_or(""), "€");
 }
 
-TEST_F(RequestTextTest, WhoWaitsIsAnsweredOnce) {
+TEST_F(RequestTextTest, WaitersAreAnsweredOnce) {
   ASSERT_TRUE(put(0, "text"));
   int answered = 0, interrupted = 0;
   auto count = [&](Status status) { ++(status ? answered : interrupted); };

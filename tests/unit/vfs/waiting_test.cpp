@@ -126,7 +126,7 @@ TEST(Waiting, IsNotDoneInALookup) {
   EXPECT_EQ(held.mount.road.count("/file_chunks/"), 0);
 }
 
-TEST(Waiting, IsRepeatedWhereTheKernelWouldNotBelieveTheAnswer) {
+TEST(Waiting, IsRepeatedIfTheKernelWouldDropTheAnswer) {
   Service service;
   Held held(service);
   std::atomic<bool> answered = false;
@@ -290,7 +290,7 @@ TEST(References, AreCountedAndForgotten) {
   EXPECT_EQ(held.mount.walk(held.quick_file)->attributes.ino, first.attributes.ino);
 }
 
-TEST(Growing, FindsTheSeam) {
+TEST(Growing, FindsWhereNewLinesBegin) {
   EXPECT_EQ(lines_after("", "a\nb\n"), "a\nb\n");
   EXPECT_EQ(lines_after("a\nb\n", "a\nb\nc\n"), "c\n");
   EXPECT_EQ(lines_after("a\nb\n", "b\nc\n"), "c\n");
