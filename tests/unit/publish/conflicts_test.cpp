@@ -101,8 +101,6 @@ TEST_F(ConflictsTest, AFileMayBeCalledAsTheStateIs) {
       bench.stage->record_conflicted({{.path = "/(state) k",
                                        .reason = "",
                                        .left = hash_of_state(wire::parse_json(R"({"k":1})").value(), "/(state) k")}}));
-  leave("f", marked, true);
-  ASSERT_TRUE(bench.put("copy", "a line more\n" + marked) && bench.unlink("f"));
   EXPECT_FALSE(is_resolved());
   ASSERT_TRUE(bench.stage->discard("(state) k"));
   EXPECT_FALSE(is_resolved());
