@@ -62,6 +62,15 @@ Error content_is_lost(const std::vector<std::string>& paths) {
           {}};
 }
 
+Error not_shown_yet() {
+  return {ErrorCode::busy,
+          "the service does not show what it stored: its reads lag, or it went back to an older state",
+          "wait: playfs keeps looking for it, and publishes it again if it does not appear",
+          {},
+          0,
+          {}};
+}
+
 }  // namespace
 
 Result<bool> Engine::is_never_shown(const Publication& publication) const {
@@ -344,7 +353,11 @@ Result<bool> Engine::has_base_come_back(const std::vector<RevisionId>& made_on) 
 /// The service then created another revision, which is the commit's from now on, with its chunks or without.
 Result<bool> Engine::adopt_copy(Publication& publication) {
   PLAYFS_TRY(auto found, find_posted(publication));
-  if (!found || found->id == publication.revision.text()) return false;
+  if (!found) return false;
+  if (found->id == publication.revision.text()) {  // the log shows it now, so it was only late
+    work_.missing = {};
+    return fail(not_shown_yet());
+  }
   PLAYFS_CHECK(adopt(publication, *std::move(found)));
   work_.missing = {};
   work_.ours = nullptr;
@@ -389,14 +402,14 @@ Result<RevisionId> Engine::find_hollow(const Standing& standing) {
 /// returns to the stage by itself, however long that takes: it may appear whenever the reads catch up, and would be
 /// merged into head after the user has discarded it.
 Status Engine::plan_again(Publication& publication, const RevisionId& hollow) {
+  const SteadyTime missed_at = parts_.clock.steady();  // the search may take minutes
   stored_.forget_all();
   if (publication.step != Step::posting && hollow.empty()) {  // `posting` has searched the log already
     PLAYFS_TRY(bool is_back, adopt_copy(publication));
     if (is_back) return {};
   }
   PLAYFS_TRY(int times, parts_.journal.times_planned_again(publication));
-  const bool is_gone =
-      work_.missing.missed(parts_.clock.steady(), parts_.late_arrival * (1 << std::min(times, kMostDoublings)));
+  const bool is_gone = work_.missing.missed(missed_at, parts_.late_arrival * (1 << std::min(times, kMostDoublings)));
   PLAYFS_TRY(bool is_hopeless, is_never_shown(publication));
   if (is_hopeless)
     return fail(
@@ -405,10 +418,7 @@ Status Engine::plan_again(Publication& publication, const RevisionId& hollow) {
                     "receives, or its reads are stuck",
                     times + 1),
         "wait: playfs keeps looking for it; or playfs commit --cancel, to stage it again, though it may still appear");
-  if (!is_gone)
-    return fail(ErrorCode::busy,
-                "the service does not show what it stored: its reads lag, or it went back to an older state",
-                "wait: playfs keeps looking for it, and publishes it again if it does not appear");
+  if (!is_gone) return fail(not_shown_yet());
   work_.missing = {};
   work_.joined.reset();
   work_.ours = nullptr;
