@@ -330,7 +330,7 @@ class InMount(rig.Rig):
         done = subprocess.run([self.playfs_path, 'mount', other, '--json'], env=inside, stdout=subprocess.PIPE, text=True,
                               stderr=subprocess.DEVNULL, timeout=rig.COMMAND_LIMIT)
         self.assertEqual(done.returncode, 2, done.stdout)
-        self.assertIn(f'in the mount of local:default at {top}', json.loads(done.stdout)['error']['message'])
+        self.assertIn(f'inside the mount of local:default at {top}', json.loads(done.stdout)['error']['message'])
         self.assertFalse(os.path.ismount(other))
 
     def kill(self, top):

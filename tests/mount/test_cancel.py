@@ -66,7 +66,7 @@ class Cancel(SlowProject):
             (self.work(mount) / name).write_text(text(30_000, name))
             self.commit_without_waiting(mount, f'commit {name}')
         done = self.playfs('commit', '--no-wait', '-m', 'commit d', self.work(mount), check=False)
-        self.assertIn('one of 3 that wait behind another commit', done.stderr)
+        self.assertIn('one of 3 queued behind another commit', done.stderr)
         messages = ['commit a', 'commit b', 'commit c', 'commit d']
         self.assertEqual([each['message'] for each in self.status(mount)['publication']['queue']], messages)
         mount = self.again(mount)

@@ -176,7 +176,7 @@ class Ignored(revisions.Revisions):
         (self.tree / 'a.log').write_text('my own\n')
         refused = self.playfs('merge', branch, self.tree, check=False)
         self.assertEqual(refused.returncode, 1)
-        self.assertIn('a.log is kept here only', refused.stderr)
+        self.assertIn('a.log is local-only', refused.stderr)
         self.assertEqual(((self.tree / 'a.log').read_text(), (self.tree / 'x').read_text()), ('my own\n', 'head\n'))
         (self.tree / 'a.log').unlink()
         self.merge(branch)
