@@ -178,7 +178,8 @@ Status LogScan::catch_up(std::optional<WallTime> from, const std::function<Resul
 }
 
 void LogScan::begin_pass() {
-  Pass& pass = state_->pass.emplace();
+  state_->pass = Pass();
+  Pass& pass = *state_->pass;
   for (const auto& [id, time] : found_) pass.unseen.insert(id);
   if (parts_.clock.steady() - has_gaps_since_ >= limits_.late_arrival) pass.again = state_->again;
 }
