@@ -280,8 +280,8 @@ class DiscardOfRules(Merging):
         self.assertEqual(self.fails('update'), 3)
         self.assertEqual(self.conflicts(), ['.gitignore'])
         said = self.playfs('discard', self.tree / '.gitignore').stderr
-        self.assertIn('Discarded the changes of 1 path.', said)
-        self.assertIn('2 paths are in conflict', said)
+        self.assertIn('Discarded the changes to 1 path.', said)
+        self.assertIn('2 local-only paths are in conflict', said)
         self.assertEqual((self.tree / '.gitignore').read_text(), '*.oo\n')
         self.assert_kept(['.env', 'build'])
 

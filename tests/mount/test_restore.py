@@ -192,7 +192,7 @@ class Restore(clocks.Clocks, rig.Rig):
         (work / '.env').write_text('secret\n')
         self.restore()
         self.within_minutes(lambda: self.status(ann)['lost'], 'status says what was lost')
-        self.assertIn('Discarded the changes of 1 path.', self.playfs('discard', work).stderr)
+        self.assertIn('Discarded the changes to 1 path.', self.playfs('discard', work).stderr)
         (work / 'y').write_text('1\n')
         self.assertEqual(self.playfs('commit', '-m', 'y', work, check=False).returncode, 3)
         self.assertEqual([each['path'] for each in self.status(ann)['conflicts']], ['.env'])

@@ -123,7 +123,7 @@ class Ignored(revisions.Revisions):
         self.set_head_that_ignores()
         branch = self.branch()
         self.merge(branch)
-        self.assertIn('Discarded the changes of 1 path.', self.playfs('discard', self.tree / 'a.log').stderr)
+        self.assertIn('Discarded the changes to 1 path.', self.playfs('discard', self.tree / 'a.log').stderr)
         expected = {'a.log': 'deleted', 'build/deep/out': 'added', 'src/b.log': 'added', 'x': 'modified'}
         self.assertEqual(self.changes(), expected)
         self.mounted.kill()

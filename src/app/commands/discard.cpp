@@ -93,8 +93,11 @@ Result<ExitCode> discard(Context& context, const DiscardArguments& arguments) {
     context.out.note("Discarded the changes to " + std::to_string(discarded) + (discarded == 1 ? " path." : " paths."));
   PLAYFS_TRY(const std::size_t conflicts, in_conflict());
   if (conflicts > conflicts_before)
-    context.out.note((conflicts == 1 ? "1 path is" : std::to_string(conflicts) + " paths are") +
-                     " in conflict: no rule ignores them any more, though they were local-only. Try: playfs status");
+    context.out.note(conflicts == 1
+                         ? "1 local-only path is in conflict: no rule ignores it any more. Try: playfs status"
+                         : std::to_string(conflicts) +
+                               " local-only paths are in conflict: no rule ignores them any more. Try: "
+                               "playfs status");
   for (const auto& revision : merging_before)
     if (!merging.contains(revision)) context.out.note("Abandoned the merge of " + safe(revision) + ".");
   if (discarded > 0)
