@@ -148,7 +148,7 @@ class Ignored(revisions.Revisions):
         for path in ('build', 'x'):
             self.playfs('discard', self.tree / path)
         self.assertEqual(self.changes(), {'a.log': 'deleted', 'build/deep/out': 'deleted', 'src/b.log': 'deleted'})
-        self.assertIn('is given up', self.playfs('discard', self.tree / 'src/b.log').stderr)
+        self.assertIn('Abandoned the merge of', self.playfs('discard', self.tree / 'src/b.log').stderr)
         self.assertEqual((self.changes(), self.status()['merging']), ({}, []))
 
     def test_of_what_no_other_revision_has_no_deletion_is_listed(self):
