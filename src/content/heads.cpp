@@ -23,6 +23,11 @@ Error not_its_own(const RevisionId& revision) {
 }
 }  // namespace
 
+bool SeenHead::is_newer_than(const Project& record) const {
+  auto time = parse_iso8601(record.raw.updated_at);
+  return time && *time < changed_at && revision != record.latest_revision;
+}
+
 Heads::ProjectPtr& Heads::state_of(const ProjectId& id) {
   if (auto* found = projects_.find(id)) return *found;
   static_cast<void>(projects_.insert(id, std::make_shared<Project>(), kOrdinary));

@@ -34,6 +34,10 @@ struct Head {
 struct SeenHead {
   WallTime changed_at;  ///< when the service changed the record, by its clock
   RevisionId revision;
+
+  /// Whether the record names another head and was changed before: it comes from a node that lags behind, or the
+  /// service went back.
+  [[nodiscard]] bool is_newer_than(const Project& record) const;
 };
 
 /// A list entry: a record without its body. `name` is an agent's handle, otherwise the record's name or title; a

@@ -32,8 +32,7 @@ Result<Absences::Presence> Absences::look(const RevisionId& revision) {
 
 Status Absences::check_head(const Project& project) {
   auto seen = upstream_.newest_seen_head();
-  auto time = parse_iso8601(project.raw.updated_at);
-  const bool is_older = seen && time && *time < seen->changed_at && seen->revision != project.latest_revision;
+  const bool is_older = seen && seen->is_newer_than(project);
   MutexLock lock(mutex_);
   head_ = project.latest_revision;
   if (lost_head_ != head_) lost_head_.reset();

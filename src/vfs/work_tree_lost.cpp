@@ -138,8 +138,7 @@ void WorkTree::look_again_soon() {
 
 bool WorkTree::is_older_than_seen(const Project& record) const {
   auto seen = mount_.site().newest_seen_head(project_);
-  auto changed_at = parse_iso8601(record.raw.updated_at);
-  return seen && changed_at && *changed_at < seen->changed_at && seen->revision != record.latest_revision;
+  return seen && seen->is_newer_than(record);
 }
 
 void WorkTree::look_at_head_again_soon() {
