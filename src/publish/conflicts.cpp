@@ -85,7 +85,7 @@ std::string state_of(const stage::Stage& stage) {
 
 /// "n.m" for a conflict at "/(state) n.m", "" for a conflict of the whole state.
 std::string_view key_of(std::string_view path) {
-  path.remove_prefix(std::min(path.size(), std::string_view("/(state) ").size()));
+  path.remove_prefix(std::min(path.size(), std::string_view(stage::kStatePath).size() + 1));
   return path;
 }
 
@@ -159,9 +159,7 @@ Status add_marked(stage::Stage& stage, std::vector<stage::Conflicted>& left) {
 
 bool is_of_file(const stage::Conflicted& conflicted) { return !conflicted.path.starts_with('/'); }
 
-bool is_of_state(const stage::Conflicted& conflicted) {
-  return conflicted.path == "/(state)" || conflicted.path.starts_with("/(state) ");
-}
+bool is_of_state(const stage::Conflicted& conflicted) { return conflicted.path.starts_with(stage::kStatePath); }
 
 std::string path_of(const Conflict& conflict) {
   // What is not a file is in conflict as published. The path of a refused entry may begin like this too: it names no

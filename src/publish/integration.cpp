@@ -222,7 +222,7 @@ Result<Bytes> Integration::read(Step& step, MergeSide side, const std::string& p
 
 /// The hash of what is at a conflicted path without markers; nullopt if nothing is there.
 Result<std::optional<ContentHash>> Integration::hash_of_left(Step& step, const Merge& merge, const std::string& path) {
-  if (path.starts_with("/(state)")) return hash_of_state(merge.state, path);
+  if (path.starts_with(stage::kStatePath)) return hash_of_state(merge.state, path);
   auto file = merge.files.find(path);
   if (file == merge.files.end()) return std::optional<ContentHash>();
   const FileEntry& entry = file->second.entry;

@@ -217,11 +217,6 @@ bool Stage::State::brings_nothing(const std::string& path, const RevisionTreePtr
   return before && after ? before->same_content_and_mode(*after) : before == after;
 }
 
-namespace {
-/// The state among paths of files, none of which begins with a slash: a file may be called "(state)".
-std::string state_key() { return std::string("/") + kStatePath; }
-}  // namespace
-
 std::vector<std::string> Stage::State::contested(const RevisionTreePtr& next, const std::set<std::string>& handled) {
   std::map<std::string, InodePtr> staged;
   for (const auto& difference : survey().differences) staged[difference.path] = difference.inode;
@@ -241,8 +236,8 @@ std::vector<std::string> Stage::State::contested(const RevisionTreePtr& next, co
   bool has_own_state = staged_state && !(pending && pending->state == staged_state);
   const Json none;
   const Json& before = base ? base->revision.state : none;
-  if (has_own_state && !handled.contains(state_key()) && (next ? next->revision.state : none) != before)
-    paths.push_back(state_key());
+  if (has_own_state && !handled.contains(kStatePath) && (next ? next->revision.state : none) != before)
+    paths.emplace_back(kStatePath);
   return paths;
 }
 
@@ -422,8 +417,8 @@ Result<std::vector<Invalidation>> Stage::State::stand_on(RevisionTreePtr next, c
     if (each.action != MergedPath::Action::keep) decisions.emplace(each.path, &each);
     if (each.seen && !is_as_seen(each)) overtaken.push_back(each.path);
   }
-  if (merged.has_state) handled.insert(state_key());
-  if (merged.has_state && merged.seen_state != staged_state) overtaken.push_back(state_key());
+  if (merged.has_state) handled.insert(kStatePath);
+  if (merged.has_state && merged.seen_state != staged_state) overtaken.emplace_back(kStatePath);
   // A local-only file was seen at that path; moved since, it would be published from its new one.
   for (const auto& each : merged.conflicted.value_or(std::vector<Conflicted>()))
     if (each.is_kept_here && !find(each.path).inode) overtaken.push_back(each.path);

@@ -119,8 +119,9 @@ struct Frozen {
   std::vector<RevisionId> merge_parents;
 };
 
-/// Stands for the project's `state` in lists of paths.
-inline constexpr const char* kStatePath = "(state)";
+/// Stands for the project's `state` among paths of files, none of which begins with a slash. A file may be called
+/// "(state)".
+inline constexpr const char* kStatePath = "/(state)";
 
 /// A path that an update or a merge left in conflict, to be resolved before the next commit.
 struct Conflicted {
