@@ -18,6 +18,17 @@ namespace {
 using test::Contents;
 using test::WorkTree;
 
+std::string publish_in(test::World& world, const std::string& project, const std::vector<std::string>& parents,
+                       const Contents& contents) {
+  JsonObject files;
+  for (const auto& [path, content] : contents) files.set(path, JsonObject{{"inline", content}});
+  Json::Array ids;
+  for (const auto& parent : parents) ids.emplace_back(parent);
+  JsonObject body{
+      {"project", project}, {"parents", std::move(ids)}, {"manifest", JsonObject{{"files", std::move(files)}}}};
+  return world.create("revisions", wire::to_text(body)).id;
+}
+
 class MergeParentsTest : public testing::Test {
  protected:
   MergeParentsTest() : project(world.create("projects", R"({"name":"p"})").id) {
@@ -38,13 +49,7 @@ class MergeParentsTest : public testing::Test {
 
   [[nodiscard]] std::vector<RevisionId> theirs_and_branch() const { return {RevisionId(theirs), RevisionId(branch)}; }
   std::string publish(const std::vector<std::string>& parents, const Contents& contents) {
-    JsonObject files;
-    for (const auto& [path, content] : contents) files.set(path, JsonObject{{"inline", content}});
-    Json::Array ids;
-    for (const auto& parent : parents) ids.emplace_back(parent);
-    JsonObject body{
-        {"project", project}, {"parents", std::move(ids)}, {"manifest", JsonObject{{"files", std::move(files)}}}};
-    return world.create("revisions", wire::to_text(body)).id;
+    return publish_in(world, project, parents, contents);
   }
   RevisionTreePtr revision(const std::string& id) {
     auto tree = await<RevisionTreePtr>([&](auto done) { work->site->revision(RevisionId(id), {}, std::move(done)); });
@@ -203,13 +208,7 @@ class LostBranchTest : public testing::Test {
     work->remove("gone");
   }
   std::string publish(const std::vector<std::string>& parents, const Contents& contents) {
-    JsonObject files;
-    for (const auto& [path, content] : contents) files.set(path, JsonObject{{"inline", content}});
-    Json::Array ids;
-    for (const auto& parent : parents) ids.emplace_back(parent);
-    JsonObject body{
-        {"project", project}, {"parents", std::move(ids)}, {"manifest", JsonObject{{"files", std::move(files)}}}};
-    return world.create("revisions", wire::to_text(body)).id;
+    return publish_in(world, project, parents, contents);
   }
   void expect_published(const std::vector<RevisionId>& parents, const Contents& contents) {
     auto result = work->commit();
