@@ -99,7 +99,7 @@ Status Engine::run(Publication& publication, const CancelToken& cancel) {
     Status done = step(publication);
     if (done) continue;
     stored_.doubt_after_an_error();
-    if (work_.joined != work_.frozen.base) work_.joined.reset();
+    if (work_.joined != work_.frozen.base || work_.base_is_lost) work_.joined.reset();
     // From `posting` on the revision may exist. Only post() knows when it does not, and returns the layer itself.
     if (may_heal(done.error().code) || publication.step >= Step::posting) return done;
     PLAYFS_CHECK(give_back(publication, done.error()));

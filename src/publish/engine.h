@@ -98,7 +98,9 @@ class Engine {
     std::string tx;
     stage::Frozen frozen;
     std::vector<PutFile> puts;          ///< with the location of their content
-    std::optional<RevisionId> joined;   ///< the head that `target` takes into account
+    /// The head that `target` takes into account, as the project names it: if the service has lost it, `target` is based
+    /// on what the log names in its place.
+    std::optional<RevisionId> joined;
     std::set<RevisionId> gone_parents;  ///< merged revisions that the service lost; determined for `joined`
     Target target;
     bool trusts_head = true;    ///< if head is the base, the service has it; false once it lost a revision

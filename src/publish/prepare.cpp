@@ -128,7 +128,8 @@ Status Engine::join_head(bool may_merge, bool asks) {
   }
   std::optional<RevisionId> in_doubt;  // returned after other lookups, so that one wait is enough
   PLAYFS_CHECK(look_for_merge_parents(in_doubt));
-  if (work_.joined == head && !in_doubt) return {};
+  const RevisionId named = head;
+  if (work_.joined == named && !in_doubt) return {};
   if (!head.empty() && (head != work_.frozen.base || !work_.trusts_head)) {
     PLAYFS_TRY(head, head_that_exists(head));
   }
@@ -182,7 +183,7 @@ Status Engine::join_head(bool may_merge, bool asks) {
   target.parents = parents_of(target, head);
   PLAYFS_CHECK(find_stored_by_others());
   PLAYFS_CHECK(find_near());
-  work_.joined = head;
+  work_.joined = named;
   return {};
 }
 

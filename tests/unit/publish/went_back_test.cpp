@@ -427,6 +427,19 @@ TEST_F(WentBackTest, RightBeforeThePatch) {
   expect_published(work->commit());
 }
 
+TEST_F(WentBackTest, RightBeforeThePatchToBeforeTheBase) {
+  world.back_up();
+  publish({{"base", text(30'000, 2)}});
+  write({{"small", "2"}});
+  bool restored = false;
+  work->faults.set_plan([&](const HttpRequest& request) {
+    if (request.method == "PATCH" && !std::exchange(restored, true)) world.restore();
+    return Fault();
+  });
+  // The project now names a revision that is lost, until the next one is published.
+  expect_published(work->commit());
+}
+
 TEST_F(WentBackTest, WhileThePostIsRepeated) {
   world.back_up();
   publish({{"base", text(20'000, 3)}});
@@ -739,7 +752,7 @@ TEST_F(HollowTest, WhatNobodyHasAnyMoreKeepsNoCommitFromBeingPublished) {
 class CarriedOnTest : public HollowTest {
  protected:
   CarriedOnTest() {
-    begin(std::chrono::seconds(2));
+    begin(std::chrono::seconds(5));
     WorkTree other(world, project, directory.path() + "/other");
     write({{"big", text(30'000, 2)}});
     for (int seed : {3, 4}) {
