@@ -34,6 +34,8 @@ constexpr std::size_t kMostRefusals = 100;
 /// Records per page if the service has short pages; pages that a scan may read again; pages that a process has not
 /// saved when it is killed.
 constexpr std::size_t kShortPage = 4, kOverlap = 3, kUnsaved = 8;
+/// Readings of one record by one process: the scan's, and one after each burst of the two minutes after it.
+constexpr std::size_t kMostReadings = 5;
 
 /// The longest pause of a process between a response and its next request.
 constexpr seconds kLongestPause{20};
@@ -125,7 +127,7 @@ class Simulation {
     scope_ = some_scope();
     const Scope& scope = scope_;
     const int clients = scope.clients, projects = scope.projects;
-    ignores_ = random.chance(0.1);
+    ignores_ = random.chance(0.15);
     has_state_ = random.chance(0.1);
     for (int i = 0; i < projects; ++i) begin_project(clients);
     has_short_pages_ = random.chance(scope.is_crowded ? 0.8 : 0.1);
@@ -263,7 +265,7 @@ class Simulation {
     JsonObject manifest = *before.fields.find("manifest")->object();
     forget_ours(manifest);
     JsonObject files = *manifest.find("files")->object();
-    const bool stays_beside = ignores_ && random.chance(0.3);  // and does not merge with what others do there
+    const bool stays_beside = ignores_ && random.chance(0.5);  // and does not merge with what others do there
     if (stays_beside) files.set("notes", inline_file(std::to_string(random.below(1000)) + " beside head\n"));
     static const std::array<std::string, 5> kPaths{"notes", "d/x", "d/y", "d", "lists/shared"};
     const std::string& path = kPaths[random.below(kPaths.size())];
@@ -389,11 +391,8 @@ class Simulation {
           request.target.find("cursor") == std::string::npos)
         seen_since_look_ = {last_seen_};
       auto limit = request.target.find("/revisions?limit=");
-      if (limit != std::string::npos) {
-        if (owner_.has_short_pages_)
-          request.target.replace(request.target.find("limit=100"), 9, fmt::format("limit={}", kShortPage));
-        count_page(request.target);
-      }
+      if (limit != std::string::npos && owner_.has_short_pages_)
+        request.target.replace(request.target.find("limit=100"), 9, fmt::format("limit={}", kShortPage));
       if (!key) return;
       if (planted == Fault::key_after_sending && request.target.ends_with("/revisions"))
         request.headers.set("Idempotency-Key", owner_.world_.random.uuid());
@@ -426,6 +425,8 @@ class Simulation {
     }
     void receives(const HttpRequest& request, HttpResponse& response) override {
       if (planted != Fault::none) spoil(request, response);
+      if (response.status == 200 && request.target.find("/revisions?") != std::string::npos)
+        count_page(request.target, response.body);
       // Also if the response says that head is unchanged, but not if the response was cut off.
       auto head = response.headers.get(kHead);
       const bool is_whole = response.status == 304 || (response.status == 200 && wire::parse_json(response.body));
@@ -433,25 +434,41 @@ class Simulation {
       if (auto time = response.headers.get(kTime)) last_seen_at_ = nanoseconds(std::stoll(std::string(*time)));
     }
     std::vector<Move> moves;
-    std::size_t pages = 0;     ///< of the log, beyond those that each scan may read again
+    /// Pages of the log that a process read for the first or second time, beyond those that each scan may read again.
+    std::size_t pages = 0;
+    std::size_t most_readings = 0;  ///< of one record on such pages, by one process
     std::size_t searches = 0;  ///< maximum: what was sent and not answered is searched for from its base on
 
    private:
+    /// 0 for a visitor.
+    [[nodiscard]] int crashes_so_far() const {
+      const auto number = static_cast<std::size_t>(client_);
+      return number < owner_.clients_.size() ? owner_.clients_[number]->crashes : 0;
+    }
     /// This process has seen a later head, so a lagging replica says nothing about where head is.
     bool is_behind(const HttpResponse& response) {
-      const auto number = static_cast<std::size_t>(client_);
-      const int crashes = number < owner_.clients_.size() ? owner_.clients_[number]->crashes : 0;
-      if (std::exchange(crashes_, crashes) != crashes) last_moved_ = 0;
+      if (const int crashes = crashes_so_far(); std::exchange(crashes_, crashes) != crashes) last_moved_ = 0;
       const std::int64_t moved = std::stoll(std::string(*response.headers.get(kMoved)));
       if (moved < last_moved_ && !owner_.goes_back_) return true;
       last_moved_ = moved;
       return false;
     }
-    void count_page(const std::string& target) {
+    void count_page(const std::string& target, std::string_view body) {
       if (target == last_page_) return;  // a retry
       in_this_look_ = target.find("cursor=") == std::string::npos ? 0 : in_this_look_ + 1;
-      pages += in_this_look_ > kOverlap;
       last_page_ = target;
+      if (in_this_look_ <= kOverlap) return;
+      if (const int crashes = crashes_so_far(); std::exchange(crashes_of_readings_, crashes) != crashes)
+        readings_.clear();
+      constexpr std::string_view kId = R"({"id":")";
+      bool is_first_or_second = false;
+      for (auto at = body.find(kId); at != std::string_view::npos; at = body.find(kId, at + 1)) {
+        const std::size_t from = at + kId.size();
+        const std::size_t reading = ++readings_[std::string(body.substr(from, body.find('"', from) - from))];
+        is_first_or_second = is_first_or_second || reading <= 2;
+        most_readings = std::max(most_readings, reading);
+      }
+      pages += is_first_or_second;
     }
     static constexpr const char *kHead = "Simulated-Head", *kMoved = "Simulated-Moved", *kTime = "Simulated-Time";
     static bool is_of_head(const HttpRequest& request) {
@@ -503,7 +520,8 @@ class Simulation {
     std::size_t in_this_look_ = 0;
     nanoseconds last_seen_at_{};
     std::int64_t last_moved_ = 0;
-    int crashes_ = 0;
+    int crashes_ = 0, crashes_of_readings_ = 0;
+    std::map<std::string, std::size_t> readings_;  ///< by this process, by record
     std::optional<WallTime> shown_to_;       ///< by the replica that answers now
     std::set<std::string> seen_since_look_;  ///< and the head before that
   };
@@ -687,12 +705,16 @@ class Simulation {
     // 4. The service enforces quotas; clients back off when told to, rather than retry.
     if (refusals_ > kMostRefusals) wrong(fmt::format("{} writes were sent past the limits", refusals_));
     // A log is read once, resuming where it stopped, once more when reads have caught up, as all of it is that new
-    // here, and once more for requests that may have been posted.
+    // here, and once more for requests that may have been posted. What several bursts bring within two minutes, a
+    // process may read again after each.
     const std::size_t all = store_.all("revisions").size() / (has_short_pages_ ? kShortPage : 100) + 1;
     for (std::size_t i = 0; i < clients_.size() && !goes_back_ && !lags_; ++i) {
       const std::size_t pages = watchers_[i]->pages;
-      if (pages > all * (2 + watchers_[i]->searches) + kUnsaved * static_cast<std::size_t>(clients_[i]->crashes))
+      const std::size_t searches = watchers_[i]->searches, readings = watchers_[i]->most_readings;
+      if (pages > all * (2 + searches) + kUnsaved * static_cast<std::size_t>(clients_[i]->crashes))
         wrong(fmt::format("{} read {} pages of a log of {}", clients_[i]->agent(), pages, all));
+      if (readings > kMostReadings + searches)
+        wrong(fmt::format("a process of {} read a record {} times", clients_[i]->agent(), readings));
     }
     // 5. What users were told is true.
     for (const auto& client : clients_) {
