@@ -5,9 +5,9 @@
 
 #include "app/lookup.h"
 #include "app/places.h"
-#include "app/shell.h"
 #include "base/await.h"
 #include "base/fd.h"
+#include "base/shell.h"
 
 namespace playfs::app {
 

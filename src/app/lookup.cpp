@@ -1,7 +1,7 @@
 #include "app/lookup.h"
 
-#include "app/shell.h"
 #include "base/await.h"
+#include "base/shell.h"
 
 namespace playfs::app {
 

@@ -5,9 +5,9 @@
 #include <array>
 
 #include "app/json_fields.h"
-#include "app/shell.h"
 #include "base/fd.h"
 #include "base/log.h"
+#include "base/shell.h"
 #include "wire/json.h"
 
 namespace playfs::app {

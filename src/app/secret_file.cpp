@@ -11,8 +11,8 @@
 #include <cerrno>
 #include <cstring>
 
-#include "app/shell.h"
 #include "base/fd.h"
+#include "base/shell.h"
 
 namespace playfs::app {
 

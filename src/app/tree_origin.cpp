@@ -7,8 +7,8 @@
 #include <cerrno>
 
 #include "app/json_fields.h"
-#include "app/shell.h"
 #include "base/fd.h"
+#include "base/shell.h"
 #include "wire/json.h"
 
 namespace playfs::app {

@@ -8,7 +8,7 @@
 #include <cstring>
 #include <thread>
 
-#include "app/shell.h"
+#include "base/shell.h"
 #include "publish/outcome.h"
 
 namespace playfs::app {

@@ -1,8 +1,10 @@
 #include "base/text.h"
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <cstring>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -49,6 +51,50 @@ constexpr std::array<std::uint8_t, 256> kBase64Values = [] {
     values[static_cast<unsigned char>(kBase64[i])] = static_cast<std::uint8_t>(i);
   return values;
 }();
+
+/// Code points, first and last.
+using CodeRange = std::pair<std::uint32_t, std::uint32_t>;
+
+bool is_in(std::span<const CodeRange> ranges, std::uint32_t code) {
+  return std::any_of(ranges.begin(), ranges.end(),
+                     [&](const CodeRange& range) { return range.first <= code && code <= range.second; });
+}
+
+/// Unicode's Default_Ignorable_Code_Point, which ext4 and f2fs ignore in directories that fold case. HFS+ ignores some
+/// of them.
+constexpr std::array<CodeRange, 17> kIgnorable = {{{0xAD, 0xAD},
+                                                   {0x34F, 0x34F},
+                                                   {0x61C, 0x61C},
+                                                   {0x115F, 0x1160},
+                                                   {0x17B4, 0x17B5},
+                                                   {0x180B, 0x180F},
+                                                   {0x200B, 0x200F},
+                                                   {0x202A, 0x202E},
+                                                   {0x2060, 0x206F},
+                                                   {0x3164, 0x3164},
+                                                   {0xFE00, 0xFE0F},
+                                                   {0xFEFF, 0xFEFF},
+                                                   {0xFFA0, 0xFFA0},
+                                                   {0xFFF0, 0xFFF8},
+                                                   {0x1BCA0, 0x1BCA3},
+                                                   {0x1D173, 0x1D17A},
+                                                   {0xE0000, 0xE0FFF}}};
+
+/// Shown by nothing, and read by programs. Without those that belong to words and emoji.
+constexpr std::array<CodeRange, 7> kInvisible = {{{0xAD, 0xAD},
+                                                  {0x200B, 0x200B},
+                                                  {0x2060, 0x2064},
+                                                  {0x206A, 0x206F},
+                                                  {0xFEFF, 0xFEFF},
+                                                  {0xFFF9, 0xFFFB},
+                                                  {0xE0000, 0xE0FFF}}};
+
+/// With a surrogate pair if needed.
+std::string json_escape(std::uint32_t code) {
+  if (code < 0x10000) return fmt::format("\\u{:04x}", code);
+  const std::uint32_t above = code - 0x10000;
+  return fmt::format("\\u{:04x}\\u{:04x}", 0xD800 + (above >> 10), 0xDC00 + (above & 0x3FF));
+}
 
 bool is_bidirectional_control(std::uint32_t c) {
   return c == 0x061C || c == 0x200E || c == 0x200F || (c >= 0x202A && c <= 0x202E) || (c >= 0x2066 && c <= 0x2069);
@@ -176,6 +222,19 @@ std::optional<std::string> percent_decode(std::string_view text) {
   return out;
 }
 
+std::string without_ignorable(std::string_view text) {
+  auto is_ascii = [](char c) { return static_cast<unsigned char>(c) < 0x80; };
+  if (std::all_of(text.begin(), text.end(), is_ascii)) return std::string(text);
+  std::string out;
+  while (!text.empty()) {
+    auto decoded = decode_utf8(text);
+    const std::size_t length = std::max<std::size_t>(decoded.length, 1);
+    if (decoded.length == 0 || !is_in(kIgnorable, decoded.code_point)) out += text.substr(0, length);
+    text.remove_prefix(length);
+  }
+  return out;
+}
+
 std::string escape_for_terminal(std::string_view text, bool keep_newlines) {
   std::string out;
   while (!text.empty()) {
@@ -185,8 +244,9 @@ std::string escape_for_terminal(std::string_view text, bool keep_newlines) {
     if (decoded.length == 0) out += fmt::format("\\x{:02x}", static_cast<unsigned char>(text[0]));
     else if (c == '\t' || (c == '\n' && keep_newlines)) out += static_cast<char>(c);
     else if (c < 0x20 || c == 0x7F) out += fmt::format("\\x{:02x}", c);
-    else if ((c >= 0x80 && c < 0xA0) || is_bidirectional_control(c) || c == 0x2028 || c == 0x2029)
-      out += fmt::format("\\u{:04x}", c);
+    else if (c >= 0x80 &&
+             (c < 0xA0 || is_bidirectional_control(c) || c == 0x2028 || c == 0x2029 || is_in(kInvisible, c)))
+      out += json_escape(c);
     else out += text.substr(0, length);
     text.remove_prefix(length);
   }

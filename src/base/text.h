@@ -33,8 +33,11 @@ std::string percent_encode(std::string_view text);
 /// nullopt if a `%` is not followed by two hex digits.
 std::optional<std::string> percent_decode(std::string_view text);
 
-/// Makes untrusted text safe to print: control characters, bidirectional controls and invalid UTF-8 become visible
-/// escapes. Keeps tabs, and line breaks if `keep_newlines`.
+/// Drops code points that case-folding file systems ignore when they compare names.
+std::string without_ignorable(std::string_view text);
+
+/// Makes untrusted text safe to print: control characters, bidirectional controls, text that is invisible and invalid
+/// UTF-8 become visible escapes. Keeps tabs, and line breaks if `keep_newlines`.
 std::string escape_for_terminal(std::string_view text, bool keep_newlines = false);
 /// The same for a JSON document, using JSON's own escapes: its meaning is unchanged.
 std::string escape_json_for_terminal(std::string_view json);

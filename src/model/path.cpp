@@ -7,12 +7,6 @@
 
 namespace playfs {
 
-namespace {
-
-constexpr std::string_view kOwnFolder = ".playfs";
-
-}  // namespace
-
 std::optional<std::string> why_not_a_component(std::string_view name) {
   if (name.empty()) return "an empty name";
   if (name == "." || name == "..") return fmt::format("the name \"{}\"", name);
@@ -24,7 +18,7 @@ std::optional<std::string> why_not_a_component(std::string_view name) {
     return is_git_alias(name) ? "a name that git takes for its repository"
                               : "a name that a version-control system takes for its repository";
   // Exports keep trusted data there, so nobody may publish it.
-  if (name == kOwnFolder) return "the name of the directory where playfs keeps its data on an exported tree";
+  if (is_own_folder(name)) return "the name of the directory where playfs keeps its data on an exported tree";
   return std::nullopt;
 }
 

@@ -11,29 +11,12 @@ namespace playfs {
 
 namespace {
 
-// Code points that HFS+ ignores when comparing names, in UTF-8: git's list in utf8.c.
-constexpr std::array<std::string_view, 16> kIgnorable = {"\u200c", "\u200d", "\u200e", "\u200f", "\u202a", "\u202b",
-                                                         "\u202c", "\u202d", "\u202e", "\u206a", "\u206b", "\u206c",
-                                                         "\u206d", "\u206e", "\u206f", "\ufeff"};
-
 // The first list matches in any case, the second exactly.
 constexpr std::array<std::string_view, 9> kFolders = {".hg",    ".svn",      ".bzr", ".jj",  ".sl",
                                                       ".pijul", ".fslckout", ".fos", ".repo"};
 constexpr std::array<std::string_view, 6> kPlainFolders = {"CVS", "_darcs", "_FOSSIL_", "_MTN", "BitKeeper", "{arch}"};
 
 constexpr std::size_t kObjectName = 40;
-
-std::string without_ignorable(std::string_view name) {
-  auto is_ascii = [](char c) { return static_cast<unsigned char>(c) < 0x80; };
-  if (std::all_of(name.begin(), name.end(), is_ascii)) return std::string(name);
-  std::string out;
-  while (!name.empty()) {
-    auto found = std::find_if(kIgnorable.begin(), kIgnorable.end(), [&](auto code) { return name.starts_with(code); });
-    if (found == kIgnorable.end()) out += name[0];
-    name.remove_prefix(found == kIgnorable.end() ? 1 : found->size());
-  }
-  return out;
-}
 
 /// Normalises a name as case-folding file systems do. NTFS drops trailing dots and spaces, and treats what follows ':'
 /// as a stream and what follows '\\' as the next component.
@@ -61,6 +44,8 @@ bool is_repository_folder(std::string_view name) {
   return is_folder_of_git(text) || std::find(kFolders.begin(), kFolders.end(), text) != kFolders.end() ||
          std::find(kPlainFolders.begin(), kPlainFolders.end(), name) != kPlainFolders.end();
 }
+
+bool is_own_folder(std::string_view name) { return folded(name) == ".playfs"; }
 
 bool is_named_as_head(std::string_view path) {
   return folded(path.substr(path.rfind('/') + 1)) == "head";  // npos + 1 is 0

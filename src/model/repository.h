@@ -5,8 +5,8 @@
 // Each name alone is harmless, but a merge may combine them from three revisions. So only HEAD is examined, whatever is
 // beside it: git accepts no HEAD whose content does not say where it points.
 //
-// Names are compared as on case-folding file systems, including the short and long forms of NTFS and HFS+. Pure
-// functions.
+// Names are compared as on case-folding file systems, including the short and long forms of NTFS and what HFS+ and
+// case-folding ext4 ignore. Pure functions.
 #pragma once
 
 #include <string_view>
@@ -20,6 +20,9 @@ bool is_git_alias(std::string_view name);
 
 /// Whether a directory of that name belongs to a version-control system: `.git`, `.hg`, `CVS` and the like.
 bool is_repository_folder(std::string_view name);
+
+/// Whether a directory of that name is taken for the one where playfs keeps its data on an exported tree.
+bool is_own_folder(std::string_view name);
 
 /// Whether the file is named like a repository's HEAD. Its content decides whether it is one.
 bool is_named_as_head(std::string_view path);

@@ -5,6 +5,8 @@
 
 #include <fmt/format.h>
 
+#include "base/shell.h"
+#include "base/text.h"
 #include "wire/cursors.h"
 
 namespace playfs::publish {
@@ -14,6 +16,8 @@ namespace {
 /// Threads and messages are searched from the newest for this many pages; beyond that an announcement may be repeated.
 constexpr int kMostPages = 20;
 constexpr std::size_t kPathsNamed = 20;
+/// Bytes of a name.
+constexpr std::size_t kLongestNamed = 200;
 
 /// An idempotency key that depends only on the text: 128 bits of its hash, as a UUID.
 std::string key_of(std::string_view text) {
@@ -72,20 +76,28 @@ Result<std::string> find_or_make_thread(Upstream& upstream, Journal& journal, co
   return oldest;
 }
 
+/// Names come from whoever published them. In a message of ours, one that reads like a sentence is quoted.
+std::string quoted_name(const std::string& name) {
+  if (name.size() <= kLongestNamed) return shell_word(escape_for_terminal(name));
+  std::size_t end = kLongestNamed;
+  while (end > 0 && (static_cast<unsigned char>(name[end]) & 0xC0) == 0x80) --end;  // not within a character
+  return shell_word(escape_for_terminal(name.substr(0, end)) + "…");
+}
+
 std::string words_for(const Announcement& announcement) {
   std::string text = fmt::format("Revision {} by {} is not merged into head", announcement.revision.text(),
-                                 announcement.author.empty() ? "someone" : announcement.author);
+                                 announcement.author.empty() ? "someone" : quoted_name(announcement.author));
   if (!announcement.head.empty()) text += " " + announcement.head.text();
   text += ".";
   if (!announcement.conflicts.empty()) {
     text += " In conflict:";
     for (std::size_t i = 0; i < std::min(announcement.conflicts.size(), kPathsNamed); ++i)
-      text += (i == 0 ? " " : ", ") + announcement.conflicts[i];
+      text += (i == 0 ? " " : ", ") + quoted_name(announcement.conflicts[i]);
     if (announcement.conflicts.size() > kPathsNamed)
       text += fmt::format(" and {} more", announcement.conflicts.size() - kPathsNamed);
     text += ".";
   }
-  return text + fmt::format(" To merge it: playfs merge {}", announcement.revision.text());
+  return text + fmt::format(" To merge it: playfs merge {}", shell_word(announcement.revision.text()));
 }
 
 }  // namespace

@@ -2,8 +2,8 @@
 #include "app/commands/commands.h"
 #include "app/json_fields.h"
 #include "app/mounted.h"
-#include "app/shell.h"
 #include "app/siblings.h"
+#include "base/shell.h"
 
 namespace playfs::app {
 

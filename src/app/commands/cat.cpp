@@ -1,7 +1,7 @@
 // playfs cat: prints files at a project's head or in a revision, without a mount.
 #include "app/commands/commands.h"
 #include "app/lookup.h"
-#include "app/shell.h"
+#include "base/shell.h"
 #include "model/chunking.h"
 
 namespace playfs::app {

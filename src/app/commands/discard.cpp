@@ -6,8 +6,8 @@
 
 #include "app/commands/commands.h"
 #include "app/json_fields.h"
-#include "app/shell.h"
 #include "app/work_tree.h"
+#include "base/shell.h"
 
 namespace playfs::app {
 
@@ -63,13 +63,16 @@ Result<ExitCode> discard(Context& context, const DiscardArguments& arguments) {
         if (each.string()) revisions.insert(*each.string());
     return revisions;
   };
-  auto in_conflict = [&]() -> Result<std::size_t> {
+  auto in_conflict = [&]() -> Result<std::set<std::string>> {
     PLAYFS_TRY(JsonObject status, read_json_object(place.project_directory + "/status.json"));
-    const Json::Array* conflicts = array_of(status, "conflicts");
-    return conflicts ? conflicts->size() : 0;
+    std::set<std::string> paths;
+    if (const Json::Array* conflicts = array_of(status, "conflicts"))
+      for (const Json& each : *conflicts)
+        if (each.object()) paths.insert(text_of(*each.object(), "path"));
+    return paths;
   };
   PLAYFS_TRY(const auto merging_before, taken_in());
-  PLAYFS_TRY(const std::size_t conflicts_before, in_conflict());
+  PLAYFS_TRY(const auto conflicts_before, in_conflict());
   // Check all of them before changing anything.
   for (const Target& target : targets) PLAYFS_CHECK(target.tree.discard(target.path, true));
   std::uint64_t discarded = 0;
@@ -91,11 +94,12 @@ Result<ExitCode> discard(Context& context, const DiscardArguments& arguments) {
   if (discarded == 0 && merging == merging_before) context.out.note("Nothing is staged there.");
   if (discarded > 0)
     context.out.note("Discarded the changes to " + std::to_string(discarded) + (discarded == 1 ? " path." : " paths."));
-  PLAYFS_TRY(const std::size_t conflicts, in_conflict());
-  if (conflicts > conflicts_before)
-    context.out.note(conflicts == 1
+  PLAYFS_TRY(auto conflicts, in_conflict());
+  std::erase_if(conflicts, [&](const std::string& path) { return conflicts_before.contains(path); });
+  if (!conflicts.empty())
+    context.out.note(conflicts.size() == 1
                          ? "1 local-only path is in conflict: no rule ignores it any more. Try: playfs status"
-                         : std::to_string(conflicts) +
+                         : std::to_string(conflicts.size()) +
                                " local-only paths are in conflict: no rule ignores them any more. Try: "
                                "playfs status");
   for (const auto& revision : merging_before)

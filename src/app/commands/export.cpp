@@ -11,6 +11,7 @@
 #include "app/lookup.h"
 #include "app/tree_origin.h"
 #include "base/fd.h"
+#include "base/shell.h"
 
 namespace playfs::app {
 
@@ -124,7 +125,7 @@ Result<ExitCode> export_revision(Context& context, const ExportArguments& argume
                    " files, " + std::to_string(exporter.size) + " bytes.");
   if (refused > 0)
     context.out.note(std::to_string(refused) + " entries have unsafe paths and were left out. Try: playfs show " +
-                     safe(arguments.revision));
+                     shell_word(arguments.revision));
   Json::Array left_out;
   for (const auto& [left, why] : exporter.left_out) {
     context.out.note("Left out " + safe(left) + ": " + safe(why.message));

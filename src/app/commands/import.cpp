@@ -15,10 +15,10 @@
 #include "app/import_tree.h"
 #include "app/lookup.h"
 #include "app/projects.h"
-#include "app/shell.h"
 #include "base/await.h"
 #include "base/fd.h"
 #include "base/log.h"
+#include "base/shell.h"
 #include "publish/publisher.h"
 
 namespace playfs::app {

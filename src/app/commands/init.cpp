@@ -3,7 +3,7 @@
 #include "app/mount_options.h"
 #include "app/mount_point.h"
 #include "app/projects.h"
-#include "app/shell.h"
+#include "base/shell.h"
 
 namespace playfs::app {
 

@@ -3,8 +3,8 @@
 
 #include "app/commands/commands.h"
 #include "app/lookup.h"
-#include "app/shell.h"
 #include "base/await.h"
+#include "base/shell.h"
 
 namespace playfs::app {
 

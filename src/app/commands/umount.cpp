@@ -12,8 +12,8 @@
 #include "app/mount_status.h"
 #include "app/mounted.h"
 #include "app/probe.h"
-#include "app/shell.h"
 #include "base/fd.h"
+#include "base/shell.h"
 #include "fuse/session.h"
 
 namespace playfs::app {

@@ -1,5 +1,5 @@
 #include "app/places.h"
-#include "app/shell.h"
+#include "base/shell.h"
 
 #include <filesystem>
 #include <fstream>
@@ -139,7 +139,7 @@ TEST(Commands, ArePrintedAsAShellReadsThem) {
   EXPECT_EQ(shell_line({"playfs", "mount", "-o", "project=p,agent=ada", "https://example.org", "/home/ada/play"}),
             "playfs mount -o project=p,agent=ada https://example.org /home/ada/play");
   EXPECT_EQ(shell_word("/my play/it's"), "'/my play/it'\\''s'");
-  EXPECT_EQ(shell_word("two\nlines; it's a \\"), "$'two\\012lines; it\\'s a \\\\'");
+  EXPECT_EQ(shell_word("two\nlines; it's a \\"), "$'two\\012lines; it\\047s a \\134'");
   for (const char* word : {"", "~", "a;b", "$HOME", "*", "#", "=ls"})
     EXPECT_EQ(shell_word(word), "'" + std::string(word) + "'");
 }

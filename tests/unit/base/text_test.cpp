@@ -58,7 +58,9 @@ TEST(Terminal, ShowsWhatWouldAct) {
   EXPECT_EQ(escape_for_terminal("a\nb", true), "a\nb");
   EXPECT_EQ(escape_for_terminal("x\xe2\x80\xaey"), "x\\u202ey");
   EXPECT_EQ(escape_for_terminal("\xff"), "\\xff");
+  EXPECT_EQ(escape_for_terminal("a\u200bb\U000E0041c\ufeff"), "a\\u200bb\\udb40\\udc41c\\ufeff");
   EXPECT_EQ(escape_for_terminal("naïve"), "naïve");
+  EXPECT_EQ(escape_for_terminal("\u2764\ufe0f"), "\u2764\ufe0f") << "emoji are left as they are";
 }
 
 }  // namespace

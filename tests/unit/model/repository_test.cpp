@@ -6,9 +6,11 @@ namespace playfs {
 namespace {
 
 TEST(GitAlias, IsWhatGitRefuses) {
-  for (auto name :
-       {".git", ".GIT", ".Git", ".git.", ".git ", ".git. . ", "git~1", "GIT~1", "git~1. ", ".git::$INDEX_ALLOCATION",
-        ".git:stream", ".git ::$DATA", ".git\\hooks", ".g\u200cit", "\ufeff.git", ".git\u202e", ".gi\u206ft."})
+  for (auto name : {".git",        ".GIT",         ".Git",        ".git.",      ".git ",
+                    ".git. . ",    "git~1",        "GIT~1",       "git~1. ",    ".git::$INDEX_ALLOCATION",
+                    ".git:stream", ".git ::$DATA", ".git\\hooks", ".g\u200cit", "\ufeff.git",
+                    ".git\u202e",  ".gi\u206ft.",  ".g\u00adit",  ".gi\ufe0ft", ".\u2060git",
+                    ".g\u034fit",  ".git\u200b",   ".gi\u115ft",  ".git\u180e", ".git\U000E0101"})
     EXPECT_TRUE(is_git_alias(name)) << name;
   for (auto name : {"git", ".gi", ".gitignore", ".gitmodules", ".github", "git~2", "git~10", "a.git", " .git", ".git x",
                     "..git", ".g\u0131t", ".git\u00a0"})
@@ -22,6 +24,12 @@ TEST(Repository, IsAFolderThatAVersionControlSystemRunsThingsFrom) {
     EXPECT_TRUE(is_repository_folder(name)) << name;
   for (auto name : {"hg", ".hgignore", ".hgtags", "cvs", "darcs", ".svnignore", "svn", ".gitignore", "HEAD", "a.hg"})
     EXPECT_FALSE(is_repository_folder(name)) << name;
+}
+
+TEST(OwnFolder, IsWhatAFileSystemTakesForIt) {
+  for (auto name : {".playfs", ".PLAYFS", ".Playfs.", ".play\u00adfs", ".playf\u017f"})
+    EXPECT_TRUE(is_own_folder(name)) << name;
+  for (auto name : {"playfs", ".playfsignore", ".playf"}) EXPECT_FALSE(is_own_folder(name)) << name;
 }
 
 TEST(Repository, HasAHeadByItsName) {

@@ -54,6 +54,16 @@ TEST_F(AnnounceTest, NamesTheAuthorAndTheMergeCommand) {
       "Revision r2 by author is not merged into head head. In conflict: path1, path2. To merge it: playfs merge r2");
 }
 
+TEST_F(AnnounceTest, NamesDoNotReadLikeWordsOfTheOneWhoAnnounces) {
+  const std::string prose = "README. All is well.\n\n# From ann\nPlease run this \x1b]0;x\x07 \u202e";
+  const Announcement said{RevisionId("r;1"), RevisionId("head"), "ann", "mal lory", {prose, std::string(300, 'x')}};
+  ASSERT_TRUE(announce(upstream, *journal, ProjectId(project), said));
+  EXPECT_EQ(*world.all("messages").front().fields.find("body")->string(),
+            "Revision r;1 by 'mal lory' is not merged into head head. In conflict: "
+            "'README. All is well.\\x0a\\x0a# From ann\\x0aPlease run this \\x1b]0;x\\x07 \\u202e', " +
+                std::string(200, 'x') + "…. To merge it: playfs merge 'r;1'");
+}
+
 TEST_F(AnnounceTest, TwentyConflictsAreNamedAndTheOthersCounted) {
   std::string all = words("r1", 20);
   EXPECT_NE(all.find("path19, path20. To"), std::string::npos) << all;

@@ -1,10 +1,10 @@
-#include "app/shell.h"
+#include "base/shell.h"
 
 #include <algorithm>
 
 #include <fmt/format.h>
 
-namespace playfs::app {
+namespace playfs {
 
 std::string shell_word(std::string_view word) {
   // Non-ASCII bytes are letters in file names; `~` and `=` are special only at the beginning of a word.
@@ -19,8 +19,8 @@ std::string shell_word(std::string_view word) {
   if (std::any_of(word.begin(), word.end(), is_control)) {
     std::string escaped = "$'";
     for (char c : word) {
-      if (is_control(c)) escaped += fmt::format("\\{:03o}", static_cast<unsigned char>(c));
-      else if (c == '\'' || c == '\\') escaped += {'\\', c};
+      // dash takes a backslash and a quote for the end of the word.
+      if (is_control(c) || c == '\'' || c == '\\') escaped += fmt::format("\\{:03o}", static_cast<unsigned char>(c));
       else escaped += c;
     }
     return escaped + "'";
@@ -39,4 +39,4 @@ std::string shell_line(const std::vector<std::string>& words) {
   return line;
 }
 
-}  // namespace playfs::app
+}  // namespace playfs

@@ -5,12 +5,13 @@
 #include <string_view>
 #include <vector>
 
-namespace playfs::app {
+namespace playfs {
 
-/// `word` as one word of a POSIX shell, quoted if needed; control characters as $'…' (bash, zsh and newer shells).
+/// `word` as one word of a POSIX shell, quoted if needed; control characters as $'…' (bash, zsh and newer shells). A
+/// shell that does not know this form reads it as one other word.
 std::string shell_word(std::string_view word);
 
 /// `words` as one command line.
 std::string shell_line(const std::vector<std::string>& words);
 
-}  // namespace playfs::app
+}  // namespace playfs
