@@ -59,6 +59,7 @@ std::string LogScan::print(const State& state) {
     json.set("read_time", json_of(state.read->time));
   }
   if (state.again) json.set("again", json_of(*state.again));
+  if (state.again_later) json.set("again_later", json_of(*state.again_later));
   if (!state.pass) return wire::to_text(json);
   Json::Array unseen;
   for (const auto& id : state.pass->unseen) unseen.emplace_back(id.text());
@@ -80,6 +81,7 @@ std::optional<LogScan::State> LogScan::parse(const std::string& text) {
   state.from = *from;
   if (auto time = time_of(*object, "read_time")) state.read = Mark{text_of(*object, "read"), *time};
   state.again = time_of(*object, "again");
+  state.again_later = time_of(*object, "again_later");
   const Json* under_way = object->find("pass");
   if (!under_way || !under_way->object()) return state;
   const JsonObject& fields = *under_way->object();
@@ -107,7 +109,7 @@ Status LogScan::load() {
   found_bytes_ = bytes_of(found_);
   for (const auto& [id, time] : found_) saved_.insert(id);
   state_ = parse(position);
-  has_gaps_since_ = parts_.clock.steady();
+  has_gaps_since_ = last_gaps_ = parts_.clock.steady();
   is_loaded_ = true;
   return {};
 }
@@ -141,7 +143,7 @@ Result<Project> LogScan::look(std::optional<WallTime> from) {
   PLAYFS_CHECK(catch_up(from, [&]() -> Result<wire::RecordPage> {
     PLAYFS_TRY(Look look, parts_.upstream.look());
     project = std::move(look.project);
-    if (!state_) state_ = State{from.value_or(project.created_at), {}, {}, {}};
+    if (!state_) state_ = State{from.value_or(project.created_at), {}, {}, {}, {}};
     return std::move(look.newest);
   }));
   return project;
@@ -154,7 +156,7 @@ Status LogScan::search(WallTime from) {
 Status LogScan::catch_up(std::optional<WallTime> from, const std::function<Result<wire::RecordPage>()>& first_page) {
   PLAYFS_CHECK(load());
   // Further back than before: everything from there on has to be read.
-  if (from && (!state_ || *from < state_->from)) state_ = State{*from, {}, {}, {}};
+  if (from && (!state_ || *from < state_->from)) state_ = State{*from, {}, {}, {}, {}};
   bool is_begun_anew = false;
   auto bring_to_its_end = [&](std::optional<wire::RecordPage> page) -> Result<bool> {
     auto done = finish(std::move(page));
@@ -181,7 +183,10 @@ void LogScan::begin_pass() {
   state_->pass = Pass();
   Pass& pass = *state_->pass;
   for (const auto& [id, time] : found_) pass.unseen.insert(id);
-  if (parts_.clock.steady() - has_gaps_since_ >= limits_.late_arrival) pass.again = state_->again;
+  const SteadyTime now = parts_.clock.steady();
+  if (now - has_gaps_since_ < limits_.late_arrival) return;
+  pass.again = state_->again;
+  if (now - last_gaps_ >= limits_.late_arrival) state_->again_later.reset();  // this pass reads those too
 }
 
 Result<bool> LogScan::finish(std::optional<wire::RecordPage> page) {
@@ -225,10 +230,15 @@ Result<bool> LogScan::finish(std::optional<wire::RecordPage> page) {
     for (const auto& id : pass.unseen)
       if (found_.erase(id) > 0) found_bytes_ -= bytes_of(id);
   was_short_ = pass.pages == 1 || pass.met_at == 1;
-  if (pass.again) state_->again.reset();
-  if (!was_short_ && !state_->again) {
-    state_->again = before(pass.top.time, limits_.late_arrival);
-    has_gaps_since_ = parts_.clock.steady();
+  if (pass.again) {
+    state_->again = std::exchange(state_->again_later, std::nullopt);
+    has_gaps_since_ = last_gaps_;
+  }
+  if (!was_short_) {
+    last_gaps_ = parts_.clock.steady();
+    if (!state_->again) has_gaps_since_ = last_gaps_;
+    auto& from = state_->again ? state_->again_later : state_->again;
+    if (!from) from = before(pass.top.time, limits_.late_arrival);
   }
   if (!pass.top.id.empty()) state_->read = pass.top;
   state_->pass.reset();

@@ -97,6 +97,8 @@ class LogScan {
     std::optional<Mark> read;  ///< up to here; nullopt: nothing was read yet
     /// Pages from then on may have gaps between them, and are to be read again.
     std::optional<WallTime> again;
+    /// The same for pages that were read since, for which it will be too early then.
+    std::optional<WallTime> again_later;
     std::optional<Pass> pass;
   };
 
@@ -133,6 +135,7 @@ class LogScan {
   int idle_pages_ = 0;
   int unsaved_pages_ = 0;
   SteadyTime has_gaps_since_;  ///< when `State::again` was set, or read from the journal
+  SteadyTime last_gaps_;       ///< when a pass last read several new pages, likewise
   bool was_short_ = false;     ///< the last pass found nothing new behind its first page
   bool is_told_ = false;
 };

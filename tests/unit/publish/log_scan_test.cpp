@@ -151,6 +151,29 @@ TEST_F(LogScanTest, AGapBetweenPagesIsReadAgainOnceReadsHaveCaughtUp) {
   EXPECT_LE(log.pages, 3) << "nor more than once";
 }
 
+TEST_F(LogScanTest, AGapThatComesShortlyBeforeOthersAreReadAgainIsReadAgainToo) {
+  ASSERT_TRUE(look());
+  for (int i = 0; i < 250; ++i) log.add("theirs", 12 * kDay);
+  ASSERT_TRUE(look());
+  clock.advance(std::chrono::seconds(119));
+  for (int i = 0; i < 650; ++i) log.add(i == 200 ? "ours" : "theirs", 12 * kDay + 119);
+  int pages = 0;
+  log.after = [&](wire::RecordPage& page) {
+    if (++pages == 5) page.records.clear();
+  };
+  ASSERT_TRUE(look());
+  expect_all_found();
+  // The first gap is read again while the node lags on.
+  clock.advance(std::chrono::seconds(2));
+  pages = 0;
+  ASSERT_TRUE(look());
+  expect_all_found();
+  log.after = nullptr;
+  clock.advance(std::chrono::seconds(121));
+  ASSERT_TRUE(look());
+  expect_all_found(7);
+}
+
 TEST_F(LogScanTest, TheNextLookReadsOnlyWhatIsNew) {
   ASSERT_TRUE(look());
   EXPECT_LE(log.pages, kPages + 3);
