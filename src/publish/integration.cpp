@@ -4,6 +4,7 @@
 #include <set>
 #include <utility>
 
+#include "base/shell.h"
 #include "model/chunking.h"
 #include "publish/conflicts.h"
 #include "publish/dry_run.h"
@@ -97,7 +98,7 @@ Error still_in_conflict(const stage::Conflicted& conflicted) {
 Error cannot_be_brought_in(const std::string& unknown, const RevisionId& head) {
   return Error{ErrorCode::refused_input,
                "head cannot be merged into the work tree: " + unknown,
-               "playfs commit, which publishes a branch; then playfs merge " + head.text() +
+               "playfs commit, which publishes a branch; then playfs merge " + shell_word(head.text()) +
                    ", which leaves every file that only one side has for you to decide",
                std::nullopt,
                0,
@@ -299,23 +300,6 @@ Status Integration::clear_the_way(Step& step, Merge& merge, std::vector<stage::C
   return {};
 }
 
-/// Others' rules apply to new files. Files that were local-only before are not published because of them: they are in
-/// conflict until the user has a rule for them, moves them away, or commits with `--resolved`.
-Status Integration::keep_what_was_ignored(const Step& step, std::vector<stage::Conflicted>& list) const {
-  for (std::string name : step.unpublished) {
-    if (name.ends_with('/')) name.pop_back();
-    auto inode = stage_.find(name);
-    if (!inode) continue;
-    auto is_it = [&](const stage::Conflicted& each) { return each.path == name; };
-    if (std::any_of(list.begin(), list.end(), is_it)) continue;
-    list.push_back({.path = name,
-                    .reason = "it is local-only, but their ignore rules would publish it",
-                    .left = std::nullopt,
-                    .is_kept_here = true});
-  }
-  return {};
-}
-
 /// Whether the result's ignore rules differ from ours.
 bool Integration::brings_rules(const Step& step, const Merge& merge) {
   RuleFiles wanted;
@@ -356,12 +340,14 @@ Result<stage::Merged> Integration::bring_in(Step& step) {
   PLAYFS_TRY(step.unpublished, stage_.unpublished());
   PLAYFS_CHECK(clear_the_way(step, merge, list));
   step.brings_rules = brings_rules(step, merge);
-  if (step.brings_rules) PLAYFS_CHECK(keep_what_was_ignored(step, list));
   std::sort(list.begin(), list.end(), [](const auto& a, const auto& b) { return a.path < b.path; });
 
   stage::Merged merged;
   merged.seen_base = id_of(step.on);
   merged.seen_parents = step.taken_in;
+  merged.seen_conflicted = step.conflicted;
+  merged.seen_tracked = step.tracked;
+  merged.brings_rules = step.brings_rules;
   merged.has_state = true;
   merged.seen_state = step.seen_state;
   const Json none;
@@ -395,7 +381,7 @@ void Integration::keep_tracked(const Step& step, const Merge& merge, stage::Merg
     return std::find(step.parents.begin(), step.parents.end(), id) != step.parents.end();
   });
   const bool takes_in_base = is_parent(step.on), takes_in_theirs = is_parent(step.theirs.near);
-  const auto before = stage_.tracked();
+  const stage::Tracked& before = step.tracked;
   auto is_held_by_parent = [&](const std::string& path) {
     auto was = before.find(path);
     return (stays_taken_in && was != before.end() && was->second != stage::TrackedAs::staged) ||
@@ -488,15 +474,21 @@ Status Integration::fetch_rules() {
   return {};
 }
 
-/// Drops the conflicts of files that the new rules still ignore.
+/// Others' rules apply to new files. Files that were local-only before are not published because of them: stand_on()
+/// puts them in conflict, until the user has a rule for them, moves them away, or commits with `--resolved`. This drops
+/// the conflicts of those that the new rules still ignore.
 Status Integration::forget_what_is_ignored() {
   PLAYFS_CHECK(fetch_rules());
-  PLAYFS_TRY(auto left, unresolved(stage_));
-  auto list = stage_.conflicted();
-  std::erase_if(list, [&](const stage::Conflicted& each) {
-    return each.is_kept_here && std::find(left.begin(), left.end(), each) == left.end();
-  });
-  return stage_.record_conflicted(std::move(list));
+  for (int round = 0;; ++round) {
+    const auto seen = stage_.conflicted();
+    PLAYFS_TRY(auto left, unresolved(stage_));
+    auto list = seen;
+    std::erase_if(list, [&](const stage::Conflicted& each) {
+      return each.is_kept_here && std::find(left.begin(), left.end(), each) == left.end();
+    });
+    Status recorded = stage_.record_conflicted(std::move(list), seen);
+    if (recorded || !is_busy(recorded.error()) || round == kMostRounds) return recorded;
+  }
 }
 
 Status Integration::carry_out(const BeginStep& begin, const Stand& stand) {
@@ -505,6 +497,8 @@ Status Integration::carry_out(const BeginStep& begin, const Stand& stand) {
     Step step;
     step.on = stage_.base();
     step.taken_in = stage_.merge_parents();
+    step.conflicted = stage_.conflicted();
+    step.tracked = stage_.tracked();
     PLAYFS_CHECK(begin(step));
     if (step.is_done) return {};
     if (round >= kPatientRounds) step.hold = stage_.hold_writers();

@@ -61,6 +61,8 @@ class Integration {
     std::set<std::string> kept;                       ///< paths at which a local-only file stays
     std::vector<std::string> unpublished;             ///< local-only files
     bool brings_rules = false;                        ///< the result's ignore rules differ from those here
+    std::vector<stage::Conflicted> conflicted;        ///< as recorded when the merge began
+    stage::Tracked tracked;                           ///< likewise
     std::optional<std::string> seen_state;
     std::function<Status(Step&)> complete;  ///< called after add_local(); may be empty
     std::unique_ptr<stage::Stage::Hold> hold;
@@ -81,7 +83,6 @@ class Integration {
                                                        const std::string& path) const;
   Status clear_the_way(Step& step, Merge& merge, std::vector<stage::Conflicted>& list);
   static bool brings_rules(const Step& step, const Merge& merge);
-  Status keep_what_was_ignored(const Step& step, std::vector<stage::Conflicted>& list) const;
   Status forget_what_is_ignored();
   Status fetch_rules();
   Result<bool> has_rules_of_others(const RevisionTreePtr& published) const;

@@ -184,6 +184,7 @@ Status keep_what_was_lost(Upstream& upstream, Absences& absences, stage::Stage& 
   merged.seen_base = id_of(lost);
   merged.seen_parents = stage.merge_parents();
   merged.tracked = stage.tracked();
+  merged.seen_tracked = merged.tracked;
   for (const auto& path : kept) {
     merged.paths.push_back({.path = path, .seen = {}, .content = {}});
     // No remaining revision has it, so a commit without it deletes nothing.

@@ -6,6 +6,10 @@
 
 namespace playfs::publish {
 
+namespace {
+constexpr int kMostJudged = 12;
+}  // namespace
+
 Status check_resolved(stage::Stage& stage, const std::string& tx) {
   if (stage.is_accepted_by(tx)) return {};
   PLAYFS_TRY(auto conflicts, unresolved(stage));
@@ -16,15 +20,20 @@ Status check_resolved(stage::Stage& stage, const std::string& tx) {
 
 Result<std::optional<stage::Frozen>> StageLayers::freeze(const std::string& tx) {
   PLAYFS_CHECK(end_dry_run(stage_));
-  PLAYFS_TRY(auto pending, stage_.pending());
-  if (!pending) PLAYFS_CHECK(check_resolved(stage_, tx));
-  PLAYFS_TRY(auto frozen, stage_.freeze(tx));
-  // No conflict is left, and no revision will be published that would clear the list.
-  if (!frozen) {
-    PLAYFS_CHECK(sync_resolved(stage_, {}));
-    PLAYFS_CHECK(stage_.record_conflicted({}));
+  // A discard may add a conflict after those in the list were judged; then all are judged again.
+  for (int round = 0;; ++round) {
+    const auto judged = stage_.conflicted();
+    PLAYFS_TRY(auto pending, stage_.pending());
+    if (!pending) PLAYFS_CHECK(check_resolved(stage_, tx));
+    auto frozen = stage_.freeze(tx, judged);
+    if (frozen && !*frozen) {
+      // No conflict is left, and no revision will be published that would clear the list.
+      PLAYFS_CHECK(sync_resolved(stage_, {}));
+      if (Status cleared = stage_.record_conflicted({}, judged); !cleared) frozen = fail(cleared.error());
+    }
+    const bool has_other_conflicts = !frozen && frozen.error().code == ErrorCode::busy && judged != stage_.conflicted();
+    if (!has_other_conflicts || round == kMostJudged) return frozen;
   }
-  return frozen;
 }
 
 Status StageLayers::settle(const std::string& tx, const RevisionTreePtr& base) { return integration_.settle(tx, base); }

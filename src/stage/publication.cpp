@@ -1,5 +1,6 @@
 // Freezing what is staged, settling it or returning it to the stage; changing the base; discarding.
 #include <algorithm>
+#include <iterator>
 
 #include "stage/entry_codec.h"
 #include "stage/ignore.h"
@@ -32,14 +33,19 @@ Error in_the_way(const std::vector<std::string>& paths) {
   return Error{ErrorCode::busy, std::move(message), "move it out of the way", std::nullopt, 0, {}};
 }
 
-}  // namespace
-
-Result<std::optional<Frozen>> Stage::freeze(const std::string& tx) {
-  PLAYFS_CHECK(state_->settle_replacements());
-  return state_->freeze(tx);
+Error other_conflicts() {
+  return Error{ErrorCode::busy, "the list of conflicts has changed", "try again", std::nullopt, 0, {}};
 }
 
-Result<std::optional<Frozen>> Stage::State::freeze(const std::string& tx) {
+}  // namespace
+
+Result<std::optional<Frozen>> Stage::freeze(const std::string& tx, const std::optional<std::vector<Conflicted>>& seen) {
+  PLAYFS_CHECK(state_->settle_replacements());
+  return state_->freeze(tx, seen);
+}
+
+Result<std::optional<Frozen>> Stage::State::freeze(const std::string& tx,
+                                                   const std::optional<std::vector<Conflicted>>& seen) {
   Survey found;
   std::map<std::string, Candidate> candidates;
   Frozen layer;
@@ -47,7 +53,8 @@ Result<std::optional<Frozen>> Stage::State::freeze(const std::string& tx) {
     MutexLock locked(mutex);
     if (pending && pending->tx == tx) return std::optional(pending_layer());
     if (pending || freezing) return fail(ErrorCode::busy, "another publication has started");
-    freezing = true;
+    if (seen && *seen != conflicted) return fail(other_conflicts());
+    freezing = true;  // from here on, no discard changes that list
     // Answers most questions now, so that little is left once everyone has to wait.
     static_cast<void>(unhurried_survey());
     while (gate_closed) moved_on.wait(mutex);
@@ -246,6 +253,11 @@ Error has_moved_on() {
   return Error{ErrorCode::busy, "the work tree's base has changed", "playfs update", std::nullopt, 0, {}};
 }
 
+void append_sorted(std::vector<Conflicted>& list, std::vector<Conflicted> added) {
+  std::move(added.begin(), added.end(), std::back_inserter(list));
+  std::sort(list.begin(), list.end(), [](const auto& a, const auto& b) { return a.path < b.path; });
+}
+
 Error is_contested(const std::vector<std::string>& paths) {
   return Error{
       ErrorCode::busy,
@@ -315,13 +327,19 @@ Tracked Stage::tracked() const {
 
 std::vector<Conflicted> Stage::conflicted() const {
   MutexLock lock(state_->mutex);
-  return state_->pending ? std::vector<Conflicted>() : state_->conflicted;
+  return state_->shown_conflicts();
 }
 
-Status Stage::record_conflicted(std::vector<Conflicted> conflicted) {
+std::vector<Conflicted> Stage::State::shown_conflicts() const {
+  return pending ? std::vector<Conflicted>() : conflicted;
+}
+
+Status Stage::record_conflicted(std::vector<Conflicted> conflicted,
+                                const std::optional<std::vector<Conflicted>>& seen) {
   State& state = *state_;
   {
     MutexLock lock(state.mutex);
+    if (seen && *seen != state.shown_conflicts()) return fail(other_conflicts());
     if (state.conflicted == conflicted) return state.rows->check_disk();
     Batch batch = state.rows->begin();
     state.replace_conflicted(batch, std::move(conflicted));
@@ -409,6 +427,8 @@ Result<std::vector<Invalidation>> Stage::State::stand_on(RevisionTreePtr next, c
   if (merged.seen_base && *merged.seen_base != id_of(base)) return fail(has_moved_on());
   // A discard drops what was merged in, and thus what the merge compared with.
   if (merged.seen_parents && *merged.seen_parents != merge_parents) return fail(has_moved_on());
+  if (merged.seen_tracked && *merged.seen_tracked != tracked) return fail(has_moved_on());
+  if (merged.seen_conflicted && *merged.seen_conflicted != shown_conflicts()) return fail(other_conflicts());
   std::set<std::string> handled;
   Rebase::Decisions decisions;
   std::vector<std::string> overtaken;
@@ -425,6 +445,7 @@ Result<std::vector<Invalidation>> Stage::State::stand_on(RevisionTreePtr next, c
   if (!overtaken.empty()) return fail(is_contested(overtaken));
   if (auto paths = contested(next, handled); !paths.empty()) return fail(is_contested(paths));
   PLAYFS_CHECK(secure_kept(merged));
+  const std::vector<std::string> local_only = merged.brings_rules ? survey().unpublished : std::vector<std::string>();
   Batch batch = rows->begin();
   Rebase rebase(
       *this, batch, std::move(next),
@@ -443,7 +464,15 @@ Result<std::vector<Invalidation>> Stage::State::stand_on(RevisionTreePtr next, c
     });
   }
   if (!rebase.obstructed.empty()) return fail(in_the_way(rebase.obstructed));
-  if (merged.conflicted) replace_conflicted(batch, *merged.conflicted);
+  if (merged.conflicted) {
+    std::vector<Conflicted> list = *merged.conflicted;
+    // What was local-only under the present rules is not published unasked under theirs. Only now is it certain what
+    // that is.
+    if (merged.brings_rules)
+      append_sorted(list,
+                    kept_here_by_rules(local_only, list, "it is local-only, but their ignore rules would publish it"));
+    replace_conflicted(batch, std::move(list));
+  }
   put_tracked(merged.tracked);
   if (merged.state) rows->put_value("state", *merged.state);
   else if (merged.has_state) rows->drop_value("state");
@@ -573,6 +602,7 @@ Result<Discarded> Stage::discard(std::string_view path, bool only_try) {
   Discarded all;
   std::optional<std::set<std::string>> listed;  // as staged before any rule file was discarded
   std::optional<std::set<std::string>> in_conflict_before;
+  std::set<std::string> rules_dropped;  // one that a merge brought is still listed then, as deleted
   auto is_rules = [&](const Change& change) { return is_rule_file(change.path) && is_at_or_below(change.path, path); };
   while (true) {
     PLAYFS_CHECK(state.settle_replacements());
@@ -593,8 +623,11 @@ Result<Discarded> Stage::discard(std::string_view path, bool only_try) {
       in_conflict_before.emplace();
       for (const auto& each : state.conflicted) in_conflict_before->insert(each.path);
     }
-    auto rules = std::find_if(changes.begin(), changes.end(),
-                              [&](const Change& change) { return is_rules(change) && change.path != path; });
+    const auto kept = state.kept_by_discard(path);
+    auto rules = std::find_if(changes.begin(), changes.end(), [&](const Change& change) {
+      return is_rules(change) && change.path != path && !rules_dropped.contains(change.path) &&
+             !has_at_or_above(kept, change.path);
+    });
     if (only_try) return state.discard(path, changes, unpublished, true);
     const bool is_last = rules == changes.end();
     // Rule files first, one by one: what those of the base ignore is then not staged, and stays.
@@ -606,23 +639,23 @@ Result<Discarded> Stage::discard(std::string_view path, bool only_try) {
     PLAYFS_TRY(auto some, state.discard(is_last ? path : rules->path, changes, unpublished, false));
     all.changed.insert(all.changed.end(), some.changed.begin(), some.changed.end());
     all.paths.merge(some.paths);
-    if (!is_last) continue;
+    if (!is_last) {
+      rules_dropped.insert(rules->path);
+      continue;
+    }
     PLAYFS_CHECK(state.forget_ignored(*in_conflict_before));
     return all;
   }
 }
 
-/// What was local-only under the rules that are dropped is not published unasked under those that come in their place.
-std::vector<Conflicted> Stage::State::kept_here_by_rules(const std::vector<std::string>& unpublished) {
+std::vector<Conflicted> Stage::State::kept_here_by_rules(const std::vector<std::string>& unpublished,
+                                                         const std::vector<Conflicted>& list, std::string_view reason) {
   std::vector<Conflicted> added;
   for (std::string name : unpublished) {
     if (name.ends_with('/')) name.pop_back();
     auto is_it = [&](const Conflicted& each) { return each.path == name; };
-    if (!find(name).inode || std::any_of(conflicted.begin(), conflicted.end(), is_it)) continue;
-    added.push_back({.path = name,
-                     .reason = "it is kept here only, and without the discarded ignore rules it would be published",
-                     .left = std::nullopt,
-                     .is_kept_here = true});
+    if (!find(name).inode || std::any_of(list.begin(), list.end(), is_it)) continue;
+    added.push_back({.path = name, .reason = std::string(reason), .left = std::nullopt, .is_kept_here = true});
   }
   return added;
 }
@@ -647,15 +680,17 @@ Status Stage::State::forget_ignored(const std::set<std::string>& in_conflict_bef
   return {};
 }
 
+std::set<std::string, std::less<>> Stage::State::kept_by_discard(std::string_view path) {
+  std::set<std::string, std::less<>> kept;
+  for (const auto& each : conflicted)
+    if (each.is_kept_here && !is_at_or_below(path, each.path) && find(each.path).inode) kept.insert(each.path);
+  return kept;
+}
+
 Result<Discarded> Stage::State::discard(std::string_view path, const std::vector<Change>& changes,
                                         const std::vector<std::string>& unpublished, bool only_try) {
-  // Local-only content has no other copy: only its own name discards it.
-  auto stays_here = [&](const Conflicted& each) PLAYFS_NO_ANALYSIS {
-    return each.is_kept_here && !is_at_or_below(path, each.path) && find(each.path).inode;
-  };
-  std::set<std::string, std::less<>> dropped, kept_here;
-  for (const auto& each : conflicted)
-    if (stays_here(each)) kept_here.insert(each.path);
+  std::set<std::string, std::less<>> dropped;
+  const std::set<std::string, std::less<>> kept_here = kept_by_discard(path);
   for (const auto& change : changes) {
     if (is_at_or_below(change.path, path) && !has_at_or_above(kept_here, change.path)) dropped.insert(change.path);
   }
@@ -666,7 +701,8 @@ Result<Discarded> Stage::State::discard(std::string_view path, const std::vector
   }
   std::vector<Conflicted> added;
   if (std::any_of(dropped.begin(), dropped.end(), [](const std::string& each) { return is_rule_file(each); }))
-    added = kept_here_by_rules(unpublished);
+    added = kept_here_by_rules(unpublished, conflicted,
+                               "it is kept here only, and without the discarded ignore rules it would be published");
   // The list of conflicts ends with the publication.
   if (pending && !added.empty())
     return fail(ErrorCode::busy,
@@ -741,10 +777,7 @@ Result<Discarded> Stage::State::discard(std::string_view path, const std::vector
   // count as contained here, and the next commit would delete them.
   const bool drops_merge = drops_all || leaves_nothing;
   if (drops_merge) std::erase_if(still_tracked, [](const auto& each) { return each.second != TrackedAs::staged; });
-  if (!added.empty()) {
-    left.insert(left.end(), added.begin(), added.end());
-    std::sort(left.begin(), left.end(), [](const auto& a, const auto& b) { return a.path < b.path; });
-  }
+  if (!added.empty()) append_sorted(left, added);
   if (drops_state && pending_state) rows->put_value("state", *pending_state);
   else if (drops_state) rows->drop_value("state");
   put_tracked(still_tracked);

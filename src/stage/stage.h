@@ -173,15 +173,19 @@ using Tracked = std::map<std::string, TrackedAs, std::less<>>;
 struct Merged {
   /// The base that the merge saw ("" for none): it holds for no other. nullopt: for any.
   std::optional<RevisionId> seen_base = {};
-  /// Likewise for merge_parents().
+  /// Likewise for merge_parents(), conflicted() and tracked().
   std::optional<std::vector<RevisionId>> seen_parents = {};
+  std::optional<std::vector<Conflicted>> seen_conflicted = {};
+  std::optional<Tracked> seen_tracked = {};
   /// All staged paths at which the new base brings something, and all paths to rewrite.
   std::vector<MergedPath> paths = {};
   std::optional<std::vector<Conflicted>> conflicted = {};  ///< the list from now on
-  bool has_state = false;                                  ///< the project's state was merged too, and
-  std::optional<std::string> state = {};                   ///< this is staged from now on (nullopt: nothing)
-  std::optional<std::string> seen_state = {};              ///< staged_state() as the merge saw it
-  Tracked tracked = {};                                    ///< Stage::tracked() from now on
+  /// It brings other ignore rules. Files that are local-only until then join that list.
+  bool brings_rules = false;
+  bool has_state = false;                      ///< the project's state was merged too, and
+  std::optional<std::string> state = {};       ///< this is staged from now on (nullopt: nothing)
+  std::optional<std::string> seen_state = {};  ///< staged_state() as the merge saw it
+  Tracked tracked = {};                        ///< Stage::tracked() from now on
 };
 
 /// A name below `directory` whose meaning changed without the kernel's doing: by a change of base or a discard.
@@ -321,8 +325,9 @@ class Stage {
   /// Conflicts as recorded; whether they have been resolved since is for the caller to judge. Empty while a layer is
   /// pending: what is in it was resolved. settle() ends the list, thaw() brings it back.
   [[nodiscard]] std::vector<Conflicted> conflicted() const;
-  /// Replaces that list; synced.
-  [[nodiscard]] Status record_conflicted(std::vector<Conflicted> conflicted);
+  /// Replaces that list; synced. Fails with `busy` if it is not, or no longer, `seen`.
+  [[nodiscard]] Status record_conflicted(std::vector<Conflicted> conflicted,
+                                         const std::optional<std::vector<Conflicted>>& seen = {});
   /// Notes that the commit `tx` takes everything in the list as it is; synced. Does not apply to any other list.
   [[nodiscard]] Status accept_conflicted(const std::string& tx);
   [[nodiscard]] bool is_accepted_by(const std::string& tx) const;
@@ -334,8 +339,9 @@ class Stage {
   // Publication.
   /// Fixes what is staged now as the pending layer `tx`, synced; nullopt if nothing is staged. Only one at a time
   /// (`busy`); the same `tx` yields the same layer. Fails with `offline` if StageOptions::read_lower does not know some
-  /// lower rule file: see rules_needed().
-  [[nodiscard]] Result<std::optional<Frozen>> freeze(const std::string& tx);
+  /// lower rule file: see rules_needed(). Fails with `busy` if conflicted() is no longer `seen`.
+  [[nodiscard]] Result<std::optional<Frozen>> freeze(const std::string& tx,
+                                                     const std::optional<std::vector<Conflicted>>& seen = {});
   /// The lower rule files that must be available for freeze().
   [[nodiscard]] std::vector<FileRef> rules_needed() const;
   /// The pending layer, if any: to be resumed after a restart.

@@ -274,7 +274,9 @@ struct Stage::State {
     FrozenFile file;
     SpoolFilePtr bytes;  ///< to be hashed; nullptr if the hash is known
   };
-  [[nodiscard]] Result<std::optional<Frozen>> freeze(const std::string& tx) PLAYFS_EXCLUDES(mutex);
+  [[nodiscard]] Result<std::optional<Frozen>> freeze(const std::string& tx,
+                                                     const std::optional<std::vector<Conflicted>>& seen)
+      PLAYFS_EXCLUDES(mutex);
   Candidate candidate_of(Inode& inode) PLAYFS_REQUIRES(mutex);
   [[nodiscard]] Result<std::optional<Frozen>> freeze_candidates(Frozen layer, const Survey& found,
                                                                 std::map<std::string, Candidate>& candidates)
@@ -295,14 +297,19 @@ struct Stage::State {
   [[nodiscard]] Status secure_kept(const Merged& merged) PLAYFS_REQUIRES(mutex);
   [[nodiscard]] Seen seen_at(std::string_view path) PLAYFS_REQUIRES(mutex);
   [[nodiscard]] bool is_as_seen(const MergedPath& decided) PLAYFS_REQUIRES(mutex);
+  /// Local-only files in conflict have no other copy: only its own name discards one.
+  [[nodiscard]] std::set<std::string, std::less<>> kept_by_discard(std::string_view path) PLAYFS_REQUIRES(mutex);
   /// Drops those of `changes`, which is all that is staged, that are at or below `path`. If ignore rules are among
   /// them, all of `unpublished` is in conflict afterwards, until forget_ignored() drops what the other rules ignore
   /// too.
   [[nodiscard]] Result<Discarded> discard(std::string_view path, const std::vector<Change>& changes,
                                           const std::vector<std::string>& unpublished, bool only_try)
       PLAYFS_REQUIRES(mutex);
-  /// The conflicts that a discard of ignore rules adds.
-  [[nodiscard]] std::vector<Conflicted> kept_here_by_rules(const std::vector<std::string>& unpublished)
+  /// conflicted(), under the lock.
+  [[nodiscard]] std::vector<Conflicted> shown_conflicts() const PLAYFS_REQUIRES(mutex);
+  /// The conflicts that other ignore rules add to `list`: local-only files that they may publish.
+  [[nodiscard]] std::vector<Conflicted> kept_here_by_rules(const std::vector<std::string>& unpublished,
+                                                           const std::vector<Conflicted>& list, std::string_view reason)
       PLAYFS_REQUIRES(mutex);
   [[nodiscard]] Status forget_ignored(const std::set<std::string>& in_conflict_before) PLAYFS_REQUIRES(mutex);
   void put_merge_parents(const std::vector<RevisionId>& parents) PLAYFS_REQUIRES(mutex);

@@ -1,14 +1,18 @@
 #!/usr/bin/env python3
 """`playfs discard`: by path, all or nothing, and with the reason for its own failure."""
+import hashlib
 import json
 import os
 import subprocess
 
+import projects
+import proxy
 import revisions
 import rig
 from slow_project import SlowProject, text
 
 NOT_FOUND = 5
+LARGE, OTHER = (600 * (letter * 59 + '\n') for letter in 'ab')  # several chunks
 
 
 class Discard(SlowProject):
@@ -269,6 +273,39 @@ class DiscardOfRules(Merging):
         self.playfs('commit', '-m', 'Mine', self.tree)
         self.assertNotIn('secret\n', self.head_texts().values())
 
+    def behind_a_proxy(self, texts):
+        """A tree on a service whose chunks can be kept waiting, and the revision that it has."""
+        self.proxy = proxy.CountingProxy(int(self.api.origin.rsplit(':', 1)[1]))
+        self.addCleanup(self.proxy.close)
+        self.tree = self.work(self.mount(self.proxy.url, 'ann'))
+        first = self.revision([], {path: self.entry(path, text) for path, text in texts.items()})
+        self.set_head(first)
+        self.eventually((self.tree / 'big').exists, 'the tree follows head')
+        (self.tree / 'big').read_text()
+        return self.tree, first
+
+    def entry(self, path, text):
+        if len(text) < projects.CHUNK:
+            return text
+        digest = hashlib.sha256(text.encode()).hexdigest()
+        return {'h': digest, 's': len(text), 'c': projects.store(self.api, path, text, digest)}
+
+    def update_that_waits(self, first, texts):
+        """An update to `texts` that waits for a chunk."""
+        self.proxy.set_hanging('file_chunks')
+        self.set_head(self.revision([first], {path: self.entry(path, text) for path, text in texts.items()}))
+        update = subprocess.Popen([self.playfs_path, 'update', str(self.tree)], env=self.environment('ann'),
+                                  stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        self.eventually(lambda: self.proxy.hung() or update.poll() is not None, 'the update waits')
+        self.assertIsNone(update.poll(), update.stdout.read() if update.poll() is not None else None)
+        return update
+
+    def let_go(self, update):
+        self.proxy.set_hanging(None)
+        output, _ = update.communicate(timeout=60)
+        self.assertIsNotNone(output)
+        return update.returncode
+
     def discarded(self, *paths):
         return json.loads(self.playfs('discard', '--json', *paths, cwd=self.tree).stdout)['discarded']
 
@@ -297,6 +334,72 @@ class DiscardOfRules(Merging):
         self.assertEqual(self.staged(), ['.env'])
         self.assertFalse((self.tree / 'new').exists())
         self.assert_kept(['.env'])
+
+    def test_nor_does_a_discard_while_they_are_brought_in(self):
+        tree, first = self.behind_a_proxy({'big': LARGE, 'x': 'x\n'})
+        (tree / '.gitignore').write_text('.env\nbuild/\n')
+        self.keep_here()
+        (tree / 'big').unlink()
+        update = self.update_that_waits(first, {'big': OTHER, 'x': 'x\n'})
+        self.playfs('discard', tree / '.gitignore')
+        self.assertEqual(self.conflicts(), ['.env', 'build'])
+        self.assertEqual(self.let_go(update), 3)
+        self.assertEqual(self.conflicts(), ['.env', 'big', 'build'])
+        (tree / 'big').write_text('resolved\n')
+        self.assert_kept(['.env', 'build'])
+
+    def test_what_is_new_while_others_rules_are_brought_in_is_in_conflict_too(self):
+        tree, first = self.behind_a_proxy({'big': LARGE, '.gitignore': '*.env\n'})
+        (tree / 'a.env').write_text('secret\n')
+        (tree / 'big').unlink()
+        update = self.update_that_waits(first, {'big': OTHER})
+        (tree / 'b.env').write_text('secret\n')
+        self.assertNotIn('b.env', self.staged())
+        self.assertEqual(self.let_go(update), 3)
+        self.assertEqual(self.conflicts(), ['a.env', 'b.env', 'big'])
+
+    def test_what_a_merge_brought_is_discarded_also_while_an_update_waits(self):
+        rules = {'.gitignore': '*.log\n'}
+        tree, first = self.behind_a_proxy({'big': LARGE, 'x': 'x\n', **rules})
+        big = self.api.get('revisions', first)['manifest']['files']['big']
+        second = self.revision([first], {'big': big, 'x': 'head\n', **rules})
+        self.set_head(second)
+        self.playfs('update', tree)
+        # In conflict, so that no client merges it by itself.
+        beside = self.revision([first], {'big': big, 'x': 'beside\n', 'a.log': 'theirs\n', **rules})
+        self.assertEqual(self.fails('merge', beside), 3)
+        (tree / 'x').write_text('both\n')
+        (tree / 'big').unlink()
+        update = self.update_that_waits(second, {'big': OTHER, 'x': 'head\n', **rules})
+        self.playfs('discard', tree / 'a.log')
+        self.assertEqual(self.let_go(update), 3)
+        (tree / 'a.log').write_text('secret\n')
+        (tree / 'big').write_text('resolved\n')
+        self.playfs('commit', '-m', 'Mine', tree)
+        self.assertNotIn('secret\n', self.head_texts().values(), 'a new file follows the rules')
+
+    def test_it_ends_also_for_rules_that_a_merge_brought(self):
+        first = self.begin(None)
+        self.set_head(self.revision([first], {'x': 'head\n'}))
+        self.eventually(lambda: (self.tree / 'x').read_text() == 'head\n', 'the tree follows head')
+        beside = self.revision([first], {'x': 'beside\n', '.gitignore': '*.o\n'})
+        self.assertEqual(self.fails('merge', beside), 3)
+        self.discarded('.')
+        self.assertFalse((self.tree / '.gitignore').exists())
+        self.assertEqual((self.status()['staged'], self.status()['merging']), ([], []))
+
+    def test_local_only_rules_stay(self):
+        first = self.begin('notes/\n')
+        (self.tree / 'notes').mkdir()
+        for name, text in (('.gitignore', '*.tmp\n'), ('n', 'weeks of notes\n'), ('a.tmp', 'scratch\n')):
+            (self.tree / 'notes' / name).write_text(text)
+        (self.tree / 'x').write_text('typo\n')
+        self.set_head(self.revision([first], {'x': 'x\n', '.gitignore': '\n'}))
+        self.assertEqual(self.fails('update'), 3)
+        self.discarded('.')
+        self.assertEqual((self.tree / 'x').read_text(), 'x\n')
+        self.assertEqual((self.tree / 'notes/.gitignore').read_text(), '*.tmp\n')
+        self.assertEqual(self.conflicts(), ['notes'])
 
     def test_own_rules_that_go_in_a_folder(self):
         self.begin(None)
