@@ -195,23 +195,6 @@ def resets(target):
 
 # Work.
 
-def dropped_lists(target):
-    """From one address, the list that costs the most to send, given up as soon as it begins to arrive."""
-    listing, source = target.head('GET', f'{BASE}/agents?limit=100', 'Accept-Encoding: gzip'), own_address()
-    peers, poller = {}, select.poll()
-    while True:
-        while len(peers) < 500:
-            peer = target.connect(source)
-            if not peer:
-                break
-            say(peer, listing)
-            peers[peer.fileno()] = peer
-            poller.register(peer, select.POLLIN)
-        for descriptor, _ in poller.poll(200):
-            poller.unregister(descriptor)
-            peers.pop(descriptor).close()
-
-
 def dear_pages(target):
     pages = itertools.cycle([*target.facts['diffs'], *target.facts['raw'], *target.facts['pages']])
     ask(target, (target.head('GET', page, CLOSE, 'Accept-Encoding: gzip') for page in pages), 32)
@@ -280,8 +263,7 @@ def writes(target):
 
 
 ALL = [slow_heads, many_fields, slow_bodies, announced_bodies, chunk_extensions, trailers, never_read, read_by_drops,
-       pipelines, idle, resets, dropped_lists, dear_pages, many_addresses, forged_addresses, odd_requests, sign_ins,
-       keys, writes]
+       pipelines, idle, resets, dear_pages, many_addresses, forged_addresses, odd_requests, sign_ins, keys, writes]
 
 
 def spin(_):
