@@ -39,8 +39,9 @@ Result<std::unique_ptr<SiteServer>> SiteServer::start(SiteServerOptions options,
     PLAYFS_TRY(site->log_, http::AccessLog::open(options.access_log));
     front.log = site->log_.get();
   }
+  options.listen.is_check = http::Front::is_own;
   options.listen.is_page = [&pages = *site->pages_](const HttpRequest& request) {
-    return !http::Front::is_own(request) && pages.serves(request.target);
+    return pages.serves(request.target);
   };
   options.listen.client = front.client;
   site->front_ = std::make_unique<http::Front>(

@@ -1,6 +1,5 @@
 #include "http/fair_pool.h"
 
-#include <chrono>
 #include <ctime>
 #include <optional>
 #include <utility>
@@ -16,7 +15,8 @@ std::chrono::nanoseconds time_on_processor() {
 }
 }  // namespace
 
-FairPool::FairPool(unsigned threads, std::size_t most_waiting, unsigned light_threads) : queue_(most_waiting) {
+FairPool::FairPool(unsigned threads, std::size_t most_waiting, unsigned light_threads, std::chrono::nanoseconds light)
+    : queue_(most_waiting, light) {
   for (unsigned i = 0; i < threads + light_threads; ++i)
     threads_.emplace_back([this, light_only = i >= threads] { work(light_only); });
 }
@@ -28,17 +28,21 @@ void FairPool::offer(const std::string& client, Job job) {
   {
     MutexLock lock(mutex_);
     refused = queue_.add(client, std::move(job));
+    wake();
   }
-  changed_.notify_all();  // all, since a thread for light clients may not be able to take this job
   if (refused) (*refused)(false);
 }
 
 void FairPool::go_on(const std::string& client, Job job) {
-  {
-    MutexLock lock(mutex_);
-    queue_.go_on(client, std::move(job));
-  }
-  changed_.notify_all();  // as in offer()
+  MutexLock lock(mutex_);
+  queue_.go_on(client, std::move(job));
+  wake();
+}
+
+/// Waking a thread costs as much as a short job, so one for light clients is left asleep if the others suffice.
+void FairPool::wake() {
+  changed_.notify_one();
+  if (queue_.size() > idle_) light_changed_.notify_one();
 }
 
 void FairPool::work(bool light_only) {
@@ -48,7 +52,13 @@ void FairPool::work(bool light_only) {
       MutexLock lock(mutex_);
       while (!(turn = light_only ? queue_.next_light() : queue_.next())) {
         if (ending_) return;
-        changed_.wait(mutex_);
+        if (light_only) {
+          light_changed_.wait(mutex_);
+        } else {
+          ++idle_;
+          changed_.wait(mutex_);
+          --idle_;
+        }
       }
     }
     const auto begun = time_on_processor();
@@ -66,6 +76,7 @@ void FairPool::join() {
     ending_ = true;
   }
   changed_.notify_all();
+  light_changed_.notify_all();
   for (std::thread& thread : threads_) thread.join();
   threads_.clear();
 }

@@ -22,10 +22,13 @@ class PastCosts {
  public:
   enum class Standing { light, unknown, dear };
 
+  /// A client is light up to a cost of `light`.
+  explicit PastCosts(std::chrono::nanoseconds light) : light_(light) {}
+
   [[nodiscard]] Standing of(const std::string& client) const {
     const auto* cost = find(client);
     if (!cost) return Standing::unknown;
-    return *cost <= kLight ? Standing::light : Standing::dear;
+    return *cost <= light_ ? Standing::light : Standing::dear;
   }
   /// Zero for an unknown client.
   [[nodiscard]] std::chrono::nanoseconds cost(const std::string& client) const {
@@ -41,7 +44,6 @@ class PastCosts {
 
  private:
   using Costs = std::unordered_map<std::string, std::chrono::nanoseconds>;
-  static constexpr std::chrono::milliseconds kLight{50};
   static constexpr std::size_t kMostClients = 2048;
 
   [[nodiscard]] const std::chrono::nanoseconds* find(const std::string& client) const {
@@ -50,6 +52,7 @@ class PastCosts {
     return nullptr;
   }
 
+  const std::chrono::nanoseconds light_;
   Costs newer_, older_;  ///< a full newer_ replaces older_, which is dropped whole
 };
 
@@ -62,8 +65,9 @@ class FairQueue {
     Job job;
   };
 
-  /// Past `most` new jobs, one is refused.
-  explicit FairQueue(std::size_t most) : most_(most) {}
+  /// Past `most` new jobs, one is refused. Clients whose recent jobs cost up to `light` are light.
+  explicit FairQueue(std::size_t most, std::chrono::nanoseconds light = std::chrono::milliseconds(50))
+      : most_(most), past_(light) {}
 
   /// Returns the job to refuse if the queue is full: the newest of the client with the most, possibly this one.
   [[nodiscard]] std::optional<Job> add(const std::string& client, Job job) {
@@ -97,6 +101,9 @@ class FairQueue {
     return take(line, least);
   }
 
+  /// Jobs that wait.
+  [[nodiscard]] std::size_t size() const { return size_; }
+
   void note_cost(const std::string& client, std::chrono::nanoseconds cost) { past_.note(client, cost); }
 
  private:
@@ -122,6 +129,7 @@ class FairQueue {
     Waiting& waiting = clients_[client];
     if (waiting.entries.empty()) stand_in_line(client, waiting);
     waiting.entries.push_back(std::move(entry));
+    ++size_;
   }
 
   std::optional<Turn> next(Standing standing) {
@@ -136,6 +144,7 @@ class FairQueue {
     Waiting& waiting = clients_[client];
     Entry entry = std::move(waiting.entries.front());
     waiting.entries.pop_front();
+    --size_;
     if (entry.fresh) --waiting.fresh, --fresh_;
     if (waiting.entries.empty()) clients_.erase(client);
     else stand_in_line(client, waiting);
@@ -156,7 +165,7 @@ class FairQueue {
     while (!last->fresh) --last;
     Job job = std::move(last->job);
     waiting.entries.erase(last);
-    --waiting.fresh, --fresh_;
+    --waiting.fresh, --fresh_, --size_;
     if (waiting.entries.empty()) {
       std::erase(turns(waiting.standing), client);
       clients_.erase(found);
@@ -165,7 +174,8 @@ class FairQueue {
   }
 
   const std::size_t most_;
-  std::size_t fresh_ = 0;
+  std::size_t size_ = 0;
+  std::size_t fresh_ = 0;  ///< of these, the new ones
   std::size_t turn_ = 0;
   std::unordered_map<std::string, Waiting> clients_;  ///< those with waiting jobs
   std::array<std::deque<std::string>, 3> turns_;      ///< by standing; each client once, in order of turns

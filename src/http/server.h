@@ -1,8 +1,8 @@
 // An HTTP/1.1 listener for a handler of independent requests: keep-alive, limits, graceful stop.
 //
-// One thread does all network I/O and never blocks. The handler, which waits for disks, runs on small pools: one for
-// reads, one for writes, one for pages. An idle connection costs a few kilobytes and no thread. TLS and HTTP/2 are left
-// to a proxy in front. Thread-safe.
+// One thread does all network I/O and never blocks. The handler, which waits for disks, runs on small pools, one for
+// each kind of request: reads, writes, pages, checks. On each of them clients take turns. An idle connection costs a
+// few kilobytes and no thread. TLS and HTTP/2 are left to a proxy in front. Thread-safe.
 #pragma once
 
 #include <chrono>
@@ -20,17 +20,21 @@ namespace playfs::http {
 struct ServerOptions {
   std::string address = "127.0.0.1";  ///< an IPv4 or IPv6 address
   std::uint16_t port = 0;             ///< 0: a free one
-  unsigned read_threads = 0;          ///< for GET, HEAD and OPTIONS; 0: twice the cores, at least 4
+  unsigned read_threads = 0;          ///< for GET, HEAD and OPTIONS; 0: as many as cores, at least 2
   unsigned write_threads = 16;        ///< concurrent writes share a commit, so more than cores
   /// For pages; 0: half the cores.
   unsigned page_threads = 0;
-  /// For pages of clients whose recent pages were cheap.
-  unsigned light_page_threads = 1;
+  /// More for reads, and more for pages, of clients whose recent ones were cheap.
+  unsigned light_threads = 1;
   /// Past it, a page of the client with the most waiting pages is refused.
   std::size_t most_waiting_pages = 256;
-  /// Whether a request is for a page, which may cost far more than any other: pages wait only for one another, and
-  /// clients take turns. None: there are no pages.
+  /// The same for each other kind of request. All kinds together should leave connections for newcomers.
+  std::size_t most_waiting = 1'000;
+  /// Whether a request is for a page, which may cost far more than any other: pages wait only for one another. None:
+  /// there are no pages.
   std::function<bool(const HttpRequest&)> is_page;
+  /// Whether a request asks how the server is: such checks wait only for one another. None: there are none.
+  std::function<bool(const HttpRequest&)> is_check;
   /// The client that a request counts against, behind a proxy; none: the peer.
   std::function<std::string(const HttpRequest&, const std::string& peer)> client;
   std::uint32_t header_limit = 16 * 1024;

@@ -14,7 +14,6 @@
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/steady_timer.hpp>
-#include <boost/asio/thread_pool.hpp>
 #include <boost/beast/core/flat_buffer.hpp>
 #include <boost/beast/core/tcp_stream.hpp>
 #include <boost/beast/http.hpp>
@@ -61,6 +60,7 @@ class Server::Core : public std::enable_shared_from_this<Core> {
   bool make_room();
   /// Sets the memory that a connection is charged for, closing others to make room. False if there is none for it.
   bool hold(Session* session, const std::string& client, std::size_t bytes, bool can_go);
+  FairPool& pool_for(const HttpRequest& request);
 
   const ServerOptions options_;
   const Handler handler_;
@@ -69,8 +69,9 @@ class Server::Core : public std::enable_shared_from_this<Core> {
   tcp::endpoint local_;
   asio::steady_timer pause_;
   asio::steady_timer stop_timer_;
-  asio::thread_pool readers_;
-  asio::thread_pool writers_;
+  FairPool reads_;
+  FairPool writes_;
+  FairPool checks_;
   FairPool pages_;
   FairPool pieces_;  ///< for bodies sent in pieces: among the pages, each piece would wait for a page of every client
   HeldBytes<Session> held_;
@@ -80,7 +81,7 @@ class Server::Core : public std::enable_shared_from_this<Core> {
   std::optional<std::chrono::steady_clock::time_point> complained_;  ///< when a failure to accept was last logged; at
                                                                      ///< most once a minute
   bool stopping_ = false;
-  std::atomic<bool> giving_up_ = false;  ///< no waiting page is started any more
+  std::atomic<bool> giving_up_ = false;  ///< no waiting request is started any more
   std::thread thread_;
   std::once_flag stopped_;
 };
@@ -122,9 +123,10 @@ class Server::Core::Session : public std::enable_shared_from_this<Session> {
   /// The memory that the request takes so far, in bytes.
   [[nodiscard]] std::size_t size_of_request() const;
   void serve(HttpRequest request);
-  void serve_page(HttpRequest request);
-  /// Whether the client has closed its end, so that nobody waits for the answer. Callable on any thread.
-  [[nodiscard]] bool has_hung_up() const;
+  /// Calls the handler, on this thread.
+  static void answer(std::shared_ptr<Session> self, const HttpRequest& request);
+  /// Whether the client still waits for the answer to what it requested then. Callable on any thread.
+  [[nodiscard]] bool is_wanted(std::chrono::steady_clock::time_point requested) const;
   void respond(Answer answer);
   void respond_busy(std::string message);
   /// Starts sending an answer; `body_` and `source_` follow its head.

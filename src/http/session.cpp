@@ -24,7 +24,7 @@ constexpr std::size_t kFirstRead = 1024;
 constexpr std::size_t kReadOfBody = 16 * 1024;
 /// The overhead of a header field over its text, both as parsed and as passed on.
 constexpr std::size_t kOfField = 160;
-/// A page is made, even if the client has closed its end, when it waited no longer: some half-close after sending.
+/// A request is served, even if the client has closed its end, when it waited no longer: some half-close after sending.
 constexpr std::chrono::seconds kSurelyWanted{1};
 
 /// What an answer sent in pieces holds: one piece, and the list of the others.
@@ -40,9 +40,6 @@ HttpResponse problem_response(int status, std::string code, std::string message)
 HttpResponse busy_response(std::string message) {
   return service::response_of({503, "unavailable", std::move(message), kTryAgain, {}, {}});
 }
-
-/// Reads are many and short, and wait for nobody.
-bool is_reading(std::string_view method) { return method == "GET" || method == "HEAD" || method == "OPTIONS"; }
 
 /// The request without its body. If the target is an absolute URL, as proxies get them, its host replaces Host.
 HttpRequest head_of(bh::request<bh::string_body>& message) {
@@ -215,47 +212,37 @@ void Server::Core::Session::after_body(error_code error) {
 }
 
 void Server::Core::Session::serve(HttpRequest request) {
-  const ServerOptions& options = core_->options_;
   stream_.expires_never();  // the handler has its own limits
-  if (options.is_page && options.is_page(request)) return serve_page(std::move(request));
   // Keeps the I/O thread in its loop: asio does not count a connection that only waits for its handler.
   auto work = asio::make_work_guard(core_->io_);
-  auto& pool = is_reading(request.method) ? core_->readers_ : core_->writers_;
-  asio::post(pool, [self = shared_from_this(), work, request = std::move(request)]() mutable {
-    auto answer = self->core_->handler_(request, self->peer_);
-    const bool is_large = answer.response.body.size() > kLargeAnswer;
-    std::promise<void> taking;
-    auto taken = taking.get_future();
-    auto& io = self->core_->io_;
-    asio::post(io, [self = std::move(self), answer = std::move(answer), taking = std::move(taking)]() mutable {
-      self->respond(std::move(answer));
-    });
-    // By then the answer is counted; otherwise threads could produce more than the I/O thread keeps track of.
-    if (is_large) taken.wait();
-  });
-}
-
-void Server::Core::Session::serve_page(HttpRequest request) {
-  auto work = asio::make_work_guard(core_->io_);
-  const auto asked = std::chrono::steady_clock::now();
-  core_->pages_.offer(
-      asker_, [self = shared_from_this(), work, asked, request = std::move(request)](bool has_turn) mutable {
-        if (!has_turn) return self->respond_busy("too many pages are being requested; try again in a moment");
-        Answer answer;
-        const bool is_wanted = std::chrono::steady_clock::now() - asked < kSurelyWanted || !self->has_hung_up();
-        const bool begun = is_wanted && !self->core_->giving_up_;
-        if (begun) answer = self->core_->handler_(request, self->peer_);
+  const auto requested = std::chrono::steady_clock::now();
+  core_->pool_for(request).offer(
+      asker_, [self = shared_from_this(), work, requested, request = std::move(request)](bool has_turn) mutable {
+        if (!has_turn) return self->respond_busy("too many requests are waiting; try again in a moment");
+        if (!self->core_->giving_up_ && self->is_wanted(requested)) return answer(std::move(self), request);
         auto& io = self->core_->io_;
-        asio::post(io, [self = std::move(self), begun, answer = std::move(answer)]() mutable {
-          if (begun) self->respond(std::move(answer));
-          else self->hang_up();
-        });
+        asio::post(io, [self = std::move(self)] { self->hang_up(); });
       });
 }
 
-bool Server::Core::Session::has_hung_up() const {
+void Server::Core::Session::answer(std::shared_ptr<Session> self, const HttpRequest& request) {
+  auto answer = self->core_->handler_(request, self->peer_);
+  const bool is_large = answer.response.body.size() > kLargeAnswer;
+  std::promise<void> taking;
+  auto taken = taking.get_future();
+  auto& io = self->core_->io_;
+  asio::post(io, [self = std::move(self), answer = std::move(answer), taking = std::move(taking)]() mutable {
+    self->respond(std::move(answer));
+  });
+  // By then the answer is counted; otherwise threads could produce more than the I/O thread keeps track of.
+  if (is_large) taken.wait();
+}
+
+bool Server::Core::Session::is_wanted(std::chrono::steady_clock::time_point requested) const {
   pollfd end{descriptor_, POLLRDHUP, 0};
-  return poll(&end, 1, 0) > 0;
+  if (poll(&end, 1, 0) <= 0) return true;
+  const bool is_half_open = (end.revents & (POLLHUP | POLLERR)) == 0;
+  return is_half_open && std::chrono::steady_clock::now() - requested < kSurelyWanted;
 }
 
 void Server::Core::Session::respond_busy(std::string message) { respond(busy_response(std::move(message))); }

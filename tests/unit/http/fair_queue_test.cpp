@@ -1,6 +1,7 @@
 #include "http/fair_queue.h"
 
 #include <condition_variable>
+#include <future>
 #include <mutex>
 #include <string>
 #include <vector>
@@ -168,6 +169,23 @@ TEST(FairPool, RunsQueuedJobsBeforeItEndsAndRefusesExcess) {
   }
   pool.join();
   EXPECT_THAT(said, ElementsAre("no a2", "a1", "b1", "rest of a"));
+}
+
+TEST(FairPool, ACheapClientFindsAThreadWhileTheOthersAreBusy) {
+  std::promise<void> cheap, begun, end, done;
+  FairPool pool(1, 10, 1);
+  pool.offer("cheap", [&](bool) { cheap.set_value(); });
+  cheap.get_future().wait();
+  pool.offer("dear", [&](bool) {
+    begun.set_value();
+    end.get_future().wait();
+  });
+  begun.get_future().wait();
+  pool.offer("dear", [](bool) {});
+  pool.offer("cheap", [&](bool) { done.set_value(); });
+  const auto outcome = done.get_future().wait_for(std::chrono::seconds(20));
+  end.set_value();
+  EXPECT_EQ(outcome, std::future_status::ready);
 }
 
 TEST(HeldBytes, AClientHasAShareAndAtLeastOneItem) {

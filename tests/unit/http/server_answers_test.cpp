@@ -1,4 +1,4 @@
-// How responses leave the listener: pages in turns by client, bodies piece by piece, memory within bounds.
+// How responses leave the listener: in turns by client, bodies piece by piece, memory within bounds.
 #include <atomic>
 #include <chrono>
 #include <memory>
@@ -17,13 +17,20 @@ using std::chrono::milliseconds;
 
 std::string get(const std::string& target) { return "GET " + target + " HTTP/1.1\r\nHost: x\r\n\r\n"; }
 
-bool is_page(const HttpRequest& request) { return request.target.starts_with("/page"); }
+/// One thread for each kind of request.
+ServerOptions one_thread_each() {
+  ServerOptions options;
+  options.read_threads = options.write_threads = options.page_threads = 1;
+  options.is_page = [](const HttpRequest& request) { return request.target.starts_with("/page"); };
+  options.is_check = [](const HttpRequest& request) { return request.target == "/check"; };
+  return options;
+}
 
 /// Returns once everything that other connections sent has been read: one thread reads all of them, in a few steps
 /// each.
 void settle(Connection& connection) {
   for (int i = 0; i < 5; ++i) {
-    connection.send(get("/api"));
+    connection.send(get("/check"));
     EXPECT_TRUE(contains(connection.receive(), "200 OK"));
   }
 }
@@ -55,96 +62,131 @@ Answer stream(std::size_t count, std::size_t bytes, std::atomic<int>& asked, std
   return answer;
 }
 
-TEST(Pages, NothingElseWaitsForThem) {
-  Gate gate;
-  ServerOptions options;
-  options.page_threads = 1;
-  options.is_page = is_page;
-  auto server = start(options, [&](const HttpRequest& request, const std::string& peer) {
-    return is_page(request) ? gate() : echo(request, peer);
-  });
-  std::vector<Connection> pages;
-  for (int i = 0; i < 40; ++i) {
-    pages.emplace_back(server->port());
-    pages.back().send(get("/page"));
-  }
-  gate.await_inside(1);
-  Connection other(server->port());
-  for (int i = 0; i < 40; ++i) {
-    other.send(get("/api"));
-    EXPECT_TRUE(contains(other.receive(), "200 OK"));
-  }
-  gate.open();
-  for (auto& page : pages) EXPECT_TRUE(contains(page.receive(), "through"));
+const std::vector<std::string> kKinds = {"GET /page", "GET /read", "POST /write"};
+
+std::string request_of(const std::string& kind, const std::string& fields = {}) {
+  return kind + " HTTP/1.1\r\nHost: x\r\n" + fields + "\r\n";
 }
 
-TEST(Pages, AnotherClientsComeNextHoweverManyWait) {
-  Gate gate;
-  std::atomic<int> made = 0;
-  ServerOptions options;
-  options.page_threads = 1;
-  options.is_page = is_page;
-  auto server = start(options, [&](const HttpRequest& request, const std::string&) {
-    if (request.target == "/page/first") return gate();
-    if (!is_page(request)) return echo(request, "");
-    return HttpResponse{200, {}, "number " + std::to_string(++made)};
-  });
-  Connection first(server->port());
-  first.send(get("/page/first"));
-  gate.await_inside(1);
-  std::vector<Connection> greedy;
-  for (int i = 0; i < 20; ++i) {
-    greedy.emplace_back(server->port());
-    greedy.back().send(get("/page"));
+TEST(Turns, NoKindOfRequestWaitsForAnother) {
+  for (const std::string& kind : kKinds) {
+    Gate gate;
+    auto server = start(one_thread_each(), [&](const HttpRequest& request, const std::string& peer) {
+      return request.method + ' ' + request.target == kind ? gate() : echo(request, peer);
+    });
+    std::vector<Connection> waiting;
+    for (int i = 0; i < 40; ++i) {
+      waiting.emplace_back(server->port());
+      waiting.back().send(request_of(kind));
+    }
+    gate.await_inside(1);
+    Connection other(server->port());
+    for (int i = 0; i < 40; ++i) {
+      settle(other);
+      for (const std::string& another : kKinds) {
+        if (another == kind) continue;
+        other.send(request_of(another));
+        EXPECT_TRUE(contains(other.receive(), "200 OK")) << another;
+      }
+    }
+    gate.open();
+    for (auto& each : waiting) EXPECT_TRUE(contains(each.receive(), "through")) << kind;
   }
-  Connection other(server->port()), honest(server->port(), "127.0.0.2");
-  settle(other);
-  honest.send(get("/page"));
-  settle(other);
-  gate.open();
-  std::string answer = honest.receive();
-  EXPECT_TRUE(answer.ends_with("number 1") || answer.ends_with("number 2")) << answer;
 }
 
-TEST(Pages, PastTheirNumberTheGreediestIsToldToTryAgain) {
-  Gate gate;
-  ServerOptions options;
-  options.page_threads = 1;
-  options.most_waiting_pages = 2;
-  options.is_page = is_page;
-  // Simulates a proxy in front: the request says which client it counts for.
-  options.client = [](const HttpRequest& request, const std::string&) {
-    return std::string(request.headers.get("X-Client").value_or("192.0.2.1"));
-  };
-  auto server = start(options, [&](const HttpRequest& request, const std::string& peer) {
-    return is_page(request) ? gate() : echo(request, peer);
-  });
-  auto ask_as = [](const std::string& client) {
-    return "GET /page HTTP/1.1\r\nHost: x\r\nX-Client: " + client + "\r\n\r\n";
-  };
-  Connection first(server->port()), honest(server->port()), other(server->port());
-  first.send(ask_as("2001:db8::1"));
-  gate.await_inside(1);
-  std::vector<Connection> theirs;
-  for (int i = 2; i < 5; ++i) {
-    theirs.emplace_back(server->port());
-    theirs.back().send(ask_as("2001:db8::" + std::to_string(i)));
+TEST(Turns, AnotherClientsComesNextHoweverManyWait) {
+  for (const std::string& kind : kKinds) {
+    Gate gate;
+    std::atomic<int> made = 0;
+    auto server = start(one_thread_each(), [&](const HttpRequest& request, const std::string&) {
+      if (request.target.ends_with("/first")) return gate();
+      if (request.target == "/check") return echo(request, "");
+      return HttpResponse{200, {}, "number " + std::to_string(++made)};
+    });
+    Connection first(server->port());
+    first.send(request_of(kind + "/first"));
+    gate.await_inside(1);
+    std::vector<Connection> greedy;
+    for (int i = 0; i < 20; ++i) {
+      greedy.emplace_back(server->port());
+      greedy.back().send(request_of(kind));
+    }
+    Connection other(server->port()), honest(server->port(), "127.0.0.2");
     settle(other);
+    honest.send(request_of(kind));
+    settle(other);
+    gate.open();
+    std::string answer = honest.receive();
+    EXPECT_TRUE(answer.ends_with("number 1") || answer.ends_with("number 2")) << kind << ": " << answer;
   }
-  // One of the three of that /64 does not fit; the other client displaces another.
-  honest.send(ask_as("192.0.2.7"));
-  settle(other);
-  gate.open();
-  EXPECT_TRUE(contains(honest.receive(), "through"));
-  int refused = 0;
-  for (Connection& each : theirs) {
-    std::string answer = each.receive();
-    if (!answer.starts_with("HTTP/1.1 503 ")) continue;
-    ++refused;
-    EXPECT_TRUE(contains(answer, "Retry-After: ")) << answer;
-    EXPECT_TRUE(contains(answer, "too many pages are being requested")) << answer;
+}
+
+TEST(Turns, PastTheirNumberTheGreediestIsToldToTryAgain) {
+  for (const std::string& kind : kKinds) {
+    Gate gate;
+    ServerOptions options = one_thread_each();
+    options.most_waiting = options.most_waiting_pages = 2;
+    // Simulates a proxy in front: the request says which client it counts for.
+    options.client = [](const HttpRequest& request, const std::string&) {
+      return std::string(request.headers.get("X-Client").value_or("192.0.2.1"));
+    };
+    auto server = start(options, [&](const HttpRequest& request, const std::string& peer) {
+      return request.target == "/check" ? echo(request, peer) : gate();
+    });
+    auto ask_as = [&](const std::string& client) { return request_of(kind, "X-Client: " + client + "\r\n"); };
+    Connection first(server->port()), honest(server->port()), other(server->port());
+    first.send(ask_as("2001:db8::1"));
+    gate.await_inside(1);
+    std::vector<Connection> theirs;
+    for (int i = 2; i < 5; ++i) {
+      theirs.emplace_back(server->port());
+      theirs.back().send(ask_as("2001:db8::" + std::to_string(i)));
+      settle(other);
+    }
+    // One of the three of that /64 does not fit; the other client displaces another.
+    honest.send(ask_as("192.0.2.7"));
+    settle(other);
+    gate.open();
+    EXPECT_TRUE(contains(honest.receive(), "through"));
+    int refused = 0;
+    for (Connection& each : theirs) {
+      std::string answer = each.receive();
+      if (!answer.starts_with("HTTP/1.1 503 ")) continue;
+      ++refused;
+      EXPECT_TRUE(contains(answer, "Retry-After: ")) << answer;
+      EXPECT_TRUE(contains(answer, "too many requests are waiting")) << answer;
+    }
+    EXPECT_EQ(refused, 2) << kind;
   }
-  EXPECT_EQ(refused, 2);
+}
+
+TEST(Turns, WhatNobodyWaitsForIsNotServed) {
+  for (const std::string& kind : kKinds) {
+    Gate gate;
+    std::atomic<int> served = 0;
+    auto server = start(one_thread_each(), [&](const HttpRequest& request, const std::string& peer) {
+      if (request.target.ends_with("/first")) return gate();
+      if (request.target != "/check") ++served;
+      return echo(request, peer);
+    });
+    Connection first(server->port()), other(server->port()), honest(server->port());
+    first.send(request_of(kind + "/first"));
+    gate.await_inside(1);
+    std::vector<Connection> given_up;
+    for (int i = 0; i < 20; ++i) {
+      given_up.emplace_back(server->port());
+      given_up.back().send(request_of(kind));
+    }
+    settle(other);
+    for (int i = 0; i < 10; ++i) given_up[static_cast<std::size_t>(i)].reset();
+    given_up.clear();
+    honest.send(request_of(kind));
+    settle(other);
+    std::this_thread::sleep_for(milliseconds(1100));  // until then, one that closed its end may have it half open
+    gate.open();
+    EXPECT_TRUE(contains(honest.receive(), "200 OK"));
+    EXPECT_EQ(served, 1) << kind;
+  }
 }
 
 TEST(Bodies, ArriveWholeInPieces) {

@@ -74,6 +74,13 @@ class Connection {
   }
   [[nodiscard]] const std::string& received() const { return received_; }
 
+  /// Closes it as a program does that gives up (RST), rather than one that has sent everything (FIN).
+  void reset() {
+    linger at_once{1, 0};
+    setsockopt(fd_.get(), SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once);
+    fd_ = UniqueFd();
+  }
+
   bool closed_by_server() {
     while (read_more()) {
     }
