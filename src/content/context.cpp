@@ -14,7 +14,11 @@ void Context::saw(const Error* error) {
 }
 
 std::optional<Record> Context::read(std::string_view json, const std::string& id) {
-  auto parsed = wire::parse_json(json);
+  // What a service sent within the limits may be a little longer as it is stored, with all system fields.
+  constexpr wire::JsonLimits ordinary;
+  constexpr wire::JsonLimits limits{ordinary.document_size + kMaxRecordSize, ordinary.depth + 1, ordinary.values + 16,
+                                    ordinary.string_size};
+  auto parsed = wire::parse_json(json, limits);
   if (!parsed) return std::nullopt;
   auto record = wire::decode_record(*parsed);
   if (!record || record->id != id) return std::nullopt;
