@@ -13,28 +13,27 @@ void Context::saw(const Error* error) {
   if (said_something) patience.answered();
 }
 
-std::optional<Record> Context::read(const cache::StoredRecord& stored, const std::string& id) {
-  auto json = wire::parse_json(stored.text);
-  if (!json) return std::nullopt;
-  auto record = wire::decode_record(*json);
+std::optional<Record> Context::read(std::string_view json, const std::string& id) {
+  // What a service sent within the limits may be a little longer as it is stored, with all system fields.
+  constexpr wire::JsonLimits ordinary;
+  constexpr wire::JsonLimits limits{ordinary.document_size + kMaxRecordSize, ordinary.depth + 1, ordinary.values + 16,
+                                    ordinary.string_size};
+  auto parsed = wire::parse_json(json, limits);
+  if (!parsed) return std::nullopt;
+  auto record = wire::decode_record(*parsed);
   if (!record || record->id != id) return std::nullopt;
   return std::move(*record);
 }
 
 std::optional<Record> Context::stored(const std::string& collection, const std::string& id) const {
   auto found = records.record(site, collection, id);
-  return found ? read(*found, id) : std::nullopt;
+  return found ? read(found->text, id) : std::nullopt;
 }
 
-RecordAtOnce Context::stored_at_once(const std::string& collection, const std::string& id) const {
-  auto found = records.record(site, collection, id);
-  if (!found) return {};
-  if (found->text.size() > kParsedAtOnce) return {std::nullopt, true};
-  return {read(*found, id)};
-}
-
-void Context::store(const std::string& collection, const Record& record, const std::string& etag) const {
-  records.store_record(site, collection, record.id, {wire::to_text(wire::encode_record(record)), etag, clock.wall()});
+std::string Context::store(const std::string& collection, const Record& record) const {
+  std::string json = wire::to_text(wire::encode_record(record));
+  records.store_record(site, collection, record.id, {json, {}, clock.wall()});
+  return json;
 }
 
 }  // namespace playfs::content

@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "base/callback.h"
@@ -65,12 +66,12 @@ struct Context {
     });
   }
 
-  /// Decodes an index entry, if it is readable and has this id.
-  [[nodiscard]] static std::optional<Record> read(const cache::StoredRecord& stored, const std::string& id);
+  /// Decodes a record's JSON, if it is readable and has this id.
+  [[nodiscard]] static std::optional<Record> read(std::string_view json, const std::string& id);
   /// The record as stored; parses one of any size.
   [[nodiscard]] std::optional<Record> stored(const std::string& collection, const std::string& id) const;
-  [[nodiscard]] RecordAtOnce stored_at_once(const std::string& collection, const std::string& id) const;
-  void store(const std::string& collection, const Record& record, const std::string& etag = {}) const;
+  /// Returns what it stored.
+  std::string store(const std::string& collection, const Record& record) const;
 };
 
 }  // namespace playfs::content

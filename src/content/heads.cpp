@@ -59,7 +59,7 @@ void Heads::Project::saw(const playfs::Project& project) {
 
 void Heads::load(const ProjectId& id) {
   auto stored = context_.records.record(context_.site, kCollection, id.text());
-  auto record = stored ? Context::read(*stored, id.text()) : std::nullopt;
+  auto record = stored ? Context::read(stored->text, id.text()) : std::nullopt;
   if (!record) return;
   auto project = wire::decode_project(std::move(*record));
   if (!project) return;

@@ -1,5 +1,7 @@
 #include "content/records.h"
 
+#include <cstdint>
+
 #include "base/text.h"
 #include "model/ids.h"
 #include "model/memory.h"
@@ -10,42 +12,37 @@ namespace {
 bool never_changes(const std::string& collection) { return collection == "revisions" || collection == "file_chunks"; }
 
 std::string key_of(const std::string& collection, const std::string& id) { return collection + "/" + id; }
+
+std::string key_of(const std::string& collection, const std::string& id, Reduce reduce) {
+  return std::to_string(reinterpret_cast<std::uintptr_t>(reduce)) + "/" + key_of(collection, id);
+}
 }  // namespace
 
 void Records::get(const std::string& collection, const std::string& id, const CancelToken& cancel,
-                  Callback<RecordPtr> done) {
+                  Callback<RecordTextPtr> done) {
   if (id.empty() || id.size() > kMaxIdLength)
     return done(fail(ErrorCode::not_found, "not a valid record id: " + escape_for_terminal(id)));
-  RecordAtOnce here;
-  if (never_changes(collection)) here = context_.stored_at_once(collection, id);
-  if (here.record) return done(std::make_shared<const Record>(std::move(*here.record)));
-
-  const std::string key = key_of(collection, id);
-  if (!flights_.join(key, cancel, std::move(done))) return;
-  if (!here.takes_long) return ask(collection, id);
-  context_.large.post(context_.guarded([this, collection, id, key] {
-    if (flights_.abandon(key)) return;
-    auto record = context_.stored(collection, id);
-    if (record) flights_.land(key, std::make_shared<const Record>(std::move(*record)));
-    else ask(collection, id);
-  }));
+  if (never_changes(collection)) {
+    if (auto stored = context_.records.record(context_.site, collection, id))
+      return done(std::make_shared<const RecordText>(RecordText{collection, id, std::move(stored->text)}));
+  }
+  if (flights_.join(key_of(collection, id), cancel, std::move(done))) ask(collection, id);
 }
 
 void Records::ask(const std::string& collection, const std::string& id) {
   const std::string key = key_of(collection, id);
   auto arrived = [this, collection, id, key, question = context_.patience.ask(key)](Result<Record> answer) mutable {
     question.reset();
-    Result<RecordPtr> result = fail(ErrorCode::internal, "");
+    std::optional<std::string> json;
     if (answer) {
-      context_.store(collection, *answer);
-      result = std::make_shared<const Record>(std::move(*answer));
+      json = context_.store(collection, *answer);
     } else {
-      auto old = is_away(answer.error()) ? context_.stored(collection, id) : std::nullopt;
+      auto old = is_away(answer.error()) ? context_.records.record(context_.site, collection, id) : std::nullopt;
       if (answer.error().code == ErrorCode::not_found) context_.records.forget_record(context_.site, collection, id);
-      if (old) result = std::make_shared<const Record>(std::move(*old));
-      else result = fail(std::move(answer).error());
+      if (old) json = std::move(old->text);
     }
-    flights_.land(key, result);
+    if (!json) return flights_.land(key, fail(std::move(answer).error()));
+    flights_.land(key, std::make_shared<const RecordText>(RecordText{collection, id, std::move(*json)}));
   };
   turns_.take(
       collection, context_.guarded([this, collection, id, key, arrived = std::move(arrived)](Turns::Turn turn) mutable {
@@ -58,27 +55,59 @@ void Records::ask(const std::string& collection, const std::string& id) {
       }));
 }
 
-RecordAtOnce Records::known_part(const std::string& collection, const std::string& id, Reduce reduce,
-                                 bool reads_large) {
-  auto stored = context_.records.record(context_.site, collection, id);
-  if (!stored) return {};
-  if (!reads_large && stored->text.size() > kParsedAtOnce) return {std::nullopt, true};
-  const std::string key = key_of(collection, id);
-  const ContentHash hash = ContentHash::of(stored->text);
-  std::shared_ptr<const Record> part;
-  {
-    MutexLock lock(mutex_);
-    if (const Part* kept = parts_.find(key); kept && kept->of == hash && kept->reduce == reduce) part = kept->record;
+PartAtOnce Records::known_part(const std::string& collection, const std::string& id, Reduce reduce, Reads reads) {
+  if (const auto known = kept(key_of(collection, id, reduce))) {
+    if (never_changes(collection) && is_whole(*known->part)) return {known->part};
+    if (known->is_large && reads != Reads::any) return {nullptr, true, true};
   }
-  if (part) return {*part};
-  auto record = Context::read(*stored, id);
+  auto stored = context_.records.record(context_.site, collection, id);
+  return stored ? part_of({collection, id, std::move(stored->text)}, reduce, reads) : PartAtOnce();
+}
+
+PartAtOnce Records::part_of(const RecordText& text, Reduce reduce, Reads reads) {
+  const bool is_large = text.json.size() > kParsedAtOnce;
+  if (is_large && reads != Reads::any) return {nullptr, true, true};
+  const std::string key = key_of(text.collection, text.id, reduce);
+  const ContentHash hash = ContentHash::of(text.json);
+  if (auto known = kept(key); known && known->of == hash && is_whole(*known->part)) return {known->part};
+  auto record = Context::read(text.json, text.id);
   if (!record) return {};
-  part = std::make_shared<const Record>(reduce(*record));
-  const std::size_t cost = memory_of(*part);
-  std::vector<Part> evicted;  // destroyed after the lock is released
+  if (reads == Reads::at_once && memory_of(*record) > kReducedAtOnce) return {nullptr, true};
+  Reduced reduced = reduce(std::move(*record));
+  record.reset();
+  Text shown = keep(std::move(reduced.text));
+  auto part = std::make_shared<const RecordPart>(RecordPart{std::move(reduced.record), std::move(shown)});
+  const std::size_t cost = memory_of(part->record) + (part->text.bytes() ? part->text.size() : 0);
+  std::vector<Kept> evicted;  // destroyed after the lock is released
   MutexLock lock(mutex_);
-  evicted = parts_.insert(key, {hash, reduce, part}, cost);
-  return {*part};
+  evicted = parts_.insert(key, {hash, is_large, part}, cost);
+  return {part};
+}
+
+std::optional<Records::Kept> Records::kept(const std::string& key) {
+  MutexLock lock(mutex_);
+  const Kept* found = parts_.find(key);
+  return found ? std::optional(*found) : std::nullopt;
+}
+
+bool Records::is_whole(const RecordPart& part) const {
+  if (part.text.bytes()) return true;
+  auto object = context_.objects.find(part.text.object());
+  return object && *object;
+}
+
+Text Records::keep(std::string text) const {
+  if (text.size() <= Text::kMostInMemory) return Text(std::move(text));
+  auto object = context_.objects.put(text);
+  return object ? Text((*object)->hash(), text.size()) : Text(std::move(text));
+}
+
+std::optional<std::string> Records::read(const Text& text, std::uint64_t offset, std::size_t size) {
+  if (const std::string* bytes = text.bytes()) return offset < bytes->size() ? bytes->substr(offset, size) : "";
+  auto object = context_.objects.find(text.object());
+  if (!object || !*object) return std::nullopt;
+  auto bytes = (*object)->read(offset, size);
+  return bytes ? std::optional(std::move(*bytes)) : std::nullopt;
 }
 
 }  // namespace playfs::content

@@ -16,38 +16,40 @@ class Records {
   Records(Context& context, Turns& turns) : context_(context), turns_(turns) {}
 
   /// If the service is away, a mutable record is returned as last seen.
-  void get(const std::string& collection, const std::string& id, const CancelToken& cancel, Callback<RecordPtr> done);
+  void get(const std::string& collection, const std::string& id, const CancelToken& cancel,
+           Callback<RecordTextPtr> done);
   /// As last seen, however long ago. Does local I/O, and parses a record of any size.
   [[nodiscard]] std::optional<Record> known(const std::string& collection, const std::string& id) const {
     return context_.stored(collection, id);
   }
-  /// The same, without parsing a large record.
-  [[nodiscard]] RecordAtOnce known_at_once(const std::string& collection, const std::string& id) const {
-    return context_.stored_at_once(collection, id);
-  }
-  /// What `reduce` makes of known(), or of known_at_once(). Kept, so that a record is parsed only once.
-  [[nodiscard]] RecordAtOnce known_part(const std::string& collection, const std::string& id, Reduce reduce,
-                                        bool reads_large);
+  /// What `reduce` makes of a record. Kept, so that a record is parsed only once. Nothing if it is not readable.
+  [[nodiscard]] PartAtOnce part_of(const RecordText& text, Reduce reduce, Reads reads);
+  /// The same of the record as last seen.
+  [[nodiscard]] PartAtOnce known_part(const std::string& collection, const std::string& id, Reduce reduce, Reads reads);
+  /// nullopt if the text is no longer here.
+  [[nodiscard]] std::optional<std::string> read(const Text& text, std::uint64_t offset, std::size_t size);
   void close() { flights_.close(); }
 
  private:
-  /// Of a record whose text had this hash.
-  struct Part {
-    ContentHash of;
-    Reduce reduce = nullptr;
-    std::shared_ptr<const Record> record;
+  struct Kept {
+    ContentHash of;  ///< the record's JSON
+    bool is_large = false;
+    RecordPartPtr part;
   };
 
-  /// Continues a flight with a request.
   void ask(const std::string& collection, const std::string& id);
+  [[nodiscard]] std::optional<Kept> kept(const std::string& key) PLAYFS_EXCLUDES(mutex_);
+  /// Whether the part's text can be read.
+  [[nodiscard]] bool is_whole(const RecordPart& part) const;
+  [[nodiscard]] Text keep(std::string text) const;
 
   static constexpr std::size_t kPartBytes = 4 << 20;
 
   Context& context_;
   Turns& turns_;
-  SingleFlight<std::string, RecordPtr> flights_;  // by "collection/id"
+  SingleFlight<std::string, RecordTextPtr> flights_;  // by "collection/id"
   Mutex mutex_;
-  cache::Lru<std::string, Part> parts_ PLAYFS_GUARDED_BY(mutex_){kPartBytes};
+  cache::Lru<std::string, Kept> parts_ PLAYFS_GUARDED_BY(mutex_){kPartBytes};
 };
 
 }  // namespace playfs::content

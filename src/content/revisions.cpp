@@ -43,7 +43,7 @@ RevisionAtOnce Revisions::read(const RevisionId& id, std::size_t most) {
   auto stored = context_.records.record(context_.site, kCollection, id.text());
   if (!stored) return nothing;
   if (stored->text.size() > most) return too_large;
-  auto record = Context::read(*stored, id.text());
+  auto record = Context::read(stored->text, id.text());
   auto revision = record ? wire::decode_revision(std::move(*record)) : fail(ErrorCode::not_found, "it is not here");
   if (!revision) return nothing;
   if (!revision->manifest.continuation) return {adopt(std::make_shared<RevisionTree>(std::move(*revision)))};

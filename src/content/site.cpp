@@ -8,6 +8,8 @@
 #include "content/prefetch.h"
 #include "content/records.h"
 #include "content/revisions.h"
+#include "wire/json.h"
+#include "wire/records.h"
 
 namespace playfs::content {
 
@@ -113,14 +115,16 @@ void Site::on_list_changed(std::function<void(const std::string&)> changed) {
 }
 
 void Site::record(const std::string& collection, const std::string& id, CancelToken cancel, Callback<Record> done) {
-  shared_record(collection, id, std::move(cancel), [done = std::move(done)](Result<RecordPtr> shared) mutable {
-    if (shared) done(Record(**shared));
-    else done(fail(std::move(shared).error()));
+  record_text(collection, id, std::move(cancel), [done = std::move(done)](Result<RecordTextPtr> text) mutable {
+    if (!text) return done(fail(std::move(text).error()));
+    auto record = Context::read((*text)->json, (*text)->id);
+    if (record) done(std::move(*record));
+    else done(fail(ErrorCode::protocol, "the record is not readable"));
   });
 }
 
-void Site::shared_record(const std::string& collection, const std::string& id, CancelToken cancel,
-                         Callback<RecordPtr> done) {
+void Site::record_text(const std::string& collection, const std::string& id, CancelToken cancel,
+                       Callback<RecordTextPtr> done) {
   parts_->records.get(collection, id, cancel, std::move(done));
 }
 
@@ -128,21 +132,27 @@ std::optional<Record> Site::try_record(const std::string& collection, const std:
   return parts_->records.known(collection, id);
 }
 
-RecordAtOnce Site::record_at_once(const std::string& collection, const std::string& id) {
-  return parts_->records.known_at_once(collection, id);
+PartAtOnce Site::part_of(const RecordText& text, Reduce reduce, Reads reads) {
+  return parts_->records.part_of(text, reduce, reads);
 }
 
-RecordAtOnce Site::part_of_record(const std::string& collection, const std::string& id, Reduce reduce,
-                                  bool reads_large) {
-  return parts_->records.known_part(collection, id, reduce, reads_large);
+PartAtOnce Site::known_part(const std::string& collection, const std::string& id, Reduce reduce, Reads reads) {
+  return parts_->records.known_part(collection, id, reduce, reads);
 }
 
-void Site::learn(const std::string& collection, const Record& record) {
+std::optional<std::string> Site::read_text(const Text& text, std::uint64_t offset, std::size_t size) {
+  return parts_->records.read(text, offset, size);
+}
+
+RecordText Site::learn(const std::string& collection, const Record& record) {
   // These are immutable: a response with another record's id must not change what is known of that record.
   const bool is_fixed = collection == "revisions" || collection == "file_chunks";
-  if (!is_fixed || !try_record(collection, record.id)) parts_->context.store(collection, record);
+  std::string json;
+  if (!is_fixed || !try_record(collection, record.id)) json = parts_->context.store(collection, record);
+  else json = wire::to_text(wire::encode_record(record));
   parts_->lists.created(collection, record);
   if (collection == "revisions") parts_->revisions.forget_absent();
+  return {collection, record.id, std::move(json)};
 }
 
 void Site::keep(const std::string& owner, const RevisionId& id) {

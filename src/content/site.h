@@ -102,17 +102,19 @@ class Site {
   /// Any record, for `records/`, `threads/` and the like. Immutable ones come from the cache; others are requested each
   /// time and returned as last seen if the service is away.
   void record(const std::string& collection, const std::string& id, CancelToken cancel, Callback<Record> done);
-  /// The same for callers that need no copy of their own.
-  void shared_record(const std::string& collection, const std::string& id, CancelToken cancel,
-                     Callback<RecordPtr> done);
+  /// The same, unparsed.
+  void record_text(const std::string& collection, const std::string& id, CancelToken cancel,
+                   Callback<RecordTextPtr> done);
   [[nodiscard]] std::optional<Record> try_record(const std::string& collection, const std::string& id);
-  [[nodiscard]] RecordAtOnce record_at_once(const std::string& collection, const std::string& id);
-  /// What `reduce` makes of try_record(), or of record_at_once(). Kept as long as the record is the same.
-  [[nodiscard]] RecordAtOnce part_of_record(const std::string& collection, const std::string& id, Reduce reduce,
-                                            bool reads_large);
+  /// What `reduce` makes of a record, nothing if it is not readable. Kept as long as the record is the same.
+  [[nodiscard]] PartAtOnce part_of(const RecordText& text, Reduce reduce, Reads reads);
+  /// The same of try_record().
+  [[nodiscard]] PartAtOnce known_part(const std::string& collection, const std::string& id, Reduce reduce, Reads reads);
+  /// nullopt if the text is no longer here: make the part again.
+  [[nodiscard]] std::optional<std::string> read_text(const Text& text, std::uint64_t offset, std::size_t size);
   /// Stores a record that the service has just returned for a POST, so that it need not be fetched, and lists it from
-  /// now on. REQUIRES: the complete record, as the service sent it.
-  void learn(const std::string& collection, const Record& record);
+  /// now on. Returns it unparsed. REQUIRES: the complete record, as the service sent it.
+  RecordText learn(const std::string& collection, const Record& record);
 
   /// Exempts this revision's record from cache eviction, in place of the one kept for `owner` before: the base of a
   /// work tree, without which its staged changes cannot be shown. An empty id keeps none.

@@ -10,6 +10,7 @@
 
 #include "base/clock.h"
 #include "cache/record_index.h"
+#include "content/text.h"
 #include "model/chunking.h"
 #include "model/records.h"
 #include "model/tree.h"
@@ -45,22 +46,41 @@ struct SeenHead {
 using Listed = cache::ListedRecord;
 using ListPtr = std::shared_ptr<const std::vector<Listed>>;
 
-using RecordPtr = std::shared_ptr<const Record>;
-/// Makes what a caller needs of a record, without the rest.
-using Reduce = Record (*)(const Record&);
+/// A record as it is stored: parsed, it may take thirty times the memory.
+struct RecordText {
+  std::string collection, id;
+  std::string json;
+};
+using RecordTextPtr = std::shared_ptr<const RecordText>;
+
+/// What a caller needs of a record, without the rest: a few fields, and the text of the file that shows it.
+struct Reduced {
+  Record record;
+  std::string text;
+};
+using Reduce = Reduced (*)(Record);
+struct RecordPart {
+  Record record;
+  Text text;
+};
+using RecordPartPtr = std::shared_ptr<const RecordPart>;
 
 /// Records of more bytes than this are parsed only on threads that nobody else waits for. A service keeps smaller ones.
 inline constexpr std::size_t kParsedAtOnce = 4 * kMaxRecordSize;
+/// Of those, records that take more memory than this are reduced on threads of readers of records.
+inline constexpr std::size_t kReducedAtOnce = 64 << 10;
 
 /// What is known of a revision without parsing a large record.
 struct RevisionAtOnce {
   RevisionTreePtr tree = nullptr;
   bool takes_long = false;  ///< it is stored, and Site::revision() reads it elsewhere
 };
-/// The same of any record; try_record() reads it.
-struct RecordAtOnce {
-  std::optional<Record> record = std::nullopt;
-  bool takes_long = false;
+/// What a thread may read of a record: `at_once` where others wait for it, `ordinary` where only readers of records do.
+enum class Reads { at_once, ordinary, any };
+struct PartAtOnce {
+  RecordPartPtr part = nullptr;
+  bool takes_long = false;  ///< it is stored, and to be read elsewhere
+  bool is_large = false;    ///< elsewhere must be a thread that reads any
 };
 
 struct SiteOptions {

@@ -18,7 +18,6 @@
 
 #include "base/mutex.h"
 #include "base/result.h"
-#include "model/records.h"
 #include "vfs/file_system.h"
 
 namespace playfs::vfs {
@@ -90,18 +89,7 @@ class Operation {
     return facts_.contains(fact);
   }
 
-  /// Records fetched for this operation, by "collection/id".
-  void keep(std::string name, Record record) PLAYFS_EXCLUDES(mutex_) {
-    MutexLock lock(mutex_);
-    records_.insert_or_assign(std::move(name), std::move(record));
-  }
-  [[nodiscard]] std::optional<Record> kept(const std::string& name) const PLAYFS_EXCLUDES(mutex_) {
-    MutexLock lock(mutex_);
-    auto found = records_.find(name);
-    return found == records_.end() ? std::nullopt : std::optional(found->second);
-  }
-
-  /// Anything else that a fetch leaves for the next attempts, by a name that says its type.
+  /// What else a fetch leaves for the next attempts, by a name that says its type.
   template <class T>
   void hold(std::string name, std::shared_ptr<const T> what) PLAYFS_EXCLUDES(mutex_) {
     MutexLock lock(mutex_);
@@ -131,7 +119,6 @@ class Operation {
  private:
   mutable Mutex mutex_;
   std::set<std::string> facts_ PLAYFS_GUARDED_BY(mutex_);
-  std::map<std::string, Record> records_ PLAYFS_GUARDED_BY(mutex_);
   std::map<std::string, std::shared_ptr<const void>> held_ PLAYFS_GUARDED_BY(mutex_);
   std::any outcome_ PLAYFS_GUARDED_BY(mutex_);
 };

@@ -26,6 +26,16 @@ std::string indented(std::string_view text) {
   return out;
 }
 
+/// The record with these fields only, as far as they are texts, each as shown_text().
+Record with_fields(const Record& record, std::initializer_list<const char*> names) {
+  Record shown{shown_text(record.id), shown_text(record.created_at), {}, {}, {}};
+  for (const char* name : names) {
+    const Json* value = record.fields.find(name);
+    if (const std::string* text = value ? value->string() : nullptr) shown.fields.set(name, shown_text(*text));
+  }
+  return shown;
+}
+
 }  // namespace
 
 std::string_view name_of(Outcome outcome) {
@@ -176,16 +186,24 @@ std::string log_ndjson(const std::vector<content::SummaryPtr>& line) {
   return text;
 }
 
-Record shown_of_message(const Record& record) {
-  Record shown{shown_text(record.id), shown_text(record.created_at), {}, {}, {}};
-  for (const char* name : {"title", "agent", "parent", "body"}) {
-    const Json* value = record.fields.find(name);
-    if (const std::string* text = value ? value->string() : nullptr) shown.fields.set(name, shown_text(*text));
-  }
-  return shown;
+content::Reduced text_of_record(Record record) {
+  content::Reduced reduced{with_fields(record, {"thread"}), {}};
+  reduced.text = wire::to_pretty_text(wire::encode_record(record));
+  return reduced;
 }
 
-std::string messages_text(const Record& thread, std::span<const Record> messages, std::size_t older, bool is_whole) {
+content::Reduced text_of_state(Record record) {
+  const Json* state = record.fields.find("state");
+  // A project without a state has the empty state.
+  return {with_fields(record, {}), wire::to_pretty_text(state && !state->is_null() ? *state : Json(JsonObject()))};
+}
+
+content::Reduced shown_of_message(Record record) {
+  return {with_fields(record, {"title", "agent", "parent", "body"}), {}};
+}
+
+std::string messages_text(const Record& thread, std::span<const content::RecordPartPtr> messages, std::size_t older,
+                          bool is_whole) {
   std::string text = "# " + escape_for_terminal(text_field(thread.fields, "title")) + "\n";
   auto append = [&](const Record& record, std::string_view body) {
     text += "\n**" + escape_for_terminal(text_field(record.fields, "agent")) + "** · " +
@@ -200,7 +218,7 @@ std::string messages_text(const Record& thread, std::span<const Record> messages
     text += "\n(Older messages not shown here: " + std::to_string(older) + ". Each is a file in messages/.)\n";
   if (!is_whole)
     text += "\n(Too many messages to list: older ones of this thread may be missing here and in messages/.)\n";
-  for (const Record& message : messages) append(message, text_field(message.fields, "body"));
+  for (const auto& message : messages) append(message->record, text_field(message->record.fields, "body"));
   return text;
 }
 

@@ -80,11 +80,16 @@ std::string duration_words(std::uint64_t seconds);
 std::string size_words(std::uint64_t bytes);
 
 Json health_json(const remote::Health& health);
+/// What files show of a record.
+content::Reduced text_of_record(Record record);
+/// What `state.json` shows of a revision's record.
+content::Reduced text_of_state(Record record);
 /// What messages_text() shows of the record of a thread or a message.
-Record shown_of_message(const Record& record);
+content::Reduced shown_of_message(Record record);
 /// Oldest message first. `older`: how many before them are left out; `is_whole`: false where the service has messages
 /// that no list shows.
-std::string messages_text(const Record& thread, std::span<const Record> messages, std::size_t older, bool is_whole);
+std::string messages_text(const Record& thread, std::span<const content::RecordPartPtr> messages, std::size_t older,
+                          bool is_whole);
 
 /// A string field of a record; "" if absent.
 std::string text_field(const JsonObject& fields, std::string_view name);

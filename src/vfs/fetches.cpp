@@ -2,11 +2,9 @@
 
 #include <atomic>
 
-#include "model/memory.h"
 #include "vfs/drive.h"
 #include "vfs/listings.h"
 #include "vfs/once.h"
-#include "wire/json.h"
 
 namespace playfs::vfs {
 namespace {
@@ -196,15 +194,20 @@ Attempt<content::Head> head_for_use(Mount& mount, const OperationPtr& op, const 
       }));
 }
 
-Attempt<RevisionTreePtr> shown_here(Mount& mount, const OperationPtr& op, const ProjectId& id) {
+Attempt<RevisionId> shown_id(Mount& mount, const OperationPtr& op, const ProjectId& id) {
   PLAYFS_ATTEMPT(content::Head head, head_for_use(mount, op, id));
   if (!head.shown) {
     return missing([&mount, id](CancelToken cancel, Callback<void> done) {
       mount.site().shown_head(id, std::move(cancel), only_status<content::Head>(std::move(done)));
     });
   }
-  if (head.shown->empty()) return RevisionTreePtr();
-  return revision_here(mount, op, *head.shown);
+  return std::move(*head.shown);
+}
+
+Attempt<RevisionTreePtr> shown_here(Mount& mount, const OperationPtr& op, const ProjectId& id) {
+  PLAYFS_ATTEMPT(const RevisionId shown, shown_id(mount, op, id));
+  if (shown.empty()) return RevisionTreePtr();
+  return revision_here(mount, op, shown);
 }
 
 void bring_shown(Mount& mount, const ProjectId& project, std::function<void(const RevisionTreePtr&)> came) {
@@ -227,51 +230,93 @@ void bring_shown(Mount& mount, const ProjectId& project, std::function<void(cons
                         });
 }
 
+void make_part(Mount& mount, content::RecordTextPtr text, content::Reduce reduce, const CancelToken& cancel,
+               Callback<RecordPartPtr> done) {
+  auto answer = [](RecordPartPtr part, Callback<RecordPartPtr>& to) {
+    if (part) to(std::move(part));
+    else to(fail(ErrorCode::protocol, "the record is not readable"));
+  };
+  auto here = mount.site().part_of(*text, reduce, content::Reads::at_once);
+  if (!here.takes_long) return answer(std::move(here.part), done);
+  auto made = std::make_shared<RecordPartPtr>();
+  off_thread(mount, here.is_large ? mount.large() : mount.reading(),
+             [&mount, text = std::move(text), reduce, made](const CancelToken&, Callback<void> finish) {
+               *made = mount.site().part_of(*text, reduce, content::Reads::any).part;
+               finish({});
+             })(cancel, [made, answer, done = std::move(done)](Status status) mutable {
+    if (status) answer(std::move(*made), done);
+    else done(fail(std::move(status).error()));
+  });
+}
+
 namespace {
 
-/// As last seen.
-Attempt<std::optional<Record>> stored_record(Mount& mount, const OperationPtr& op, const std::string& collection,
-                                             const std::string& id) {
-  const std::string name = collection + "/" + id, read = "read/" + name;
-  if (auto record = op->held<Record>(name)) return std::optional<Record>(*record);
-  auto here = mount.site().record_at_once(collection, id);
-  if (!here.takes_long || op->noted(read)) return std::move(here.record);
-  return missing(
-      off_thread(mount, mount.large(), [&mount, op, collection, id, name, read](const auto&, Callback<void> done) {
-        if (auto record = mount.site().try_record(collection, id))
-          op->hold(name, std::make_shared<const Record>(std::move(*record)));
-        op->note(read);
-        done({});
-      }));
+/// For the text of a record. Whoever asked for it may be gone by then, and so may the mount.
+Callback<content::RecordTextPtr> then_make_part(Mount& mount, content::Reduce reduce, const CancelToken& cancel,
+                                                Callback<RecordPartPtr> done) {
+  return [&mount, gate = mount.gate(), reduce, cancel,
+          done = std::move(done)](Result<content::RecordTextPtr> text) mutable {
+    if (!text) return done(fail(std::move(text).error()));
+    auto ticket = gate->enter();
+    if (!ticket) return done(fail(ErrorCode::interrupted, "the mount is shutting down"));
+    make_part(mount, std::move(*text), reduce, cancel, std::move(done));
+  };
+}
+
+std::string part_name(const std::string& collection, const std::string& id) { return "part/" + collection + "/" + id; }
+
+/// As last seen; nullptr: nothing is here.
+Attempt<RecordPartPtr> stored_part(Mount& mount, const OperationPtr& op, const std::string& collection,
+                                   const std::string& id, content::Reduce reduce) {
+  const std::string name = "stored " + part_name(collection, id), read = "read/" + name;
+  if (auto part = op->held<content::RecordPart>(name)) return part;
+  if (op->noted(read)) return nullptr;
+  auto here = mount.site().known_part(collection, id, reduce, content::Reads::at_once);
+  if (!here.takes_long) return std::move(here.part);
+  return missing(off_thread(mount, here.is_large ? mount.large() : mount.reading(),
+                            [&mount, op, collection, id, reduce, name, read](const auto&, Callback<void> done) {
+                              auto any = mount.site().known_part(collection, id, reduce, content::Reads::any);
+                              if (any.part) op->hold(name, std::move(any.part));
+                              op->note(read);
+                              done({});
+                            }));
 }
 
 }  // namespace
 
-Attempt<Record> known_record(Mount& mount, const OperationPtr& op, const std::string& collection,
-                             const std::string& id) {
-  PLAYFS_ATTEMPT(std::optional<Record> known, stored_record(mount, op, collection, id));
-  if (known) return std::move(*known);
-  return record_here(mount, op, collection, id);
+Attempt<RecordPartPtr> known_part(Mount& mount, const OperationPtr& op, const std::string& collection,
+                                  const std::string& id, content::Reduce reduce) {
+  PLAYFS_ATTEMPT(RecordPartPtr known, stored_part(mount, op, collection, id, reduce));
+  if (known) return known;
+  return part_here(mount, op, collection, id, reduce);
 }
 
-Attempt<Record> record_here(Mount& mount, const OperationPtr& op, const std::string& collection,
-                            const std::string& id) {
-  const std::string name = collection + "/" + id;
-  if (auto record = op->kept(name)) return std::move(*record);
-  auto ask = [&mount, op, collection, id, name](CancelToken cancel, Callback<void> done) {
-    mount.site().record(collection, id, std::move(cancel),
-                        [op, name, done = std::move(done)](Result<Record> record) mutable {
-                          if (!record) return done(fail(std::move(record).error()));
-                          op->keep(name, std::move(*record));
-                          done({});
-                        });
+Attempt<RecordPartPtr> part_here(Mount& mount, const OperationPtr& op, const std::string& collection,
+                                 const std::string& id, content::Reduce reduce) {
+  const std::string name = part_name(collection, id);
+  if (auto part = op->held<content::RecordPart>(name)) return part;
+  auto ask = [&mount, op, collection, id, reduce, name](const CancelToken& cancel, Callback<void> done) {
+    auto made = [op, name, done = std::move(done)](Result<RecordPartPtr> part) mutable {
+      if (!part) return done(fail(std::move(part).error()));
+      op->hold(name, std::move(*part));
+      done({});
+    };
+    mount.site().record_text(collection, id, cancel, then_make_part(mount, reduce, cancel, std::move(made)));
   };
-  PLAYFS_ATTEMPT(std::optional<Record> known, stored_record(mount, op, collection, id));
+  PLAYFS_ATTEMPT(RecordPartPtr known, stored_part(mount, op, collection, id, reduce));
   if (!known) return missing(std::move(ask));
-  const std::string fact = "asked/" + name;
-  const auto patience = mount.site().patience().left_for(name);
-  if (!patience || op->noted(fact)) return std::move(*known);
-  return missing(fetch_news(mount, op, name, *patience, fact, std::move(ask)));
+  const std::string what = collection + "/" + id, fact = "asked/" + what;
+  const auto patience = mount.site().patience().left_for(what);
+  if (!patience || op->noted(fact)) return known;
+  return missing(fetch_news(mount, op, what, *patience, fact, std::move(ask)));
+}
+
+ShownText shown_text_of(Mount& mount, const std::string& collection, const std::string& id, content::Reduce reduce,
+                        const content::RecordPart& part) {
+  return {part.text, [&mount, collection, id, reduce](const OperationPtr& op) -> Attempt<content::Text> {
+            PLAYFS_ATTEMPT(RecordPartPtr again, known_part(mount, op, collection, id, reduce));
+            return again->text;
+          }};
 }
 
 namespace {
@@ -282,7 +327,9 @@ struct Asked {
   content::Reduce reduce;
   std::string what, fact;
 
-  [[nodiscard]] std::string name_of(const std::string& id) const { return collection + "/" + id; }
+  [[nodiscard]] std::string name_of(const std::string& id) const { return part_name(collection, id); }
+  /// Of what was known before.
+  [[nodiscard]] std::string stored_name_of(const std::string& id) const { return "stored " + name_of(id); }
 };
 
 Ask ask_for_records(Mount& mount, const OperationPtr& op, const Asked& asked, std::vector<std::string> wanted) {
@@ -291,38 +338,38 @@ Ask ask_for_records(Mount& mount, const OperationPtr& op, const Asked& asked, st
     auto left = std::make_shared<std::atomic<std::size_t>>(wanted.size());
     auto question = mount.site().patience().ask(asked.what);
     for (const std::string& id : wanted) {
-      auto came = [op, name = asked.name_of(id), reduce = asked.reduce, all, left,
-                   question](const Result<content::RecordPtr>& record) {
-        if (record) op->keep(name, reduce(**record));
-        else if (record.error().code == ErrorCode::not_found) op->note("gone/" + name);
-        else all(fail(record.error()));
+      auto made = [op, name = asked.name_of(id), all, left, question](Result<RecordPartPtr> part) {
+        if (part) op->hold(name, std::move(*part));
+        else if (part.error().code == ErrorCode::not_found) op->note("gone/" + name);
+        else all(fail(part.error()));
         if (left->fetch_sub(1) == 1) all({});
       };
-      mount.site().shared_record(asked.collection, id, cancel, std::move(came));
+      mount.site().record_text(asked.collection, id, cancel,
+                               then_make_part(mount, asked.reduce, cancel, std::move(made)));
     }
   };
 }
 
 /// First reads what is stored of them; then asks for all, for a short time if all are stored. Large ones are read on a
 /// thread of their own.
-void fetch_records(Mount& mount, const OperationPtr& op, const Asked& asked, bool reads_large,
-                   const CancelToken& cancel, Callback<void> done) {
+void fetch_parts(Mount& mount, const OperationPtr& op, const Asked& asked, content::Reads reads,
+                 const CancelToken& cancel, Callback<void> done) {
   std::vector<std::string> wanted;
   bool all_known = true;
   for (const std::string& id : asked.ids) {
     const std::string name = asked.name_of(id);
-    if (op->kept(name) || op->noted("gone/" + name)) continue;
+    if (op->held<content::RecordPart>(name) || op->noted("gone/" + name)) continue;
     wanted.push_back(id);
-    if (op->held<Record>(name)) continue;
+    if (op->held<content::RecordPart>(asked.stored_name_of(id))) continue;
     if (cancel.cancelled()) return done(fail(ErrorCode::interrupted, "the wait was cancelled"));
-    auto part = mount.site().part_of_record(asked.collection, id, asked.reduce, reads_large);
+    auto part = mount.site().known_part(asked.collection, id, asked.reduce, reads);
     if (part.takes_long) {
       auto again = [&mount, op, asked](const CancelToken& token, Callback<void> callback) {
-        fetch_records(mount, op, asked, true, token, std::move(callback));
+        fetch_parts(mount, op, asked, content::Reads::any, token, std::move(callback));
       };
       return off_thread(mount, mount.large(), std::move(again))(cancel, std::move(done));
     }
-    if (part.record) op->hold(name, std::make_shared<const Record>(std::move(*part.record)));
+    if (part.part) op->hold(asked.stored_name_of(id), std::move(part.part));
     else all_known = false;
   }
   Ask ask = ask_for_records(mount, op, asked, std::move(wanted));
@@ -336,27 +383,27 @@ void fetch_records(Mount& mount, const OperationPtr& op, const Asked& asked, boo
 
 }  // namespace
 
-Attempt<std::vector<Record>> records_here(Mount& mount, const OperationPtr& op, const std::string& collection,
-                                          const std::vector<std::string>& ids, content::Reduce reduce) {
-  if (ids.empty()) return std::vector<Record>();
+Attempt<std::vector<RecordPartPtr>> parts_here(Mount& mount, const OperationPtr& op, const std::string& collection,
+                                               const std::vector<std::string>& ids, content::Reduce reduce) {
+  if (ids.empty()) return std::vector<RecordPartPtr>();
   // If all of them are known, the wait is as short as for a single one.
   const std::string what = collection + "/…";
   const Asked asked{collection, ids, reduce, what, "asked/" + what + ids.front()};
   const bool old_will_do = op->noted(asked.fact);
-  std::vector<Record> records;
+  std::vector<RecordPartPtr> parts;
   for (const std::string& id : ids) {
     const std::string name = asked.name_of(id);
     if (op->noted("gone/" + name)) continue;
-    auto old = old_will_do ? op->held<Record>(name) : nullptr;
-    if (auto record = op->kept(name)) records.push_back(std::move(*record));
-    else if (old) records.push_back(*old);
+    auto old = old_will_do ? op->held<content::RecordPart>(asked.stored_name_of(id)) : nullptr;
+    if (auto part = op->held<content::RecordPart>(name)) parts.push_back(std::move(part));
+    else if (old) parts.push_back(std::move(old));
     else
       return missing(
           off_thread(mount, mount.reading(), [&mount, op, asked](const CancelToken& cancel, Callback<void> done) {
-            fetch_records(mount, op, asked, false, cancel, std::move(done));
+            fetch_parts(mount, op, asked, content::Reads::ordinary, cancel, std::move(done));
           }));
   }
-  return records;
+  return parts;
 }
 
 Attempt<ListPtr> list_here(Mount& mount, const OperationPtr& op, const std::string& collection) {
@@ -495,11 +542,6 @@ Attempt<std::string> rendered(Mount& mount, const OperationPtr& op, const std::s
                               op->hold(held, std::make_shared<const std::string>(render()));
                               done({});
                             }));
-}
-
-Attempt<std::string> pretty_text(Mount& mount, const OperationPtr& op, const std::string& name, Json json) {
-  const std::size_t bytes = memory_of(json);
-  return rendered(mount, op, name, bytes, [json = std::move(json)] { return wire::to_pretty_text(json); });
 }
 
 namespace {

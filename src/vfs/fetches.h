@@ -68,20 +68,32 @@ Attempt<bool> is_gone(Mount& mount, const OperationPtr& op, const ProjectId& id)
 Attempt<content::Head> head_for_use(Mount& mount, const OperationPtr& op, const ProjectId& id);
 /// Whether head_for_use() asked for the head in this operation.
 bool asked_for_head(const OperationPtr& op, const ProjectId& id);
-/// The revision that the project shows, by head_for_use(); nullptr: nothing is published.
+/// The revision that the project shows, by head_for_use(); empty: nothing is published.
+Attempt<RevisionId> shown_id(Mount& mount, const OperationPtr& op, const ProjectId& id);
+/// The same with its tree, or nullptr.
 Attempt<RevisionTreePtr> shown_here(Mount& mount, const OperationPtr& op, const ProjectId& id);
 /// Calls `came`, inside the mount's gate, with the revision that the project shows, once it is available; never if
 /// there is none or it cannot be fetched. Sends no request for what is already here.
 void bring_shown(Mount& mount, const ProjectId& project, std::function<void(const RevisionTreePtr&)> came);
-/// The record as the service has it now, requested once per operation. If a copy is known, the wait is short.
-Attempt<Record> record_here(Mount& mount, const OperationPtr& op, const std::string& collection, const std::string& id);
-/// The record as last seen; requested only if it is not here.
-Attempt<Record> known_record(Mount& mount, const OperationPtr& op, const std::string& collection,
-                             const std::string& id);
-/// Several records, in the order of `ids`; those that the service does not have are omitted. Only what `reduce` makes
-/// of each is kept, and none is parsed on the calling thread: a record may have megabytes.
-Attempt<std::vector<Record>> records_here(Mount& mount, const OperationPtr& op, const std::string& collection,
-                                          const std::vector<std::string>& ids, content::Reduce reduce);
+// Records come from strangers and may have megabytes: what is kept of them is what `reduce` makes, and those of more
+// than ordinary size are parsed on threads of their own.
+using content::RecordPartPtr;
+/// Of the record as the service has it now, requested once per operation. If a copy is known, the wait is short.
+Attempt<RecordPartPtr> part_here(Mount& mount, const OperationPtr& op, const std::string& collection,
+                                 const std::string& id, content::Reduce reduce);
+/// Of the record as last seen; requested only if it is not here.
+Attempt<RecordPartPtr> known_part(Mount& mount, const OperationPtr& op, const std::string& collection,
+                                  const std::string& id, content::Reduce reduce);
+/// Of several records, in the order of `ids`; those that the service does not have are omitted. None is parsed on the
+/// calling thread.
+Attempt<std::vector<RecordPartPtr>> parts_here(Mount& mount, const OperationPtr& op, const std::string& collection,
+                                               const std::vector<std::string>& ids, content::Reduce reduce);
+/// Of a record that is at hand.
+void make_part(Mount& mount, content::RecordTextPtr text, content::Reduce reduce, const CancelToken& cancel,
+               Callback<RecordPartPtr> done);
+/// The text of a part as files show it.
+ShownText shown_text_of(Mount& mount, const std::string& collection, const std::string& id, content::Reduce reduce,
+                        const content::RecordPart& part);
 using ListPtr = std::shared_ptr<const std::vector<content::Listed>>;
 /// Requested once per operation; the last known list if the service is unreachable or slow.
 Attempt<ListPtr> list_here(Mount& mount, const OperationPtr& op, const std::string& collection);
@@ -118,8 +130,6 @@ Fetch off_thread(Mount& mount, Executor& threads, UniqueFunction<void(const Canc
 inline constexpr std::size_t kRenderedAtOnce = 64 << 10;
 Attempt<std::string> rendered(Mount& mount, const OperationPtr& op, const std::string& name, std::size_t bytes,
                               UniqueFunction<std::string()> render);
-/// The same of JSON, as people read it.
-Attempt<std::string> pretty_text(Mount& mount, const OperationPtr& op, const std::string& name, Json json);
 /// Invalidating thousands of names on a busy machine takes less. A kernel that itself has to wait has no limit.
 inline constexpr std::chrono::seconds kKernelPatience{10};
 /// Notes `fact` once the kernel knows of all changes in the project so far. If that takes longer than `patience`, also

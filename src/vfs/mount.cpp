@@ -74,13 +74,13 @@ NodeAttributes Mount::attributes(std::uint64_t ino, mode_t mode, std::uint64_t s
   return attributes;
 }
 
-std::string Mount::last_result(const std::string& path) const {
+ShownText Mount::last_result(const std::string& path) const {
   MutexLock lock(mutex_);
   auto found = results_.find(path);
   return found == results_.end() ? std::string() : found->second;
 }
 
-void Mount::set_last_result(const std::string& path, std::string text) {
+void Mount::set_last_result(const std::string& path, ShownText text) {
   MutexLock lock(mutex_);
   if (results_.size() >= kKeptResults && !results_.contains(path)) results_.erase(results_.begin());
   results_.insert_or_assign(path, std::move(text));

@@ -23,6 +23,7 @@
 #include "vfs/notifications.h"
 #include "vfs/playground.h"
 #include "vfs/sent_back.h"
+#include "vfs/shown_text.h"
 #include "vfs/spare_memory.h"
 
 namespace playfs::vfs {
@@ -83,8 +84,8 @@ class Mount {
   [[nodiscard]] NodeAttributes attributes(std::uint64_t ino, mode_t mode, std::uint64_t size, WallTime time) const;
 
   /// The result of the last request through a control file, for reading it back; empty: none.
-  [[nodiscard]] std::string last_result(const std::string& path) const PLAYFS_EXCLUDES(mutex_);
-  void set_last_result(const std::string& path, std::string text) PLAYFS_EXCLUDES(mutex_);
+  [[nodiscard]] ShownText last_result(const std::string& path) const PLAYFS_EXCLUDES(mutex_);
+  void set_last_result(const std::string& path, ShownText text) PLAYFS_EXCLUDES(mutex_);
   /// The same for a failed request. Ignores errors of callers that lack permission here: they are no result for those
   /// who have it.
   void set_last_error(const std::string& path, const Error& error) PLAYFS_EXCLUDES(mutex_);
@@ -108,7 +109,7 @@ class Mount {
   std::unique_ptr<RequestsUnderWay> requests_;
   std::unique_ptr<WorkTrees> works_;
   mutable Mutex mutex_;
-  std::map<std::string, std::string> results_ PLAYFS_GUARDED_BY(mutex_);
+  std::map<std::string, ShownText> results_ PLAYFS_GUARDED_BY(mutex_);
   std::atomic<std::chrono::milliseconds> request_limit_{std::chrono::milliseconds(0)};
   content::Summaries summaries_;
   ThreadPool reading_;

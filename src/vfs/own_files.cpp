@@ -9,6 +9,7 @@
 #include "vfs/mount.h"
 #include "vfs/project.h"
 #include "vfs/projects_in_use.h"
+#include "wire/json.h"
 
 namespace playfs::vfs {
 namespace {
@@ -60,8 +61,8 @@ Attempt<ListedNames> OwnDirectory::names(const OperationPtr&) {
 
 Attempt<Found> OwnDirectory::child(const OperationPtr& op, const std::string& name) {
   const WallTime now = mount().clock().wall();
-  if (name == "status.json") return snapshot(op, name, status_json(), now);
-  if (name == "limits.json") return snapshot(op, name, limits_json(), now);
+  if (name == "status.json") return snapshot(op, name, wire::to_pretty_text(status_json()), now);
+  if (name == "limits.json") return snapshot(op, name, wire::to_pretty_text(limits_json()), now);
   if (name == "metrics") {
     std::string text = mount().metrics().text();
     text += "# HELP playfs_nodes Nodes the kernel refers to.\n# TYPE playfs_nodes gauge\nplayfs_nodes ";

@@ -13,7 +13,6 @@
 #include "vfs/work_node.h"
 #include "vfs/work_trees.h"
 #include "wire/json.h"
-#include "wire/records.h"
 
 namespace playfs::vfs {
 namespace {
@@ -191,26 +190,27 @@ Attempt<Found> ProjectDirectory::control_file(const OperationPtr& op, const std:
     if (name != "status" && name != "status.json") return nothing();
     PLAYFS_ATTEMPT(ProjectStatus status, status_here(mount(), op, project_));
     return name == "status" ? snapshot(op, name, status_text(status), now)
-                            : snapshot(op, name, status_json(status), now);
+                            : snapshot(op, name, wire::to_pretty_text(status_json(status)), now);
   }
   PLAYFS_ATTEMPT(content::Head head, head_for_use(mount(), op, project_));
   if (name == "project.json") {
-    PLAYFS_ATTEMPT(Record record, known_record(mount(), op, "projects", project_.text()));
-    return pretty(op, name, record, head.project.created_at);
+    PLAYFS_ATTEMPT(RecordPartPtr part, known_part(mount(), op, "projects", project_.text(), text_of_record));
+    return snapshot(op, name, shown_text_of(mount(), "projects", project_.text(), text_of_record, *part),
+                    head.project.created_at);
   }
   if (name == "state.json") return state_file(op);
   if (name == "status" || name == "status.json") {
     PLAYFS_ATTEMPT(ProjectStatus status, status_here(mount(), op, project_));
     if (name == "status") return snapshot(op, name, status_text(status), now);
-    return snapshot(op, name, status_json(status), now);
+    return snapshot(op, name, wire::to_pretty_text(status_json(status)), now);
   }
-  PLAYFS_ATTEMPT(RevisionTreePtr latest, shown_here(mount(), op, project_));
+  PLAYFS_ATTEMPT(const RevisionId latest, shown_id(mount(), op, project_));
   if (name == "revision.json") {
-    if (!latest) return nothing();
-    PLAYFS_ATTEMPT(Record record, record_here(mount(), op, "revisions", latest->revision.id.text()));
-    return pretty(op, name, record, now);
+    if (latest.empty()) return nothing();
+    PLAYFS_ATTEMPT(RecordPartPtr part, known_part(mount(), op, "revisions", latest.text(), text_of_record));
+    return snapshot(op, name, shown_text_of(mount(), "revisions", latest.text(), text_of_record, *part), now);
   }
-  PLAYFS_ATTEMPT(std::vector<SummaryPtr> line, line_of(mount(), op, project_, id_of(latest)));
+  PLAYFS_ATTEMPT(std::vector<SummaryPtr> line, line_of(mount(), op, project_, latest));
   std::size_t bytes = 0;
   for (const SummaryPtr& revision : line) bytes += revision->agent.size() + revision->message.size();
   PLAYFS_ATTEMPT(std::string text, rendered(mount(), op, name, bytes, [line = std::move(line), name] {
@@ -219,36 +219,34 @@ Attempt<Found> ProjectDirectory::control_file(const OperationPtr& op, const std:
   return snapshot(op, name, std::move(text), now);
 }
 
-Attempt<Found> ProjectDirectory::pretty(const OperationPtr& op, const std::string& name, const Record& record,
-                                        WallTime time) {
-  PLAYFS_ATTEMPT(std::string text, pretty_text(mount(), op, name, wire::encode_record(record)));
-  return snapshot(op, name, std::move(text), time);
-}
-
-Attempt<Found> ProjectDirectory::state_file(const OperationPtr& op) {
-  RevisionTreePtr base;
+Attempt<ShownText> ProjectDirectory::state(const OperationPtr& op) {
+  RevisionId base;
   std::optional<std::string> staged;
   bool described = false;
   if (mount().works().exist(project_)) {
     auto tree = mount().works().here(op, project_);
     if (tree) {
-      base = (*tree)->stage().base();
+      base = id_of((*tree)->stage().base());
       staged = (*tree)->stage().staged_state();
       described = true;
     } else if (tree.error().fetch) {
       return tl::unexpected<Stop>(std::move(tree).error());
     }
   }
-  if (!described) {
-    PLAYFS_ATTEMPT(base, shown_here(mount(), op, project_));
-  }
-  // A project without a state has the empty state.
-  Json published = base && !base->revision.state.is_null() ? base->revision.state : Json(JsonObject());
-  PLAYFS_ATTEMPT(std::string text, pretty_text(mount(), op, "published state", std::move(published)));
   if (staged) {
     auto parsed = wire::parse_json(*staged);
-    text = parsed ? wire::to_pretty_text(*parsed) : *staged;
+    return ShownText(parsed ? wire::to_pretty_text(*parsed) : *staged);
   }
+  if (!described) {
+    PLAYFS_ATTEMPT(base, shown_id(mount(), op, project_));
+  }
+  if (base.empty()) return ShownText(text_of_state({}).text);
+  PLAYFS_ATTEMPT(RecordPartPtr part, known_part(mount(), op, "revisions", base.text(), text_of_state));
+  return shown_text_of(mount(), "revisions", base.text(), text_of_state, *part);
+}
+
+Attempt<Found> ProjectDirectory::state_file(const OperationPtr& op) {
+  PLAYFS_ATTEMPT(const ShownText text, state(op));
   auto stage_it = [this](const OperationPtr& request, const std::string& written) -> Attempt<RequestAnswer> {
     auto json = wire::parse_json(written);
     if (!json) return fail(ErrorCode::invalid_argument, "the state is not valid JSON: " + json.error().message);

@@ -29,8 +29,8 @@ class ProjectDirectory final : public VirtualDirectory, public HeadView {
   Attempt<Found> work(const OperationPtr& op);
   Attempt<Found> head(const OperationPtr& op);
   Attempt<Found> control_file(const OperationPtr& op, const std::string& name);
-  /// A snapshot of a record.
-  Attempt<Found> pretty(const OperationPtr& op, const std::string& name, const Record& record, WallTime time);
+  /// The staged state, else that of the base.
+  Attempt<ShownText> state(const OperationPtr& op);
   Attempt<Found> state_file(const OperationPtr& op);
   Attempt<Found> commit_file(const OperationPtr& op);
 

@@ -10,8 +10,6 @@
 #include "vfs/project.h"
 #include "vfs/requests.h"
 #include "vfs/work_trees.h"
-#include "wire/json.h"
-#include "wire/records.h"
 
 namespace playfs::vfs {
 namespace {
@@ -91,8 +89,7 @@ Attempt<Found> ProjectsDirectory::child(const OperationPtr& op, const std::strin
 
 Attempt<RequestAnswer> ProjectsDirectory::create(const OperationPtr& op, const std::string& text) {
   PLAYFS_ATTEMPT(JsonObject body, request_body(text, form()));
-  PLAYFS_ATTEMPT(Record record, create_record(mount(), op, "projects", body));
-  return RequestAnswer{wire::to_pretty_text(wire::encode_record(record))};
+  return create_record(mount(), op, "projects", body);
 }
 
 Attempt<ListedNames> ByNameDirectory::names(const OperationPtr& op) {

@@ -9,8 +9,6 @@
 #include "model/path.h"
 #include "vfs/control_text.h"
 #include "vfs/requests.h"
-#include "wire/json.h"
-#include "wire/records.h"
 
 namespace playfs::vfs {
 namespace {
@@ -139,9 +137,8 @@ Attempt<Found> CollectionDirectory::child(const OperationPtr& op, const std::str
   auto stem = stem_of(name);
   if (!stem) return nothing(kEndless);
   PLAYFS_ATTEMPT(std::string id, id_of(op, *stem));
-  PLAYFS_ATTEMPT(Record record, record_here(mount(), op, view_.collection, id));
-  PLAYFS_ATTEMPT(std::string text, pretty_text(mount(), op, name, wire::encode_record(record)));
-  return snapshot(op, name, std::move(text), created(record),
+  PLAYFS_ATTEMPT(RecordPartPtr part, part_here(mount(), op, view_.collection, id, text_of_record));
+  return snapshot(op, name, shown_text_of(mount(), view_.collection, id, text_of_record, *part), created(part->record),
                   is_immutable(view_.collection) ? kEndless : mount().refresh_seconds());
 }
 
@@ -155,8 +152,7 @@ Attempt<RequestAnswer> CollectionDirectory::create(const OperationPtr& op, const
       body.set("subject", mail.substr(0, mail.find('\n')));
     }
   }
-  PLAYFS_ATTEMPT(Record record, create_record(mount(), op, view_.collection, body));
-  return RequestAnswer{wire::to_pretty_text(wire::encode_record(record))};
+  return create_record(mount(), op, view_.collection, body);
 }
 
 Attempt<ListedNames> RecordsDirectory::names(const OperationPtr&) {
@@ -193,13 +189,12 @@ Attempt<Found> ThreadsDirectory::child(const OperationPtr& op, const std::string
                           PLAYFS_ATTEMPT(JsonObject body, request_body(text, thread_form()));
                           set_default_agent(mount(), body);
                           if (!body.find("kind")) body.set("kind", "discussion");
-                          PLAYFS_ATTEMPT(Record record, create_record(mount(), request, "threads", body));
-                          return RequestAnswer{wire::to_pretty_text(wire::encode_record(record))};
+                          return create_record(mount(), request, "threads", body);
                         }});
   }
   if (why_not_a_component(name) || name.size() > kMaxIdLength) return nothing(kEndless);
   ListPtr list = mount().site().try_list("threads");
-  if (!list || !ids_.contain(list, name)) PLAYFS_ATTEMPT_CHECK(record_here(mount(), op, "threads", name));
+  if (!list || !ids_.contain(list, name)) PLAYFS_ATTEMPT_CHECK(part_here(mount(), op, "threads", name, text_of_record));
   return directory<ThreadDirectory>(op, name, name);
 }
 
@@ -221,17 +216,15 @@ Attempt<Found> ThreadDirectory::child(const OperationPtr& op, const std::string&
                           if (!body.find("parent")) body.set("parent", "");
                           if (!body.find("mentions")) body.set("mentions", Json::Array());
                           if (!body.find("links")) body.set("links", Json::Array());
-                          PLAYFS_ATTEMPT(Record record, create_record(mount(), request, "messages", body));
-                          return RequestAnswer{wire::to_pretty_text(wire::encode_record(record))};
+                          return create_record(mount(), request, "messages", body);
                         }});
   }
   if (name != "thread.json" && name != "messages.md") return nothing(kEndless);
-  PLAYFS_ATTEMPT(Record thread, record_here(mount(), op, "threads", thread_));
-  if (name == "thread.json") {
-    PLAYFS_ATTEMPT(std::string text, pretty_text(mount(), op, name, wire::encode_record(thread)));
-    return snapshot(op, name, std::move(text), created(thread), mount().refresh_seconds());
-  }
-  return messages(op, name, thread);
+  const content::Reduce reduce = name == "thread.json" ? text_of_record : shown_of_message;
+  PLAYFS_ATTEMPT(RecordPartPtr thread, part_here(mount(), op, "threads", thread_, reduce));
+  if (name == "messages.md") return messages(op, name, thread->record);
+  return snapshot(op, name, shown_text_of(mount(), "threads", thread_, reduce, *thread), created(thread->record),
+                  mount().refresh_seconds());
 }
 
 Attempt<Found> ThreadDirectory::messages(const OperationPtr& op, const std::string& name, const Record& thread) {
@@ -243,13 +236,14 @@ Attempt<Found> ThreadDirectory::messages(const OperationPtr& op, const std::stri
     if (newest.size() < kMostMessages) newest.push_back(message.id);
     else ++older;
   }
-  std::vector<Record> shown;
+  std::vector<RecordPartPtr> shown;
   std::size_t bytes = 0;
   for (auto next = newest.begin(); next != newest.end();) {
     const auto end = next + std::min<std::ptrdiff_t>(kMessagesAtOnce, newest.end() - next);
-    PLAYFS_ATTEMPT(std::vector<Record> records, records_here(mount(), op, "messages", {next, end}, shown_of_message));
-    auto too_many = std::find_if(records.begin(), records.end(), [&](const Record& message) {
-      return (bytes += size_of(message)) > kMostMessageBytes;
+    PLAYFS_ATTEMPT(std::vector<RecordPartPtr> records,
+                   parts_here(mount(), op, "messages", {next, end}, shown_of_message));
+    auto too_many = std::find_if(records.begin(), records.end(), [&](const RecordPartPtr& message) {
+      return (bytes += size_of(message->record)) > kMostMessageBytes;
     });
     std::move(records.begin(), too_many, std::back_inserter(shown));
     next = end;
@@ -265,9 +259,8 @@ Attempt<Found> ThreadDirectory::messages(const OperationPtr& op, const std::stri
   }
   std::reverse(shown.begin(), shown.end());
   const bool is_whole = mount().site().is_list_whole("messages");
-  const WallTime time = shown.empty() ? created(thread) : created(shown.back());
-  PLAYFS_ATTEMPT(std::string text,
-                 rendered(mount(), op, name, bytes, [thread = shown_of_message(thread), shown, older, is_whole] {
+  const WallTime time = shown.empty() ? created(thread) : created(shown.back()->record);
+  PLAYFS_ATTEMPT(std::string text, rendered(mount(), op, name, bytes, [thread, shown, older, is_whole] {
                    return messages_text(thread, shown, older, is_whole);
                  }));
   return snapshot(op, name, std::move(text), time);
@@ -292,10 +285,10 @@ Attempt<ListedNames> MessagesDirectory::names(const OperationPtr& op) {
 Attempt<Found> MessagesDirectory::child(const OperationPtr& op, const std::string& name) {
   auto stem = stem_of(name);
   if (!stem) return nothing(kEndless);
-  PLAYFS_ATTEMPT(Record record, record_here(mount(), op, "messages", *stem));
-  if (text_field(record.fields, "thread") != thread_) return nothing();
-  PLAYFS_ATTEMPT(std::string text, pretty_text(mount(), op, name, wire::encode_record(record)));
-  return snapshot(op, name, std::move(text), created(record), mount().refresh_seconds());
+  PLAYFS_ATTEMPT(RecordPartPtr part, part_here(mount(), op, "messages", *stem, text_of_record));
+  if (text_field(part->record.fields, "thread") != thread_) return nothing();
+  return snapshot(op, name, shown_text_of(mount(), "messages", *stem, text_of_record, *part), created(part->record),
+                  mount().refresh_seconds());
 }
 
 }  // namespace playfs::vfs

@@ -31,7 +31,7 @@ Fetch until_done(const RequestTextPtr& text) {
 
 }  // namespace
 
-RequestFile::RequestFile(Mount& mount, NodePtr parent, std::string name, NodeId id, std::string text, WallTime time,
+RequestFile::RequestFile(Mount& mount, NodePtr parent, std::string name, NodeId id, ShownText text, WallTime time,
                          RequestTextPtr awaited, Request request)
     : Node(mount, std::move(parent), std::move(name), id),
       text_(std::move(text)),
@@ -69,13 +69,12 @@ Attempt<AttributesReply> RequestFile::set_attributes(const OperationPtr& op, con
   return AttributesReply{shown(*change.size), 0};
 }
 
-Attempt<std::string> RequestFile::read(const OperationPtr&, std::uint64_t offset, std::size_t size) {
-  auto part = [&](const std::string& text) { return offset < text.size() ? text.substr(offset, size) : std::string(); };
+Attempt<std::string> RequestFile::read(const OperationPtr& op, std::uint64_t offset, std::size_t size) {
   const auto [text, truncated] = own();
   if (text) return text->bytes(offset, size);
   if (truncated) return std::string();
-  if (!awaited_) return part(text_);
-  if (awaited_->outcome()) return part(awaited_->document());
+  if (!awaited_) return text_.read(mount(), op, offset, size);
+  if (awaited_->outcome()) return awaited_->document().read(mount(), op, offset, size);
   return missing(until_done(awaited_));
 }
 
@@ -197,7 +196,7 @@ void RequestFile::run(const RequestTextPtr& text) {
 }
 
 void RequestFile::finish(const RequestTextPtr& text, Result<RequestAnswer> result) {
-  std::string document = result ? result->text : error_document(result.error());
+  ShownText document = result ? result->text : error_document(result.error());
   if (result) mount().set_last_result(path(), result->lasting ? document : std::string());
   else mount().set_last_error(path(), result.error());
   // The driver has recorded the others.

@@ -29,7 +29,7 @@ namespace playfs::vfs {
 class RequestFile final : public Node {
  public:
   /// Shows `text`, or the outcome of `awaited` if given.
-  RequestFile(Mount& mount, NodePtr parent, std::string name, NodeId id, std::string text, WallTime time,
+  RequestFile(Mount& mount, NodePtr parent, std::string name, NodeId id, ShownText text, WallTime time,
               RequestTextPtr awaited, Request request);
 
   Attempt<AttributesReply> attributes(const OperationPtr& op) override;
@@ -60,7 +60,7 @@ class RequestFile final : public Node {
   void finish(const RequestTextPtr& text, Result<RequestAnswer> result);
   [[nodiscard]] std::shared_ptr<RequestFile> self();
 
-  const std::string text_;
+  const ShownText text_;
   const WallTime time_;
   const RequestTextPtr awaited_;
   const Request request_;

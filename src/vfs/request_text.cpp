@@ -146,7 +146,7 @@ Result<std::string> RequestText::whole() const {
   return bytes_;
 }
 
-void RequestText::finish(Status outcome, std::string document) {
+void RequestText::finish(Status outcome, ShownText document) {
   std::list<Waiter> waiters;
   {
     MutexLock lock(mutex_);
@@ -164,7 +164,7 @@ std::optional<Status> RequestText::outcome() const {
   return outcome_;
 }
 
-std::string RequestText::document() const {
+ShownText RequestText::document() const {
   MutexLock lock(mutex_);
   return document_;
 }

@@ -14,12 +14,13 @@
 #include "base/mutex.h"
 #include "vfs/attempt.h"
 #include "vfs/close_watcher.h"
+#include "vfs/shown_text.h"
 
 namespace playfs::vfs {
 
 /// The outcome of a request, as text.
 struct RequestAnswer {
-  std::string text;
+  ShownText text;
   /// The file keeps showing this until the next request. Otherwise it shows the current state, which for commits the
   /// publisher knows.
   bool lasting = true;
@@ -61,11 +62,11 @@ class RequestText {
   /// The text, if it is acceptable as a request.
   [[nodiscard]] Result<std::string> whole() const PLAYFS_EXCLUDES(mutex_);
   /// `document` is what readers see, errors included. No effect if already done.
-  void finish(Status outcome, std::string document) PLAYFS_EXCLUDES(mutex_);
+  void finish(Status outcome, ShownText document) PLAYFS_EXCLUDES(mutex_);
 
   /// nullopt until done.
   [[nodiscard]] std::optional<Status> outcome() const PLAYFS_EXCLUDES(mutex_);
-  [[nodiscard]] std::string document() const PLAYFS_EXCLUDES(mutex_);
+  [[nodiscard]] ShownText document() const PLAYFS_EXCLUDES(mutex_);
   void wait(const CancelToken& cancel, Callback<void> done) PLAYFS_EXCLUDES(mutex_);
 
   // How the end of the text is noticed.
@@ -95,7 +96,7 @@ class RequestText {
   std::uint64_t changes_ PLAYFS_GUARDED_BY(mutex_) = 0;
   Watched watched_ PLAYFS_GUARDED_BY(mutex_);
   std::optional<Status> outcome_ PLAYFS_GUARDED_BY(mutex_);
-  std::string document_ PLAYFS_GUARDED_BY(mutex_);
+  ShownText document_ PLAYFS_GUARDED_BY(mutex_){std::string()};
   std::list<Waiter> waiters_ PLAYFS_GUARDED_BY(mutex_);
 };
 using RequestTextPtr = std::shared_ptr<RequestText>;

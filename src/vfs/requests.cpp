@@ -55,23 +55,31 @@ Result<JsonObject> request_body(const std::string& text, const Form& form) {
   return JsonObject{{plain, value}};
 }
 
-Attempt<Record> create_record(Mount& mount, const OperationPtr& op, const std::string& collection,
-                              const JsonObject& body) {
-  if (auto record = op->outcome<Record>()) {
-    if (!op->noted("told")) {
-      mount.site().learn(collection, *record);
-      return missing(until_listings_are_dropped(mount, op, collection, "told"));
-    }
-    return std::move(*record);
+Attempt<RequestAnswer> create_record(Mount& mount, const OperationPtr& op, const std::string& collection,
+                                     const JsonObject& body) {
+  const std::string name = "created in " + collection;
+  if (auto part = op->held<content::RecordPart>(name)) {
+    if (!op->noted("told")) return missing(until_listings_are_dropped(mount, op, collection, "told"));
+    return RequestAnswer{shown_text_of(mount, collection, part->record.id, text_of_record, *part)};
   }
-  return missing([&mount, op, collection, body](CancelToken cancel, Callback<void> done) {
+  return missing([&mount, op, collection, body, name](const CancelToken& cancel, Callback<void> done) {
+    auto made = [op, name, done = std::move(done)](Result<RecordPartPtr> part) mutable {
+      if (!part) return done(fail(std::move(part).error()));
+      op->hold(name, std::move(*part));
+      done({});
+    };
+    // The client's threads carry all responses: what it may take to store and to read this one is for others.
+    auto learn = [&mount, collection, cancel, made = std::move(made)](Result<Record> record) mutable {
+      if (!record) return made(fail(std::move(record).error()));
+      mount.executor().post(
+          [&mount, collection, cancel, record = std::move(*record), made = std::move(made)]() mutable {
+            auto text = std::make_shared<const content::RecordText>(mount.site().learn(collection, record));
+            record = {};
+            make_part(mount, std::move(text), text_of_record, cancel, std::move(made));
+          });
+    };
     mount.site().client().ask_now();
-    mount.site().client().create_record(collection, body, mount.random().uuid(), std::move(cancel),
-                                        [op, done = std::move(done)](Result<Record> record) mutable {
-                                          if (!record) return done(fail(std::move(record).error()));
-                                          op->set_outcome(std::move(*record));
-                                          done({});
-                                        });
+    mount.site().client().create_record(collection, body, mount.random().uuid(), cancel, std::move(learn));
   });
 }
 

@@ -7,6 +7,7 @@
 
 #include "model/json.h"
 #include "vfs/attempt.h"
+#include "vfs/request_text.h"
 
 namespace playfs::vfs {
 
@@ -33,8 +34,8 @@ Result<JsonObject> request_body(const std::string& text, const Form& form);
 Status check_fields(const JsonObject& body, const Form& form);
 
 /// Creates the record, once per operation. Returns it as the service did, after the kernel's listings were invalidated.
-Attempt<Record> create_record(Mount& mount, const OperationPtr& op, const std::string& collection,
-                              const JsonObject& body);
+Attempt<RequestAnswer> create_record(Mount& mount, const OperationPtr& op, const std::string& collection,
+                                     const JsonObject& body);
 
 /// Sets the author if the body names none.
 void set_default_agent(const Mount& mount, JsonObject& body);

@@ -12,7 +12,6 @@
 #include "vfs/listings.h"
 #include "vfs/mount.h"
 #include "vfs/request_file.h"
-#include "wire/json.h"
 
 namespace playfs::vfs {
 namespace {
@@ -27,7 +26,7 @@ constexpr const char* kTooLong = "took too long";
 
 }  // namespace
 
-SnapshotFile::SnapshotFile(Mount& mount, NodePtr parent, std::string name, std::string text, mode_t permissions,
+SnapshotFile::SnapshotFile(Mount& mount, NodePtr parent, std::string name, ShownText text, mode_t permissions,
                            WallTime time)
     : Node(mount, std::move(parent), std::move(name)), text_(std::move(text)), permissions_(permissions), time_(time) {}
 
@@ -35,8 +34,8 @@ Attempt<AttributesReply> SnapshotFile::attributes(const OperationPtr&) {
   return AttributesReply{mount().attributes(ino(), S_IFREG | permissions_, text_.size(), time_), kEndless};
 }
 
-Attempt<std::string> SnapshotFile::read(const OperationPtr&, std::uint64_t offset, std::size_t size) {
-  return offset >= text_.size() ? std::string() : text_.substr(offset, size);
+Attempt<std::string> SnapshotFile::read(const OperationPtr& op, std::uint64_t offset, std::size_t size) {
+  return text_.read(mount(), op, offset, size);
 }
 
 SymlinkNode::SymlinkNode(Mount& mount, NodePtr parent, std::string name, std::string target, WallTime time)
@@ -170,7 +169,7 @@ Attempt<Found> VirtualDirectory::found(const OperationPtr& op, const NodePtr& no
   return Found{node, reply, entry_timeout};
 }
 
-Attempt<Found> VirtualDirectory::snapshot(const OperationPtr& op, const std::string& name, std::string text,
+Attempt<Found> VirtualDirectory::snapshot(const OperationPtr& op, const std::string& name, ShownText text,
                                           WallTime time, double entry_timeout) {
   auto node = children_.get<SnapshotFile>(
       name, [&](const SnapshotFile& file) { return file.shows(text); },
@@ -178,28 +177,23 @@ Attempt<Found> VirtualDirectory::snapshot(const OperationPtr& op, const std::str
   return found(op, node, entry_timeout);
 }
 
-Attempt<Found> VirtualDirectory::snapshot(const OperationPtr& op, const std::string& name, const Json& json,
-                                          WallTime time, double entry_timeout) {
-  return snapshot(op, name, wire::to_pretty_text(json), time, entry_timeout);
-}
-
-Attempt<Found> VirtualDirectory::request_file(const OperationPtr& op, const std::string& name, std::string otherwise,
+Attempt<Found> VirtualDirectory::request_file(const OperationPtr& op, const std::string& name, ShownText otherwise,
                                               Request request) {
   auto text = [&] {
-    std::string last = mount().last_result(path_below(name));
-    return last.empty() ? otherwise : last;
+    ShownText last = mount().last_result(path_below(name));
+    return last.size() == 0 ? otherwise : last;
   };
   return request_file_showing(op, name, text, std::move(request));
 }
 
 Attempt<Found> VirtualDirectory::request_file_showing(const OperationPtr& op, const std::string& name,
-                                                      const std::function<std::string()>& text, Request request) {
+                                                      const std::function<ShownText()>& text, Request request) {
   const std::string path = path_below(name);
   RequestsUnderWay& requests = mount().requests();
   if (auto watched = requests.looked_for_by(op->caller.pid)) return found(op, watched, 0);
   RequestTextPtr awaited = requests.awaited(path, op->caller.pid);
   // Read the text only once nothing is awaited: a request that ends in between has stored its result by then.
-  std::string shown;
+  ShownText shown{std::string()};
   if (!awaited) shown = requests.is_written_by(path, op->caller.pid) ? unfinished_document() : text();
   // Each lookup stands for one open file, with a text of its own: see request_file.h.
   auto node = children_.get<RequestFile>(

@@ -17,24 +17,24 @@
 #include <vector>
 
 #include "base/clock.h"
-#include "model/json.h"
 #include "vfs/children.h"
 #include "vfs/node.h"
 #include "vfs/request_text.h"
+#include "vfs/shown_text.h"
 
 namespace playfs::vfs {
 
 /// Text as of one moment.
 class SnapshotFile final : public Node {
  public:
-  SnapshotFile(Mount& mount, NodePtr parent, std::string name, std::string text, mode_t permissions, WallTime time);
+  SnapshotFile(Mount& mount, NodePtr parent, std::string name, ShownText text, mode_t permissions, WallTime time);
 
-  [[nodiscard]] bool shows(const std::string& text) const { return text == text_; }
+  [[nodiscard]] bool shows(const ShownText& text) const { return text == text_; }
   Attempt<AttributesReply> attributes(const OperationPtr& op) override;
   Attempt<std::string> read(const OperationPtr& op, std::uint64_t offset, std::size_t size) override;
 
  private:
-  const std::string text_;
+  const ShownText text_;
   const mode_t permissions_;
   const WallTime time_;
 };
@@ -87,15 +87,13 @@ class VirtualDirectory : public Node {
   static Found nothing(double timeout = 0) { return {nullptr, {}, timeout}; }
   /// `node` with its attributes; `entry_timeout` in seconds.
   Attempt<Found> found(const OperationPtr& op, const NodePtr& node, double entry_timeout);
-  Attempt<Found> snapshot(const OperationPtr& op, const std::string& name, std::string text, WallTime time,
-                          double entry_timeout = 0);
-  Attempt<Found> snapshot(const OperationPtr& op, const std::string& name, const Json& json, WallTime time,
+  Attempt<Found> snapshot(const OperationPtr& op, const std::string& name, ShownText text, WallTime time,
                           double entry_timeout = 0);
   /// Shows the last result, or `otherwise` before the first request.
-  Attempt<Found> request_file(const OperationPtr& op, const std::string& name, std::string otherwise, Request request);
+  Attempt<Found> request_file(const OperationPtr& op, const std::string& name, ShownText otherwise, Request request);
   /// Shows what `text` returns while no request is under way.
   Attempt<Found> request_file_showing(const OperationPtr& op, const std::string& name,
-                                      const std::function<std::string()>& text, Request request);
+                                      const std::function<ShownText()>& text, Request request);
   Attempt<Found> symlink(const OperationPtr& op, const std::string& name, std::string target, WallTime time,
                          double entry_timeout);
   /// A permanent directory of class Kind, constructed from (mount, this, name, arguments…).

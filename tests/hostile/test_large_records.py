@@ -1,7 +1,10 @@
 #!/usr/bin/env python3
 """Records of megabytes, which take tens of megabytes once parsed: the memory of those who show many of them, and that
 nobody else waits for them."""
+import hashlib
+import json
 import os
+import pathlib
 import subprocess
 import threading
 import time
@@ -15,8 +18,14 @@ VALUES = 900_000  # in one record, of three bytes each
 RECORDS = 24
 READERS = 12
 MAY_GROW = 512 << 20  # a few of the records at a time; all of them, parsed, have twice as much
+OF_ONE = 24  # readers of one file, who share what that takes
 HANGS = 30  # seconds after which something counts as hanging; it takes a fraction of one
 JUNK = site_of_lies.Raw('[' + '[],' * VALUES + '0]')
+
+
+def cpu_seconds(process):
+    fields = pathlib.Path(f'/proc/{process.pid}/stat').read_text(encoding='ascii').rpartition(')')[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf('SC_CLK_TCK')
 
 
 @rig.needs_fuse
@@ -51,20 +60,24 @@ class LargeRecords(rig.Rig):
         (work / 'staged').write_text('staged\n')
         return mount, work
 
-    def expect_whole(self, path):
+    def read_whole(self, path):
         """Reads it, however often a slow machine makes that take longer than a lookup may."""
-        whole = [f'body {number}' for number in range(RECORDS)]
         text = []
 
-        def is_whole():
+        def is_read():
             try:
-                text[:] = [line.strip() for line in path.read_text().splitlines()]
+                text[:] = [path.read_text()]
             except TimeoutError:
                 return False
             return True
 
-        self.eventually(is_whole, 'it can be read')
-        self.assertEqual(sorted(line for line in text if line.startswith('body')), sorted(whole))
+        self.eventually(is_read, 'it can be read')
+        return text[0]
+
+    def expect_whole(self, path):
+        whole = [f'body {number}' for number in range(RECORDS)]
+        lines = [line.strip() for line in self.read_whole(path).splitlines()]
+        self.assertEqual(sorted(line for line in lines if line.startswith('body')), sorted(whole))
 
     def expect_bounded_memory(self, add):
         path = add()
@@ -118,6 +131,73 @@ class LargeRecords(rig.Rig):
         self.assertLess(ended, HANGS / 3)
         self.assertEqual(sorted(slowest), ['lookup', 'status', 'write'])
         self.assertLess(max(slowest.values()), HANGS / 3)
+
+    def add_records(self):
+        """One of each kind, whose file shows all of it."""
+        self.add_thread()
+        self.site.add('revisions', 'r0', project='far', parents=[], agent='m', message='m', state={'junk': JUNK},
+                      manifest={'files': {'f': {'inline': 'x'}}})
+        for collection, ident, fields in (('threads', 'talk', {'title': 't'}), ('agents', 'ann', {'handle': 'ann'}),
+                                          ('projects', 'far', {'name': 'far', 'latest_revision': 'r0'})):
+            self.site.add(collection, ident, **fields)
+            whole = site_of_lies.to_json({'id': ident, 'created_at': '2020-01-01T00:00:00Z', **fields, 'junk': JUNK})
+            self.site.answers['GET', collection, ident] = lambda body, ask, whole=whole: site_of_lies.http(whole)
+        return ['projects/far/revision.json', 'projects/far/state.json', 'projects/far/project.json',
+                'threads/talk/thread.json', 'threads/talk/messages/m000.json', 'agents/ann.json']
+
+    def read_together(self, path, work):
+        """By OF_ONE readers. Returns the seconds of the slowest lookup in another project meanwhile."""
+        begun = time.monotonic()
+        readers = [subprocess.Popen(['sha256sum', path], stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+                   for _ in range(OF_ONE)]
+        slowest = 0
+        while any(reader.poll() is None for reader in readers):
+            at = time.monotonic()
+            self.assertFalse(os.path.exists(work / f'none{at}'))
+            slowest = max(slowest, time.monotonic() - at)
+            self.assertLess(at - begun, 8 * HANGS)
+            time.sleep(0.05)
+        self.assertEqual({reader.communicate()[0] for reader in readers},
+                         {f'{hashlib.sha256(path.read_bytes()).hexdigest()}  {path}\n'.encode()})
+        return slowest
+
+    def test_readers_of_one_record(self):
+        paths = self.add_records()
+        mount, work = self.mounted()
+
+        def expect_shared(path, of_one):
+            before, used = rig.memory(mount.process), cpu_seconds(mount.process)
+            slowest = self.read_together(mount.directory / path, work)
+            together = cpu_seconds(mount.process) - used
+            grown = rig.memory(mount.process, 'VmHWM') - before
+            print(f'{path}: one reader took {of_one:.1f} s of CPU time, {OF_ONE} together {together:.1f} s and '
+                  f'{grown >> 20} MB; the slowest lookup elsewhere {slowest:.2f} s', flush=True)
+            self.assert_memory(grown, MAY_GROW)
+            self.assertLess(together, OF_ONE / 3 * max(of_one, 0.3))
+            self.assertLess(slowest, HANGS / 3)
+
+        for path in paths:
+            with self.subTest(path=path):
+                rig.forget_most_memory(mount.process)
+                used = cpu_seconds(mount.process)
+                shown = json.loads(self.read_whole(mount.directory / path))
+                of_one = cpu_seconds(mount.process) - used
+                self.assertEqual(len(shown.get('junk') or shown['state']['junk']), VALUES + 1)
+                expect_shared(path, of_one)
+        with self.subTest('a record that nobody has read yet'):
+            rig.forget_most_memory(mount.process)
+            expect_shared('threads/talk/messages/m001.json', of_one)
+
+    def test_readers_of_a_result(self):
+        whole = site_of_lies.to_json({'id': 'made', 'created_at': '2020-01-01T00:00:00Z', 'title': 't', 'junk': JUNK})
+        self.site.answers['POST', 'threads', None] = lambda body, ask: site_of_lies.http(whole, '201 Created')
+        mount, work = self.mounted()
+        made = mount.directory / 'threads' / 'new'
+        made.write_text('title')
+        before = rig.memory(mount.process)
+        self.assertEqual(len(json.loads(made.read_text())['junk']), VALUES + 1)
+        self.read_together(made, work)
+        self.assert_memory(rig.memory(mount.process, 'VmHWM') - before, MAY_GROW)
 
     def test_readers_of_a_log(self):
         self.expect_nobody_to_wait(self.add_log)

@@ -92,30 +92,58 @@ TEST_F(RevisionsTest, ALargeOneIsNotParsedByThoseWhoMustNotWait) {
 }
 
 TEST_F(RevisionsTest, APartOfARecordIsThatOfItsPresentState) {
-  const Reduce body = [](const Record& record) {
-    Record part{record.id, {}, {}, {}, {}};
-    part.fields.set("body", *record.fields.find("body"));
-    return part;
+  static int reduced = 0;
+  reduced = 0;
+  const Reduce body = [](Record record) {
+    ++reduced;
+    const std::string text = *record.fields.find("body")->string();
+    return Reduced{{record.id, {}, {}, {}, {{"body", text}}}, text};
   };
-  auto shown = [&](bool reads_large) {
-    auto part = site_->part_of_record("messages", "m", body, reads_large);
-    return part.takes_long ? "takes long" : part.record ? *part.record->fields.find("body")->string() : "nothing";
+  auto shown = [&](Reads reads) -> std::string {
+    auto here = site_->known_part("messages", "m", body, reads);
+    if (here.takes_long) return here.is_large ? "large" : "takes long";
+    return here.part ? *here.part->text.bytes() : "nothing";
   };
   auto fetch_it = [&](const std::string& text, std::size_t values) {
     service_.put("messages", "m", {{"body", text}, {"dense", dense(values)}});
-    Answer<Record> answer;
-    site_->record("messages", "m", {}, answer.callback());
+    Answer<RecordTextPtr> answer;
+    site_->record_text("messages", "m", {}, answer.callback());
     run();
   };
-  EXPECT_EQ(shown(true), "nothing");
+  EXPECT_EQ(shown(Reads::any), "nothing");
   fetch_it("one", 1);
-  EXPECT_EQ(shown(false), "one");
+  EXPECT_EQ(shown(Reads::at_once), "one");
   fetch_it("two", 1);
-  EXPECT_EQ(shown(false), "two");
-  fetch_it("three", 100'000);
-  EXPECT_EQ(shown(false), "takes long");
-  EXPECT_EQ(shown(true), "three");
-  EXPECT_EQ(shown(true), "three") << "kept";
+  EXPECT_EQ(shown(Reads::at_once), "two");
+  fetch_it("three", 10'000);
+  EXPECT_EQ(shown(Reads::at_once), "takes long") << "of an ordinary size, but more values";
+  EXPECT_EQ(shown(Reads::ordinary), "three");
+  fetch_it("four", 100'000);
+  EXPECT_EQ(shown(Reads::at_once), "large");
+  EXPECT_EQ(shown(Reads::ordinary), "large");
+  EXPECT_EQ(shown(Reads::any), "four");
+  EXPECT_EQ(shown(Reads::any), "four");
+  EXPECT_EQ(reduced, 4) << "each is parsed once, and kept";
+}
+
+TEST_F(RevisionsTest, ALongTextIsOnDiskAndMadeAgainIfItIsLost) {
+  service_.put("revisions", "r", {{"body", std::string(2 * Text::kMostInMemory, 'x')}});
+  Answer<RecordTextPtr> record;
+  site_->record_text("revisions", "r", {}, record.callback());
+  run();
+  ASSERT_TRUE(record.ok());
+  const Reduce body = [](Record whole) { return Reduced{{}, *whole.fields.find("body")->string()}; };
+  const Text text = site_->part_of(**record, body, Reads::any).part->text;
+  EXPECT_FALSE(text.bytes()) << "it is not in memory";
+  EXPECT_EQ(text.size(), 2 * Text::kMostInMemory);
+  EXPECT_EQ(site_->read_text(text, text.size() - 3, 10), "xxx");
+  EXPECT_EQ(site_->known_part("revisions", "r", body, Reads::at_once).part->text, text);
+  std::filesystem::remove_all(directory_ + "/objects");
+  restart();
+  EXPECT_FALSE(site_->read_text(text, 0, 1));
+  EXPECT_TRUE(site_->known_part("revisions", "r", body, Reads::at_once).takes_long);
+  EXPECT_EQ(site_->known_part("revisions", "r", body, Reads::any).part->text, text);
+  EXPECT_EQ(site_->read_text(text, 0, 1), "x");
 }
 
 TEST_F(RevisionsTest, AbsentOnesAndImpossibleIdsAreNotFound) {

@@ -73,10 +73,10 @@ TEST_F(RequestTextTest, WaitersAreAnsweredOnce) {
   EXPECT_FALSE(text.start());
   EXPECT_EQ(code_of(text.may_take(4, "more")), ErrorCode::busy);
   EXPECT_TRUE(text.may_take(4, "\n"));
-  text.finish(fail(ErrorCode::busy, "no"), "document");
-  text.finish({}, "another");
+  text.finish(fail(ErrorCode::busy, "no"), std::string("document"));
+  text.finish({}, std::string("another"));
   EXPECT_EQ(answered, 1);
-  EXPECT_EQ(text.document(), "document");
+  EXPECT_EQ(text.document(), ShownText(std::string("document")));
   text.wait({}, count);
   EXPECT_EQ(answered, 2);
   EXPECT_EQ(text.may_take(4, "more").error().message, "no");

@@ -1,0 +1,41 @@
+// The text that a file shows. Cheap to copy, thread-safe.
+//
+// A short one is in memory. A long one, as a record of megabytes makes, is an object on disk, of which this is the
+// name: it may be removed at any time, and is then made again (Site::read_text).
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "model/content_hash.h"
+
+namespace playfs::content {
+
+class Text {
+ public:
+  /// Longer ones are kept on disk, if they can be made again.
+  static constexpr std::size_t kMostInMemory = 64 << 10;
+
+  explicit Text(std::string bytes)
+      : bytes_(std::make_shared<const std::string>(std::move(bytes))), size_(bytes_->size()) {}
+  Text(const ContentHash& object, std::uint64_t size) : object_(object), size_(size) {}
+
+  [[nodiscard]] std::uint64_t size() const { return size_; }
+  /// nullptr: it is an object.
+  [[nodiscard]] const std::string* bytes() const { return bytes_.get(); }
+  [[nodiscard]] const ContentHash& object() const { return object_; }
+
+  bool operator==(const Text& other) const {
+    if (bytes_ && other.bytes_) return *bytes_ == *other.bytes_;
+    return !bytes_ && !other.bytes_ && object_ == other.object_;
+  }
+
+ private:
+  std::shared_ptr<const std::string> bytes_;
+  ContentHash object_;
+  std::uint64_t size_ = 0;
+};
+
+}  // namespace playfs::content

@@ -1,0 +1,35 @@
+// The text that a control file shows. Cheap to copy, thread-safe: however many read a record of megabytes, its text is
+// in no file's memory.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+
+#include "content/text.h"
+#include "vfs/attempt.h"
+
+namespace playfs::vfs {
+
+class Mount;
+
+class ShownText {
+ public:
+  /// Makes the text once more, from what is known by then.
+  using Again = std::function<Attempt<content::Text>(const OperationPtr&)>;
+
+  ShownText(std::string text) : text_(std::move(text)) {}  // NOLINT(google-explicit-constructor): what most files show
+  ShownText(content::Text text, Again again) : text_(std::move(text)), again_(std::move(again)) {}
+
+  [[nodiscard]] std::uint64_t size() const { return text_.size(); }
+  /// `stale` if the cache has lost the text, and the record has changed since.
+  [[nodiscard]] Attempt<std::string> read(Mount& mount, const OperationPtr& op, std::uint64_t offset,
+                                          std::size_t size) const;
+  bool operator==(const ShownText& other) const { return text_ == other.text_; }
+
+ private:
+  content::Text text_;
+  Again again_;
+};
+
+}  // namespace playfs::vfs
