@@ -111,12 +111,14 @@ class Merger {
     // Claimed sizes look the same to every client, and nothing need be read.
     auto is_large = [](const FileEntry* entry) { return entry && entry->size_claim.value_or(0) > kMaxMergedText; };
     if (is_large(&ours) || is_large(&theirs) || is_large(base)) return too_large(path, ours);
+    if (cost_left_ == 0) return too_large(path, ours);
     PLAYFS_TRY(std::string our_bytes, read_(MergeSide::ours, path, ours));
     PLAYFS_TRY(std::string their_bytes, read_(MergeSide::theirs, path, theirs));
     std::string base_bytes;
     if (base && !is_link(*base)) {
       PLAYFS_TRY(base_bytes, read_(MergeSide::base, path, *base));
     }
+    spend(1 + (base_bytes.size() + our_bytes.size() + their_bytes.size()) / kBytesPerCost);
     // Merging HEAD by lines could produce what neither side contained (model/repository.h).
     bool is_text = !is_link(ours) && !is_named_as_head(path);
     for (const std::string* bytes : {&base_bytes, &our_bytes, &their_bytes})
@@ -128,8 +130,11 @@ class Merger {
                              : "changed on both sides, and cannot be merged line by line");
       return {};
     }
-    if (std::max({base_bytes.size(), our_bytes.size(), their_bytes.size()}) > kMaxMergedText)
-      return too_large(path, ours);
+    for (const std::string* text : {&base_bytes, &our_bytes, &their_bytes})
+      if (text->size() > kMaxMergedText || count_lines(*text) > kMaxMergedLines) return too_large(path, ours);
+    const std::size_t cost = cost_of_merge(base_bytes, our_bytes, their_bytes);
+    if (cost > cost_left_) return too_large(path, ours);
+    spend(cost);
     PLAYFS_TRY(MergedText merged, merge_text(base_bytes, our_bytes, their_bytes, labels_));
     if (merged.text.size() > kMostMergedText - merged_bytes_) return too_large(path, ours);
     merged_bytes_ += merged.text.size();
@@ -148,7 +153,8 @@ class Merger {
 
   Status too_large(const std::string& path, const FileEntry& ours) {
     take(path, ours);
-    conflict(path, ConflictKind::content, "changed on both sides, and too large to be merged line by line");
+    conflict(path, ConflictKind::content,
+             "changed on both sides, and too large or too different to be merged line by line");
     return {};
   }
 
@@ -259,6 +265,7 @@ class Merger {
       conflict("(state) " + name, ConflictKind::published, "the state was changed on both sides");
   }
 
+  void spend(std::size_t cost) { cost_left_ -= std::min(cost, cost_left_); }
   void take(const std::string& path, FileEntry entry) { merge_.files[path] = {std::move(entry), std::nullopt}; }
   void conflict(const std::string& path, ConflictKind kind, std::string reason) {
     merge_.conflicts.push_back({path, kind, std::move(reason), {}});
@@ -271,6 +278,7 @@ class Merger {
   const MergeLabels& labels_;
   Merge merge_;
   std::size_t merged_bytes_ = 0;  ///< of text merged from both sides
+  std::size_t cost_left_ = kMostMergeCost;
 };
 
 /// nullptr means that the member is absent.

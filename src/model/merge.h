@@ -20,8 +20,14 @@ namespace playfs {
 
 /// Larger text (in bytes) conflicts instead of being merged by lines, because base and both sides must be in memory.
 inline constexpr std::size_t kMaxMergedText = 4 << 20;
+/// The same for lines, each of which takes memory beside its bytes.
+inline constexpr std::size_t kMaxMergedLines = 64 << 10;
 /// The most text that one merge produces from both sides, over all files in path order.
 inline constexpr std::size_t kMostMergedText = 16 << 20;
+/// The most that one merge may cost (cost_of_merge), over all files in path order; files that would exceed it conflict.
+/// Reading so many bytes costs as much as a line.
+inline constexpr std::size_t kMostMergeCost = 2 << 20;
+inline constexpr std::size_t kBytesPerCost = 64;
 
 enum class MergeSide { base, ours, theirs };
 
@@ -81,6 +87,11 @@ struct MergedText {
 };
 Result<MergedText> merge_text(std::string_view base, std::string_view ours, std::string_view theirs,
                               const MergeLabels& labels = {});
+
+std::size_t count_lines(std::string_view text);
+/// The lines that a merge of texts reads, and those that it compares: between the first and the last change of a side.
+/// libgit2's effort grows little faster, whatever is in them. The same whichever side is ours.
+std::size_t cost_of_merge(std::string_view base, std::string_view ours, std::string_view theirs);
 
 /// Finds conflict markers, as written by merge_text, in text that arrives in pieces.
 class MarkerSearch {

@@ -133,8 +133,13 @@ Result<Merge> Merging::merge(const Snapshot& base, const Snapshot& ours, const S
 
 Result<Merge> Merging::merge(const Snapshot& base, const Snapshot& ours, const Snapshot& theirs,
                              const MergeLabels& labels, const ReadEntry& read) {
-  return merge_({base.manifest, base.state}, {ours.manifest, ours.state}, {theirs.manifest, theirs.state}, read,
-                labels);
+  // A merge may take seconds in all, but not for one file.
+  auto read_while_wanted = [&](MergeSide side, const std::string& path, const FileEntry& entry) -> Result<std::string> {
+    PLAYFS_CHECK(upstream_.check_wanted());
+    return read(side, path, entry);
+  };
+  return merge_({base.manifest, base.state}, {ours.manifest, ours.state}, {theirs.manifest, theirs.state},
+                read_while_wanted, labels);
 }
 
 Result<MergeBases> Merging::bases_of(const std::vector<RevisionId>& merged, const RevisionId& other) {

@@ -99,9 +99,15 @@ struct Publisher::State : std::enable_shared_from_this<Publisher::State> {
 template <class T, class Work>
 void Publisher::State::add_job(CancelToken cancel, Callback<T> done, Work work) {
   auto shared = std::make_shared<Callback<T>>(std::move(done));
-  Job job = [shared, cancel = std::move(cancel), work = std::move(work)](std::optional<Error> why) {
+  Job job = [this, shared, cancel = std::move(cancel), work = std::move(work)](std::optional<Error> why) {
     if (!why && cancel.cancelled()) why = Error{ErrorCode::interrupted, "cancelled", {}, {}, 0, {}};
-    (*shared)(why ? Result<T>(fail(*std::move(why))) : work());
+    if (why) return (*shared)(fail(*std::move(why)));
+    CancelSource ends;
+    const CancelToken::Registration by_caller = cancel.on_cancel([ends]() mutable { ends.cancel(); }),
+                                    by_closing = stop.token().on_cancel([ends]() mutable { ends.cancel(); });
+    upstream->until(ends.token());
+    (*shared)(work());
+    upstream->until(stop.token());
   };
   bool is_taken = false;
   {

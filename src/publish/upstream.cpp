@@ -95,6 +95,11 @@ Status Upstream::look_for_chunks(const std::vector<ChunkId>& ids, const ChunkLoo
   return {};
 }
 
+Status SiteUpstream::check_wanted() const {
+  if (cancel_.cancelled()) return fail(ErrorCode::interrupted, "the wait was cancelled");
+  return {};
+}
+
 Result<Project> SiteUpstream::project() {
   PLAYFS_TRY(auto head,
              await<content::Head>([&](auto done) { site_.refresh_head(project_, cancel_, std::move(done)); }));

@@ -32,6 +32,10 @@ class Upstream {
  public:
   virtual ~Upstream() = default;
 
+  /// Fails with `interrupted` if nobody waits for the result any more: requests fail by themselves then, but content
+  /// that is on the local disk is returned.
+  [[nodiscard]] virtual Status check_wanted() const { return {}; }
+
   /// Sends a request of its own, whatever is cached. Fails with `not_found` if the project is gone.
   virtual Result<Project> project() = 0;
   /// According to the newest of its records that this process has read.
@@ -72,6 +76,7 @@ class SiteUpstream final : public Upstream {
   /// The token that interrupts all calls from now on.
   void until(CancelToken cancel) { cancel_ = std::move(cancel); }
 
+  [[nodiscard]] Status check_wanted() const override;
   Result<Project> project() override;
   std::optional<content::SeenHead> newest_seen_head() override { return site_.newest_seen_head(project_); }
   Result<Look> look() override;

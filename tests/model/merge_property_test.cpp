@@ -56,6 +56,12 @@ std::string edited(Random& random, const std::string& text) {
   return joined;
 }
 
+std::string with_crlf(const std::string& text) {
+  std::string changed;
+  for (char c : text) changed += c == '\n' ? std::string("\r\n") : std::string(1, c);
+  return changed;
+}
+
 /// Every file changes a little, disappears, or is created.
 Files edited(Random& random, Files files) {
   for (auto file = files.begin(); file != files.end();) {
@@ -154,6 +160,10 @@ TEST_F(MergeProperty, TextIsMergedAsGitMergeFileDoesIt) {
     Random random(static_cast<unsigned>(round));
     std::string base = some_lines(random, 3 + below(random, 20));
     std::string ours = edited(random, base), theirs = edited(random, base);
+    for (std::string* text : {&base, &ours, &theirs}) {
+      if (round % 3 == 0) *text = with_crlf(*text);
+      if (!text->empty() && below(random, 5) == 0) text->pop_back();
+    }
     write("base", base);
     write("ours", ours);
     write("theirs", theirs);

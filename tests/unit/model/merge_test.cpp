@@ -1,5 +1,8 @@
 #include "model/merge.h"
 
+#include <array>
+#include <ctime>
+
 #include <gtest/gtest.h>
 
 #include "model/chunking.h"
@@ -104,7 +107,7 @@ TEST(MergeTest, MarkersAreSeenInPieces) {
 TEST(MergeTest, WhatIsTooLargeForMemoryIsAConflict) {
   auto text_of = [](std::size_t size) {
     std::string text;
-    for (std::size_t i = 0; text.size() < size; ++i) text += "line " + std::to_string(i) + "\n";
+    for (std::size_t i = 0; text.size() < size; ++i) text += std::string(500, '-') + std::to_string(i) + "\n";
     return text;
   };
   const std::string large = text_of(kMaxMergedText + 1);
@@ -124,6 +127,118 @@ TEST(MergeTest, WhatIsTooLargeForMemoryIsAConflict) {
   EXPECT_EQ(content(merge, "large"), "ours\n" + large);
   EXPECT_EQ(merge.conflicts[1].path, "some4") << "four fit together";
   EXPECT_EQ(content(merge, "some0"), "ours\n" + some + "theirs\n");
+}
+
+std::vector<std::size_t> in_conflict(const Merge& merge, ConflictKind kind) {
+  std::vector<std::size_t> numbers;
+  for (const auto& conflict : merge.conflicts)
+    if (conflict.kind == kind) numbers.push_back(std::stoul(conflict.path));
+  return numbers;
+}
+
+TEST(MergeTest, ATextOfTooManyLinesIsAConflict) {
+  const std::string most(kMaxMergedLines - 1, '\n'), more = most + "\n";
+  auto all = [&](const std::string& before, const std::string& behind) {
+    return manifest({{"0", entry(before + most + behind)}, {"1", entry(before + more + behind)}});
+  };
+  auto merge = merged(all("", ""), all("ours\n", ""), all("", "theirs\n"));
+  ASSERT_EQ(merge.conflicts.size(), 1u);
+  EXPECT_EQ(merge.conflicts[0].path, "1");
+  EXPECT_EQ(merge.conflicts[0].kind, ConflictKind::content);
+  EXPECT_EQ(content(merge, "0"), "ours\n" + most + "theirs\n");
+}
+
+TEST(MergeTest, AMergeComparesSoManyLinesAndThenTakesFilesWhole) {
+  // Every line may have changed, so the cost of a file is seven times its lines, beside its bytes.
+  constexpr std::size_t kLines = 25'000, kFiles = 15;
+  auto all = [](char side) {
+    Files files;
+    for (std::size_t i = 0; i < kFiles; ++i) {
+      std::string text = std::string(1, side) + "\n";
+      for (std::size_t line = 2; line < kLines; ++line) text += "\n";
+      files[std::to_string(10 + i)] = entry(text + side + "\n");
+    }
+    files["99"] = entry(std::string(1, side) + "\nsmall\n");
+    return manifest(files);
+  };
+  const auto base = all('b'), ours = all('o'), theirs = all('t');
+  const auto merge = merged(base, ours, theirs), turned = merged(base, theirs, ours);
+  const std::size_t per_file = 7 * kLines + 1 + 3 * (kLines + 2) / kBytesPerCost, fit = kMostMergeCost / per_file;
+  ASSERT_LT(fit, kFiles);
+  const auto by_lines = in_conflict(merge, ConflictKind::text);
+  ASSERT_EQ(by_lines.size(), fit + 1);
+  EXPECT_EQ(by_lines[fit - 1], 10 + fit - 1) << "in the order of paths";
+  EXPECT_EQ(by_lines.back(), 99u) << "what is left is enough for it";
+  EXPECT_EQ(in_conflict(merge, ConflictKind::content).size(), kFiles - fit);
+  for (auto kind : {ConflictKind::text, ConflictKind::content})
+    EXPECT_EQ(in_conflict(turned, kind), in_conflict(merge, kind)) << "whichever side is ours";
+}
+
+TEST(MergeTest, AMergeReadsSoMuchAndThenTakesFilesWhole) {
+  constexpr std::size_t kSize = 1 << 20;
+  auto side = [](const std::string& name) {
+    Manifest manifest;
+    for (int i = 0; i < 1000; ++i) manifest.files[std::to_string(i)].chunks = {ChunkId(name)};
+    return manifest;
+  };
+  std::size_t bytes = 0;
+  auto read = [&](MergeSide side, const std::string&, const FileEntry&) -> Result<std::string> {
+    bytes += kSize;
+    return std::string(kSize, side == MergeSide::base ? 'b' : side == MergeSide::ours ? 'o' : 't') + '\0';
+  };
+  const Json none;
+  const Manifest base = side("b"), ours = side("o"), theirs = side("t");
+  auto merge = merge_versions({base, none}, {ours, none}, {theirs, none}, read);
+  ASSERT_TRUE(merge);
+  EXPECT_EQ(merge->conflicts.size(), 1000u);
+  EXPECT_GT(bytes, kMostMergeCost * kBytesPerCost - 3 * kSize);
+  EXPECT_LT(bytes, kMostMergeCost * kBytesPerCost + 3 * kSize);
+}
+
+/// The spellings of parts of a line that leave the same hash in libgit2, h = h * 33 ^ c in 64 bits.
+std::vector<std::array<std::string, 2>> colliding_parts(std::size_t count) {
+  std::vector<std::array<std::string, 2>> parts;
+  for (std::uint64_t hash = 5381; parts.size() < count;) {
+    std::map<std::uint64_t, std::string> spelled;
+    const std::size_t before = parts.size();
+    for (unsigned char a = '!'; a <= '~' && parts.size() == before; ++a) {
+      for (unsigned char b = '!'; b <= '~' && parts.size() == before; ++b) {
+        const std::string part = {static_cast<char>(a), static_cast<char>(b)};
+        auto [same, is_new] = spelled.emplace((((hash * 33) ^ a) * 33) ^ b, part);
+        if (!is_new) parts.push_back({same->second, part}), hash = same->first;
+      }
+    }
+  }
+  return parts;
+}
+
+TEST(MergeTest, LinesWithEqualHashesCostNoMoreThanOthers) {
+  auto cost = [](const std::string& base) {
+    const std::clock_t begin = std::clock();
+    auto merge = merge_text(base, "ours\n" + base, base + "theirs\n");
+    EXPECT_TRUE(merge && !merge->conflicts && merge->text == "ours\n" + base + "theirs\n");
+    return static_cast<double>(std::clock() - begin + 1);
+  };
+  const auto parts = colliding_parts(16);
+  std::string colliding, plain;
+  for (std::size_t i = 0; i < 20'000; ++i) {
+    for (std::size_t part = 0; part < parts.size(); ++part) colliding += parts[part][i >> part & 1];
+    colliding += '\n';
+    plain += std::to_string(1'000'000 + i) + std::string(25, '.') + "\n";
+  }
+  EXPECT_LT(cost(colliding) / cost(plain), 20);
+}
+
+TEST(MergeTest, EachLineKeepsItsBreak) {
+  // A line without one differs from the same line with one.
+  auto merge = merge_text("1\r\n2\n3", "0\r\n1\r\n2\n3", "1\r\n2\n3\n");
+  ASSERT_TRUE(merge);
+  EXPECT_FALSE(merge->conflicts);
+  EXPECT_EQ(merge->text, "0\r\n1\r\n2\n3\n");
+  merge = merge_text("1\r\n2\r\n", "5\r\n2\r\n", "6\r\n2\r\n", {"a\n0", "b"});
+  ASSERT_TRUE(merge);
+  EXPECT_TRUE(merge->conflicts);
+  EXPECT_EQ(merge->text, "<<<<<<< a\n0\r\n5\r\n=======\r\n6\r\n>>>>>>> b\r\n2\r\n") << "a label is any text";
 }
 
 TEST(MergeTest, BinariesDeletionsLinksAndDirectoriesConflict) {

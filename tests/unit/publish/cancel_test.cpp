@@ -3,11 +3,13 @@
 #include <atomic>
 #include <future>
 #include <map>
+#include <set>
 #include <thread>
 
 #include <gtest/gtest.h>
 
 #include "base/await.h"
+#include "publish/merging.h"
 #include "support/publish_world.h"
 
 namespace playfs::publish {
@@ -271,6 +273,64 @@ TEST_F(CancelTest, ACrashAtAnyJournalWriteLeavesItPublishedOrStaged) {
   again->wait_until_idle();
   EXPECT_EQ(world.contents(world.head(project)), expected) << "nobody was told that it was cancelled";
   EXPECT_TRUE(again->stage->is_clean());
+}
+
+TEST_F(CancelTest, AMergeEndsAtTheNextFileOnceNobodyWaitsForIt) {
+  auto work = tree("tree");
+  SiteUpstream upstream(*work->site, ProjectId(project), 1);
+  CancelSource caller;
+  upstream.until(caller.token());
+  auto version = [](const std::string& content) {
+    Snapshot snapshot;
+    for (int i = 0; i < 5; ++i) snapshot.manifest.files["f" + std::to_string(i)].inline_text = content;
+    return snapshot;
+  };
+  std::set<std::string> read;
+  auto reader = [&](MergeSide, const std::string& path, const FileEntry& entry) -> Result<std::string> {
+    read.insert(path);
+    if (path == "f2") caller.cancel();
+    return *entry.inline_text;
+  };
+  auto merge = Merging(upstream).merge(version("a\nb\nc\n"), version("A\nb\nc\n"), version("a\nb\nC\n"), {}, reader);
+  ASSERT_FALSE(merge);
+  EXPECT_EQ(merge.error().code, ErrorCode::interrupted);
+  EXPECT_EQ(read, (std::set<std::string>{"f0", "f1", "f2"}));
+}
+
+TEST_F(CancelTest, AMergeEndsWithItsCaller) {
+  auto publish = [&](const std::string& parents, const std::string& content) {
+    return world
+        .create("revisions", R"({"project":")" + project + R"(","parents":[)" + parents +
+                                 R"(],"manifest":{"files":{"f":{"inline":")" + content + R"("}}}})")
+        .id;
+  };
+  const std::string root = publish("", "a\\nb\\nc\\n"), from_root = '"' + root + '"';
+  world.set_head(project, publish(from_root, "A\\nb\\nc\\n"));
+  const std::string branch = publish(from_root, "a\\nb\\nC\\n");
+  auto work = tree("tree");
+  auto theirs =
+      await<RevisionTreePtr>([&](auto done) { work->site->revision(RevisionId(branch), {}, std::move(done)); });
+  ASSERT_TRUE(theirs);
+  CancelSource caller;
+  std::atomic<int> requests = 0;
+  work->faults.set_plan([&](const HttpRequest&) {
+    ++requests;
+    caller.cancel();
+    return test::Fault();
+  });
+  auto merge = [&] {
+    return await<Integrated>([&](auto done) { work->publisher->merge(*theirs, caller.token(), std::move(done)); });
+  };
+  auto merged = merge();
+  EXPECT_GT(requests, 0) << "the merge base is not here yet";
+  ASSERT_FALSE(merged);
+  EXPECT_EQ(merged.error().code, ErrorCode::interrupted);
+  EXPECT_EQ(work->read("f"), "A\nb\nc\n");
+  caller = {};
+  work->faults.set_plan({});
+  merged = merge();
+  ASSERT_TRUE(merged) << merged.error().message;
+  EXPECT_EQ(work->read("f"), "A\nb\nC\n");
 }
 
 }  // namespace
