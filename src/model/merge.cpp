@@ -112,12 +112,13 @@ class Merger {
     auto is_large = [](const FileEntry* entry) { return entry && entry->size_claim.value_or(0) > kMaxMergedText; };
     if (is_large(&ours) || is_large(&theirs) || is_large(base)) return too_large(path, ours);
     if (cost_left_ == 0) return too_large(path, ours);
-    PLAYFS_TRY(std::string our_bytes, read_(MergeSide::ours, path, ours));
-    PLAYFS_TRY(std::string their_bytes, read_(MergeSide::theirs, path, theirs));
-    std::string base_bytes;
-    if (base && !is_link(*base)) {
-      PLAYFS_TRY(base_bytes, read_(MergeSide::base, path, *base));
+    PLAYFS_TRY(const auto versions, read_all(path, base && !is_link(*base) ? base : nullptr, ours, theirs));
+    if (!versions) {
+      take(path, ours);
+      conflict(path, ConflictKind::content, "changed on both sides, and not all versions can be read");
+      return {};
     }
+    const auto& [base_bytes, our_bytes, their_bytes] = *versions;
     spend(1 + (base_bytes.size() + our_bytes.size() + their_bytes.size()) / kBytesPerCost);
     // Merging HEAD by lines could produce what neither side contained (model/repository.h).
     bool is_text = !is_link(ours) && !is_named_as_head(path);
@@ -149,6 +150,28 @@ class Merger {
     entry.extra = merged_extra(base, ours, theirs);
     merge_.files[path] = {std::move(entry), std::move(merged.text)};
     return {};
+  }
+
+  struct Versions {
+    std::string base, ours, theirs;
+  };
+  /// nullopt if one of them can be read by nobody: its publisher must not decide whether others can merge the rest.
+  /// Where trying again may help, the merge fails.
+  Result<std::optional<Versions>> read_all(const std::string& path, const FileEntry* base, const FileEntry& ours,
+                                           const FileEntry& theirs) {
+    Versions versions;
+    for (auto [side, entry, bytes] :
+         {std::tuple(MergeSide::ours, &ours, &versions.ours), std::tuple(MergeSide::theirs, &theirs, &versions.theirs),
+          std::tuple(MergeSide::base, base, &versions.base)}) {
+      if (!entry) continue;
+      auto read = read_(side, path, *entry);
+      const ErrorCode code = read ? ErrorCode::internal : read.error().code;
+      if (code == ErrorCode::corrupt || code == ErrorCode::refused_input || code == ErrorCode::not_found)
+        return std::optional<Versions>();
+      if (!read) return fail(read.error());
+      *bytes = *std::move(read);
+    }
+    return std::optional(std::move(versions));
   }
 
   Status too_large(const std::string& path, const FileEntry& ours) {

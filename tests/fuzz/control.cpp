@@ -61,7 +61,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   if (whole) FUZZ_CHECK(*whole == model && is_valid_utf8(model));
   check_whole(model);
   FUZZ_CHECK(text.start() && !text.start());
-  text.finish({}, "done");
-  FUZZ_CHECK(text.phase() == RequestText::Phase::done && text.document() == "done" && text.outcome());
+  text.finish({}, std::string("done"));
+  FUZZ_CHECK(text.phase() == RequestText::Phase::done && text.document() == vfs::ShownText(std::string("done")) &&
+             text.outcome());
   return 0;
 }

@@ -5,6 +5,8 @@ import json
 import os
 import shutil
 
+import projects
+import revisions
 import rig
 
 
@@ -164,6 +166,35 @@ class LostRows(rig.SharedProject):
         self.assertIn('the damaged last operation of its log', self.errors())
         aside, = self.home.glob(f'ann/state/**/lost+found/*/{log.name}')
         self.assertEqual(aside.read_bytes(), changed)
+
+
+class Unreadable(revisions.Revisions):
+    """Head has a version of a file that nobody can read, whoever published that; it is changed here too."""
+
+    def setUp(self):
+        super().setUp()
+        self.tree = self.work(self.mount(self.api.origin, options=('refresh=1',)))
+        self.first = self.revision([], {'f': 'first\n', 'g': 'first\n'})
+        self.set_head(self.first)
+        self.eventually((self.tree / 'f').exists, 'the tree follows head')
+        (self.tree / 'f').write_text('mine\n')
+
+    def update_to(self, entry):
+        self.set_head(self.revision([self.first], {'f': entry, 'g': 'theirs\n'}))
+        self.assertEqual(self.fails('update'), 3)
+        self.assertEqual(self.conflicts(), ['f'])
+        self.assertEqual((self.tree / 'f').read_text(), 'mine\n')
+        self.assertEqual((self.tree / 'g').read_text(), 'theirs\n')
+        (self.tree / 'f').write_text('mine, after all\n')
+        self.playfs('commit', '-m', 'Mine', self.tree)
+        self.assertEqual(self.head_texts(), {'f': 'mine, after all\n', 'g': 'theirs\n'})
+
+    def test_a_hash_that_does_not_match(self):
+        chunks = projects.store(self.api, 'f', 'theirs\n', '0' * 64)
+        self.update_to({'h': '0' * 64, 's': 7, 'c': chunks})
+
+    def test_a_chunk_that_is_nowhere(self):
+        self.update_to({'h': '0' * 64, 's': 7, 'c': [self.project]})
 
 
 if __name__ == '__main__':

@@ -334,6 +334,40 @@ TEST(MergeTest, AModeAndAnEditOfTheSameFileAreJoinedWithoutReading) {
   EXPECT_EQ(merge->files.at("f").entry.chunks, other.chunks);
 }
 
+TEST(MergeTest, WhatNobodyCanReadIsAConflictAndTheRestIsMerged) {
+  auto chunked = [](const std::string& content) {
+    FileEntry entry;
+    entry.hash_claim = ContentHash::of(content).hex();
+    entry.chunks = {ChunkId(content)};
+    return entry;
+  };
+  const Json none;
+  auto base = manifest({{"f", chunked("0")}, {"g", chunked("0")}}),
+       ours = manifest({{"f", chunked("1")}, {"g", chunked("0")}}),
+       theirs = manifest({{"f", chunked("2")}, {"g", chunked("2")}});
+  for (auto code : {ErrorCode::corrupt, ErrorCode::refused_input, ErrorCode::not_found}) {
+    for (auto unreadable : {MergeSide::base, MergeSide::ours, MergeSide::theirs}) {
+      auto read = [&](MergeSide side, const std::string&, const FileEntry& entry) -> Result<std::string> {
+        if (side == unreadable) return fail(code, "no such content");
+        return entry.chunks.front().text();
+      };
+      auto merge = merge_versions({base, none}, {ours, none}, {theirs, none}, read);
+      ASSERT_TRUE(merge);
+      ASSERT_EQ(merge->conflicts.size(), 1u);
+      EXPECT_EQ(merge->conflicts.front().path, "f");
+      EXPECT_EQ(merge->conflicts.front().kind, ConflictKind::content);
+      EXPECT_EQ(merge->files.at("f").entry, ours.files.at("f"));
+      EXPECT_EQ(merge->files.at("g").entry, theirs.files.at("g"));
+    }
+  }
+  auto unreachable = [](MergeSide, const std::string&, const FileEntry&) -> Result<std::string> {
+    return fail(ErrorCode::unreachable, "no route");
+  };
+  auto merge = merge_versions({base, none}, {ours, none}, {theirs, none}, unreachable);
+  ASSERT_FALSE(merge);
+  EXPECT_EQ(merge.error().code, ErrorCode::unreachable);
+}
+
 TEST(MergeTest, StateMergesKeyByKey) {
   JsonObject base{{"score", 1}, {"world", JsonObject{{"x", 1}, {"y", 1}}}, {"gone", true}};
   JsonObject ours{{"score", 2}, {"world", JsonObject{{"x", 5}, {"y", 1}}}, {"gone", true}};
