@@ -108,6 +108,7 @@ void Client::kill(Life& life, bool loses_power) {
   if (plan_.forgets && (life.has_failed_sync || loses_power || world_.random.chance(0.5))) {
     world_.say(agent_, " has no power");
     ++power_cuts;
+    failed_disks += life.has_failed_sync;
     if (life.has_failed_sync && world_.random.chance(0.7)) plan_.sync_errors = 0;  // for a new one
     Disks::all().copy_after_power_cut(before, directory(), world_.random);
     std::erase_if(brought, [&](const auto& file) { return !ledger.is_safe(tokens_in(file.second)); });

@@ -89,6 +89,7 @@ class Client {
   bool has_died = false;
   std::string cannot_open;  ///< why nothing of it runs any more although it was not killed
   int crashes = 0, power_cuts = 0;
+  int failed_disks = 0;  ///< power cuts after a failed sync
 
  private:
   class Life;

@@ -437,7 +437,7 @@ class Simulation {
     /// Pages of the log that a process read for the first or second time, beyond those that each scan may read again.
     std::size_t pages = 0;
     std::size_t most_readings = 0;  ///< of one record on such pages, by one process
-    std::size_t searches = 0;  ///< maximum: what was sent and not answered is searched for from its base on
+    std::size_t searches = 0;       ///< maximum: what was sent and not answered is searched for from its base on
 
    private:
     /// 0 for a visitor.
@@ -522,8 +522,8 @@ class Simulation {
     std::int64_t last_moved_ = 0;
     int crashes_ = 0, crashes_of_readings_ = 0;
     std::map<std::string, std::size_t> readings_;  ///< by this process, by record
-    std::optional<WallTime> shown_to_;       ///< by the replica that answers now
-    std::set<std::string> seen_since_look_;  ///< and the head before that
+    std::optional<WallTime> shown_to_;             ///< by the replica that answers now
+    std::set<std::string> seen_since_look_;        ///< and the head before that
   };
 
   /// Waits for events to come and requests under way, while a client is there to react to them.
@@ -706,12 +706,14 @@ class Simulation {
     if (refusals_ > kMostRefusals) wrong(fmt::format("{} writes were sent past the limits", refusals_));
     // A log is read once, resuming where it stopped, once more when reads have caught up, as all of it is that new
     // here, and once more for requests that may have been posted. What several bursts bring within two minutes, a
-    // process may read again after each.
+    // process may read again after each. A failed disk loses the position.
     const std::size_t all = store_.all("revisions").size() / (has_short_pages_ ? kShortPage : 100) + 1;
     for (std::size_t i = 0; i < clients_.size() && !goes_back_ && !lags_; ++i) {
       const std::size_t pages = watchers_[i]->pages;
       const std::size_t searches = watchers_[i]->searches, readings = watchers_[i]->most_readings;
-      if (pages > all * (2 + searches) + kUnsaved * static_cast<std::size_t>(clients_[i]->crashes))
+      const auto crashes = static_cast<std::size_t>(clients_[i]->crashes),
+                 failed_disks = static_cast<std::size_t>(clients_[i]->failed_disks);
+      if (pages > all * (2 + searches + failed_disks) + kUnsaved * crashes)
         wrong(fmt::format("{} read {} pages of a log of {}", clients_[i]->agent(), pages, all));
       if (readings > kMostReadings + searches)
         wrong(fmt::format("a process of {} read a record {} times", clients_[i]->agent(), readings));
