@@ -23,12 +23,13 @@ class Worker:
 
     def __init__(self, name, seed):
         self.name, self.random, self.numbers = name, random.Random(seed), 0
-        self.files, self.doubtful, self.answered = {}, set(), 0
+        self.files, self.doubtful, self.answered, self.is_begun = {}, set(), 0, False
 
     def run(self, work):
         self.directory = work / self.name
-        self.directory.mkdir(exist_ok=True)
         try:
+            self.directory.mkdir(exist_ok=True)
+            self.is_begun = True
             while True:
                 self.step()
         except OSError:
@@ -93,6 +94,8 @@ class Worker:
     def check(self, work):
         """Checks all names; takes those of the unanswered call as they are."""
         directory = work / self.name
+        if not self.is_begun and not directory.exists():
+            return  # killed before it was made
         for path in list(directory.iterdir()):
             if path.name in self.doubtful and path.stat().st_nlink > 1:
                 path.unlink()  # a second name that was to be removed
