@@ -70,6 +70,7 @@ class UpdateWhileWriting(rig.SharedProject):
         for each in writers:
             self.addCleanup(each.stopping.set)
             each.start()
+        self.grown(writers, [0, 0])
         return path, writers
 
     def end(self, writers):
