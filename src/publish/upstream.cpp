@@ -134,7 +134,13 @@ Result<RevisionTreePtr> SiteUpstream::revision(const RevisionId& id) {
 }
 
 Result<Bytes> SiteUpstream::content(const RevisionTreePtr& near, const std::string& path, const FileEntry& entry) {
-  FileRef file{near, path, &entry};
+  // A cancelled wait ends before the request does, and the entry may not be of that revision's tree.
+  struct Held {
+    RevisionTreePtr near;
+    FileEntry entry;
+  };
+  auto held = std::make_shared<const Held>(Held{near, entry});
+  const FileRef file{RevisionTreePtr(held, held->near.get()), path, &held->entry};
   PLAYFS_TRY(auto blob, await<content::Blob>([&](auto done) { site_.blob(file, cancel_, std::move(done)); }));
   const std::uint64_t size = blob.size();
   return Bytes(std::make_shared<BlobBytes>(std::move(blob)), size);
