@@ -80,6 +80,10 @@ constexpr std::array<CodeRange, 17> kIgnorable = {{{0xAD, 0xAD},
                                                    {0x1D173, 0x1D17A},
                                                    {0xE0000, 0xE0FFF}}};
 
+/// Controls of bidirectional text: they reorder what is around them.
+constexpr std::array<CodeRange, 4> kBidirectional = {
+    {{0x61C, 0x61C}, {0x200E, 0x200F}, {0x202A, 0x202E}, {0x2066, 0x2069}}};
+
 /// Shown by nothing, and read by programs. Without those that belong to words and emoji.
 constexpr std::array<CodeRange, 7> kInvisible = {{{0xAD, 0xAD},
                                                   {0x200B, 0x200B},
@@ -94,10 +98,6 @@ std::string json_escape(std::uint32_t code) {
   if (code < 0x10000) return fmt::format("\\u{:04x}", code);
   const std::uint32_t above = code - 0x10000;
   return fmt::format("\\u{:04x}\\u{:04x}", 0xD800 + (above >> 10), 0xDC00 + (above & 0x3FF));
-}
-
-bool is_bidirectional_control(std::uint32_t c) {
-  return c == 0x061C || c == 0x200E || c == 0x200F || (c >= 0x202A && c <= 0x202E) || (c >= 0x2066 && c <= 0x2069);
 }
 
 }  // namespace
@@ -244,8 +244,7 @@ std::string escape_for_terminal(std::string_view text, bool keep_newlines) {
     if (decoded.length == 0) out += fmt::format("\\x{:02x}", static_cast<unsigned char>(text[0]));
     else if (c == '\t' || (c == '\n' && keep_newlines)) out += static_cast<char>(c);
     else if (c < 0x20 || c == 0x7F) out += fmt::format("\\x{:02x}", c);
-    else if (c >= 0x80 &&
-             (c < 0xA0 || is_bidirectional_control(c) || c == 0x2028 || c == 0x2029 || is_in(kInvisible, c)))
+    else if (c >= 0x80 && (c < 0xA0 || is_in(kBidirectional, c) || c == 0x2028 || c == 0x2029 || is_in(kInvisible, c)))
       out += json_escape(c);
     else out += text.substr(0, length);
     text.remove_prefix(length);

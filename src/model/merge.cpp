@@ -155,6 +155,9 @@ class Merger {
   struct Versions {
     std::string base, ours, theirs;
   };
+  static bool is_unreadable(ErrorCode code) {
+    return code == ErrorCode::corrupt || code == ErrorCode::refused_input || code == ErrorCode::not_found;
+  }
   /// nullopt if one of them can be read by nobody: its publisher must not decide whether others can merge the rest.
   /// Where trying again may help, the merge fails.
   Result<std::optional<Versions>> read_all(const std::string& path, const FileEntry* base, const FileEntry& ours,
@@ -165,9 +168,7 @@ class Merger {
           std::tuple(MergeSide::base, base, &versions.base)}) {
       if (!entry) continue;
       auto read = read_(side, path, *entry);
-      const ErrorCode code = read ? ErrorCode::internal : read.error().code;
-      if (code == ErrorCode::corrupt || code == ErrorCode::refused_input || code == ErrorCode::not_found)
-        return std::optional<Versions>();
+      if (!read && is_unreadable(read.error().code)) return std::optional<Versions>();
       if (!read) return fail(read.error());
       *bytes = *std::move(read);
     }

@@ -97,9 +97,9 @@ class Engine {
   struct Work {
     std::string tx;
     stage::Frozen frozen;
-    std::vector<PutFile> puts;          ///< with the location of their content
-    /// The head that `target` takes into account, as the project names it: if the service has lost it, `target` is based
-    /// on what the log names in its place.
+    std::vector<PutFile> puts;  ///< with the location of their content
+    /// The head that `target` takes into account, as the project names it: if the service has lost it, `target` is
+    /// based on what the log names in its place.
     std::optional<RevisionId> joined;
     std::set<RevisionId> gone_parents;  ///< merged revisions that the service lost; determined for `joined`
     Target target;

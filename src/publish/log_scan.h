@@ -97,7 +97,7 @@ class LogScan {
     std::optional<Mark> read;  ///< up to here; nullopt: nothing was read yet
     /// Pages from then on may have gaps between them, and are to be read again.
     std::optional<WallTime> again;
-    /// The same for pages that were read since, for which it will be too early then.
+    /// The same for pages that were read since: when those are read again, it is too early for these.
     std::optional<WallTime> again_later;
     std::optional<Pass> pass;
   };

@@ -7,6 +7,7 @@
 namespace playfs::publish {
 
 namespace {
+/// Each time a discard has to come in between.
 constexpr int kMostJudged = 12;
 }  // namespace
 

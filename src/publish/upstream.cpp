@@ -134,7 +134,8 @@ Result<RevisionTreePtr> SiteUpstream::revision(const RevisionId& id) {
 }
 
 Result<Bytes> SiteUpstream::content(const RevisionTreePtr& near, const std::string& path, const FileEntry& entry) {
-  // A cancelled wait ends before the request does, and the entry may not be of that revision's tree.
+  // A FileRef's entry has to live as long as its revision. This one may belong to a merge, and a cancelled wait returns
+  // before its request ends.
   struct Held {
     RevisionTreePtr near;
     FileEntry entry;

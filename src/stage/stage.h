@@ -180,7 +180,7 @@ struct Merged {
   /// All staged paths at which the new base brings something, and all paths to rewrite.
   std::vector<MergedPath> paths = {};
   std::optional<std::vector<Conflicted>> conflicted = {};  ///< the list from now on
-  /// It brings other ignore rules. Files that are local-only until then join that list.
+  /// The new base has other ignore rules: files that are local-only now join that list.
   bool brings_rules = false;
   bool has_state = false;                      ///< the project's state was merged too, and
   std::optional<std::string> state = {};       ///< this is staged from now on (nullopt: nothing)

@@ -251,7 +251,7 @@ void make_part(Mount& mount, content::RecordTextPtr text, content::Reduce reduce
 
 namespace {
 
-/// For the text of a record. Whoever asked for it may be gone by then, and so may the mount.
+/// Receives the text of a record. By then the caller may be gone, and so may the mount.
 Callback<content::RecordTextPtr> then_make_part(Mount& mount, content::Reduce reduce, const CancelToken& cancel,
                                                 Callback<RecordPartPtr> done) {
   return [&mount, gate = mount.gate(), reduce, cancel,

@@ -125,7 +125,7 @@ Result<ExitCode> export_revision(Context& context, const ExportArguments& argume
                    " files, " + std::to_string(exporter.size) + " bytes.");
   if (refused > 0)
     context.out.note(std::to_string(refused) + " entries have unsafe paths and were left out. Try: playfs show " +
-                     shell_word(arguments.revision));
+                     safe(shell_word(arguments.revision)));
   Json::Array left_out;
   for (const auto& [left, why] : exporter.left_out) {
     context.out.note("Left out " + safe(left) + ": " + safe(why.message));
