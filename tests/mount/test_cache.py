@@ -29,7 +29,11 @@ class Cache(rig.Rig):
         return [path for path in (self.cache / 'objects').glob('??/*') if path.is_file()]
 
     def bytes_of_objects(self):
-        return sum(path.stat().st_size for path in self.objects())
+        total = 0
+        for path in self.objects():
+            with contextlib.suppress(FileNotFoundError):  # removed since it was listed, to free space
+                total += path.stat().st_size
+        return total
 
     def read(self, mount, project, wanted, place='head'):
         tree = mount.directory / 'projects' / project / place

@@ -3,6 +3,8 @@
 #include <array>
 #include <utility>
 
+#include "net/curl_transport.h"
+
 namespace playfs::sim {
 
 using std::chrono::milliseconds;
@@ -106,7 +108,9 @@ void SimulatedTransport::send(HttpRequest request, net::Deadline, CancelToken ca
     world_.at(
         there + nanoseconds(seconds(random.below(may_be_refused ? 50 : 60))),
         [arrive, back = latency()] { arrive(back); }, nullptr);
-  world_.at(seconds(60), [exchange] { exchange->answer(fail(ErrorCode::timed_out, "no answer came")); });
+  // As long as the real transport waits, so that one call may try twice.
+  world_.at(net::CurlOptions().low_speed_time,
+            [exchange] { exchange->answer(fail(ErrorCode::timed_out, "no answer came")); });
   exchange->on_cancel = cancel.on_cancel([weak = std::weak_ptr(exchange)] {
     if (auto exchange = weak.lock()) exchange->answer(fail(ErrorCode::interrupted, "cancelled"));
   });
