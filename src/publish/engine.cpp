@@ -13,16 +13,6 @@ namespace playfs::publish {
 
 namespace {
 
-std::vector<std::string> lines_of(const std::string& text) {
-  std::vector<std::string> lines;
-  for (std::size_t at = 0; at < text.size();) {
-    auto end = std::min(text.find('\n', at), text.size());
-    lines.push_back(text.substr(at, end - at));
-    at = end + 1;
-  }
-  return lines;
-}
-
 CommitResult so_far(const Publication& publication) {
   CommitResult result;
   result.outcome = Outcome::pending;
@@ -31,7 +21,7 @@ CommitResult so_far(const Publication& publication) {
   result.files_changed = publication.files_changed;
   result.writes_used = publication.writes;
   result.chunks_total = publication.chunks;
-  result.conflicts = lines_of(publication.conflicts);
+  result.conflicts = publication.conflicts;
   return result;
 }
 
@@ -287,7 +277,7 @@ Status Engine::converge(Publication& publication) {
                       .head = {},
                       .agent = publication.agent,
                       .author = publication.agent,
-                      .conflicts = lines_of(publication.conflicts)}));
+                      .conflicts = publication.conflicts}));
     log_event("commit_branched", publication, {{"reason", standing.error().message}});
     return parts_.journal.record_settling(publication, Ending::branched, {}, publication.conflicts);
   }
@@ -302,18 +292,19 @@ Status Engine::converge(Publication& publication) {
     log_event("commit_published", publication, {{"head", standing->head.text()}});
     return {};
   }
-  std::string conflicts = publication.conflicts;
+  std::vector<std::string> conflicts = publication.conflicts;
   std::string reason = standing->head_is_unread ? "head cannot be read here" : "conflict";
   for (const auto& left_out : standing->left_out) {
     if (left_out.revision != publication.revision || !conflicts.empty()) continue;
     if (!left_out.conflicts.empty()) reason = left_out.conflicts.front().reason;
-    for (const auto& conflict : left_out.conflicts) conflicts += (conflicts.empty() ? "" : "\n") + conflict.path;
+    for (const auto& conflict : left_out.conflicts)
+      if (!conflict.path.empty()) conflicts.push_back(conflict.path);
   }
   PLAYFS_CHECK(say({.revision = publication.revision,
                     .head = standing->head,
                     .agent = publication.agent,
                     .author = publication.agent,
-                    .conflicts = lines_of(conflicts)}));
+                    .conflicts = conflicts}));
   PLAYFS_CHECK(pass_by(*standing));
   PLAYFS_CHECK(parts_.journal.record_settling(publication, Ending::branched, {}, conflicts));
   log_event("commit_branched", publication,

@@ -90,7 +90,7 @@ class Engine {
     std::vector<PutFile> puts;  ///< layer.files with the location of their content
     std::vector<RevisionId> parents;
     Json state;
-    std::string conflicts;  ///< paths that did not merge with head, one per line; it will be a branch
+    std::vector<std::string> conflicts;  ///< paths that did not merge with head; it will be a branch
   };
   /// The state of one publication in memory, all of which can be rebuilt. Grows with the manifest, not with the
   /// content.

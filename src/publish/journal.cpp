@@ -152,7 +152,8 @@ Status Journal::record_acknowledged(Publication& publication, const std::vector<
   return {};
 }
 
-Status Journal::record_posting(Publication& publication, std::string key, std::string body, std::string conflicts) {
+Status Journal::record_posting(Publication& publication, std::string key, std::string body,
+                               std::vector<std::string> conflicts) {
   Publication next = publication;
   next.step = Step::posting;
   next.key = std::move(key);
@@ -188,7 +189,8 @@ Status Journal::record_patching(Publication& publication) {
   return {};
 }
 
-Status Journal::record_settling(Publication& publication, Ending ending, RevisionId merged, std::string conflicts) {
+Status Journal::record_settling(Publication& publication, Ending ending, RevisionId merged,
+                                std::vector<std::string> conflicts) {
   Publication next = publication;
   next.step = Step::settling;
   next.ending = ending;

@@ -55,17 +55,17 @@ struct Publication {
   std::string message;
   bool may_merge = true;  ///< false: prefer a branch
   Step step = Step::queued;
-  RevisionId base;                  ///< from `frozen`; may be empty
-  std::uint32_t files_changed = 0;  ///< from `frozen`
-  std::string key;                  ///< from `posting`: the revision's Idempotency-Key
-  std::string body;                 ///< from `posting` until the end: the exact text sent; empty if it was lost
-  RevisionId revision;              ///< from `posted`
-  RevisionId merged;                ///< from `settling`: the automatic merge that is head, if any
-  std::string conflicts;            ///< paths in conflict with head, one per line; from `posting` or `settling`
-  std::uint32_t chunks = 0;         ///< from `uploading`: how many are uploaded in total
-  std::uint32_t writes = 0;         ///< acknowledged write requests, and each PATCH before it is sent
-  Ending ending = Ending::nothing;  ///< from `settling` or `thawing`
-  std::string error_code;           ///< name_of(code), from `thawing`
+  RevisionId base;                     ///< from `frozen`; may be empty
+  std::uint32_t files_changed = 0;     ///< from `frozen`
+  std::string key;                     ///< from `posting`: the revision's Idempotency-Key
+  std::string body;                    ///< from `posting` until the end: the exact text sent; empty if it was lost
+  RevisionId revision;                 ///< from `posted`
+  RevisionId merged;                   ///< from `settling`: the automatic merge that is head, if any
+  std::vector<std::string> conflicts;  ///< paths in conflict with head; from `posting` or `settling`
+  std::uint32_t chunks = 0;            ///< from `uploading`: how many are uploaded in total
+  std::uint32_t writes = 0;            ///< acknowledged write requests, and each PATCH before it is sent
+  Ending ending = Ending::nothing;     ///< from `settling` or `thawing`
+  std::string error_code;              ///< name_of(code), from `thawing`
   std::string error_message;
   std::string error_hint;
 };
@@ -222,12 +222,12 @@ class Journal {
   /// The uploads have their `chunk`, which any commit may refer to from now on.
   [[nodiscard]] Status record_acknowledged(Publication& publication, const std::vector<Upload>& uploads);
   [[nodiscard]] Status record_posting(Publication& publication, std::string key, std::string body,
-                                      std::string conflicts = {});
+                                      std::vector<std::string> conflicts = {});
   [[nodiscard]] Status record_posted(Publication& publication, RevisionId revision);
   /// Counts a write that is about to be sent after the revision.
   [[nodiscard]] Status record_patching(Publication& publication);
   [[nodiscard]] Status record_settling(Publication& publication, Ending ending, RevisionId merged = {},
-                                       std::string conflicts = {});
+                                       std::vector<std::string> conflicts = {});
   /// `in_doubt`: it was sent, and was not found at the service however long it was looked for.
   [[nodiscard]] Status record_thawing(Publication& publication, const Error& error, bool in_doubt = false);
   /// Likewise, on request; also removes the publications queued behind it.

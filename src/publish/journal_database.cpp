@@ -136,12 +136,28 @@ std::string digest_of(std::initializer_list<std::string> columns) {
   return hasher.finish().hex();
 }
 
+/// As the column holds them: separated by NUL, which no path contains.
+std::string joined(const std::vector<std::string>& paths) {
+  return fmt::format("{}", fmt::join(paths, std::string_view("\0", 1)));
+}
+
+std::vector<std::string> paths_of(std::string_view column) {
+  std::vector<std::string> paths;
+  if (column.empty()) return paths;
+  for (std::size_t at = 0; at <= column.size();) {
+    const auto end = std::min(column.find('\0', at), column.size());
+    paths.emplace_back(column.substr(at, end - at));
+    at = end + 1;
+  }
+  return paths;
+}
+
 std::string digest_of(const Publication& row) {
   return digest_of({row.tx, row.agent, row.message, std::to_string(static_cast<int>(row.step)), row.base.text(),
                     std::to_string(row.files_changed), row.key, row.body, row.revision.text(),
                     std::to_string(row.chunks), std::to_string(row.writes),
                     std::to_string(static_cast<int>(row.ending)), row.error_code, row.error_message, row.error_hint,
-                    row.merged.text(), row.conflicts, std::to_string(static_cast<int>(row.may_merge))});
+                    row.merged.text(), joined(row.conflicts), std::to_string(static_cast<int>(row.may_merge))});
 }
 
 /// Without the chunk, which is added later and is believed only through the row of `known_chunks`.
@@ -190,7 +206,7 @@ Publication publication_of(const Statement& row) {
   publication.error_message = row.text(14);
   publication.error_hint = row.text(15);
   publication.merged = RevisionId(std::string(row.text(16)));
-  publication.conflicts = row.text(17);
+  publication.conflicts = paths_of(row.text(17));
   publication.may_merge = row.integer(18) != 0;
   return publication;
 }
@@ -472,7 +488,7 @@ class JournalDatabase final : public JournalStorage {
                      .bind(11, publication.error_message)
                      .bind(12, publication.error_hint)
                      .bind(13, publication.merged.text())
-                     .bind(14, publication.conflicts)
+                     .bind(14, joined(publication.conflicts))
                      .bind(15, publication.agent)
                      .bind(16, publication.message)
                      .bind(17, digest_of(publication))

@@ -59,6 +59,34 @@ bool same(const Snapshot& a, const Snapshot& b) {
          (a.state == b.state || (is_nothing(a.state) && is_nothing(b.state))) && Json(fields(a)) == Json(fields(b));
 }
 
+/// Where a merge of two merge bases is in conflict, it must equal neither: a side that kept the one would seem
+/// unchanged, and lose to the other. Text gets conflict markers; all else is as in the base of the two.
+void favour_neither_side(Merge& merge, const Snapshot& base) {
+  const auto& old = base.manifest.files;
+  for (const auto& conflict : merge.conflicts) {
+    const std::string &path = conflict.path, directory = path + '/', behind = path + char('/' + 1);
+    switch (conflict.kind) {
+      case ConflictKind::text: merge.files[path].text = conflict.marked; break;
+      case ConflictKind::content:
+      case ConflictKind::deleted:
+      case ConflictKind::kind:
+        merge.files.erase(path);
+        merge.files.erase(merge.files.lower_bound(directory), merge.files.lower_bound(behind));
+        if (auto file = old.find(path); file != old.end()) merge.files[path] = {file->second, std::nullopt};
+        for (auto file = old.lower_bound(directory); file != old.lower_bound(behind); ++file)
+          merge.files[file->first] = {file->second, std::nullopt};
+        break;
+      case ConflictKind::published:
+        if (path.starts_with("(manifest) ")) merge.extra = base.manifest.extra;
+        if (path.starts_with("(state) ")) merge.state = base.state;
+        std::erase_if(merge.refused, [&](const RefusedEntry& each) { return each.path == path; });
+        for (const auto& each : base.manifest.refused)
+          if (each.path == path) merge.refused.push_back(each);
+        break;
+    }
+  }
+}
+
 }  // namespace
 
 Snapshot snapshot_of(const RevisionTreePtr& revision) {
@@ -177,9 +205,7 @@ Result<CommonBase> Merging::virtual_base(const MergeBases& bases, int depth, int
       PLAYFS_TRY(CommonBase below, virtual_base(bases_below, depth + 1, merges));
       if (!below.unknown.empty()) return below;
       PLAYFS_TRY(Merge merge, this->merge(below.snapshot, base.snapshot, snapshot_of(*revision), {"one", "other"}));
-      // A base with conflict markers equals neither side where they were in conflict, as it should be.
-      for (const auto& conflict : merge.conflicts)
-        if (conflict.kind == ConflictKind::text) merge.files[conflict.path].text = conflict.marked;
+      favour_neither_side(merge, below.snapshot);
       base.snapshot = snapshot_of(merge, base.snapshot);
     }
     merged.push_back(*id);

@@ -342,8 +342,7 @@ Status Engine::merge_with(Snapshot base, const RevisionTreePtr& head) {
   if (!merge && may_heal(merge.error().code)) return fail(merge.error());
   if (!merge || !merge->conflicts.empty()) {
     if (merge)
-      for (const auto& conflict : merge->conflicts)
-        target.conflicts += (target.conflicts.empty() ? "" : "\n") + conflict.path;
+      for (const auto& conflict : merge->conflicts) target.conflicts.push_back(conflict.path);
     return {};
   }
 

@@ -134,7 +134,7 @@ Result<RevisionTreePtr> Engine::join_hollow(const RevisionId& head) {
 /// seem to delete what others had published before.
 Status Engine::branch_off_hollow() {
   Target& target = work_.target;
-  std::string conflicts = std::move(target.conflicts);
+  auto conflicts = std::move(target.conflicts);
   PLAYFS_CHECK(refill(work_.beside, work_.beside));
   target.conflicts = std::move(conflicts);
   work_.carries = true;
@@ -192,7 +192,7 @@ Status Engine::join_survivor(const RevisionTreePtr& survivor, const RevisionTree
   PLAYFS_CHECK(merge_with(snapshot_of(survivor), head));
   if (target.on != base || head == survivor) return {};
   // It clashes with what others published since, so it becomes a branch of what is left of its own line.
-  std::string conflicts = std::move(target.conflicts);
+  auto conflicts = std::move(target.conflicts);
   PLAYFS_CHECK(merge_with(snapshot_of(survivor), survivor));
   target.conflicts = std::move(conflicts);
   return {};

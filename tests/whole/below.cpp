@@ -78,10 +78,13 @@ Result<std::string> wrap_scan_position(Journal* self) {
 // Journal::record_posting
 #define PLAYFS_SYMBOL                                                                                                  \
   "_ZN6playfs7publish7Journal14record_postingERNS0_11PublicationENSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEEE" \
-  "S9_S9_"
-Status real_posting(Journal*, Publication&, std::string, std::string, std::string) PLAYFS_REAL(PLAYFS_SYMBOL);
-Status wrap_posting(Journal*, Publication&, std::string, std::string, std::string) PLAYFS_WRAP(PLAYFS_SYMBOL);
-Status wrap_posting(Journal* self, Publication& publication, std::string key, std::string body, std::string conflicts) {
+  "S9_St6vectorIS9_SaIS9_EE"
+Status real_posting(Journal*, Publication&, std::string, std::string, std::vector<std::string>)
+    PLAYFS_REAL(PLAYFS_SYMBOL);
+Status wrap_posting(Journal*, Publication&, std::string, std::string, std::vector<std::string>)
+    PLAYFS_WRAP(PLAYFS_SYMBOL);
+Status wrap_posting(Journal* self, Publication& publication, std::string key, std::string body,
+                    std::vector<std::string> conflicts) {
   Status written = real_posting(self, publication, std::move(key), std::move(body), std::move(conflicts));
   if (planted == Fault::key_not_journalled && !publication.key.empty())
     publication.key.front() = publication.key.front() == '0' ? '1' : '0';
@@ -108,12 +111,14 @@ Status wrap_acknowledged(Journal* self, Publication& publication, const std::vec
 #undef PLAYFS_SYMBOL
 
 // Journal::record_settling
-#define PLAYFS_SYMBOL                                                                                                  \
-  "_ZN6playfs7publish7Journal15record_settlingERNS0_11PublicationENS0_6EndingENS_2IdINS_11RevisionTagEEENSt7__cxx1112" \
-  "basic_stringIcSt11char_traitsIcESaIcEEE"
-Status real_settling(Journal*, Publication&, Ending, RevisionId, std::string) PLAYFS_REAL(PLAYFS_SYMBOL);
-Status wrap_settling(Journal*, Publication&, Ending, RevisionId, std::string) PLAYFS_WRAP(PLAYFS_SYMBOL);
-Status wrap_settling(Journal* self, Publication& publication, Ending ending, RevisionId merged, std::string conflicts) {
+#define PLAYFS_SYMBOL                                                                     \
+  "_ZN6playfs7publish7Journal15record_settlingERNS0_11PublicationENS0_6EndingENS_2IdINS_" \
+  "11RevisionTagEEESt6vectorINSt7"                                                        \
+  "__cxx1112basic_stringIcSt11char_traitsIcESaIcEEESaISE_EE"
+Status real_settling(Journal*, Publication&, Ending, RevisionId, std::vector<std::string>) PLAYFS_REAL(PLAYFS_SYMBOL);
+Status wrap_settling(Journal*, Publication&, Ending, RevisionId, std::vector<std::string>) PLAYFS_WRAP(PLAYFS_SYMBOL);
+Status wrap_settling(Journal* self, Publication& publication, Ending ending, RevisionId merged,
+                     std::vector<std::string> conflicts) {
   if (planted == Fault::branch_as_published && ending == Ending::branched) ending = Ending::published;
   return real_settling(self, publication, ending, std::move(merged), std::move(conflicts));
 }

@@ -142,6 +142,43 @@ TEST_F(AncestryTest, CrissCrossMergesUseAllMergeBases) {
   expect_head(without);
 }
 
+TEST_F(AncestryTest, ACrissCrossMergeLeavesAConflictToNeitherSide) {
+  const std::string zero("\0", 1);  // so that no file is text
+  root = publish_files({}, {{"image", zero}, {"gone", zero}, {"keep", "k"}});
+  auto one = publish_files({root}, {{"image", zero + "1"}, {"gone", zero + "1"}, {"new", zero + "1"}, {"keep", "k"}});
+  auto other = publish_files({root}, {{"image", zero + "2"}, {"new/file", "2"}, {"keep", "k"}});
+  // Each author decided for his own version.
+  auto ours =
+      publish_files({one, other}, {{"image", zero + "1"}, {"gone", zero + "1"}, {"new", zero + "1"}, {"keep", "k"}});
+  auto theirs = publish_files({other, one}, {{"image", zero + "2"}, {"new/file", "2"}, {"keep", "k"}});
+  world.set_head(project, ours);
+  open();
+  auto merged = merge(theirs);
+  ASSERT_TRUE(merged) << merged.error().message;
+  EXPECT_EQ(merged->conflicts, 3u) << "image, gone and new: nobody's version wins unasked";
+}
+
+TEST_F(AncestryTest, ACrissCrossMergeLeavesAConflictOfTheStateToNeitherSide) {
+  auto with_state = [&](const std::vector<std::string>& parents, const std::string& value) {
+    Json::Array ids;
+    for (const auto& parent : parents) ids.emplace_back(parent);
+    return world
+        .create("revisions", wire::to_text(JsonObject{{"project", project},
+                                                      {"parents", std::move(ids)},
+                                                      {"manifest", files_of({{"keep", "k"}})},
+                                                      {"state", JsonObject{{"key", value}}}}))
+        .id;
+  };
+  root = with_state({}, "0");
+  auto one = with_state({root}, "1"), other = with_state({root}, "2");
+  auto ours = with_state({one, other}, "1"), theirs = with_state({other, one}, "2");
+  world.set_head(project, ours);
+  open();
+  auto merged = merge(theirs);
+  ASSERT_TRUE(merged) << merged.error().message;
+  EXPECT_EQ(merged->conflicts, 1u);
+}
+
 // What is staged, and what is written while a merge reads.
 
 TEST_F(AncestryTest, AnUpdateLeavesWhatIsStagedElsewhereAlone) {

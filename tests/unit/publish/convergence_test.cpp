@@ -452,7 +452,7 @@ TEST_F(ConvergenceTest, HeadIsReadAgainAfterASlowScan) {
 
 TEST(Results, WhatIsPublishedHasNoConflictsLeft) {
   Publication publication;
-  publication.conflicts = "a\n";
+  publication.conflicts = {"a"};
   publication.ending = Ending::published;
   auto published = result_of(publication);
   ASSERT_TRUE(published);

@@ -80,7 +80,8 @@ TEST_F(JournalTest, AnEndedPublicationLeavesItsOutcomeAndItsChunks) {
   ASSERT_TRUE(journal->record_acknowledged(publication, {upload}));
   ASSERT_TRUE(journal->record_posting(publication, "key2", "body"));
   ASSERT_TRUE(journal->record_posted(publication, RevisionId("r")));
-  ASSERT_TRUE(journal->record_settling(publication, Ending::branched));
+  const std::vector<std::string> conflicts = {"a\nline break", "", "b", ""};
+  ASSERT_TRUE(journal->record_settling(publication, Ending::branched, {}, conflicts));
   EXPECT_EQ(*journal->branch(), RevisionId("r"));
   ASSERT_TRUE(journal->record_ended(publication));
 
@@ -88,6 +89,7 @@ TEST_F(JournalTest, AnEndedPublicationLeavesItsOutcomeAndItsChunks) {
   auto last = journal->last();
   ASSERT_TRUE(last && *last);
   EXPECT_EQ((*last)->ending, Ending::branched);
+  EXPECT_EQ((*last)->conflicts, conflicts);
   EXPECT_EQ((*last)->body, "");
   EXPECT_EQ(journal->totals(**last)->chunks, 0u);
   EXPECT_EQ(journal->known_chunk(ContentHash::of("text")).value()->id, ChunkId("chunk"));
