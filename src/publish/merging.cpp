@@ -64,7 +64,7 @@ bool same(const Snapshot& a, const Snapshot& b) {
 void favour_neither_side(Merge& merge, const Snapshot& base) {
   const auto& old = base.manifest.files;
   for (const auto& conflict : merge.conflicts) {
-    const std::string &path = conflict.path, directory = path + '/', behind = path + char('/' + 1);
+    const std::string &path = conflict.path, directory = path + '/', behind = path + '0';  // what follows '/'
     switch (conflict.kind) {
       case ConflictKind::text: merge.files[path].text = conflict.marked; break;
       case ConflictKind::content:

@@ -41,7 +41,7 @@ class WithoutMount(rig.Rig):
 
     def test_manual_pages(self):
         """They render without warnings, and the mount helper's page has every mount option."""
-        helper = rig.ROOT / 'man/mount.playfs.8'
+        helper = rig.ROOT / 'tools/man/mount.playfs.8'
         listed = self.playfs('mount', '--help').stdout.split('Options after -o:')[1].split(';')[0]
         options = re.findall(r'(?:^|\s)([a-z_]+)(?:=\S+)?(?=\s|$)', listed)
         self.assertGreater(len(options), 12)
@@ -50,7 +50,7 @@ class WithoutMount(rig.Rig):
             self.assertRegex(text, rf'\b{option}\b', option)
         if not shutil.which('man'):
             self.skipTest('man is missing')
-        for page in helper, pathlib.Path(self.playfs_path).resolve().parents[2] / 'man/playfs.1':
+        for page in helper, pathlib.Path(self.playfs_path).resolve().parents[2] / 'tools/man/playfs.1':
             done = self.command('man', '--warnings', '-l', page)
             self.assertEqual(done.stderr, '', page)
             self.assertIn('playfs', done.stdout)

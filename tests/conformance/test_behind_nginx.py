@@ -141,7 +141,8 @@ class BehindNginx(ServeTest):
             secured.sendall(slow)
             return secured
 
-        _held = [hold() for _ in range(AT_ONCE)]
+        for _ in range(AT_ONCE):
+            hold()
         self.eventually(lambda: self.ask('/healthz', '--interface', ANN)[0] == 429, 'one more is refused')
         _, headers, body = self.ask('/healthz', '--interface', ANN)
         self.assertEqual((json.loads(body)['code'], headers['retry-after'], headers['strict-transport-security']),

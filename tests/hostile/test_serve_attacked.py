@@ -16,7 +16,6 @@ import random
 import subprocess
 import sys
 import time
-import unittest
 
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / 'conformance'))

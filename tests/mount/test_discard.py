@@ -390,8 +390,8 @@ class DiscardOfRules(Merging):
     def test_local_only_rules_stay(self):
         first = self.begin('notes/\n')
         (self.tree / 'notes').mkdir()
-        for name, text in (('.gitignore', '*.tmp\n'), ('n', 'weeks of notes\n'), ('a.tmp', 'scratch\n')):
-            (self.tree / 'notes' / name).write_text(text)
+        for name, content in (('.gitignore', '*.tmp\n'), ('n', 'weeks of notes\n'), ('a.tmp', 'scratch\n')):
+            (self.tree / 'notes' / name).write_text(content)
         (self.tree / 'x').write_text('typo\n')
         self.set_head(self.revision([first], {'x': 'x\n', '.gitignore': '\n'}))
         self.assertEqual(self.fails('update'), 3)

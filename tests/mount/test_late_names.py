@@ -128,11 +128,11 @@ class LateNames(rig.Rig):
 
     def test_a_late_directory_works_through_a_descriptor(self):
         """One that was opened with O_PATH, which does not wait."""
+        mount, projects = self.mounted()
         for order in (('head/f', 'fstat', 'list', 'enter'), ('fstat', 'enter', 'head/f'), ('list', 'fstat', 'head/f'),
                       ('enter', 'list', 'fstat')):
             with self.subTest(order[0]):
                 project = publish(self.api, 'p', {'f': 'content\n'})
-                mount, projects = self.mounted() if order[0] == 'head/f' else (mount, projects)
                 self.delays = {f'/projects/{project}': 6}
                 said = self.runs(HELD, projects / project, *order).communicate(timeout=rig.COMMAND_LIMIT)
                 shown = {'head/f': 'content', 'fstat': os.stat(projects / project).st_ino, 'list': 'at', 'enter': project}

@@ -8,7 +8,6 @@ import itertools
 import os
 import pathlib
 import shutil
-import stat
 import time
 
 import actor

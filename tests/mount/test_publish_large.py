@@ -4,7 +4,6 @@ import bisect
 import json
 import os
 import random
-import time
 
 import proxy
 import rig

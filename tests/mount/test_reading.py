@@ -103,7 +103,7 @@ class Reading(rig.Rig):
         for _ in range(ROUNDS):
             self.grep(place / 'head')
         self.assertEqual(metrics(mount).get('read_link', 0) - before.get('read_link', 0), 1)
-        changed = publish(self.api, 'Change all', some_files(5, 'changed'), project)
+        publish(self.api, 'Change all', some_files(5, 'changed'), project)
         self.playfs('update', place / 'work')
         self.eventually(lambda: len(self.grep(place / 'head', 'changed')) == 5, 'another head is another link')
 

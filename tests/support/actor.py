@@ -5,7 +5,6 @@ is the function's result or the name of the errno.
 """
 import ctypes
 import errno
-import fcntl
 import os
 import pickle
 import select

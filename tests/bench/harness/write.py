@@ -1,7 +1,6 @@
 """The figures of writing, in work/: `tools/bench write`."""
 import hashlib
 import json
-import os
 import pathlib
 import random
 import shutil
@@ -139,7 +138,7 @@ class Writing:
             shutil.rmtree(root / 'many')
 
     def tools(self):
-        world, place = self.world, self.world.new_folder('tools')
+        place = self.world.new_folder('tools')
         repository = self._repository(place, 5_000 // self.scale)
 
         def clean(root, name):
