@@ -271,6 +271,12 @@ std::string escape_for_mount(std::string_view value) {
   return escaped;
 }
 
+std::string_view trim(std::string_view text, std::string_view blanks) {
+  auto begin = text.find_first_not_of(blanks);
+  if (begin == std::string_view::npos) return {};
+  return text.substr(begin, text.find_last_not_of(blanks) - begin + 1);
+}
+
 std::string to_lower(std::string_view text) {
   std::string out(text);
   for (char& c : out)

@@ -45,6 +45,9 @@ std::string escape_json_for_terminal(std::string_view json);
 /// Escapes a value for `-o name=value`, where a comma separates options and a backslash quotes the next byte.
 std::string escape_for_mount(std::string_view value);
 
+/// Without `blanks` at both ends.
+std::string_view trim(std::string_view text, std::string_view blanks = " \t");
+
 /// ASCII only.
 std::string to_lower(std::string_view text);
 bool equals_ignoring_case(std::string_view a, std::string_view b);

@@ -6,14 +6,14 @@
 namespace playfs::content {
 
 namespace {
-constexpr const char* kCollection = "file_chunks";
+constexpr const char* kFileChunks = "file_chunks";
 /// A request that took this long to fail is not repeated within the next moment.
 constexpr std::chrono::seconds kLong{5};
 constexpr std::chrono::seconds kMoment{1};
 }  // namespace
 
 ChunkPtr Chunks::known(const ChunkId& id) const {
-  auto record = context_.stored(kCollection, id.text());
+  auto record = context_.stored(kFileChunks, id.text());
   if (!record) return nullptr;
   auto chunk = wire::decode_chunk(std::move(*record));
   return chunk ? std::make_shared<const FileChunk>(std::move(*chunk)) : nullptr;
@@ -46,7 +46,7 @@ void Chunks::hurry(std::span<const ChunkId> ids) {
 }
 
 void Chunks::forget(std::span<const ChunkId> ids) {
-  for (const auto& id : ids) context_.records.forget_record(context_.site, kCollection, id.text());
+  for (const auto& id : ids) context_.records.forget_record(context_.site, kFileChunks, id.text());
 }
 
 std::optional<Chunks::Request> Chunks::take_next() {
@@ -80,7 +80,7 @@ void Chunks::send_next() {
       ended(*request);
       continue;
     }
-    context_.client.get_record(kCollection, request->id.text(), context_.stop.token(),
+    context_.client.get_record(kFileChunks, request->id.text(), context_.stop.token(),
                                context_.answered<Record>([this, request = *request](Result<Record> answer) {
                                  arrived(request, std::move(answer));
                                }),
@@ -123,7 +123,7 @@ Result<ChunkPtr> Chunks::decode(const ChunkId& id, Result<Record> answer) {
   if (!answer) return fail(answer.error().while_doing(what));
   auto chunk = wire::decode_chunk(*answer);
   if (!chunk) return fail(chunk.error().while_doing(what));
-  context_.store(kCollection, *answer);
+  context_.store(kFileChunks, *answer);
   return std::make_shared<const FileChunk>(std::move(*chunk));
 }
 

@@ -9,9 +9,9 @@
 namespace playfs::content {
 
 namespace {
-constexpr const char* kCollection = "projects";
+constexpr const char* kProjects = "projects";
 
-std::string question_of(const ProjectId& id) { return std::string(kCollection) + "/" + id.text(); }
+std::string question_of(const ProjectId& id) { return std::string(kProjects) + "/" + id.text(); }
 
 Error not_its_own(const RevisionId& revision) {
   return {ErrorCode::refused_input,
@@ -58,7 +58,7 @@ void Heads::Project::saw(const playfs::Project& project) {
 }
 
 void Heads::load(const ProjectId& id) {
-  auto stored = context_.records.record(context_.site, kCollection, id.text());
+  auto stored = context_.records.record(context_.site, kProjects, id.text());
   auto record = stored ? Context::read(stored->text, id.text()) : std::nullopt;
   if (!record) return;
   auto project = wire::decode_project(std::move(*record));
@@ -131,7 +131,7 @@ void Heads::ask(const ProjectId& id, Callback<Head> answered) {
 
 Result<Head> Heads::arrived(const Request& request, Result<remote::Fetched<playfs::Project>> answer) {
   if (!answer && answer.error().code == ErrorCode::not_found)
-    context_.records.forget_record(context_.site, kCollection, request.id.text());
+    context_.records.forget_record(context_.site, kProjects, request.id.text());
   std::string text;
   std::optional<Record> whole;
   if (answer && answer->value) {
@@ -144,8 +144,8 @@ Result<Head> Heads::arrived(const Request& request, Result<remote::Fetched<playf
   }
   std::optional<cache::StoredRecord> to_store;
   auto head = apply(request, std::move(answer), std::move(text), to_store);
-  if (to_store) context_.records.store_record(context_.site, kCollection, request.id.text(), *to_store);
-  if (whole && head) lists_.seen(kCollection, *whole);
+  if (to_store) context_.records.store_record(context_.site, kProjects, request.id.text(), *to_store);
+  if (whole && head) lists_.seen(kProjects, *whole);
   return head;
 }
 

@@ -9,7 +9,7 @@ namespace playfs::content {
 
 namespace {
 
-constexpr const char* kCollection = "revisions";
+constexpr const char* kRevisions = "revisions";
 
 /// The continuation file of a revision that lists only its record's files.
 FileRef continuation_of(Revision revision) {
@@ -40,7 +40,7 @@ RevisionAtOnce Revisions::known_at_once(const RevisionId& id) { return read(id, 
 RevisionAtOnce Revisions::read(const RevisionId& id, std::size_t most) {
   const RevisionAtOnce nothing, too_large{nullptr, true};
   if (auto tree = in_memory(id)) return {std::move(tree)};
-  auto stored = context_.records.record(context_.site, kCollection, id.text());
+  auto stored = context_.records.record(context_.site, kRevisions, id.text());
   if (!stored) return nothing;
   if (stored->text.size() > most) return too_large;
   auto record = Context::read(stored->text, id.text());
@@ -85,12 +85,12 @@ void Revisions::get(const RevisionId& id, const ProjectId& of, const CancelToken
 void Revisions::look(const RevisionId& id, const ProjectId& of) {
   // An earlier flight may have landed since the caller looked.
   if (auto tree = known(id)) return flights_.land(id, tree);
-  if (auto record = context_.stored(kCollection, id.text()))
+  if (auto record = context_.stored(kRevisions, id.text()))
     if (auto revision = wire::decode_revision(*std::move(record))) return complete(id, *std::move(revision));
   // A revision of an unknown project gets its own account.
   turns_.take(of.empty() ? id.text() : of.text(), context_.guarded([this, id, of](Turns::Turn turn) {
     if (flights_.abandon(id)) return;
-    context_.client.get_record(kCollection, id.text(), context_.stop.token(),
+    context_.client.get_record(kRevisions, id.text(), context_.stop.token(),
                                context_.answered<Record>([this, id, asked_at = context_.clock.steady(),
                                                           turn = std::move(turn)](Result<Record> answer) mutable {
                                  turn.reset();
@@ -124,7 +124,7 @@ void Revisions::arrived(const RevisionId& id, SteadyTime asked_at, Result<Record
     context_.events.error("revisions/" + id.text(), error);
     return flights_.land(id, fail(error));
   }
-  context_.store(kCollection, *answer);
+  context_.store(kRevisions, *answer);
   complete(id, std::move(*revision));
 }
 

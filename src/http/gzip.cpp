@@ -16,12 +16,6 @@ constexpr std::size_t kWorthIt = 1024;
 constexpr int kLevel = 4;
 constexpr int kGzipWindow = 15 + 16;
 
-std::string_view trim(std::string_view text) {
-  auto begin = text.find_first_not_of(" \t");
-  if (begin == std::string_view::npos) return {};
-  return text.substr(begin, text.find_last_not_of(" \t") - begin + 1);
-}
-
 bool is_text(std::string_view content_type) {
   return content_type.starts_with("application/json") || content_type.starts_with("text/") ||
          content_type.starts_with("application/javascript") || content_type.starts_with("image/svg+xml");

@@ -25,6 +25,15 @@ bool FileEntry::same_content_and_mode(const FileEntry& other) const {
   return identity && identity == ContentHash::parse(other.hash_claim);
 }
 
+const FileEntry* Manifest::file_at(std::string_view path) const {
+  auto found = files.find(path);
+  return found == files.end() ? nullptr : &found->second;
+}
+
+bool same_content_and_mode(const FileEntry* a, const FileEntry* b) {
+  return a && b ? a->same_content_and_mode(*b) : a == b;
+}
+
 namespace {
 
 /// Checks inline content immediately, so that no merge or other consumer ever treats it as a file.

@@ -48,6 +48,8 @@ struct FileEntry {
   /// (readers verify content against them).
   [[nodiscard]] bool same_content_and_mode(const FileEntry& other) const;
 };
+/// Likewise; nullptr: no file.
+bool same_content_and_mode(const FileEntry* a, const FileEntry* b);
 
 struct RefusedEntry {
   std::string path;    ///< as published; arbitrary text
@@ -73,6 +75,9 @@ struct Manifest {
   /// `manifest.auto`: a merge that a client made automatically. It contributes no content and has no `tx`.
   bool is_automatic = false;
   std::optional<Continuation> continuation;
+
+  /// nullptr if none.
+  [[nodiscard]] const FileEntry* file_at(std::string_view path) const;
 };
 
 /// A member of `manifest.files` that parsed as an entry.

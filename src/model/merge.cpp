@@ -12,16 +12,6 @@ namespace playfs {
 
 namespace {
 
-const FileEntry* entry_at(const Manifest& manifest, const std::string& path) {
-  auto found = manifest.files.find(path);
-  return found == manifest.files.end() ? nullptr : &found->second;
-}
-
-bool same_file(const FileEntry* a, const FileEntry* b) {
-  if (!a || !b) return a == b;
-  return a->same_content_and_mode(*b);
-}
-
 bool same_bytes(const FileEntry& a, FileEntry b) {
   b.mode = a.mode;
   return a.same_content_and_mode(b);
@@ -58,10 +48,10 @@ class Merger {
 
  private:
   Status merge_path(const std::string& path) {
-    const FileEntry* base = entry_at(base_.manifest, path);
-    const FileEntry* ours = entry_at(ours_.manifest, path);
-    const FileEntry* theirs = entry_at(theirs_.manifest, path);
-    if (same_file(ours, theirs)) {
+    const FileEntry* base = base_.manifest.file_at(path);
+    const FileEntry* ours = ours_.manifest.file_at(path);
+    const FileEntry* theirs = theirs_.manifest.file_at(path);
+    if (same_content_and_mode(ours, theirs)) {
       if (!ours) return {};
       bool ours_is_base = base && *ours == *base;
       bool theirs_is_base = base && *theirs == *base;
@@ -69,7 +59,7 @@ class Merger {
       merge_.files[path].entry.extra = merged_extra(base, *ours, *theirs);
       return {};
     }
-    const bool ours_kept = same_file(base, ours), theirs_kept = same_file(base, theirs);
+    const bool ours_kept = same_content_and_mode(base, ours), theirs_kept = same_content_and_mode(base, theirs);
     // Both hold only if claims contradict each other; then the content is read.
     if (ours_kept != theirs_kept)
       return ours_kept ? take_side(path, theirs, base, ours) : take_side(path, ours, base, theirs);
@@ -108,13 +98,16 @@ class Merger {
       take(path, std::move(entry));
       return {};
     }
+    // Even if the content is in conflict, the mode is not.
+    FileEntry kept = ours;
+    kept.mode = mode;
     // Claimed sizes look the same to every client, and nothing need be read.
     auto is_large = [](const FileEntry* entry) { return entry && entry->size_claim.value_or(0) > kMaxMergedText; };
-    if (is_large(&ours) || is_large(&theirs) || is_large(base)) return too_large(path, ours);
-    if (cost_left_ == 0) return too_large(path, ours);
+    if (is_large(&ours) || is_large(&theirs) || is_large(base)) return too_large(path, kept);
+    if (cost_left_ == 0) return too_large(path, kept);
     PLAYFS_TRY(const auto versions, read_all(path, base && !is_link(*base) ? base : nullptr, ours, theirs));
     if (!versions) {
-      take(path, ours);
+      take(path, kept);
       conflict(path, ConflictKind::content, "changed on both sides, and not all versions can be read");
       return {};
     }
@@ -125,22 +118,22 @@ class Merger {
     for (const std::string* bytes : {&base_bytes, &our_bytes, &their_bytes})
       is_text = is_text && encoding_for(*bytes) == ContentEncoding::text;
     if (!is_text) {
-      take(path, ours);
+      take(path, kept);
       conflict(path, ConflictKind::content,
                is_link(ours) ? "symbolic links to different targets"
                              : "changed on both sides, and cannot be merged line by line");
       return {};
     }
     for (const std::string* text : {&base_bytes, &our_bytes, &their_bytes})
-      if (text->size() > kMaxMergedText || count_lines(*text) > kMaxMergedLines) return too_large(path, ours);
+      if (text->size() > kMaxMergedText || count_lines(*text) > kMaxMergedLines) return too_large(path, kept);
     const std::size_t cost = cost_of_merge(base_bytes, our_bytes, their_bytes);
-    if (cost > cost_left_) return too_large(path, ours);
+    if (cost > cost_left_) return too_large(path, kept);
     spend(cost);
     PLAYFS_TRY(MergedText merged, merge_text(base_bytes, our_bytes, their_bytes, labels_));
-    if (merged.text.size() > kMostMergedText - merged_bytes_) return too_large(path, ours);
+    if (merged.text.size() > kMostMergedText - merged_bytes_) return too_large(path, kept);
     merged_bytes_ += merged.text.size();
     if (merged.conflicts) {
-      take(path, ours);
+      take(path, kept);
       conflict(path, ConflictKind::text, "the same lines were changed on both sides");
       merge_.conflicts.back().marked = std::move(merged.text);
       return {};
@@ -175,8 +168,8 @@ class Merger {
     return std::optional(std::move(versions));
   }
 
-  Status too_large(const std::string& path, const FileEntry& ours) {
-    take(path, ours);
+  Status too_large(const std::string& path, const FileEntry& kept) {
+    take(path, kept);
     conflict(path, ConflictKind::content,
              "changed on both sides, and too large or too different to be merged line by line");
     return {};
@@ -241,7 +234,7 @@ class Merger {
         return merge_.files.erase(file);
       };
       // Ours wins.
-      if (entry_at(ours_.manifest, path)) {
+      if (ours_.manifest.file_at(path)) {
         for (auto below = merge_.files.lower_bound(path + '/');
              below != merge_.files.end() && below->first.starts_with(path + '/');)
           below = displace(below);
@@ -305,9 +298,9 @@ class Merger {
   std::size_t cost_left_ = kMostMergeCost;
 };
 
-/// nullptr means that the member is absent.
+/// nullptr means that the member is absent. `at_conflict`: the value there, instead of ours.
 std::optional<Json> merge_member(const Json* base, const Json* ours, const Json* theirs, const std::string& path,
-                                 std::vector<std::string>& conflicts) {
+                                 std::vector<std::string>& conflicts, const Json* at_conflict) {
   auto same = [](const Json* a, const Json* b) { return a && b ? *a == *b : a == b; };
   auto value = [](const Json* json) { return json ? std::optional(*json) : std::nullopt; };
   if (same(ours, theirs) || same(base, theirs)) return value(ours);
@@ -320,7 +313,7 @@ std::optional<Json> merge_member(const Json* base, const Json* ours, const Json*
   bool may_go_deeper = one && other && (!base || base->is_null() || base->object());
   if (!may_go_deeper) {
     conflicts.push_back(path);
-    return value(ours ? ours : theirs);
+    return value(at_conflict ? at_conflict : ours ? ours : theirs);
   }
   JsonObject merged;
   std::set<std::string> seen;
@@ -335,7 +328,7 @@ std::optional<Json> merge_member(const Json* base, const Json* ours, const Json*
   names.insert(names.end(), added.begin(), added.end());
   for (const auto& name : names) {
     auto member = merge_member(before->find(name), one->find(name), other->find(name),
-                               path.empty() ? name : path + "." + name, conflicts);
+                               path.empty() ? name : path + "." + name, conflicts, at_conflict);
     if (member) merged.append(name, *std::move(member));
   }
   return Json(std::move(merged));
@@ -343,8 +336,9 @@ std::optional<Json> merge_member(const Json* base, const Json* ours, const Json*
 
 }  // namespace
 
-Json merge_json(const Json& base, const Json& ours, const Json& theirs, std::vector<std::string>& conflicts) {
-  return merge_member(&base, &ours, &theirs, "", conflicts).value_or(Json());
+Json merge_json(const Json& base, const Json& ours, const Json& theirs, std::vector<std::string>& conflicts,
+                const Json* at_conflict) {
+  return merge_member(&base, &ours, &theirs, "", conflicts, at_conflict).value_or(Json());
 }
 
 Result<Merge> merge_versions(const Version& base, const Version& ours, const Version& theirs, const ReadEntry& read,

@@ -109,7 +109,8 @@ class MarkerSearch {
 bool has_conflict_markers(std::string_view text);
 
 /// Merges JSON values: objects by key, anything else as a whole. If both sides changed a value differently, ours wins
-/// and its path (keys joined by '.') is added to `conflicts`.
-Json merge_json(const Json& base, const Json& ours, const Json& theirs, std::vector<std::string>& conflicts);
+/// (or `at_conflict`, if given) and its path (keys joined by '.') is added to `conflicts`.
+Json merge_json(const Json& base, const Json& ours, const Json& theirs, std::vector<std::string>& conflicts,
+                const Json* at_conflict = nullptr);
 
 }  // namespace playfs

@@ -54,4 +54,20 @@ std::vector<std::string_view> TreePath::components() const {
   return parts;
 }
 
+bool is_at_or_below(std::string_view path, std::string_view top) {
+  return top.empty() || path == top || (path.starts_with(top) && path[top.size()] == '/');
+}
+
+bool has_at_or_above(const PathSet& paths, const std::string& path) {
+  for (auto end = path.size(); end != std::string::npos && end > 0; end = path.rfind('/', end - 1))
+    if (paths.contains(path.substr(0, end))) return true;
+  return false;
+}
+
+bool has_at_or_below(const PathSet& paths, const std::string& top) {
+  if (paths.contains(top)) return true;
+  auto below = paths.lower_bound(top + '/');
+  return below != paths.end() && is_at_or_below(*below, top);
+}
+
 }  // namespace playfs

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -33,5 +34,12 @@ class TreePath {
   explicit TreePath(std::string text) : text_(std::move(text)) {}
   std::string text_;
 };
+
+using PathSet = std::set<std::string, std::less<>>;
+
+/// `top` is "" for the root.
+bool is_at_or_below(std::string_view path, std::string_view top);
+bool has_at_or_above(const PathSet& paths, const std::string& path);
+bool has_at_or_below(const PathSet& paths, const std::string& top);
 
 }  // namespace playfs

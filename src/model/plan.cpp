@@ -59,14 +59,14 @@ struct Item {
   [[nodiscard]] std::size_t saved() const { return inline_size > chunked_size ? inline_size - chunked_size : 0; }
 };
 
-struct Cost {
+struct PathSize {
   std::size_t size = 0;
   std::string what;
 };
 
-tl::unexpected<Error> refuse(std::size_t needed, std::vector<Cost> costs) {
+tl::unexpected<Error> refuse(std::size_t needed, std::vector<PathSize> costs) {
   std::sort(costs.begin(), costs.end(),
-            [](const Cost& a, const Cost& b) { return a.size != b.size ? a.size > b.size : a.what < b.what; });
+            [](const PathSize& a, const PathSize& b) { return a.size != b.size ? a.size > b.size : a.what < b.what; });
   std::string list;
   for (std::size_t i = 0; i < std::min(costs.size(), kPathsInRefusal); ++i)
     list += fmt::format("{}{} {}", i == 0 ? "" : ", ", costs[i].what, costs[i].size);
@@ -412,7 +412,7 @@ class Planner {
     for (Item& item : items_)
       if (item.saved() > 0 || !item.may_be_inline)
         for (FileEntry* entry : item.entries) *entry = in_chunks(std::move(*entry), item);
-    std::vector<Cost> costs;
+    std::vector<PathSize> costs;
     for (const auto& [path, entry] : plan_.draft.manifest.files)
       costs.push_back({json_size_of_string(path) + 1 + sizes_.entry(entry), path});
     std::size_t refused = 0;
@@ -473,7 +473,7 @@ Manifest carried_forward(Manifest base, std::string tx) {
 }
 
 Status check_could_fit(const PlanInput& input, const RecordSizes& sizes) {
-  std::vector<Cost> costs;
+  std::vector<PathSize> costs;
   std::size_t least = 0;
   for (const PutFile& file : input.puts) {
     if (!file.published && file.size > kMaxFileSize)

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "base/text.h"
 #include "net/origin.h"
 
 namespace playfs::net {
@@ -10,11 +11,7 @@ namespace {
 
 constexpr std::size_t kMaxHeaderBytes = 64 * 1024;
 
-std::string_view trim(std::string_view text) {
-  auto begin = text.find_first_not_of(" \t\r\n");
-  if (begin == std::string_view::npos) return {};
-  return text.substr(begin, text.find_last_not_of(" \t\r\n") - begin + 1);
-}
+constexpr std::string_view kBlanks = " \t\r\n";
 
 ErrorCode classify(CURLcode code) {
   switch (code) {
@@ -126,7 +123,7 @@ Result<HttpResponse> CurlTransfer::outcome(CURLcode code) {
   if (requests_ > 1)
     return fail(ErrorCode::unreachable, fmt::format("{} {}: the connection was lost before a response arrived",
                                                     request_.method, request_.target));
-  std::string_view words = trim(error_text_);
+  std::string_view words = trim(error_text_, kBlanks);
   if (words.empty()) words = curl_easy_strerror(code);
   std::string hint;
   if (code == CURLE_PEER_FAILED_VERIFICATION) hint = "give the site's own certificate authority with -o cafile=FILE";
@@ -152,10 +149,11 @@ bool CurlTransfer::take_header(std::string_view line) {
     header_whole_ = false;
     return true;
   }
-  if (trim(line).empty()) header_whole_ = true;
+  if (trim(line, kBlanks).empty()) header_whole_ = true;
   auto colon = line.find(':');
   if (colon != std::string_view::npos && colon > 0)
-    response_.headers.add(std::string(trim(line.substr(0, colon))), std::string(trim(line.substr(colon + 1))));
+    response_.headers.add(std::string(trim(line.substr(0, colon), kBlanks)),
+                          std::string(trim(line.substr(colon + 1), kBlanks)));
   return true;
 }
 

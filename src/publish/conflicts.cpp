@@ -84,7 +84,7 @@ std::string state_of(const stage::Stage& stage) {
 }
 
 /// "n.m" for a conflict at "/(state) n.m", "" for a conflict of the whole state.
-std::string_view key_of(std::string_view path) {
+std::string_view state_key_of(std::string_view path) {
   path.remove_prefix(std::min(path.size(), std::string_view(stage::kStatePath).size() + 1));
   return path;
 }
@@ -108,14 +108,10 @@ Result<bool> is_state_unresolved(const stage::Stage& stage, const stage::Conflic
   return conflicted.left == hash_of_state(state, conflicted.path);
 }
 
-Result<bool> is_unresolved(stage::Stage& stage, const stage::Conflicted& conflicted) {
+Result<bool> is_unresolved(stage::Stage& stage, const stage::Conflicted& conflicted,
+                           const PathSet& staged) {
   if (!conflicted.beside.empty() && stage.find(conflicted.beside)) return true;
-  if (conflicted.is_kept_here) {
-    PLAYFS_TRY(auto changes, stage.changes());
-    return std::any_of(changes.begin(), changes.end(), [&](const stage::Change& change) {
-      return change.path == conflicted.path || change.path.starts_with(conflicted.path + '/');
-    });
-  }
+  if (conflicted.is_kept_here) return has_at_or_below(staged, conflicted.path);
   if (!conflicted.beside.empty()) return false;
   if (is_of_state(conflicted)) return is_state_unresolved(stage, conflicted);
   auto inode = stage.find(conflicted.path);
@@ -173,7 +169,7 @@ std::string shown_path(const stage::Conflicted& conflicted) {
 }
 
 std::optional<ContentHash> hash_of_state(const Json& state, std::string_view path) {
-  const std::string_view key = key_of(path);
+  const std::string_view key = state_key_of(path);
   std::string found;
   if (key.empty()) found = wire::to_text(state);
   else add_values(state, key, found);
@@ -205,8 +201,13 @@ std::optional<ContentHash> known_hash(const FileEntry& entry) {
 Result<std::vector<stage::Conflicted>> unresolved(stage::Stage& stage) {
   std::vector<stage::Conflicted> left;
   const auto recorded = stage.conflicted();
+  PathSet staged;
+  if (std::any_of(recorded.begin(), recorded.end(), [](const auto& each) { return each.is_kept_here; })) {
+    PLAYFS_TRY(auto changes, stage.changes());
+    for (auto& change : changes) staged.insert(std::move(change.path));
+  }
   for (const auto& each : recorded) {
-    auto open = is_unresolved(stage, each);
+    auto open = is_unresolved(stage, each, staged);
     // Somebody is writing it right now. Count it as unresolved; the next check decides.
     if (!open && open.error().code != ErrorCode::busy) return fail(open.error());
     if (!open || *open) left.push_back(each);
@@ -229,12 +230,13 @@ Status sync_resolved(stage::Stage& stage, const std::vector<stage::Conflicted>& 
 
 std::string how_to_resolve(const stage::Conflicted& conflicted) {
   if (is_of_state(conflicted)) {
-    const std::string key(key_of(conflicted.path));
+    const std::string key(state_key_of(conflicted.path));
     return key.empty() ? "edit state.json" : "change " + key + " in state.json";
   }
-  if (conflicted.is_kept_here && conflicted.beside.empty()) return "add an ignore rule for it, or move it elsewhere";
+  if (conflicted.is_kept_here && conflicted.beside.empty())
+    return "add an ignore rule for it, or move it out of the work tree";
   if (conflicted.is_kept_here)
-    return "move it elsewhere, then playfs discard it and delete " + conflicted.beside + " to get theirs";
+    return "move it out of the work tree, then playfs discard it and delete " + conflicted.beside + " to get theirs";
   if (conflicted.has_markers) return "remove its conflict markers, or discard it";
   return conflicted.beside.empty() ? "edit or discard it" : "move or delete " + conflicted.beside;
 }

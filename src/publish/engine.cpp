@@ -60,7 +60,13 @@ Engine::Engine(Parts parts)
              .clock = parts_.clock,
              .progress = [this](std::optional<LogReading> reading) { tell_reading(reading); }},
             parts_.limits),
-      stored_(parts_.upstream, parts_.clock, parts_.late_arrival),
+      stored_(
+          parts_.upstream,
+          [this](const ChunkId& chunk) -> Result<std::optional<ContentHash>> {
+            PLAYFS_TRY(auto known, parts_.journal.known_text(chunk));
+            return known ? std::optional(known->hash) : std::nullopt;
+          },
+          parts_.clock, parts_.late_arrival),
       convergence_({.project = parts_.project,
                     .upstream = parts_.upstream,
                     .merging = merging_,

@@ -12,12 +12,8 @@ namespace playfs::publish {
 namespace {
 
 const FileEntry* entry_at(const RevisionTreePtr& revision, const std::string& path) {
-  if (!revision) return nullptr;
-  auto found = revision->tree.manifest().files.find(path);
-  return found == revision->tree.manifest().files.end() ? nullptr : &found->second;
+  return revision ? revision->tree.manifest().file_at(path) : nullptr;
 }
-
-bool same(const FileEntry* a, const FileEntry* b) { return a && b ? a->same_content_and_mode(*b) : a == b; }
 
 const Json& state_of(const RevisionTreePtr& revision) {
   static const Json none;
@@ -83,7 +79,8 @@ Result<bool> is_revision_of_layer(Upstream& upstream, const RevisionTreePtr& sto
   }
   // A merge can only have changed what was frozen where the other side had changed it too.
   auto holds = [&](const std::string& path, const FileEntry* frozen) {
-    return same(entry_at(stored, path), frozen) || !same(entry_at(on, path), entry_at(base, path));
+    return same_content_and_mode(entry_at(stored, path), frozen) ||
+           !same_content_and_mode(entry_at(on, path), entry_at(base, path));
   };
   for (const auto& file : layer.files) {
     const FileEntry frozen = entry_of(file);

@@ -26,13 +26,6 @@ constexpr std::size_t kMostFetched = 64;
 /// No record has more.
 constexpr std::size_t kMostInline = 16 << 10;
 
-bool same(const FileEntry* a, const FileEntry* b) { return a && b ? a->same_content_and_mode(*b) : a == b; }
-
-const FileEntry* entry_at(const Manifest& manifest, const std::string& path) {
-  auto found = manifest.files.find(path);
-  return found == manifest.files.end() ? nullptr : &found->second;
-}
-
 /// An entry for own bytes, which are read in place; `where` distinguishes frozen bytes from present ones. Without a
 /// hash it equals only itself.
 FileEntry entry_of_own(const char* where, const std::string& path, FileMode mode) {
@@ -59,7 +52,7 @@ bool is_inline(const FileEntry* entry) { return entry && entry->inline_text; }
 /// Ignores the modes.
 bool same_bytes(const FileEntry* a, FileEntry b) {
   if (a) b.mode = a->mode;
-  return same(a, &b);
+  return same_content_and_mode(a, &b);
 }
 
 bool is_busy(const Error& error) { return error.code == ErrorCode::busy; }
@@ -128,27 +121,35 @@ Status Integration::add_local(Step& step) const {
   version = snapshot_of(step.on);
   step.seen_state = stage_.staged_state();
   PLAYFS_TRY(auto changes, stage_.changes());
+  PLAYFS_TRY(auto layer, stage_.pending());
+  std::set<std::string> frozen;
+  if (layer)
+    for (const auto& file : layer->files) frozen.insert(file.path);
   for (const auto& change : changes) {
     version.manifest.files.erase(change.path);
+    // What lies there all the same is local-only, and no part of the merge. A frozen file that rules ignore since then
+    // is listed as deleted too.
+    if (change.kind == stage::ChangeKind::deleted && !frozen.contains(change.path)) continue;
     // First what it is, then its bytes: a change in between invalidates what was seen.
     const stage::Seen& seen = step.seen[change.path] = stage_.seen_at(change.path);
     if (!seen.inode) continue;
     PLAYFS_TRY(auto attributes, stage_.attributes(seen.inode));
     if (attributes.kind != stage::Kind::file && attributes.kind != stage::Kind::symlink) continue;
     FileEntry& entry = version.manifest.files[change.path];
-    const FileEntry* base = entry_at(step.base.manifest, change.path);
+    const FileEntry* base = step.base.manifest.file_at(change.path);
     // Not `change.pending`: a file first written after the changes were listed would be taken for the frozen one.
     if (seen.as_frozen && base) {
       entry = *base;
     } else if (auto lower = stage_.lower_content(seen.inode)) {
       entry = *lower->entry;
     } else {
-      const FileEntry* theirs = entry_at(step.theirs.manifest, change.path);
+      const FileEntry* theirs = step.theirs.manifest.file_at(change.path);
       PLAYFS_TRY(Bytes bytes, staged_bytes(stage_, seen.inode));
       entry = entry_of_own("(staged) ", change.path, seen.mode);
       entry.size_claim = bytes.size();
       // If theirs did not change it, no comparison is needed.
-      if (!same(base, theirs)) PLAYFS_CHECK(tell_content(entry, bytes, is_inline(base) || is_inline(theirs)));
+      if (!same_content_and_mode(base, theirs))
+        PLAYFS_CHECK(tell_content(entry, bytes, is_inline(base) || is_inline(theirs)));
       step.own.emplace(change.path, std::move(bytes));
     }
     entry.mode = seen.mode;
@@ -228,7 +229,7 @@ Result<std::optional<ContentHash>> Integration::hash_of_left(Step& step, const M
   if (file == merge.files.end()) return std::optional<ContentHash>();
   const FileEntry& entry = file->second.entry;
   if (auto known = known_hash(entry)) return known;
-  MergeSide side = entry_at(step.ours.manifest, path) ? MergeSide::ours : MergeSide::theirs;
+  MergeSide side = step.ours.manifest.file_at(path) ? MergeSide::ours : MergeSide::theirs;
   PLAYFS_TRY(Bytes content, read(step, side, path, entry));
   PLAYFS_TRY(auto examined, examine(content));
   return std::optional(examined.hash);
@@ -282,7 +283,7 @@ Status Integration::clear_the_way(Step& step, Merge& merge, std::vector<stage::C
     }
     std::map<std::string, std::map<std::string, MergedFile>> displaced;  // by what blocks them
     for (const std::string& path : at_above_or_below(merge.files, name)) {
-      if (entry_at(step.ours.manifest, path)) continue;
+      if (step.ours.manifest.file_at(path)) continue;
       PLAYFS_TRY(auto top, stands_in_the_way(name, is_directory, path));
       if (!top) continue;
       if (*top == path && !(is_directory && path == name)) step.kept.insert(path);
@@ -320,7 +321,7 @@ Result<stage::Merged> Integration::bring_in(Step& step) {
   std::vector<Conflict> conflicts = std::move(merge.conflicts);
   if (!step.unknown.empty()) {
     for (const auto& [path, file] : merge.files) {
-      bool is_ours = entry_at(step.ours.manifest, path), is_theirs = entry_at(step.theirs.manifest, path);
+      bool is_ours = step.ours.manifest.file_at(path), is_theirs = step.theirs.manifest.file_at(path);
       if (is_ours != is_theirs) conflicts.push_back(of_one_side(path, is_ours, step.unknown));
     }
   }
@@ -385,22 +386,22 @@ void Integration::keep_tracked(const Step& step, const Merge& merge, stage::Merg
   auto is_held_by_parent = [&](const std::string& path) {
     auto was = before.find(path);
     return (stays_taken_in && was != before.end() && was->second != stage::TrackedAs::staged) ||
-           (takes_in_base && entry_at(step.below.manifest, path)) ||
-           (takes_in_theirs && entry_at(step.theirs.manifest, path));
+           (takes_in_base && step.below.manifest.file_at(path)) ||
+           (takes_in_theirs && step.theirs.manifest.file_at(path));
   };
   auto track = [&](const std::string& path, stage::TrackedAs as) {
     if (!(step.next && step.next->tree.file_at(path))) merged.tracked.emplace(path, as);
   };
   for (const auto& [path, file] : merge.files) {
-    const bool is_tracked = before.contains(path) || entry_at(step.base.manifest, path) ||
-                            entry_at(step.theirs.manifest, path) || entry_at(step.below.manifest, path) ||
-                            (step.brings_rules && entry_at(step.ours.manifest, path));
+    const bool is_tracked = before.contains(path) || step.base.manifest.file_at(path) ||
+                            step.theirs.manifest.file_at(path) || step.below.manifest.file_at(path) ||
+                            (step.brings_rules && step.ours.manifest.file_at(path));
     if (is_held_by_parent(path)) track(path, stage::TrackedAs::taken_in);
     else if (is_tracked) track(path, stage::TrackedAs::staged);
   }
   // Excludes paths of the merge base: the other side deleted them too, or the next base has them.
   auto track_deleted = [&](const std::string& path) {
-    if (merge.files.contains(path) || entry_at(step.base.manifest, path) || !is_held_by_parent(path)) return;
+    if (merge.files.contains(path) || step.base.manifest.file_at(path) || !is_held_by_parent(path)) return;
     auto was = before.find(path);
     const bool is_discarded = was != before.end() && was->second == stage::TrackedAs::discarded;
     track(path, is_discarded ? stage::TrackedAs::discarded : stage::TrackedAs::taken_in);
@@ -421,18 +422,19 @@ Status Integration::decide(Step& step, const Merge& merge, const std::vector<sta
   for (const auto& [path, file] : merge.files) paths.insert(path);
   for (const auto& each : list) in_conflict.insert(each.path);
   for (const auto& path : paths) {
-    const FileEntry* ours = entry_at(step.ours.manifest, path);
-    const FileEntry* theirs = entry_at(step.theirs.manifest, path);
-    bool is_staged = !same(ours, entry_at(step.below.manifest, path));
-    const FileEntry* there = is_staged ? ours : entry_at(next, path);
+    const FileEntry* ours = step.ours.manifest.file_at(path);
+    const FileEntry* theirs = step.theirs.manifest.file_at(path);
+    bool is_staged = !same_content_and_mode(ours, step.below.manifest.file_at(path));
+    const FileEntry* there = is_staged ? ours : next.file_at(path);
     auto found = merge.files.find(path);
     const MergedFile* wanted = found == merge.files.end() ? nullptr : &found->second;
-    bool is_right = wanted ? !wanted->text && same(&wanted->entry, there) : !there;
+    bool is_right = wanted ? !wanted->text && same_content_and_mode(&wanted->entry, there) : !there;
     if (is_right && !is_staged) continue;
     stage::MergedPath decided;
     decided.path = path;
     // If theirs brought no change and nothing is rewritten, anything written here meanwhile is fine.
-    bool is_at_stake = !is_right || in_conflict.contains(path) || !same(entry_at(step.base.manifest, path), theirs);
+    bool is_at_stake =
+        !is_right || in_conflict.contains(path) || !same_content_and_mode(step.base.manifest.file_at(path), theirs);
     if (auto seen = step.seen.find(path); is_at_stake && seen != step.seen.end()) decided.seen = seen->second;
     if (is_at_stake && !decided.seen) {
       decided.seen = stage_.seen_at(path);
@@ -440,9 +442,8 @@ Status Integration::decide(Step& step, const Merge& merge, const std::vector<sta
     }
     if (!is_right && !step.kept.contains(path))
       decided.action = wanted ? stage::MergedPath::Action::put : stage::MergedPath::Action::remove;
-    // It appeared after clear_the_way() had looked.
-    if (!is_right && wanted && !ours && decided.seen->inode && !step.kept.contains(path))
-      return fail(is_kept_here_only(path));
+    // It appeared after clear_the_way() had looked, or lies where this side has deleted something.
+    if (!is_right && !ours && decided.seen->inode && !step.kept.contains(path)) return fail(is_kept_here_only(path));
     if (!is_right && wanted) {
       Bytes content = wanted->text.value_or("");
       if (!wanted->text) {

@@ -185,10 +185,26 @@ Status keep_what_was_lost(Upstream& upstream, Absences& absences, stage::Stage& 
   merged.seen_parents = stage.merge_parents();
   merged.tracked = stage.tracked();
   merged.seen_tracked = merged.tracked;
+  PLAYFS_TRY(auto changes, stage.changes());
+  std::set<std::string> staged;
+  for (const auto& change : changes)
+    if (change.kind != stage::ChangeKind::deleted) staged.insert(change.path);
+  std::vector<stage::Conflicted> conflicted = stage.conflicted();
+  merged.seen_conflicted = conflicted;
   for (const auto& path : kept) {
-    merged.paths.push_back({.path = path, .seen = {}, .content = {}});
+    const stage::Seen seen = stage.seen_at(path);
+    merged.paths.push_back({.path = path, .seen = seen, .content = {}});
     // No remaining revision has it, so a commit without it deletes nothing.
     if (lost && lost->tree.file_at(path)) merged.tracked.emplace(path, stage::TrackedAs::staged);
+    else if (seen.inode && !staged.contains(path))
+      conflicted.push_back({.path = path,
+                            .reason = "it is local-only, and the service went back to a revision with a file there",
+                            .left = std::nullopt,
+                            .is_kept_here = true});
+  }
+  if (conflicted != *merged.seen_conflicted) {
+    std::sort(conflicted.begin(), conflicted.end(), [](const auto& a, const auto& b) { return a.path < b.path; });
+    merged.conflicted = std::move(conflicted);
   }
   merged.has_state = true;
   merged.state = merged.seen_state = stage.staged_state();

@@ -59,32 +59,52 @@ bool same(const Snapshot& a, const Snapshot& b) {
          (a.state == b.state || (is_nothing(a.state) && is_nothing(b.state))) && Json(fields(a)) == Json(fields(b));
 }
 
+/// Equals no version that somebody may choose, so that at a conflict both sides count as changed.
+const Json& neither_value() {
+  static const Json value(std::string("\0in conflict", 12));
+  return value;
+}
+
+FileEntry neither_file() {
+  FileEntry entry;
+  entry.inline_text = *neither_value().string();
+  entry.hash_claim = ContentHash::of(*entry.inline_text).hex();
+  entry.size_claim = entry.inline_text->size();
+  return entry;
+}
+
 /// Where a merge of two merge bases is in conflict, it must equal neither: a side that kept the one would seem
-/// unchanged, and lose to the other. Text gets conflict markers; all else is as in the base of the two.
-void favour_neither_side(Merge& merge, const Snapshot& base) {
-  const auto& old = base.manifest.files;
+/// unchanged, and lose to the other. Nor may it equal an older version, which a side may have gone back to. Text gets
+/// conflict markers.
+void favour_neither_side(Merge& merge, const Snapshot& base, const Snapshot& one, const Snapshot& other) {
+  bool has_fields = false;
   for (const auto& conflict : merge.conflicts) {
     const std::string &path = conflict.path, directory = path + '/', behind = path + '0';  // what follows '/'
     switch (conflict.kind) {
       case ConflictKind::text: merge.files[path].text = conflict.marked; break;
       case ConflictKind::content:
-      case ConflictKind::deleted:
+      case ConflictKind::deleted: merge.files[path] = {neither_file(), std::nullopt}; break;
       case ConflictKind::kind:
-        merge.files.erase(path);
-        merge.files.erase(merge.files.lower_bound(directory), merge.files.lower_bound(behind));
-        if (auto file = old.find(path); file != old.end()) merge.files[path] = {file->second, std::nullopt};
-        for (auto file = old.lower_bound(directory); file != old.lower_bound(behind); ++file)
-          merge.files[file->first] = {file->second, std::nullopt};
+        merge.files[path] = {neither_file(), std::nullopt};
+        for (const Snapshot* side : {&one, &other}) {
+          const auto& files = side->manifest.files;
+          for (auto file = files.lower_bound(directory); file != files.lower_bound(behind); ++file)
+            merge.files[file->first] = {neither_file(), std::nullopt};
+        }
         break;
       case ConflictKind::published:
-        if (path.starts_with("(manifest) ")) merge.extra = base.manifest.extra;
-        if (path.starts_with("(state) ")) merge.state = base.state;
-        std::erase_if(merge.refused, [&](const RefusedEntry& each) { return each.path == path; });
-        for (const auto& each : base.manifest.refused)
-          if (each.path == path) merge.refused.push_back(each);
+        has_fields = true;
+        for (auto& each : merge.refused)
+          if (each.path == path) each.entry = neither_value();
         break;
     }
   }
+  if (!has_fields) return;
+  std::vector<std::string> clashes;
+  merge.state = merge_json(base.state, one.state, other.state, clashes, &neither_value());
+  const Json extra =
+      merge_json(base.manifest.extra, one.manifest.extra, other.manifest.extra, clashes, &neither_value());
+  if (extra.object()) merge.extra = *extra.object();
 }
 
 }  // namespace
@@ -204,8 +224,9 @@ Result<CommonBase> Merging::virtual_base(const MergeBases& bases, int depth, int
       PLAYFS_TRY(auto bases_below, bases_of(merged, *id));
       PLAYFS_TRY(CommonBase below, virtual_base(bases_below, depth + 1, merges));
       if (!below.unknown.empty()) return below;
-      PLAYFS_TRY(Merge merge, this->merge(below.snapshot, base.snapshot, snapshot_of(*revision), {"one", "other"}));
-      favour_neither_side(merge, below.snapshot);
+      const Snapshot other = snapshot_of(*revision);
+      PLAYFS_TRY(Merge merge, this->merge(below.snapshot, base.snapshot, other, {"one", "other"}));
+      favour_neither_side(merge, below.snapshot, base.snapshot, other);
       base.snapshot = snapshot_of(merge, base.snapshot);
     }
     merged.push_back(*id);

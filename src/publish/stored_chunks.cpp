@@ -54,7 +54,14 @@ bool StoredChunks::is_gone(const ChunkId& chunk) const {
 
 Status StoredChunks::ask_for(const std::vector<ChunkId>& chunks, ChunkIds& there, ChunkIds& gone) {
   if (chunks.empty()) return {};
-  Status asked = upstream_.look_for_chunks(chunks, [&](const ChunkId& chunk, bool is_there) {
+  Status judged;
+  Status asked = upstream_.look_for_chunks(chunks, [&](const ChunkId& chunk, const Record* found) {
+    auto answer = found ? has_text_of(chunk, *found) : Result<bool>(false);
+    if (!answer) {
+      judged = fail(answer.error());
+      return;
+    }
+    const bool is_there = *answer;
     (is_there ? there : gone).insert(chunk);
     if (is_there) {
       found_.insert(chunk);
@@ -67,7 +74,13 @@ Status StoredChunks::ask_for(const std::vector<ChunkId>& chunks, ChunkIds& there
     }
   });
   if (!asked) return fail(asked.error().while_doing("check that the service still has its chunks"));
-  return {};
+  return judged;
+}
+
+Result<bool> StoredChunks::has_text_of(const ChunkId& chunk, const Record& found) const {
+  PLAYFS_TRY(auto sent, sent_as_(chunk));
+  const Json* content = found.fields.find("content");
+  return !sent || (content && content->string() && ContentHash::of(*content->string()) == *sent);
 }
 
 Result<Manifest> with_continuation(Manifest planned, std::string_view continuation) {

@@ -11,12 +11,15 @@
 #pragma once
 
 #include <chrono>
+#include <functional>
+#include <optional>
 #include <string_view>
 #include <unordered_map>
 #include <unordered_set>
 #include <vector>
 
 #include "base/clock.h"
+#include "model/content_hash.h"
 #include "model/manifest.h"
 #include "publish/doubt.h"
 #include "publish/upstream.h"
@@ -27,9 +30,13 @@ using ChunkIds = std::unordered_set<ChunkId>;
 
 class StoredChunks {
  public:
+  /// The hash of the text that was sent as that chunk; nullopt: it is another client's.
+  using SentAs = std::function<Result<std::optional<ContentHash>>(const ChunkId& chunk)>;
+
   /// `late_arrival`: how long reads may lag.
-  StoredChunks(Upstream& upstream, const Clock& clock, std::chrono::nanoseconds late_arrival = std::chrono::minutes(2))
-      : upstream_(upstream), clock_(clock), late_arrival_(late_arrival) {}
+  StoredChunks(Upstream& upstream, SentAs sent_as, const Clock& clock,
+               std::chrono::nanoseconds late_arrival = std::chrono::minutes(2))
+      : upstream_(upstream), sent_as_(std::move(sent_as)), clock_(clock), late_arrival_(late_arrival) {}
 
   /// The service has just acknowledged or returned it.
   void saw(const ChunkId& chunk) { seen_[chunk] = clock_.steady(); }
@@ -56,7 +63,8 @@ class StoredChunks {
     missing_.clear();
   }
 
-  /// Those of `chunks` that the service does not have. Looks up each that was neither acknowledged lately nor looked up
+  /// Those of `chunks` that the service does not have, or has with another text: one that went back may use an id
+  /// again. Looks up each that was neither acknowledged lately nor looked up
   /// before, in parallel.
   Result<ChunkIds> find_missing(const ChunkIds& chunks);
   /// Whether every lookup of a missing chunk has missed it for as long as reads may lag, as in absences.h. Uploading it
@@ -81,7 +89,10 @@ class StoredChunks {
   /// What is answered counts, even if the call fails.
   Status ask_for(const std::vector<ChunkId>& chunks, ChunkIds& there, ChunkIds& gone);
 
+  [[nodiscard]] Result<bool> has_text_of(const ChunkId& chunk, const Record& found) const;
+
   Upstream& upstream_;
+  const SentAs sent_as_;
   const Clock& clock_;
   const std::chrono::nanoseconds late_arrival_;
   struct Missing {

@@ -76,7 +76,7 @@ Status run_parallel(std::size_t count, std::size_t parallel, const Start& start,
 
 Status tell(const ChunkId& id, const Result<Record>& record, const ChunkLookedFor& answered) {
   if (!record && record.error().code != ErrorCode::not_found) return fail(record.error());
-  answered(id, record.has_value());
+  answered(id, record ? &*record : nullptr);
   return {};
 }
 

@@ -20,7 +20,7 @@ namespace playfs::publish {
 /// Called with stored chunks, `chunk` set, as they arrive, perhaps without their bodies. An error stops the upload.
 using Acknowledged = std::function<Status(const std::vector<Upload>&)>;
 
-using ChunkLookedFor = std::function<void(const ChunkId& id, bool is_there)>;
+using ChunkLookedFor = std::function<void(const ChunkId& id, const Record* found)>;
 
 /// The project with its head, and the newest revisions of all projects, requested at the same time.
 struct Look {

@@ -30,12 +30,6 @@ std::optional<Bytes> parse_address(std::string_view text) {
   return std::nullopt;
 }
 
-std::string_view trim(std::string_view text) {
-  while (!text.empty() && (text.front() == ' ' || text.front() == '\t')) text.remove_prefix(1);
-  while (!text.empty() && (text.back() == ' ' || text.back() == '\t')) text.remove_suffix(1);
-  return text;
-}
-
 }  // namespace
 
 std::string counted_address(std::string_view address) {

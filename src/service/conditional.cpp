@@ -3,18 +3,14 @@
 #include <fmt/format.h>
 #include <xxhash.h>
 
+#include "base/text.h"
+
 namespace playfs::service {
 
 namespace {
 
 // Part of every tag; bump it when the same record is printed differently.
 constexpr int kRepresentation = 1;
-
-std::string_view trim(std::string_view text) {
-  auto begin = text.find_first_not_of(" \t");
-  if (begin == std::string_view::npos) return {};
-  return text.substr(begin, text.find_last_not_of(" \t") - begin + 1);
-}
 
 /// RFC 9110, 13.1.2: any tag in the list, compared weakly.
 bool matches(std::string_view if_none_match, std::string_view etag) {

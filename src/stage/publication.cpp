@@ -11,22 +11,6 @@ namespace playfs::stage {
 namespace {
 
 /// "" is above everything.
-bool is_at_or_below(std::string_view path, std::string_view top) {
-  return top.empty() || path == top || (path.starts_with(top) && path[top.size()] == '/');
-}
-
-bool has_at_or_above(const std::set<std::string, std::less<>>& paths, const std::string& path) {
-  for (auto end = path.size(); end != std::string::npos && end > 0; end = path.rfind('/', end - 1))
-    if (paths.contains(path.substr(0, end))) return true;
-  return false;
-}
-
-bool has_at_or_below(const std::set<std::string, std::less<>>& paths, const std::string& top) {
-  if (paths.contains(top)) return true;
-  auto below = paths.lower_bound(top + '/');
-  return below != paths.end() && is_at_or_below(*below, top);
-}
-
 Error in_the_way(const std::vector<std::string>& paths) {
   std::string message = paths.front() + " is local-only and in the way of a published file";
   if (paths.size() > 1) message += " (and " + std::to_string(paths.size() - 1) + " more)";
@@ -455,7 +439,7 @@ Result<std::vector<Invalidation>> Stage::State::stand_on(RevisionTreePtr next, c
   PLAYFS_CHECK(rebase.run());
   if (!rebase.obstructed.empty()) {
     // Staged paths were checked above; no merge knows about local-only ones.
-    std::set<std::string, std::less<>> kept_here;
+    PathSet kept_here;
     for (const auto& name : survey().unpublished) kept_here.insert(name.substr(0, name.find_last_not_of('/') + 1));
     std::erase_if(rebase.obstructed, [&](const std::string& path) {
       const bool is_handled = handled.contains(path) && !rebase.shut_out.contains(path);
@@ -557,11 +541,26 @@ Status Stage::thaw(const std::string& tx) {
   return state.rows->sync();
 }
 
+namespace {
+bool has_same_rules(const RevisionTreePtr& a, const RevisionTreePtr& b) {
+  auto has_all = [](const RevisionTreePtr& of, const RevisionTreePtr& in) {
+    if (!of) return true;
+    const auto& files = of->tree.manifest().files;
+    return std::all_of(files.begin(), files.end(), [&](const auto& file) {
+      return !is_rule_file(file.first) ||
+             same_content_and_mode(&file.second, in ? in->tree.file_at(file.first) : nullptr);
+    });
+  };
+  return has_all(a, b) && has_all(b, a);
+}
+}  // namespace
+
 Result<std::vector<Invalidation>> Stage::move_base(RevisionTreePtr base, const RevisionId& from) {
   State& state = *state_;
   PLAYFS_CHECK(state.settle_replacements());
   PLAYFS_TRY(auto changes, state.changes());
   MutexLock lock(state.mutex);
+  const bool would_publish = !has_same_rules(state.base, base) && !state.unhurried_survey().unpublished.empty();
   if (state.base == base || (state.base && base && state.base->revision.id == base->revision.id))
     return std::vector<Invalidation>();
   if (from != id_of(state.base))
@@ -569,6 +568,9 @@ Result<std::vector<Invalidation>> Stage::move_base(RevisionTreePtr base, const R
   if (!changes.empty() || state.changes_generation != state.generation || state.pending || state.freezing ||
       state.staged_state || !state.merge_parents.empty())
     return fail(ErrorCode::busy, "there are staged changes", "commit or discard them first");
+  if (would_publish)
+    return fail(ErrorCode::busy, "it brings other ignore rules, and files here are local-only under the present ones",
+                "try again");
   Batch batch = state.rows->begin();
   Rebase rebase(state, batch, std::move(base), [&](const std::string& path, const Inode* file) PLAYFS_NO_ANALYSIS {
     return state.is_as_frozen(path, file);
@@ -600,7 +602,8 @@ Conflicted markers_elsewhere() {
 Result<Discarded> Stage::discard(std::string_view path, bool only_try) {
   State& state = *state_;
   Discarded all;
-  std::optional<std::set<std::string>> listed;  // as staged before any rule file was discarded
+  std::optional<std::set<std::string>> listed;  // as staged before any rule file was discarded, and
+  std::uint64_t listed_at = 0;                  // after this many updates
   std::optional<std::set<std::string>> in_conflict_before;
   std::set<std::string> rules_dropped;  // one that a merge brought is still listed then, as deleted
   auto is_rules = [&](const Change& change) { return is_rule_file(change.path) && is_at_or_below(change.path, path); };
@@ -618,6 +621,10 @@ Result<Discarded> Stage::discard(std::string_view path, bool only_try) {
     // What an update brought in since is not in the list, and half of it would stay: files with markers, without
     // conflicts.
     if (state.moves != moves) continue;
+    if (listed && listed_at != moves) {
+      listed.reset();
+      rules_dropped.clear();
+    }
     if (listed) std::erase_if(changes, [&](const Change& change) { return !listed->contains(change.path); });
     if (!in_conflict_before) {
       in_conflict_before.emplace();
@@ -634,6 +641,7 @@ Result<Discarded> Stage::discard(std::string_view path, bool only_try) {
     if (!is_last) PLAYFS_CHECK(state.discard(path, changes, unpublished, true));
     if (!listed) {
       listed.emplace();
+      listed_at = moves;
       for (const auto& change : changes) listed->insert(change.path);
     }
     PLAYFS_TRY(auto some, state.discard(is_last ? path : rules->path, changes, unpublished, false));
@@ -668,7 +676,7 @@ Status Stage::State::forget_ignored(const std::set<std::string>& in_conflict_bef
   if (std::none_of(conflicted.begin(), conflicted.end(), is_new)) return {};
   const Survey now = unhurried_survey();
   if (now.unread_rules || !now.missing_rules.empty()) return {};
-  std::set<std::string, std::less<>> staged;
+  PathSet staged;
   for (const auto& difference : now.differences) staged.insert(difference.path);
   std::vector<Conflicted> left = conflicted;
   std::erase_if(left, [&](const Conflicted& each) { return is_new(each) && !has_at_or_below(staged, each.path); });
@@ -680,8 +688,8 @@ Status Stage::State::forget_ignored(const std::set<std::string>& in_conflict_bef
   return {};
 }
 
-std::set<std::string, std::less<>> Stage::State::kept_by_discard(std::string_view path) {
-  std::set<std::string, std::less<>> kept;
+PathSet Stage::State::kept_by_discard(std::string_view path) {
+  PathSet kept;
   for (const auto& each : conflicted)
     if (each.is_kept_here && !is_at_or_below(path, each.path) && find(each.path).inode) kept.insert(each.path);
   return kept;
@@ -689,10 +697,13 @@ std::set<std::string, std::less<>> Stage::State::kept_by_discard(std::string_vie
 
 Result<Discarded> Stage::State::discard(std::string_view path, const std::vector<Change>& changes,
                                         const std::vector<std::string>& unpublished, bool only_try) {
-  std::set<std::string, std::less<>> dropped;
-  const std::set<std::string, std::less<>> kept_here = kept_by_discard(path);
+  PathSet dropped;
+  PathSet deleted;  ///< those of them where a file, if there is one, is local-only
+  const PathSet kept_here = kept_by_discard(path);
   for (const auto& change : changes) {
-    if (is_at_or_below(change.path, path) && !has_at_or_above(kept_here, change.path)) dropped.insert(change.path);
+    if (!is_at_or_below(change.path, path) || has_at_or_above(kept_here, change.path)) continue;
+    dropped.insert(change.path);
+    if (change.kind == ChangeKind::deleted) deleted.insert(change.path);
   }
   if (freezing) return fail(ErrorCode::busy, "a publication is starting", "try again");
   for (const auto& each : dropped) {
@@ -713,7 +724,9 @@ Result<Discarded> Stage::State::discard(std::string_view path, const std::vector
     return fail(ErrorCode::busy, "the project's state is being published", "wait for the publication to finish");
   const bool drops_state = path.empty() && staged_state;
   Batch batch = rows->begin();
-  Rebase rebase(*this, batch, base, [&](const std::string& each, const Inode*) { return dropped.contains(each); });
+  Rebase rebase(*this, batch, base, [&](const std::string& each, const Inode* file) {
+    return dropped.contains(each) && !(file && deleted.contains(each));
+  });
   PLAYFS_CHECK(rebase.run());
   // What blocks something that was not to come back is no obstacle.
   std::erase_if(rebase.obstructed, [&](const std::string& each) { return !has_at_or_below(dropped, each); });

@@ -373,7 +373,8 @@ class Stage {
   class Hold;
   [[nodiscard]] std::unique_ptr<Hold> hold_writers();
   /// Puts another base under a clean work tree. REQUIRES: what is conflicted() was resolved. Fails with `busy` if
-  /// something is staged, or if the base is no longer `from`, which `base` was compared with.
+  /// something is staged, or if the base is no longer `from`, which `base` was compared with; also if anything is
+  /// local-only and `base` brings other ignore rules, by which it might not be.
   [[nodiscard]] Result<std::vector<Invalidation>> move_base(RevisionTreePtr base, const RevisionId& from);
 
   struct State;  ///< private to this module

@@ -557,8 +557,10 @@ Result<bool> WorkTree::is_free_to_follow() {
 Result<bool> WorkTree::is_free_to_follow(const RevisionTreePtr& head) {
   PLAYFS_TRY(bool is_free, is_free_to_follow());
   const RevisionTreePtr base = stage_->base();
-  if (!is_free || !base || publish::rules_of(base->tree.manifest()) == publish::rules_of(head->tree.manifest()))
-    return is_free;
+  const Manifest nothing;
+  const bool has_same_rules =
+      publish::rules_of(base ? base->tree.manifest() : nothing) == publish::rules_of(head->tree.manifest());
+  if (!is_free || has_same_rules) return is_free;
   // If the ignore rules differ, only an update makes sure that nothing local-only gets published.
   PLAYFS_TRY(auto unpublished, stage_->unpublished());
   return unpublished.empty();

@@ -13,26 +13,26 @@ namespace playfs::app {
 
 namespace {
 
-struct Target {
+struct DiscardTarget {
   std::string named;  ///< as typed
   WorkTree tree;
   std::string path;  ///< in the tree; "" for its root
 };
 
 /// A link in a work tree stands for itself, not for its target: only the folders above it are resolved.
-Result<std::optional<Target>> link_at(const std::string& named, const std::string& absolute) {
+Result<std::optional<DiscardTarget>> link_at(const std::string& named, const std::string& absolute) {
   struct stat attributes {};
-  if (lstat(absolute.c_str(), &attributes) != 0 || !S_ISLNK(attributes.st_mode)) return std::optional<Target>();
+  if (lstat(absolute.c_str(), &attributes) != 0 || !S_ISLNK(attributes.st_mode)) return std::optional<DiscardTarget>();
   const auto slash = absolute.rfind('/');
   const std::string folder = absolute.substr(0, std::max<std::size_t>(slash, 1)), name = absolute.substr(slash + 1);
   PLAYFS_TRY(auto place, find_mount(folder));
-  if (!place || !place->in_work) return std::optional<Target>();
+  if (!place || !place->in_work) return std::optional<DiscardTarget>();
   PLAYFS_TRY(WorkTree tree, WorkTree::open(folder));
   std::string path = place->in_work->empty() ? name : *place->in_work + "/" + name;
-  return std::optional<Target>(Target{named, std::move(tree), std::move(path)});
+  return std::optional<DiscardTarget>(DiscardTarget{named, std::move(tree), std::move(path)});
 }
 
-Result<Target> target_of(const Context& context, const std::string& named) {
+Result<DiscardTarget> target_of(const Context& context, const std::string& named) {
   const std::string absolute = context.io.absolute(named);
   PLAYFS_TRY(auto link, link_at(named, absolute));
   if (link) return std::move(*link);
@@ -41,7 +41,7 @@ Result<Target> target_of(const Context& context, const std::string& named) {
     return fail(ErrorCode::invalid_argument, absolute + " is not in the work tree " + tree.place().work,
                 "playfs discard " + shell_word(tree.place().work));
   std::string path = *tree.place().in_work;
-  return Target{named, std::move(tree), std::move(path)};
+  return DiscardTarget{named, std::move(tree), std::move(path)};
 }
 
 }  // namespace
@@ -49,9 +49,9 @@ Result<Target> target_of(const Context& context, const std::string& named) {
 Result<ExitCode> discard(Context& context, const DiscardArguments& arguments) {
   std::vector<std::string> paths = arguments.paths;
   if (paths.empty()) paths.emplace_back(".");
-  std::vector<Target> targets;
+  std::vector<DiscardTarget> targets;
   for (const std::string& path : paths) {
-    PLAYFS_TRY(Target target, target_of(context, path));
+    PLAYFS_TRY(DiscardTarget target, target_of(context, path));
     targets.push_back(std::move(target));
   }
   const MountedPlace& place = targets.back().tree.place();
@@ -74,10 +74,10 @@ Result<ExitCode> discard(Context& context, const DiscardArguments& arguments) {
   PLAYFS_TRY(const auto merging_before, taken_in());
   PLAYFS_TRY(const auto conflicts_before, in_conflict());
   // Check all of them before changing anything.
-  for (const Target& target : targets) PLAYFS_CHECK(target.tree.discard(target.path, true));
+  for (const DiscardTarget& target : targets) PLAYFS_CHECK(target.tree.discard(target.path, true));
   std::uint64_t discarded = 0;
   std::string done;
-  for (const Target& target : targets) {
+  for (const DiscardTarget& target : targets) {
     auto count = target.tree.discard(target.path, false);
     // A path below one that was named earlier is as published already, and may no longer exist.
     if (!count && count.error().code == ErrorCode::not_found && !done.empty()) continue;

@@ -27,18 +27,18 @@ namespace {
 
 constexpr std::size_t kMostNamed = 10;
 
-struct Target {
+struct ImportTarget {
   ProjectId id;
   std::string name;
   RevisionId head;  ///< empty: no revision yet
 };
 
-Result<Target> target_of(Context& context, World& world, const ImportArguments& arguments,
-                         const std::string& directory) {
-  Target target;
+Result<ImportTarget> target_of(Context& context, World& world, const ImportArguments& arguments,
+                               const std::string& directory) {
+  ImportTarget target;
   if (arguments.project) {
     PLAYFS_TRY(Project project, find_project(world, *arguments.project));
-    return Target{project.id, project.name, project.latest_revision};
+    return ImportTarget{project.id, project.name, project.latest_revision};
   }
   target.name = arguments.name ? *arguments.name : std::filesystem::path(directory).filename().string();
   if (target.name.empty() || !is_valid_utf8(target.name))
@@ -50,7 +50,7 @@ Result<Target> target_of(Context& context, World& world, const ImportArguments& 
   return target;
 }
 
-std::string import_again(const ImportArguments& arguments, const Target& target, const std::string& base) {
+std::string import_again(const ImportArguments& arguments, const ImportTarget& target, const std::string& base) {
   std::vector<std::string> words{"playfs", "import", arguments.directory, "--project", target.id.text()};
   if (!base.empty()) words.insert(words.end(), {"--base", base});
   return shell_line(words);
@@ -59,7 +59,7 @@ std::string import_again(const ImportArguments& arguments, const Target& target,
 /// One import in progress.
 class Import {
  public:
-  Import(Context& context, World& world, const ImportArguments& arguments, const Target& target, ImportBase base,
+  Import(Context& context, World& world, const ImportArguments& arguments, const ImportTarget& target, ImportBase base,
          std::string stage_directory)
       : context_(context),
         world_(world),
@@ -71,8 +71,7 @@ class Import {
   Status run(const std::string& directory) {
     PLAYFS_CHECK(take_up_or_clear());
     PLAYFS_CHECK(open());
-    if (!base_.beside.empty() && stage_->is_clean())
-      PLAYFS_CHECK(stage_->integrate(stage_->base(), {}, {base_.beside}));
+    if (!base_.beside.empty() && stage_->is_clean()) PLAYFS_CHECK(take_in_beside());
     auto earlier = finish_earlier();
     PLAYFS_CHECK(check_it_is_there(directory));
     PLAYFS_TRY(skipped, make_stage_look_like(*stage_, directory));
@@ -165,6 +164,18 @@ class Import {
     return {};
   }
 
+  /// The import is the directory's own branch and its base, merged. Files of that branch are published, whatever rules
+  /// came with the base.
+  Status take_in_beside() {
+    auto beside = await<RevisionTreePtr>([&](auto done) { world_.site().revision(base_.beside, {}, std::move(done)); });
+    if (!beside) return fail(beside.error().while_doing("read what the directory was imported as before"));
+    const RevisionTreePtr base = stage_->base();
+    stage::Merged merged;
+    for (const auto& [path, entry] : (*beside)->tree.manifest().files)
+      if (!base || !base->tree.file_at(path)) merged.tracked.emplace(path, stage::TrackedAs::taken_in);
+    return stage_->integrate(base, merged, {base_.beside});
+  }
+
   Status wait_for_publication() {
     // Planning waits for the publication in progress.
     auto seen = await<publish::PlannedCommit>([&](auto done) { publisher_->plan({}, std::move(done)); });
@@ -215,7 +226,7 @@ class Import {
   Context& context_;
   World& world_;
   const ImportArguments& arguments_;
-  const Target& target_;
+  const ImportTarget& target_;
   ImportBase base_;
   const std::string stage_directory_;
   std::unique_ptr<stage::Stage> stage_;
@@ -229,7 +240,7 @@ Result<std::unique_ptr<World>> open_world(const Context& context, const std::opt
   return World::open(source, context.settings, context.places, context.io.clock, context.io.random);
 }
 
-void tell(Context& context, World& world, const ImportArguments& arguments, const Target& target,
+void tell(Context& context, World& world, const ImportArguments& arguments, const ImportTarget& target,
           const publish::CommitResult& commit) {
   const std::string project = target.id.text();
   if (commit.outcome == publish::Outcome::branched) {
@@ -262,7 +273,7 @@ Result<ExitCode> import(Context& context, const ImportArguments& arguments) {
                 "playfs import --help");
   PLAYFS_TRY(auto mark, read_mark(directory));
   PLAYFS_TRY(auto world, open_world(context, mark));
-  PLAYFS_TRY(Target target, target_of(context, *world, arguments, directory));
+  PLAYFS_TRY(ImportTarget target, target_of(context, *world, arguments, directory));
   PLAYFS_TRY(auto origin, ImportOrigin::open(*world, target.id, directory, mark));
   PLAYFS_TRY(ImportBase base, base_of_import(*world, target.id, target.head, origin.origin(), arguments.base));
   PLAYFS_TRY(std::string state, world->state_directory());

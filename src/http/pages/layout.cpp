@@ -29,13 +29,7 @@ constexpr std::array<Entry, 6> kNavigation = {{{Section::projects, "Projects", "
 
 constexpr std::size_t kShortId = 8;
 constexpr std::size_t kHeadline = 120;
-
-std::string_view trimmed(std::string_view text) {
-  constexpr std::string_view kSpace = " \t\r\n";
-  auto start = text.find_first_not_of(kSpace);
-  if (start == std::string_view::npos) return {};
-  return text.substr(start, text.find_last_not_of(kSpace) - start + 1);
-}
+constexpr std::string_view kBlanks = " \t\r\n";
 
 void head(Html& html, const Document& document, const SiteView& site) {
   auto head = html.open("head");
@@ -197,16 +191,16 @@ std::string excerpt(std::string_view text, std::size_t most) {
 }
 
 std::string headline(std::string_view text, std::string_view otherwise) {
-  text = trimmed(text);
+  text = trim(text, kBlanks);
   if (text.empty()) return std::string(otherwise);
   return excerpt(text.substr(0, text.find('\n')), kHeadline);
 }
 
 std::string_view below_headline(std::string_view text) {
-  text = trimmed(text);
+  text = trim(text, kBlanks);
   std::string_view first = text.substr(0, text.find('\n'));
   if (excerpt(first, kHeadline) != excerpt(first, first.size())) return text;
-  return trimmed(text.substr(first.size()));
+  return trim(text.substr(first.size()), kBlanks);
 }
 
 std::string short_id(std::string_view id) {

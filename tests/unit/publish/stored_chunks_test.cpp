@@ -22,7 +22,7 @@ class ChunksOnly final : public Upstream {
     for (const auto& id : ids) {
       if (++asked > fails_after || (loses_each > 0 && asked % loses_each == 0))
         all = fail(ErrorCode::timed_out, "no answer came");
-      else answered(id, !gone.contains(id));
+      else answered(id, gone.contains(id) ? nullptr : &found);
     }
     return all;
   }
@@ -39,11 +39,15 @@ class ChunksOnly final : public Upstream {
   void learn(const std::string&, const Record&) override {}
 
   ChunkIds gone;
+  Record found;
   std::size_t asked = 0, fails_after = SIZE_MAX, loses_each = 0;
 
  private:
   static tl::unexpected<Error> nothing() { return fail(ErrorCode::not_found, "nothing"); }
 };
+
+/// All chunks are other clients'.
+Result<std::optional<ContentHash>> others(const ChunkId&) { return std::optional<ContentHash>(); }
 
 TEST(StoredChunksTest, TheOneStoredLastIsAskedForWhicheverWasAnsweredLast) {
   // Eight uploads run in parallel, so the last may be answered before seven others, and the first after them.
@@ -52,7 +56,7 @@ TEST(StoredChunksTest, TheOneStoredLastIsAskedForWhicheverWasAnsweredLast) {
     for (std::size_t lost : {late, kCount - 1 - late}) {
       ChunksOnly upstream;
       SystemClock clock;
-      StoredChunks stored(upstream, clock);
+      StoredChunks stored(upstream, others, clock);
       ChunkIds chunks;
       for (std::size_t i = 0; i < kCount; ++i) {
         const ChunkId chunk("chunk" + std::to_string(i));
@@ -77,7 +81,7 @@ class MissingChunkTest : public testing::Test {
   }
   ChunksOnly upstream;
   test::ShiftedClock clock;
-  StoredChunks stored{upstream, clock, std::chrono::minutes(2)};
+  StoredChunks stored{upstream, others, clock, std::chrono::minutes(2)};
   const ChunkId chunk{"c"};
 };
 
@@ -108,7 +112,7 @@ TEST_F(MissingChunkTest, TwoChecksAreTooFewAndALongGapStartsOver) {
 TEST(StoredChunksTest, FewAreAskedForWhileAllAreThere) {
   ChunksOnly upstream;
   SystemClock clock;
-  StoredChunks stored(upstream, clock);
+  StoredChunks stored(upstream, others, clock);
   ChunkIds chunks;
   for (int i = 0; i < 1000; ++i) {
     const ChunkId chunk("chunk" + std::to_string(i));
@@ -122,7 +126,7 @@ TEST(StoredChunksTest, FewAreAskedForWhileAllAreThere) {
 TEST(StoredChunksTest, WhatWasSeenWithTheRevisionIsNotAskedForAgainAfterAnError) {
   ChunksOnly upstream;
   SystemClock clock;
-  StoredChunks stored(upstream, clock);
+  StoredChunks stored(upstream, others, clock);
   ChunkIds chunks;
   for (int i = 0; i < 100; ++i) chunks.emplace("chunk" + std::to_string(i));
   int attempts = 0;
@@ -143,7 +147,7 @@ TEST(StoredChunksTest, WhatWasSeenWithTheRevisionIsNotAskedForAgainAfterAnError)
 TEST(StoredChunksTest, EachChunkIsRequestedUntilItIsAnswered) {
   ChunksOnly upstream;
   SystemClock clock;
-  StoredChunks stored(upstream, clock);
+  StoredChunks stored(upstream, others, clock);
   upstream.loses_each = 3;
   ChunkIds chunks;
   for (int i = 0; i < 1000; ++i) {
