@@ -108,8 +108,7 @@ Result<bool> is_state_unresolved(const stage::Stage& stage, const stage::Conflic
   return conflicted.left == hash_of_state(state, conflicted.path);
 }
 
-Result<bool> is_unresolved(stage::Stage& stage, const stage::Conflicted& conflicted,
-                           const PathSet& staged) {
+Result<bool> is_unresolved(stage::Stage& stage, const stage::Conflicted& conflicted, const PathSet& staged) {
   if (!conflicted.beside.empty() && stage.find(conflicted.beside)) return true;
   if (conflicted.is_kept_here) return has_at_or_below(staged, conflicted.path);
   if (!conflicted.beside.empty()) return false;

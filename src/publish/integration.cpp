@@ -127,12 +127,12 @@ Status Integration::add_local(Step& step) const {
     for (const auto& file : layer->files) frozen.insert(file.path);
   for (const auto& change : changes) {
     version.manifest.files.erase(change.path);
-    // What lies there all the same is local-only, and no part of the merge. A frozen file that rules ignore since then
-    // is listed as deleted too.
-    if (change.kind == stage::ChangeKind::deleted && !frozen.contains(change.path)) continue;
     // First what it is, then its bytes: a change in between invalidates what was seen.
     const stage::Seen& seen = step.seen[change.path] = stage_.seen_at(change.path);
     if (!seen.inode) continue;
+    // What lies at a deleted path is local-only, and no part of the merge. A frozen file that rules ignore since then
+    // is listed as deleted too.
+    if (change.kind == stage::ChangeKind::deleted && !frozen.contains(change.path)) continue;
     PLAYFS_TRY(auto attributes, stage_.attributes(seen.inode));
     if (attributes.kind != stage::Kind::file && attributes.kind != stage::Kind::symlink) continue;
     FileEntry& entry = version.manifest.files[change.path];

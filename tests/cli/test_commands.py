@@ -165,6 +165,33 @@ class WithoutMount(rig.Rig):
         self.assertEqual(api.get('projects', project)['latest_revision'], json.loads(
             self.playfs('ls', 'garden', '--json', *site).stdout)['revision'])
 
+    def test_an_import_after_a_branch_keeps_what_new_rules_ignore(self):
+        """The branch's own files are published with it, whatever rules came with the base."""
+        api = self.serve()
+        site = ('--site', api.origin)
+        project = api.create('projects', name='p')['id']
+
+        def revision(parents, texts):
+            made = api.create('revisions', project=project, parents=parents, state={},
+                              manifest={'files': {path: {'inline': text} for path, text in texts.items()}})['id']
+            api.call('PATCH', f'/projects/{project}', {'latest_revision': made})
+            return made
+
+        first = revision([], {'x': 'x\n'})
+        copy = self.home / 'copy'
+        self.playfs('export', first, copy, *site)
+        (copy / 'x').write_text('ann\n')
+        (copy / 'a.log').write_text('log\n')
+        second = revision([first], {'x': 'bob\n', '.gitignore': '*.log\n'})
+        beside = self.playfs('import', copy, '--project', project, *site, check=False)
+        self.assertEqual(beside.returncode, 3, beside.stderr)
+        (copy / 'x').write_text('both\n')
+        (copy / '.gitignore').write_text('*.log\n')
+        self.playfs('import', copy, '--project', project, '--base', second, *site)
+        head = api.get('revisions', api.get('projects', project)['latest_revision'])
+        self.assertEqual(head['parents'], [second, beside.stdout.split()[1]])
+        self.assertEqual(sorted(head['manifest']['files']), ['.gitignore', 'a.log', 'x'])
+
     def test_what_could_not_be_listed_is_not_deleted(self):
         """A directory whose listing fails half way, and an unmounted mount point."""
         for i in range(6):

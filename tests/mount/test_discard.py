@@ -4,6 +4,7 @@ import hashlib
 import json
 import os
 import subprocess
+import time
 
 import projects
 import proxy
@@ -376,6 +377,28 @@ class DiscardOfRules(Merging):
         (tree / 'big').write_text('resolved\n')
         self.playfs('commit', '-m', 'Mine', tree)
         self.assertNotIn('secret\n', self.head_texts().values(), 'a new file follows the rules')
+
+    def test_of_everything_takes_what_an_update_brings_meanwhile(self):
+        tree, first = self.behind_a_proxy({'big': LARGE, 'p': 'p\n', 'q': 'q\n'})
+        for path in ('p', 'q'):
+            (tree / path).unlink()
+        second = self.revision([first], {'big': self.entry('big', LARGE), 'p': 'changed\n', 'q': 'q\n'})
+        self.set_head(second)
+        self.assertEqual(self.fails('commit', '-m', 'A branch'), 3)
+        (tree / 'big').write_text(LARGE + 'ann\n')
+        # One step for each keeps the discard going while the update ends.
+        for number in range(400):
+            (tree / f'd{number}').mkdir()
+            (tree / f'd{number}/.gitignore').write_text('*.tmp\n')
+        update = self.update_that_waits(second, {'big': 'bob\n' + LARGE, 'p': 'changed\n', 'q': 'q\n'})
+        discard = subprocess.Popen([self.playfs_path, 'discard', tree], env=self.environment('ann'),
+                                   stdout=subprocess.DEVNULL)
+        time.sleep(0.1)
+        self.let_go(update)
+        self.assertEqual(discard.wait(rig.COMMAND_LIMIT), 0)
+        status = self.status()
+        # If the discard was over first, all of the update is there.
+        self.assertEqual(bool(status['staged']), bool(status['merging']), status)
 
     def test_it_ends_also_for_rules_that_a_merge_brought(self):
         first = self.begin(None)

@@ -6,12 +6,15 @@ import os
 import pathlib
 import re
 import shutil
+import sqlite3
 import subprocess
 import urllib.error
 
 import clocks
 import proxy
 import rig
+
+CONFLICT = 3
 
 
 def big(word):
@@ -545,6 +548,49 @@ class Restore(clocks.Clocks, rig.Rig):
         self.eventually(lambda: self.head() == newest, 'head is brought forward')
         self.eventually(lambda: self.status(ann)['base'] == newest, 'the tree is there too')
         self.assertEqual(self.status(ann)['staged'], [])
+
+
+    def test_a_local_only_file_where_a_deleted_one_comes_back_is_not_published(self):
+        ann = self.mount(self.api.origin)
+        work = self.work(ann)
+        (work / 'x').write_text('1\n')
+        (work / 'a.log').write_text('published by mistake\n')
+        self.publish(ann, 'one')
+        (work / '.gitignore').write_text('*.log\n')
+        self.publish(ann, 'rules')
+        self.back_up()
+        (work / 'a.log').unlink()
+        self.publish(ann, 'deleted')
+        lost = self.head()
+        (work / 'a.log').write_text('my own\n')
+        self.restore()
+        self.within_minutes(lambda: self.status(ann)['lost'] == lost, 'status says what was lost')
+        self.assertEqual([each['path'] for each in self.status(ann)['conflicts']], ['a.log'])
+        self.assertEqual(self.playfs('commit', '-m', 'Next', work, check=False).returncode, CONFLICT)
+        self.assertEqual((work / 'a.log').read_text(), 'my own\n')
+
+    def test_a_chunk_whose_id_names_another_one_is_uploaded_again(self):
+        ann = self.mount(self.api.origin)
+        work = self.work(ann)
+        (work / 'same').write_text('same\n')
+        self.publish(ann, 'one')
+        self.back_up()
+        (work / 'new').write_text(big('new'))
+        self.publish(ann, 'two')
+        lost = self.head()
+        reused = self.api.get('revisions', lost)['manifest']['files']['new']['c'][0]
+        with contextlib.closing(sqlite3.connect(self.backup)) as store:
+            newest = store.execute('SELECT max(created_at) FROM records').fetchone()[0] + 1
+            fields = {'rev': '', 'path': 'x', 'seq': 0, 'hash': '0' * 64, 'content': 'somebody else\n'}
+            store.execute('INSERT INTO records (collection, id, created_at, updated_at, status, owner, request_key, fields)'
+                          " VALUES ('file_chunks', ?, ?, ?, 'open', '', NULL, ?)",
+                          (reused, newest, newest, json.dumps(fields)))
+            store.commit()
+        self.restore()
+        self.within_minutes(lambda: self.status(ann)['lost'] == lost, 'status says what was lost')
+        self.assertEqual(self.publish_what_was_lost(ann, 'again')['outcome'], 'published')
+        chunks = self.api.get('revisions', self.head())['manifest']['files']['new']['c']
+        self.assertEqual(''.join(self.api.get('file_chunks', chunk)['content'] for chunk in chunks), big('new'))
 
 
 if __name__ == '__main__':

@@ -158,25 +158,48 @@ TEST_F(AncestryTest, ACrissCrossMergeLeavesAConflictToNeitherSide) {
   EXPECT_EQ(merged->conflicts, 3u) << "image, gone and new: nobody's version wins unasked";
 }
 
-TEST_F(AncestryTest, ACrissCrossMergeLeavesAConflictOfTheStateToNeitherSide) {
-  auto with_state = [&](const std::vector<std::string>& parents, const std::string& value) {
+class CrissCrossStateTest : public AncestryTest {
+ protected:
+  std::string with_state(const std::vector<std::string>& parents, const std::string& a, const std::string& k,
+                         const Contents& files = {{"keep", "k"}}) {
     Json::Array ids;
     for (const auto& parent : parents) ids.emplace_back(parent);
     return world
         .create("revisions", wire::to_text(JsonObject{{"project", project},
                                                       {"parents", std::move(ids)},
-                                                      {"manifest", files_of({{"keep", "k"}})},
-                                                      {"state", JsonObject{{"key", value}}}}))
+                                                      {"manifest", files_of(files)},
+                                                      {"state", JsonObject{{"a", a}, {"k", k}}}}))
         .id;
-  };
-  root = with_state({}, "0");
-  auto one = with_state({root}, "1"), other = with_state({root}, "2");
-  auto ours = with_state({one, other}, "1"), theirs = with_state({other, one}, "2");
+  }
+};
+
+TEST_F(CrissCrossStateTest, AConflictIsLeftToNeitherSide) {
+  root = with_state({}, "0", "0");
+  auto one = with_state({root}, "1", "0"), other = with_state({root}, "2", "0");
+  auto ours = with_state({one, other}, "1", "0"), theirs = with_state({other, one}, "2", "0");
   world.set_head(project, ours);
   open();
   auto merged = merge(theirs);
   ASSERT_TRUE(merged) << merged.error().message;
   EXPECT_EQ(merged->conflicts, 1u);
+}
+
+TEST_F(CrissCrossStateTest, AKeyThatGoesBackToAnOldValueStays) {
+  const std::string zero("\0", 1);
+  const Contents before = {{"keep", "k"}, {"image", zero}}, after = {{"keep", "k"}, {"image", zero + "1"}};
+  root = with_state({}, "0", "0", before);
+  auto one = with_state({root}, "1", "1", after), other = with_state({root}, "2", "0", {{"keep", "k"}});
+  auto ours = with_state({one, other}, "1", "1", after), theirs = with_state({other, one}, "1", "1", after);
+  // Ours returns to what everybody began with.
+  world.set_head(project, with_state({ours}, "1", "0", before));
+  auto beside = with_state({theirs}, "1", "1", {{"keep", "theirs"}, {"image", zero + "1"}});
+  open();
+  auto merged = merge(beside);
+  ASSERT_TRUE(merged) << merged.error().message;
+  EXPECT_EQ(merged->conflicts, 1u) << "image: ours and theirs differ from anything before";
+  auto state = wire::parse_json(work->stage->staged_state().value_or(R"({"a":"1","k":"0"})"));
+  ASSERT_TRUE(state);
+  EXPECT_EQ(*state->object()->find("k"), Json("0"));
 }
 
 // What is staged, and what is written while a merge reads.

@@ -184,6 +184,20 @@ TEST_F(PublicationTest, ANameThatOthersReplaceIsNoNameOfTheFileAnyMore) {
   }
 }
 
+TEST_F(PublicationTest, ABaseWithOtherRulesIsNotFollowedOverLocalOnlyFiles) {
+  base.insert_or_assign(".gitignore", "*.log\n");
+  ASSERT_TRUE(bench.move_base(revision_of("r3", base, bench.clock.wall())));
+  ASSERT_TRUE(bench.put("secret.log", "mine"));
+  base.insert_or_assign("a", "of others");
+  ASSERT_TRUE(bench.move_base(revision_of("r4", base, bench.clock.wall()))) << "the rules are the same";
+  base.insert_or_assign(".gitignore", "*.tmp\n");
+  auto moved = bench.move_base(revision_of("r5", base, bench.clock.wall()));
+  ASSERT_FALSE(moved);
+  EXPECT_EQ(moved.error().code, ErrorCode::busy);
+  ASSERT_TRUE(bench.unlink("secret.log"));
+  EXPECT_TRUE(bench.move_base(revision_of("r5", base, bench.clock.wall())));
+}
+
 TEST_F(PublicationTest, AHeadThatWasComparedWithAnotherBaseIsNotFollowed) {
   const auto seen = bench.stage->base()->revision.id;
   auto older = base;
