@@ -14,6 +14,7 @@
 #include <cstdlib>
 #include <ctime>
 #include <functional>
+#include <set>
 
 #include "base/fd.h"
 #include "base/log.h"
@@ -105,6 +106,7 @@ struct ObjectStore::State {
   std::atomic<std::int64_t> futile_until = 0;  ///< steady clock, in nanoseconds
   Mutex mutex;
   Lru<ContentHash, ObjectPtr> open_objects PLAYFS_GUARDED_BY(mutex);
+  std::set<ContentHash> unremovable PLAYFS_GUARDED_BY(mutex);  ///< damaged files that cannot be set aside
   Lru<ContentHash, ObjectPtr> memory_objects PLAYFS_GUARDED_BY(mutex);
   std::optional<Error> trouble PLAYFS_GUARDED_BY(mutex);  ///< of the last write; already logged
   std::chrono::steady_clock::time_point prepared_at PLAYFS_GUARDED_BY(mutex);
@@ -165,6 +167,10 @@ struct ObjectStore::State {
     if (done) done = write_once(hash, bytes);
     if (!done && done.error().code == ErrorCode::no_space && make_room(bytes.size())) done = write_once(hash, bytes);
     if (done) room->wrote(file_size_of(bytes.size()));
+    if (done) {
+      MutexLock lock(mutex);
+      unremovable.erase(hash);
+    }
     note(done);
     return done;
   }
@@ -240,7 +246,9 @@ struct ObjectStore::State {
     if (fstat(examined, &seen) != 0 || lstat(path.c_str(), &named) != 0 || !same_file(seen, named)) return;
     const bool moved =
         make_private_directory(damaged()) && rename(path.c_str(), (damaged() + "/" + hash.hex()).c_str()) == 0;
-    if (!moved) unlink(path.c_str());
+    if (moved || unlink(path.c_str()) == 0) return;
+    MutexLock lock(mutex);  // a read-only file system
+    unremovable.insert(hash);
   }
 };
 
@@ -332,6 +340,10 @@ Result<std::unique_ptr<ObjectStore>> ObjectStore::open(const std::string& direct
 
 Result<ObjectPtr> ObjectStore::State::open_object(const std::shared_ptr<State>& state, const ContentHash& hash,
                                                   bool use) {
+  {
+    MutexLock lock(state->mutex);
+    if (state->unremovable.contains(hash)) return ObjectPtr();
+  }
   const std::string path = state->path_of(hash);
   auto try_open = [&] { return UniqueFd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW)); };
   UniqueFd fd = try_open();

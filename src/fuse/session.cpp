@@ -107,6 +107,7 @@ struct Session::State final : vfs::KernelNotifier {
   std::atomic<bool> stopping = false;
   std::atomic<bool> detached = false;
   std::atomic<bool> running = false;
+  bool has_unanswered = false;
   std::atomic<pthread_t> loop_thread{};
   std::shared_ptr<InotifyWatcher> watcher;
 };
@@ -146,8 +147,14 @@ Result<std::unique_ptr<Session>> Session::mount(vfs::FileSystem& file_system, co
   return session;
 }
 
-Session::~Session() {
+void Session::unmount_at_last() {
   if (!state_->detached) fuse_session_unmount(state_->session);
+}
+
+bool Session::has_unanswered() const { return state_->has_unanswered; }
+
+Session::~Session() {
+  unmount_at_last();
   fuse_session_destroy(state_->session);
   // Once the connection has ended: a lookup of the watcher's would wait forever in a mount that nobody serves.
   if (state_->watcher) state_->watcher->stop();
@@ -170,7 +177,8 @@ Status Session::run() {
   state_->running = false;
 
   state_->context.cancel_all();
-  if (!state_->context.wait_until_empty(kLastAnswers)) log_error("some requests were unanswered at the unmount");
+  state_->has_unanswered = !state_->context.wait_until_empty(kLastAnswers);
+  if (state_->has_unanswered) log_error("some requests were unanswered at the unmount");
   if (was_aborted(*state_))
     return fail(ErrorCode::io, "the kernel aborted the connection of " + state_->mountpoint,
                 "a request took longer than fs.fuse.max_request_timeout, or somebody aborted it; mount again");

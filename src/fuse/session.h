@@ -41,6 +41,12 @@ class Session {
   /// Unmounts (lazily if the mount is in use), and ends run(). Callable on any thread, but not from a request.
   void stop();
 
+  /// Whether run() ended before all requests were answered: what holds them up, a stalled disk for example, still uses
+  /// the file system and this session. Neither may be destroyed then; the process has to end.
+  [[nodiscard]] bool has_unanswered() const;
+  /// Unmounts, unless somebody else did; nothing is served any more.
+  void unmount_at_last();
+
   /// The time limit of an operation, well within the kernel's. nullopt: none.
   [[nodiscard]] std::optional<std::chrono::milliseconds> request_limit() const;
 

@@ -472,15 +472,18 @@ Manifest carried_forward(Manifest base, std::string tx) {
   return base;
 }
 
+Status check_file_size(const std::string& path, std::uint64_t size) {
+  if (size <= kMaxFileSize) return {};
+  return fail(ErrorCode::file_too_big,
+              fmt::format("{} has {} bytes, but a published file has at most {}", path, size, kMaxFileSize),
+              "remove it, split it, or list it in .gitignore");
+}
+
 Status check_could_fit(const PlanInput& input, const RecordSizes& sizes) {
   std::vector<PathSize> costs;
   std::size_t least = 0;
   for (const PutFile& file : input.puts) {
-    if (!file.published && file.size > kMaxFileSize)
-      return fail(
-          ErrorCode::file_too_big,
-          fmt::format("{} has {} bytes, but a published file has at most {}", file.path, file.size, kMaxFileSize),
-          "remove it, split it, or list it in .gitignore");
+    if (!file.published) PLAYFS_CHECK(check_file_size(file.path, file.size));
     FileEntry entry;
     if (file.published) {
       entry = *file.published;

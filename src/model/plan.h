@@ -126,7 +126,10 @@ struct Plan {
 /// one revision do not: `auto` is dropped and `tx` replaced.
 Manifest carried_forward(Manifest base, std::string tx);
 
-/// Fails with `file_too_big` if a file is larger than playfs shows, or, listing each path's cost, if the files cannot
+/// Fails with `file_too_big` if a file is larger than playfs shows.
+Status check_file_size(const std::string& path, std::uint64_t size);
+
+/// Fails like that, or, listing each path's cost, if the files cannot
 /// fit whatever their content. Checks sizes only, so that content that will never be sent need not be read. Success
 /// does not guarantee that the plan fits.
 Status check_could_fit(const PlanInput& input, const RecordSizes& sizes);

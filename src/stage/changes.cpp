@@ -1,6 +1,7 @@
 // What is staged: the publishable differences between the tree and its base.
 #include <algorithm>
 
+#include "model/chunking.h"
 #include "stage/state.h"
 
 namespace playfs::stage {
@@ -172,8 +173,13 @@ class Surveyor {
     if (!state_.base->tree.manifest().tx.empty() && tracked.size_claim && state_.measure(inode) &&
         inode.size != *tracked.size_claim)
       return true;
-    uncertain = true;
+    uncertain = !is_beyond_publishing(inode);
     return true;
+  }
+
+  /// No revision has a file of that size, and hashing it could take hours.
+  bool is_beyond_publishing(Inode& inode) PLAYFS_REQUIRES(state_.mutex) {
+    return state_.measure(inode) && inode.size > kMaxFileSize;
   }
 
   /// Whether it was written since it was frozen, perhaps with the same bytes.
@@ -181,7 +187,7 @@ class Surveyor {
     if (!state_.pending || !inode.spool || known_hash(inode)) return false;
     auto as = state_.pending->files.find(path);
     if (as == state_.pending->files.end()) return false;
-    if (as->second.published) return expected_hash(*as->second.published).has_value();
+    if (as->second.published) return expected_hash(*as->second.published) && !is_beyond_publishing(inode);
     return inode.spool->number() != as->second.spool && state_.measure(inode) && inode.size == as->second.size;
   }
 

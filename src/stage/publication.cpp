@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <iterator>
 
+#include "model/plan.h"
 #include "stage/entry_codec.h"
 #include "stage/ignore.h"
 #include "stage/rebase.h"
@@ -76,6 +77,7 @@ Stage::State::Candidate Stage::State::candidate_of(Inode& inode) {
     candidate.file.hash = ContentHash::of(inode.target);
   } else {
     candidate.bytes = inode.spool;
+    if (measure(inode)) candidate.file.size = inode.size;
     frozen.emplace(inode.spool->number(), inode.spool);
   }
   return candidate;
@@ -95,6 +97,7 @@ Result<std::optional<Frozen>> Stage::State::freeze_candidates(Frozen layer, cons
     }
     Candidate& candidate = candidates.find(difference.path)->second;
     if (candidate.bytes) {
+      PLAYFS_CHECK(check_file_size(difference.path, candidate.file.size));  // hashing it could take hours
       auto digested = digest(*spool, *candidate.bytes);
       if (!digested) return fail(digested.error().while_doing(difference.path));
       const FileDigest& bytes = *digested;

@@ -501,10 +501,8 @@ Fetch fetch_for_a_while(Mount& mount, const OperationPtr& op, std::chrono::milli
   };
 }
 
-Fetch on_disk(Mount& mount, UniqueFunction<Status()> work) { return on_threads_of(mount.disk(), std::move(work)); }
-
-Fetch on_threads_of(Executor& threads, UniqueFunction<Status()> work) {
-  return [&threads, work = std::move(work)](const CancelToken&, Callback<void> done) mutable {
+Fetch on_disk(Mount& mount, UniqueFunction<Status()> work) {
+  return [&threads = mount.disk(), work = std::move(work)](const CancelToken&, Callback<void> done) mutable {
     threads.post([work = std::move(work), done = std::move(done)]() mutable {
       Status status = work();
       work = {};

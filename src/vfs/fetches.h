@@ -120,8 +120,6 @@ Fetch fetch_for_a_while(Mount& mount, const OperationPtr& op, std::chrono::milli
                         std::chrono::milliseconds longer, std::string fact, Fetch fetch);
 /// Local work that may block on the disk; runs on threads of its own, so nothing else waits with it.
 Fetch on_disk(Mount& mount, UniqueFunction<Status()> work);
-/// Local work that may read a lot, on one of the mount's threads for that.
-Fetch on_threads_of(Executor& threads, UniqueFunction<Status()> work);
 /// Reads or renders much of what strangers wrote, on one of the mount's threads for that. A caller that is interrupted
 /// is answered at once: `work` looks at the token between its steps. It may go on with another fetch.
 Fetch off_thread(Mount& mount, Executor& threads, UniqueFunction<void(const CancelToken&, Callback<void>)> work);

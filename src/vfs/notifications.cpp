@@ -1,5 +1,6 @@
 #include "vfs/notifications.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace playfs::vfs {
@@ -9,6 +10,9 @@ namespace {
 constexpr unsigned kThreads = 4;
 /// After ESTALE the kernel looks again at once.
 constexpr std::chrono::seconds kComesBack{1};
+/// How long names wait for the directory. Revalidating all names of the mount is for directories that are held longer:
+/// it also undoes what is mounted below this mount, and overlays of it.
+constexpr std::chrono::seconds kNamesWait{1};
 }  // namespace
 
 struct Notifications::Told {
@@ -97,7 +101,17 @@ void Notifications::drop_if_idle(NodeId node) {
   auto found = lanes_.find(node);
   if (found == lanes_.end()) return;
   const Lane& lane = found->second;
-  if (lane.items.empty() && !lane.is_telling && lane.names_held == 0 && lane.pages_held == 0) lanes_.erase(found);
+  if (!lane.items.empty() || lane.is_telling || lane.names_held > 0 || lane.pages_held > 0) return;
+  lanes_.erase(found);
+  names_wait_.erase(node);
+}
+
+void Notifications::wake_names_that_waited() {
+  const auto now = Clock::now();
+  for (const auto& [node, since] : names_wait_) {
+    if (since + kNamesWait > now) continue;
+    if (auto lane = lanes_.find(node); lane != lanes_.end()) make_ready(node, lane->second);
+  }
 }
 
 void Notifications::forget_yielded() {
@@ -118,9 +132,10 @@ std::optional<Notifications::Job> Notifications::next() {
   for (;;) {
     if (ending_) return std::nullopt;
     if (!yielded_.empty()) forget_yielded();
+    if (!names_wait_.empty()) wake_names_that_waited();
     if (ready_.empty()) {
-      if (yielded_.empty()) changed_.wait(mutex_);
-      else changed_.wait_for(mutex_, kComesBack);
+      if (yielded_.empty() && names_wait_.empty()) changed_.wait(mutex_);
+      else changed_.wait_for(mutex_, std::min(kComesBack, kNamesWait));
       continue;
     }
     const NodeId node = ready_.front();
@@ -130,8 +145,10 @@ std::optional<Notifications::Job> Notifications::next() {
     Job job{node, {}, false, receiver_};
     const Kind kind = lane.items.front().kind;
     const bool would_wait = would_block(node, lane, kind);
-    job.by_all_names = would_wait && kind == Kind::entry && knows_all_names_;
+    if (would_wait && kind == Kind::entry && knows_all_names_)
+      job.by_all_names = names_wait_.try_emplace(node, Clock::now()).first->second + kNamesWait <= Clock::now();
     if (would_wait && !job.by_all_names) continue;  // whoever releases the node makes it ready again
+    names_wait_.erase(node);
     lane.takes_names = kind == Kind::entry && receiver_ && !job.by_all_names;
     job.item = std::move(lane.items.front());
     lane.items.pop_front();

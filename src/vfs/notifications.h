@@ -4,9 +4,9 @@
 // An invalidation can block where no signal reaches. Dropping a name takes the directory's lock, which the kernel also
 // holds while it waits for our answer to a lookup there; dropping pages takes page locks, which it holds while they are
 // read. So every operation that has to wait declares which nodes the kernel may keep locked for it (Hold). Meanwhile
-// nothing is sent that would block: page invalidations wait until the operation is answered. Names are invalidated by
-// the one message that takes no lock, which makes the kernel revalidate all names of the mount (Linux 6.16; on older
-// kernels names wait, too).
+// nothing is sent that would block: invalidations wait until the operation is answered. Names that have waited for a
+// second are invalidated by the one message that takes no lock, which makes the kernel revalidate all names of the
+// mount (Linux 6.16; on older kernels they wait on).
 //
 // An invalidation can also cross a request that is already on its way to us. If that is a lookup, and it would have to
 // wait, it yields: it is answered ESTALE, and the kernel looks again after the invalidation.
@@ -109,6 +109,7 @@ class Notifications {
   void drop_if_idle(NodeId node) PLAYFS_REQUIRES(mutex_);
   /// Forgets lookups that yielded and never came back: their process ended or is stopped.
   void forget_yielded() PLAYFS_REQUIRES(mutex_);
+  void wake_names_that_waited() PLAYFS_REQUIRES(mutex_);
 
   Mutex mutex_;
   Condition changed_;
@@ -116,6 +117,8 @@ class Notifications {
   std::deque<NodeId> ready_ PLAYFS_GUARDED_BY(mutex_);  ///< nodes with something to deliver
   /// Lookups that yielded and are expected back, by directory and thread. Until then the directory counts as held.
   std::map<std::pair<NodeId, pid_t>, Clock::time_point> yielded_ PLAYFS_GUARDED_BY(mutex_);
+  /// Directories whose names have to wait, and since when.
+  std::map<NodeId, Clock::time_point> names_wait_ PLAYFS_GUARDED_BY(mutex_);
   std::unordered_map<std::string, std::weak_ptr<Told>> told_ PLAYFS_GUARDED_BY(mutex_);
   bool knows_all_names_ PLAYFS_GUARDED_BY(mutex_) = true;  ///< until the kernel refuses the message
   KernelNotifier* receiver_ PLAYFS_GUARDED_BY(mutex_) = nullptr;

@@ -221,9 +221,8 @@ Attempt<CommitResult> WorkTree::commit(const OperationPtr& op, const CommitReque
   if (request.again.empty()) {
     // The first call may have to match everything new against rules written by strangers.
     if (!op->noted("judged")) {
-      return missing(on_threads_of(mount_.comparing(), [self, op]() -> Status {
+      return missing(compare(op, "judged", [self]() -> Status {
         static_cast<void>(self->stage_->rules_needed());
-        op->note("judged");
         return {};
       }));
     }
@@ -454,14 +453,28 @@ Status WorkTree::stage_state(const Caller& caller, std::string text) {
 }
 
 Attempt<void> WorkTree::weigh(const OperationPtr& op) {
-  static constexpr const char* kWeighed = "weighed";
-  if (op->noted(kWeighed)) return {};
-  return missing(on_threads_of(mount_.comparing(), [self = shared_from_this(), op]() -> Status {
+  if (op->noted("weighed")) return {};
+  return missing(compare(op, "weighed", [self = shared_from_this()]() -> Status {
     PLAYFS_TRY([[maybe_unused]] auto changes, self->stage_->changes());
     PLAYFS_TRY([[maybe_unused]] auto conflicts, publish::unresolved(*self->stage_));
-    op->note(kWeighed);
     return {};
   }));
+}
+
+Fetch WorkTree::compare(const OperationPtr& op, const std::string& fact, UniqueFunction<Status()> work) {
+  return [self = shared_from_this(), op, fact, work = std::move(work)](const CancelToken& cancel,
+                                                                       Callback<void> done) mutable {
+    auto told = [op, fact, done = std::move(done)](Result<bool> compared) mutable {
+      if (!compared) return done(fail(std::move(compared).error()));
+      op->note(fact);
+      done({});
+    };
+    if (!self->comparisons_.join(fact, cancel, std::move(told))) return;
+    self->mount_.comparing().post([self, fact, work = std::move(work)]() mutable {
+      Status compared = work();
+      self->comparisons_.land(fact, compared ? Result<bool>(true) : Result<bool>(fail(std::move(compared).error())));
+    });
+  };
 }
 
 Attempt<void> WorkTree::describe(const OperationPtr& op, ProjectStatus& status) {

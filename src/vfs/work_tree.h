@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "base/mutex.h"
+#include "content/single_flight.h"
 #include "publish/publisher.h"
 #include "stage/stage.h"
 #include "vfs/attempt.h"
@@ -125,6 +126,9 @@ class WorkTree : public std::enable_shared_from_this<WorkTree> {
   void keep_base() PLAYFS_EXCLUDES(mutex_);
   /// Runs a long integration on the publisher's thread; its outcome becomes the operation's.
   [[nodiscard]] Attempt<UpdateResult> integrate(const OperationPtr& op, const RevisionTreePtr& revision, bool is_head);
+  /// Runs `work`, which may hash and match whatever is staged, and then notes `fact`. Of callers for the same fact, one
+  /// runs it for all. A caller that is interrupted is answered at once.
+  [[nodiscard]] Fetch compare(const OperationPtr& op, const std::string& fact, UniqueFunction<Status()> work);
   void tell_kernel(const std::vector<stage::Invalidation>& changed);
   /// Requires a clean tree; queues the kernel's invalidations.
   [[nodiscard]] Status move_base(const RevisionTreePtr& base, const RevisionId& from) PLAYFS_EXCLUDES(moving_);
@@ -132,6 +136,7 @@ class WorkTree : public std::enable_shared_from_this<WorkTree> {
   void drop(const stage::Inode* inode) PLAYFS_EXCLUDES(mutex_);
 
   Mount& mount_;
+  content::SingleFlight<std::string, bool> comparisons_;  ///< by fact
   const ProjectId project_;
   const std::string directory_;
   const std::uint64_t root_ino_;

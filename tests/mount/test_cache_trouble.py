@@ -150,6 +150,26 @@ class CacheTrouble(rig.Rig):
         self.assertTrue((self.cache / 'records.db').exists())
         self.assertIsNone(self.trouble(mount))
 
+    @unittest.skipUnless(os.geteuid() == 0, 'mounts a file system')
+    def test_a_damaged_object_that_cannot_be_removed_is_fetched_again(self):
+        self.cache.mkdir(parents=True)
+        self.command('mount', '-t', 'tmpfs', '-o', 'mode=700', 'tmpfs', self.cache)
+        self.addCleanup(self.command, 'umount', '-l', self.cache, check=False)
+        mount = self.mount(self.api.origin)
+        self.read(mount, self.projects[0])
+        mount.unmount()
+        for path in (self.cache / 'objects').glob('??/*'):
+            content = bytearray(path.read_bytes())
+            content[0] ^= 1
+            path.write_bytes(content)
+        self.command('mount', '-o', 'remount,ro', self.cache)
+        mount = self.mount(self.api.origin)
+        self.read(mount, self.projects[0])
+        first = mount.directory / 'projects' / self.projects[0] / 'work/d0/f0'
+        with open(first, 'r+b') as file:
+            file.write(b'C')
+        self.assertEqual(first.read_bytes()[:8], b'Content ')
+
 
 if __name__ == '__main__':
     rig.main()

@@ -7,7 +7,9 @@ import os
 import pathlib
 import stat
 import subprocess
+import threading
 import time
+import unittest
 
 import proxy
 import rig
@@ -399,6 +401,33 @@ class Pointers(Following):
                     else:
                         (top / name).read_text()
                 self.assertEqual(set(os.listdir(top / 'revisions')), set(made))
+
+    @unittest.skipUnless(os.geteuid() == 0, 'mounts a file system')
+    def test_what_is_mounted_in_one_project_stays_when_the_head_of_another_moves(self):
+        project, other = (publish(self.api, name, {'f': 'f\n'}) for name in ('p', 'other'))
+        directory = self.mount(self.api.origin, options=('refresh=1',)).directory / 'projects'
+        build = directory / project / 'work/build'
+        build.mkdir()
+        self.command('mount', '-t', 'tmpfs', 'tmpfs', build)
+        self.addCleanup(self.command, 'umount', '-l', build, check=False)
+        stop = threading.Event()
+
+        def look():
+            while not stop.is_set():
+                (directory / other / 'status').read_bytes()
+
+        readers = [threading.Thread(target=look) for _ in range(4)]
+        for reader in readers:
+            reader.start()
+        try:
+            for number in range(4):
+                publish(self.api, 'Next', {'f': f'{number}\n'}, other)
+                self.eventually(lambda: (directory / other / 'head/f').read_text() == f'{number}\n', 'head is followed')
+        finally:
+            stop.set()
+            for reader in readers:
+                reader.join()
+        self.assertTrue(os.path.ismount(build))
 
 
 if __name__ == '__main__':

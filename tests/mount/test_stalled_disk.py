@@ -102,6 +102,15 @@ class StalledDisk(rig.Rig):
         self.assertEqual(large.read_bytes()[:2], b'Xa')
         self.assertEqual((self.work.parent / 'head/large').read_bytes()[:2], b'aa')
 
+    def test_an_unmount_ends_without_those_who_wait_for_it(self):
+        self.stall()
+        self.write_into('file0')
+        self.reached()
+        process = self.mounted.process
+        process.terminate()
+        self.assertGreater(process.wait(rig.COMMAND_LIMIT), 0, 'it says that requests were not answered')
+        self.assertFalse(os.path.ismount(self.mounted.directory))
+
 
 if __name__ == '__main__':
     rig.main()

@@ -178,6 +178,13 @@ Status serve_mount(Context& context, const Plan& plan, Ready ready) {
     served = session->run();
   }
   signals.end();
+  if (session->has_unanswered()) {
+    // Like kill -9, which loses nothing: all that was acknowledged is on disk.
+    session->unmount_at_last();
+    record.reset();
+    context.io.out.flush();
+    _exit(static_cast<int>(ExitCode::failed));
+  }
   playground.set_close_watcher(nullptr);
   playground.set_notifier(nullptr);
   return served;
