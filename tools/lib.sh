@@ -76,14 +76,15 @@ set_up_sanitizers() {
   export TSAN_OPTIONS=halt_on_error=1:second_deadlock_stack=1${symbolizer:+:external_symbolizer_path=$symbolizer}
 }
 
-# configure DIR OPTION…: sets up a build directory, or changes the options of an existing one.
+# configure DIR OPTION…: sets up a build directory, or changes the options of an existing one. A new one compiles several
+# sources at a time, which is right for a build from scratch; with -Dunity_sources=false a change recompiles less.
 configure() {
   local dir=$1
   shift
   if [[ -f $dir/build.ninja ]]; then
     meson configure "$dir" "$@"
   else
-    meson setup "$dir" "$ROOT" "$@" >/dev/null || {
+    meson setup "$dir" "$ROOT" -Dunity_sources=true "$@" >/dev/null || {
       tail -n 20 "$dir/meson-logs/meson-log.txt" >&2
       die "the build could not be set up in $dir"
     }
