@@ -19,10 +19,10 @@
 #include "base/fd.h"
 #include "base/log.h"
 #include "base/mutex.h"
+#include "cache/eviction_trigger.h"
 #include "cache/lru.h"
-#include "cache/object_care.h"
+#include "cache/object_eviction.h"
 #include "cache/object_file.h"
-#include "cache/room_keeper.h"
 
 namespace playfs::cache {
 
@@ -92,18 +92,18 @@ bool same_file(const struct stat& a, const struct stat& b) { return a.st_dev == 
 struct ObjectStore::State {
   State(std::string path, const ObjectStoreOptions& options)
       : directory(std::move(path)),
-        room(RoomKeeper::make(options.budget / kShareBetweenTrims, options.written_before, options.executor,
-                              [directory = directory, budget = options.budget]() -> Status {
-                                PLAYFS_TRY([[maybe_unused]] auto left, trim_objects(directory, budget));
-                                return {};
-                              })),
+        eviction(EvictionTrigger::make(options.budget / kShareBetweenTrims, options.written_before, options.executor,
+                                       [directory = directory, budget = options.budget]() -> Status {
+                                         PLAYFS_TRY([[maybe_unused]] auto left, trim_objects(directory, budget));
+                                         return {};
+                                       })),
         open_objects(options.open_files),
         memory_objects(options.memory) {}
 
   const std::string directory;
-  const std::shared_ptr<RoomKeeper> room;      ///< independent of this state: its passes may outlive it
-  std::atomic<bool> usable = false;            ///< the directory exists and is ours
-  std::atomic<std::int64_t> futile_until = 0;  ///< steady clock, in nanoseconds
+  const std::shared_ptr<EvictionTrigger> eviction;  ///< independent of this state: its passes may outlive it
+  std::atomic<bool> usable = false;                 ///< the directory exists and is ours
+  std::atomic<std::int64_t> futile_until = 0;       ///< steady clock, in nanoseconds
   Mutex mutex;
   Lru<ContentHash, ObjectPtr> open_objects PLAYFS_GUARDED_BY(mutex);
   std::set<ContentHash> unremovable PLAYFS_GUARDED_BY(mutex);  ///< damaged files that cannot be set aside
@@ -166,7 +166,7 @@ struct ObjectStore::State {
     Status done = be_prepared();
     if (done) done = write_once(hash, bytes);
     if (!done && done.error().code == ErrorCode::no_space && make_room(bytes.size())) done = write_once(hash, bytes);
-    if (done) room->wrote(file_size_of(bytes.size()));
+    if (done) eviction->wrote(file_size_of(bytes.size()));
     if (done) {
       MutexLock lock(mutex);
       unremovable.erase(hash);
@@ -326,7 +326,7 @@ Status Object::copy_to(int fd) const {
 }
 
 ObjectStore::ObjectStore(std::shared_ptr<State> state) : state_(std::move(state)) {}
-ObjectStore::~ObjectStore() { state_->room->finish(); }
+ObjectStore::~ObjectStore() { state_->eviction->finish(); }
 
 Result<std::unique_ptr<ObjectStore>> ObjectStore::open(const std::string& directory, ObjectStoreOptions options) {
   auto state = std::make_shared<State>(directory, options);

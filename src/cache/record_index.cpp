@@ -7,10 +7,10 @@
 #include "base/log.h"
 #include "base/mutex.h"
 #include "cache/checksum.h"
+#include "cache/eviction_trigger.h"
 #include "cache/object_store.h"
 #include "cache/pending_records.h"
 #include "cache/record_database.h"
-#include "cache/room_keeper.h"
 
 namespace playfs::cache {
 
@@ -51,12 +51,12 @@ struct RecordIndex::State : std::enable_shared_from_this<State> {
         writing(directory, kWritePatience),
         executor(options.executor),
         // The executor is stopped before this state is destroyed.
-        room(RoomKeeper::make(options.budget / kShareBetweenTrims, options.written_before, options.executor,
-                              [this] { return trim(); })) {}
+        eviction(EvictionTrigger::make(options.budget / kShareBetweenTrims, options.written_before, options.executor,
+                                       [this] { return trim(); })) {}
   ~State() {
     write_records();
     write_touches();
-    room->finish();
+    eviction->finish();
   }
 
   using Key = RecordKey;
@@ -111,7 +111,7 @@ struct RecordIndex::State : std::enable_shared_from_this<State> {
   std::atomic<bool> write_due = false;    ///< a task to write pending records is posted
   std::atomic<bool> unwritable = false;   ///< the last write of pending records failed
   std::atomic<bool> looks_again = false;  ///< look_again() is posted
-  const std::shared_ptr<RoomKeeper> room;
+  const std::shared_ptr<EvictionTrigger> eviction;
   Mutex turn;  ///< taken after a channel's mutex
   Mutex mutex;
   std::vector<Key> touched PLAYFS_GUARDED_BY(mutex);  ///< read, but not recently marked as used
@@ -207,7 +207,7 @@ void RecordIndex::State::write_records() {
       return {};
     });
     unwritable = !written;
-    if (written) room->wrote(bytes);
+    if (written) eviction->wrote(bytes);
     return written;
   });
 }

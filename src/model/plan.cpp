@@ -12,7 +12,7 @@
 #include <fmt/format.h>
 
 #include "model/chunking.h"
-#include "model/recut.h"
+#include "model/rechunk.h"
 
 namespace playfs {
 
@@ -49,7 +49,7 @@ struct Item {
   std::size_t text_json = 0;       ///< its length inside a JSON string; set only if it may be inline
   std::vector<FileEntry*> vacant;  ///< entries without their text yet; it is read for those that stay inline
   bool may_be_inline = false;
-  bool is_recut = false;  ///< cut around stored chunks
+  bool is_rechunked = false;  ///< cut around stored chunks
   bool chunked = false;
   Chunking cut;
   std::size_t inline_size = 0;  ///< of all entries together
@@ -213,8 +213,8 @@ class Planner {
       item.cut.missing.resize(stored->chunks.size());
     } else {
       auto near = input_.stored.near.find(path);
-      item.is_recut = near != input_.stored.near.end();
-      PLAYFS_TRY(item.cut, cut(text, path, item.is_recut ? near->second : std::vector<StoredPiece>()));
+      item.is_rechunked = near != input_.stored.near.end();
+      PLAYFS_TRY(item.cut, cut(text, path, item.is_rechunked ? near->second : std::vector<StoredPiece>()));
     }
     return &item;
   }
@@ -286,21 +286,21 @@ class Planner {
   Result<bool> choose_with_fewest_chunks() {
     std::vector<std::pair<Item*, Chunking>> before;
     for (Item& item : items_) {
-      if (!item.is_recut) continue;
+      if (!item.is_rechunked) continue;
       Text text(item.bytes, item.encoding);
       PLAYFS_TRY(Chunking anew, cut(text, item.paths.front(), {}));
       if (anew.chunks.size() >= item.cut.chunks.size()) continue;
-      before.emplace_back(&item, recut(item, std::move(anew)));
+      before.emplace_back(&item, rechunk(item, std::move(anew)));
     }
     if (before.empty()) return false;
     PLAYFS_TRY(bool fits, choose());
     if (fits) return true;
-    for (auto& [item, chunking] : before) recut(*item, std::move(chunking));
+    for (auto& [item, chunking] : before) rechunk(*item, std::move(chunking));
     return false;
   }
 
   /// Returns the previous chunking.
-  Chunking recut(Item& item, Chunking chunking) {
+  Chunking rechunk(Item& item, Chunking chunking) {
     Chunking before = std::exchange(item.cut, std::move(chunking));
     if (item.text_size > kNeverInline)
       for (FileEntry* entry : item.entries) *entry = in_chunks(std::move(*entry), item);

@@ -6,7 +6,7 @@
 // with the fewest uploads and, among equally cheap choices, those that free the most room for the next commit (so large
 // files move and small ones stay). Inline entries of the base take part on the same terms, since one may be the
 // cheapest to move; on a tie the entry that this commit wrote moves. A changed file is cut around its previous chunks
-// (model/recut.h).
+// (model/rechunk.h).
 //
 // If the manifest still does not fit, it moves to a file of its own (Continuation), which is chunked too. Small files
 // stay inline there, so that many share a chunk and a small change costs one.
@@ -25,8 +25,8 @@
 #include "base/result.h"
 #include "model/bytes.h"
 #include "model/continuation.h"
+#include "model/rechunk.h"
 #include "model/records.h"
-#include "model/recut.h"
 
 namespace playfs {
 

@@ -4,7 +4,7 @@
 #include <cstddef>
 
 #include "base/text.h"
-#include "publish/rest.h"
+#include "publish/backoff.h"
 
 namespace playfs::publish {
 

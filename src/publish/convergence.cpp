@@ -7,8 +7,8 @@
 
 #include "base/text.h"
 #include "model/plan.h"
+#include "publish/backoff.h"
 #include "publish/bodies.h"
-#include "publish/rest.h"
 #include "publish/reuse.h"
 #include "wire/json.h"
 

@@ -5,7 +5,7 @@
 #include <set>
 
 #include "base/text.h"
-#include "publish/rest.h"
+#include "publish/backoff.h"
 #include "wire/json.h"
 #include "wire/records.h"
 
@@ -337,7 +337,7 @@ Status Engine::pass_by(const Standing& standing) {
   return scan_.verified(*standing.verified);
 }
 
-Result<Standing> Engine::visit(const std::string& agent) {
+Result<Standing> Engine::reconcile(const std::string& agent) {
   told_ = {};
   PLAYFS_TRY(Standing standing, convergence_.run(nullptr, true, parts_.layers.base(), [] { return Status(); }));
   // Announce what clients posted that did not come back to do so.

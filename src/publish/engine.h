@@ -76,7 +76,7 @@ class Engine {
 
   /// Reconciles the project: merges siblings, brings head forward again, announces branches whose author did not.
   /// `agent` is the author of announcements. REQUIRES: no publication is half done.
-  Result<Standing> visit(const std::string& agent);
+  Result<Standing> reconcile(const std::string& agent);
 
   /// The plan of a commit of the frozen layer. Journals nothing and sends only reads.
   Result<Plan> plan_only(const stage::Frozen& frozen, const std::string& agent, const std::string& message);

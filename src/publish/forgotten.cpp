@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
+#include "publish/backoff.h"
 #include "publish/engine.h"
-#include "publish/rest.h"
 #include "wire/json.h"
 #include "wire/records.h"
 

@@ -7,7 +7,7 @@
 #include <fmt/format.h>
 
 #include "base/text.h"
-#include "publish/rest.h"
+#include "publish/backoff.h"
 #include "wire/json.h"
 
 namespace playfs::publish {

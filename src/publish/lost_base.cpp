@@ -8,8 +8,8 @@
 #include <utility>
 
 #include "base/fd.h"
+#include "publish/backoff.h"
 #include "publish/conflicts.h"
-#include "publish/rest.h"
 #include "wire/json.h"
 
 namespace playfs::publish {

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "model/chunking.h"
-#include "publish/rest.h"
+#include "publish/backoff.h"
 #include "wire/ancestry.h"
 
 namespace playfs::publish {

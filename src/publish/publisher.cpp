@@ -124,7 +124,7 @@ Result<std::unique_ptr<Publisher>> Publisher::open(const std::string& directory,
     state->waiters.is_journalled(each.tx);
   }
   std::unique_ptr<Publisher> publisher(new Publisher(state));
-  publisher->visit();
+  publisher->reconcile();
   state->thread = std::thread([state = state.get()] { state->run(); });
   return publisher;
 }
@@ -260,7 +260,7 @@ void Publisher::cancel(Callback<Cancelled> done) {
   if (interrupts) round.cancel();
 }
 
-void Publisher::visit() {
+void Publisher::reconcile() {
   MutexLock lock(state_->mutex);
   state_->wants_visit = state_->options.visits;
   state_->changed.notify_all();

@@ -52,7 +52,7 @@ struct PublisherOptions {
   /// False: a commit is posted on its base with exactly what was frozen, even if head has moved, and merged with head
   /// afterwards. Its revision is then what the caller has, and can be the base of what the caller does next.
   bool merges_first = true;
-  bool visits = true;  ///< reconciles when it opens and on visit()
+  bool visits = true;  ///< reconciles when it opens and on reconcile()
   std::string agent;   ///< author of announcements about revisions that were not committed here
 };
 
@@ -94,9 +94,9 @@ class Publisher {
   /// these commits are answered `cancelled`. Calls `done` once the result is on disk.
   void cancel(Callback<Cancelled> done);
 
-  /// Reconciles in the background once nothing else is in progress: see Engine::visit. Call this when head has moved,
-  /// and now and then.
-  void visit();
+  /// Reconciles in the background once nothing else is in progress: see Engine::reconcile. Call this when head has
+  /// moved, and now and then.
+  void reconcile();
 
   [[nodiscard]] Progress progress() const;
   /// The commits that have not ended; the one in progress first.

@@ -2,9 +2,9 @@
 // reconciles in between.
 #include "base/log.h"
 #include "base/text.h"
+#include "publish/backoff.h"
 #include "publish/lost_base.h"
 #include "publish/publisher_state.h"
-#include "publish/rest.h"
 
 namespace playfs::publish {
 
@@ -123,7 +123,7 @@ bool Publisher::State::keep_what_lies_elsewhere() {
 
 /// Repeats a failed reconcile: head may not move for days, and what was to be announced or kept cannot wait for that.
 void Publisher::State::visit_later(const Error& error) {
-  auto length = rest_after(error, ++failed_visits, options.first_rest, options.longest_rest);
+  auto length = backoff_after(error, ++failed_visits, options.first_rest, options.longest_rest);
   MutexLock lock(mutex);
   executor.post_after(length, [weak = weak_from_this(), visit = visits] {
     auto state = weak.lock();
@@ -158,7 +158,7 @@ void Publisher::State::refuse_jobs(const Error& why) {
 }
 
 void Publisher::State::take_a_rest(const Error& error, int streak) {
-  auto length = rest_after(error, streak, options.first_rest, options.longest_rest);
+  auto length = backoff_after(error, streak, options.first_rest, options.longest_rest);
   std::uint64_t alarm = 0;
   std::string tx;
   {
@@ -212,7 +212,7 @@ void Publisher::State::wait_for_work() {
     cancel = round.token();
   }
   upstream->until(cancel);
-  auto standing = engine->visit(options.agent);
+  auto standing = engine->reconcile(options.agent);
   if (standing && keep_what_lies_elsewhere()) failed_visits = 0;
   {
     MutexLock lock(mutex);

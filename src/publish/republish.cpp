@@ -7,9 +7,9 @@
 
 #include "base/text.h"
 #include "model/chunking.h"
+#include "publish/backoff.h"
 #include "publish/engine.h"
 #include "publish/lost_base.h"
-#include "publish/rest.h"
 #include "wire/continuation.h"
 #include "wire/json.h"
 #include "wire/records.h"

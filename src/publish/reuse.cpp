@@ -4,7 +4,7 @@
 #include <utility>
 #include <vector>
 
-#include "publish/rest.h"
+#include "publish/backoff.h"
 
 namespace playfs::publish {
 

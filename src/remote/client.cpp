@@ -75,10 +75,10 @@ struct Manner {
 };
 
 /// Adds the common headers and starts the request. `target` is below the base path; if empty, the record cannot exist.
-void send(Engine& engine, HttpRequest request, std::string lane, Manner manner, CancelToken cancel,
+void send(Engine& engine, HttpRequest request, std::string bucket, Manner manner, CancelToken cancel,
           Callback<HttpResponse> done) {
   auto call = std::make_shared<Call>();
-  call->lane = std::move(lane);
+  call->bucket = std::move(bucket);
   call->subject = manner.subject.empty() ? request.target : std::move(manner.subject);
   call->repeat = manner.repeat;
   call->judged = manner.judged;
@@ -202,13 +202,13 @@ void Client::patch_record_now(std::string collection, std::string id, Json body,
 }
 
 void Client::raw(HttpRequest request, CancelToken cancel, Callback<HttpResponse> done) {
-  std::string lane(kReads);
+  std::string bucket(kReads);
   if (!is_read(request)) {
     std::string_view collection = request.target;
     if (collection.starts_with('/')) collection.remove_prefix(1);
-    lane = collection.substr(0, collection.find_first_of("/?"));
+    bucket = collection.substr(0, collection.find_first_of("/?"));
   }
-  send(*engine_, std::move(request), std::move(lane), {.judged = false, .may_wait = false}, std::move(cancel),
+  send(*engine_, std::move(request), std::move(bucket), {.judged = false, .may_wait = false}, std::move(cancel),
        std::move(done));
 }
 

@@ -146,7 +146,7 @@ void Engine::attempt(const CallPtr& call) {
   nanoseconds pause{0};
   {
     MutexLock lock(mutex_);
-    auto paused = pauses_.find(call->lane);
+    auto paused = pauses_.find(call->bucket);
     if (paused != pauses_.end()) pause = paused->second.left(clock_.steady());
     if (pause <= nanoseconds(0)) ++health_.requests;
   }
@@ -222,7 +222,7 @@ std::optional<Error> Engine::judge(const Call& call, const Result<HttpResponse>&
 
 void Engine::note(const Call& call, const Result<HttpResponse>& result, const std::optional<Error>& error) {
   MutexLock lock(mutex_);
-  limits_.note(call.lane, !is_read(call.request), result ? &*result : nullptr,
+  limits_.note(call.bucket, !is_read(call.request), result ? &*result : nullptr,
                error ? error->retry_after : std::nullopt, clock_);
   if (error && (error->code == ErrorCode::interrupted || error->code == ErrorCode::invalid_argument)) return;
   bool away = error && (error->code == ErrorCode::unreachable || error->code == ErrorCode::timed_out ||
@@ -237,8 +237,8 @@ void Engine::note(const Call& call, const Result<HttpResponse>& result, const st
     health_.last_success = clock_.wall();
   }
   if (error && error->code == ErrorCode::rate_limited) {
-    pauses_[call.lane].asked(call.sent_at, clock_.steady(), error->retry_after.value_or(kPauseUnasked));
-  } else if (auto pause = pauses_.find(call.lane);
+    pauses_[call.bucket].asked(call.sent_at, clock_.steady(), error->retry_after.value_or(kPauseUnasked));
+  } else if (auto pause = pauses_.find(call.bucket);
              !away && pause != pauses_.end() && pause->second.ends(call.sent_at)) {
     pauses_.erase(pause);
   }
@@ -246,7 +246,7 @@ void Engine::note(const Call& call, const Result<HttpResponse>& result, const st
 
 void Engine::ask_now() {
   MutexLock lock(mutex_);
-  for (auto& [lane, pause] : pauses_) pause.open(clock_.steady());
+  for (auto& [bucket, pause] : pauses_) pause.open(clock_.steady());
   breaker_.hear_everybody();
 }
 
@@ -259,7 +259,7 @@ Health Engine::health() const {
   MutexLock lock(mutex_);
   Health health = health_;
   auto now = clock_.steady();
-  for (const auto& [lane, pause] : pauses_) {
+  for (const auto& [bucket, pause] : pauses_) {
     if (pause.until() <= now) continue;
     WallTime wall{clock_.wall().nanoseconds + nanoseconds(pause.until() - now).count()};
     health.paused_until = std::max(health.paused_until.value_or(wall), wall);

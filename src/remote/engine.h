@@ -26,7 +26,7 @@ inline bool is_read(const HttpRequest& request) { return request.method == "GET"
 /// One call over all its attempts. At any time it is either with the transport or waiting.
 struct Call {
   HttpRequest request;
-  std::string lane;     ///< its rate-limit bucket, the unit of pauses
+  std::string bucket;   ///< its rate-limit bucket, the unit of pauses
   std::string subject;  ///< what it is about; other subjects' failures do not affect it (breaker.h)
   Repeat repeat = Repeat::never;
   bool judged = true;    ///< false: any response is returned as it is

@@ -13,7 +13,7 @@ using std::chrono::minutes;
 
 constexpr minutes kHour{60};
 /// Bounds, since a raw call may name any collection and a service may send any header.
-constexpr std::size_t kMostLanes = 64;
+constexpr std::size_t kMostBuckets = 64;
 constexpr std::size_t kMostHeaders = 16;
 constexpr std::size_t kLongestValue = 200;
 
@@ -35,10 +35,10 @@ std::map<std::string, std::string> announced_by(const HttpResponse& response) {
 
 }  // namespace
 
-void ObservedLimits::note(const std::string& lane, bool is_write, const HttpResponse* response,
+void ObservedLimits::note(const std::string& bucket, bool is_write, const HttpResponse* response,
                           std::optional<std::chrono::seconds> retry_after, const Clock& clock) {
-  if (!lanes_.contains(lane) && lanes_.size() >= kMostLanes) return;
-  Lane& here = lanes_[lane];
+  if (!buckets_.contains(bucket) && buckets_.size() >= kMostBuckets) return;
+  Bucket& here = buckets_[bucket];
   bool is_refused = response && response->status == 429;
   if (is_refused) {
     ++here.seen.refused;
@@ -56,9 +56,9 @@ void ObservedLimits::note(const std::string& lane, bool is_write, const HttpResp
 
 std::map<std::string, ObservedLimit> ObservedLimits::seen(SteadyTime now) const {
   std::map<std::string, ObservedLimit> seen;
-  for (const auto& [name, lane] : lanes_) {
-    ObservedLimit& limit = seen[name] = lane.seen;
-    for (const auto& [minute, count] : lane.writes)
+  for (const auto& [name, bucket] : buckets_) {
+    ObservedLimit& limit = seen[name] = bucket.seen;
+    for (const auto& [minute, count] : bucket.writes)
       if (minute > minute_of(now) - kHour) limit.writes_last_hour += count;
   }
   return seen;

@@ -27,18 +27,18 @@ class ObservedLimits {
  public:
   /// Records the end of a request. `response`: nullptr if there was none, so that it may or may not have been counted.
   /// `retry_after`: of a 429, if given.
-  void note(const std::string& lane, bool is_write, const HttpResponse* response,
+  void note(const std::string& bucket, bool is_write, const HttpResponse* response,
             std::optional<std::chrono::seconds> retry_after, const Clock& clock);
 
   /// By rate-limit bucket: "" for reads, otherwise a collection.
   [[nodiscard]] std::map<std::string, ObservedLimit> seen(SteadyTime now) const;
 
  private:
-  struct Lane {
+  struct Bucket {
     ObservedLimit seen;
     std::deque<std::pair<std::chrono::minutes, std::uint64_t>> writes;  ///< per minute, of the last hour
   };
-  std::map<std::string, Lane> lanes_;
+  std::map<std::string, Bucket> buckets_;
 };
 
 }  // namespace playfs::remote

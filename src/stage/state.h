@@ -193,7 +193,7 @@ struct Stage::State {
   [[nodiscard]] Result<Attributes> set_attributes(const InodePtr& inode, const AttributeChange& change)
       PLAYFS_REQUIRES(mutex);
 
-  // room.cpp: a full disk
+  // reserve.cpp: a full disk
   /// Runs an operation with the mutex, and once more if it failed for lack of space and some could be made. Failed
   /// operations leave everything as it was. `for_removal`: it frees space in the end, and may use the reserve.
   template <class Operation>

@@ -42,7 +42,7 @@ void Notifications::set_receiver(KernelNotifier* receiver) {
   MutexLock lock(mutex_);
   receiver_ = receiver;
   if (!receiver) {
-    for (auto& [node, lane] : lanes_) make_ready(node, lane);  // no receiver is left to block
+    for (auto& [node, queue] : queues_) make_ready(node, queue);  // no receiver is left to block
   }
   while (telling_ > 0) changed_.wait(mutex_);
 }
@@ -77,32 +77,32 @@ void Notifications::push(NodeId node, Item item, const std::string& whose) {
     item.told = known.lock();
     if (!item.told) known = item.told = std::make_shared<Told>();
   }
-  Lane& lane = lanes_[node];
-  lane.items.push_back(std::move(item));
-  make_ready(node, lane);
+  Queue& queue = queues_[node];
+  queue.items.push_back(std::move(item));
+  make_ready(node, queue);
 }
 
-void Notifications::make_ready(NodeId node, Lane& lane) {
-  if (lane.is_ready || lane.is_telling || lane.items.empty()) return;
-  lane.is_ready = true;
+void Notifications::make_ready(NodeId node, Queue& queue) {
+  if (queue.is_ready || queue.is_telling || queue.items.empty()) return;
+  queue.is_ready = true;
   ready_.push_back(node);
   changed_.notify_all();
 }
 
-bool Notifications::would_block(NodeId node, const Lane& lane, Kind kind) const {
+bool Notifications::would_block(NodeId node, const Queue& queue, Kind kind) const {
   if (!receiver_) return false;
-  if (kind == Kind::pages) return lane.pages_held > 0;
+  if (kind == Kind::pages) return queue.pages_held > 0;
   if (kind != Kind::entry) return false;
   auto first = yielded_.lower_bound({node, 0});
-  return lane.names_held > 0 || (first != yielded_.end() && first->first.first == node);
+  return queue.names_held > 0 || (first != yielded_.end() && first->first.first == node);
 }
 
 void Notifications::drop_if_idle(NodeId node) {
-  auto found = lanes_.find(node);
-  if (found == lanes_.end()) return;
-  const Lane& lane = found->second;
-  if (!lane.items.empty() || lane.is_telling || lane.names_held > 0 || lane.pages_held > 0) return;
-  lanes_.erase(found);
+  auto found = queues_.find(node);
+  if (found == queues_.end()) return;
+  const Queue& queue = found->second;
+  if (!queue.items.empty() || queue.is_telling || queue.names_held > 0 || queue.pages_held > 0) return;
+  queues_.erase(found);
   names_wait_.erase(node);
 }
 
@@ -110,7 +110,7 @@ void Notifications::wake_names_that_waited() {
   const auto now = Clock::now();
   for (const auto& [node, since] : names_wait_) {
     if (since + kNamesWait > now) continue;
-    if (auto lane = lanes_.find(node); lane != lanes_.end()) make_ready(node, lane->second);
+    if (auto queue = queues_.find(node); queue != queues_.end()) make_ready(node, queue->second);
   }
 }
 
@@ -123,7 +123,7 @@ void Notifications::forget_yielded() {
     }
     const NodeId node = each->first.first;
     each = yielded_.erase(each);
-    if (auto lane = lanes_.find(node); lane != lanes_.end()) make_ready(node, lane->second);
+    if (auto queue = queues_.find(node); queue != queues_.end()) make_ready(node, queue->second);
   }
 }
 
@@ -140,19 +140,19 @@ std::optional<Notifications::Job> Notifications::next() {
     }
     const NodeId node = ready_.front();
     ready_.pop_front();
-    Lane& lane = lanes_[node];
-    lane.is_ready = false;
+    Queue& queue = queues_[node];
+    queue.is_ready = false;
     Job job{node, {}, false, receiver_};
-    const Kind kind = lane.items.front().kind;
-    const bool would_wait = would_block(node, lane, kind);
+    const Kind kind = queue.items.front().kind;
+    const bool would_wait = would_block(node, queue, kind);
     if (would_wait && kind == Kind::entry && knows_all_names_)
       job.by_all_names = names_wait_.try_emplace(node, Clock::now()).first->second + kNamesWait <= Clock::now();
     if (would_wait && !job.by_all_names) continue;  // whoever releases the node makes it ready again
     names_wait_.erase(node);
-    lane.takes_names = kind == Kind::entry && receiver_ && !job.by_all_names;
-    job.item = std::move(lane.items.front());
-    lane.items.pop_front();
-    lane.is_telling = true;
+    queue.takes_names = kind == Kind::entry && receiver_ && !job.by_all_names;
+    job.item = std::move(queue.items.front());
+    queue.items.pop_front();
+    queue.is_telling = true;
     ++telling_;
     return job;
   }
@@ -171,13 +171,13 @@ bool Notifications::deliver(Job& job) {
 
 void Notifications::end(Job job, bool delivered) {
   MutexLock lock(mutex_);
-  Lane& lane = lanes_[job.node];
-  lane.is_telling = lane.takes_names = false;
+  Queue& queue = queues_[job.node];
+  queue.is_telling = queue.takes_names = false;
   if (!delivered) {
     knows_all_names_ = false;
-    lane.items.push_front(std::move(job.item));
+    queue.items.push_front(std::move(job.item));
   }
-  make_ready(job.node, lane);
+  make_ready(job.node, queue);
   drop_if_idle(job.node);
   --telling_;
   changed_.notify_all();
@@ -196,15 +196,15 @@ std::optional<Notifications::Hold> Notifications::hold(const Locked& what, std::
   MutexLock lock(mutex_);
   for (NodeId node : what.nodes) {
     if (!yields || yielded_.contains({node, *yields})) continue;
-    auto lane = lanes_.find(node);
-    if (lane == lanes_.end() || !lane->second.takes_names) continue;
+    auto queue = queues_.find(node);
+    if (queue == queues_.end() || !queue->second.takes_names) continue;
     yielded_[{node, *yields}] = Clock::now();
     return std::nullopt;
   }
   for (NodeId node : what.nodes) {
-    Lane& lane = lanes_[node];
-    if (what.names) ++lane.names_held;
-    if (what.pages) ++lane.pages_held;
+    Queue& queue = queues_[node];
+    if (what.names) ++queue.names_held;
+    if (what.pages) ++queue.pages_held;
     if (yields) yielded_.erase({node, *yields});
   }
   return Hold(*this, what);
@@ -213,10 +213,10 @@ std::optional<Notifications::Hold> Notifications::hold(const Locked& what, std::
 void Notifications::release(const Locked& what) {
   MutexLock lock(mutex_);
   for (NodeId node : what.nodes) {
-    Lane& lane = lanes_[node];
-    if (what.names) --lane.names_held;
-    if (what.pages) --lane.pages_held;
-    make_ready(node, lane);
+    Queue& queue = queues_[node];
+    if (what.names) --queue.names_held;
+    if (what.pages) --queue.pages_held;
+    make_ready(node, queue);
     drop_if_idle(node);
   }
 }

@@ -82,7 +82,7 @@ class Notifications {
     std::shared_ptr<Told> told;
   };
   /// The queue of one node.
-  struct Lane {
+  struct Queue {
     std::deque<Item> items;
     bool is_ready = false;     ///< in ready_
     bool is_telling = false;   ///< its first item, already taken out, is being delivered
@@ -104,8 +104,8 @@ class Notifications {
   void end(Job job, bool delivered) PLAYFS_EXCLUDES(mutex_);
   void release(const Locked& what) PLAYFS_EXCLUDES(mutex_);
   /// Whether the kernel would block on this invalidation now.
-  [[nodiscard]] bool would_block(NodeId node, const Lane& lane, Kind kind) const PLAYFS_REQUIRES(mutex_);
-  void make_ready(NodeId node, Lane& lane) PLAYFS_REQUIRES(mutex_);
+  [[nodiscard]] bool would_block(NodeId node, const Queue& queue, Kind kind) const PLAYFS_REQUIRES(mutex_);
+  void make_ready(NodeId node, Queue& queue) PLAYFS_REQUIRES(mutex_);
   void drop_if_idle(NodeId node) PLAYFS_REQUIRES(mutex_);
   /// Forgets lookups that yielded and never came back: their process ended or is stopped.
   void forget_yielded() PLAYFS_REQUIRES(mutex_);
@@ -113,7 +113,7 @@ class Notifications {
 
   Mutex mutex_;
   Condition changed_;
-  std::unordered_map<NodeId, Lane> lanes_ PLAYFS_GUARDED_BY(mutex_);
+  std::unordered_map<NodeId, Queue> queues_ PLAYFS_GUARDED_BY(mutex_);
   std::deque<NodeId> ready_ PLAYFS_GUARDED_BY(mutex_);  ///< nodes with something to deliver
   /// Lookups that yielded and are expected back, by directory and thread. Until then the directory counts as held.
   std::map<std::pair<NodeId, pid_t>, Clock::time_point> yielded_ PLAYFS_GUARDED_BY(mutex_);

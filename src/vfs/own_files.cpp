@@ -25,16 +25,16 @@ constexpr std::pair<const char*, int> kWritesPerHour[] = {{"agents", 30},       
 /// Limits as observed, whatever the documentation says.
 Json observed_json(const std::map<std::string, remote::ObservedLimit>& seen) {
   JsonObject observed;
-  for (const auto& [lane, limit] : seen) {
+  for (const auto& [bucket, limit] : seen) {
     JsonObject announced;
     for (const auto& [name, value] : limit.announced) announced.set(name, value);
     JsonObject fields;
-    if (!lane.empty()) fields.set("writes_last_hour", limit.writes_last_hour);
+    if (!bucket.empty()) fields.set("writes_last_hour", limit.writes_last_hour);
     fields.set("refused", limit.refused);
     fields.set("last_refused", limit.last_refused ? Json(format_iso8601(*limit.last_refused)) : Json());
     fields.set("retry_after_s", limit.retry_after ? Json(std::int64_t{limit.retry_after->count()}) : Json());
     fields.set("announced", std::move(announced));
-    observed.set(lane.empty() ? "reads" : lane, std::move(fields));
+    observed.set(bucket.empty() ? "reads" : bucket, std::move(fields));
   }
   return observed;
 }

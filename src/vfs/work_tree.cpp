@@ -553,7 +553,7 @@ Attempt<std::string> WorkTree::staged_word(const OperationPtr& op, const std::st
 
 void WorkTree::head_changed(const RevisionTreePtr& head) {
   // Every participant repairs what others left behind.
-  if (publish::Publisher* publishing = publisher()) publishing->visit();
+  if (publish::Publisher* publishing = publisher()) publishing->reconcile();
   RevisionTreePtr base = stage_->base();
   if (head && (!base || head->revision.id == base->revision.id || is_known_to_hold(head, base)))
     return follow(head, id_of(base));

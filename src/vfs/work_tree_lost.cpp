@@ -5,7 +5,7 @@
 #include <set>
 #include <utility>
 
-#include "publish/rest.h"
+#include "publish/backoff.h"
 #include "vfs/fetches.h"
 #include "vfs/work_tree.h"
 

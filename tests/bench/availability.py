@@ -14,7 +14,7 @@ import time
 
 import http2
 import hung
-import rig
+import fixture
 
 ROUNDS = int(os.environ.get('PLAYFS_ROUNDS', '200'))
 READERS = [int(word) for word in os.environ.get('PLAYFS_HUNG_READERS', '0 12 60 200').split()]
@@ -25,7 +25,7 @@ SHOWN_ONLY = {'SIGTERM'}
 ENDS = 9  # mounts that are ended, of each kind
 
 
-@rig.needs_fuse
+@fixture.needs_fuse
 class Availability(hung.HungMount):
     def setUp(self):
         super().setUp()
@@ -68,7 +68,7 @@ class Availability(hung.HungMount):
         ended = self.timed(mount.process.wait)
         os.close(held)
         if waiting:
-            waiting.process.wait(rig.COMMAND_LIMIT)
+            waiting.process.wait(fixture.COMMAND_LIMIT)
         self.proxy.set_hanging(None)
         return (ended,)
 
@@ -118,4 +118,4 @@ class Availability(hung.HungMount):
 
 
 if __name__ == '__main__':
-    rig.main()
+    fixture.main()

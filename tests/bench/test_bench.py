@@ -18,7 +18,7 @@ import peers  # noqa: E402
 import site_of  # noqa: E402
 import tree  # noqa: E402
 from report import Report, Row, comparison  # noqa: E402
-from rig import main, needs_fuse  # noqa: E402
+from fixture import main, needs_fuse  # noqa: E402
 from world import World  # noqa: E402
 
 BUILD = os.environ.get('BENCH_BUILD', str(pathlib.Path(__file__).resolve().parents[2] / 'build'))

@@ -6,7 +6,7 @@
 #include <regex>
 #include <sstream>
 
-#include "command_rig.h"
+#include "command_fixture.h"
 
 namespace playfs::app {
 namespace {

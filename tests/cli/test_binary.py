@@ -4,13 +4,13 @@ import shutil
 import subprocess
 import unittest
 
-import rig
+import fixture
 
 
 @unittest.skipUnless(shutil.which('readelf'), 'readelf is missing')
 class Binary(unittest.TestCase):
     def read(self, *what):
-        return subprocess.run(['readelf', '--wide', *what, rig.Rig.playfs_path], check=True, text=True,
+        return subprocess.run(['readelf', '--wide', *what, fixture.Fixture.playfs_path], check=True, text=True,
                               stdout=subprocess.PIPE).stdout
 
     def test_it_lies_where_nobody_knows_and_its_tables_cannot_be_written(self):
@@ -27,4 +27,4 @@ class Binary(unittest.TestCase):
 
 
 if __name__ == '__main__':
-    rig.main()
+    fixture.main()

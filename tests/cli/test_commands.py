@@ -9,12 +9,12 @@ import shutil
 import signal
 import subprocess
 
-import rig
+import fixture
 
 DONE, FAILED, USAGE, BRANCHED, NOT_FOUND, UNREACHABLE = 0, 1, 2, 3, 5, 7
 
 
-class WithoutMount(rig.Rig):
+class WithoutMount(fixture.Fixture):
     def setUp(self):
         super().setUp()
         self.plain = self.home / 'garden'
@@ -41,7 +41,7 @@ class WithoutMount(rig.Rig):
 
     def test_manual_pages(self):
         """They render without warnings, and the mount helper's page has every mount option."""
-        helper = rig.ROOT / 'tools/man/mount.playfs.8'
+        helper = fixture.ROOT / 'tools/man/mount.playfs.8'
         listed = self.playfs('mount', '--help').stdout.split('Options after -o:')[1].split(';')[0]
         options = re.findall(r'(?:^|\s)([a-z_]+)(?:=\S+)?(?=\s|$)', listed)
         self.assertGreater(len(options), 12)
@@ -112,13 +112,13 @@ class WithoutMount(rig.Rig):
     def test_over_http_and_when_nobody_answers(self):
         api = self.serve()
         self.playfs('import', self.plain, '--site', api.origin)
-        self.assertEqual([rig.fields(project)['name'] for project in api.all('projects')], ['garden'])
+        self.assertEqual([fixture.fields(project)['name'] for project in api.all('projects')], ['garden'])
         self.assertEqual(self.playfs('cat', 'garden', 'data', '--site', api.origin, text=False).stdout,
                          (self.plain / 'data').read_bytes())
         self.assertEqual(self.playfs('ls').stdout, '', 'the embedded playground knows nothing of it')
         records = json.loads(self.playfs('api', 'GET', '/projects?limit=1', '--site', api.origin).stdout)['records']
         self.assertEqual(len(records), 1)
-        nobody = f'http://127.0.0.1:{rig.free_port()}'
+        nobody = f'http://127.0.0.1:{fixture.free_port()}'
         self.assertEqual(self.playfs('ls', '--site', nobody, check=False).returncode, UNREACHABLE)
 
     def test_an_exported_tree_names_its_service(self):
@@ -229,8 +229,8 @@ class WithoutMount(rig.Rig):
         self.assertIn('beds/tulip.txt', self.playfs('ls', '-R', second).stdout)
 
 
-@rig.needs_fuse
-class InMount(rig.Rig):
+@fixture.needs_fuse
+class InMount(fixture.Fixture):
     def mount_embedded(self):
         """Runs `playfs mount` as people type it, in the background."""
         directory = self.home / 'mnt'
@@ -300,7 +300,7 @@ class InMount(rig.Rig):
         top = self.mount_embedded()
         (top / 'projects/new').write_text('{"name": "by hand"}')
         record = json.loads((top / 'projects/new').read_text())
-        self.assertEqual(rig.fields(record.get('record', record))['name'], 'by hand')
+        self.assertEqual(fixture.fields(record.get('record', record))['name'], 'by hand')
         with self.assertRaises(OSError):
             (top / 'projects/new').write_text('{"name": nothing}')
         (top / 'projects/new').write_text('{"name": ')  # more could have followed
@@ -355,7 +355,7 @@ class InMount(rig.Rig):
         other.mkdir()
         inside = {**self.environment('ann'), 'XDG_STATE_HOME': str(top / 'projects/any/work/state')}
         done = subprocess.run([self.playfs_path, 'mount', other, '--json'], env=inside, stdout=subprocess.PIPE, text=True,
-                              stderr=subprocess.DEVNULL, timeout=rig.COMMAND_LIMIT)
+                              stderr=subprocess.DEVNULL, timeout=fixture.COMMAND_LIMIT)
         self.assertEqual(done.returncode, 2, done.stdout)
         self.assertIn(f'inside the mount of local:default at {top}', json.loads(done.stdout)['error']['message'])
         self.assertFalse(os.path.ismount(other))
@@ -447,4 +447,4 @@ class InMount(rig.Rig):
 
 
 if __name__ == '__main__':
-    rig.main()
+    fixture.main()

@@ -8,14 +8,14 @@ import pathlib
 import signal
 import subprocess
 
-import rig
+import fixture
 
 # A test must not touch others' dead mounts: as root it repairs in its own mount namespace. If / is not a mount point,
 # as in a plain chroot, that is impossible, and the test requires that there are no other playfs mounts.
 ALONE = ['unshare', '--mount', '--propagation', 'private']
 
 
-class Doctor(rig.Rig):
+class Doctor(fixture.Fixture):
     def setUp(self):
         super().setUp()
         self.alone = []
@@ -81,7 +81,7 @@ class Doctor(rig.Rig):
         self.assertEqual(config.stat().st_mode & 0o777, 0o755, 'which others may read, but not change')
         self.assertEqual(self.wrong(self.doctor()), {})
 
-    @rig.needs_fuse
+    @fixture.needs_fuse
     def test_the_state_of_a_mount_from_life_to_damage(self):
         stage, mount = self.stage_with('not yet\n')
         orphan = stage / 'spool/4711'
@@ -117,7 +117,7 @@ class Doctor(rig.Rig):
         self.assertIn('not yet\n', [path.read_text() for path in stage.glob('lost+found/*/spool/*')])
         self.assertEqual(self.wrong(self.doctor()), {})
 
-    @rig.needs_fuse
+    @fixture.needs_fuse
     def test_what_the_next_mount_recovers_is_not_a_problem(self):
         """After kill -9, and with a partly written record."""
         stage, mount = self.stage_with('not yet\n')
@@ -148,7 +148,7 @@ class Doctor(rig.Rig):
         self.assertEqual((self.wrong(found), found['stage', 'well']), ({}, [stage]))
         self.assertEqual([places for (_, finding), places in found.items() if finding == 'left'], [])
 
-    @rig.needs_fuse
+    @fixture.needs_fuse
     def test_commands_do_not_hang_on_a_mount_that_hangs(self):
         """Accessing it would block: each command reports what it could not examine, or does without it."""
         _, mount = self.stage_with('not yet\n')
@@ -175,7 +175,7 @@ class Doctor(rig.Rig):
         mount.process.send_signal(signal.SIGCONT)
         return directory, mount.process.pid, self.playfs_path
 
-    @rig.needs_fuse
+    @fixture.needs_fuse
     def test_damage_that_no_mount_opens(self):
         stage, mount = self.stage_with('first\n')
         work = mount.project('notes') / 'work'
@@ -219,7 +219,7 @@ class Doctor(rig.Rig):
         self.assertIn('playfs doctor --repair', said)
         again.unmount()
 
-    @rig.needs_fuse
+    @fixture.needs_fuse
     def test_a_journal_that_cannot_be_read(self):
         stage, mount = self.stage_with('first\n')
         self.commit(mount.project('notes') / 'work', 'First')
@@ -234,4 +234,4 @@ class Doctor(rig.Rig):
 
 
 if __name__ == '__main__':
-    rig.main()
+    fixture.main()

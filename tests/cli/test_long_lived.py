@@ -9,14 +9,14 @@ import shutil
 import signal
 import subprocess
 
-import rig
+import fixture
 
 # The shell hands its standard output down as descriptor 9 only.
 WITH_A_PIPE = ['sh', '-c', 'exec 9>&1 >/dev/null; exec "$@"', 'sh']
 WITHOUT_STREAMS = ['sh', '-c', 'exec <&- >&- 2>&-; exec "$@"', 'sh']
 
 
-class LongLived(rig.Rig):
+class LongLived(fixture.Fixture):
     def mount_in_background(self, *before):
         """Mounts by a command run through `before`; returns the directory and the pid of its daemon."""
         top = self.home / 'mnt'
@@ -31,12 +31,12 @@ class LongLived(rig.Rig):
 
     def serve_with(self, *before, **options):
         """Starts `playfs serve` through `before`; returns the process and an Api for its address."""
-        address = f'127.0.0.1:{rig.free_port()}'
+        address = f'127.0.0.1:{fixture.free_port()}'
         serve = [self.playfs_path, 'serve', '--listen', address, '--store', self.home / 'store', '--limits', 'off']
         process = subprocess.Popen([*before, *serve], env=self.environment('server'), stdin=subprocess.DEVNULL, **options)
         self.addCleanup(process.wait)
         self.addCleanup(process.terminate)
-        return process, rig.Api(f'http://{address}')
+        return process, fixture.Api(f'http://{address}')
 
     def answers(self, api):
         try:
@@ -44,7 +44,7 @@ class LongLived(rig.Rig):
         except OSError:
             return False
 
-    @rig.needs_fuse
+    @fixture.needs_fuse
     def test_a_mount_holds_nothing_of_its_shell(self):
         top, pid = self.mount_in_background(*WITH_A_PIPE)  # returns once all have closed the pipe
         self.assert_streams_of_a_daemon(pid)
@@ -56,14 +56,14 @@ class LongLived(rig.Rig):
         self.command('flock', '-n', lock, 'true')
         self.assertTrue((top / 'projects').is_dir(), 'the mount lives')
 
-    @rig.needs_fuse
+    @fixture.needs_fuse
     def test_a_mount_whose_command_had_no_standard_streams(self):
         top, pid = self.mount_in_background(*WITHOUT_STREAMS)
         (top / 'projects/new').write_text('{"name": "tour"}')
         self.assertEqual(os.listdir(top / 'projects/by-name'), ['tour'])
         self.assert_streams_of_a_daemon(pid)
 
-    @rig.needs_fuse
+    @fixture.needs_fuse
     def test_a_mount_in_the_foreground_holds_only_the_streams(self):
         top = self.home / 'mnt'
         top.mkdir()
@@ -90,7 +90,7 @@ class LongLived(rig.Rig):
     def test_the_unit_leaves_little_to_attack(self):
         if not shutil.which('systemd-analyze'):
             self.skipTest('systemd is missing')
-        unit = rig.ROOT / 'tools/systemd/playfs-serve.service'
+        unit = fixture.ROOT / 'tools/systemd/playfs-serve.service'
         done = self.command('systemd-analyze', 'security', '--offline=true', '--threshold=15', unit, check=False)
         if 'unrecognized option' in done.stderr:
             self.skipTest('systemd is too old')
@@ -98,7 +98,7 @@ class LongLived(rig.Rig):
 
     def assert_ends(self, pipe):
         self.addCleanup(pipe.close)
-        self.assertTrue(select.select([pipe], [], [], rig.COMMAND_LIMIT)[0], 'it is closed')
+        self.assertTrue(select.select([pipe], [], [], fixture.COMMAND_LIMIT)[0], 'it is closed')
         self.assertEqual(os.read(pipe.fileno(), 1), b'')
 
     def assert_given_up(self, pid, no_new_privileges):
@@ -112,4 +112,4 @@ class LongLived(rig.Rig):
 
 
 if __name__ == '__main__':
-    rig.main()
+    fixture.main()

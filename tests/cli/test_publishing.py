@@ -4,14 +4,14 @@ import json
 import os
 import re
 
-import rig
+import fixture
 
 DONE, FAILED, USAGE, BRANCHED, NOT_FOUND = 0, 1, 2, 3, 5
 LINES = ''.join(f'line {number}\n' for number in range(40))
 
 
-@rig.needs_fuse
-class Publishing(rig.Rig):
+@fixture.needs_fuse
+class Publishing(fixture.Fixture):
     def setUp(self):
         super().setUp()
         self.api = self.serve()
@@ -374,4 +374,4 @@ class Publishing(rig.Rig):
 
 
 if __name__ == '__main__':
-    rig.main()
+    fixture.main()

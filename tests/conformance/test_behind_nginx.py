@@ -9,8 +9,8 @@ import ssl
 import subprocess
 import unittest
 
-import rig
-from serve_rig import BASE, Server, ServeTest
+import fixture
+from serve_fixture import BASE, Server, ServeTest
 
 JSON = ('-H', 'Content-Type: application/json')
 NAME = 'playground.example.org'
@@ -24,12 +24,12 @@ class BehindNginx(ServeTest):
         self.log = self.home / 'access.ndjson'
         self.server = Server(self, '--host', NAME, '--host', '127.0.0.1', '--proxy', '127.0.0.1', '--limits', limits,
                              '--access-log', self.log)
-        self.port, self.plain_port = rig.free_port(), rig.free_port()
+        self.port, self.plain_port = fixture.free_port(), fixture.free_port()
         self.certificate = self.home / 'fullchain.pem'
         self.command('openssl', 'req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes',
                      '-keyout', self.home / 'privkey.pem', '-out', self.certificate, '-subj', f'/CN={NAME}',
                      '-addext', f'subjectAltName=DNS:{NAME},IP:127.0.0.1')
-        site = (rig.ROOT / 'tools/nginx/playfs.conf').read_text()
+        site = (fixture.ROOT / 'tools/nginx/playfs.conf').read_text()
         for line, changed in ((f'/etc/letsencrypt/live/{NAME}', str(self.home)),
                               ('/var/cache/nginx/playfs', f'{self.home}/cache'),
                               ('127.0.0.1:8787', self.server.address),
@@ -135,7 +135,7 @@ class BehindNginx(ServeTest):
         slow = f'POST {BASE}/agents HTTP/1.1\r\nHost: {NAME}\r\nContent-Length: 9\r\n\r\n'.encode()
 
         def hold():
-            peer = socket.create_connection(('127.0.0.1', self.port), rig.COMMAND_LIMIT, (ANN, 0))
+            peer = socket.create_connection(('127.0.0.1', self.port), fixture.COMMAND_LIMIT, (ANN, 0))
             secured = trusting.wrap_socket(peer, server_hostname=NAME)
             self.addCleanup(secured.close)
             secured.sendall(slow)
@@ -163,7 +163,7 @@ class BehindNginx(ServeTest):
         self.assertGreaterEqual(answers.index('429'), BURST // 2, 'a large project is fetched without')
         self.assertEqual(self.ask(f'{BASE}/revisions/{record}', '--interface', BOB)[0], 200)
 
-    @rig.needs_fuse
+    @fixture.needs_fuse
     def test_a_commit_of_a_mount(self):
         self.begin(limits='off')
         url = f'https://127.0.0.1:{self.port}'
@@ -178,4 +178,4 @@ class BehindNginx(ServeTest):
 
 
 if __name__ == '__main__':
-    rig.main()
+    fixture.main()

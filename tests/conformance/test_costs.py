@@ -8,8 +8,8 @@ import socket
 import threading
 import unittest
 
-from rig import COMMAND_LIMIT, memory
-from serve_rig import BASE, Server, ServeTest
+from fixture import COMMAND_LIMIT, memory
+from serve_fixture import BASE, Server, ServeTest
 
 MIB = 1 << 20
 PIECE = 64 << 10  # of a download

@@ -11,7 +11,7 @@ import threading
 import unittest
 import uuid
 
-from serve_rig import BASE, Server, ServeTest
+from serve_fixture import BASE, Server, ServeTest
 
 JSON = ('-H', 'Content-Type: application/json')
 DENIED = 6  # an exit code

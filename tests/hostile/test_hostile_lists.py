@@ -10,7 +10,7 @@ import urllib.parse
 
 import projects
 import proxy
-import rig
+import fixture
 import site_of_lies
 import trees
 
@@ -40,8 +40,8 @@ def the_same_page(numbers):
 CIRCLES = (same, two_in_turn, empty_pages, the_same_page)
 
 
-@rig.needs_fuse
-class Circles(rig.Rig):
+@fixture.needs_fuse
+class Circles(fixture.Fixture):
     def setUp(self):
         super().setUp()
         self.api, self.service = proxy.before_a_service(self)
@@ -103,13 +103,13 @@ class Circles(rig.Rig):
                                     for error in self.errors(mount)), 'it is told what the commit waits for')
         self.assertIsNone(commit.poll(), 'it was not given up')
         self.service.raw = lambda *request: None
-        self.assertEqual(commit.wait(timeout=rig.COMMAND_LIMIT), 0)
+        self.assertEqual(commit.wait(timeout=fixture.COMMAND_LIMIT), 0)
         head = self.api.get('projects', self.project)['latest_revision']
         self.assertEqual(sorted(self.api.get('revisions', head)['manifest']['files']), ['a', 'mine'])
 
 
-@rig.needs_fuse
-class Strangers(rig.Rig):
+@fixture.needs_fuse
+class Strangers(fixture.Fixture):
     """Records of a lying site."""
 
     def setUp(self):
@@ -165,11 +165,11 @@ class Strangers(rig.Rig):
         mount = self.mount(self.service.url, options=('refresh=1',))
         top = mount.directory
         os.listdir(top / 'threads/talk/messages')  # the list itself is bounded by test_endless_lists.py
-        rig.forget_most_memory(mount.process)
-        before = rig.memory(mount.process)
+        fixture.forget_most_memory(mount.process)
+        before = fixture.memory(mount.process)
         with self.service.counting() as count:
             text = (top / 'threads/talk/messages.md').read_text()
-        grown = rig.memory(mount.process, 'VmHWM') - before
+        grown = fixture.memory(mount.process, 'VmHWM') - before
         print(f'{len(text) >> 10} KB, {len(count.requests)} requests, {grown >> 20} MB more', flush=True)
         self.assertLess(len(text), 2 << 20)
         self.assertLess(len(count.requests), MOST_MESSAGES_ASKED_FOR)
@@ -229,4 +229,4 @@ class Strangers(rig.Rig):
 
 
 if __name__ == '__main__':
-    rig.main()
+    fixture.main()

@@ -8,7 +8,7 @@ import re
 
 import projects
 import proxy
-import rig
+import fixture
 import site_of_lies
 import trees
 import wires
@@ -24,7 +24,7 @@ def descriptors(mount):
 
 
 def texts(tree):
-    """Only the files in what Rig.describe returns."""
+    """Only the files in what Fixture.describe returns."""
     return {path: content[1].decode() for path, content in tree.items() if content != 'folder'}
 
 
@@ -34,8 +34,8 @@ def read_below(root, path):
         return file.read()
 
 
-@rig.needs_fuse
-class HostileService(rig.Rig):
+@fixture.needs_fuse
+class HostileService(fixture.Fixture):
     def setUp(self):
         super().setUp()
         self.api, counting = proxy.before_a_service(self)
@@ -196,7 +196,7 @@ class HostileService(rig.Rig):
         mount = self.mount(self.url, options=('refresh=1',))
         self.honest_ones_are_exact(mount)
         self.names_of_projects_are_names(mount)
-        before, resident = descriptors(mount), rig.memory(mount.process)
+        before, resident = descriptors(mount), fixture.memory(mount.process)
         with concurrent.futures.ThreadPoolExecutor(16) as pool:
             seen = {attack.name: pool.submit(self.seen_of, mount, attack) for attack in self.attacks}
             seen.update({wire: pool.submit(self.what_is_left_of, mount, wire) for wire in self.wires
@@ -216,7 +216,7 @@ class HostileService(rig.Rig):
         for _, path, _ in self.site.asked:
             self.assertRegex(path, PLACES)
         self.eventually(lambda: descriptors(mount) <= before + MORE_DESCRIPTORS, 'descriptors are back')
-        grown = rig.memory(mount.process) - resident
+        grown = fixture.memory(mount.process) - resident
         print(f'{len(self.attacks)} trees, {len(self.wires)} answers, {len(users)} programs, '
               f'{len(self.site.asked)} requests: '
               f'{descriptors(mount) - before} more descriptors, {grown >> 20} MB more', flush=True)
@@ -242,4 +242,4 @@ class HostileService(rig.Rig):
 
 
 if __name__ == '__main__':
-    rig.main()
+    fixture.main()

@@ -7,7 +7,7 @@ import sys
 
 import projects
 import proxy
-import rig
+import fixture
 import site_of_lies
 import trees
 
@@ -43,8 +43,8 @@ def failure(path, call, text):
     return {name: said[error + at:error + at + length].split(b'\0')[0] for name, at, length in TEXTS}
 
 
-@rig.needs_fuse
-class IoctlText(rig.Rig):
+@fixture.needs_fuse
+class IoctlText(fixture.Fixture):
     def test_reasons(self):
         api, service = proxy.before_a_service(self)
         project = projects.publish(api, 'p', {'f': 'x\n'})
@@ -88,4 +88,4 @@ class IoctlText(rig.Rig):
 
 
 if __name__ == '__main__':
-    rig.main()
+    fixture.main()

@@ -7,7 +7,7 @@ import random
 import unittest
 
 import projects
-import rig
+import fixture
 
 FEW, MANY = 8, 32  # files: few already cost more than a merge may
 LINES = 40_000
@@ -23,8 +23,8 @@ def cpu(mount):
     return (int(fields[11]) + int(fields[12])) / os.sysconf('SC_CLK_TCK')
 
 
-@rig.needs_fuse
-class LargeMerges(rig.Rig):
+@fixture.needs_fuse
+class LargeMerges(fixture.Fixture):
     def setUp(self):
         super().setUp()
         self.api = self.serve()
@@ -71,15 +71,15 @@ class LargeMerges(rig.Rig):
         many = self.commit_beside(mount, *many)
         self.assertLess(many, 2 * few, f'{MANY} files against {FEW}')
 
-    @unittest.skipIf(rig.IS_SANITIZED, 'it measures memory')
+    @unittest.skipIf(fixture.IS_SANITIZED, 'it measures memory')
     def test_the_number_of_lines_is_bounded(self):
         sides = [self.entry(TOO_MANY_LINES, ('\n', 'a\n')) for _ in range(3)]
         project = self.project('lines', 1, sides)
         mount = self.mount(self.api.origin)
-        before = rig.memory(mount.process, 'VmHWM')
+        before = fixture.memory(mount.process, 'VmHWM')
         self.commit_beside(mount, *project)
-        self.assert_memory(rig.memory(mount.process, 'VmHWM') - before, MAY_GROW)
+        self.assert_memory(fixture.memory(mount.process, 'VmHWM') - before, MAY_GROW)
 
 
 if __name__ == '__main__':
-    rig.main()
+    fixture.main()

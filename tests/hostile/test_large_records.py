@@ -11,7 +11,7 @@ import time
 
 import projects
 import proxy
-import rig
+import fixture
 import site_of_lies
 
 VALUES = 900_000  # in one record, of three bytes each
@@ -28,8 +28,8 @@ def cpu_seconds(process):
     return (int(fields[11]) + int(fields[12])) / os.sysconf('SC_CLK_TCK')
 
 
-@rig.needs_fuse
-class LargeRecords(rig.Rig):
+@fixture.needs_fuse
+class LargeRecords(fixture.Fixture):
     def setUp(self):
         super().setUp()
         self.api, self.service = proxy.before_a_service(self)
@@ -82,10 +82,10 @@ class LargeRecords(rig.Rig):
     def expect_bounded_memory(self, add):
         path = add()
         mount, _ = self.mounted()
-        rig.forget_most_memory(mount.process)
-        before = rig.memory(mount.process)
+        fixture.forget_most_memory(mount.process)
+        before = fixture.memory(mount.process)
         self.expect_whole(mount.directory / path)
-        grown = rig.memory(mount.process, 'VmHWM') - before
+        grown = fixture.memory(mount.process, 'VmHWM') - before
         print(f'{path}: {grown >> 20} MB more at most', flush=True)
         self.assert_memory(grown, MAY_GROW)
 
@@ -166,10 +166,10 @@ class LargeRecords(rig.Rig):
         mount, work = self.mounted()
 
         def expect_shared(path, of_one):
-            before, used = rig.memory(mount.process), cpu_seconds(mount.process)
+            before, used = fixture.memory(mount.process), cpu_seconds(mount.process)
             slowest = self.read_together(mount.directory / path, work)
             together = cpu_seconds(mount.process) - used
-            grown = rig.memory(mount.process, 'VmHWM') - before
+            grown = fixture.memory(mount.process, 'VmHWM') - before
             print(f'{path}: one reader took {of_one:.1f} s of CPU time, {OF_ONE} together {together:.1f} s and '
                   f'{grown >> 20} MB; the slowest lookup elsewhere {slowest:.2f} s', flush=True)
             self.assert_memory(grown, MAY_GROW)
@@ -178,14 +178,14 @@ class LargeRecords(rig.Rig):
 
         for path in paths:
             with self.subTest(path=path):
-                rig.forget_most_memory(mount.process)
+                fixture.forget_most_memory(mount.process)
                 used = cpu_seconds(mount.process)
                 shown = json.loads(self.read_whole(mount.directory / path))
                 of_one = cpu_seconds(mount.process) - used
                 self.assertEqual(len(shown.get('junk') or shown['state']['junk']), VALUES + 1)
                 expect_shared(path, of_one)
         with self.subTest('a record that nobody has read yet'):
-            rig.forget_most_memory(mount.process)
+            fixture.forget_most_memory(mount.process)
             expect_shared('threads/talk/messages/m001.json', of_one)
 
     def test_readers_of_a_result(self):
@@ -194,10 +194,10 @@ class LargeRecords(rig.Rig):
         mount, work = self.mounted()
         made = mount.directory / 'threads' / 'new'
         made.write_text('title')
-        before = rig.memory(mount.process)
+        before = fixture.memory(mount.process)
         self.assertEqual(len(json.loads(made.read_text())['junk']), VALUES + 1)
         self.read_together(made, work)
-        self.assert_memory(rig.memory(mount.process, 'VmHWM') - before, MAY_GROW)
+        self.assert_memory(fixture.memory(mount.process, 'VmHWM') - before, MAY_GROW)
 
     def test_readers_of_a_log(self):
         self.expect_nobody_to_wait(self.add_log)
@@ -223,4 +223,4 @@ class LargeRecords(rig.Rig):
 
 
 if __name__ == '__main__':
-    rig.main()
+    fixture.main()

@@ -7,7 +7,7 @@ import time
 
 import projects
 import proxy
-import rig
+import fixture
 import site_of_lies
 import write_lies
 
@@ -20,8 +20,8 @@ def text_of(name):
     return f'{name}\n' * (20_000 // len(name))
 
 
-@rig.needs_fuse
-class LyingWrites(rig.Rig):
+@fixture.needs_fuse
+class LyingWrites(fixture.Fixture):
     def setUp(self):
         super().setUp()
         self.api, counting = proxy.before_a_service(self)
@@ -122,4 +122,4 @@ class LyingWrites(rig.Rig):
 
 
 if __name__ == '__main__':
-    rig.main()
+    fixture.main()

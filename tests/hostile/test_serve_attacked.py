@@ -21,8 +21,8 @@ HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / 'conformance'))
 
 import serve_attackers  # noqa: E402
-from rig import main, memory  # noqa: E402
-from serve_rig import BASE, Server, ServeTest  # noqa: E402
+from fixture import main, memory  # noqa: E402
+from serve_fixture import BASE, Server, ServeTest  # noqa: E402
 
 MIB = 1 << 20
 MOST_MEMORY = 128 * MIB

@@ -4,11 +4,11 @@ import hashlib
 import re
 import unicodedata
 
-import rig
+import fixture
 from site_of_lies import Raw
 
 # The deepest possible path; unoptimised builds with a sanitizer run out of stack earlier.
-DEEPEST = 300 if rig.IS_SANITIZED else 2045
+DEEPEST = 300 if fixture.IS_SANITIZED else 2045
 ELSEWHERE = 'a name'  # part of the reason why a version control system's own folder is refused
 
 

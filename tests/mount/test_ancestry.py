@@ -5,11 +5,11 @@ import json
 
 import clocks
 import proxy
-import rig
+import fixture
 
 
-@rig.needs_fuse
-class Ancestry(clocks.Clocks, rig.SharedProject):
+@fixture.needs_fuse
+class Ancestry(clocks.Clocks, fixture.SharedProject):
     def setUp(self):
         super().setUp()
         self.let_clocks_jump()
@@ -181,4 +181,4 @@ class Ancestry(clocks.Clocks, rig.SharedProject):
 
 
 if __name__ == '__main__':
-    rig.main()
+    fixture.main()

@@ -14,7 +14,7 @@ import time
 import http2
 import hung
 import proxy
-import rig
+import fixture
 from projects import publish
 
 READERS = int(os.environ.get('PLAYFS_HUNG_READERS', '60'))
@@ -26,7 +26,7 @@ MOST = 12
 LONGEST = 30
 
 
-@rig.needs_fuse
+@fixture.needs_fuse
 class HungReaders(hung.HungMount):
     def setUp(self):
         super().setUp()
@@ -56,8 +56,8 @@ class HungReaders(hung.HungMount):
         self.eventually(lambda: self.in_flight(mount) <= at_rest, 'their requests are gone with them', limit=10)
         readers = self.hang(mount, READERS)
         mount.process.send_signal(signal.SIGTERM)
-        mount.process.wait(rig.COMMAND_LIMIT)
-        self.assertEqual(readers.process.wait(rig.COMMAND_LIMIT), 0)
+        mount.process.wait(fixture.COMMAND_LIMIT)
+        self.assertEqual(readers.process.wait(fixture.COMMAND_LIMIT), 0)
         self.assertEqual(readers.have_read(), [], 'none of them read anything')
         self.assertLess(max(stuck.end().values(), default=0.0), hung.STUCK_WITHIN)
 
@@ -75,13 +75,13 @@ class HungReaders(hung.HungMount):
         mount.process.kill()
         for process in (readers.process, mount.process):
             stuck.watch(process)
-        mount.process.wait(rig.COMMAND_LIMIT)
-        self.assertEqual(readers.process.wait(rig.COMMAND_LIMIT), 0, 'each was told of an error')
+        mount.process.wait(fixture.COMMAND_LIMIT)
+        self.assertEqual(readers.process.wait(fixture.COMMAND_LIMIT), 0, 'each was told of an error')
         self.assertEqual(readers.have_read(), [])
         self.assertLess(max(stuck.end().values(), default=0.0), hung.STUCK_WITHIN)
 
 
-@rig.needs_fuse
+@fixture.needs_fuse
 class NothingIsLocked(hung.HungMount):
     """Waiting for the server locks no directory, so others create and remove names there, and rename elsewhere."""
 
@@ -100,7 +100,7 @@ class NothingIsLocked(hung.HungMount):
 
     def ends(self, *words):
         """Runs a command that must not wait for what hangs."""
-        self.assertEqual(self.waits(*words).wait(rig.COMMAND_LIMIT), 0, words)
+        self.assertEqual(self.waits(*words).wait(fixture.COMMAND_LIMIT), 0, words)
 
     def foreign(self, names):
         """A work tree with files whose size only their content reveals, and the chunk of each by name."""
@@ -157,7 +157,7 @@ class NothingIsLocked(hung.HungMount):
         self.ends('cat', projects / self.near / 'head/near0')
         self.assertIsNone(waiting.poll())
         self.proxy.set_hanging(None)
-        self.assertEqual(waiting.wait(rig.COMMAND_LIMIT), 1, 'there is none')
+        self.assertEqual(waiting.wait(fixture.COMMAND_LIMIT), 1, 'there is none')
 
     def test_what_was_waited_for_is_found_when_it_comes(self):
         first = self.api.get('projects', self.near)['latest_revision']
@@ -172,17 +172,17 @@ class NothingIsLocked(hung.HungMount):
             self.addCleanup(process.kill)
         self.eventually(lambda: self.proxy.hung() > 0, 'it is asked for')
         for _ in range(3):  # each waits at most as long as the running lookups
-            self.waits('touch', project / 'made').wait(rig.COMMAND_LIMIT)
+            self.waits('touch', project / 'made').wait(fixture.COMMAND_LIMIT)
         self.assertEqual([process.poll() for process in said], [None] * len(said))
         self.proxy.set_hanging(None)
-        log, again, listed = (process.communicate(timeout=rig.COMMAND_LIMIT) for process in said)
+        log, again, listed = (process.communicate(timeout=fixture.COMMAND_LIMIT) for process in said)
         self.assertIn(first, log[0], log[1])
         self.assertIn(first, again[0], again[1])
         self.assertIn('near0', listed[0], listed[1])
 
 
-@rig.needs_fuse
-class EachNameComesLate(rig.Rig):
+@fixture.needs_fuse
+class EachNameComesLate(fixture.Fixture):
     """Every name is slower than a lookup waits: the kernel looks again once, from the start of the path."""
 
     def test_a_path_of_such_names(self):
@@ -216,7 +216,7 @@ class EachNameComesLate(rig.Rig):
         self.assertEqual((mount.directory / 'projects' / project / 'head/f').read_text(), 'content\n')
 
 
-@rig.needs_fuse
+@fixture.needs_fuse
 class HungLink(hung.HungMount):
     """The target of a published link is content, which may have to be fetched."""
 
@@ -262,7 +262,7 @@ class HungLink(hung.HungMount):
     def test_all_of_them_read_it_when_it_comes(self):
         readers = self.hanging()
         self.proxy.set_hanging(None)
-        self.assertEqual([reader.communicate(timeout=rig.COMMAND_LIMIT) for reader in readers],
+        self.assertEqual([reader.communicate(timeout=fixture.COMMAND_LIMIT) for reader in readers],
                          [('target\n', '')] * len(readers))
 
     def test_one_that_cannot_be_had_fails_with_the_reason(self):
@@ -298,7 +298,7 @@ class HungLink(hung.HungMount):
             self.assertEqual(os.readlink('', dir_fd=fd), 'target')
 
 
-@rig.needs_fuse
+@fixture.needs_fuse
 class HungLookup(hung.HungMount):
     """A lookup waits for the server while the kernel holds its directory's lock, and then something in it changes."""
 
@@ -360,4 +360,4 @@ class HungLookup(hung.HungMount):
 
 
 if __name__ == '__main__':
-    rig.main()
+    fixture.main()

@@ -11,7 +11,7 @@ import random
 import threading
 
 import actor
-import rig
+import fixture
 
 STEPS = int(os.environ.get('PLAYFS_BYTES_STEPS', 1500))
 LARGEST = 300_000
@@ -161,8 +161,8 @@ class Bytes:
             assert file.read() == self.wanted
 
 
-@rig.needs_fuse
-class RandomBytes(rig.Rig):
+@fixture.needs_fuse
+class RandomBytes(fixture.Fixture):
     def setUp(self):
         super().setUp()
         self.api = self.serve()
@@ -210,4 +210,4 @@ class RandomBytes(rig.Rig):
 
 
 if __name__ == '__main__':
-    rig.main()
+    fixture.main()

@@ -7,7 +7,7 @@ import os
 import threading
 import unittest
 
-import rig
+import fixture
 from projects import publish
 
 FILES = 60
@@ -18,8 +18,8 @@ def large_files(seed=''):
     return {f'd{n % 6}/f{n}': (f'{seed}{n} ' * SIZE)[:SIZE] for n in range(FILES)}
 
 
-@rig.needs_fuse
-class Cache(rig.Rig):
+@fixture.needs_fuse
+class Cache(fixture.Fixture):
     def setUp(self):
         super().setUp()
         self.api = self.serve()
@@ -198,4 +198,4 @@ class Cache(rig.Rig):
 
 
 if __name__ == '__main__':
-    rig.main()
+    fixture.main()

@@ -7,15 +7,15 @@ import sqlite3
 import time
 import unittest
 
-import rig
+import fixture
 from projects import publish
 
 FILES = 30
 OPAQUE = 'opaque'
 
 
-@rig.needs_fuse
-class CacheTrouble(rig.Rig):
+@fixture.needs_fuse
+class CacheTrouble(fixture.Fixture):
     def setUp(self):
         super().setUp()
         self.api = self.serve()
@@ -172,4 +172,4 @@ class CacheTrouble(rig.Rig):
 
 
 if __name__ == '__main__':
-    rig.main()
+    fixture.main()

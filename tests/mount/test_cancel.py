@@ -4,7 +4,7 @@ import json
 import subprocess
 
 import proxy
-import rig
+import fixture
 from slow_project import PENDING, SlowProject, text
 
 DONE, FAILED = 0, 1
@@ -129,7 +129,7 @@ class Cancel(SlowProject):
         self.work(mount).stat()
         self.eventually(lambda: len(self.api.all('revisions')) == 2 and not self.status(mount)['publication']['queue'],
                         'both are published')
-        two, one = map(rig.fields, self.api.all('revisions'))
+        two, one = map(fixture.fields, self.api.all('revisions'))
         self.assertEqual((one['message'], sorted(one['manifest']['files'])), ('one', ['first']))
         self.assertEqual((two['message'], sorted(two['manifest']['files'])), ('two', ['first', 'second']))
         self.assertEqual(two['parents'], [one['id']])
@@ -174,7 +174,7 @@ class Cancel(SlowProject):
         with self.assertRaises(subprocess.TimeoutExpired):
             cancel.wait(2)
         cancel.terminate()
-        cancel.wait(rig.COMMAND_LIMIT)
+        cancel.wait(fixture.COMMAND_LIMIT)
 
     def test_who_waits_is_told(self):
         mount = self.begin({'file_chunks': 1})
@@ -187,11 +187,11 @@ class Cancel(SlowProject):
         result = json.loads((self.work(mount).parent / 'commit').read_text())
         # Shows whichever of the two requests was answered last.
         self.assertIn((result.get('cancelled'), result.get('outcome')), ((1, None), (None, 'cancelled')))
-        out, err = waiting.communicate(timeout=rig.COMMAND_LIMIT)
+        out, err = waiting.communicate(timeout=fixture.COMMAND_LIMIT)
         self.assertEqual((waiting.returncode, json.loads(out)['outcome']), (FAILED, 'cancelled'), err)
         self.assertIn('staged again', err)
         self.assertEqual(self.staged(mount), ['big'])
 
 
 if __name__ == '__main__':
-    rig.main()
+    fixture.main()

@@ -5,7 +5,7 @@ import hashlib
 import json
 import os
 
-import rig
+import fixture
 
 TX = '5' * 32
 PIECE = 6_000  # characters of two bytes
@@ -19,8 +19,8 @@ def entry(api, path, text, size):
     return {'h': digest, 's': size, 'c': chunks}
 
 
-@rig.needs_fuse
-class Claims(rig.Rig):
+@fixture.needs_fuse
+class Claims(fixture.Fixture):
     def setUp(self):
         super().setUp()
         self.api = self.serve()
@@ -165,4 +165,4 @@ class Claims(rig.Rig):
 
 
 if __name__ == '__main__':
-    rig.main()
+    fixture.main()

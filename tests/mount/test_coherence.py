@@ -9,7 +9,7 @@ import argparse
 import pprint
 import sys
 
-import rig
+import fixture
 from clocks import Clocks
 from coherence_invent import Inventor
 from coherence_run import PLAIN, Run
@@ -32,8 +32,8 @@ def published(project, seed, **ways):
     return 'publish', project, (('a', 'file', 900, seed), (path, 'program', 40, seed)), tuple({**PLAIN, **ways}.items())
 
 
-@rig.needs_fuse
-class Coherence(Clocks, rig.Rig):
+@fixture.needs_fuse
+class Coherence(Clocks, fixture.Fixture):
     def setUp(self):
         super().setUp()
         self.out_of_time.cancel()  # every wait has its own limit, and long runs exceed a test's
@@ -136,4 +136,4 @@ class Coherence(Clocks, rig.Rig):
 
 
 if __name__ == '__main__':
-    rig.main()
+    fixture.main()

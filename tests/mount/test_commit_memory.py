@@ -15,7 +15,7 @@ import random
 import shutil
 import time
 
-import rig
+import fixture
 
 MEGABYTE = 1 << 20
 STAGED = int(os.environ.get('PLAYFS_TEST_COMMIT_MB', '24'))
@@ -43,7 +43,7 @@ def content(number, size):
     return b''.join(parts)[:size].decode(errors='ignore').encode()
 
 
-class CommitMemory(rig.Rig):
+class CommitMemory(fixture.Fixture):
     @contextlib.contextmanager
     def limited(self, mount):
         """Runs the mount in a memory cgroup of its own, if requested."""
@@ -68,10 +68,10 @@ class CommitMemory(rig.Rig):
     @contextlib.contextmanager
     def grows_little(self, mount, chunks, what):
         """Prints by how much the mount grew at its peak."""
-        rig.forget_most_memory(mount.process)
-        before, begin = rig.memory(mount.process), time.monotonic()
+        fixture.forget_most_memory(mount.process)
+        before, begin = fixture.memory(mount.process), time.monotonic()
         yield
-        grown, most = rig.memory(mount.process, 'VmHWM') - before, MAY_GROW + chunks * OF_A_CHUNK
+        grown, most = fixture.memory(mount.process, 'VmHWM') - before, MAY_GROW + chunks * OF_A_CHUNK
         print(f'{what}: {chunks} chunks, {time.monotonic() - begin:.0f} s; resident before {before / MEGABYTE:.0f} MB, '
               f'grown by {grown / MEGABYTE:.0f} of {most / MEGABYTE:.0f} MB')
         self.assert_memory(grown, most)
@@ -174,4 +174,4 @@ class CommitMemory(rig.Rig):
 
 
 if __name__ == '__main__':
-    rig.main()
+    fixture.main()

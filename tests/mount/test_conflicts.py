@@ -2,14 +2,14 @@
 """A conflict persists until a commit settles it; and files that became directories, and the reverse."""
 import os
 
-import rig
+import fixture
 from slow_project import PENDING, SlowProject, text
 
 FAILED, CONFLICTS = 1, 3
 MARKERS = '>>>>>>>'
 
 
-@rig.needs_fuse
+@fixture.needs_fuse
 class Conflicts(SlowProject):
     def post(self, parents, files, is_head=True):
         revision = self.api.create('revisions', project=self.project, parents=parents, agent='bob', message='by bob',
@@ -162,4 +162,4 @@ class Conflicts(SlowProject):
 
 
 if __name__ == '__main__':
-    rig.main()
+    fixture.main()

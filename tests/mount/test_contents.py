@@ -3,7 +3,7 @@
 import os
 import random
 
-import rig
+import fixture
 
 KIB = 1024
 
@@ -26,8 +26,8 @@ def contents():
     return files
 
 
-@rig.needs_fuse
-class Contents(rig.Rig):
+@fixture.needs_fuse
+class Contents(fixture.Fixture):
     def test_every_kind_comes_back_as_it_was(self):
         api = self.serve()
         api.create('projects', name='kinds')
@@ -76,4 +76,4 @@ class Contents(rig.Rig):
 
 
 if __name__ == '__main__':
-    rig.main()
+    fixture.main()

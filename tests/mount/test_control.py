@@ -10,7 +10,7 @@ import subprocess
 import sys
 import threading
 
-import rig
+import fixture
 
 SUBJECT_AND_BODY = 'Subject\n\nThe body,\nof two lines\n'
 LARGE = 'x' * (65 * 1024)
@@ -32,8 +32,8 @@ sys.stdin.read()
 '''
 
 
-@rig.needs_fuse
-class Control(rig.Rig):
+@fixture.needs_fuse
+class Control(fixture.Fixture):
     def setUp(self):
         super().setUp()
         self.api = self.serve()
@@ -216,11 +216,11 @@ class Control(rig.Rig):
                     writer.stdin.flush()
             for writer in writers:
                 writer.stdin.close()
-                self.assertEqual(writer.wait(rig.COMMAND_LIMIT), 0)
+                self.assertEqual(writer.wait(fixture.COMMAND_LIMIT), 0)
             self.outcome(reply)
             self.eventually(lambda: len(self.api.all('messages')) == before + 3, 'three messages')
-            bodies = sorted(rig.fields(each)['body'] for each in self.api.all('messages')
-                            if rig.fields(each)['thread'] == thread)
+            bodies = sorted(fixture.fields(each)['body'] for each in self.api.all('messages')
+                            if fixture.fields(each)['thread'] == thread)
             self.assertEqual(bodies, [f'{name}1\n{name}2\n{name}3\n{name}4' for name in 'abc'])
 
     def test_reading_waits_for_the_outcome_of_what_was_closed_before(self):
@@ -247,7 +247,7 @@ class Control(rig.Rig):
                               if each.name == 'commit'}, {'commit': True})
             file.write(b', and ended\n')
             self.assertEqual((said, self.api.all('revisions')), ([], []))
-        thread.join(rig.COMMAND_LIMIT)
+        thread.join(fixture.COMMAND_LIMIT)
         self.assertEqual(json.loads(said[0])['outcome'], 'published')
         self.assertEqual(self.published(commit), 'Begun, and ended')
 
@@ -259,7 +259,7 @@ class Control(rig.Rig):
             state = pathlib.Path(f'/proc/{reader.pid}/wchan')
             self.eventually(lambda: state.read_text(encoding='ascii') not in ('', '0'), 'it waits for something')
             reader.send_signal(signal.SIGINT)
-            self.assertEqual(reader.wait(rig.COMMAND_LIMIT), -signal.SIGINT)
+            self.assertEqual(reader.wait(fixture.COMMAND_LIMIT), -signal.SIGINT)
 
     def test_a_writer_that_is_killed_closes_its_file(self):
         """As with any file, what it wrote is the text. Incomplete JSON is no request."""
@@ -272,7 +272,7 @@ class Control(rig.Rig):
             self.addCleanup(writer.stdout.close)
             self.assertEqual(writer.stdout.readline(), b'written\n')
             writer.kill()
-            writer.wait(rig.COMMAND_LIMIT)
+            writer.wait(fixture.COMMAND_LIMIT)
             self.assertIn(key, self.outcome(commit))
 
     def test_an_unmount_in_the_middle_publishes_nothing(self):
@@ -283,9 +283,9 @@ class Control(rig.Rig):
         self.addCleanup(writer.stdout.close)
         self.assertEqual(writer.stdout.readline(), b'written\n')
         self.mounted.process.send_signal(signal.SIGTERM)
-        self.mounted.process.wait(rig.COMMAND_LIMIT)
+        self.mounted.process.wait(fixture.COMMAND_LIMIT)
         writer.stdin.close()
-        writer.wait(rig.COMMAND_LIMIT)
+        writer.wait(fixture.COMMAND_LIMIT)
         self.assertEqual(self.api.all('revisions'), [])
         again = self.mount(self.api.origin, at=self.top)
         status = json.loads((again.project('p') / 'status.json').read_text())
@@ -316,7 +316,7 @@ class Control(rig.Rig):
 
         def end():
             subprocess.run(['fusermount3', '-u', '-z', str(directory)], capture_output=True, check=False)
-            process.wait(rig.COMMAND_LIMIT)
+            process.wait(fixture.COMMAND_LIMIT)
 
         self.addCleanup(end)
         self.eventually(lambda: os.path.ismount(directory), 'it is mounted')
@@ -324,4 +324,4 @@ class Control(rig.Rig):
 
 
 if __name__ == '__main__':
-    rig.main()
+    fixture.main()

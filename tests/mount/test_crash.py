@@ -5,11 +5,11 @@ import os
 import time
 
 import proxy
-import rig
+import fixture
 
 
-@rig.needs_fuse
-class Crash(rig.Rig):
+@fixture.needs_fuse
+class Crash(fixture.Fixture):
     def test_kill_and_remount_keeps_the_stage(self):
         api = self.serve()
         api.create('projects', name='p')
@@ -126,4 +126,4 @@ class Crash(rig.Rig):
 
 
 if __name__ == '__main__':
-    rig.main()
+    fixture.main()

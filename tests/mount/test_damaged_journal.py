@@ -4,13 +4,13 @@ published returns to the stage only after it was looked for at the service."""
 import json
 
 import proxy
-import rig
+import fixture
 
 CONTENT = 'every word of this is mine\n'
 
 
-@rig.needs_fuse
-class DamagedJournal(rig.Rig):
+@fixture.needs_fuse
+class DamagedJournal(fixture.Fixture):
     def setUp(self):
         super().setUp()
         self.api = self.serve()
@@ -64,7 +64,7 @@ class DamagedJournal(rig.Rig):
         self.assertEqual((self.work / 'file').read_text(), CONTENT)
         revision, = self.api.all('revisions')
         self.eventually(lambda: self.api.get('projects', self.project).get('latest_revision'), 'head is moved to it')
-        self.eventually(lambda: self.status()['base'] == rig.fields(revision)['id'], 'the tree stands on it')
+        self.eventually(lambda: self.status()['base'] == fixture.fields(revision)['id'], 'the tree stands on it')
         self.assertEqual(self.status()['staged'], [], 'so nothing can be discarded that head has')
         self.assertEqual(len(self.api.all('revisions')), 1)
         self.assertEqual((self.work / 'file').read_text(), CONTENT)
@@ -143,4 +143,4 @@ class DamagedJournal(rig.Rig):
 
 
 if __name__ == '__main__':
-    rig.main()
+    fixture.main()

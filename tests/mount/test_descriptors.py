@@ -8,7 +8,7 @@ import subprocess
 import sys
 
 import proxy
-import rig
+import fixture
 from projects import publish
 
 LIMIT = 256
@@ -28,8 +28,8 @@ time.sleep(600)
 '''
 
 
-@rig.needs_fuse
-class Descriptors(rig.Rig):
+@fixture.needs_fuse
+class Descriptors(fixture.Fixture):
     def setUp(self):
         super().setUp()
         self.api = self.serve()
@@ -87,4 +87,4 @@ class Descriptors(rig.Rig):
 
 
 if __name__ == '__main__':
-    rig.main()
+    fixture.main()

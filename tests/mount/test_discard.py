@@ -9,7 +9,7 @@ import time
 import projects
 import proxy
 import revisions
-import rig
+import fixture
 from slow_project import SlowProject, text
 
 NOT_FOUND = 5
@@ -156,7 +156,7 @@ class Discard(SlowProject):
         calls = [subprocess.Popen([self.playfs_path, 'merge', name, str(self.tree), '--json'], stdout=subprocess.PIPE,
                                   stderr=subprocess.DEVNULL, env=self.environment('ann')) for name in names]
         for name, call in zip(names, calls):
-            error = json.loads(call.communicate(timeout=rig.COMMAND_LIMIT)[0])['error']
+            error = json.loads(call.communicate(timeout=fixture.COMMAND_LIMIT)[0])['error']
             self.assertEqual((call.returncode, error['code']), (NOT_FOUND, 'not_found'))
             self.assertEqual({each for each in names if each in error['message']}, {name})
             reason = error['message'].removeprefix(f'merge {name}: ')
@@ -395,7 +395,7 @@ class DiscardOfRules(Merging):
                                    stdout=subprocess.DEVNULL)
         time.sleep(0.1)
         self.let_go(update)
-        self.assertEqual(discard.wait(rig.COMMAND_LIMIT), 0)
+        self.assertEqual(discard.wait(fixture.COMMAND_LIMIT), 0)
         status = self.status()
         # If the discard was over first, all of the update is there.
         self.assertEqual(bool(status['staged']), bool(status['merging']), status)
@@ -457,4 +457,4 @@ class DiscardOfRules(Merging):
 
 
 if __name__ == '__main__':
-    rig.main()
+    fixture.main()

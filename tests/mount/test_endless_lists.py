@@ -9,7 +9,7 @@ import os
 import urllib.parse
 
 import proxy
-import rig
+import fixture
 
 MEGABYTE = 1 << 20
 MAY_GROW = 96 * MEGABYTE
@@ -23,8 +23,8 @@ def record(number, **fields):
     return {'id': f'hostile{number:013}', 'created_at': f'{2000 + seconds // 31_536_000}-01-01T00:00:00Z', **fields}
 
 
-@rig.needs_fuse
-class EndlessLists(rig.Rig):
+@fixture.needs_fuse
+class EndlessLists(fixture.Fixture):
     def setUp(self):
         super().setUp()
         self.api, self.counter = proxy.before_a_service(self)
@@ -57,10 +57,10 @@ class EndlessLists(rig.Rig):
         return found
 
     def grows(self, mount, look):
-        rig.forget_most_memory(mount.process)
-        before = rig.memory(mount.process)
+        fixture.forget_most_memory(mount.process)
+        before = fixture.memory(mount.process)
         look()
-        grown = rig.memory(mount.process, 'VmHWM') - before
+        grown = fixture.memory(mount.process, 'VmHWM') - before
         print(f'{self.id()}: {self.pages} pages, {grown / MEGABYTE:.0f} MB', flush=True)
         self.assert_memory(grown, MAY_GROW)
 
@@ -150,4 +150,4 @@ class EndlessLists(rig.Rig):
 
 
 if __name__ == '__main__':
-    rig.main()
+    fixture.main()

@@ -6,19 +6,19 @@ import subprocess
 import unittest.mock
 
 import proxy
-import rig
+import fixture
 from projects import publish
 
 LINES = ''.join(f'{n}\n' for n in range(40))
 
 
-@rig.needs_fuse
-class FailedSync(rig.Rig):
+@fixture.needs_fuse
+class FailedSync(fixture.Fixture):
     def setUp(self):
         super().setUp()
         library = self.home / 'failing_sync.so'
         self.command('cc', '-std=gnu11', '-Wall', '-Werror', '-shared', '-fPIC', '-o', library,
-                     rig.ROOT / 'tests/mount/failing_sync.c', '-ldl')
+                     fixture.ROOT / 'tests/mount/failing_sync.c', '-ldl')
         self.gate = self.home / 'failing'
         self.api, self.before = proxy.before_a_service(self)
         self.project = publish(self.api, 'p', {'mine': LINES, 'theirs': LINES, 'd/deep': 'deep\n'})
@@ -96,4 +96,4 @@ class FailedSync(rig.Rig):
 
 
 if __name__ == '__main__':
-    rig.main()
+    fixture.main()

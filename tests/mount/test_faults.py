@@ -8,11 +8,11 @@ import subprocess
 import time
 
 import proxy
-import rig
+import fixture
 
 
-@rig.needs_fuse
-class Faults(rig.Rig):
+@fixture.needs_fuse
+class Faults(fixture.Fixture):
     def publish(self, api, name, files):
         """A project with one revision, each file a single chunk: {path: (content, claimed hash or None)}."""
         project = api.create('projects', name=name)['id']
@@ -61,7 +61,7 @@ class Faults(rig.Rig):
             self.command('ls', '-lR', near / 'head/')
             self.command('grep', '-r', 'content 7', near / 'head/')
             slowest = max(slowest, time.monotonic() - begin)
-            if time.monotonic() - start > rig.COMMAND_LIMIT:
+            if time.monotonic() - start > fixture.COMMAND_LIMIT:
                 self.fail('the slow read never ended')
         waited = time.monotonic() - start
         self.assertEqual(reader.stdout.read(), b'from far away\n')
@@ -90,4 +90,4 @@ class Faults(rig.Rig):
 
 
 if __name__ == '__main__':
-    rig.main()
+    fixture.main()

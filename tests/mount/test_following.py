@@ -12,7 +12,7 @@ import time
 import unittest
 
 import proxy
-import rig
+import fixture
 from clocks import Clocks
 from projects import publish
 
@@ -31,7 +31,7 @@ def tree(place):
     return found
 
 
-class Following(rig.Rig):
+class Following(fixture.Fixture):
     def setUp(self):
         super().setUp()
         self.api = self.serve()
@@ -50,13 +50,13 @@ class Following(rig.Rig):
         command = [self.playfs_path, 'mount', '-f', site or self.api.origin, str(directory),
                    '-o', ','.join((f'project={project}', 'refresh=1', *options))]
         process = subprocess.Popen(command, env=self.environment(who), stdin=subprocess.DEVNULL)
-        self.addCleanup(process.wait, rig.COMMAND_LIMIT)
+        self.addCleanup(process.wait, fixture.COMMAND_LIMIT)
         self.addCleanup(process.terminate)
-        self.eventually(lambda: str(directory) in rig.mounted_directories(), 'the project is mounted')
+        self.eventually(lambda: str(directory) in fixture.mounted_directories(), 'the project is mounted')
         return directory
 
 
-@rig.needs_fuse
+@fixture.needs_fuse
 class OneProject(Following):
     def read_all(self, top):
         """Fills the kernel's caches, including missing names."""
@@ -94,7 +94,7 @@ class OneProject(Following):
         self.assertEqual(self.read_all(top), {**OLD, 'a': 'staged\n', 'd/b': 'mine\n'})
 
 
-@rig.needs_fuse
+@fixture.needs_fuse
 class OneTreeThatCannotBeHad(Following):
     """The directory exists, and `.playfs/` in it says why the tree does not."""
 
@@ -146,11 +146,11 @@ class OneTreeThatCannotBeHad(Following):
         self.assertIn('timed_out', [each['code'] for each in self.errors(top)])
         self.assertIsNone(reader.poll(), 'who reads the tree waits for it')
         self.way.set_hanging(None)
-        self.assertEqual(reader.communicate(timeout=rig.COMMAND_LIMIT)[0], OLD['a'])
+        self.assertEqual(reader.communicate(timeout=fixture.COMMAND_LIMIT)[0], OLD['a'])
         self.comes_after_all(top, project)
 
 
-@rig.needs_fuse
+@fixture.needs_fuse
 class WhoeverIsInIt(Following):
     """Through an open directory, as a process has that is in it."""
 
@@ -207,7 +207,7 @@ class WhoeverIsInIt(Following):
         self.follows(directory, OLD)
 
 
-@rig.needs_fuse
+@fixture.needs_fuse
 class Remounted(Following):
     """Head moved while nobody had the project mounted."""
 
@@ -260,7 +260,7 @@ class Remounted(Following):
         self.assertEqual([place.read_text() for place in self.places(mount, project)], ['new a\n'] * 2)
 
 
-@rig.needs_fuse
+@fixture.needs_fuse
 class Overtaken(Following):
     def test_a_tree_that_stands_on_nothing_says_so(self):
         project = self.api.create('projects', name='p')['id']
@@ -290,7 +290,7 @@ class Overtaken(Following):
         self.assertGreater(way.hung(), 0)
 
 
-@rig.needs_fuse
+@fixture.needs_fuse
 class AfterIdleMinutes(Clocks, Following):
     def test_the_first_look_asks(self):
         """With more projects than are followed while idle. Through `head`, whose link the kernel caches for a second;
@@ -343,7 +343,7 @@ class AfterIdleMinutes(Clocks, Following):
         self.eventually(seen_later, 'what is published is there')
 
 
-@rig.needs_fuse
+@fixture.needs_fuse
 class Pointers(Following):
     def test_a_latest_revision_of_another_project_is_shown_nowhere(self):
         project, other = publish(self.api, 'p', OLD), publish(self.api, 'q', {'a': 'foreign\n'})
@@ -431,4 +431,4 @@ class Pointers(Following):
 
 
 if __name__ == '__main__':
-    rig.main()
+    fixture.main()

@@ -6,21 +6,21 @@ import mmap
 import os
 import subprocess
 
-import rig
+import fixture
 
 C_LIBRARY = ctypes.CDLL(None, use_errno=True)
 C_LIBRARY.mmap.restype = ctypes.c_void_p
 C_LIBRARY.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int, ctypes.c_int, ctypes.c_int, ctypes.c_long]
 
 
-@rig.needs_fuse
-class Foreign(rig.Rig):
+@fixture.needs_fuse
+class Foreign(fixture.Fixture):
     def curl(self, api, method, path, body):
         said = self.command('curl', '-sS', '-X', method, api.base + path, '-H', 'Content-Type: application/json',
                             '-H', f'Origin: {api.origin}', '-d', json.dumps(body)).stdout
         answer = json.loads(said)
         self.assertNotIn('error', answer)
-        return rig.fields(answer.get('record', answer))
+        return fixture.fields(answer.get('record', answer))
 
     def publish(self, api):
         project = self.curl(api, 'POST', '/projects', {'name': 'foreign', 'topic': 'gardens'})['id']
@@ -202,4 +202,4 @@ class Foreign(rig.Rig):
 
 
 if __name__ == '__main__':
-    rig.main()
+    fixture.main()

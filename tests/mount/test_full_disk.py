@@ -6,13 +6,13 @@ import shutil
 import subprocess
 import threading
 
-import rig
+import fixture
 
 PIECE = 64 * 1024
 
 
-@rig.needs_fuse
-class FullDisk(rig.Rig):
+@fixture.needs_fuse
+class FullDisk(fixture.Fixture):
     """Staged changes are on a small disk of their own."""
 
     def setUp(self):
@@ -58,7 +58,7 @@ class FullDisk(rig.Rig):
         for writer in writers:
             writer.start()
         for writer in writers:
-            writer.join(rig.COMMAND_LIMIT)
+            writer.join(fixture.COMMAND_LIMIT)
         self.assertEqual(ended, {name: errno.ENOSPC for name in 'abc'})
         self.assertLess(os.statvfs(self.work).f_bavail, 1024)
         for round in range(2):  # the second time after a crash
@@ -98,7 +98,7 @@ class FullDisk(rig.Rig):
                 shutil.rmtree(self.work / name)
         (self.work / 'ballast').unlink()
         self.assertEqual(os.listdir(self.work), [])
-        make_again = subprocess.run(['mkdir', self.work / 'again'], timeout=rig.COMMAND_LIMIT)
+        make_again = subprocess.run(['mkdir', self.work / 'again'], timeout=fixture.COMMAND_LIMIT)
         self.assertEqual(make_again.returncode, 0)
 
     def test_sizes_shrink_and_allocation_is_all_or_nothing(self):
@@ -115,4 +115,4 @@ class FullDisk(rig.Rig):
 
 
 if __name__ == '__main__':
-    rig.main()
+    fixture.main()

@@ -7,7 +7,7 @@ import struct
 import subprocess
 import sys
 
-import rig
+import fixture
 
 MANY = 20_000
 HOLD = '''
@@ -37,8 +37,8 @@ for number in range(0, count, 20):
 '''
 
 
-@rig.needs_fuse
-class Handles(rig.Rig):
+@fixture.needs_fuse
+class Handles(fixture.Fixture):
     def setUp(self):
         super().setUp()
         self.api = self.serve()
@@ -57,7 +57,7 @@ class Handles(rig.Rig):
         self.assertLess(held, 1000)  # their descriptors are not ours
         for holder in holders:
             holder.stdin.close()
-            self.assertEqual(holder.wait(rig.COMMAND_LIMIT), 0)
+            self.assertEqual(holder.wait(fixture.COMMAND_LIMIT), 0)
 
     def test_a_removed_file_lives_as_long_as_it_is_open(self):
         for remove in (lambda path: path.unlink(), lambda path: (self.work / 'other').rename(path)):
@@ -149,7 +149,7 @@ class Handles(rig.Rig):
                     if kind != 'flock':
                         take(50)
                     holder.stdin.close()
-                    holder.wait(rig.COMMAND_LIMIT)
+                    holder.wait(fixture.COMMAND_LIMIT)
                     take(10)
 
     def test_room_is_that_of_the_disk_below(self):
@@ -159,4 +159,4 @@ class Handles(rig.Rig):
 
 
 if __name__ == '__main__':
-    rig.main()
+    fixture.main()

@@ -4,7 +4,7 @@ import json
 import subprocess
 import time
 
-import rig
+import fixture
 from projects import publish
 
 NEW = 30
@@ -15,8 +15,8 @@ COSTLY_RULES = ('*' + 'a' * 8 + 'b*\n') * 10_000
 TOO_MANY_RULES = 'one of many\n' * 10_001
 
 
-@rig.needs_fuse
-class HostileIgnore(rig.Rig):
+@fixture.needs_fuse
+class HostileIgnore(fixture.Fixture):
     def setUp(self):
         super().setUp()
         self.api = self.serve()
@@ -100,4 +100,4 @@ class HostileIgnore(rig.Rig):
 
 
 if __name__ == '__main__':
-    rig.main()
+    fixture.main()

@@ -3,14 +3,14 @@
 import hashlib
 import os
 
-import rig
+import fixture
 from projects import publish
 
 HUGE = 1 << 40
 
 
-@rig.needs_fuse
-class HugeFiles(rig.Rig):
+@fixture.needs_fuse
+class HugeFiles(fixture.Fixture):
     def setUp(self):
         super().setUp()
         self.api = self.serve()
@@ -42,8 +42,8 @@ class HugeFiles(rig.Rig):
         done = self.playfs('commit', '-m', 'Huge', self.directory / self.foreign[0] / 'work', check=False)
         self.assertIn('a published file has at most', done.stderr)
         self.process.terminate()
-        self.assertEqual(self.process.wait(rig.COMMAND_LIMIT), 0)
+        self.assertEqual(self.process.wait(fixture.COMMAND_LIMIT), 0)
 
 
 if __name__ == '__main__':
-    rig.main()
+    fixture.main()

@@ -12,7 +12,7 @@ import subprocess
 import threading
 import time
 
-import rig
+import fixture
 
 ROUNDS = int(os.environ.get('PLAYFS_KILL_ROUNDS', 6))
 WORKERS = 3
@@ -106,8 +106,8 @@ class Worker:
         self.files, self.doubtful = found, set()
 
 
-@rig.needs_fuse
-class Kill(rig.Rig):
+@fixture.needs_fuse
+class Kill(fixture.Fixture):
     def test_nothing_answered_is_lost(self):
         api = self.serve()
         api.create('projects', name='p')
@@ -125,7 +125,7 @@ class Kill(rig.Rig):
             time.sleep(chance.uniform(0.05, 0.6))
             mount.kill()
             for thread in threads:
-                thread.join(rig.COMMAND_LIMIT)
+                thread.join(fixture.COMMAND_LIMIT)
             mount = self.mount(api.origin, at=mount.directory)
             for worker in workers:
                 worker.check(mount.project('p') / 'work')
@@ -176,8 +176,8 @@ class Appender:
         case.assertEqual(len(set(found)), len(found))
 
 
-@rig.needs_fuse
-class KillWithinIntegration(rig.SharedProject):
+@fixture.needs_fuse
+class KillWithinIntegration(fixture.SharedProject):
     FILLER = [f'filler {number}' for number in range(20)]
 
     def test_nothing_answered_is_lost_while_others_work_comes_in(self):
@@ -208,9 +208,9 @@ class KillWithinIntegration(rig.SharedProject):
             within[words[0]] += command.poll() is None
             bob.kill()
             for thread in threads:
-                thread.join(rig.COMMAND_LIMIT)
+                thread.join(fixture.COMMAND_LIMIT)
                 self.assertFalse(thread.is_alive())
-            command.wait(rig.COMMAND_LIMIT)
+            command.wait(fixture.COMMAND_LIMIT)
             bob = self.mount(self.api.origin, 'bob', at=bob.directory)
             lines = path.read_text().splitlines()
             for each in appenders:
@@ -242,4 +242,4 @@ class KillWithinIntegration(rig.SharedProject):
 
 
 if __name__ == '__main__':
-    rig.main()
+    fixture.main()

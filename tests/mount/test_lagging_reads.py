@@ -8,12 +8,12 @@ import time
 
 import clocks
 import proxy
-import rig
+import fixture
 
 LOOKS = 4  # after the POST, each after a longer backoff
 
 
-class Lagging(clocks.Clocks, rig.Rig):
+class Lagging(clocks.Clocks, fixture.Fixture):
     """Reads go to a replica, a copy of the store from some moment, until it catches up."""
     options = ('refresh=1',)
 
@@ -30,13 +30,13 @@ class Lagging(clocks.Clocks, rig.Rig):
         replica = self.home / 'replica'
         replica.mkdir()
         self.playfs('serve', 'backup', replica / 'playground.db', '--store', self.home / 'store', who='server')
-        port = rig.free_port()
+        port = fixture.free_port()
         process = subprocess.Popen([self.playfs_path, 'serve', '--listen', f'127.0.0.1:{port}', '--store', str(replica),
                                     '--limits', 'off'], env=self.environment('replica'), stdin=subprocess.DEVNULL)
 
         def end():
             process.terminate()
-            process.wait(rig.COMMAND_LIMIT)
+            process.wait(fixture.COMMAND_LIMIT)
 
         self.addCleanup(end)
         self.eventually(lambda: self.answers(port), 'the replica answers')
@@ -45,7 +45,7 @@ class Lagging(clocks.Clocks, rig.Rig):
     @staticmethod
     def answers(port):
         try:
-            return rig.Api(f'http://127.0.0.1:{port}').request('GET', '/projects')[0] == 200
+            return fixture.Api(f'http://127.0.0.1:{port}').request('GET', '/projects')[0] == 200
         except OSError:
             return False
 
@@ -62,7 +62,7 @@ class Lagging(clocks.Clocks, rig.Rig):
         return self.api.get('revisions', revision)['manifest']['files']
 
 
-@rig.needs_fuse
+@fixture.needs_fuse
 class LaggingReads(Lagging):
     """Lag about what was published from here."""
 
@@ -187,7 +187,7 @@ class Others(Lagging):
         return theirs
 
 
-@rig.needs_fuse
+@fixture.needs_fuse
 class HeadThatIsNotShown(Others):
     """A replica without head's revision, both by id and in the log."""
 
@@ -245,7 +245,7 @@ class HeadThatIsNotShown(Others):
         self.assertEqual((self.head(), self.writes()), (theirs, []))
 
 
-@rig.needs_fuse
+@fixture.needs_fuse
 class RecordThatIsOlder(Others):
     """A replica with an older record of the project."""
 
@@ -285,7 +285,7 @@ class RecordThatIsOlder(Others):
         self.assertEqual((self.status()['base'], (self.work / 'mine').read_text()), (self.ours, 'ann\n'))
 
 
-@rig.needs_fuse
+@fixture.needs_fuse
 class BaseThatIsNotShown(Others):
     """A replica from before the base was published."""
     options = ('refresh=60',)
@@ -330,4 +330,4 @@ class BaseThatIsNotShown(Others):
 
 
 if __name__ == '__main__':
-    rig.main()
+    fixture.main()

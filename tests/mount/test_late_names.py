@@ -11,7 +11,7 @@ import time
 
 import hung
 import proxy
-import rig
+import fixture
 from projects import publish
 
 BRIEFLY = 12  # seconds; a lookup may hold its directory for three, on a busy machine
@@ -37,8 +37,8 @@ for what in sys.argv[2:]:
 '''
 
 
-@rig.needs_fuse
-class LateNames(rig.Rig):
+@fixture.needs_fuse
+class LateNames(fixture.Fixture):
     def setUp(self):
         super().setUp()
         self.api, self.proxy = proxy.before_a_service(self)
@@ -78,7 +78,7 @@ class LateNames(rig.Rig):
                 late.append(words)
                 each.kill()
         for each in others:
-            each.wait(rig.COMMAND_LIMIT)
+            each.wait(fixture.COMMAND_LIMIT)
         longest = max(stuck.end().values(), default=0.0)
         self.assertEqual(late, [])
         self.assertLess(longest, BRIEFLY)
@@ -94,7 +94,7 @@ class LateNames(rig.Rig):
         self.nobody_is_kept_out(('sh', '-c', f'echo one > "{projects}/new"'), ('ls', projects),
                                 ('cat', projects / near / 'head/f'), ('stat', projects / 'none-such'))
         self.assertIsNone(looker.poll())
-        self.assertEqual(looker.communicate(timeout=rig.COMMAND_LIMIT), ('ok\n', ''))
+        self.assertEqual(looker.communicate(timeout=fixture.COMMAND_LIMIT), ('ok\n', ''))
 
     def test_nor_does_the_second_late_name_of_one_path(self):
         project = publish(self.api, 'p', {'f': 'first\n'})
@@ -108,7 +108,7 @@ class LateNames(rig.Rig):
                                 ('stat', projects / project / 'revisions/none'),
                                 ('mkdir', projects / project / 'none'))
         self.assertIsNone(reader.poll())
-        self.assertEqual(reader.communicate(timeout=rig.COMMAND_LIMIT), ('first\n', ''))
+        self.assertEqual(reader.communicate(timeout=fixture.COMMAND_LIMIT), ('first\n', ''))
 
     def test_nor_does_a_late_file(self):
         a, project = publish(self.api, 'a', {'f': 'a\n'}), publish(self.api, 'p', {'f': 'first\n'})
@@ -122,8 +122,8 @@ class LateNames(rig.Rig):
         time.sleep(1)
         log = self.starts('cat', projects / project / 'log')
         self.nobody_is_kept_out(('mkdir', projects / project / 'none'), ('cat', projects / project / 'status'))
-        self.assertEqual(looker.communicate(timeout=rig.COMMAND_LIMIT), ('ok\n', ''))
-        text, said = log.communicate(timeout=rig.COMMAND_LIMIT)
+        self.assertEqual(looker.communicate(timeout=fixture.COMMAND_LIMIT), ('ok\n', ''))
+        text, said = log.communicate(timeout=fixture.COMMAND_LIMIT)
         self.assertIn(first, text, said)
 
     def test_a_late_directory_works_through_a_descriptor(self):
@@ -134,7 +134,7 @@ class LateNames(rig.Rig):
             with self.subTest(order[0]):
                 project = publish(self.api, 'p', {'f': 'content\n'})
                 self.delays = {f'/projects/{project}': 6}
-                said = self.runs(HELD, projects / project, *order).communicate(timeout=rig.COMMAND_LIMIT)
+                said = self.runs(HELD, projects / project, *order).communicate(timeout=fixture.COMMAND_LIMIT)
                 shown = {'head/f': 'content', 'fstat': os.stat(projects / project).st_ino, 'list': 'at', 'enter': project}
                 self.assertEqual(said, (''.join(f'{what} {shown[what]}\n' for what in order), ''))
 
@@ -146,7 +146,7 @@ class LateNames(rig.Rig):
         shells = [self.starts('sh', '-c', 'cd "$1" && touch work/$2 && sleep 2 && pwd -P && ls work', 'sh',
                               projects / project, name) for name in ('x', 'y')]
         for shell in shells:
-            where, listed = shell.communicate(timeout=rig.COMMAND_LIMIT)[0].split('\n', 1)
+            where, listed = shell.communicate(timeout=fixture.COMMAND_LIMIT)[0].split('\n', 1)
             self.assertEqual(where, str((projects / project).resolve()))
             self.assertEqual(listed, 'f\nx\ny\n')
         self.assertEqual(sorted(os.listdir(projects / project / 'work')), ['f', 'x', 'y'])
@@ -190,7 +190,7 @@ class LateNames(rig.Rig):
                 self.eventually(lambda: not self.delays, 'it waits for the content')
                 time.sleep(1)
                 os.listdir(listed)
-                self.assertEqual(reader.communicate(timeout=rig.COMMAND_LIMIT), (texts[late], ''))
+                self.assertEqual(reader.communicate(timeout=fixture.COMMAND_LIMIT), (texts[late], ''))
                 self.assertEqual((tree / path).stat().st_size, len(texts[late]))
 
     def test_a_name_that_turns_out_not_to_exist(self):
@@ -203,4 +203,4 @@ class LateNames(rig.Rig):
 
 
 if __name__ == '__main__':
-    rig.main()
+    fixture.main()

@@ -11,7 +11,7 @@ import math
 import os
 
 import proxy
-import rig
+import fixture
 
 SCALE = int(os.environ.get('PLAYFS_SCALE', 430))
 REVISIONS = int(os.environ.get('PLAYFS_SCALE_REVISIONS', 250 if SCALE < 1000 else 1000))
@@ -23,8 +23,8 @@ def pages(count):
     return math.ceil(count / PAGE)
 
 
-@rig.needs_fuse
-class Listing(rig.Rig):
+@fixture.needs_fuse
+class Listing(fixture.Fixture):
     def setUp(self):
         super().setUp()
         self.api, self.counter = proxy.before_a_service(self)
@@ -45,8 +45,8 @@ class Listing(rig.Rig):
             return [made for some in pool.map(create_some, [bodies[n::workers] for n in range(workers)]) for made in some]
 
     def report(self, what, count, mount, **more):
-        figures = {'requests': len(count.requests), 'bytes': count.bytes, 'rss_mib': rig.memory(mount.process) >> 20,
-                   'peak_mib': rig.memory(mount.process, 'VmHWM') >> 20, **more}
+        figures = {'requests': len(count.requests), 'bytes': count.bytes, 'rss_mib': fixture.memory(mount.process) >> 20,
+                   'peak_mib': fixture.memory(mount.process, 'VmHWM') >> 20, **more}
         print(what, json.dumps(figures), flush=True)
 
     def list(self, mount, place):
@@ -203,4 +203,4 @@ class Listing(rig.Rig):
 
 
 if __name__ == '__main__':
-    rig.main()
+    fixture.main()

@@ -6,14 +6,14 @@ import time
 
 import proxy
 import revisions
-import rig
+import fixture
 
 RULES = '*.log\n'
 MINE = 'weeks of my own notes\n'
 CONFLICT = 3
 
 
-@rig.needs_fuse
+@fixture.needs_fuse
 class LocalOnly(revisions.Revisions):
     def setUp(self):
         super().setUp()
@@ -89,7 +89,7 @@ class LocalOnly(revisions.Revisions):
                                   stdout=subprocess.DEVNULL)
         self.eventually(lambda: self.status()['publication']['queue'], 'it is frozen')
         (self.tree / 'x').write_text('x\n' + lines + 'more\n')
-        self.assertEqual(commit.wait(rig.COMMAND_LIMIT), 0)
+        self.assertEqual(commit.wait(fixture.COMMAND_LIMIT), 0)
         self.assertNotIn('a.log', self.changes())
         self.playfs('commit', '-m', 'Next', self.tree)
         self.assertNotIn('a.log', self.head_texts())
@@ -107,7 +107,7 @@ class LocalOnly(revisions.Revisions):
         self.assertEqual((self.tree / 'a.log').read_text(), MINE)
 
 
-@rig.needs_fuse
+@fixture.needs_fuse
 class Modes(revisions.Revisions):
     def test_a_mode_is_merged_though_the_content_is_in_conflict(self):
         def binary(content, mode='100644'):
@@ -131,4 +131,4 @@ class Modes(revisions.Revisions):
 
 
 if __name__ == '__main__':
-    rig.main()
+    fixture.main()

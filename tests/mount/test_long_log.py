@@ -5,7 +5,7 @@ import threading
 import urllib.parse
 
 import proxy
-import rig
+import fixture
 
 FOREIGN = 25_000
 PAGE = 100
@@ -48,8 +48,8 @@ class LongLog:
         return real[position - FOREIGN]
 
 
-@rig.needs_fuse
-class Log(rig.Rig):
+@fixture.needs_fuse
+class Log(fixture.Fixture):
     def setUp(self):
         super().setUp()
         self.api = self.serve()
@@ -126,4 +126,4 @@ class Log(rig.Rig):
 
 
 if __name__ == '__main__':
-    rig.main()
+    fixture.main()

@@ -6,21 +6,21 @@ import stat
 import subprocess
 import unittest.mock
 
-import rig
+import fixture
 from projects import publish
 
 PIECE = 64 * 1024
 
 
-@rig.needs_fuse
-class LoopThreads(rig.Rig):
+@fixture.needs_fuse
+class LoopThreads(fixture.Fixture):
     def setUp(self):
         super().setUp()
         if os.getuid() != 0:
             self.skipTest('needs root, to mount a small disk')
         library = self.home / 'who_syncs.so'
         self.command('cc', '-std=gnu11', '-Wall', '-Werror', '-shared', '-fPIC', '-o', library,
-                     rig.ROOT / 'tests/mount/who_syncs.c', '-ldl')
+                     fixture.ROOT / 'tests/mount/who_syncs.c', '-ldl')
         self.log = self.home / 'who_syncs.log'
         self.api = self.serve()
         files = {name: f'published {name}\n' for name in ('changed', 'cut', 'emptied', 'replaced', 'moved', 'mode', 'owner')}
@@ -141,4 +141,4 @@ class LoopThreads(rig.Rig):
 
 
 if __name__ == '__main__':
-    rig.main()
+    fixture.main()

@@ -7,11 +7,11 @@ import shutil
 
 import projects
 import revisions
-import rig
+import fixture
 
 
-@rig.needs_fuse
-class LostBytes(rig.SharedProject):
+@fixture.needs_fuse
+class LostBytes(fixture.SharedProject):
     def setUp(self):
         super().setUp()
         self.mounted = self.mount(self.api.origin)
@@ -108,8 +108,8 @@ class LostBytes(rig.SharedProject):
         self.assertEqual([each for each in findings if each['finding'] == 'wrong' and str(self.home) in each['place']], [])
 
 
-@rig.needs_fuse
-class LostRows(rig.SharedProject):
+@fixture.needs_fuse
+class LostRows(fixture.SharedProject):
     """Deletions, renames and links, of which the spool holds nothing."""
     def setUp(self):
         super().setUp()
@@ -198,4 +198,4 @@ class Unreadable(revisions.Revisions):
 
 
 if __name__ == '__main__':
-    rig.main()
+    fixture.main()

@@ -4,13 +4,13 @@ import json
 import mmap
 import os
 
-import rig
+import fixture
 
 SIZE = 3 * 4096
 
 
-@rig.needs_fuse
-class Mappings(rig.SharedProject):
+@fixture.needs_fuse
+class Mappings(fixture.SharedProject):
     def setUp(self):
         super().setUp()
         self.mounted = self.mount(self.api.origin)
@@ -85,7 +85,7 @@ class Mappings(rig.SharedProject):
         self.assertTrue(self.in_head('other', b'moving') or self.is_staged('other'))
 
     def test_what_was_unmapped_survives_the_end_of_the_mount(self):
-        for number, end in enumerate((rig.Mount.unmount, rig.Mount.kill)):
+        for number, end in enumerate((fixture.Mount.unmount, fixture.Mount.kill)):
             for name in ('published', 'staged'):
                 self.stored(name, f'{name} {number}'.encode()).close()
             end(self.mounted)
@@ -98,4 +98,4 @@ class Mappings(rig.SharedProject):
 
 
 if __name__ == '__main__':
-    rig.main()
+    fixture.main()

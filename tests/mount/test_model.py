@@ -8,7 +8,7 @@ import os
 import pprint
 
 import model_run
-import rig
+import fixture
 from model_invent import invent
 from trial import Trial
 
@@ -17,8 +17,8 @@ LENGTH = int(os.environ.get('PLAYFS_MODEL_LENGTH', 200))
 SHORTENING = 120  # seconds
 
 
-@rig.needs_fuse
-class Model(rig.Rig):
+@fixture.needs_fuse
+class Model(fixture.Fixture):
     def setUp(self):
         super().setUp()
         api = self.serve()
@@ -68,4 +68,4 @@ class Model(rig.Rig):
 
 
 if __name__ == '__main__':
-    rig.main()
+    fixture.main()

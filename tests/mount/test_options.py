@@ -5,13 +5,13 @@ import subprocess
 
 import actor
 import projects
-import rig
+import fixture
 
 BOB = 65533
 
 
-@rig.needs_fuse
-class Options(rig.Rig):
+@fixture.needs_fuse
+class Options(fixture.Fixture):
     def setUp(self):
         super().setUp()
         self.api = self.serve()
@@ -46,7 +46,7 @@ class Options(rig.Rig):
         (work / 'new').write_text('at once')
         self.assertGreater(projects.metrics(mount)['sync'], before)
 
-    @rig.unittest.skipUnless(os.getuid() == 0, 'needs root, to act as somebody else')
+    @fixture.unittest.skipUnless(os.getuid() == 0, 'needs root, to act as somebody else')
     def test_permissions_are_judged_for_all(self):
         self.home.chmod(0o711)
         _, work = self.mounted('allow_other', 'default_permissions')
@@ -58,7 +58,7 @@ class Options(rig.Rig):
         work.chmod(0o777)
         self.assertEqual(bob('create', 'new'), None)
 
-    @rig.unittest.skipUnless(os.getuid() == 0, 'needs root, to act as somebody else')
+    @fixture.unittest.skipUnless(os.getuid() == 0, 'needs root, to act as somebody else')
     def test_a_commit_that_is_denied_is_no_result_of_the_owner(self):
         self.home.chmod(0o711)
         mount, work = self.mounted('allow_other', 'default_permissions')
@@ -73,4 +73,4 @@ class Options(rig.Rig):
 
 
 if __name__ == '__main__':
-    rig.main()
+    fixture.main()

@@ -11,14 +11,14 @@ import threading
 import time
 
 import proxy
-import rig
+import fixture
 from projects import metrics, publish, some_files
 
 READERS = 50
 
 
-@rig.needs_fuse
-class Outage(rig.Rig):
+@fixture.needs_fuse
+class Outage(fixture.Fixture):
     def setUp(self):
         super().setUp()
         self.api, self.proxy = proxy.before_a_service(self)
@@ -65,7 +65,7 @@ class Outage(rig.Rig):
 
         for reader in readers:
             reader.send_signal(signal.SIGINT)
-        self.assertEqual([reader.wait(rig.COMMAND_LIMIT) for reader in readers], [-signal.SIGINT] * READERS)
+        self.assertEqual([reader.wait(fixture.COMMAND_LIMIT) for reader in readers], [-signal.SIGINT] * READERS)
         self.storm(near)
 
     def test_what_is_known_is_listed_while_the_service_hangs_by_one_question_for_all(self):
@@ -106,9 +106,9 @@ class Outage(rig.Rig):
             self.addCleanup(reader.kill)
         self.eventually(lambda: self.proxy.hung() == 5, 'they wait')
         mount.process.terminate()
-        self.assertEqual(mount.process.wait(rig.COMMAND_LIMIT), 0)
+        self.assertEqual(mount.process.wait(fixture.COMMAND_LIMIT), 0)
         for reader in readers:
-            self.assertEqual(reader.wait(rig.COMMAND_LIMIT), 1, 'an error, and no process that cannot end')
+            self.assertEqual(reader.wait(fixture.COMMAND_LIMIT), 1, 'an error, and no process that cannot end')
 
     def test_everything_that_was_read_is_there_without_the_service(self):
         first = self.mount(self.proxy.url, options=('refresh=600',))
@@ -182,4 +182,4 @@ class Outage(rig.Rig):
 
 
 if __name__ == '__main__':
-    rig.main()
+    fixture.main()

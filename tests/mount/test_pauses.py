@@ -6,14 +6,14 @@ import json
 import os
 
 import proxy
-import rig
+import fixture
 from projects import publish
 
 A_DAY = (429, json.dumps({'error': 'Too many requests', 'code': 'rate_limited', 'retry_after': 86_400}))
 
 
-@rig.needs_fuse
-class Pauses(rig.Rig):
+@fixture.needs_fuse
+class Pauses(fixture.Fixture):
     def setUp(self):
         super().setUp()
         self.api, self.proxy = proxy.before_a_service(self)
@@ -60,4 +60,4 @@ class Pauses(rig.Rig):
 
 
 if __name__ == '__main__':
-    rig.main()
+    fixture.main()

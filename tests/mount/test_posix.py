@@ -11,7 +11,7 @@ import shutil
 import time
 
 import actor
-import rig
+import fixture
 
 ANN, BOB = 65534, 65533        # users, and groups with the same numbers
 LONGEST = 'n' * 255
@@ -25,8 +25,8 @@ def longest_path(length):
     return path[:length - 1] + 'x' if length % 2 == 0 else path + 'x'
 
 
-@rig.needs_fuse
-class Posix(rig.Rig):
+@fixture.needs_fuse
+class Posix(fixture.Fixture):
     def setUp(self):
         super().setUp()
         if os.getuid() != 0:
@@ -482,7 +482,7 @@ class Posix(rig.Rig):
         program = self.work / 'sleep'
         shutil.copy(shutil.which('sleep'), program)
         program.chmod(0o755)
-        running = rig.subprocess.Popen([str(program), '60'])
+        running = fixture.subprocess.Popen([str(program), '60'])
         try:
             self.expect('ETXTBSY', self.root, 'open_close', 'sleep', os.O_WRONLY)
             self.expect('ETXTBSY', self.root, 'open_close', 'sleep', os.O_RDONLY | os.O_TRUNC)
@@ -591,4 +591,4 @@ class Posix(rig.Rig):
 
 
 if __name__ == '__main__':
-    rig.main()
+    fixture.main()

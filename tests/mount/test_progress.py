@@ -2,7 +2,7 @@
 """What the ioctls report about a running publication, what is written to the events, and the flags of a commit."""
 import json
 
-import rig
+import fixture
 from slow_project import SlowProject, text
 
 IDLE, UPLOADING = 0, 3  # enum playfs_phase
@@ -142,4 +142,4 @@ class Progress(SlowProject):
 
 
 if __name__ == '__main__':
-    rig.main()
+    fixture.main()

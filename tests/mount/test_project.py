@@ -5,7 +5,7 @@ import os
 import shutil
 
 import projects
-import rig
+import fixture
 
 SCRIPT = '''
 import os, pathlib
@@ -22,8 +22,8 @@ with open('tests/data/torn.store', 'ab') as data:
 '''
 
 
-@rig.needs_fuse
-class RealProject(rig.Rig):
+@fixture.needs_fuse
+class RealProject(fixture.Fixture):
     def edit(self, tree):
         """The same work in any tree, by tools with very different ways of writing."""
         run = lambda *words: self.command(*words, cwd=tree)
@@ -45,7 +45,7 @@ class RealProject(rig.Rig):
     def test_build_edit_commit_and_see_it_elsewhere(self):
         api = self.serve()
         plain = self.home / 'cproject'
-        shutil.copytree(rig.PROJECT, plain, symlinks=True)
+        shutil.copytree(fixture.PROJECT, plain, symlinks=True)
         self.playfs('import', plain, '--site', api.origin)
 
         ann, bob = self.mount(api.origin, 'ann'), self.mount(api.origin, 'bob')
@@ -126,4 +126,4 @@ class RealProject(rig.Rig):
 
 
 if __name__ == '__main__':
-    rig.main()
+    fixture.main()

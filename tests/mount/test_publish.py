@@ -9,7 +9,7 @@ import threading
 import time
 
 import proxy
-import rig
+import fixture
 
 LINES = ''.join(f'line {number}\n' for number in range(20))
 # PLAYFS_TEST_MOUNTS=8 PLAYFS_TEST_COMMITS=25 PLAYFS_TEST_LIMIT=1200 for the large version; PLAYFS_TEST_SEED varies when
@@ -37,7 +37,7 @@ class Killer:
         return self.struck
 
 
-class Publish(rig.SharedProject):
+class Publish(fixture.SharedProject):
     def head(self):
         return self.api.get('projects', self.project).get('latest_revision')
 
@@ -66,7 +66,7 @@ class Publish(rig.SharedProject):
 
     def ancestry(self):
         """Every revision that head contains, by walking the parents."""
-        revisions = {record['id']: rig.fields(record) for record in self.api.all('revisions')}
+        revisions = {record['id']: fixture.fields(record) for record in self.api.all('revisions')}
         held, queue = set(), [self.head()]
         while queue:
             each = queue.pop()
@@ -170,7 +170,7 @@ class Publish(rig.SharedProject):
         self.assertEqual(self.head(), theirs)
         project = bob.directory / 'projects' / self.project
         self.eventually(lambda: branch['revision'] in os.listdir(project / 'branches'), 'it stands under branches/')
-        messages = [rig.fields(record) for record in self.api.all('messages')]
+        messages = [fixture.fields(record) for record in self.api.all('messages')]
         self.assertEqual(len(messages), 1)
         self.assertIn(branch['revision'], messages[0]['body'])
         thread = self.api.get('threads', messages[0]['thread'])
@@ -241,7 +241,7 @@ class Publish(rig.SharedProject):
         self.eventually(is_frozen, "bob's commit is fixed, and hangs")
         (self.work(bob) / 'text').write_text(LINES.replace('line 2\n', 'line 2 by bob\n'))
         slow.set_hanging(None)
-        out, err = commit.communicate(timeout=rig.COMMAND_LIMIT)
+        out, err = commit.communicate(timeout=fixture.COMMAND_LIMIT)
         self.assertEqual((commit.returncode, json.loads(out)['outcome']), (3, 'published'), err)
         self.assertIn('1 path is in conflict. Try: playfs status', err)
         self.assertIn('line 2 by bob\n=======\nline 2 by ann\n', (self.work(bob) / 'text').read_text())
@@ -335,7 +335,7 @@ class Publish(rig.SharedProject):
             mount = mounts[who] = self.mount(lossy.url, who, at=directory)
             for count in range(COMMITS):
                 message = f'{who}-{count}'
-                end = time.monotonic() + rig.COMMAND_LIMIT
+                end = time.monotonic() + fixture.COMMAND_LIMIT
                 while True:
                     try:
                         (self.work(mount) / message).write_text(message)
@@ -357,7 +357,7 @@ class Publish(rig.SharedProject):
 
         def finish(who):
             """Publishes what is left, too."""
-            end = time.monotonic() + rig.COMMAND_LIMIT * MOUNTS
+            end = time.monotonic() + fixture.COMMAND_LIMIT * MOUNTS
             while tell(f'{who}-last', self.publish(mounts[who], f'{who}-last', check=False)) != 'nothing':
                 if time.monotonic() > end:
                     stuck[who] = (self.work(mounts[who]).parent / 'status').read_text()
@@ -388,7 +388,7 @@ class Publish(rig.SharedProject):
 
         def settled():
             held, revisions = self.ancestry()
-            said = ' '.join(rig.fields(record)['body'] for record in self.api.all('messages'))
+            said = ' '.join(fixture.fields(record)['body'] for record in self.api.all('messages'))
             return all(each in held or each in said for each, fields in revisions.items() if fields['manifest'].get('tx'))
 
         self.eventually(settled, 'every revision is in head or announced')
@@ -409,4 +409,4 @@ class Publish(rig.SharedProject):
 
 
 if __name__ == '__main__':
-    rig.main()
+    fixture.main()

@@ -6,7 +6,7 @@ import os
 import random
 
 import proxy
-import rig
+import fixture
 
 # How many files a large project has: a manifest has no room for more than some hundreds.
 FILES = int(os.environ.get('PLAYFS_TEST_FILES', '2000'))
@@ -21,7 +21,7 @@ def words(size, seed=0):
     return ''.join(lines)[:size]
 
 
-class PublishLarge(rig.Rig):
+class PublishLarge(fixture.Fixture):
     def begin(self, **options):
         self.api = self.serve(**options)
         project = json.loads(self.playfs('init', 'large', '--json', '--site', self.api.origin).stdout)
@@ -196,7 +196,7 @@ class PublishLarge(rig.Rig):
             ann = self.mount(self.api.origin, 'ann', at=directory)
             self.playfs('status', self.work(ann))  # the publication resumes when the project is read
         self.eventually(self.head, 'it is published')
-        chunks = [rig.fields(record) for record in self.api.all('file_chunks')]
+        chunks = [fixture.fields(record) for record in self.api.all('file_chunks')]
         wanted = -(-len(text) // 12_288)
         self.assertEqual(len(chunks), wanted, 'no chunk twice')
         self.assertEqual(len({chunk['content'] for chunk in chunks}), wanted)
@@ -221,4 +221,4 @@ class PublishLarge(rig.Rig):
 
 
 if __name__ == '__main__':
-    rig.main()
+    fixture.main()

@@ -6,7 +6,7 @@ import os
 import subprocess
 
 import proxy
-import rig
+import fixture
 from projects import metrics, publish, some_files
 
 ROUNDS = 5
@@ -14,8 +14,8 @@ CHUNKS = 50
 QUIET = 0.5  # seconds without a request after which none is still to come
 
 
-@rig.needs_fuse
-class Reading(rig.Rig):
+@fixture.needs_fuse
+class Reading(fixture.Fixture):
     def setUp(self):
         super().setUp()
         self.api, self.counter = proxy.before_a_service(self)
@@ -143,7 +143,7 @@ class Reading(rig.Rig):
         event = json.loads(watcher.stdout.readline())
         self.assertEqual((event['kind'], event['project'], event['revision'], event['message']),
                          ('head_moved', project, head, 'Change one'))
-        self.assertEqual(watcher.wait(rig.COMMAND_LIMIT), 0)
+        self.assertEqual(watcher.wait(fixture.COMMAND_LIMIT), 0)
 
     def test_only_projects_in_use_are_asked_for_and_conditionally(self):
         used = publish(self.api, 'used', some_files(3))
@@ -159,4 +159,4 @@ class Reading(rig.Rig):
 
 
 if __name__ == '__main__':
-    rig.main()
+    fixture.main()

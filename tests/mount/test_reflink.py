@@ -5,14 +5,14 @@ import shutil
 import subprocess
 import time
 
-import rig
+import fixture
 
 MIB = 1024 * 1024
 SIZE = 2 * MIB
 
 
-@rig.needs_fuse
-class Reflink(rig.Rig):
+@fixture.needs_fuse
+class Reflink(fixture.Fixture):
     """playfs's own files are on a small disk whose files can share blocks."""
 
     def setUp(self):
@@ -64,4 +64,4 @@ class Reflink(rig.Rig):
 
 
 if __name__ == '__main__':
-    rig.main()
+    fixture.main()

@@ -4,7 +4,7 @@ status."""
 import errno
 import os
 
-import rig
+import fixture
 
 
 def bare_repository(at, witness):
@@ -14,8 +14,8 @@ def bare_repository(at, witness):
                            f'\tfsmonitor = "touch {witness}; false"\n'}
 
 
-@rig.needs_fuse
-class Repositories(rig.Rig):
+@fixture.needs_fuse
+class Repositories(fixture.Fixture):
     def publish(self, api, project, files, parents=()):
         revision = api.create('revisions', project=project, parents=list(parents), agent='x', message='x', state={},
                               manifest={'files': {path: entry if isinstance(entry, dict) else {'inline': entry}
@@ -169,4 +169,4 @@ class Repositories(rig.Rig):
 
 
 if __name__ == '__main__':
-    rig.main()
+    fixture.main()

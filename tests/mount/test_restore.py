@@ -12,7 +12,7 @@ import urllib.error
 
 import clocks
 import proxy
-import rig
+import fixture
 
 CONFLICT = 3
 
@@ -21,12 +21,12 @@ def big(word):
     return ''.join(f'{word} {number}\n' for number in range(3000))
 
 
-@rig.needs_fuse
-class Restore(clocks.Clocks, rig.Rig):
+@fixture.needs_fuse
+class Restore(clocks.Clocks, fixture.Fixture):
     def setUp(self):
         super().setUp()
         self.let_clocks_jump()
-        self.api = rig.Api(f'http://127.0.0.1:{rig.free_port()}')
+        self.api = fixture.Api(f'http://127.0.0.1:{fixture.free_port()}')
         self.store, self.backup = self.home / 'store', self.home / 'backup.db'
         self.server = None
         self.addCleanup(self.stop)
@@ -48,7 +48,7 @@ class Restore(clocks.Clocks, rig.Rig):
     def stop(self):
         if self.server:
             self.server.terminate()
-            self.server.wait(rig.COMMAND_LIMIT)
+            self.server.wait(fixture.COMMAND_LIMIT)
         self.server = None
 
     def back_up(self):
@@ -337,7 +337,7 @@ class Restore(clocks.Clocks, rig.Rig):
         self.eventually(misses_chunks, 'chunks are missed')
         self.assertTrue(self.status(ann)['staged'])
         self.jump('ann', 150)  # until then reads may merely have lagged
-        limit = rig.COMMAND_LIMIT + (0 if self.clocks else 150)
+        limit = fixture.COMMAND_LIMIT + (0 if self.clocks else 150)
         self.eventually(lambda: self.status(ann)['publication']['phase'] == 'idle', 'it is published again', limit)
         self.assertEqual(self.status(ann)['publication']['last']['outcome'], 'published')
         self.assertTrue(self.events(ann, 'service_lost_chunks'))
@@ -594,4 +594,4 @@ class Restore(clocks.Clocks, rig.Rig):
 
 
 if __name__ == '__main__':
-    rig.main()
+    fixture.main()

@@ -4,7 +4,7 @@ stays staged."""
 
 import shutil
 
-import rig
+import fixture
 import revisions
 
 
@@ -194,4 +194,4 @@ class MovedFolder(revisions.Revisions):
 
 
 if __name__ == '__main__':
-    rig.main()
+    fixture.main()

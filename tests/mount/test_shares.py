@@ -4,7 +4,7 @@ import subprocess
 
 import http2
 import proxy
-import rig
+import fixture
 from projects import publish
 
 READERS = 60
@@ -13,8 +13,8 @@ REVISIONS = 150  # fewer than a log shows
 STREAMS = 32  # per connection; few, so that one connection more or less is noticed
 
 
-@rig.needs_fuse
-class Shares(rig.Rig):
+@fixture.needs_fuse
+class Shares(fixture.Fixture):
     def setUp(self):
         super().setUp()
         self.api, self.proxy = proxy.before_a_service(self)
@@ -68,7 +68,7 @@ class Shares(rig.Rig):
             self.all_else_is_answered(mount, readers)
             for reader in readers:
                 reader.kill()
-                reader.wait(rig.COMMAND_LIMIT)
+                reader.wait(fixture.COMMAND_LIMIT)
             self.proxy.set_hanging(None)
             mount.unmount()
 
@@ -109,4 +109,4 @@ class Shares(rig.Rig):
 
 
 if __name__ == '__main__':
-    rig.main()
+    fixture.main()

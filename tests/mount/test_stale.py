@@ -7,13 +7,13 @@ import os
 import subprocess
 import time
 
-import rig
+import fixture
 
 ROUNDS = 6
 
 
-@rig.needs_fuse
-class Stale(rig.Rig):
+@fixture.needs_fuse
+class Stale(fixture.Fixture):
     def setUp(self):
         super().setUp()
         self.api = self.serve()
@@ -140,7 +140,7 @@ class Stale(rig.Rig):
                 except OSError as problem:
                     refused += 1
                     self.assertEqual(problem.errno, errno.ESTALE)
-                following.wait(rig.COMMAND_LIMIT)
+                following.wait(fixture.COMMAND_LIMIT)
                 if following.returncode == 0 and line in (self.mine / 'file').read_bytes():
                     self.assertEqual(self.staged(), ['file'])
             self.playfs('discard', self.mine)
@@ -149,4 +149,4 @@ class Stale(rig.Rig):
 
 
 if __name__ == '__main__':
-    rig.main()
+    fixture.main()

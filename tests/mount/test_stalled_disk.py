@@ -5,7 +5,7 @@ import subprocess
 import sys
 import unittest.mock
 
-import rig
+import fixture
 from projects import publish
 
 FILES = 20
@@ -14,13 +14,13 @@ ONE_BYTE = 'import os, sys; os.pwrite(os.open(sys.argv[1], os.O_RDWR), b"X", 0)'
 WHETHER_STAGED = 'import os, sys; assert os.getxattr(sys.argv[1], "user.playfs.staged") == b"staged"'
 
 
-@rig.needs_fuse
-class StalledDisk(rig.Rig):
+@fixture.needs_fuse
+class StalledDisk(fixture.Fixture):
     def setUp(self):
         super().setUp()
         library = self.home / 'stalled_disk.so'
         self.command('cc', '-std=gnu11', '-Wall', '-Werror', '-shared', '-fPIC', '-o', library,
-                     rig.ROOT / 'tests/mount/stalled_disk.c', '-ldl')
+                     fixture.ROOT / 'tests/mount/stalled_disk.c', '-ldl')
         self.gate = self.home / 'stalled'
         self.addCleanup(self.gate.unlink, missing_ok=True)
         self.api = self.serve()
@@ -72,7 +72,7 @@ class StalledDisk(rig.Rig):
         self.all_else_goes_on(1)
         self.assertEqual([writer.poll() for writer in writers], [None] * 6)
         self.go_on()
-        self.assertEqual([writer.wait(rig.COMMAND_LIMIT) for writer in writers], [0] * 6)
+        self.assertEqual([writer.wait(fixture.COMMAND_LIMIT) for writer in writers], [0] * 6)
         self.assertEqual((self.work / 'file3').read_text(), 'Xublished 3\n')
 
     def test_telling_whether_files_differ(self):
@@ -85,7 +85,7 @@ class StalledDisk(rig.Rig):
         self.all_else_goes_on(3)
         self.assertEqual([looker.poll() for looker in lookers], [None] * len(lookers))
         self.go_on()
-        self.assertEqual([looker.wait(rig.COMMAND_LIMIT) for looker in lookers], [0] * len(lookers))
+        self.assertEqual([looker.wait(fixture.COMMAND_LIMIT) for looker in lookers], [0] * len(lookers))
 
     def test_a_change_of_what_a_commit_is_fixing(self):
         large = self.work / 'large'
@@ -97,8 +97,8 @@ class StalledDisk(rig.Rig):
         self.all_else_goes_on(2)
         self.assertIsNone(commit.poll())
         self.go_on()
-        self.assertEqual(writer.wait(rig.COMMAND_LIMIT), 0)
-        self.assertEqual(commit.wait(rig.COMMAND_LIMIT), 0)
+        self.assertEqual(writer.wait(fixture.COMMAND_LIMIT), 0)
+        self.assertEqual(commit.wait(fixture.COMMAND_LIMIT), 0)
         self.assertEqual(large.read_bytes()[:2], b'Xa')
         self.assertEqual((self.work.parent / 'head/large').read_bytes()[:2], b'aa')
 
@@ -108,9 +108,9 @@ class StalledDisk(rig.Rig):
         self.reached()
         process = self.mounted.process
         process.terminate()
-        self.assertGreater(process.wait(rig.COMMAND_LIMIT), 0, 'it says that requests were not answered')
+        self.assertGreater(process.wait(fixture.COMMAND_LIMIT), 0, 'it says that requests were not answered')
         self.assertFalse(os.path.ismount(self.mounted.directory))
 
 
 if __name__ == '__main__':
-    rig.main()
+    fixture.main()

@@ -4,14 +4,14 @@ import ctypes
 import json
 
 import revisions
-import rig
+import fixture
 
 CONFLICT = 3
 RULES = '*.log\nbuild/\n'
 LOGS = {'a.log': 'published\n', 'build/deep/out': 'published\n', 'src/b.log': 'published\n'}
 
 
-@rig.needs_fuse
+@fixture.needs_fuse
 class Ignored(revisions.Revisions):
     """Head ignores what a branch of its project tracks. Both changed `x`, so that they are not merged automatically."""
 
@@ -229,7 +229,7 @@ class Ignored(revisions.Revisions):
         self.assertEqual(self.head_texts(), {**theirs, 'y': 'mine again\n'})
 
 
-@rig.needs_fuse
+@fixture.needs_fuse
 class InConflict(revisions.Revisions):
     def setUp(self):
         super().setUp()
@@ -537,4 +537,4 @@ class InConflict(revisions.Revisions):
 
 
 if __name__ == '__main__':
-    rig.main()
+    fixture.main()

@@ -10,7 +10,7 @@ import time
 import unittest
 
 import proxy
-import rig
+import fixture
 from projects import publish
 
 SETTINGS = pathlib.Path('/proc/sys/fs/fuse')
@@ -34,9 +34,9 @@ def limited(name):
         setting.write_text(before)
 
 
-@rig.needs_fuse
+@fixture.needs_fuse
 @unittest.skipUnless(may_be_set(), 'this kernel knows no limit, or it is not ours to set')
-class TimeLimit(rig.Rig):
+class TimeLimit(fixture.Fixture):
     def begin(self, setting):
         self.api, self.proxy = proxy.before_a_service(self, {'file_chunks': 2})
         self.project = publish(self.api, 'p', {'far': 'far away\n'})
@@ -60,7 +60,7 @@ class TimeLimit(rig.Rig):
                                   stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         self.addCleanup(commit.wait)
         self.addCleanup(commit.kill)
-        said = reader.communicate(timeout=rig.COMMAND_LIMIT)[1]
+        said = reader.communicate(timeout=fixture.COMMAND_LIMIT)[1]
         self.assertIn('timed out', said)
         self.assertIn('request_timeout', (mount.directory / '.playfs/errors.ndjson').read_text())
         time.sleep(max(0.0, started + LIMIT + 25 - time.monotonic()))  # until the kernel has checked twice
@@ -68,7 +68,7 @@ class TimeLimit(rig.Rig):
         self.assertIsNone(mount.process.poll())
         self.assertIsNone(commit.poll(), 'the command waits on, whatever a call may take')
         commit.send_signal(signal.SIGINT)
-        self.assertEqual(commit.wait(rig.COMMAND_LIMIT), PENDING)
+        self.assertEqual(commit.wait(fixture.COMMAND_LIMIT), PENDING)
 
     def test_no_request_outlives_the_usual_limit(self):
         self.outlives_what_waits('default_request_timeout')
@@ -87,7 +87,7 @@ class TimeLimit(rig.Rig):
         self.eventually(lambda: 'request_timeout' in errors.read_text(), 'a call has ended by the limit')
         self.assertIsNone(waiting.poll())
         self.proxy.set_hanging(None)
-        self.assertEqual(waiting.wait(rig.COMMAND_LIMIT), 0, waiting.stderr.read())
+        self.assertEqual(waiting.wait(fixture.COMMAND_LIMIT), 0, waiting.stderr.read())
 
     def test_an_update_waits_on_as_a_commit_does(self):
         mount = self.begin('default_request_timeout')
@@ -128,7 +128,7 @@ class TimeLimit(rig.Rig):
         time.sleep(LIMIT)  # both commands' calls have returned `pending` by now
         self.proxy.set_hanging(None)
         for commit, message in zip(commits, ('First', 'Second')):
-            said, why = commit.communicate(timeout=rig.COMMAND_LIMIT)
+            said, why = commit.communicate(timeout=fixture.COMMAND_LIMIT)
             self.assertEqual(commit.returncode, 0, why)
             self.assertEqual(self.api.get('revisions', said.strip())['message'], message)
 
@@ -139,8 +139,8 @@ class TimeLimit(rig.Rig):
         self.command('mount', '-t', 'fusectl', 'none', table)
         self.addCleanup(subprocess.run, ['umount', table], check=True)
         (table / str(os.stat(mount.directory).st_dev) / 'abort').write_text('1')
-        self.assertNotIn(mount.process.wait(rig.COMMAND_LIMIT), (0, -signal.SIGKILL))
+        self.assertNotIn(mount.process.wait(fixture.COMMAND_LIMIT), (0, -signal.SIGKILL))
 
 
 if __name__ == '__main__':
-    rig.main()
+    fixture.main()

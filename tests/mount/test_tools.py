@@ -11,7 +11,7 @@ import subprocess
 import sys
 import unittest
 
-import rig
+import fixture
 
 needs = {name: unittest.skipUnless(shutil.which(name), f'no {name} here')
          for name in ('git', 'rsync', 'tar', 'vim', 'emacs', 'npm', 'sed', 'make', 'cc')}
@@ -29,8 +29,8 @@ for number in range(20):
 '''
 
 
-@rig.needs_fuse
-class Tools(rig.Rig):
+@fixture.needs_fuse
+class Tools(fixture.Fixture):
     def setUp(self):
         super().setUp()
         self.api = self.serve()
@@ -38,7 +38,7 @@ class Tools(rig.Rig):
         self.mounted = self.mount(self.api.origin)
         self.work = self.mounted.project('p') / 'work'
         self.local = self.home / 'local'
-        shutil.copytree(rig.PROJECT, self.local, symlinks=True)
+        shutil.copytree(fixture.PROJECT, self.local, symlinks=True)
 
     def run_in(self, directory, *words, **options):
         return self.command(*words, cwd=directory, **options).stdout
@@ -193,7 +193,7 @@ class Tools(rig.Rig):
                 writers = [subprocess.Popen([sys.executable, '-c', TWO_WRITERS, str(path), str(number)])
                            for number in range(2)]
                 for writer in writers:
-                    self.assertEqual(writer.wait(rig.COMMAND_LIMIT), 0)
+                    self.assertEqual(writer.wait(fixture.COMMAND_LIMIT), 0)
                 self.assertEqual(database.execute('SELECT count(*), count(DISTINCT number) FROM entry').fetchone(),
                                  (36, 18))
                 self.assertEqual(database.execute('PRAGMA integrity_check').fetchone(), ('ok',))
@@ -226,4 +226,4 @@ class Tools(rig.Rig):
 
 
 if __name__ == '__main__':
-    rig.main()
+    fixture.main()

@@ -5,14 +5,14 @@ import subprocess
 import threading
 
 import proxy
-import rig
+import fixture
 from projects import publish
 
 READERS = 6
 
 
-@rig.needs_fuse
-class TroublesOfOne(rig.Rig):
+@fixture.needs_fuse
+class TroublesOfOne(fixture.Fixture):
     def setUp(self):
         super().setUp()
         self.api = self.serve()
@@ -40,7 +40,7 @@ class TroublesOfOne(rig.Rig):
             over.set()
             self.proxy.fate = lambda request: None
             for thread in threads:
-                thread.join(rig.COMMAND_LIMIT)
+                thread.join(fixture.COMMAND_LIMIT)
 
         self.addCleanup(end)
         return end
@@ -62,7 +62,7 @@ class TroublesOfOne(rig.Rig):
             threading.Event().wait(7)
             cats = [subprocess.Popen(['cat', str(top / project / f'head/f{k}')], stdin=subprocess.DEVNULL,
                                      stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) for project in healthy]
-            outcomes = [cat.communicate(timeout=rig.COMMAND_LIMIT) for cat in cats]
+            outcomes = [cat.communicate(timeout=fixture.COMMAND_LIMIT) for cat in cats]
             self.assertEqual([cat.returncode for cat in cats], [0] * len(cats), [error for _, error in outcomes])
         self.move_head(healthy[0], 'moved\n')
         self.eventually(lambda: (top / healthy[0] / 'head/f0').read_text() == 'moved\n', 'a moved head is seen')
@@ -96,4 +96,4 @@ class TroublesOfOne(rig.Rig):
 
 
 if __name__ == '__main__':
-    rig.main()
+    fixture.main()

@@ -5,13 +5,13 @@ import signal
 import subprocess
 
 import proxy
-import rig
+import fixture
 
 REFUSALS = (401, 403, 404, 409, 423, 425)
 
 
-@rig.needs_fuse
-class UnknownOutcome(rig.Rig):
+@fixture.needs_fuse
+class UnknownOutcome(fixture.Fixture):
     def setUp(self):
         super().setUp()
         self.api, self.proxy = proxy.before_a_service(self)
@@ -68,7 +68,7 @@ class UnknownOutcome(rig.Rig):
         commit.send_signal(signal.SIGINT)
         with commit.stderr:
             said = commit.stderr.read()
-        self.assertEqual(commit.wait(rig.COMMAND_LIMIT), 4, said)
+        self.assertEqual(commit.wait(fixture.COMMAND_LIMIT), 4, said)
         self.assertIn('published in the background', said)
         # No command returns it to the stage.
         self.assertIn('Too late', self.playfs('commit', '--cancel', self.work, check=False).stderr)
@@ -81,7 +81,7 @@ class UnknownOutcome(rig.Rig):
             return self.api.get('projects', self.project).get('latest_revision')
 
         self.eventually(head, 'it is published')
-        self.assertEqual([rig.fields(record)['id'] for record in self.api.all('revisions')], [head()])
+        self.assertEqual([fixture.fields(record)['id'] for record in self.api.all('revisions')], [head()])
         self.eventually(lambda: status()['base'] == head() and not status()['staged'], 'the tree stands on it')
         self.assertEqual((self.work / 'file').read_text(), 'kept\n')
 
@@ -96,4 +96,4 @@ class UnknownOutcome(rig.Rig):
 
 
 if __name__ == '__main__':
-    rig.main()
+    fixture.main()

@@ -9,7 +9,7 @@ import threading
 import time
 
 import proxy
-import rig
+import fixture
 
 # Too much for a manifest: published, it is in chunks.
 LINES = 2000
@@ -58,7 +58,7 @@ class Writer(threading.Thread):
             os.close(descriptor)
 
 
-class UpdateWhileWriting(rig.SharedProject):
+class UpdateWhileWriting(fixture.SharedProject):
     def commit(self, mount, message, check=True):
         return self.playfs('commit', '-m', message, '--json', self.work(mount), who=mount.who, check=check)
 
@@ -76,7 +76,7 @@ class UpdateWhileWriting(rig.SharedProject):
     def end(self, writers):
         for each in writers:
             each.stopping.set()
-            each.join(rig.COMMAND_LIMIT)
+            each.join(fixture.COMMAND_LIMIT)
             self.assertFalse(each.is_alive())
             self.assertIsNone(each.error)
             self.assertGreater(len(each.acknowledged), ROUNDS)
@@ -131,7 +131,7 @@ class UpdateWhileWriting(rig.SharedProject):
         self.expect_each_line_once(path, writers, f'top {ROUNDS - 1}\n')
 
 
-class BehindAProxy(rig.Rig):
+class BehindAProxy(fixture.Fixture):
     def setUp(self):
         super().setUp()
         self.api, self.proxy = proxy.before_a_service(self)
@@ -156,7 +156,7 @@ class BehindAProxy(rig.Rig):
         return json.loads(self.playfs('status', '--json', self.work).stdout)
 
 
-@rig.needs_fuse
+@fixture.needs_fuse
 class UpdateWhileCommitting(BehindAProxy):
     def update_while_committing(self, meanwhile=lambda: None):
         """The results of a commit and of an update that asks for head while the commit is being posted."""
@@ -166,7 +166,7 @@ class UpdateWhileCommitting(BehindAProxy):
         def fate(request):
             if request == 'POST /.site/data/revisions':
                 is_posting.set()
-                goes_on.wait(rig.COMMAND_LIMIT)
+                goes_on.wait(fixture.COMMAND_LIMIT)
             elif is_posting.is_set() and request == f'GET /.site/data/projects/{self.project}':
                 has_asked.set()
             elif request == f'GET /.site/data/revisions/{self.late}':
@@ -180,14 +180,14 @@ class UpdateWhileCommitting(BehindAProxy):
 
         self.proxy.fate = fate
         commit = begin('commit', '-m', 'second')
-        self.assertTrue(is_posting.wait(rig.COMMAND_LIMIT))
+        self.assertTrue(is_posting.wait(fixture.COMMAND_LIMIT))
         update = begin('update')
-        self.assertTrue(has_asked.wait(rig.COMMAND_LIMIT))
+        self.assertTrue(has_asked.wait(fixture.COMMAND_LIMIT))
         # It has its answer, the previous head, once the mount answers a later request.
         self.playfs('status', self.work)
         meanwhile()
         goes_on.set()
-        return [(process.communicate(timeout=rig.COMMAND_LIMIT)[0], process.returncode) for process in (commit, update)]
+        return [(process.communicate(timeout=fixture.COMMAND_LIMIT)[0], process.returncode) for process in (commit, update)]
 
     def test_the_tree_stays_on_what_was_published(self):
         (self.work / 'file').write_text('second\n')
@@ -230,7 +230,7 @@ class UpdateWhileCommitting(BehindAProxy):
         self.assertEqual((self.work / 'theirs').read_text(), 'theirs\n')
 
 
-@rig.needs_fuse
+@fixture.needs_fuse
 class UpdateWithoutHead(BehindAProxy):
     """It must not say "Already at the latest" when it could not read the latest."""
 
@@ -246,4 +246,4 @@ class UpdateWithoutHead(BehindAProxy):
 
 
 if __name__ == '__main__':
-    rig.main()
+    fixture.main()

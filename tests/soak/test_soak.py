@@ -30,7 +30,7 @@ import urllib.request
 
 import contents
 import proxy
-import rig
+import fixture
 from coherence_trouble import Trouble
 
 LIBC = ctypes.CDLL(None)
@@ -69,7 +69,7 @@ class Service:
     """One store and one address, which outlive the processes that serve them."""
 
     def __init__(self, test):
-        self.test, self.port = test, rig.free_port()
+        self.test, self.port = test, fixture.free_port()
         self.url, self.process, self.times = f'http://127.0.0.1:{self.port}', None, []
         self.log = open(test.home / 'serve.log', 'w', encoding='utf-8')
         test.addCleanup(self.end)
@@ -83,7 +83,7 @@ class Service:
 
         def answers():
             try:
-                return rig.Api(self.url).request('GET', '/projects')[0] == 200
+                return fixture.Api(self.url).request('GET', '/projects')[0] == 200
             except OSError:
                 return False
 
@@ -99,7 +99,7 @@ class Service:
     def end(self):
         if self.process.poll() is None:
             self.process.terminate()
-            self.process.wait(rig.COMMAND_LIMIT)
+            self.process.wait(fixture.COMMAND_LIMIT)
         self.log.close()
 
 
@@ -135,20 +135,20 @@ class Watch(threading.Thread):
     def sample(self, now):
         for name, process in self.processes().items():
             try:
-                self.samples.append((now, name, rig.memory(process), *descriptors(process)))
+                self.samples.append((now, name, fixture.memory(process), *descriptors(process)))
             except (OSError, TypeError):
                 pass  # it has just ended
 
 
-@rig.needs_fuse
-class Soak(rig.Rig):
+@fixture.needs_fuse
+class Soak(fixture.Fixture):
     def setUp(self):
         super().setUp()
         self.out_of_time.cancel()  # every wait has a time limit of its own
         self.chance, self.stop = random.Random(SEED), self.home / 'stop'
         self.home.chmod(0o755)
         self.service = Service(self)
-        self.api = rig.Api(self.service.url)
+        self.api = fixture.Api(self.service.url)
         self.ids = [self.api.create('projects', name=f'soak {n}')['id'] for n in range(PROJECTS)]
         self.played, self.troubles, self.ways = {}, {}, {}
         for name, options in MOUNTS.items():
@@ -213,7 +213,7 @@ class Soak(rig.Rig):
         time.sleep(60 * MINUTES * CALM)
         self.stop.touch()
         for worker in workers:
-            self.assertEqual(worker.wait(rig.TEST_LIMIT), 0, 'a user ends well')
+            self.assertEqual(worker.wait(fixture.TEST_LIMIT), 0, 'a user ends well')
         end = time.monotonic()
         lines = [json.loads(line) for log in self.logs for line in log.read_text(encoding='utf-8').splitlines()]
         self.judge(lines)
@@ -230,10 +230,10 @@ class Soak(rig.Rig):
 
     def end_service(self):
         """It has failed no request since its last start, and its store is sound after all the kills."""
-        with urllib.request.urlopen(f'{self.service.url}/metrics', timeout=rig.COMMAND_LIMIT) as answer:
+        with urllib.request.urlopen(f'{self.service.url}/metrics', timeout=fixture.COMMAND_LIMIT) as answer:
             self.assertNotIn('status="5xx"', answer.read().decode())
         self.service.process.terminate()
-        self.assertEqual(self.service.process.wait(rig.COMMAND_LIMIT), 0)
+        self.assertEqual(self.service.process.wait(fixture.COMMAND_LIMIT), 0)
         self.playfs('serve', 'check', '--store', self.home / 'store')
 
     # The claims.
@@ -334,7 +334,7 @@ class Soak(rig.Rig):
         return (self.played[mount].directory / '.playfs/errors.ndjson').read_text()
 
     def assert_flat(self, begin, end):
-        if rig.IS_SANITIZED:
+        if fixture.IS_SANITIZED:
             return
         for name, process in self.watch.processes().items():
             # A service opens its store, and the log of it, for as many threads as have read at once.
@@ -418,4 +418,4 @@ class Contents(unittest.TestCase):
 
 
 if __name__ == '__main__':
-    rig.main()
+    fixture.main()

@@ -4,11 +4,11 @@ import os
 import sys
 import threading
 
-import rig
+import fixture
 
 
 class Clocks:
-    """Mixin for rig.Rig; must precede it among the bases."""
+    """Mixin for fixture.Fixture; must precede it among the bases."""
     clocks = None
 
     def let_clocks_jump(self):
@@ -17,7 +17,7 @@ class Clocks:
             return
         self.clocks = self.home / 'time_jump.so'
         self.command('cc', '-std=gnu11', '-Wall', '-Werror', '-shared', '-fPIC', '-o', self.clocks,
-                     rig.ROOT / 'tests/mount/time_jump.c')
+                     fixture.ROOT / 'tests/mount/time_jump.c')
 
     def environment(self, who):
         if not self.clocks or who == 'server':
@@ -52,7 +52,7 @@ class Clocks:
     def within_minutes(self, claim, what, who='ann'):
         """eventually() for something due after two minutes on the user's clocks."""
         with self.time_runs(who):
-            self.eventually(claim, what, rig.COMMAND_LIMIT + (0 if self.clocks else 200))
+            self.eventually(claim, what, fixture.COMMAND_LIMIT + (0 if self.clocks else 200))
 
     def jump(self, who, seconds):
         if self.clocks:

@@ -35,8 +35,8 @@ PLAIN = {'hash': 'sha256', 'size': 'bytes', 'tx': 'own', 'place': 'chunks'}
 
 
 class Run:
-    def __init__(self, rig, api, number, http2=None):
-        self.rig, self.api, self.number, self.http2 = rig, api, number, http2
+    def __init__(self, case, api, number, http2=None):
+        self.case, self.api, self.number, self.http2 = case, api, number, http2
         self.port = int(api.origin.rsplit(':', 1)[1])
         self.world, self.sites = World(api), []
         self.names = 0
@@ -109,22 +109,22 @@ class Run:
         """Runs a command that needs no mount and leaves what it learned in the cache."""
         site, project = self.site(site), self.project(project)
         if site and project and not site.trouble.kind and site.network == (site.proxy.url,):
-            self.rig.playfs('ls', '-R', project.id, '--site', site.proxy.url, who=site.who, check=False)
+            self.case.playfs('ls', '-R', project.id, '--site', site.proxy.url, who=site.who, check=False)
 
     def do_clear(self, site):
         if site := self.site(site):
-            self.rig.playfs('cache', 'clear', who=site.who)
+            self.case.playfs('cache', 'clear', who=site.who)
 
     def do_damage(self, site):
         """Truncates the file that processes share for the cache's database."""
         if site := self.site(site):
-            shared = self.rig.home / site.who / 'cache/playfs/records.db-shm'
+            shared = self.case.home / site.who / 'cache/playfs/records.db-shm'
             if shared.exists():
                 os.truncate(shared, 0)
 
     def do_trouble(self, site, kind, project, collection):
         site = self.site(site)
-        if site and (kind != 'limited' or self.rig.clocks):  # which only passes with time
+        if site and (kind != 'limited' or self.case.clocks):  # which only passes with time
             site.trouble.begin(kind, None if project is None else self.project(project), collection)
 
     def do_delay(self, site, seconds):
@@ -290,20 +290,20 @@ class Run:
     def do_jump(self, site, seconds):
         """The machine slept for `seconds`."""
         if site := self.site(site):
-            self.rig.jump(site.who, seconds)
+            self.case.jump(site.who, seconds)
 
     def do_idle(self, site, project):
         """After minutes of idleness, the first read sees what became head a moment ago. One read may find the machine
         so busy that it shows old data, but not every one of several."""
         site, project = self.site(site), self.project(project)
-        if not site or site.project or not site.is_well() or site.is_offline or not project or not self.rig.clocks:
+        if not site or site.project or not site.is_well() or site.is_offline or not project or not self.case.clocks:
             return
         seen = []
         for turn in range(IDLE_LOOKS):
-            others = [f'{site.directory}/projects/{each}/project.json' for each in self.rig.others[:IN_USE]]
+            others = [f'{site.directory}/projects/{each}/project.json' for each in self.case.others[:IN_USE]]
             site.begin(lambda *_: None, 'survey', {each: ('read', each) for each in others})
             site.collect()
-            self.rig.jump(site.who, LONG_IDLE)
+            self.case.jump(site.who, LONG_IDLE)
             self.world.publish(project, ((f'idle{turn}', 'file', 5, 2 * len(project.trees)),), PLAIN)
             time.sleep(2 * REFRESH)  # so that the previous head is stale for mount and kernel
             site.begin(lambda answer, *_: seen.append(answer), 'tree', site.place(project, 'head'))
@@ -319,7 +319,7 @@ class Run:
         for site in self.sites:
             site.trouble.end()
             if site.trouble.was_limited:
-                self.rig.jump(site.who, PAUSE)  # until the mount checks whether its rate limit still applies
+                self.case.jump(site.who, PAUSE)  # until the mount checks whether its rate limit still applies
                 site.trouble.was_limited = False
             if not site.mount:
                 site.up()
@@ -327,7 +327,7 @@ class Run:
         self.settle({site: self.world.projects for site in self.sites})
         for site in self.sites:
             site.trouble.delay = 0
-            self.rig.eventually(lambda: not site.stuck(), f'{site}: in an endless wait: {site.stuck()}', ANSWERED_WITHIN)
+            self.case.eventually(lambda: not site.stuck(), f'{site}: in an endless wait: {site.stuck()}', ANSWERED_WITHIN)
 
     def settle(self, left):
         """Waits until each mount shows these projects as the service has them. A read that began in time may end late:

@@ -10,7 +10,7 @@ import math
 import time
 
 import projects
-import rig
+import fixture
 from model_follow import merged
 
 MODES = {'file': {}, 'program': {'m': '100755'}, 'link': {'m': '120000'}}
@@ -122,6 +122,6 @@ class World:
 
     def lists(self):
         """The ids of all projects, and the target of each name: the oldest project that has it."""
-        records = [rig.fields(each) for each in self.api.all('projects')]
+        records = [fixture.fields(each) for each in self.api.all('projects')]
         return {each['id'] for each in records}, {each['name']: '../' + each['id'] for each in records if each.get('name')}
 

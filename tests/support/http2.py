@@ -4,7 +4,7 @@ import shutil
 import socket
 import subprocess
 
-import rig
+import fixture
 
 CONFIGURATION = '''
 daemon off; {user} pid {folder}/pid; error_log {folder}/errors; worker_processes 1;
@@ -40,7 +40,7 @@ class Front:
         """Puts nginx in front of `url`, with `streams` streams per connection: its address, and the mount options that
         it needs."""
         self.count += 1
-        folder, port = self.test.home / f'nginx{self.count}', rig.free_port()
+        folder, port = self.test.home / f'nginx{self.count}', fixture.free_port()
         folder.mkdir()
         (folder / 'conf').write_text(CONFIGURATION.format(
             user='user root;' if os.geteuid() == 0 else '', folder=folder, port=port, certificate=self.certificate,

@@ -10,7 +10,7 @@ import threading
 import time
 
 import proxy
-import rig
+import fixture
 from projects import publish
 
 FILES = 50  # per manifest
@@ -47,7 +47,7 @@ class HungReaders:
 
     def kill(self):
         self.process.kill()
-        self.process.wait(rig.COMMAND_LIMIT)
+        self.process.wait(fixture.COMMAND_LIMIT)
 
 
 class Stuck:
@@ -86,7 +86,7 @@ class Stuck:
         self.since = seen
 
 
-class HungMount(rig.Rig):
+class HungMount(fixture.Fixture):
     def begin(self, readers):
         """Publishes a project `near`, whose content will be on disk, and as many files in other projects as there are
         readers."""

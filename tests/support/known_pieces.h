@@ -4,7 +4,7 @@
 #include <set>
 #include <unordered_map>
 
-#include "model/recut.h"
+#include "model/rechunk.h"
 
 namespace playfs::test {
 

@@ -35,15 +35,15 @@ def control(path, number, size, text=b''):
 class Run:
     """A project and a mount of its own."""
 
-    def __init__(self, rig, api, name):
-        self.rig, self.api, self.name, self.model = rig, api, name, Model()
+    def __init__(self, case, api, name):
+        self.case, self.api, self.name, self.model = case, api, name, Model()
         self.project_id = api.create('projects', name=name)['id']
         self.revisions = 0
         self.actors = [actor.Actor('/') for _ in range(3)]
         self.mount_anew()
 
     def mount_anew(self, at=None):
-        self.mount = self.rig.mount(self.api.origin, who=self.name, options=('refresh=3600',), at=at)
+        self.mount = self.case.mount(self.api.origin, who=self.name, options=('refresh=3600',), at=at)
         self.project = self.mount.directory / 'projects' / self.project_id
         self.work = str(self.project / 'work')
 

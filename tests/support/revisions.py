@@ -1,10 +1,10 @@
 """A project with revisions by other clients, made through the Data API alone, beside mounts of it."""
 import json
 
-import rig
+import fixture
 
 
-class Revisions(rig.SharedProject):
+class Revisions(fixture.SharedProject):
     def revision(self, parents, texts, state=None):
         """Publishes a revision without moving head; its id. Instead of a text there may be a whole entry."""
         files = {name: {'inline': text} if isinstance(text, str) else text for name, text in texts.items()}

@@ -2,7 +2,7 @@
 import json
 import random
 
-import rig
+import fixture
 
 PENDING = 4
 
@@ -15,7 +15,7 @@ def text(size, seed):
     return ''.join(out)
 
 
-class SlowProject(rig.Rig):
+class SlowProject(fixture.Fixture):
     def begin(self, limits):
         self.api = self.serve(limits)
         self.project = json.loads(self.playfs('init', 'slow', '--json', '--site', self.api.origin).stdout)['project']

@@ -5,7 +5,7 @@ import os
 import pathlib
 import unittest
 
-import rig
+import fixture
 from browser import AVAILABLE, Browser
 
 HOSTILE = '<script>alert(1)</script>"\' onload=x \u202egnp.exe'
@@ -77,7 +77,7 @@ def inline(text):
 
 
 @unittest.skipUnless(AVAILABLE, 'chromium and chromedriver are not installed')
-class Pages(rig.Rig):
+class Pages(fixture.Fixture):
     @classmethod
     def setUpClass(cls):
         cls.browser = Browser()
@@ -217,4 +217,4 @@ class Pages(rig.Rig):
 
 
 if __name__ == '__main__':
-    rig.main()
+    fixture.main()

@@ -153,7 +153,7 @@ void Process::follow_head_in(std::chrono::seconds delay, const RevisionTreePtr& 
 
 void Process::follow_head(const RevisionTreePtr& head) {
   if (is_ending_) return;
-  publisher_->visit();
+  publisher_->reconcile();
   auto base = stage_->base();
   if (!head || (base && head->revision.id == base->revision.id)) return;
   if (base && !is_known_to_hold(head, base)) {

@@ -572,7 +572,7 @@ class Simulation {
     auto look = [&](Process& process) {
       std::string head;
       for (int i = 0; i < 40 && final_heads_[project].empty(); ++i) {
-        process.publisher().visit();
+        process.publisher().reconcile();
         world_.sleep(is_limited_ ? minutes(20) : minutes(3));
         auto now = call("GET", "/projects/" + project, "");
         std::string latest = wire::decode_project(now)->latest_revision.text();

@@ -3,7 +3,7 @@
 
 #include "app/cache_limits.h"
 #include "app/commands/commands.h"
-#include "cache/object_care.h"
+#include "cache/object_eviction.h"
 #include "cache/object_store.h"
 #include "cache/record_index.h"
 

@@ -22,7 +22,7 @@
 #include "publish/damaged_journal.h"
 #include "publish/dry_run.h"
 #include "publish/journal.h"
-#include "stage/care.h"
+#include "stage/repair.h"
 
 namespace playfs::app {
 
@@ -295,7 +295,7 @@ bool tell(Findings& findings, const std::string& directory, const stage::StageHe
 void look_at_stage(Findings& findings, const std::string& directory, const std::string& label, bool repair) {
   auto health = stage::examine(directory);
   if (health && repair && !health->in_use && !health->is_sound()) {
-    auto folder = stage::mend(directory, label);
+    auto folder = stage::repair(directory, label);
     if (!folder) return findings.add("stage", directory, folder.error());
     if (health->database && !folder->empty())
       findings.add(Finding::mended, "stage", directory,

@@ -10,7 +10,7 @@
 #include "app/signals.h"
 #include "app/site_server.h"
 #include "service/site.h"
-#include "service/sqlite_care.h"
+#include "service/sqlite_maintenance.h"
 
 namespace playfs::app {
 

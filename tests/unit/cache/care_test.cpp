@@ -12,7 +12,7 @@
 
 #include "base/fd.h"
 #include "base/sqlite.h"
-#include "cache/object_care.h"
+#include "cache/object_eviction.h"
 #include "cache/object_store.h"
 #include "cache/record_index.h"
 #include "support/manual_time.h"

@@ -1,4 +1,4 @@
-#include "cache/room_keeper.h"
+#include "cache/eviction_trigger.h"
 
 #include <array>
 #include <atomic>
@@ -16,9 +16,9 @@ constexpr std::uint64_t kShare = 100;
 
 Error busy() { return {ErrorCode::busy, "another process is making room", "", std::nullopt, 0, {}}; }
 
-TEST(RoomKeeper, MakesRoomAfterEachShare) {
+TEST(EvictionTrigger, MakesRoomAfterEachShare) {
   int passes = 0;
-  auto keeper = RoomKeeper::make(kShare, 40, nullptr, [&]() -> Status {
+  auto keeper = EvictionTrigger::make(kShare, 40, nullptr, [&]() -> Status {
     ++passes;
     return {};
   });
@@ -34,14 +34,14 @@ TEST(RoomKeeper, MakesRoomAfterEachShare) {
   EXPECT_EQ(passes, 2) << "nothing is due";
 }
 
-TEST(RoomKeeper, WritesDuringAPassCountForTheNextOne) {
+TEST(EvictionTrigger, WritesDuringAPassCountForTheNextOne) {
   for (bool with_executor : {false, true}) {
     test::ManualClock clock;
     test::ManualExecutor executor(clock);
     std::uint64_t written = 0;
     std::vector<std::uint64_t> seen;
-    std::shared_ptr<RoomKeeper> keeper;
-    keeper = RoomKeeper::make(kShare, 0, with_executor ? &executor : nullptr, [&]() -> Status {
+    std::shared_ptr<EvictionTrigger> keeper;
+    keeper = EvictionTrigger::make(kShare, 0, with_executor ? &executor : nullptr, [&]() -> Status {
       seen.push_back(written);  // a pass measures what is there...
       // ...and before it ends, another thread has written more than a share.
       if (seen.size() == 1)
@@ -58,11 +58,11 @@ TEST(RoomKeeper, WritesDuringAPassCountForTheNextOne) {
   }
 }
 
-TEST(RoomKeeper, AFailedPassIsRetriedWithoutFurtherWrites) {
+TEST(EvictionTrigger, AFailedPassIsRetriedWithoutFurtherWrites) {
   test::ManualClock clock;
   test::ManualExecutor executor(clock);
   int passes = 0;
-  auto keeper = RoomKeeper::make(kShare, 0, &executor, [&]() -> Status {
+  auto keeper = EvictionTrigger::make(kShare, 0, &executor, [&]() -> Status {
     if (++passes <= 3) return fail(busy());
     return {};
   });
@@ -83,9 +83,9 @@ TEST(RoomKeeper, AFailedPassIsRetriedWithoutFurtherWrites) {
   EXPECT_EQ(passes, 5);
 }
 
-TEST(RoomKeeper, WithoutAnExecutorTheNextWriteRetries) {
+TEST(EvictionTrigger, WithoutAnExecutorTheNextWriteRetries) {
   int passes = 0;
-  auto keeper = RoomKeeper::make(kShare, 0, nullptr, [&]() -> Status {
+  auto keeper = EvictionTrigger::make(kShare, 0, nullptr, [&]() -> Status {
     if (++passes == 1) return fail(busy());
     return {};
   });
@@ -96,11 +96,11 @@ TEST(RoomKeeper, WithoutAnExecutorTheNextWriteRetries) {
   EXPECT_EQ(passes, 2);
 }
 
-TEST(RoomKeeper, APassDueAtTheEndRunsOnce) {
+TEST(EvictionTrigger, APassDueAtTheEndRunsOnce) {
   test::ManualClock clock;
   test::ManualExecutor executor(clock);
   int passes = 0;
-  auto keeper = RoomKeeper::make(kShare, 0, &executor, [&]() -> Status {
+  auto keeper = EvictionTrigger::make(kShare, 0, &executor, [&]() -> Status {
     ++passes;
     return {};
   });
@@ -111,9 +111,9 @@ TEST(RoomKeeper, APassDueAtTheEndRunsOnce) {
   EXPECT_EQ(passes, 1) << "what its passes need may be gone";
 }
 
-TEST(RoomKeeper, AtTheEndItWaitsForItsTurn) {
+TEST(EvictionTrigger, AtTheEndItWaitsForItsTurn) {
   int passes = 0;
-  auto keeper = RoomKeeper::make(kShare, 0, nullptr, [&]() -> Status {
+  auto keeper = EvictionTrigger::make(kShare, 0, nullptr, [&]() -> Status {
     if (++passes <= 3) return fail(busy());
     return {};
   });
@@ -122,13 +122,13 @@ TEST(RoomKeeper, AtTheEndItWaitsForItsTurn) {
   EXPECT_EQ(passes, 4);
 }
 
-TEST(RoomKeeper, NoWriteOfAnyThreadIsForgotten) {
+TEST(EvictionTrigger, NoWriteOfAnyThreadIsForgotten) {
   constexpr int kThreads = 4, kWrites = 20'000;
   std::atomic<std::uint64_t> written = 0, answered_for = 0;
   std::atomic<int> at_once = 0, most_at_once = 0, passes = 0;
   {
     ThreadPool pool(2);
-    auto keeper = RoomKeeper::make(kShare, 0, &pool, [&]() -> Status {
+    auto keeper = EvictionTrigger::make(kShare, 0, &pool, [&]() -> Status {
       if (++at_once > 1) most_at_once = 2;
       answered_for = written.load();
       --at_once;

@@ -6,7 +6,7 @@
 #include <gmock/gmock.h>
 
 #include "base/fd.h"
-#include "rig.h"
+#include "fixture.h"
 
 namespace playfs::content {
 namespace {

@@ -5,7 +5,7 @@
 #include <thread>
 
 #include "base/await.h"
-#include "rig.h"
+#include "fixture.h"
 
 namespace playfs::content {
 namespace {

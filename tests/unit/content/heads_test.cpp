@@ -1,7 +1,7 @@
 // Heads through a Site: freshness, changes, outages.
 #include <gmock/gmock.h>
 
-#include "rig.h"
+#include "fixture.h"
 
 namespace playfs::content {
 namespace {

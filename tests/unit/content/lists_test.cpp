@@ -1,7 +1,7 @@
 // Lists through a Site: what is read, how many requests that takes, and failures.
 #include <gmock/gmock.h>
 
-#include "rig.h"
+#include "fixture.h"
 
 namespace playfs::content {
 namespace {

@@ -1,7 +1,7 @@
 // Revisions and single records through a Site.
 #include <gmock/gmock.h>
 
-#include "rig.h"
+#include "fixture.h"
 
 namespace playfs::content {
 namespace {

@@ -8,7 +8,7 @@
 
 #include <gtest/gtest.h>
 
-#include "unit/http/server_rig.h"
+#include "unit/http/server_fixture.h"
 
 namespace playfs::http {
 namespace {

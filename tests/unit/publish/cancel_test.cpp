@@ -153,7 +153,7 @@ TEST_F(CancelTest, ACommitThatMayHaveBeenSentContinues) {
 
 TEST_F(CancelTest, ShutdownDoesNotWaitForHangingRequests) {
   using Begin = std::function<void(Publisher&)>;
-  const Begin visit = [](Publisher& publisher) { publisher.visit(); };
+  const Begin visit = [](Publisher& publisher) { publisher.reconcile(); };
   const Begin plan = [](Publisher& publisher) { publisher.plan({}, [](const Result<PlannedCommit>&) {}); };
   for (const Begin& begin : {visit, plan}) {
     std::atomic<int> asked = 0;
@@ -182,7 +182,7 @@ TEST_F(CancelTest, NobodyWaitsForAVisitThatHangs) {
   auto hang_in_a_visit = [&] {
     const int before = visits;
     hangs = true;
-    work.publisher->visit();
+    work.publisher->reconcile();
     while (visits == before) std::this_thread::yield();
     hangs = false;
   };

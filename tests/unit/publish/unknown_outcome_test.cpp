@@ -151,7 +151,7 @@ TEST_P(UnknownOutcomeTest, WhatComesAfterItWasGivenBackIsSaid) {
   auto arrived = await<HttpResponse>([&](auto done) { world.transport().send(late, {}, {}, std::move(done)); });
   ASSERT_TRUE(arrived);
   ASSERT_EQ(revisions(), 1u);
-  work->publisher->visit();
+  work->publisher->reconcile();
   while (work->events->events_text().find("commit_came_late") == std::string::npos)
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
   std::string said = work->events->errors_text();

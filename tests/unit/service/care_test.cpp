@@ -2,7 +2,7 @@
 #include <thread>
 
 #include "fixture.h"
-#include "service/sqlite_care.h"
+#include "service/sqlite_maintenance.h"
 
 namespace playfs::service {
 namespace {

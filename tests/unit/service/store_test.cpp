@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "fixture.h"
-#include "service/sqlite_care.h"
+#include "service/sqlite_maintenance.h"
 
 namespace playfs::service {
 namespace {

@@ -1,7 +1,7 @@
 // Checking and repairing a stage that no mount has open: each damage is detected, checking changes nothing, and
 // repairing loses nothing.
-#include "stage/care.h"
 #include "stage/begun.h"
+#include "stage/repair.h"
 
 #include <fcntl.h>
 #include <sys/file.h>
@@ -92,7 +92,7 @@ TEST_F(CareTest, ASoundStageIsSoundAndLookingChangesNothing) {
   EXPECT_FALSE(health->in_use);
   EXPECT_EQ(health->files, 1U);
   EXPECT_EQ(everything(), before);
-  EXPECT_EQ(mend(directory(), "now").value(), "");
+  EXPECT_EQ(repair(directory(), "now").value(), "");
   EXPECT_EQ(everything(), before);
 }
 
@@ -126,7 +126,7 @@ TEST_F(CareTest, WhatIsInUseIsNeitherLookedIntoNorMended) {
   EXPECT_TRUE(health->in_use);
   EXPECT_EQ(health->holder, std::to_string(getpid()));
   EXPECT_THAT(health->orphans, IsEmpty());
-  auto mended = mend(directory(), "now");
+  auto mended = repair(directory(), "now");
   ASSERT_FALSE(mended);
   EXPECT_EQ(mended.error().code, ErrorCode::busy);
   EXPECT_TRUE(fs::exists(bench.spool() + "/4712"));
@@ -137,7 +137,7 @@ TEST_F(CareTest, WhileAnotherLooksAtItNothingIsMended) {
   const UniqueFd looking(open((directory() + "/lock").c_str(), O_RDONLY | O_CLOEXEC));
   ASSERT_EQ(flock(looking.get(), LOCK_SH | LOCK_NB), 0);
   EXPECT_THAT(examine(directory()).value().orphans, ElementsAre(4711U)) << "looking hinders nobody who looks";
-  auto mended = mend(directory(), "now");
+  auto mended = repair(directory(), "now");
   ASSERT_FALSE(mended);
   EXPECT_EQ(mended.error().code, ErrorCode::busy);
   EXPECT_TRUE(fs::exists(bench.spool() + "/4711"));
@@ -156,13 +156,13 @@ TEST_F(CareTest, OrphansAreSetAsideBeforeAMountSweepsThem) {
   EXPECT_THAT(examine(directory()).value().orphans, ElementsAre(4711U));
   EXPECT_EQ(everything(), before);
 
-  EXPECT_EQ(mend(directory(), "now").value(), directory() + "/lost+found/now");
+  EXPECT_EQ(repair(directory(), "now").value(), directory() + "/lost+found/now");
   EXPECT_EQ(text_of(directory() + "/lost+found/now/4711"), "orphan");
   EXPECT_TRUE(fs::exists(bench.spool() + "/notes"));
   EXPECT_TRUE(examine(directory()).value().is_sound());
   // The same number again, at the same moment: nothing is overwritten.
   write(bench.spool() + "/4711", "another");
-  EXPECT_EQ(mend(directory(), "now").value(), directory() + "/lost+found/now-2");
+  EXPECT_EQ(repair(directory(), "now").value(), directory() + "/lost+found/now-2");
   EXPECT_EQ(text_of(directory() + "/lost+found/now/4711"), "orphan");
   EXPECT_EQ(text_of(directory() + "/lost+found/now-2/4711"), "another");
   bench.open(base);
@@ -173,14 +173,14 @@ TEST_F(CareTest, SpoolFilesOthersCanReadAreMadePrivate) {
   const std::string path = spool_file();
   ASSERT_EQ(chmod(path.c_str(), 0644), 0);
   EXPECT_EQ(examine(directory()).value().bad.size(), 1U);
-  ASSERT_TRUE(mend(directory(), "now"));
+  ASSERT_TRUE(repair(directory(), "now"));
   EXPECT_TRUE(examine(directory()).value().is_sound());
   // A link in its place is not followed.
   fs::remove(path);
   write(directory() + "/elsewhere", "not to be touched");
   ASSERT_EQ(chmod((directory() + "/elsewhere").c_str(), 0644), 0);
   fs::create_symlink(directory() + "/elsewhere", path);
-  ASSERT_TRUE(mend(directory(), "now"));
+  ASSERT_TRUE(repair(directory(), "now"));
   EXPECT_EQ(examine(directory()).value().bad.size(), 1U);
   EXPECT_EQ(static_cast<unsigned>(fs::status(directory() + "/elsewhere").permissions()), 0644U);
 }
@@ -204,7 +204,7 @@ TEST_F(CareTest, ANewerFormatIsLeftAlone) {
   ASSERT_TRUE(health && health->database);
   EXPECT_EQ(health->database->code, ErrorCode::not_supported);
   auto before = everything();
-  EXPECT_EQ(mend(directory(), "now").value(), "");
+  EXPECT_EQ(repair(directory(), "now").value(), "");
   EXPECT_EQ(everything(), before);
 }
 
@@ -244,7 +244,7 @@ TEST_F(CareTest, ADamagedDatabaseIsSetAsideWithBytesAndReadableNames) {
   EXPECT_EQ(health->database->code, ErrorCode::corrupt);
   EXPECT_EQ(everything(), before);
 
-  const std::string folder = mend(directory(), "now").value();
+  const std::string folder = repair(directory(), "now").value();
   EXPECT_EQ(text_of(folder + "/names"), "spool/" + number + "\td/f\n");
   EXPECT_EQ(text_of(folder + "/spool/" + number), "kept");
   EXPECT_EQ(text_of(folder + "/publication/publish.db"), "a journal");
@@ -279,7 +279,7 @@ TEST_F(CareTest, OperationsOfALogAreCountedAndATornEndIsKept) {
   EXPECT_EQ(examine(directory()).value().torn, 4U);
   EXPECT_FALSE(examine(directory()).value().is_sound());
   EXPECT_EQ(everything(), before);
-  const std::string folder = mend(directory(), "now").value();
+  const std::string folder = repair(directory(), "now").value();
   EXPECT_EQ(text_of(folder + "/" + fs::path(log).filename().string()), whole);
   EXPECT_TRUE(examine(directory()).value().is_sound());
   bench.open(base);
@@ -296,7 +296,7 @@ TEST_F(CareTest, NamesOfALogAreReadWhereTheDatabaseCannotBe) {
   fs::rename(directory() + "-copied", directory());
   fs::remove(directory() + "/stage.db-wal");
   write(directory() + "/stage.db", "this is no database, whatever its name says it is");
-  const std::string folder = mend(directory(), "now").value();
+  const std::string folder = repair(directory(), "now").value();
   EXPECT_THAT(text_of(folder + "/names"), HasSubstr("h\n"));
   bench.open(base);
   EXPECT_THAT(bench.changes(), IsEmpty()) << "a log is of its database alone";
@@ -305,7 +305,7 @@ TEST_F(CareTest, NamesOfALogAreReadWhereTheDatabaseCannotBe) {
 TEST_F(CareTest, NoDatabaseAtAllKeepsTheBytesToo) {
   write(directory() + "/stage.db", "this is no database, whatever its name says it is");
   fs::remove(directory() + "/stage.db-wal");
-  const std::string folder = mend(directory(), "now").value();
+  const std::string folder = repair(directory(), "now").value();
   EXPECT_EQ(std::distance(fs::directory_iterator(folder + "/spool"), {}), 1);
   // A missing database is not a new one.
   bench.open(base);
@@ -313,7 +313,7 @@ TEST_F(CareTest, NoDatabaseAtAllKeepsTheBytesToo) {
   bench.stage.reset();
   fs::remove(directory() + "/stage.db");
   EXPECT_TRUE(examine(directory()).value().database);
-  EXPECT_NE(mend(directory(), "now").value(), "");
+  EXPECT_NE(repair(directory(), "now").value(), "");
   EXPECT_TRUE(examine(directory()).value().is_sound());
 }
 

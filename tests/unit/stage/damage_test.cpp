@@ -10,8 +10,8 @@
 #include <gmock/gmock.h>
 
 #include "base/sqlite.h"
-#include "stage/care.h"
 #include "stage/operations_log.h"
+#include "stage/repair.h"
 #include "support/workbench.h"
 
 namespace playfs::stage {
@@ -108,7 +108,7 @@ class DamageTest : public testing::Test {
       if (opened) opened->reset();
       ASSERT_NO_FATAL_FAILURE(expect_all_bytes(what));
       if (!opened) {
-        ASSERT_TRUE(mend(directory(), "now")) << what;
+        ASSERT_TRUE(repair(directory(), "now")) << what;
         ASSERT_NO_FATAL_FAILURE(expect_all_bytes(what + ", mended"));
       }
     }
@@ -159,7 +159,7 @@ TEST_F(DamageTest, ALogThatWasChangedInTheMiddleIsNotOpenedAndNothingIsChanged) 
   auto health = examine(directory()).value();
   EXPECT_TRUE(health.is_log_damaged);
   EXPECT_FALSE(health.is_sound());
-  const std::string folder = mend(directory(), "now").value();
+  const std::string folder = repair(directory(), "now").value();
   EXPECT_EQ(bytes_of(folder + log).size(), whole.size());
   EXPECT_THAT(bytes_of(folder + "/names"), HasSubstr("\tf29\n"));
   expect_all_bytes("mended");
@@ -238,7 +238,7 @@ TEST_F(DamageTest, ADatabaseThatIsGoneIsNoNewStage) {
     auto health = examine(directory()).value();
     ASSERT_TRUE(health.database);
     EXPECT_EQ(health.database->code, ErrorCode::corrupt);
-    const std::string folder = mend(directory(), "now").value();
+    const std::string folder = repair(directory(), "now").value();
     expect_all_bytes("mended");
     EXPECT_TRUE(open()) << "anew";
     expect_all_bytes("opened anew");
@@ -297,7 +297,7 @@ TEST_F(DamageTest, ADatabaseThatIsGoneIsMissedThoughItHeldNoBytes) {
         EXPECT_EQ(opened.error().code, ErrorCode::corrupt) << opened.error().message;
         EXPECT_EQ(opened.error().hint, "playfs doctor --repair");
       }
-      ASSERT_TRUE(mend(directory(), "now"));
+      ASSERT_TRUE(repair(directory(), "now"));
       EXPECT_TRUE(examine(directory()).value().is_sound());
       bench.open(base);
       EXPECT_TRUE(bench.find("a"));

@@ -14,8 +14,8 @@
 #include <gtest/gtest.h>
 
 #include "base/sqlite.h"
-#include "stage/care.h"
 #include "stage/operations_log.h"
+#include "stage/repair.h"
 #include "support/workbench.h"
 
 namespace {
@@ -250,7 +250,7 @@ TEST_F(SyncTest, WhatIsSetAsideIsSaidToBeOnceItIsOnDisk) {
   for (const char* folder : {"/stage", "/lost+found/now"}) {
     std::ofstream(bench.spool() + "/4711") << "orphan";
     fail_once(folder);
-    EXPECT_FALSE(mend(bench.options().directory, "now")) << folder;
+    EXPECT_FALSE(repair(bench.options().directory, "now")) << folder;
     EXPECT_TRUE(failed) << folder;
     fs::remove_all(bench.options().directory + "/lost+found");
   }

@@ -2,7 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "rig.h"
+#include "fixture.h"
 #include "vfs/close_watcher.h"
 #include "wire/json.h"
 

@@ -6,7 +6,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "rig.h"
+#include "fixture.h"
 #include "vfs/revision_tree.h"
 
 namespace playfs::vfs::test {

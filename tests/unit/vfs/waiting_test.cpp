@@ -5,7 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "rig.h"
+#include "fixture.h"
 #include "vfs/growing_file.h"
 #include "vfs/node.h"
 #include "vfs/sent_back.h"

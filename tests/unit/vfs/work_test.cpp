@@ -5,7 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "rig.h"
+#include "fixture.h"
 
 namespace playfs::vfs::test {
 namespace {

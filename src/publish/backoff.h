@@ -14,7 +14,7 @@ bool may_heal(ErrorCode code);
 
 /// The backoff after the `streak`-th error in a row, counted from 1. Not shorter than the service requested, up to a
 /// quarter of an hour.
-std::chrono::milliseconds rest_after(const Error& error, int streak, std::chrono::milliseconds first,
-                                     std::chrono::milliseconds longest);
+std::chrono::milliseconds backoff_after(const Error& error, int streak, std::chrono::milliseconds first,
+                                        std::chrono::milliseconds longest);
 
 }  // namespace playfs::publish

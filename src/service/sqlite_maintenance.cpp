@@ -1,4 +1,4 @@
-#include "service/sqlite_care.h"
+#include "service/sqlite_maintenance.h"
 
 #include <fcntl.h>
 #include <unistd.h>

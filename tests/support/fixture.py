@@ -99,14 +99,14 @@ class Api:
 class Mount:
     """A mount by a process of its own, in the foreground so that its pid is known."""
 
-    def __init__(self, rig, source, directory, who, options):
-        self.rig, self.directory, self.who = rig, pathlib.Path(directory), who
-        command = [rig.playfs_path, 'mount', '-f', *([source] if source else []), str(directory)]
+    def __init__(self, case, source, directory, who, options):
+        self.case, self.directory, self.who = case, pathlib.Path(directory), who
+        command = [case.playfs_path, 'mount', '-f', *([source] if source else []), str(directory)]
         if options:
             command += ['-o', ','.join(options)]
-        self.process = subprocess.Popen(command, env=rig.environment(who), stdin=subprocess.DEVNULL)
-        rig.addCleanup(self.end)
-        rig.eventually(self.answers, f'the mount at {directory} answers')
+        self.process = subprocess.Popen(command, env=case.environment(who), stdin=subprocess.DEVNULL)
+        case.addCleanup(self.end)
+        case.eventually(self.answers, f'the mount at {directory} answers')
 
     def answers(self):
         if self.process.poll() is not None:
@@ -126,7 +126,7 @@ class Mount:
         self.process.wait(COMMAND_LIMIT)
 
     def unmount(self):
-        self.rig.command('fusermount3', '-u', str(self.directory))
+        self.case.command('fusermount3', '-u', str(self.directory))
         self.process.wait(COMMAND_LIMIT)
 
     def end(self):
@@ -146,7 +146,7 @@ def mounted_directories():
         return [line.split()[1].replace('\\040', ' ') for line in mounts]
 
 
-class Rig(unittest.TestCase):
+class Fixture(unittest.TestCase):
     playfs_path = os.environ.get('PLAYFS', str(ROOT / 'build/src/app/playfs'))
 
     def setUp(self):
@@ -322,7 +322,7 @@ class Rig(unittest.TestCase):
                 self.assertLessEqual(size, RECORD_LIMIT, f'{collection}/{record["id"]}')
 
 
-class SharedProject(Rig):
+class SharedProject(Fixture):
     """A served playground with one project, for several mounts."""
 
     def setUp(self):

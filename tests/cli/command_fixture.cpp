@@ -1,4 +1,4 @@
-#include "command_rig.h"
+#include "command_fixture.h"
 
 #include <cstdlib>
 #include <filesystem>

@@ -1,4 +1,4 @@
-#include "publish/rest.h"
+#include "publish/backoff.h"
 
 #include <algorithm>
 
@@ -26,8 +26,8 @@ bool may_heal(ErrorCode code) {
   }
 }
 
-std::chrono::milliseconds rest_after(const Error& error, int streak, std::chrono::milliseconds first,
-                                     std::chrono::milliseconds longest) {
+std::chrono::milliseconds backoff_after(const Error& error, int streak, std::chrono::milliseconds first,
+                                        std::chrono::milliseconds longest) {
   auto rest = first;
   for (int i = 1; i < streak && rest < longest; ++i) rest *= 2;
   rest = std::min(rest, longest);

@@ -1,4 +1,4 @@
-#include "cache/object_care.h"
+#include "cache/object_eviction.h"
 
 #include <dirent.h>
 #include <fcntl.h>

@@ -1,4 +1,4 @@
-#include "model/recut.h"
+#include "model/rechunk.h"
 
 #include <algorithm>
 #include <bitset>

@@ -1,4 +1,4 @@
-#include "rig.h"
+#include "fixture.h"
 
 #include <sys/stat.h>
 #include <unistd.h>

@@ -18,14 +18,15 @@
 
 namespace playfs::cache {
 
-class RoomKeeper : public std::enable_shared_from_this<RoomKeeper> {
+class EvictionTrigger : public std::enable_shared_from_this<EvictionTrigger> {
  public:
   /// Evicts. `busy`: another process is evicting and may not have seen what was written here.
   using Pass = std::function<Status()>;
 
   /// Runs `pass` on the executor after every `share` bytes written, and again shortly after a failure. Without an
   /// executor it runs in wrote(), and after a failure in the next one. `written` counts as already written.
-  static std::shared_ptr<RoomKeeper> make(std::uint64_t share, std::uint64_t written, Executor* executor, Pass pass);
+  static std::shared_ptr<EvictionTrigger> make(std::uint64_t share, std::uint64_t written, Executor* executor,
+                                               Pass pass);
 
   /// Call once the bytes are where the pass looks for them.
   void wrote(std::uint64_t bytes) PLAYFS_EXCLUDES(mutex_);
@@ -35,7 +36,7 @@ class RoomKeeper : public std::enable_shared_from_this<RoomKeeper> {
   void finish() PLAYFS_EXCLUDES(mutex_);
 
  private:
-  RoomKeeper(std::uint64_t share, std::uint64_t written, Executor* executor, Pass pass);
+  EvictionTrigger(std::uint64_t share, std::uint64_t written, Executor* executor, Pass pass);
   void run() PLAYFS_EXCLUDES(mutex_);
   void tell(const Status& made) PLAYFS_EXCLUDES(mutex_);
 

@@ -45,6 +45,6 @@ Result<StageHealth> examine(const std::string& directory);
 /// the whole spool, the publication journal, and `names`, a list of the paths that readable rows and operations give
 /// for each spool file; the next mount then starts anew on head. Newer formats and lost files are left alone. Returns
 /// the folder that was filled, "" if none was needed; `busy` if a process has the stage open.
-Result<std::string> mend(const std::string& directory, const std::string& label);
+Result<std::string> repair(const std::string& directory, const std::string& label);
 
 }  // namespace playfs::stage

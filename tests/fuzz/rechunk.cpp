@@ -5,7 +5,7 @@
 #include "base/text.h"
 #include "fuzz.h"
 #include "model/chunking.h"
-#include "model/recut.h"
+#include "model/rechunk.h"
 #include "support/known_pieces.h"
 
 using namespace playfs;

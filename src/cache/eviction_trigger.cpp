@@ -1,4 +1,4 @@
-#include "cache/room_keeper.h"
+#include "cache/eviction_trigger.h"
 
 #include <algorithm>
 #include <thread>
@@ -17,15 +17,15 @@ constexpr int kTurnsAtTheEnd = 60;
 
 }  // namespace
 
-std::shared_ptr<RoomKeeper> RoomKeeper::make(std::uint64_t share, std::uint64_t written, Executor* executor,
-                                             Pass pass) {
-  return std::shared_ptr<RoomKeeper>(new RoomKeeper(share, written, executor, std::move(pass)));
+std::shared_ptr<EvictionTrigger> EvictionTrigger::make(std::uint64_t share, std::uint64_t written, Executor* executor,
+                                                       Pass pass) {
+  return std::shared_ptr<EvictionTrigger>(new EvictionTrigger(share, written, executor, std::move(pass)));
 }
 
-RoomKeeper::RoomKeeper(std::uint64_t share, std::uint64_t written, Executor* executor, Pass pass)
+EvictionTrigger::EvictionTrigger(std::uint64_t share, std::uint64_t written, Executor* executor, Pass pass)
     : share_(std::max<std::uint64_t>(share, 1)), executor_(executor), pass_(std::move(pass)), written_(written) {}
 
-void RoomKeeper::wrote(std::uint64_t bytes) {
+void EvictionTrigger::wrote(std::uint64_t bytes) {
   {
     MutexLock lock(mutex_);
     written_ += bytes;
@@ -36,7 +36,7 @@ void RoomKeeper::wrote(std::uint64_t bytes) {
   else run();
 }
 
-void RoomKeeper::run() {
+void EvictionTrigger::run() {
   {
     MutexLock lock(mutex_);
     asked_ = false;
@@ -63,7 +63,7 @@ void RoomKeeper::run() {
   if (executor_) executor_->post_after(kTryAgainAfter, [self = shared_from_this()] { self->run(); });
 }
 
-void RoomKeeper::finish() {
+void EvictionTrigger::finish() {
   {
     MutexLock lock(mutex_);
     finished_ = true;
@@ -80,7 +80,7 @@ void RoomKeeper::finish() {
 }
 
 /// Logs each failure once. Another process evicting is not a failure.
-void RoomKeeper::tell(const Status& made) {
+void EvictionTrigger::tell(const Status& made) {
   MutexLock lock(mutex_);
   const std::string message = made || made.error().code == ErrorCode::busy ? std::string() : made.error().message;
   if (!message.empty() && message != told_) log_warning("cache: " + message);

@@ -1,4 +1,4 @@
-#include "stage/care.h"
+#include "stage/repair.h"
 
 #include <fcntl.h>
 #include <sys/file.h>
@@ -264,7 +264,7 @@ Result<StageHealth> examine(const std::string& directory) {
   return health;
 }
 
-Result<std::string> mend(const std::string& directory, const std::string& label) {
+Result<std::string> repair(const std::string& directory, const std::string& label) {
   auto lock = lock_stage(directory, true);
   if (!lock) return fail(lock.error().while_doing("repair the stage in " + directory));
   PLAYFS_TRY(const StageHealth health, examine_locked(directory));

@@ -9,7 +9,7 @@ import socket
 import subprocess
 import urllib.parse
 
-from rig import COMMAND_LIMIT, Rig, free_port
+from fixture import COMMAND_LIMIT, Fixture, free_port
 
 BASE = '/.site/data'
 
@@ -17,19 +17,19 @@ BASE = '/.site/data'
 class Server:
     """One store and one address; the process can be stopped and restarted."""
 
-    def __init__(self, rig, *options):
-        self.rig, self.options = rig, [str(option) for option in options]
-        self.store = rig.home / 'store'
+    def __init__(self, case, *options):
+        self.case, self.options = case, [str(option) for option in options]
+        self.store = case.home / 'store'
         self.address = f'127.0.0.1:{free_port()}'
         self.url = f'http://{self.address}'
         self.process = None
-        rig.addCleanup(self.kill)
+        case.addCleanup(self.kill)
         self.start()
 
     def start(self):
         self.process = subprocess.Popen(
-            [self.rig.playfs_path, 'serve', '--listen', self.address, '--store', str(self.store), *self.options],
-            env=self.rig.environment('server'), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+            [self.case.playfs_path, 'serve', '--listen', self.address, '--store', str(self.store), *self.options],
+            env=self.case.environment('server'), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
             stderr=subprocess.PIPE, text=True)
 
         def answers():
@@ -38,7 +38,7 @@ class Server:
             with contextlib.suppress(OSError):
                 return self.send('GET', '/projects')[0] == 200
 
-        self.rig.eventually(answers, f'{self.url} answers')
+        self.case.eventually(answers, f'{self.url} answers')
 
     def kill(self):
         if self.process and self.process.poll() is None:
@@ -59,7 +59,7 @@ class Server:
     def connect(self):
         connection = http.client.HTTPConnection(self.address, timeout=COMMAND_LIMIT)
         connection.connect()
-        self.rig.addCleanup(connection.close)
+        self.case.addCleanup(connection.close)
         connection.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         return connection
 
@@ -105,11 +105,11 @@ class Server:
     def raw(self):
         """A socket for a client that breaks the rules."""
         peer = socket.create_connection(('127.0.0.1', int(self.address.rpartition(':')[2])), COMMAND_LIMIT)
-        self.rig.addCleanup(peer.close)
+        self.case.addCleanup(peer.close)
         return peer
 
 
-class ServeTest(Rig):
+class ServeTest(Fixture):
     def curl(self, *words):
         """Status, headers (lower case) and body of a request made by curl."""
         said = self.command('curl', '--silent', '--show-error', '--noproxy', '*', '--include', '--max-time',

@@ -1,4 +1,4 @@
-#include "publish/rest.h"
+#include "publish/backoff.h"
 
 #include <gtest/gtest.h>
 
@@ -10,13 +10,13 @@ using namespace std::chrono_literals;
 TEST(Rest, GrowsToALimitAndIsNeverShorterThanAsked) {
   Error away;
   away.code = ErrorCode::unreachable;
-  EXPECT_EQ(rest_after(away, 1, 1s, 10s), 1s);
-  EXPECT_EQ(rest_after(away, 3, 1s, 10s), 4s);
-  EXPECT_EQ(rest_after(away, 1000, 1s, 10s), 10s);
+  EXPECT_EQ(backoff_after(away, 1, 1s, 10s), 1s);
+  EXPECT_EQ(backoff_after(away, 3, 1s, 10s), 4s);
+  EXPECT_EQ(backoff_after(away, 1000, 1s, 10s), 10s);
   away.retry_after = 600s;
-  EXPECT_EQ(rest_after(away, 1, 1s, 10s), 600s);
+  EXPECT_EQ(backoff_after(away, 1, 1s, 10s), 600s);
   away.retry_after = 0s;
-  EXPECT_EQ(rest_after(away, 2, 1s, 10s), 2s);
+  EXPECT_EQ(backoff_after(away, 2, 1s, 10s), 2s);
 }
 
 TEST(Rest, AnUnexpectedResponseLeavesTheOutcomeUnknown) {
