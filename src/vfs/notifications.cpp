@@ -147,8 +147,8 @@ std::optional<Notifications::Job> Notifications::next() {
     const bool would_wait = would_block(node, lane, kind);
     if (would_wait && kind == Kind::entry && knows_all_names_)
       job.by_all_names = names_wait_.try_emplace(node, Clock::now()).first->second + kNamesWait <= Clock::now();
-    if (would_wait && !job.by_all_names) continue;  // whoever releases the node makes it ready again
-    names_wait_.erase(node);
+    if (would_wait && !job.by_all_names) continue;   // whoever releases the node makes it ready again
+    if (!job.by_all_names) names_wait_.erase(node);  // else the names behind it need not wait again
     lane.takes_names = kind == Kind::entry && receiver_ && !job.by_all_names;
     job.item = std::move(lane.items.front());
     lane.items.pop_front();
@@ -175,6 +175,7 @@ void Notifications::end(Job job, bool delivered) {
   lane.is_telling = lane.takes_names = false;
   if (!delivered) {
     knows_all_names_ = false;
+    names_wait_.clear();  // for their directories
     lane.items.push_front(std::move(job.item));
   }
   make_ready(job.node, lane);
@@ -214,7 +215,7 @@ void Notifications::release(const Locked& what) {
   MutexLock lock(mutex_);
   for (NodeId node : what.nodes) {
     Lane& lane = lanes_[node];
-    if (what.names) --lane.names_held;
+    if (what.names && --lane.names_held == 0) names_wait_.erase(node);
     if (what.pages) --lane.pages_held;
     make_ready(node, lane);
     drop_if_idle(node);
