@@ -166,8 +166,8 @@ struct ObjectStore::State {
     Status done = be_prepared();
     if (done) done = write_once(hash, bytes);
     if (!done && done.error().code == ErrorCode::no_space && make_room(bytes.size())) done = write_once(hash, bytes);
-    if (done) eviction->wrote(file_size_of(bytes.size()));
     if (done) {
+      eviction->wrote(file_size_of(bytes.size()));
       MutexLock lock(mutex);
       unremovable.erase(hash);
     }
@@ -246,7 +246,7 @@ struct ObjectStore::State {
     if (fstat(examined, &seen) != 0 || lstat(path.c_str(), &named) != 0 || !same_file(seen, named)) return;
     const bool moved =
         make_private_directory(damaged()) && rename(path.c_str(), (damaged() + "/" + hash.hex()).c_str()) == 0;
-    if (moved || unlink(path.c_str()) == 0) return;
+    if (moved || unlink(path.c_str()) == 0 || errno == ENOENT) return;
     MutexLock lock(mutex);  // a read-only file system
     unremovable.insert(hash);
   }

@@ -25,6 +25,18 @@ bool FileEntry::same_content_and_mode(const FileEntry& other) const {
   return identity && identity == ContentHash::parse(other.hash_claim);
 }
 
+std::string content_key(const FileEntry& entry) {
+  if (auto hash = known_hash(entry)) return hash->hex();
+  std::string key = entry.encoding == ContentEncoding::base64 ? "base64\n" : "";
+  for (const auto& chunk : entry.chunks) key += chunk.text() + '\n';
+  return key;
+}
+
+std::optional<ContentHash> known_hash(const FileEntry& entry) {
+  if (auto content = entry.inline_content()) return ContentHash::of(*content);
+  return ContentHash::parse(entry.hash_claim);
+}
+
 const FileEntry* Manifest::file_at(std::string_view path) const {
   auto found = files.find(path);
   return found == files.end() ? nullptr : &found->second;

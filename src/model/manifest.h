@@ -51,6 +51,11 @@ struct FileEntry {
 /// Likewise; nullptr: no file.
 bool same_content_and_mode(const FileEntry* a, const FileEntry* b);
 
+/// The hash of a published file, if it is known without its bytes.
+std::optional<ContentHash> known_hash(const FileEntry& entry);
+/// Identifies content: by that hash, or else by its chunks.
+std::string content_key(const FileEntry& entry);
+
 struct RefusedEntry {
   std::string path;    ///< as published; arbitrary text
   std::string reason;  ///< human-readable

@@ -224,6 +224,7 @@ class Merger {
       if (below != merge_.files.end() && below->first.starts_with(path + '/')) in_the_way.push_back(path);
     }
     for (const auto& path : in_the_way) {
+      if (!merge_.files.contains(path)) continue;  // displaced with what is above it
       std::erase_if(merge_.conflicts, [&](const Conflict& each) { return each.path == path; });
       conflict(path, ConflictKind::kind, "a file on one side and a directory on the other");
       auto displace = [&](auto file) {

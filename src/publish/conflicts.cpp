@@ -176,37 +176,19 @@ std::optional<ContentHash> hash_of_state(const Json& state, std::string_view pat
   return ContentHash::of(found);
 }
 
-RuleFiles rules_of(const Manifest& manifest) {
-  RuleFiles rules;
-  for (const auto& [path, entry] : manifest.files)
-    if (is_rules(path, entry.mode)) rules.emplace(path, content_key(entry));
-  return rules;
-}
-
-bool is_rules(std::string_view path, FileMode mode) { return stage::is_rule_file(path) && mode != FileMode::symlink; }
-
-std::string content_key(const FileEntry& entry) {
-  if (auto hash = known_hash(entry)) return hash->hex();
-  std::string key = entry.encoding == ContentEncoding::base64 ? "base64\n" : "";
-  for (const auto& chunk : entry.chunks) key += chunk.text() + '\n';
-  return key;
-}
-
-std::optional<ContentHash> known_hash(const FileEntry& entry) {
-  if (auto content = entry.inline_content()) return ContentHash::of(*content);
-  return ContentHash::parse(entry.hash_claim);
-}
-
 Result<std::vector<stage::Conflicted>> unresolved(stage::Stage& stage) {
   std::vector<stage::Conflicted> left;
   const auto recorded = stage.conflicted();
-  PathSet staged;
+  PathSet staged, present;  // in the latter without deletions: what was moved away is in no conflict
   if (std::any_of(recorded.begin(), recorded.end(), [](const auto& each) { return each.is_kept_here; })) {
     PLAYFS_TRY(auto changes, stage.changes());
-    for (auto& change : changes) staged.insert(std::move(change.path));
+    for (const auto& change : changes) {
+      staged.insert(change.path);
+      if (change.kind != stage::ChangeKind::deleted) present.insert(change.path);
+    }
   }
   for (const auto& each : recorded) {
-    auto open = is_unresolved(stage, each, staged);
+    auto open = is_unresolved(stage, each, each.beside.empty() ? present : staged);
     // Somebody is writing it right now. Count it as unresolved; the next check decides.
     if (!open && open.error().code != ErrorCode::busy) return fail(open.error());
     if (!open || *open) left.push_back(each);

@@ -20,24 +20,10 @@ std::string path_of(const Conflict& conflict);
 /// A Conflicted's path as a person reads it, without that slash.
 std::string shown_path(const stage::Conflicted& conflicted);
 
-/// The hash of a published file, if it is known without its bytes.
-std::optional<ContentHash> known_hash(const FileEntry& entry);
-
 /// The labels of the markers that an update or a merge writes; the latter two are followed by a revision's id.
 inline constexpr const char* kOurLabel = "work tree";
 inline constexpr const char* kHeadLabel = "head ";
 inline constexpr const char* kRevisionLabel = "revision ";
-
-/// Identifies content: by that hash, or else by its chunks.
-std::string content_key(const FileEntry& entry);
-
-/// Whether a file with that path and mode has ignore rules. A symbolic link has none, whatever its name.
-bool is_rules(std::string_view path, FileMode mode);
-
-/// The ignore rule files, with their content_key(). If others change them, no file that was local-only here gets
-/// published because of that, and no staged file is left out: see Integration.
-using RuleFiles = std::map<std::string, std::string>;
-RuleFiles rules_of(const Manifest& manifest);
 
 /// The hash of the values at the state's key that a conflict names (see merge_json), as the conflict left them for
 /// editing. nullopt if there is none.

@@ -303,11 +303,11 @@ Status Integration::clear_the_way(Step& step, Merge& merge, std::vector<stage::C
 
 /// Whether the result's ignore rules differ from ours.
 bool Integration::brings_rules(const Step& step, const Merge& merge) {
-  RuleFiles wanted;
+  stage::RuleFiles wanted;
   for (const auto& [path, file] : merge.files)
-    if (is_rules(path, file.entry.mode))
+    if (stage::is_rules(path, file.entry.mode))
       wanted.emplace(path, file.text ? ContentHash::of(*file.text).hex() : content_key(file.entry));
-  return wanted != rules_of(step.ours.manifest);
+  return wanted != stage::rules_of(step.ours.manifest);
 }
 
 Result<stage::Merged> Integration::bring_in(Step& step) {
@@ -604,14 +604,14 @@ Result<bool> Integration::has_rules_of_others(const RevisionTreePtr& published) 
   PLAYFS_TRY(auto layer, stage_.pending());
   const RevisionTreePtr on = stage_.base();
   if (!layer || !on || published->revision.parents == std::vector{on->revision.id}) return false;
-  RuleFiles frozen = rules_of(on->tree.manifest());
+  stage::RuleFiles frozen = stage::rules_of(on->tree.manifest());
   for (const auto& path : layer->deletions) frozen.erase(path);
   for (const auto& file : layer->files) {
     frozen.erase(file.path);
-    if (is_rules(file.path, file.mode))
+    if (stage::is_rules(file.path, file.mode))
       frozen.emplace(file.path, file.published ? content_key(*file.published) : file.hash.hex());
   }
-  return rules_of(published->tree.manifest()) != frozen;
+  return stage::rules_of(published->tree.manifest()) != frozen;
 }
 
 Status Integration::settle(const std::string& tx, const RevisionTreePtr& base) {

@@ -136,7 +136,7 @@ std::string digest_of(std::initializer_list<std::string> columns) {
   return hasher.finish().hex();
 }
 
-/// As the column holds them: separated by NUL, which no path contains.
+/// As the column holds them: separated by NUL, which no shown path contains.
 std::string joined(const std::vector<std::string>& paths) {
   return fmt::format("{}", fmt::join(paths, std::string_view("\0", 1)));
 }

@@ -65,12 +65,15 @@ const Json& neither_value() {
   return value;
 }
 
-FileEntry neither_file() {
-  FileEntry entry;
-  entry.inline_text = *neither_value().string();
-  entry.hash_claim = ContentHash::of(*entry.inline_text).hex();
-  entry.size_claim = entry.inline_text->size();
-  return entry;
+/// The file with bytes of nobody's. Mode and fields are not in conflict.
+MergedFile neither_file(MergedFile file) {
+  file.text = *neither_value().string();
+  return file;
+}
+
+bool has_refused(const Snapshot& snapshot, const std::string& path) {
+  const auto& refused = snapshot.manifest.refused;
+  return std::any_of(refused.begin(), refused.end(), [&](const RefusedEntry& each) { return each.path == path; });
 }
 
 /// Where a merge of two merge bases is in conflict, it must equal neither: a side that kept the one would seem
@@ -83,19 +86,20 @@ void favour_neither_side(Merge& merge, const Snapshot& base, const Snapshot& one
     switch (conflict.kind) {
       case ConflictKind::text: merge.files[path].text = conflict.marked; break;
       case ConflictKind::content:
-      case ConflictKind::deleted: merge.files[path] = {neither_file(), std::nullopt}; break;
-      case ConflictKind::kind:
-        merge.files[path] = {neither_file(), std::nullopt};
-        for (const Snapshot* side : {&one, &other}) {
-          const auto& files = side->manifest.files;
-          for (auto file = files.lower_bound(directory); file != files.lower_bound(behind); ++file)
-            merge.files[file->first] = {neither_file(), std::nullopt};
-        }
+      case ConflictKind::deleted: merge.files[path] = neither_file(merge.files[path]); break;
+      case ConflictKind::kind: {
+        // A file on one side, a directory on the other: both are here then, since each side's files differ from that.
+        if (auto file = merge.files.find(path); file != merge.files.end()) file->second = neither_file(file->second);
+        for (auto file = merge.files.lower_bound(directory); file != merge.files.lower_bound(behind); ++file)
+          file->second = neither_file(file->second);
+        for (const auto& [below, file] : conflict.displaced) merge.files[below] = neither_file(file);
         break;
+      }
       case ConflictKind::published:
         has_fields = true;
-        for (auto& each : merge.refused)
-          if (each.path == path) each.entry = neither_value();
+        if (!has_refused(one, path) && !has_refused(other, path)) break;
+        std::erase_if(merge.refused, [&](const RefusedEntry& each) { return each.path == path; });
+        merge.refused.push_back({path, "in conflict", neither_value()});
         break;
     }
   }

@@ -30,7 +30,7 @@ using ChunkIds = std::unordered_set<ChunkId>;
 
 class StoredChunks {
  public:
-  /// The hash of the text that was sent as that chunk; nullopt: it is another client's.
+  /// The hash of the text that was sent as that chunk; nullopt if it is another client's, or not known any more.
   using SentAs = std::function<Result<std::optional<ContentHash>>(const ChunkId& chunk)>;
 
   /// `late_arrival`: how long reads may lag.
@@ -64,8 +64,7 @@ class StoredChunks {
   }
 
   /// Those of `chunks` that the service does not have, or has with another text: one that went back may use an id
-  /// again. Looks up each that was neither acknowledged lately nor looked up
-  /// before, in parallel.
+  /// again. Looks up each that was neither acknowledged lately nor looked up before, in parallel.
   Result<ChunkIds> find_missing(const ChunkIds& chunks);
   /// Whether every lookup of a missing chunk has missed it for as long as reads may lag, as in absences.h. Uploading it
   /// again is harmless and need not wait for that. Publishing without it does.

@@ -32,6 +32,15 @@ bool is_rule_file(std::string_view path) {
   return std::find(kRuleFiles.begin(), kRuleFiles.end(), last_component(path)) != kRuleFiles.end();
 }
 
+bool is_rules(std::string_view path, FileMode mode) { return is_rule_file(path) && mode != FileMode::symlink; }
+
+RuleFiles rules_of(const Manifest& manifest) {
+  RuleFiles rules;
+  for (const auto& [path, entry] : manifest.files)
+    if (is_rules(path, entry.mode)) rules.emplace(path, content_key(entry));
+  return rules;
+}
+
 IgnoreRules IgnoreRules::parse(std::string_view text) {
   IgnoreRules rules;
   if (text.starts_with("\xef\xbb\xbf")) text.remove_prefix(3);

@@ -9,11 +9,13 @@
 
 #include <array>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "model/manifest.h"
 #include "stage/wildmatch.h"
 
 namespace playfs::stage {
@@ -27,6 +29,13 @@ inline constexpr std::size_t kMaxTreeRuleBytes = 4 << 20;  ///< bytes of those f
 inline constexpr std::array<std::string_view, 2> kRuleFiles = {".playfsignore", ".gitignore"};
 /// Whether the file at this path holds ignore rules.
 bool is_rule_file(std::string_view path);
+/// Likewise, if it has that mode. A symbolic link has none, whatever its name.
+bool is_rules(std::string_view path, FileMode mode);
+
+/// The ignore rule files of a revision, with their content_key(). If others change them, no file that was local-only
+/// here gets published because of that, and no staged file is left out.
+using RuleFiles = std::map<std::string, std::string>;
+RuleFiles rules_of(const Manifest& manifest);
 
 enum class Verdict {
   none,  ///< no rule matches

@@ -11,7 +11,6 @@ namespace playfs::stage {
 
 namespace {
 
-/// "" is above everything.
 Error in_the_way(const std::vector<std::string>& paths) {
   std::string message = paths.front() + " is local-only and in the way of a published file";
   if (paths.size() > 1) message += " (and " + std::to_string(paths.size() - 1) + " more)";
@@ -544,26 +543,13 @@ Status Stage::thaw(const std::string& tx) {
   return state.rows->sync();
 }
 
-namespace {
-bool has_same_rules(const RevisionTreePtr& a, const RevisionTreePtr& b) {
-  auto has_all = [](const RevisionTreePtr& of, const RevisionTreePtr& in) {
-    if (!of) return true;
-    const auto& files = of->tree.manifest().files;
-    return std::all_of(files.begin(), files.end(), [&](const auto& file) {
-      return !is_rule_file(file.first) ||
-             same_content_and_mode(&file.second, in ? in->tree.file_at(file.first) : nullptr);
-    });
-  };
-  return has_all(a, b) && has_all(b, a);
-}
-}  // namespace
-
 Result<std::vector<Invalidation>> Stage::move_base(RevisionTreePtr base, const RevisionId& from) {
   State& state = *state_;
   PLAYFS_CHECK(state.settle_replacements());
   PLAYFS_TRY(auto changes, state.changes());
   MutexLock lock(state.mutex);
-  const bool would_publish = !has_same_rules(state.base, base) && !state.unhurried_survey().unpublished.empty();
+  auto rules = [](const RevisionTreePtr& of) { return of ? rules_of(of->tree.manifest()) : RuleFiles(); };
+  const bool would_publish = rules(state.base) != rules(base) && !state.unhurried_survey().unpublished.empty();
   if (state.base == base || (state.base && base && state.base->revision.id == base->revision.id))
     return std::vector<Invalidation>();
   if (from != id_of(state.base))
@@ -726,6 +712,12 @@ Result<Discarded> Stage::State::discard(std::string_view path, const std::vector
   if (path.empty() && pending_state && staged_state == pending_state)
     return fail(ErrorCode::busy, "the project's state is being published", "wait for the publication to finish");
   const bool drops_state = path.empty() && staged_state;
+  std::vector<std::string> obstructed;  // what was published cannot come back there
+  for (const auto& each : deleted) {
+    const InodePtr there = base && base->tree.file_at(each) ? find(each).inode : nullptr;
+    if (there && !there->is_directory()) obstructed.push_back(each);
+  }
+  if (!obstructed.empty()) return fail(in_the_way(obstructed));
   Batch batch = rows->begin();
   Rebase rebase(*this, batch, base, [&](const std::string& each, const Inode* file) {
     return dropped.contains(each) && !(file && deleted.contains(each));

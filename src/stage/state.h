@@ -299,7 +299,7 @@ struct Stage::State {
   [[nodiscard]] bool is_as_seen(const MergedPath& decided) PLAYFS_REQUIRES(mutex);
   /// What a discard of `path` leaves: local-only files in conflict have no other copy, so only their own name discards
   /// them.
-  [[nodiscard]] std::set<std::string, std::less<>> kept_by_discard(std::string_view path) PLAYFS_REQUIRES(mutex);
+  [[nodiscard]] PathSet kept_by_discard(std::string_view path) PLAYFS_REQUIRES(mutex);
   /// Drops those of `changes`, which is all that is staged, that are at or below `path`. If ignore rules are among
   /// them, all of `unpublished` is in conflict afterwards, until forget_ignored() drops what the other rules ignore
   /// too.

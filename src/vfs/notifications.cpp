@@ -147,8 +147,8 @@ std::optional<Notifications::Job> Notifications::next() {
     const bool would_wait = would_block(node, queue, kind);
     if (would_wait && kind == Kind::entry && knows_all_names_)
       job.by_all_names = names_wait_.try_emplace(node, Clock::now()).first->second + kNamesWait <= Clock::now();
-    if (would_wait && !job.by_all_names) continue;  // whoever releases the node makes it ready again
-    names_wait_.erase(node);
+    if (would_wait && !job.by_all_names) continue;   // whoever releases the node makes it ready again
+    if (!job.by_all_names) names_wait_.erase(node);  // else the names behind it need not wait again
     queue.takes_names = kind == Kind::entry && receiver_ && !job.by_all_names;
     job.item = std::move(queue.items.front());
     queue.items.pop_front();
@@ -175,6 +175,7 @@ void Notifications::end(Job job, bool delivered) {
   queue.is_telling = queue.takes_names = false;
   if (!delivered) {
     knows_all_names_ = false;
+    names_wait_.clear();  // for their directories
     queue.items.push_front(std::move(job.item));
   }
   make_ready(job.node, queue);
@@ -214,7 +215,7 @@ void Notifications::release(const Locked& what) {
   MutexLock lock(mutex_);
   for (NodeId node : what.nodes) {
     Queue& queue = queues_[node];
-    if (what.names) --queue.names_held;
+    if (what.names && --queue.names_held == 0) names_wait_.erase(node);
     if (what.pages) --queue.pages_held;
     make_ready(node, queue);
     drop_if_idle(node);

@@ -6,6 +6,7 @@
 
 #include "base/text.h"
 #include "publish/conflicts.h"
+#include "stage/ignore.h"
 #include "vfs/fetches.h"
 #include "vfs/ino.h"
 #include "vfs/once.h"
@@ -572,7 +573,7 @@ Result<bool> WorkTree::is_free_to_follow(const RevisionTreePtr& head) {
   const RevisionTreePtr base = stage_->base();
   const Manifest nothing;
   const bool has_same_rules =
-      publish::rules_of(base ? base->tree.manifest() : nothing) == publish::rules_of(head->tree.manifest());
+      stage::rules_of(base ? base->tree.manifest() : nothing) == stage::rules_of(head->tree.manifest());
   if (!is_free || has_same_rules) return is_free;
   // If the ignore rules differ, only an update makes sure that nothing local-only gets published.
   PLAYFS_TRY(auto unpublished, stage_->unpublished());

@@ -168,11 +168,13 @@ class Import {
   /// came with the base.
   Status take_in_beside() {
     auto beside = await<RevisionTreePtr>([&](auto done) { world_.site().revision(base_.beside, {}, std::move(done)); });
-    if (!beside) return fail(beside.error().while_doing("read what the directory was imported as before"));
+    const bool is_lost = !beside && beside.error().code == ErrorCode::not_found;
+    if (!beside && !is_lost) return fail(beside.error().while_doing("read what the directory was imported as before"));
     const RevisionTreePtr base = stage_->base();
     stage::Merged merged;
-    for (const auto& [path, entry] : (*beside)->tree.manifest().files)
-      if (!base || !base->tree.file_at(path)) merged.tracked.emplace(path, stage::TrackedAs::taken_in);
+    if (beside)
+      for (const auto& [path, entry] : (*beside)->tree.manifest().files)
+        if (!base || !base->tree.file_at(path)) merged.tracked.emplace(path, stage::TrackedAs::taken_in);
     return stage_->integrate(base, merged, {base_.beside});
   }
 

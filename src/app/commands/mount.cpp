@@ -179,6 +179,7 @@ Status serve_mount(Context& context, const Plan& plan, Ready ready) {
   }
   signals.end();
   if (session->has_unanswered()) {
+    if (!served) log_error(served.error().message);
     // Like kill -9, which loses nothing: all that was acknowledged is on disk.
     session->unmount_at_last();
     record.reset();

@@ -123,13 +123,13 @@ TEST(RulesOf, ALinkHasNoneAndTheEncodingOfChunksCounts) {
     Manifest manifest;
     manifest.files.emplace("d/.gitignore", entry);
     manifest.files.emplace("d/other", entry);
-    return rules_of(manifest);
+    return stage::rules_of(manifest);
   };
   const auto plain = rules(FileMode::regular, ContentEncoding::text);
   EXPECT_EQ(plain.size(), 1u);
   EXPECT_EQ(rules(FileMode::executable, ContentEncoding::text), plain);
   EXPECT_NE(rules(FileMode::regular, ContentEncoding::base64), plain);
-  EXPECT_EQ(rules(FileMode::symlink, ContentEncoding::text), RuleFiles());
+  EXPECT_EQ(rules(FileMode::symlink, ContentEncoding::text), stage::RuleFiles());
 }
 
 TEST_F(ConflictsTest, AStateKeyIsInConflictUntilItsValueChanges) {
