@@ -1,7 +1,7 @@
 // The project at its service: every request that a publication makes, as blocking calls. An interface, so that a
 // simulator can replace the service.
 //
-// For one thread. An error that time may cure (rest.h) says nothing about whether the request was carried out.
+// For one thread. An error that time may cure (backoff.h) says nothing about whether the request was carried out.
 #pragma once
 
 #include <functional>
