@@ -568,6 +568,11 @@ class Restore(clocks.Clocks, fixture.Fixture):
         self.assertEqual([each['path'] for each in self.status(ann)['conflicts']], ['a.log'])
         self.assertEqual(self.playfs('commit', '-m', 'Next', work, check=False).returncode, CONFLICT)
         self.assertEqual((work / 'a.log').read_text(), 'my own\n')
+        # As its message says.
+        shutil.move(work / 'a.log', self.home / 'a.log')
+        self.assertEqual(self.status(ann)['conflicts'], [])
+        self.publish_what_was_lost(ann, 'Next')
+        self.assertNotIn('a.log', self.api.get('revisions', self.head())['manifest']['files'])
 
     def test_a_chunk_whose_id_names_another_one_is_uploaded_again(self):
         ann = self.mount(self.api.origin)

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "base/await.h"
+#include "base/text.h"
 #include "support/publish_world.h"
 #include "wire/json.h"
 #include "wire/records.h"
@@ -156,6 +157,35 @@ TEST_F(AncestryTest, ACrissCrossMergeLeavesAConflictToNeitherSide) {
   auto merged = merge(theirs);
   ASSERT_TRUE(merged) << merged.error().message;
   EXPECT_EQ(merged->conflicts, 3u) << "image, gone and new: nobody's version wins unasked";
+}
+
+TEST_F(AncestryTest, AFileADirectoryAndSomethingBelowInThreeMergeBases) {
+  root = publish_files({}, {{"keep", "k"}});
+  auto a = publish_files({root}, {{"keep", "k"}, {"p", "1"}});
+  auto b = publish_files({root}, {{"keep", "k"}, {"p/x/y", "2"}});
+  auto c = publish_files({root}, {{"keep", "k"}, {"p/x", "3"}});
+  auto ours = publish_files({a, b, c}, {{"keep", "k"}, {"p", "1"}});
+  auto theirs = publish_files({c, b, a}, {{"keep", "k"}, {"p/x", "3"}});
+  world.set_head(project, ours);
+  open();
+  auto merged = merge(theirs);
+  ASSERT_TRUE(merged) << merged.error().message;
+  EXPECT_EQ(merged->conflicts, 1u);
+}
+
+TEST_F(AncestryTest, AModeIsMergedAcrossACrissCrossConflict) {
+  auto binary = [](const std::string& content, const char* mode) {
+    JsonObject entry{{"inline", to_base64(std::string("\0", 1) + content)}, {"e", "base64"}, {"m", mode}};
+    return JsonObject{{"files", JsonObject{{"tool", std::move(entry)}}}};
+  };
+  root = publish({}, binary("0", "100755"));
+  auto one = publish({root}, binary("1", "100755")), other = publish({root}, binary("2", "100755"));
+  auto ours = publish({one, other}, binary("1", "100644")), theirs = publish({other, one}, binary("1", "100755"));
+  world.set_head(project, ours);
+  open();
+  auto merged = merge(theirs);
+  ASSERT_TRUE(merged) << merged.error().message;
+  EXPECT_EQ(work->stage->attributes(work->stage->find("tool"))->permissions & 0111, 0u) << "chmod -x stays";
 }
 
 class CrissCrossStateTest : public AncestryTest {

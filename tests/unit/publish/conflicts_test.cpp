@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "model/path.h"
+#include "stage/ignore.h"
 #include "support/workbench.h"
 #include "wire/json.h"
 

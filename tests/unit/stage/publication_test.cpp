@@ -198,6 +198,28 @@ TEST_F(PublicationTest, ABaseWithOtherRulesIsNotFollowedOverLocalOnlyFiles) {
   EXPECT_TRUE(bench.move_base(revision_of("r5", base, bench.clock.wall())));
 }
 
+TEST_F(PublicationTest, ABaseWhoseRulesHaveAnotherModeOnlyIsFollowed) {
+  base.insert_or_assign(".gitignore", "*.log\n");
+  ASSERT_TRUE(bench.move_base(revision_of("r3", base, bench.clock.wall())));
+  ASSERT_TRUE(bench.put("secret.log", "mine"));
+  base.insert_or_assign(".gitignore", test::Text("*.log\n", FileMode::executable));
+  EXPECT_TRUE(bench.move_base(revision_of("r4", base, bench.clock.wall())));
+}
+
+TEST_F(PublicationTest, ADeletionIsNotDiscardedUnderWhatStandsThereNow) {
+  ASSERT_TRUE(bench.unlink("a"));
+  ASSERT_TRUE(bench.stage->make_special(bench.stage->root(), "a", stage::Kind::fifo, {}));
+  for (const char* path : {"a", ""}) {
+    auto discarded = bench.stage->discard(path);
+    ASSERT_FALSE(discarded);
+    EXPECT_EQ(discarded.error().code, ErrorCode::busy);
+    EXPECT_EQ(bench.stat("a").kind, stage::Kind::fifo);
+  }
+  ASSERT_TRUE(bench.unlink("a"));
+  ASSERT_TRUE(bench.stage->discard("a"));
+  EXPECT_EQ(bench.read("a"), base.at("a").content);
+}
+
 TEST_F(PublicationTest, AHeadThatWasComparedWithAnotherBaseIsNotFollowed) {
   const auto seen = bench.stage->base()->revision.id;
   auto older = base;
