@@ -254,6 +254,7 @@ std::set<std::string> Model::changed_below(const std::string& top) const {
 }
 
 bool Model::is_obstructed(const std::set<std::string>& dropped) const {
+  const Texts view = published_view();
   for (const auto& [path, text] : base_) {
     if (!dropped.contains(path)) continue;
     for (auto slash = path.find('/'); slash != path.npos; slash = path.find('/', slash + 1)) {
@@ -262,7 +263,10 @@ bool Model::is_obstructed(const std::set<std::string>& dropped) const {
       if (node && node->kind != stage::Kind::directory && !dropped.contains(above)) return true;
     }
     NodePtr node = find(path);
-    if (!node || node->kind != stage::Kind::directory) continue;
+    if (!node) continue;
+    // It counts as deleted, and what is there is of a local-only kind.
+    if (node->kind != stage::Kind::directory && !view.contains(path)) return true;
+    if (node->kind != stage::Kind::directory) continue;
     bool is_kept = false;
     walk(node, path, [&](const std::string& below, const NodePtr& inner) {
       is_kept = is_kept || (inner->kind != stage::Kind::directory && !dropped.contains(below));
