@@ -704,17 +704,16 @@ class Simulation {
     }
     // 4. The service enforces quotas; clients back off when told to, rather than retry.
     if (refusals_ > kMostRefusals) wrong(fmt::format("{} writes were sent past the limits", refusals_));
-    // A log is read once, resuming where it stopped; once more when reads have caught up, as all of it is that new
-    // here; once more when a second burst, within two minutes of the first, has settled too; and once for requests that
-    // may have been posted. What several bursts bring within two minutes, a process may read again after each. A failed
-    // disk loses the position.
+    // A log is read once, resuming where it stopped, once more when reads have caught up, as all of it is that new
+    // here, and once more for requests that may have been posted. What several bursts bring within two minutes, a
+    // process may read again after each. A failed disk loses the position.
     const std::size_t all = store_.all("revisions").size() / (has_short_pages_ ? kShortPage : 100) + 1;
     for (std::size_t i = 0; i < clients_.size() && !goes_back_ && !lags_; ++i) {
       const std::size_t pages = watchers_[i]->pages;
       const std::size_t searches = watchers_[i]->searches, readings = watchers_[i]->most_readings;
       const auto crashes = static_cast<std::size_t>(clients_[i]->crashes),
                  failed_disks = static_cast<std::size_t>(clients_[i]->failed_disks);
-      if (pages > all * (3 + searches + failed_disks) + kUnsaved * crashes)
+      if (pages > all * (2 + searches + failed_disks) + kUnsaved * crashes)
         wrong(fmt::format("{} read {} pages of a log of {}", clients_[i]->agent(), pages, all));
       if (readings > kMostReadings + searches)
         wrong(fmt::format("a process of {} read a record {} times", clients_[i]->agent(), readings));
