@@ -53,7 +53,7 @@ class Site:
     # The mount.
 
     def up(self, offline=False):
-        self.mount = self.run.fixture.mount(self.network[0], self.who, self.options + ['offline'] * offline, self.directory)
+        self.mount = self.run.case.mount(self.network[0], self.who, self.options + ['offline'] * offline, self.directory)
         self.directory, self.is_offline = self.mount.directory, offline
         if self.gone and not offline:
             self.gone[-1][1] = time.monotonic()
