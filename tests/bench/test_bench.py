@@ -120,15 +120,16 @@ class BenchTest(unittest.TestCase):
         echo = Echo()
         self.addCleanup(echo.close)
         took = {}
-        for slow in (False, True):
-            port = site_of.delayed(self.world, echo.port, 30, slow)
-            with socket.create_connection(('127.0.0.1', port)) as client:
-                client.settimeout(60)
-                client.sendall(b'z' * 200_000)
-                left, start = 200_000, time.monotonic()
-                while left:
-                    left -= len(client.recv(left))
-                took[slow] = time.monotonic() - start
+        for _ in range(3):  # the best of each, since the machine may be busy
+            for slow in (False, True):
+                port = site_of.delayed(self.world, echo.port, 30, slow)
+                with socket.create_connection(('127.0.0.1', port)) as client:
+                    client.settimeout(60)
+                    client.sendall(b'z' * 200_000)
+                    left, start = 200_000, time.monotonic()
+                    while left:
+                        left -= len(client.recv(left))
+                    took[slow] = min(took.get(slow, 60), time.monotonic() - start)
         # Windows of 10, 20, 40 and 80 segments: three more round trips.
         self.assertGreaterEqual(took[True] - took[False], 0.06, took)
 
