@@ -88,7 +88,8 @@ void favour_neither_side(Merge& merge, const Snapshot& base, const Snapshot& one
       case ConflictKind::content:
       case ConflictKind::deleted: merge.files[path] = neither_file(merge.files[path]); break;
       case ConflictKind::kind: {
-        // A file on one side, a directory on the other: both are here then, since each side's files differ from that.
+        // A file on one side, a directory on the other. The base gets both: whichever a side kept, it has changed that
+        // and deleted the other.
         if (auto file = merge.files.find(path); file != merge.files.end()) file->second = neither_file(file->second);
         for (auto file = merge.files.lower_bound(directory); file != merge.files.lower_bound(behind); ++file)
           file->second = neither_file(file->second);

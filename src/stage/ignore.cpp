@@ -41,6 +41,10 @@ RuleFiles rules_of(const Manifest& manifest) {
   return rules;
 }
 
+RuleFiles rules_of(const RevisionTreePtr& revision) {
+  return revision ? rules_of(revision->tree.manifest()) : RuleFiles();
+}
+
 IgnoreRules IgnoreRules::parse(std::string_view text) {
   IgnoreRules rules;
   if (text.starts_with("\xef\xbb\xbf")) text.remove_prefix(3);

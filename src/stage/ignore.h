@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "model/manifest.h"
+#include "model/tree.h"
 #include "stage/wildmatch.h"
 
 namespace playfs::stage {
@@ -36,6 +37,8 @@ bool is_rules(std::string_view path, FileMode mode);
 /// here gets published because of that, and no staged file is left out.
 using RuleFiles = std::map<std::string, std::string>;
 RuleFiles rules_of(const Manifest& manifest);
+/// nullptr has none.
+RuleFiles rules_of(const RevisionTreePtr& revision);
 
 enum class Verdict {
   none,  ///< no rule matches

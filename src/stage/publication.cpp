@@ -548,8 +548,7 @@ Result<std::vector<Invalidation>> Stage::move_base(RevisionTreePtr base, const R
   PLAYFS_CHECK(state.settle_replacements());
   PLAYFS_TRY(auto changes, state.changes());
   MutexLock lock(state.mutex);
-  auto rules = [](const RevisionTreePtr& of) { return of ? rules_of(of->tree.manifest()) : RuleFiles(); };
-  const bool would_publish = rules(state.base) != rules(base) && !state.unhurried_survey().unpublished.empty();
+  const bool would_publish = rules_of(state.base) != rules_of(base) && !state.unhurried_survey().unpublished.empty();
   if (state.base == base || (state.base && base && state.base->revision.id == base->revision.id))
     return std::vector<Invalidation>();
   if (from != id_of(state.base))

@@ -570,11 +570,7 @@ Result<bool> WorkTree::is_free_to_follow() {
 
 Result<bool> WorkTree::is_free_to_follow(const RevisionTreePtr& head) {
   PLAYFS_TRY(bool is_free, is_free_to_follow());
-  const RevisionTreePtr base = stage_->base();
-  const Manifest nothing;
-  const bool has_same_rules =
-      stage::rules_of(base ? base->tree.manifest() : nothing) == stage::rules_of(head->tree.manifest());
-  if (!is_free || has_same_rules) return is_free;
+  if (!is_free || stage::rules_of(stage_->base()) == stage::rules_of(head)) return is_free;
   // If the ignore rules differ, only an update makes sure that nothing local-only gets published.
   PLAYFS_TRY(auto unpublished, stage_->unpublished());
   return unpublished.empty();
